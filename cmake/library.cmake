@@ -1,0 +1,17 @@
+# libfathom: every room under src/ but the cli. A new .c file in a room is picked up by itself.
+file(GLOB FATHOM_LIBRARY_SOURCES CONFIGURE_DEPENDS
+     src/base/*.c src/trace/*.c src/engine/*.c src/profile/*.c src/model/*.c src/view/*.c)
+add_library(fathom_objects OBJECT ${FATHOM_LIBRARY_SOURCES})
+target_include_directories(fathom_objects PRIVATE src PUBLIC include)
+target_compile_definitions(fathom_objects PRIVATE FATHOM_VERSION="${PROJECT_VERSION}")
+target_link_libraries(fathom_objects PUBLIC Threads::Threads PkgConfig::ZSTD PkgConfig::ZLIB PkgConfig::XXHASH
+                                            PkgConfig::HWLOC PkgConfig::JANSSON m)
+include(cmake/web.cmake)
+
+add_library(fathom_static STATIC $<TARGET_OBJECTS:fathom_objects>)
+target_link_libraries(fathom_static PUBLIC fathom_objects)
+set_target_properties(fathom_static PROPERTIES OUTPUT_NAME fathom)
+add_library(fathom_shared SHARED $<TARGET_OBJECTS:fathom_objects>)
+target_link_libraries(fathom_shared PUBLIC fathom_objects)
+set_target_properties(fathom_shared PROPERTIES OUTPUT_NAME fathom VERSION ${PROJECT_VERSION}
+                                               SOVERSION ${PROJECT_VERSION_MAJOR})

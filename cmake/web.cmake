@@ -1,0 +1,1 @@
+# Embeds the report page (web/) into the library.

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analyzer.h - references in, profile out: the streaming heart of the library.
+ *
+ *     fm_analyzer *analyzer;
+ *     fm_analyzer_options options = {.engine = "exact", .granularity = 64};
+ *     fm_analyzer_create(&analyzer, &options, &error);
+ *     while (more) fm_analyzer_feed_blocks(analyzer, blocks, count, &error);
+ *     fm_analyzer_profile(analyzer, &profile, &error);      // at any time; feeding may go on
+ *     fm_analyzer_destroy(analyzer);
+ *
+ * An analyzer is not locked: one thread at a time. Different analyzers are independent.
+ */
+#ifndef FATHOM_ANALYZER_H
+#define FATHOM_ANALYZER_H
+
+#include <fathom/profile.h>
+#include <fathom/status.h>
+#include <fathom/trace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The distance of a first touch, wherever distances are delivered one by one. */
+#define FM_COLD UINT64_MAX
+/* Under a bound: a distance that reached it (or, when cold_known is false, perhaps a first touch). */
+#define FM_BEYOND (UINT64_MAX - 1)
+
+typedef struct fm_analyzer_options {
+    const char *engine;   /* NULL: "exact" */
+    uint64_t granularity; /* power of two; 0: 1 */
+    uint64_t bound;       /* 0: none */
+    fm_bins bins;
+    bool time_distances;
+    uint64_t max_memory; /* bytes this analyzer may hold; 0: no limit */
+    uint64_t seed;       /* of the hash table; 0: a random one. Results never depend on it */
+    uint64_t first_time; /* the clock's value at the first reference: for tests of overflow; usually 0 */
+    const char *isa;     /* NULL: the best this machine has; "avx512", "avx2", "portable" */
+} fm_analyzer_options;
+
+typedef struct fm_analyzer fm_analyzer;
+
+FM_API fm_status fm_analyzer_create(fm_analyzer **analyzer, const fm_analyzer_options *options, fm_error *error);
+FM_API void fm_analyzer_destroy(fm_analyzer *analyzer);
+
+/* References as a reader delivers them: addresses are cut into blocks of the analyzer's granularity. */
+FM_API fm_status fm_analyzer_feed(fm_analyzer *analyzer, const fm_batch *batch, fm_error *error);
+/* Block numbers as they are. */
+FM_API fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *blocks, size_t count,
+                                         fm_error *error);
+
+/* Every distance in trace order is also given to this function, in runs. It returns FM_OK to go on.
+ * It is called before the run is counted: when it fails, the run is not counted. */
+typedef fm_status (*fm_distance_sink)(void *context, const uint64_t *distances, size_t count, fm_error *error);
+FM_API void fm_analyzer_set_sink(fm_analyzer *analyzer, fm_distance_sink sink, void *context);
+
+/* A copy of what is known so far. */
+FM_API fm_status fm_analyzer_profile(const fm_analyzer *analyzer, fm_profile **profile, fm_error *error);
+
+/* Bytes held now, and the most held at any moment (growth included). */
+FM_API uint64_t fm_analyzer_memory(const fm_analyzer *analyzer);
+FM_API uint64_t fm_analyzer_memory_peak(const fm_analyzer *analyzer);
+
+typedef struct fm_engine_info {
+    const char *name;
+    const char *summary;
+    bool exact;
+} fm_engine_info;
+FM_API const fm_engine_info *fm_engine_at(size_t index); /* NULL past the end */
+/* Names of the instruction sets this machine can run, best first; NULL past the end. */
+FM_API const char *fm_isa_at(size_t index);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * model.h - what a profile means: miss ratios, caches, likeness of two profiles.
+ */
+#ifndef FATHOM_MODEL_H
+#define FATHOM_MODEL_H
+
+#include <fathom/profile.h>
+#include <fathom/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Misses of a fully associative LRU cache of `blocks` blocks. Cold and beyond always miss. Where the
+ * size falls inside a bin that covers several distances, `expected` spreads the bin evenly and
+ * [least, most] brackets the truth. known is false when the size is larger than the profile's bound:
+ * the answer is then that of the bound.
+ */
+typedef struct fm_misses {
+    double expected;
+    uint64_t least, most;
+    bool known;
+} fm_misses;
+FM_API fm_misses fm_profile_misses(const fm_profile *profile, uint64_t blocks);
+FM_API double fm_profile_miss_ratio(const fm_profile *profile, uint64_t blocks); /* 0 for an empty profile */
+
+/* One point of a miss-ratio curve. */
+typedef struct fm_curve_point {
+    uint64_t blocks;
+    double misses;
+    double ratio;
+} fm_curve_point;
+typedef struct fm_curve {
+    size_t count;
+    fm_curve_point *points;
+} fm_curve;
+/* Every size at which the curve changes (bin edges), from 0 blocks on; the points are exact there. */
+FM_API fm_status fm_curve_create(fm_curve *curve, const fm_profile *profile, fm_error *error);
+FM_API void fm_curve_clear(fm_curve *curve);
+
+/* An estimate: misses of a cache with `sets` sets of `ways` ways, blocks spread over the sets at
+ * random (Smith 1978; Hill & Smith 1989): a reference of distance d hits with the binomial
+ * probability that fewer than `ways` of the d blocks fell into its set. */
+FM_API double fm_profile_misses_associative(const fm_profile *profile, uint64_t sets, uint64_t ways);
+
+typedef struct fm_cache {
+    char name[32]; /* "L1d", "L2", "L3" */
+    uint64_t bytes;
+    uint64_t line; /* bytes; 0: unknown */
+    uint64_t ways; /* 0: unknown or fully associative */
+    unsigned shared_by; /* processing units that share it */
+} fm_cache;
+/* Data and unified caches of this machine, smallest level first, read through hwloc. */
+FM_API fm_status fm_machine_caches(fm_cache *caches, size_t capacity, size_t *count, fm_error *error);
+
+/*
+ * How alike two profiles are. Defined on power-of-two bins where a paper uses such bins, so that
+ * profiles of different resolution can be compared. See docs/METRICS.md.
+ */
+typedef struct fm_comparison {
+    double overlap;         /* Ding & Zhong: 1 − E/2 over all references, on the finest bins both have */
+    double similarity;      /* RDX: S, over the reuses, power-of-two bins */
+    double similarity_smoothed; /* RDX: Ŝ */
+    double average_error;   /* HP-RDA: mean difference of the bins' shares of all references */
+    double curve_largest;   /* largest difference of the two miss-ratio curves, over sizes */
+    uint64_t curve_largest_at; /* blocks */
+    double curve_mean;      /* mean difference over log-spaced sizes from 1 block to the larger footprint */
+} fm_comparison;
+FM_API fm_status fm_profile_compare(const fm_profile *a, const fm_profile *b, fm_comparison *result, fm_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * profile.h - what an analysis found: counts and a histogram of distances. Read, written, merged.
+ *
+ * A profile does not know which engine made it beyond the name it carries. Always:
+ *     references == cold + beyond + sum of the histogram's counts
+ */
+#ifndef FATHOM_PROFILE_H
+#define FATHOM_PROFILE_H
+
+#include <fathom/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Resolution of a histogram. */
+typedef enum fm_bins {
+    FM_BINS_LOGLINEAR = 0, /* exact below 1024, then 64 bins per power of two: error below 1.6 % */
+    FM_BINS_LOG2 = 1,      /* 0, 1, 2–3, 4–7, … */
+    FM_BINS_EXACT = 2,     /* one bin per distance */
+} fm_bins;
+
+typedef struct fm_bin {
+    uint64_t lo, hi; /* inclusive range of distances */
+    uint64_t count;  /* never 0 */
+} fm_bin;
+
+/* Ascending, disjoint, only non-empty bins. */
+typedef struct fm_histogram {
+    size_t count;
+    fm_bin *bins;
+} fm_histogram;
+
+typedef struct fm_profile {
+    char *name;   /* where it came from, for people: the trace's path. May be NULL */
+    char *engine; /* "exact", … */
+    bool exact;   /* every distance is exact (bins may still be ranges) */
+    uint64_t granularity;
+    uint64_t references;
+    uint64_t distinct; /* distinct blocks */
+    uint64_t cold;     /* first touches */
+    uint64_t bound;    /* distances from here on are in beyond; 0: no bound */
+    uint64_t beyond;
+    bool cold_known; /* false: under a bound, memory for telling first touches from returns ran out;
+                        cold and distinct are then lower bounds and the rest is in beyond */
+    fm_bins bins;
+    fm_histogram distances;
+    bool has_times;     /* time distances were asked for */
+    fm_histogram times; /* of the references that are not cold; not cut by the bound */
+    bool complete;
+    uint64_t lost;     /* references known to be missing */
+    char *what_missing; /* why it is incomplete, for people; NULL when complete */
+} fm_profile;
+
+FM_API fm_status fm_profile_create(fm_profile **profile, fm_error *error); /* empty, complete */
+FM_API void fm_profile_destroy(fm_profile *profile);                      /* NULL is fine */
+
+/* A file holds one profile, or several of one run at different granularities. */
+typedef struct fm_profile_list {
+    size_t count;
+    fm_profile **profiles;
+} fm_profile_list;
+FM_API fm_status fm_profile_read(const char *path, fm_profile_list *list, fm_error *error); /* "-": stdin */
+FM_API void fm_profile_list_clear(fm_profile_list *list);
+
+/* Writes JSON (schema fathom-profile-1): the first profile's fields at top level; with more than one,
+ * all of them in the array "profiles" too. path "-" is standard output. A regular file appears under
+ * its name only when it is complete. */
+FM_API fm_status fm_profile_write(const char *path, const fm_profile *const *profiles, size_t count, fm_error *error);
+
+/* into += from, as of two separate runs: counts add up (distinct blocks of different runs are
+ * different blocks). Granularity and bound must agree; bins become the coarser of the two. */
+FM_API fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *error);
+
+/* Bin arithmetic, for everyone who fills or reads histograms. */
+FM_API size_t fm_bins_index(fm_bins bins, uint64_t distance);
+FM_API void fm_bins_range(fm_bins bins, size_t index, uint64_t *lo, uint64_t *hi);
+FM_API const char *fm_bins_name(fm_bins bins);
+FM_API bool fm_bins_from_name(const char *name, fm_bins *bins);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trace.h - references in and out: readers and writers for every trace format.
+ *
+ * A reader turns a file, a pipe or standard input into batches of references. Compression (zstd,
+ * gzip) is detected by content. A writer does the reverse. Neither knows what a reuse distance is.
+ * Traces larger than memory stream through: a reader holds one batch (plus the decoder's window).
+ */
+#ifndef FATHOM_TRACE_H
+#define FATHOM_TRACE_H
+
+#include <fathom/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum fm_kind {
+    FM_KIND_LOAD = 0,
+    FM_KIND_STORE = 1,
+    FM_KIND_MODIFY = 2, /* one access that reads and writes (lackey's M): one reference */
+    FM_KIND_FETCH = 3,  /* instruction fetch */
+} fm_kind;
+
+/* Which columns a trace has. The address (or key) is always there. */
+enum {
+    FM_COLUMN_SIZE = 1U << 0,   /* bytes touched from the address on; absent: exactly one block */
+    FM_COLUMN_KIND = 1U << 1,   /* fm_kind; absent: unknown */
+    FM_COLUMN_THREAD = 1U << 2, /* small number of the thread */
+    FM_COLUMN_SITE = 1U << 3,   /* code address that made the access */
+};
+
+/* A batch of references in time order, one array per column; an absent column is NULL. */
+typedef struct fm_batch {
+    size_t count;
+    const uint64_t *address;
+    const uint32_t *size;
+    const uint8_t *kind;
+    const uint32_t *thread;
+    const uint64_t *site;
+} fm_batch;
+
+/* No reader delivers larger batches. */
+#define FM_BATCH_MAX 65536
+
+typedef enum fm_fetches {
+    FM_FETCHES_SKIP = 0, /* data references only (default) */
+    FM_FETCHES_ONLY = 1, /* instruction fetches only */
+    FM_FETCHES_ALL = 2,  /* both, in trace order */
+} fm_fetches;
+
+typedef struct fm_reader_options {
+    const char *format;   /* NULL: by content (native) or by the name's ending */
+    fm_fetches fetches;   /* for formats that record instruction fetches (lackey, din) */
+    bool read_ahead;      /* decode in a thread of its own, ahead of the caller */
+    /* CSV only */
+    const char *csv_key;  /* column name, or number from 1; NULL: column 1 */
+    const char *csv_size; /* column of the request's size; NULL: none */
+    char csv_delimiter;   /* 0: comma, or what the first line shows (comma, semicolon, tab) */
+    int csv_header;       /* -1: by looking, 0: no header line, 1: the first line is a header */
+    uint64_t csv_key_unit;  /* bytes per unit of the key column; 0: 1. Needs numeric keys when not 1 */
+    uint64_t csv_size_unit; /* bytes per unit of the size column; 0: 1 */
+} fm_reader_options;
+
+typedef struct fm_trace_info {
+    const char *format;      /* "u64", "text", … */
+    const char *compression; /* "none", "zstd", "gzip" */
+    bool memory_addresses;   /* addresses of memory (default granularity 64), not keys (default 1) */
+    unsigned columns;        /* FM_COLUMN_… */
+    uint64_t bytes_total;    /* of the file as stored; 0 where unknown (pipes) */
+    uint64_t bytes_read;     /* of the file as stored, so far */
+    uint64_t references_total;   /* where the trace says so (native, with index); else 0 */
+    uint64_t references;         /* delivered so far */
+    uint64_t fetches_skipped;    /* instruction fetches passed over because of options.fetches */
+    uint64_t string_keys;        /* distinct non-numeric keys that were hashed to 64 bits */
+    uint64_t string_collisions;  /* distinct strings found to share their 64-bit key with another */
+} fm_trace_info;
+
+typedef struct fm_reader fm_reader;
+
+/* path "-" is standard input. Fails with FM_E_FORMAT when neither the content nor the name tells the format. */
+FM_API fm_status fm_reader_open(fm_reader **reader, const char *path, const fm_reader_options *options,
+                                fm_error *error);
+
+/*
+ * The next batch. FM_OK with count 0 is the end. The arrays stay valid until the next call.
+ *
+ * Damage (FM_E_TRUNCATED, FM_E_CORRUPT) is returned once for each place, with batch->count 0, after
+ * everything sound before it was delivered. The caller may go on calling: where the format allows
+ * (native blocks), what follows the damage is delivered; otherwise the end is reported.
+ * Other failures are final.
+ */
+FM_API fm_status fm_reader_next(fm_reader *reader, fm_batch *batch, fm_error *error);
+
+FM_API void fm_reader_info(const fm_reader *reader, fm_trace_info *info);
+FM_API void fm_reader_close(fm_reader *reader);
+
+typedef struct fm_writer_options {
+    const char *format;    /* NULL: by the name's ending (.zst and .gz compress) */
+    unsigned columns;      /* columns to store, FM_COLUMN_…; those the format cannot hold are refused */
+    bool memory_addresses; /* see fm_trace_info; stored in the native header */
+    int level;             /* zstd level; 0: the default */
+} fm_writer_options;
+
+typedef struct fm_writer fm_writer;
+
+FM_API fm_status fm_writer_open(fm_writer **writer, const char *path, const fm_writer_options *options,
+                                fm_error *error);
+/* A column that was promised in options.columns must be present in every batch. */
+FM_API fm_status fm_writer_append(fm_writer *writer, const fm_batch *batch, fm_error *error);
+/* Flushes, checks and closes. Only when this returned FM_OK is the file complete and under its name. */
+FM_API fm_status fm_writer_finish(fm_writer *writer, fm_error *error);
+/* Frees the writer. Without a successful finish, a regular file is not left behind. NULL is fine. */
+FM_API void fm_writer_close(fm_writer *writer);
+
+/* The table of formats, for help texts and error messages; index from 0, NULL past the end. */
+typedef struct fm_format_info {
+    const char *name;      /* as in --format */
+    const char *endings;   /* space-separated name endings, as ".txt .text" */
+    const char *summary;   /* one line */
+    bool memory_addresses; /* default meaning of its keys */
+    bool can_write;
+    unsigned columns; /* columns it can hold */
+} fm_format_info;
+FM_API const fm_format_info *fm_format_at(size_t index);
+/* The format a name's ending tells (compression endings removed first), or NULL. */
+FM_API const fm_format_info *fm_format_of_name(const char *path);
+
+/*
+ * Checks a stored native trace block by block. Calls visit for every block and for every damage
+ * found; goes on to the end of the file.
+ */
+typedef struct fm_block_report {
+    uint64_t index;        /* of the block, from 0 */
+    uint64_t offset;       /* in the file */
+    uint64_t stored_bytes; /* with its header */
+    uint64_t references;
+    fm_status status; /* FM_OK, or what is wrong */
+    const char *reason;
+} fm_block_report;
+typedef struct fm_check_result {
+    uint64_t blocks, bad_blocks, references, lost;
+    uint64_t stored_bytes;
+    bool index_present, index_sound;
+    unsigned columns;
+    bool memory_addresses;
+} fm_check_result;
+FM_API fm_status fm_trace_check(const char *path, void (*visit)(void *context, const fm_block_report *report),
+                                void *context, fm_check_result *result, fm_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* error.c - statuses, and messages that name the file, the place and the reason. */
+#include "base/error.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *fm_status_name(fm_status status)
+{
+    switch (status) {
+    case FM_OK: return "ok";
+    case FM_E_NOMEM: return "out of memory";
+    case FM_E_LIMIT: return "over the memory limit";
+    case FM_E_IO: return "input/output error";
+    case FM_E_FORMAT: return "wrong format";
+    case FM_E_TRUNCATED: return "truncated";
+    case FM_E_CORRUPT: return "corrupt";
+    case FM_E_UNSUPPORTED: return "unsupported";
+    case FM_E_ARGUMENT: return "wrong argument";
+    }
+    return "unknown status";
+}
+
+bool fm_status_is_damage(fm_status status)
+{
+    return status == FM_E_TRUNCATED || status == FM_E_CORRUPT;
+}
+
+char *fm_error_message(const fm_error *error, char *buffer, size_t size)
+{
+    const char *path = error->path;
+    const char *colon = path[0] ? ": " : "";
+    const char *reason = error->reason[0] ? error->reason : fm_status_name(error->status);
+    if (size == 0) return buffer;
+    if (error->place == FM_PLACE_BYTE)
+        snprintf(buffer, size, "%s%sbyte %" PRIu64 ": %s", path, colon, error->offset, reason);
+    else if (error->place == FM_PLACE_LINE)
+        snprintf(buffer, size, "%s%sline %" PRIu64 ": %s", path, colon, error->offset, reason);
+    else
+        snprintf(buffer, size, "%s%s%s", path, colon, reason);
+    return buffer;
+}
+
+static void fill(fm_error *error, fm_status status, const char *path, fm_place place, uint64_t offset,
+                 const char *format, va_list arguments)
+{
+    if (!error) return;
+    /* The reason may quote an earlier error's text: format it before anything is overwritten. */
+    char reason[sizeof error->reason];
+    vsnprintf(reason, sizeof reason, format, arguments);
+    char kept_path[sizeof error->path];
+    kept_path[0] = '\0';
+    if (path) {
+        size_t length = strlen(path);
+        if (length < sizeof kept_path)
+            memcpy(kept_path, path, length + 1);
+        else
+            snprintf(kept_path, sizeof kept_path, "...%s", path + (length - (sizeof kept_path - 4)));
+    }
+    error->status = status;
+    error->place = place;
+    error->offset = offset;
+    error->lost = 0;
+    memcpy(error->path, kept_path, sizeof kept_path);
+    memcpy(error->reason, reason, sizeof reason);
+}
+
+fm_status fm_fail(fm_error *error, fm_status status, const char *path, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fill(error, status, path, FM_PLACE_NONE, 0, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+fm_status fm_fail_at(fm_error *error, fm_status status, const char *path, fm_place place, uint64_t offset,
+                     const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fill(error, status, path, place, offset, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+fm_status fm_fail_memory(fm_error *error, uint64_t bytes, const char *purpose)
+{
+    return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no %" PRIu64 " bytes for %s", bytes, purpose);
+}
+
+fm_status fm_fail_io(fm_error *error, const char *path, const char *verb, int errno_value)
+{
+    return fm_fail(error, FM_E_IO, path, "cannot %s: %s", verb, strerror(errno_value));
+}

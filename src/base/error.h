@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* error.h - filling in an fm_error. Internal; the public side is fathom/status.h. */
+#ifndef FATHOM_BASE_ERROR_H
+#define FATHOM_BASE_ERROR_H
+
+#include <fathom/status.h>
+
+/* Fills *error (where not NULL) and returns status, so that callers can write `return fm_fail(…)`.
+ * path may be NULL. */
+fm_status fm_fail(fm_error *error, fm_status status, const char *path, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* The same with a place in the file. */
+fm_status fm_fail_at(fm_error *error, fm_status status, const char *path, fm_place place, uint64_t offset,
+                     const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* FM_E_NOMEM, saying how much was asked for and what for ("the hash table"). */
+fm_status fm_fail_memory(fm_error *error, uint64_t bytes, const char *purpose);
+/* FM_E_IO with the text of errno_value: "cannot open: No such file or directory". */
+fm_status fm_fail_io(fm_error *error, const char *path, const char *verb, int errno_value);
+
+#endif

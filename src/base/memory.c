@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory.c - see memory.h. */
+#define _GNU_SOURCE
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum { HUGE_PAGE = 2 << 20 };
+
+void *fm_calloc(size_t count, size_t size)
+{
+    return calloc(count ? count : 1, size ? size : 1);
+}
+
+int fm_array_reserve(void **array, size_t *capacity, size_t needed, size_t element_size)
+{
+    if (needed <= *capacity) return 0;
+    size_t wanted = *capacity < 16 ? 16 : *capacity;
+    while (wanted < needed) {
+        if (wanted > SIZE_MAX / 2) return -1;
+        wanted *= 2;
+    }
+    if (wanted > SIZE_MAX / element_size) return -1;
+    void *grown = realloc(*array, wanted * element_size);
+    if (!grown) return -1;
+    *array = grown;
+    *capacity = wanted;
+    return 0;
+}
+
+static size_t rounded(size_t bytes)
+{
+    size_t unit = bytes >= HUGE_PAGE ? HUGE_PAGE : 4096;
+    return bytes > SIZE_MAX - unit ? SIZE_MAX - SIZE_MAX % unit : (bytes + unit - 1) / unit * unit;
+}
+
+/* Huge pages only pay, and only keep the memory promise, where the table fills them. */
+static void prefer_huge(void *pages, size_t bytes)
+{
+    if (bytes >= HUGE_PAGE) (void)madvise(pages, bytes, MADV_HUGEPAGE);
+}
+
+void *fm_pages_allocate(size_t bytes)
+{
+    size_t size = rounded(bytes);
+    void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) return NULL;
+    prefer_huge(pages, size);
+    return pages;
+}
+
+void *fm_pages_resize(void *pages, size_t old_bytes, size_t new_bytes)
+{
+    size_t size = rounded(new_bytes);
+    void *moved = mremap(pages, rounded(old_bytes), size, MREMAP_MAYMOVE);
+    if (moved == MAP_FAILED) return NULL;
+    prefer_huge(moved, size);
+    return moved;
+}
+
+void fm_pages_free(void *pages, size_t bytes)
+{
+    if (pages) munmap(pages, rounded(bytes));
+}

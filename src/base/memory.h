@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory.h - memory in two sizes. Small and passing things come from malloc; tables that grow with
+ * the trace come straight from the kernel in pages: zeroed, on huge pages where there are any, and
+ * growable without a copy (mremap), so that growth never holds the old and the new table at once.
+ */
+#ifndef FATHOM_BASE_MEMORY_H
+#define FATHOM_BASE_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* count * size, zeroed; NULL when that overflows or memory is short. Release with free(). */
+void *fm_calloc(size_t count, size_t size);
+/* Grows *array of *capacity elements to at least needed; doubles. Returns 0, or -1 with *array as it was. */
+int fm_array_reserve(void **array, size_t *capacity, size_t needed, size_t element_size);
+
+/* Zeroed pages; NULL when memory is short. bytes must not be 0. */
+void *fm_pages_allocate(size_t bytes);
+/* Contents up to the smaller size are kept, what is new is zero. NULL when memory is short: then the
+ * old pages are as they were. */
+void *fm_pages_resize(void *pages, size_t old_bytes, size_t new_bytes);
+void fm_pages_free(void *pages, size_t bytes); /* NULL is fine */
+
+#endif

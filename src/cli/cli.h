@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli.h - what every verb of the program shares: the table of verbs, options parsed from a table
+ * (the same table prints --help), messages, exit codes, progress.
+ *
+ * The program sees the library through <fathom/fathom.h> only.
+ */
+#ifndef FATHOM_CLI_H
+#define FATHOM_CLI_H
+
+#include <fathom/fathom.h>
+#include <stdio.h>
+
+/* Exit codes, fixed by the contract. */
+enum { CLI_COMPLETE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INCOMPLETE = 3 };
+
+typedef struct cli_verb {
+    const char *name;
+    const char *summary;
+    int (*run)(int argc, char **argv); /* argv[0] is the verb's name */
+} cli_verb;
+extern const cli_verb cli_verbs[]; /* ends with a NULL name */
+
+int cli_verb_analyze(int argc, char **argv);
+int cli_verb_mrc(int argc, char **argv);
+int cli_verb_compare(int argc, char **argv);
+int cli_verb_report(int argc, char **argv);
+int cli_verb_convert(int argc, char **argv);
+int cli_verb_gen(int argc, char **argv);
+int cli_verb_check(int argc, char **argv);
+
+/* ---- options ---- */
+
+typedef enum cli_kind {
+    CLI_FLAG,   /* bool *: set to true */
+    CLI_STRING, /* const char ** */
+    CLI_COUNT,  /* uint64_t *: a whole number; suffixes K, M, G, T = 2^10, 2^20, … */
+    CLI_REAL,   /* double * */
+} cli_kind;
+
+typedef struct cli_option {
+    const char *name; /* without the dashes */
+    char letter;      /* short form, or 0 */
+    cli_kind kind;
+    void *target;
+    const char *argument; /* as shown in the help: "FILE"; NULL for flags */
+    const char *help;     /* one or more lines, split at '\n' */
+} cli_option;
+
+typedef struct cli_command {
+    const char *usage; /* "fathom analyze [options] TRACE" */
+    const char *about; /* a few lines */
+    const cli_option *options; /* ends with a NULL name */
+    const char *notes; /* printed after the options; examples. May be NULL */
+    size_t least, most; /* positional arguments */
+} cli_command;
+
+/*
+ * Parses options anywhere among the positional arguments; `--name value` and `--name=value`; `--`
+ * ends the options; a lone `-` is positional. Positional arguments end up in argv[1…*count].
+ * Returns -1 to go on, or an exit code: 0 after --help (printed on standard output), 2 after a
+ * message about wrong usage. A flag's or option's last mention wins.
+ */
+int cli_parse(const cli_command *command, int argc, char **argv, size_t *count);
+
+/* "64", "0x40", "4K", "1M": false when text is not wholly that, or overflows. */
+bool cli_parse_count(const char *text, uint64_t *value);
+
+/* ---- messages: always on standard error, always "fathom VERB: …" ---- */
+
+void cli_set_verb(const char *name);
+void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A note that --quiet silences (see cli_quiet). */
+void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+extern bool cli_quiet;
+/* Prints the error; returns the exit code: CLI_FAILED, or CLI_USAGE for FM_E_ARGUMENT. */
+int cli_fail(const fm_error *error);
+/* Message for a wrong use and the hint to --help; returns CLI_USAGE. */
+int cli_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Flushes standard output and checks it: a full disk is never a success. Returns code, or CLI_FAILED
+ * after a message. Every verb ends with it. */
+int cli_finish(int code);
+
+/* ---- files ---- */
+
+/* Opens a result file for writing ("-": standard output). Regular files are written beside their name
+ * and moved there by cli_output_commit, so that no partial result ever looks like a whole one. */
+typedef struct cli_output {
+    FILE *file;
+    const char *path;
+    char *temporary; /* NULL: written in place */
+} cli_output;
+bool cli_output_open(cli_output *output, const char *path);   /* false after a message */
+bool cli_output_commit(cli_output *output);                   /* false after a message */
+void cli_output_abandon(cli_output *output);
+
+/* ---- progress ---- */
+
+/* On standard error, at most ten times a second, from one second after the start on: only on a
+ * terminal unless `always`. Rate, fraction and time left where the total is known. */
+typedef struct cli_progress {
+    bool enabled, shown;
+    double started, last;
+    const char *noun; /* "references" */
+} cli_progress;
+void cli_progress_start(cli_progress *progress, const char *noun, bool always);
+/* fraction < 0: unknown. */
+void cli_progress_update(cli_progress *progress, uint64_t done, double fraction);
+void cli_progress_end(cli_progress *progress);
+
+/* The terminal's width and abilities, for fm_view_…. */
+fm_view_options cli_view_options(void);
+
+/* ---- shared among verbs that read traces ---- */
+
+/* The --format, --instructions, --key, --size-column … options: to be put at the end of a verb's table. */
+typedef struct cli_trace_options {
+    const char *format;
+    const char *instructions;
+    const char *key, *size_column, *delimiter, *header;
+    uint64_t key_unit, size_unit;
+} cli_trace_options;
+#define CLI_TRACE_OPTIONS(t)                                                                               \
+    {"format", 0, CLI_STRING, &(t)->format, "NAME",                                                        \
+     "trace format when the name does not tell:\nu64, text, csv, lackey, din, oracle, fathom"},            \
+        {"instructions", 0, CLI_STRING, &(t)->instructions, "WHICH",                                       \
+         "instruction fetches of lackey and din traces:\nskip (default), only, all"},                      \
+        {"key", 0, CLI_STRING, &(t)->key, "COLUMN", "csv: column of the key, by name or number (default 1)"}, \
+        {"size-column", 0, CLI_STRING, &(t)->size_column, "COLUMN",                                        \
+         "csv: column of the request's size; requests are then cut\ninto blocks of --granularity bytes"},  \
+        {"key-unit", 0, CLI_COUNT, &(t)->key_unit, "BYTES", "csv: bytes per unit of the key (512 for sectors)"}, \
+        {"size-unit", 0, CLI_COUNT, &(t)->size_unit, "BYTES", "csv: bytes per unit of the size"},          \
+        {"delimiter", 0, CLI_STRING, &(t)->delimiter, "CHAR", "csv: what separates the columns; tab for a tab"}, \
+        {"header", 0, CLI_STRING, &(t)->header, "yes|no", "csv: whether the first line names the columns"}
+/* Checks and translates. -1, or an exit code after a message. */
+int cli_reader_options(const cli_trace_options *trace, fm_reader_options *options);
+/* What the reader has to say besides references: skipped fetches, hashed strings, collisions. */
+void cli_trace_notes(const fm_reader *reader);
+
+#endif
