@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine.h - the one interface behind which every algorithm lives: block numbers in, distances out.
+ *
+ * An engine knows nothing of files, histograms, granularity or options on a command line. To add one,
+ * write src/engine/<name>.c with an fm_engine_ops and add a line to the table in engine_table.c.
+ */
+#ifndef FATHOM_ENGINE_H
+#define FATHOM_ENGINE_H
+
+#include <fathom/analyzer.h>
+#include <fathom/status.h>
+
+typedef struct fm_engine_options {
+    uint64_t bound;      /* 0: none. Otherwise a distance >= bound may be (and is) reported as FM_BEYOND */
+    bool time_distances; /* feed is given an array for them */
+    uint64_t max_memory; /* 0: no limit; otherwise feed fails with FM_E_LIMIT before exceeding it */
+    uint64_t seed;       /* of hash tables; never 0 here */
+    uint64_t first_time; /* value of the clock at the first reference; it counts modulo 2^64 */
+    const char *isa;     /* NULL: best */
+} fm_engine_options;
+
+typedef struct fm_engine fm_engine;
+
+typedef struct fm_engine_ops {
+    fm_engine_info info;
+    fm_status (*create)(fm_engine **engine, const fm_engine_options *options, fm_error *error);
+    void (*destroy)(fm_engine *engine);
+    /*
+     * Takes count block numbers in time order and writes the distance of each (FM_COLD, FM_BEYOND or
+     * the number of distinct other blocks since), and its time distance into times where that is not
+     * NULL (FM_COLD for a first touch; references since the last one to the block, itself included).
+     * On failure *done tells how many were taken; the engine then stands exactly after those and may
+     * be fed on, should the caller find more memory.
+     */
+    fm_status (*feed)(fm_engine *engine, const uint64_t *blocks, size_t count, uint64_t *distances,
+                      uint64_t *times, size_t *done, fm_error *error);
+    /* Distinct blocks seen, as far as the engine can know under its bound. */
+    uint64_t (*distinct)(const fm_engine *engine);
+    /* False when, under a bound, first touches can no longer be told from returns (reported FM_BEYOND). */
+    bool (*cold_known)(const fm_engine *engine);
+    uint64_t (*memory)(const fm_engine *engine);
+    uint64_t (*memory_peak)(const fm_engine *engine);
+} fm_engine_ops;
+
+extern const fm_engine_ops fm_engine_list;
+extern const fm_engine_ops fm_engine_tree;
+extern const fm_engine_ops fm_engine_exact;
+
+/* NULL where there is no engine of that name. */
+const fm_engine_ops *fm_engine_find(const char *name);
+
+#endif
