@@ -41,7 +41,8 @@ typedef struct fm_analyzer_options {
 
 typedef struct fm_analyzer fm_analyzer;
 
-FM_API fm_status fm_analyzer_create(fm_analyzer **analyzer, const fm_analyzer_options *options, fm_error *error);
+FM_API fm_status fm_analyzer_create(fm_analyzer **analyzer, const fm_analyzer_options *options,
+                                    fm_error *error);
 FM_API void fm_analyzer_destroy(fm_analyzer *analyzer);
 
 /* References as a reader delivers them: addresses are cut into blocks of the analyzer's granularity. */
@@ -52,7 +53,8 @@ FM_API fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *
 
 /* Every distance in trace order is also given to this function, in runs. It returns FM_OK to go on.
  * It is called before the run is counted: when it fails, the run is not counted. */
-typedef fm_status (*fm_distance_sink)(void *context, const uint64_t *distances, size_t count, fm_error *error);
+typedef fm_status (*fm_distance_sink)(void *context, const uint64_t *distances, size_t count,
+                                      fm_error *error);
 FM_API void fm_analyzer_set_sink(fm_analyzer *analyzer, fm_distance_sink sink, void *context);
 
 /* A copy of what is known so far. */

@@ -48,8 +48,8 @@ FM_API double fm_profile_misses_associative(const fm_profile *profile, uint64_t 
 typedef struct fm_cache {
     char name[32]; /* "L1d", "L2", "L3" */
     uint64_t bytes;
-    uint64_t line; /* bytes; 0: unknown */
-    uint64_t ways; /* 0: unknown or fully associative */
+    uint64_t line;      /* bytes; 0: unknown */
+    uint64_t ways;      /* 0: unknown or fully associative */
     unsigned shared_by; /* processing units that share it */
 } fm_cache;
 /* Data and unified caches of this machine, smallest level first, read through hwloc. */
@@ -60,15 +60,16 @@ FM_API fm_status fm_machine_caches(fm_cache *caches, size_t capacity, size_t *co
  * profiles of different resolution can be compared. See docs/METRICS.md.
  */
 typedef struct fm_comparison {
-    double overlap;         /* Ding & Zhong: 1 − E/2 over all references, on the finest bins both have */
-    double similarity;      /* RDX: S, over the reuses, power-of-two bins */
+    double overlap;    /* Ding & Zhong: 1 − E/2 over all references, on the finest bins both have */
+    double similarity; /* RDX: S, over the reuses, power-of-two bins */
     double similarity_smoothed; /* RDX: Ŝ */
-    double average_error;   /* HP-RDA: mean difference of the bins' shares of all references */
-    double curve_largest;   /* largest difference of the two miss-ratio curves, over sizes */
-    uint64_t curve_largest_at; /* blocks */
-    double curve_mean;      /* mean difference over log-spaced sizes from 1 block to the larger footprint */
+    double average_error;       /* HP-RDA: mean difference of the bins' shares of all references */
+    double curve_largest;       /* largest difference of the two miss-ratio curves, over sizes */
+    uint64_t curve_largest_at;  /* blocks */
+    double curve_mean; /* mean difference over log-spaced sizes from 1 block to the larger footprint */
 } fm_comparison;
-FM_API fm_status fm_profile_compare(const fm_profile *a, const fm_profile *b, fm_comparison *result, fm_error *error);
+FM_API fm_status fm_profile_compare(const fm_profile *a, const fm_profile *b, fm_comparison *result,
+                                    fm_error *error);
 
 #ifdef __cplusplus
 }

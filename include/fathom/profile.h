@@ -49,12 +49,12 @@ typedef struct fm_profile {
     bool has_times;     /* time distances were asked for */
     fm_histogram times; /* of the references that are not cold; not cut by the bound */
     bool complete;
-    uint64_t lost;     /* references known to be missing */
+    uint64_t lost;      /* references known to be missing */
     char *what_missing; /* why it is incomplete, for people; NULL when complete */
 } fm_profile;
 
 FM_API fm_status fm_profile_create(fm_profile **profile, fm_error *error); /* empty, complete */
-FM_API void fm_profile_destroy(fm_profile *profile);                      /* NULL is fine */
+FM_API void fm_profile_destroy(fm_profile *profile);                       /* NULL is fine */
 
 /* A file holds one profile, or several of one run at different granularities. */
 typedef struct fm_profile_list {
@@ -67,7 +67,8 @@ FM_API void fm_profile_list_clear(fm_profile_list *list);
 /* Writes JSON (schema fathom-profile-1): the first profile's fields at top level; with more than one,
  * all of them in the array "profiles" too. path "-" is standard output. A regular file appears under
  * its name only when it is complete. */
-FM_API fm_status fm_profile_write(const char *path, const fm_profile *const *profiles, size_t count, fm_error *error);
+FM_API fm_status fm_profile_write(const char *path, const fm_profile *const *profiles, size_t count,
+                                  fm_error *error);
 
 /* into += from, as of two separate runs: counts add up (distinct blocks of different runs are
  * different blocks). Granularity and bound must agree; bins become the coarser of the two. */

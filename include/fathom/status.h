@@ -41,7 +41,8 @@ typedef enum fm_status {
 /* What fm_error.offset counts. */
 typedef enum fm_place {
     FM_PLACE_NONE = 0,
-    FM_PLACE_BYTE = 1, /* byte offset from 0, in the (decompressed) content unless the reason says otherwise */
+    FM_PLACE_BYTE =
+        1, /* byte offset from 0, in the (decompressed) content unless the reason says otherwise */
     FM_PLACE_LINE = 2, /* line number from 1 */
 } fm_place;
 

@@ -50,35 +50,36 @@ typedef enum fm_fetches {
 } fm_fetches;
 
 typedef struct fm_reader_options {
-    const char *format;   /* NULL: by content (native) or by the name's ending */
-    fm_fetches fetches;   /* for formats that record instruction fetches (lackey, din) */
-    bool read_ahead;      /* decode in a thread of its own, ahead of the caller */
+    const char *format; /* NULL: by content (native) or by the name's ending */
+    fm_fetches fetches; /* for formats that record instruction fetches (lackey, din) */
+    bool read_ahead;    /* decode in a thread of its own, ahead of the caller */
     /* CSV only */
-    const char *csv_key;  /* column name, or number from 1; NULL: column 1 */
-    const char *csv_size; /* column of the request's size; NULL: none */
-    char csv_delimiter;   /* 0: comma, or what the first line shows (comma, semicolon, tab) */
-    int csv_header;       /* -1: by looking, 0: no header line, 1: the first line is a header */
+    const char *csv_key;    /* column name, or number from 1; NULL: column 1 */
+    const char *csv_size;   /* column of the request's size; NULL: none */
+    char csv_delimiter;     /* 0: comma, or what the first line shows (comma, semicolon, tab) */
+    int csv_header;         /* -1: by looking, 0: no header line, 1: the first line is a header */
     uint64_t csv_key_unit;  /* bytes per unit of the key column; 0: 1. Needs numeric keys when not 1 */
     uint64_t csv_size_unit; /* bytes per unit of the size column; 0: 1 */
 } fm_reader_options;
 
 typedef struct fm_trace_info {
-    const char *format;      /* "u64", "text", … */
-    const char *compression; /* "none", "zstd", "gzip" */
-    bool memory_addresses;   /* addresses of memory (default granularity 64), not keys (default 1) */
-    unsigned columns;        /* FM_COLUMN_… */
-    uint64_t bytes_total;    /* of the file as stored; 0 where unknown (pipes) */
-    uint64_t bytes_read;     /* of the file as stored, so far */
-    uint64_t references_total;   /* where the trace says so (native, with index); else 0 */
-    uint64_t references;         /* delivered so far */
-    uint64_t fetches_skipped;    /* instruction fetches passed over because of options.fetches */
-    uint64_t string_keys;        /* distinct non-numeric keys that were hashed to 64 bits */
-    uint64_t string_collisions;  /* distinct strings found to share their 64-bit key with another */
+    const char *format;         /* "u64", "text", … */
+    const char *compression;    /* "none", "zstd", "gzip" */
+    bool memory_addresses;      /* addresses of memory (default granularity 64), not keys (default 1) */
+    unsigned columns;           /* FM_COLUMN_… */
+    uint64_t bytes_total;       /* of the file as stored; 0 where unknown (pipes) */
+    uint64_t bytes_read;        /* of the file as stored, so far */
+    uint64_t references_total;  /* where the trace says so (native, with index); else 0 */
+    uint64_t references;        /* delivered so far */
+    uint64_t fetches_skipped;   /* instruction fetches passed over because of options.fetches */
+    uint64_t string_keys;       /* distinct non-numeric keys that were hashed to 64 bits */
+    uint64_t string_collisions; /* distinct strings found to share their 64-bit key with another */
 } fm_trace_info;
 
 typedef struct fm_reader fm_reader;
 
-/* path "-" is standard input. Fails with FM_E_FORMAT when neither the content nor the name tells the format. */
+/* path "-" is standard input. Fails with FM_E_FORMAT when neither the content nor the name tells the format.
+ */
 FM_API fm_status fm_reader_open(fm_reader **reader, const char *path, const fm_reader_options *options,
                                 fm_error *error);
 

@@ -10,15 +10,24 @@
 const char *fm_status_name(fm_status status)
 {
     switch (status) {
-    case FM_OK: return "ok";
-    case FM_E_NOMEM: return "out of memory";
-    case FM_E_LIMIT: return "over the memory limit";
-    case FM_E_IO: return "input/output error";
-    case FM_E_FORMAT: return "wrong format";
-    case FM_E_TRUNCATED: return "truncated";
-    case FM_E_CORRUPT: return "corrupt";
-    case FM_E_UNSUPPORTED: return "unsupported";
-    case FM_E_ARGUMENT: return "wrong argument";
+    case FM_OK:
+        return "ok";
+    case FM_E_NOMEM:
+        return "out of memory";
+    case FM_E_LIMIT:
+        return "over the memory limit";
+    case FM_E_IO:
+        return "input/output error";
+    case FM_E_FORMAT:
+        return "wrong format";
+    case FM_E_TRUNCATED:
+        return "truncated";
+    case FM_E_CORRUPT:
+        return "corrupt";
+    case FM_E_UNSUPPORTED:
+        return "unsupported";
+    case FM_E_ARGUMENT:
+        return "wrong argument";
     }
     return "unknown status";
 }

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* input.c - see input.h. Interrupted reads are taken up again; nothing else is hidden. */
+#define _GNU_SOURCE
+#include "base/input.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Linux reads at most this much at once; a larger wish is cut so that the count fits everywhere. */
+enum { READ_MOST = 1 << 30 };
+
+static fm_status refuse(fm_input *input, fm_status status)
+{
+    fm_input_close(input);
+    return status;
+}
+
+fm_status fm_input_open(fm_input *input, const char *path, fm_error *error)
+{
+    memset(input, 0, sizeof *input);
+    input->descriptor = input->wake = -1;
+    if (strcmp(path, "-") == 0) {
+        input->descriptor = STDIN_FILENO;
+        input->name = "standard input";
+    } else {
+        input->path = strdup(path);
+        if (!input->path) return fm_fail_memory(error, strlen(path) + 1, "a file name");
+        input->name = input->path;
+        do input->descriptor = open(path, O_RDONLY | O_CLOEXEC);
+        while (input->descriptor < 0 && errno == EINTR);
+        if (input->descriptor < 0) {
+            fm_fail_io(error, path, "open", errno);
+            return refuse(input, FM_E_IO);
+        }
+        input->owned = true;
+    }
+    struct stat about;
+    if (fstat(input->descriptor, &about) != 0) {
+        fm_fail_io(error, input->name, "open", errno);
+        return refuse(input, FM_E_IO);
+    }
+    if (S_ISDIR(about.st_mode)) {
+        fm_fail(error, FM_E_IO, input->name, "is a directory, expected a file");
+        return refuse(input, FM_E_IO);
+    }
+    /* Standard input may be a regular file that someone has read from already: its size tells nothing then.
+     */
+    if (S_ISREG(about.st_mode) && lseek(input->descriptor, 0, SEEK_CUR) == 0) {
+        input->seekable = true;
+        input->total = (uint64_t)about.st_size;
+        (void)posix_fadvise(input->descriptor, 0, 0, POSIX_FADV_SEQUENTIAL);
+    }
+    return FM_OK;
+}
+
+fm_status fm_input_allow_interrupt(fm_input *input, fm_error *error)
+{
+    if (input->seekable || input->wake >= 0) return FM_OK; /* a regular file never lets us wait for long */
+    input->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return input->wake >= 0 ? FM_OK : fm_fail_io(error, input->name, "prepare to read", errno);
+}
+
+void fm_input_interrupt(const fm_input *input)
+{
+    uint64_t one = 1;
+    if (input->wake >= 0) (void)!write(input->wake, &one, sizeof one);
+}
+
+/* Waits until there is something to read; true: interrupted meanwhile. */
+static bool interrupted(const fm_input *input)
+{
+    if (input->wake < 0) return false;
+    struct pollfd watched[2] = {{.fd = input->descriptor, .events = POLLIN},
+                                {.fd = input->wake, .events = POLLIN}};
+    while (poll(watched, 2, -1) < 0 && errno == EINTR) continue;
+    return watched[1].revents != 0;
+}
+
+fm_status fm_input_read(fm_input *input, void *to, size_t capacity, size_t *got, fm_error *error)
+{
+    if (capacity > READ_MOST) capacity = READ_MOST;
+    *got = 0;
+    if (interrupted(input)) return FM_OK;
+    ssize_t count;
+    do count = read(input->descriptor, to, capacity);
+    while (count < 0 && errno == EINTR);
+    if (count < 0) {
+        int cause = errno;
+        return fm_fail_at(error, FM_E_IO, input->name, FM_PLACE_BYTE, input->taken, "cannot read: %s",
+                          strerror(cause));
+    }
+    *got = (size_t)count;
+    input->taken += (uint64_t)count;
+    return FM_OK;
+}
+
+bool fm_input_read_at(const fm_input *input, void *to, size_t bytes, uint64_t offset)
+{
+    if (!input->seekable || offset > (uint64_t)INT64_MAX) return false;
+    char *next = to;
+    while (bytes > 0) {
+        ssize_t count = pread(input->descriptor, next, bytes, (off_t)offset);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return false;
+        next += count;
+        bytes -= (size_t)count;
+        offset += (uint64_t)count;
+    }
+    return true;
+}
+
+void fm_input_close(fm_input *input)
+{
+    if (input->owned && input->descriptor >= 0) close(input->descriptor);
+    if (input->wake >= 0) close(input->wake);
+    free(input->path);
+    input->path = NULL;
+    input->descriptor = input->wake = -1;
+    input->owned = false;
+}

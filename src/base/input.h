@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * input.h - checked reading from a file, a FIFO or standard input. No buffering, no decoding: bytes as
+ * they are stored, with every failure named.
+ */
+#ifndef FATHOM_BASE_INPUT_H
+#define FATHOM_BASE_INPUT_H
+
+#include <fathom/status.h>
+
+typedef struct fm_input {
+    int descriptor;
+    bool owned;       /* to be closed by us; standard input is not */
+    bool seekable;    /* a regular file: fm_input_read_at works */
+    const char *name; /* for messages: the path, or "standard input". Points into path, or is static */
+    char *path;
+    uint64_t total; /* bytes of a regular file when it was opened; 0: unknown */
+    uint64_t taken; /* bytes read so far */
+    int wake;       /* see fm_input_allow_interrupt; -1: not allowed */
+} fm_input;
+
+/* path "-" is standard input. A directory is refused here, not at the first read. */
+fm_status fm_input_open(fm_input *input, const char *path, fm_error *error);
+/* Up to capacity bytes, at least one; *got 0 is the end. */
+fm_status fm_input_read(fm_input *input, void *to, size_t capacity, size_t *got, fm_error *error);
+/* Exactly bytes at offset without moving the reading position; false when that cannot be had. */
+bool fm_input_read_at(const fm_input *input, void *to, size_t bytes, uint64_t offset);
+/* From now on fm_input_interrupt, from another thread, ends a read that waits (a pipe nobody writes to). */
+fm_status fm_input_allow_interrupt(fm_input *input, fm_error *error);
+/* Reads see the end of the input from now on. Does nothing where it was not allowed. */
+void fm_input_interrupt(const fm_input *input);
+void fm_input_close(fm_input *input);
+
+#endif

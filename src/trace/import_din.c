@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * import_din.c - Dinero's traditional "din" text: a label and a hexadecimal address on each line.
+ *
+ *     0 read · 1 write · 2 instruction fetch · 3 access of unknown kind (counted as a read)
+ *     4 cache flush: no reference, passed over
+ *
+ * What follows the address on a line (Dinero calls it comment) is ignored, as Dinero does. There are no
+ * sizes: each line touches exactly one block.
+ */
+#include "base/error.h"
+#include "base/memory.h"
+#include "trace/format.h"
+#include "trace/lines.h"
+#include "trace/numbers.h"
+
+#include <stdlib.h>
+
+static fm_status din_open(fm_import *import, const fm_reader_options *options, fm_error *error)
+{
+    (void)options;
+    fm_lines *lines = import->state = fm_calloc(1, sizeof *lines);
+    if (!lines) return fm_fail_memory(error, sizeof *lines, "a trace reader");
+    return fm_lines_open(lines, import->stream, import->name, error);
+}
+
+static void din_close(fm_import *import)
+{
+    if (import->state) fm_lines_close(import->state);
+    free(import->state);
+}
+
+static const char *skip_blanks(const char *at)
+{
+    while (*at == ' ' || *at == '\t' || *at == '\r') at++;
+    return at;
+}
+
+static fm_status bad_line(const fm_import *import, uint64_t number, const char *line, fm_error *error)
+{
+    char quote[256];
+    return fm_fail_at(error, FM_E_FORMAT, import->name, FM_PLACE_LINE, number,
+                      "expected a label 0 to 4 and a hexadecimal address, found '%s'",
+                      fm_line_quote(line, quote, sizeof quote));
+}
+
+/* False where the line is not right. *label 4 also stands for an empty line. */
+static bool parse_line(const char *line, unsigned *label, uint64_t *address)
+{
+    const char *at = skip_blanks(line);
+    *label = 4;
+    if (*at == '\n') return true;
+    *label = (unsigned char)*at - (unsigned)'0';
+    if (*label > 4) return false;
+    const char *behind = skip_blanks(at + 1);
+    if (behind == at + 1) return false;
+    if (*label == 4 && *behind == '\n') return true;
+    if (behind[0] == '0' && (behind[1] | 32) == 'x') behind += 2;
+    at = fm_parse_hex(behind, address);
+    return at && (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n');
+}
+
+static fm_status din_read(fm_import *import, fm_columns *columns, fm_error *error)
+{
+    static const uint8_t kinds[4] = {FM_KIND_LOAD, FM_KIND_STORE, FM_KIND_FETCH, FM_KIND_LOAD};
+    fm_lines *lines = import->state;
+    bool want_fetches = import->fetches != FM_FETCHES_SKIP, want_data = import->fetches != FM_FETCHES_ONLY;
+    fm_status status = FM_OK;
+    size_t count = 0;
+    while (count < FM_BATCH_MAX && status == FM_OK) {
+        if (lines->at == lines->whole) {
+            status = fm_lines_more(lines, error);
+            if (status != FM_OK || lines->at == lines->whole) break;
+        }
+        const char *at = lines->buffer + lines->at, *end = lines->buffer + lines->whole;
+        for (; at < end && count < FM_BATCH_MAX; lines->line++) {
+            unsigned label;
+            uint64_t address = 0;
+            if (!parse_line(at, &label, &address)) {
+                status = bad_line(import, lines->line, at, error);
+                break;
+            }
+            at = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
+            if (label > 3) continue;
+            if (label == 2 ? !want_fetches : !want_data) {
+                import->info.fetches_skipped += label == 2;
+                continue;
+            }
+            columns->address[count] = address;
+            columns->kind[count++] = kinds[label];
+        }
+        lines->at = (size_t)(at - lines->buffer);
+    }
+    columns->count = count;
+    return status;
+}
+
+/* A modification is one reference: it is written as a write. */
+static fm_status din_write(fm_export *export, const fm_batch *batch, fm_error *error)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        char *room = fm_sink_room(export->sink, 32, error);
+        if (!room) return error->status;
+        room[0] = "0112"[batch->kind ? batch->kind[i] & 3 : 0];
+        room[1] = ' ';
+        char *end = fm_print_hex(room + 2, batch->address[i], 1);
+        *end++ = '\n';
+        fm_sink_advance(export->sink, (size_t)(end - room));
+    }
+    return FM_OK;
+}
+
+const fm_format fm_format_din = {
+    .info = {.name = "din",
+             .endings = ".din",
+             .summary = "Dinero text: a label and a hexadecimal address a line",
+             .memory_addresses = true,
+             .can_write = true,
+             .columns = FM_COLUMN_KIND},
+    .open = din_open,
+    .read = din_read,
+    .close = din_close,
+    .write = din_write,
+};

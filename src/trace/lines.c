@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lines.c - see lines.h. */
+#define _GNU_SOURCE
+#include "trace/lines.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The longest line, and room to read a good piece behind it. One byte more for a missing last '\n'. */
+enum { PIECE = 256 << 10, CAPACITY = (int)FM_LINE_MAX + PIECE + 1 };
+
+fm_status fm_lines_open(fm_lines *lines, fm_stream *stream, const char *name, fm_error *error)
+{
+    memset(lines, 0, sizeof *lines);
+    lines->stream = stream;
+    lines->name = name;
+    lines->line = 1;
+    lines->buffer = malloc(CAPACITY + 1);
+    return lines->buffer ? FM_OK : fm_fail_memory(error, CAPACITY + 1, "lines of text");
+}
+
+static fm_status too_long(const fm_lines *lines, fm_error *error)
+{
+    return fm_fail_at(error, FM_E_FORMAT, lines->name, FM_PLACE_LINE, lines->line,
+                      "longer than %u bytes; is this really a text format?", FM_LINE_MAX);
+}
+
+fm_status fm_lines_more(fm_lines *lines, fm_error *error)
+{
+    if (lines->at > 0) {
+        memmove(lines->buffer, lines->buffer + lines->at, lines->filled - lines->at);
+        lines->whole -= lines->at;
+        lines->filled -= lines->at;
+        lines->at = 0;
+    }
+    while (!lines->ended) {
+        if (lines->filled > FM_LINE_MAX) return too_long(lines, error);
+        size_t got;
+        fm_status status = fm_stream_read(lines->stream, lines->buffer + lines->filled, PIECE, &got, error);
+        if (status != FM_OK) return status;
+        size_t old = lines->filled;
+        lines->filled += got;
+        if (got == 0) {
+            lines->ended = true;
+            if (lines->filled > lines->whole) lines->buffer[lines->filled++] = '\n';
+            lines->whole = lines->filled;
+            return FM_OK;
+        }
+        const char *last = memrchr(lines->buffer + old, '\n', got);
+        if (last) {
+            lines->whole = (size_t)(last - lines->buffer) + 1;
+            /* Only the first line can be too long: the others came in one piece. */
+            if (lines->whole > FM_LINE_MAX + 1 && !memchr(lines->buffer, '\n', FM_LINE_MAX + 1))
+                return too_long(lines, error);
+            return FM_OK;
+        }
+    }
+    return FM_OK;
+}
+
+void fm_lines_close(fm_lines *lines)
+{
+    free(lines->buffer);
+    lines->buffer = NULL;
+}
+
+char *fm_text_quote(const char *from, size_t length, char *buffer, size_t size)
+{
+    enum { SHOWN = 40 };
+    size_t used = 0, at = 0;
+    while (length > 0 && from[length - 1] == '\r') length--;
+    for (; at < length && at < SHOWN && used + 8 < size; at++) {
+        unsigned char c = (unsigned char)from[at];
+        if (c >= 32 && c < 127)
+            buffer[used++] = (char)c;
+        else
+            used += (size_t)snprintf(buffer + used, size - used, "\\x%02x", c);
+    }
+    snprintf(buffer + used, size - used, "%s", at < length ? "..." : "");
+    return buffer;
+}
+
+char *fm_line_quote(const char *from, char *buffer, size_t size)
+{
+    return fm_text_quote(from, strcspn(from, "\n"), buffer, size);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lines.h - whole lines of text out of a stream, many at a time, so that parsers run over one stretch of
+ * memory and never ask whether a byte is there: every line in the window ends in '\n'.
+ */
+#ifndef FATHOM_TRACE_LINES_H
+#define FATHOM_TRACE_LINES_H
+
+#include "trace/stream.h"
+
+/* The longest line (or quoted CSV record) that is accepted. */
+#define FM_LINE_MAX (1U << 20)
+
+typedef struct fm_lines {
+    fm_stream *stream;
+    const char *name;
+    char *buffer;
+    size_t at;     /* the parser's place; it moves this */
+    size_t whole;  /* [at, whole) is whole lines */
+    size_t filled; /* [whole, filled) is the beginning of the next line */
+    uint64_t line; /* number of the line at `at`, from 1; the parser counts */
+    bool ended;    /* nothing follows what is in the buffer */
+} fm_lines;
+
+/* name must outlive lines. */
+fm_status fm_lines_open(fm_lines *lines, fm_stream *stream, const char *name, fm_error *error);
+/*
+ * Adds at least one more line to [at, whole), or leaves it as it is at the end of the content. What the
+ * stream's failure left of a line is not a line. Moves the buffer's content: pointers into it become void.
+ */
+fm_status fm_lines_more(fm_lines *lines, fm_error *error);
+void fm_lines_close(fm_lines *lines);
+
+/* A short, printable quotation of the line at from (up to its '\n'), for messages. Returns buffer. */
+char *fm_line_quote(const char *from, char *buffer, size_t size);
+/* The same for a stretch of known length. */
+char *fm_text_quote(const char *from, size_t length, char *buffer, size_t size);
+
+#endif

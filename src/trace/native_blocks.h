@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * native_blocks.h - walks a native trace block by block, past damage. The reader and the checker both
+ * stand on it; neither sees bytes.
+ */
+#ifndef FATHOM_TRACE_NATIVE_BLOCKS_H
+#define FATHOM_TRACE_NATIVE_BLOCKS_H
+
+#include "trace/format.h"
+#include "trace/native_column.h"
+#include "trace/native_layout.h"
+
+typedef struct fm_native_blocks fm_native_blocks;
+
+/* Reads the file's header. name must outlive it. */
+fm_status fm_native_blocks_open(fm_native_blocks **blocks, fm_stream *stream, const char *name,
+                                fm_native_header *header, fm_error *error);
+void fm_native_blocks_close(fm_native_blocks *blocks); /* NULL is fine */
+
+/* What a call of fm_native_blocks_next came upon. */
+typedef struct fm_native_event {
+    uint64_t offset;       /* of the block, the index, or the damage, in the content */
+    uint64_t stored_bytes; /* of the block with its header; of what was skipped */
+    uint64_t references;   /* of the block; for damage, those known to be missing */
+    bool block;            /* a block, sound or not, with a sound header */
+} fm_native_event;
+
+/*
+ * The next block's references into columns. FM_OK with count 0 is the end: index and footer were sound
+ * and agreed with the blocks. Damage is told once for each place and walking goes on behind it.
+ */
+fm_status fm_native_blocks_next(fm_native_blocks *blocks, fm_columns *columns, fm_native_event *event,
+                                fm_error *error);
+/* After the end or a failure: whether an index was met, and whether it was good. */
+void fm_native_blocks_index(const fm_native_blocks *blocks, bool *present, bool *sound);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reader.c - the public reader: finds the format, opens it, delivers its batches, with or without a
+ * thread that decodes ahead.
+ *
+ * A format hands over references and a failure together; here they are told one after the other. What a
+ * format does after damage (go on or end) is its own business, said in its fm_format.
+ */
+#include "base/error.h"
+#include "base/memory.h"
+#include "trace/columns.h"
+#include "trace/native_layout.h"
+#include "trace/read_ahead.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct fm_reader {
+    const fm_format *format;
+    fm_import import; /* belongs to the thread while one runs */
+    bool opened;      /* format->open was called */
+    bool read_ahead;
+    bool finished; /* by the filler: the format has said its last word */
+    fm_read_ahead *ahead;
+    fm_slot own;         /* without a thread */
+    const fm_slot *slot; /* being delivered; NULL: none */
+    bool told;           /* slot->status was returned */
+    bool ended;
+    fm_status final; /* a failure that stays */
+    fm_error final_error;
+    fm_trace_info info; /* as of the last delivery */
+};
+
+/* Which format it is: by word, by content, by name. */
+static fm_status find_format(fm_reader *reader, const char *path, const fm_reader_options *options,
+                             fm_error *error)
+{
+    char names[128];
+    const fm_format *format = NULL;
+    if (options->format) {
+        format = fm_format_find(options->format);
+        if (!format)
+            return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no trace format '%s'; expected one of %s",
+                           options->format, fm_format_names(names, sizeof names, false));
+    } else {
+        format = fm_format_of_path(path);
+    }
+    fm_status status = fm_stream_open(&reader->import.stream, path, format && format->binary, error);
+    if (status != FM_OK) return status;
+    reader->import.name = reader->import.stream->input.name;
+    if (!options->format) {
+        const uint8_t *bytes;
+        size_t count;
+        fm_stream_peek(reader->import.stream, &bytes, &count);
+        if (count >= FM_NATIVE_MAGIC_SIZE && memcmp(bytes, FM_NATIVE_MAGIC, FM_NATIVE_MAGIC_SIZE) == 0)
+            format = &fm_format_fathom;
+    }
+    if (!format)
+        return fm_fail(error, FM_E_FORMAT, reader->import.name,
+                       "neither the name nor the content tells the trace format; say it with --format NAME, "
+                       "one of %s",
+                       fm_format_names(names, sizeof names, false));
+    reader->format = format;
+    return FM_OK;
+}
+
+static fm_status open_format(fm_reader *reader, const fm_reader_options *options, fm_error *error)
+{
+    fm_import *import = &reader->import;
+    import->fetches = options->fetches;
+    import->info.format = reader->format->info.name;
+    import->info.compression = fm_compression_name(import->stream->compression);
+    import->info.memory_addresses = reader->format->info.memory_addresses;
+    import->info.columns = reader->format->info.columns;
+    import->info.bytes_total = import->stream->input.total;
+    reader->opened = true;
+    fm_status status = reader->format->open ? reader->format->open(import, options, error) : FM_OK;
+    if (status != FM_OK) return status;
+    reader->info = import->info;
+    return reader->read_ahead ? FM_OK
+                              : fm_columns_allocate(&reader->own.columns, import->info.columns, error);
+}
+
+fm_status fm_reader_open(fm_reader **reader_out, const char *path, const fm_reader_options *options,
+                         fm_error *error)
+{
+    static const fm_reader_options defaults = {.csv_header = -1};
+    *reader_out = NULL;
+    if (!options) options = &defaults;
+    fm_reader *reader = fm_calloc(1, sizeof *reader);
+    if (!reader) return fm_fail_memory(error, sizeof *reader, "a trace reader");
+    reader->read_ahead = options->read_ahead;
+    fm_status status = find_format(reader, path, options, error);
+    if (status == FM_OK) status = open_format(reader, options, error);
+    if (status != FM_OK) {
+        fm_reader_close(reader);
+        return status;
+    }
+    *reader_out = reader;
+    return FM_OK;
+}
+
+static void fill(void *context, fm_slot *slot)
+{
+    fm_reader *reader = context;
+    fm_import *import = &reader->import;
+    slot->columns.count = 0;
+    slot->status = FM_OK;
+    if (!reader->finished) slot->status = reader->format->read(import, &slot->columns, &slot->error);
+    if (slot->status == FM_OK ? slot->columns.count == 0
+                              : !fm_status_is_damage(slot->status) || !reader->format->resumes)
+        reader->finished = true;
+    import->info.bytes_read = fm_stream_stored_offset(import->stream);
+    slot->info = import->info;
+    slot->last = reader->finished;
+}
+
+static fm_status next_slot(fm_reader *reader, fm_error *error)
+{
+    if (!reader->read_ahead) {
+        fill(reader, &reader->own);
+        reader->slot = &reader->own;
+    } else {
+        if (!reader->ahead) {
+            fm_status status = fm_input_allow_interrupt(&reader->import.stream->input, error);
+            if (status == FM_OK)
+                status =
+                    fm_read_ahead_start(&reader->ahead, reader->import.info.columns, fill, reader, error);
+            if (status != FM_OK) return status;
+        }
+        reader->slot = fm_read_ahead_next(reader->ahead);
+    }
+    uint64_t delivered = reader->info.references;
+    reader->info = reader->slot->info;
+    reader->info.references = delivered;
+    reader->told = false;
+    return FM_OK;
+}
+
+fm_status fm_reader_next(fm_reader *reader, fm_batch *batch, fm_error *error)
+{
+    memset(batch, 0, sizeof *batch);
+    if (reader->final != FM_OK) {
+        if (error) *error = reader->final_error;
+        return reader->final;
+    }
+    for (;;) {
+        const fm_slot *slot = reader->slot;
+        if (slot && slot->status != FM_OK && !reader->told) {
+            reader->told = true;
+            if (error) *error = slot->error;
+            if (!fm_status_is_damage(slot->status)) {
+                reader->final = slot->status;
+                reader->final_error = slot->error;
+            }
+            return slot->status;
+        }
+        if (slot && slot->last) reader->ended = true;
+        if (reader->ended) return FM_OK;
+        fm_status status = next_slot(reader, error);
+        if (status != FM_OK) return status;
+        if (reader->slot->columns.count > 0) {
+            fm_columns_batch(&reader->slot->columns, batch);
+            reader->info.references += batch->count;
+            return FM_OK;
+        }
+    }
+}
+
+void fm_reader_info(const fm_reader *reader, fm_trace_info *info)
+{
+    *info = reader->info;
+}
+
+void fm_reader_close(fm_reader *reader)
+{
+    if (!reader) return;
+    if (reader->ahead) fm_input_interrupt(&reader->import.stream->input);
+    fm_read_ahead_stop(reader->ahead);
+    if (reader->opened && reader->format->close) reader->format->close(&reader->import);
+    fm_stream_close(reader->import.stream);
+    fm_columns_free(&reader->own.columns);
+    free(reader);
+}

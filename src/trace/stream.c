@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stream.c - see stream.h. Uncompressed content goes from the kernel to the caller without a copy. */
+#include "trace/stream.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STORED_CAPACITY = 256 << 10 };
+
+const char *fm_compression_name(fm_compression compression)
+{
+    switch (compression) {
+    case FM_COMPRESSION_ZSTD:
+        return "zstd";
+    case FM_COMPRESSION_GZIP:
+        return "gzip";
+    case FM_COMPRESSION_NONE:
+        break;
+    }
+    return "none";
+}
+
+fm_compression fm_compression_of_name(const char *path, size_t *length)
+{
+    size_t whole = strlen(path);
+    if (whole > 4 && strcmp(path + whole - 4, ".zst") == 0) {
+        *length = whole - 4;
+        return FM_COMPRESSION_ZSTD;
+    }
+    if (whole > 3 && strcmp(path + whole - 3, ".gz") == 0) {
+        *length = whole - 3;
+        return FM_COMPRESSION_GZIP;
+    }
+    *length = whole;
+    return FM_COMPRESSION_NONE;
+}
+
+static fm_status fail_stays(fm_stream *stream, fm_status status)
+{
+    stream->status = status;
+    return status;
+}
+
+/* More stored bytes behind those that are left. At the end of the input, input_ended is set. */
+static fm_status refill(fm_stream *stream)
+{
+    size_t left = stream->stored_end - stream->stored_at;
+    if (left > 0 && stream->stored_at > 0) memmove(stream->stored, stream->stored + stream->stored_at, left);
+    stream->stored_at = 0;
+    stream->stored_end = left;
+    if (left == STORED_CAPACITY) return FM_OK;
+    size_t got;
+    fm_status status =
+        fm_input_read(&stream->input, stream->stored + left, STORED_CAPACITY - left, &got, &stream->error);
+    if (status != FM_OK) return fail_stays(stream, status);
+    stream->stored_end += got;
+    if (got == 0) stream->input_ended = true;
+    return FM_OK;
+}
+
+/* Enough of the beginning to tell the compression: pipes may deliver it in small pieces. */
+static fm_status look_at_beginning(fm_stream *stream)
+{
+    while (stream->stored_end < FM_STREAM_PEEK && !stream->input_ended) {
+        fm_status status = refill(stream);
+        if (status != FM_OK) return status;
+    }
+    return FM_OK;
+}
+
+static fm_status choose_decoder(fm_stream *stream, const char *path, bool binary, fm_error *error)
+{
+    size_t length;
+    fm_compression said = fm_compression_of_name(path, &length);
+    bool trial = binary && said == FM_COMPRESSION_NONE;
+    stream->compression = fm_decoder_detect(stream->stored, stream->stored_end, trial);
+    if (stream->compression == FM_COMPRESSION_NONE) {
+        if (said == FM_COMPRESSION_NONE) return FM_OK;
+        const uint8_t *found = stream->stored;
+        const char *expected = said == FM_COMPRESSION_ZSTD ? "28 b5 2f fd" : "1f 8b 08";
+        if (stream->stored_end < 4)
+            return fm_fail_at(error, FM_E_TRUNCATED, stream->input.name, FM_PLACE_BYTE, 0,
+                              "the name says %s, but the file ends after %zu bytes; expected %s",
+                              fm_compression_name(said), stream->stored_end, expected);
+        return fm_fail_at(
+            error, FM_E_FORMAT, stream->input.name, FM_PLACE_BYTE, 0,
+            "the name says %s, but the content does not: expected %s, found %02x %02x %02x %02x",
+            fm_compression_name(said), expected, found[0], found[1], found[2], found[3]);
+    }
+    stream->decoder = fm_decoder_create(stream->compression);
+    if (!stream->decoder) return fm_fail_memory(error, STORED_CAPACITY, "a decompressor");
+    return FM_OK;
+}
+
+fm_status fm_stream_open(fm_stream **stream_out, const char *path, bool binary, fm_error *error)
+{
+    *stream_out = NULL;
+    fm_stream *stream = fm_calloc(1, sizeof *stream);
+    if (!stream) return fm_fail_memory(error, sizeof *stream, "a trace reader");
+    stream->input.descriptor = stream->input.wake = -1;
+    fm_status status = FM_OK;
+    stream->stored = malloc(STORED_CAPACITY);
+    if (!stream->stored) status = fm_fail_memory(error, STORED_CAPACITY, "a trace reader");
+    if (status == FM_OK) status = fm_input_open(&stream->input, path, error);
+    if (status == FM_OK) {
+        status = look_at_beginning(stream);
+        if (status != FM_OK && error) *error = stream->error;
+    }
+    if (status == FM_OK) status = choose_decoder(stream, path, binary, error);
+    if (status != FM_OK) {
+        fm_stream_close(stream);
+        return status;
+    }
+    *stream_out = stream;
+    return FM_OK;
+}
+
+/* The next bytes of the content, past what peek holds. */
+static fm_status produce(fm_stream *stream, void *to, size_t capacity, size_t *got)
+{
+    *got = 0;
+    if (stream->status != FM_OK) return stream->status;
+    if (!stream->decoder) {
+        size_t left = stream->stored_end - stream->stored_at;
+        if (left > 0) {
+            *got = left < capacity ? left : capacity;
+            memcpy(to, stream->stored + stream->stored_at, *got);
+            stream->stored_at += *got;
+            return FM_OK;
+        }
+        if (stream->input_ended) return FM_OK;
+        fm_status status = fm_input_read(&stream->input, to, capacity, got, &stream->error);
+        if (status != FM_OK) return fail_stays(stream, status);
+        if (*got == 0) stream->input_ended = true;
+        return FM_OK;
+    }
+    for (;;) {
+        char reason[256];
+        fm_status status =
+            fm_decoder_run(stream->decoder, stream->stored, &stream->stored_at, stream->stored_end,
+                           stream->input_ended, to, capacity, got, reason, sizeof reason);
+        if (status != FM_OK) {
+            uint64_t content = stream->offset + (stream->peeked_end - stream->peeked_at);
+            fm_fail_at(&stream->error, status, stream->input.name, FM_PLACE_BYTE, content,
+                       "%s (stored byte %" PRIu64 ")", reason, fm_stream_stored_offset(stream));
+            return fail_stays(stream, status);
+        }
+        if (*got > 0 || stream->input_ended) return FM_OK;
+        status = refill(stream);
+        if (status != FM_OK) return status;
+    }
+}
+
+void fm_stream_peek(fm_stream *stream, const uint8_t **bytes, size_t *count)
+{
+    while (stream->peeked_end < FM_STREAM_PEEK) {
+        size_t got;
+        fm_status status =
+            produce(stream, stream->peeked + stream->peeked_end, FM_STREAM_PEEK - stream->peeked_end, &got);
+        if (status != FM_OK || got == 0) break;
+        stream->peeked_end += got;
+    }
+    *bytes = stream->peeked;
+    *count = stream->peeked_end;
+}
+
+fm_status fm_stream_read(fm_stream *stream, void *to, size_t capacity, size_t *got, fm_error *error)
+{
+    *got = 0;
+    if (capacity == 0) return FM_OK;
+    size_t peeked = stream->peeked_end - stream->peeked_at;
+    if (peeked > 0) {
+        *got = peeked < capacity ? peeked : capacity;
+        memcpy(to, stream->peeked + stream->peeked_at, *got);
+        stream->peeked_at += *got;
+        stream->offset += *got;
+        return FM_OK;
+    }
+    fm_status status = produce(stream, to, capacity, got);
+    if (status != FM_OK) {
+        if (error) *error = stream->error;
+        return status;
+    }
+    stream->offset += *got;
+    return FM_OK;
+}
+
+fm_status fm_stream_read_full(fm_stream *stream, void *to, size_t capacity, size_t *got, fm_error *error)
+{
+    size_t total = 0;
+    while (total < capacity) {
+        size_t piece;
+        fm_status status = fm_stream_read(stream, (char *)to + total, capacity - total, &piece, error);
+        if (status != FM_OK) {
+            *got = total;
+            return total > 0 ? FM_OK : status;
+        }
+        if (piece == 0) break;
+        total += piece;
+    }
+    *got = total;
+    return FM_OK;
+}
+
+uint64_t fm_stream_stored_offset(const fm_stream *stream)
+{
+    return stream->input.taken - (stream->stored_end - stream->stored_at);
+}
+
+void fm_stream_close(fm_stream *stream)
+{
+    if (!stream) return;
+    fm_input_close(&stream->input);
+    fm_decoder_destroy(stream->decoder);
+    free(stream->stored);
+    free(stream);
+}
