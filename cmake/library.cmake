@@ -15,3 +15,12 @@ add_library(fathom_shared SHARED $<TARGET_OBJECTS:fathom_objects>)
 target_link_libraries(fathom_shared PUBLIC fathom_objects)
 set_target_properties(fathom_shared PROPERTIES OUTPUT_NAME fathom VERSION ${PROJECT_VERSION}
                                                SOVERSION ${PROJECT_VERSION_MAJOR})
+
+# The hot loops of `exact`, once per instruction set; chosen at run time (src/engine/exact_isa.c).
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set_source_files_properties(src/engine/exact_avx512.c PROPERTIES COMPILE_OPTIONS
+                              "-O3;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512cd;-mavx2;-mbmi;-mbmi2;-mlzcnt;-mpopcnt")
+  set_source_files_properties(src/engine/exact_avx2.c PROPERTIES COMPILE_OPTIONS
+                              "-O3;-mavx2;-mbmi;-mbmi2;-mlzcnt;-mpopcnt")
+  set_source_files_properties(src/engine/exact_portable.c PROPERTIES COMPILE_OPTIONS "-O3")
+endif()

@@ -8,6 +8,8 @@
 #ifndef FATHOM_ENGINE_H
 #define FATHOM_ENGINE_H
 
+#include "engine/tally.h"
+
 #include <fathom/analyzer.h>
 #include <fathom/status.h>
 
@@ -35,6 +37,12 @@ typedef struct fm_engine_ops {
      */
     fm_status (*feed)(fm_engine *engine, const uint64_t *blocks, size_t count, uint64_t *distances,
                       uint64_t *times, size_t *done, fm_error *error);
+    /*
+     * The same without order: the distances go straight into a tally. NULL where an engine has no faster
+     * way than feed. May be mixed with feed at will.
+     */
+    fm_status (*count)(fm_engine *engine, const uint64_t *blocks, size_t count, fm_tally *tally, size_t *done,
+                       fm_error *error);
     /* Distinct blocks seen, as far as the engine can know under its bound. */
     uint64_t (*distinct)(const fm_engine *engine);
     /* False when, under a bound, first touches can no longer be told from returns (reported FM_BEYOND). */

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* block_table.c - the slow paths of the table: creation, spills, growth, removal. See block_table.h. */
+#include "engine/block_table.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <string.h>
+
+enum {
+    FIRST_BUCKETS = 256,
+    RELEASE_STEP = 2 << 20, /* bytes of the old table that are given back at a time while growing */
+};
+
+/* 60 %: with four slots a bucket, one lookup in fifteen then looks at a second line. */
+static uint64_t limit_of(uint64_t bucket_count)
+{
+    return bucket_count * FM_BUCKET_SLOTS / 5 * 3;
+}
+
+static uint64_t splitmix(uint64_t *state)
+{
+    uint64_t z = (*state += UINT64_C(0x9E3779B97F4A7C15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return z ^ (z >> 31);
+}
+
+static uint64_t times_bytes(const fm_block_table *table, uint64_t bucket_count)
+{
+    return table->with_times ? bucket_count * FM_BUCKET_SLOTS * sizeof(uint64_t) : 0;
+}
+
+fm_status fm_block_table_create(fm_block_table *table, uint64_t seed, bool with_times, fm_error *error)
+{
+    memset(table, 0, sizeof *table);
+    table->seed[0] = splitmix(&seed);
+    /* Odd, and with bits in both halves, so that the products mix upwards and downwards. */
+    table->seed[1] = splitmix(&seed) | UINT64_C(0x8000000100000001);
+    table->seed[2] = splitmix(&seed) | UINT64_C(0x8000000100000001);
+    table->with_times = with_times;
+    table->bucket_count = FIRST_BUCKETS;
+    table->limit = limit_of(FIRST_BUCKETS);
+    table->buckets = fm_pages_allocate(FIRST_BUCKETS * sizeof(fm_bucket));
+    if (!table->buckets) return fm_fail_memory(error, FIRST_BUCKETS * sizeof(fm_bucket), "the block table");
+    if (with_times) {
+        table->times = fm_pages_allocate(times_bytes(table, FIRST_BUCKETS));
+        if (!table->times) {
+            fm_block_table_clear(table);
+            return fm_fail_memory(error, times_bytes(table, FIRST_BUCKETS), "the block table's times");
+        }
+    }
+    return FM_OK;
+}
+
+void fm_block_table_clear(fm_block_table *table)
+{
+    if (table->buckets) fm_pages_free(table->buckets, table->bucket_count * sizeof(fm_bucket));
+    if (table->times) fm_pages_free(table->times, times_bytes(table, table->bucket_count));
+    table->buckets = NULL;
+    table->times = NULL;
+}
+
+static inline fm_bucket *next_bucket(const fm_block_table *table, fm_bucket *bucket)
+{
+    return bucket + 1 == table->buckets + table->bucket_count ? table->buckets : bucket + 1;
+}
+
+/* The slot that holds key, or the first free one: *found tells which. */
+static uint64_t *locate(const fm_block_table *table, fm_bucket *bucket, uint64_t key, bool *found,
+                        size_t *index)
+{
+    for (;; bucket = next_bucket(table, bucket)) {
+        for (size_t slot = 0; slot < FM_BUCKET_SLOTS; slot++) {
+            bool empty = bucket->position[slot] == 0;
+            if (empty || bucket->key[slot] == key) {
+                *found = !empty;
+                if (empty) bucket->key[slot] = key;
+                *index = (size_t)(bucket - table->buckets) * FM_BUCKET_SLOTS + slot;
+                return &bucket->position[slot];
+            }
+        }
+    }
+}
+
+uint64_t fm_block_table_exchange_slow(fm_block_table *table, fm_bucket *home, uint64_t key, uint64_t position)
+{
+    bool found;
+    size_t index;
+    uint64_t *slot = locate(table, home, key, &found, &index);
+    uint64_t old = *slot;
+    *slot = position;
+    table->used += !found;
+    return old;
+}
+
+size_t fm_block_table_exchange_slot(fm_block_table *table, uint64_t key, uint64_t position, uint64_t *old)
+{
+    bool found;
+    size_t index;
+    uint64_t *slot = locate(table, fm_block_home(table, key), key, &found, &index);
+    *old = *slot;
+    *slot = position;
+    table->used += !found;
+    return index;
+}
+
+static uint64_t buckets_for(const fm_block_table *table, uint64_t more)
+{
+    uint64_t count = table->bucket_count;
+    while (limit_of(count) < table->used + more) count += count / 2;
+    return count;
+}
+
+uint64_t fm_block_table_memory(const fm_block_table *table)
+{
+    return table->bucket_count * sizeof(fm_bucket) + times_bytes(table, table->bucket_count);
+}
+
+uint64_t fm_block_table_memory_grown(const fm_block_table *table, uint64_t more)
+{
+    uint64_t count = buckets_for(table, more);
+    uint64_t grown = count * sizeof(fm_bucket) + times_bytes(table, count);
+    return count == table->bucket_count ? grown : grown + 2 * RELEASE_STEP;
+}
+
+/* Gives pages [*released, upto) of an old array back; whole steps only, or all at the end. */
+static void release(char *array, uint64_t *released, uint64_t upto, bool all)
+{
+    if (!array) return;
+    uint64_t end = all ? upto : upto / RELEASE_STEP * RELEASE_STEP;
+    if (end <= *released) return;
+    fm_pages_free(array + *released, end - *released);
+    *released = end;
+}
+
+fm_status fm_block_table_grow(fm_block_table *table, uint64_t more, fm_error *error)
+{
+    if (fm_block_table_has_room(table, more)) return FM_OK;
+    fm_block_table old = *table;
+    fm_block_table grown = *table;
+    grown.bucket_count = buckets_for(table, more);
+    if (grown.bucket_count > UINT32_MAX)
+        return fm_fail(error, FM_E_LIMIT, NULL, "the block table is at its limit of 2^32 buckets");
+    uint64_t bytes = grown.bucket_count * sizeof(fm_bucket);
+    grown.buckets = fm_pages_allocate(bytes);
+    if (!grown.buckets) return fm_fail_memory(error, bytes, "the block table");
+    if (table->with_times) {
+        grown.times = fm_pages_allocate(times_bytes(table, grown.bucket_count));
+        if (!grown.times) {
+            fm_pages_free(grown.buckets, bytes);
+            return fm_fail_memory(error, times_bytes(table, grown.bucket_count), "the block table's times");
+        }
+    }
+    grown.limit = limit_of(grown.bucket_count);
+    grown.used = 0;
+
+    uint64_t released = 0, times_released = 0;
+    for (uint64_t i = 0; i < old.bucket_count; i++) {
+        const fm_bucket *bucket = &old.buckets[i];
+        for (size_t slot = 0; slot < FM_BUCKET_SLOTS && bucket->position[slot]; slot++) {
+            uint64_t none;
+            size_t index =
+                fm_block_table_exchange_slot(&grown, bucket->key[slot], bucket->position[slot], &none);
+            if (grown.times) grown.times[index] = old.times[i * FM_BUCKET_SLOTS + slot];
+        }
+        if ((i & 0xFFFF) == 0xFFFF) {
+            release((char *)old.buckets, &released, i * sizeof(fm_bucket), false);
+            release((char *)old.times, &times_released, times_bytes(table, i), false);
+        }
+    }
+    release((char *)old.buckets, &released, old.bucket_count * sizeof(fm_bucket), true);
+    release((char *)old.times, &times_released, times_bytes(table, old.bucket_count), true);
+    *table = grown;
+    return FM_OK;
+}
+
+/*
+ * In order of buckets: empty the bucket, put back what is kept, from its home on. Buckets before it are
+ * final but for what is added to them, so a block lands in its old bucket or in a hole before it; no
+ * hole is left between a block and its home. Blocks that had wrapped around to the first buckets have
+ * their home at the end: they are set aside and put back last.
+ */
+void fm_block_table_filter(fm_block_table *table, fm_block_keep keep, void *context)
+{
+    enum { ASIDE = 1024 }; /* a run of 256 full buckets does not happen under a seeded hash */
+    uint64_t aside_key[ASIDE], aside_position[ASIDE], aside_time[ASIDE];
+    size_t aside = 0;
+    bool wrapping = true; /* still in the run of full buckets that began at the end */
+    table->used = 0;
+    for (uint64_t i = 0; i < table->bucket_count; i++) {
+        fm_bucket *bucket = &table->buckets[i];
+        fm_bucket copy = *bucket;
+        memset(bucket, 0, sizeof *bucket);
+        for (size_t slot = 0; slot < FM_BUCKET_SLOTS; slot++) {
+            if (!copy.position[slot]) {
+                wrapping = false;
+                break;
+            }
+            uint64_t time = table->times ? table->times[i * FM_BUCKET_SLOTS + slot] : 0;
+            uint64_t position = keep(context, copy.key[slot], copy.position[slot], time);
+            if (!position) continue;
+            fm_bucket *home = fm_block_home(table, copy.key[slot]);
+            if (wrapping && home > bucket && aside < ASIDE) {
+                aside_key[aside] = copy.key[slot];
+                aside_position[aside] = position;
+                aside_time[aside++] = time;
+                continue;
+            }
+            uint64_t none;
+            size_t index = fm_block_table_exchange_slot(table, copy.key[slot], position, &none);
+            if (table->times) table->times[index] = time;
+        }
+    }
+    for (size_t i = 0; i < aside; i++) {
+        uint64_t none;
+        size_t index = fm_block_table_exchange_slot(table, aside_key[i], aside_position[i], &none);
+        if (table->times) table->times[index] = aside_time[i];
+    }
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* engine_table.c - the table of engines: one line each, the default first. */
+#include "engine/engine.h"
+
+#include <string.h>
+
+static const fm_engine_ops *const engines[] = {
+    &fm_engine_exact,
+    &fm_engine_tree,
+    &fm_engine_list,
+};
+
+enum { ENGINES = sizeof engines / sizeof engines[0] };
+
+const fm_engine_info *fm_engine_at(size_t index)
+{
+    return index < ENGINES ? &engines[index]->info : NULL;
+}
+
+const fm_engine_ops *fm_engine_find(const char *name)
+{
+    for (size_t i = 0; i < ENGINES; i++)
+        if (strcmp(engines[i]->info.name, name) == 0) return engines[i];
+    return NULL;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exact_kernels.h - the hot loops of `exact`, chosen at run time by instruction set.
+ *
+ * References go through in chunks. A chunk's lookups come first; they sort its references into three
+ * lists by where the block's previous position lies:
+ *
+ *     near   in the open region. Its distance depends on near references alone.
+ *     far    in a closed region. Its distance depends on far references, plus the number of live bits
+ *            in the open region, which the lookup loop counts as it goes.
+ *     fresh  nowhere: a block that is not held.
+ *
+ * So the two lists are worked off one after the other, each in a loop without unpredictable branches;
+ * while they run, the buckets of the next chunk are being fetched.
+ */
+#ifndef FATHOM_ENGINE_EXACT_KERNELS_H
+#define FATHOM_ENGINE_EXACT_KERNELS_H
+
+#include "engine/block_table.h"
+#include "engine/recency_window.h"
+
+enum { FM_CHUNK = 224 }; /* half a line; its buckets, lists and lines fit the first-level cache */
+
+/* Kernels store whole vectors at a list's end. */
+enum { FM_CHUNK_ROOM = FM_CHUNK + 16 };
+
+typedef struct fm_chunk {
+    size_t count;
+    size_t near_count, far_count, fresh_count;
+    uint32_t near_position[FM_CHUNK_ROOM]; /* relative to the open region */
+    uint32_t near_distance[FM_CHUNK_ROOM]; /* before the near kernel: live bits of the open region then */
+    uint32_t near_index[FM_CHUNK_ROOM];    /* which reference of the chunk it is */
+    uint64_t far_position[FM_CHUNK_ROOM];
+    uint32_t far_distance[FM_CHUNK_ROOM]; /* likewise */
+    uint32_t far_index[FM_CHUNK_ROOM];
+    uint32_t fresh_index[FM_CHUNK_ROOM];
+} fm_chunk;
+
+typedef struct fm_exact_kernels {
+    const char *isa;
+    bool (*usable)(void);
+    /* Copies keys without those that repeat the one before (*last, updated). Returns how many are left. */
+    size_t (*collapse)(const uint64_t *keys, size_t count, uint64_t *last, uint64_t *left);
+    void (*home)(const fm_block_table *table, const uint64_t *keys, size_t count, fm_bucket **homes);
+    /* Exchanges positions and fills the lists. */
+    void (*lookup)(fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
+                   fm_bucket *const *homes, fm_chunk *chunk);
+    /* Clear the bits that were left, and turn …_distance into distances. soon: chunk->count buckets
+     * to fetch meanwhile. */
+    void (*near)(fm_recency_window *window, fm_chunk *chunk, fm_bucket *const *soon);
+    void (*far)(fm_recency_window *window, fm_chunk *chunk, fm_bucket *const *soon);
+    /* Distances to the indices of their loglinear bins (fm_bins_index), in place. May write up to the next
+     * multiple of 16. */
+    void (*loglinear)(uint32_t *distances, size_t count);
+} fm_exact_kernels;
+
+extern const fm_exact_kernels fm_exact_avx512, fm_exact_avx2, fm_exact_portable;
+
+/* The best usable kernels, or those named; NULL where this machine cannot run them or there are none. */
+const fm_exact_kernels *fm_exact_kernels_find(const char *isa);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * seen_set.c - see seen_set.h.
+ *
+ * Open addressing with linear probing over 8-byte keys, at most three quarters full. 0 marks an empty
+ * slot; whether the key 0 itself is in the set is a flag beside the table. Nothing is ever removed.
+ * Times, where asked for, are a second array of the same shape behind the keys, in the same pages.
+ *
+ * Growth allocates the doubled table beside the old one: the set is bounded (seen_set.h), so this
+ * passing half as much again is bounded too.
+ */
+#include "engine/seen_set.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+enum { FIRST_BITS = 9 }; /* 512 slots, one page: a short trace costs next to nothing */
+
+uint64_t fm_seen_limit = FM_SEEN_LIMIT;
+
+struct fm_seen_set {
+    uint64_t *keys;
+    uint64_t *times; /* NULL: none; else keys + slots */
+    unsigned bits;   /* the table has 2^bits slots */
+    bool with_times, zero_known, given_up;
+    uint64_t zero_time;
+    uint64_t count, limit;
+    uint64_t seed_add, seed_multiply;
+    uint64_t memory_peak;
+};
+
+static uint64_t slots_of(unsigned bits)
+{
+    return UINT64_C(1) << bits;
+}
+
+static uint64_t bytes_of(const fm_seen_set *set, unsigned bits)
+{
+    return slots_of(bits) * sizeof(uint64_t) * (set->with_times ? 2 : 1);
+}
+
+/* A folded 128-bit product of two seeded factors: without the seed nobody can choose keys that meet. */
+static uint64_t home(const fm_seen_set *set, uint64_t key, unsigned bits)
+{
+    __uint128_t product = (__uint128_t)(key ^ set->seed_add) * set->seed_multiply;
+    uint64_t folded = (uint64_t)product ^ (uint64_t)(product >> 64);
+    return (folded * UINT64_C(0x9E3779B97F4A7C15)) >> (64 - bits);
+}
+
+/* The slot that holds key (not 0), or the empty one where it belongs. */
+static uint64_t find(const fm_seen_set *set, const uint64_t *keys, unsigned bits, uint64_t key)
+{
+    uint64_t mask = slots_of(bits) - 1;
+    uint64_t slot = home(set, key, bits);
+    while (keys[slot] && keys[slot] != key) slot = (slot + 1) & mask;
+    return slot;
+}
+
+static uint64_t mixed(uint64_t value)
+{
+    value = (value ^ (value >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    value = (value ^ (value >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return value ^ (value >> 31);
+}
+
+fm_seen_set *fm_seen_set_create(uint64_t limit, uint64_t seed, bool with_times)
+{
+    fm_seen_set *set = fm_calloc(1, sizeof *set);
+    if (!set) return NULL;
+    set->limit = limit;
+    set->with_times = with_times;
+    set->bits = FIRST_BITS;
+    set->seed_add = mixed(seed + UINT64_C(0x9E3779B97F4A7C15));
+    set->seed_multiply = mixed(seed + UINT64_C(0x3C6EF372FE94F82A)) | 1;
+    set->keys = fm_pages_allocate(bytes_of(set, set->bits));
+    if (!set->keys) {
+        free(set);
+        return NULL;
+    }
+    set->times = with_times ? set->keys + slots_of(set->bits) : NULL;
+    set->memory_peak = fm_seen_set_memory(set);
+    return set;
+}
+
+static void give_up(fm_seen_set *set)
+{
+    if (set->keys) fm_pages_free(set->keys, bytes_of(set, set->bits));
+    set->keys = set->times = NULL;
+    set->given_up = true;
+}
+
+void fm_seen_set_destroy(fm_seen_set *set)
+{
+    if (!set) return;
+    give_up(set);
+    free(set);
+}
+
+static bool is_full(const fm_seen_set *set)
+{
+    return set->count >= slots_of(set->bits) / 4 * 3;
+}
+
+static bool grow(fm_seen_set *set)
+{
+    unsigned bits = set->bits + 1;
+    uint64_t *keys = fm_pages_allocate(bytes_of(set, bits));
+    if (!keys) return false;
+    uint64_t *times = set->with_times ? keys + slots_of(bits) : NULL;
+    for (uint64_t old = 0; old < slots_of(set->bits); old++) {
+        if (!set->keys[old]) continue;
+        uint64_t slot = find(set, keys, bits, set->keys[old]);
+        keys[slot] = set->keys[old];
+        if (times) times[slot] = set->times[old];
+    }
+    set->memory_peak = fm_seen_set_memory_next(set);
+    fm_pages_free(set->keys, bytes_of(set, set->bits));
+    set->keys = keys;
+    set->times = times;
+    set->bits = bits;
+    return true;
+}
+
+fm_seen fm_seen_set_insert(fm_seen_set *set, uint64_t key, uint64_t budget, uint64_t *last_time)
+{
+    if (set->given_up) return FM_SEEN_GIVEN_UP;
+    uint64_t slot = 0;
+    if (key == 0) {
+        if (set->zero_known) {
+            if (last_time) *last_time = set->zero_time;
+            return FM_SEEN_KNOWN;
+        }
+    } else {
+        slot = find(set, set->keys, set->bits, key);
+        if (set->keys[slot]) {
+            if (last_time) *last_time = set->times ? set->times[slot] : 0;
+            return FM_SEEN_KNOWN;
+        }
+    }
+    if (set->count >= set->limit || fm_seen_set_memory_next(set) > budget) {
+        give_up(set);
+        return FM_SEEN_GIVEN_UP;
+    }
+    if (is_full(set)) {
+        if (!grow(set)) return FM_SEEN_NO_MEMORY;
+        if (key) slot = find(set, set->keys, set->bits, key);
+    }
+    if (key)
+        set->keys[slot] = key;
+    else
+        set->zero_known = true;
+    set->count++;
+    return FM_SEEN_NEW;
+}
+
+void fm_seen_set_store_time(fm_seen_set *set, uint64_t key, uint64_t time)
+{
+    if (!set->times) return;
+    if (key == 0) {
+        set->zero_time = time;
+        return;
+    }
+    uint64_t slot = find(set, set->keys, set->bits, key);
+    if (set->keys[slot]) set->times[slot] = time;
+}
+
+uint64_t fm_seen_set_count(const fm_seen_set *set)
+{
+    return set->count;
+}
+
+bool fm_seen_set_given_up(const fm_seen_set *set)
+{
+    return set->given_up;
+}
+
+uint64_t fm_seen_set_memory(const fm_seen_set *set)
+{
+    return sizeof *set + (set->keys ? bytes_of(set, set->bits) : 0);
+}
+
+uint64_t fm_seen_set_memory_peak(const fm_seen_set *set)
+{
+    return set->memory_peak;
+}
+
+uint64_t fm_seen_set_memory_next(const fm_seen_set *set)
+{
+    uint64_t now = fm_seen_set_memory(set);
+    return set->keys && is_full(set) ? now + bytes_of(set, set->bits + 1) : now;
+}

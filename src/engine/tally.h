@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tally.h - counting distances into bins, as engines produce them. Becomes a profile's histogram.
+ *
+ * With one bin per distance the array grows with the largest distance: reserve first, then add.
+ */
+#ifndef FATHOM_ENGINE_TALLY_H
+#define FATHOM_ENGINE_TALLY_H
+
+#include <fathom/profile.h>
+#include <fathom/status.h>
+
+typedef struct fm_tally {
+    fm_bins bins;
+    uint64_t *counts;
+    uint64_t capacity; /* bins in counts */
+    uint64_t total;    /* counted in counts */
+    uint64_t cold, beyond;
+    uint64_t max_memory; /* bytes; 0: no limit */
+} fm_tally;
+
+fm_status fm_tally_create(fm_tally *tally, fm_bins bins, fm_error *error);
+void fm_tally_clear(fm_tally *tally);
+uint64_t fm_tally_memory(const fm_tally *tally);
+
+/* Makes sure that distances below `end` can be added. Fails without changing anything. */
+fm_status fm_tally_reserve(fm_tally *tally, uint64_t end, fm_error *error);
+/* Distances that are all below the reserved end. */
+void fm_tally_add32(fm_tally *tally, const uint32_t *distances, size_t count);
+/* Indices of bins that were found already. */
+static inline void fm_tally_add_indices(fm_tally *tally, const uint32_t *indices, size_t count)
+{
+    for (size_t i = 0; i < count; i++) tally->counts[indices[i]]++;
+    tally->total += count;
+}
+/* Distances, FM_COLD and FM_BEYOND; reserves by itself. On failure nothing is counted. */
+fm_status fm_tally_add(fm_tally *tally, const uint64_t *distances, size_t count, fm_error *error);
+static inline void fm_tally_add_zeros(fm_tally *tally, uint64_t count)
+{
+    tally->counts[0] += count;
+    tally->total += count;
+}
+
+/* The non-empty bins. Under a bound (not 0), the last bin ends before it. */
+fm_status fm_tally_histogram(const fm_tally *tally, uint64_t bound, fm_histogram *histogram, fm_error *error);
+
+#endif
