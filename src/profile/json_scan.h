@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * json_scan.h - JSON read piece by piece, in the order it stands in the file.
+ *
+ * Not a general JSON library: the caller knows what should come next and asks for it. In return it
+ * needs no tree (a profile may have millions of bins), holds whole numbers of all 64 bits, and knows
+ * the byte of every mistake. A failed allocation is never mistaken for bad input; a tree builder that
+ * drops the end of a token when memory is short, as jansson does, would not do here.
+ */
+#ifndef FATHOM_PROFILE_JSON_SCAN_H
+#define FATHOM_PROFILE_JSON_SCAN_H
+
+#include <fathom/status.h>
+
+enum { FM_JSON_BUFFER = 1 << 16, FM_JSON_DEEPEST = 64 };
+
+typedef struct fm_json_scan {
+    const char *path; /* for messages */
+    fm_error *error;
+    int descriptor;
+    uint64_t offset; /* of buffer[0] in the file */
+    size_t at, filled;
+    fm_status failure; /* of a read, FM_OK so far */
+    unsigned char buffer[FM_JSON_BUFFER];
+} fm_json_scan;
+
+typedef enum fm_json_kind {
+    FM_JSON_OBJECT,
+    FM_JSON_ARRAY,
+    FM_JSON_STRING,
+    FM_JSON_NUMBER,
+    FM_JSON_TRUTH,
+    FM_JSON_NULL,
+} fm_json_kind;
+
+/* "an object", "a number", …, for messages. */
+const char *fm_json_kind_name(fm_json_kind kind);
+
+/* path "-": standard input. */
+fm_status fm_json_scan_open(fm_json_scan *scan, const char *path, fm_error *error);
+void fm_json_scan_close(fm_json_scan *scan);
+
+/* FM_E_FORMAT at the place reached so far. */
+fm_status fm_json_refuse(fm_json_scan *scan, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* What comes next; nothing of it is taken. */
+fm_status fm_json_peek(fm_json_scan *scan, fm_json_kind *kind);
+
+/*
+ * Objects and arrays: enter takes the opening bracket. Then more, before each element, says whether
+ * there is one, and takes the comma or the closing bracket. In objects, key takes the name and colon;
+ * a name that does not fit is cut.
+ */
+typedef struct fm_json_list {
+    char close;
+    bool begun;
+} fm_json_list;
+fm_status fm_json_enter(fm_json_scan *scan, fm_json_list *list);
+fm_status fm_json_more(fm_json_scan *scan, fm_json_list *list, bool *more);
+fm_status fm_json_key(fm_json_scan *scan, char *name, size_t size);
+
+/* Values. `what` names the value in messages. */
+fm_status fm_json_whole(fm_json_scan *scan, const char *what, uint64_t *value);
+fm_status fm_json_truth(fm_json_scan *scan, const char *what, bool *value);
+/* New memory; *text is released and replaced only on success. */
+fm_status fm_json_text(fm_json_scan *scan, const char *what, char **text);
+fm_status fm_json_skip(fm_json_scan *scan);
+/* Nothing but blanks up to the end of the file. */
+fm_status fm_json_end(fm_json_scan *scan);
+
+#endif

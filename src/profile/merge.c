@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * merge.c - the sum of two profiles, as of two separate runs.
+ *
+ * Everything new is made first and put in place last: a failed merge leaves its target as it was.
+ * Time distances survive only where both have them, since half of them would look like all.
+ */
+#define _GNU_SOURCE
+#include <fathom/profile.h>
+
+#include "base/error.h"
+#include "profile/histogram.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGEST_NAME = 1000 };
+
+/* "a + b"; only one of them where they are equal or one is missing. *joined may become NULL. */
+static fm_status join(char **joined, const char *a, const char *b, const char *between, fm_error *error)
+{
+    *joined = NULL;
+    if (!a && !b) return FM_OK;
+    static const char more[] = "...";
+    char *text;
+    if (!a || !b || strcmp(a, b) == 0) {
+        text = strdup(a ? a : b);
+    } else if (strlen(a) + strlen(b) > LONGEST_NAME) {
+        /* Merging thousands of runs must not grow a name without end. */
+        size_t length = strlen(a);
+        bool said = length >= sizeof more - 1 && strcmp(a + length - (sizeof more - 1), more) == 0;
+        if (said)
+            text = strdup(a);
+        else if (asprintf(&text, "%s%s%s", a, between, more) < 0)
+            text = NULL;
+    } else if (asprintf(&text, "%s%s%s", a, between, b) < 0) {
+        text = NULL;
+    }
+    if (!text) return fm_fail_memory(error, LONGEST_NAME, "a profile's name");
+    *joined = text;
+    return FM_OK;
+}
+
+static fm_status add(uint64_t *sum, uint64_t a, uint64_t b, const char *what, fm_error *error)
+{
+    if (!__builtin_add_overflow(a, b, sum)) return FM_OK;
+    return fm_fail(error, FM_E_ARGUMENT, NULL,
+                   "the sum of the %s, %" PRIu64 " + %" PRIu64 ", exceeds 64 bits", what, a, b);
+}
+
+fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *error)
+{
+    if (into->granularity != from->granularity)
+        return fm_fail(error, FM_E_ARGUMENT, NULL,
+                       "cannot merge profiles of different granularities, %" PRIu64 " and %" PRIu64,
+                       into->granularity, from->granularity);
+    if (into->bound != from->bound)
+        return fm_fail(error, FM_E_ARGUMENT, NULL,
+                       "cannot merge profiles of different bounds, %" PRIu64 " and %" PRIu64 " (0: none)",
+                       into->bound, from->bound);
+
+    fm_profile sum = *into;
+    sum.name = sum.engine = sum.what_missing = NULL;
+    sum.distances = sum.times = (fm_histogram){0, NULL};
+    sum.bins = fm_bins_coarser(into->bins, from->bins);
+    sum.exact = into->exact && from->exact;
+    sum.complete = into->complete && from->complete;
+    sum.cold_known = into->cold_known && from->cold_known;
+    sum.has_times = into->has_times && from->has_times;
+
+    fm_status status = add(&sum.references, into->references, from->references, "references", error);
+    if (!status) status = add(&sum.distinct, into->distinct, from->distinct, "distinct blocks", error);
+    if (!status) status = add(&sum.cold, into->cold, from->cold, "first touches", error);
+    if (!status) status = add(&sum.beyond, into->beyond, from->beyond, "references beyond the bound", error);
+    if (!status) status = add(&sum.lost, into->lost, from->lost, "lost references", error);
+    if (!status) status = join(&sum.name, into->name, from->name, " + ", error);
+    if (!status) status = join(&sum.engine, into->engine, from->engine, "+", error);
+    if (!status) status = join(&sum.what_missing, into->what_missing, from->what_missing, "; ", error);
+    if (!status)
+        status =
+            fm_histogram_sum(&sum.distances, &into->distances, &from->distances, sum.bins, sum.bound, error);
+    if (!status && sum.has_times)
+        status = fm_histogram_sum(&sum.times, &into->times, &from->times, sum.bins, 0, error);
+    if (status) {
+        free(sum.name);
+        free(sum.engine);
+        free(sum.what_missing);
+        free(sum.distances.bins);
+        return status;
+    }
+    free(into->name);
+    free(into->engine);
+    free(into->what_missing);
+    free(into->distances.bins);
+    free(into->times.bins);
+    *into = sum;
+    return FM_OK;
+}

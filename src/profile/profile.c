@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * profile.c - the life of a profile and of lists of them.
+ *
+ * A profile owns its texts and its bins; everything it points to came from malloc. It is a plain
+ * struct that anyone may fill: whoever does keeps the invariant that profile.h states.
+ */
+#include <fathom/profile.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+fm_status fm_profile_create(fm_profile **profile, fm_error *error)
+{
+    *profile = NULL;
+    fm_profile *made = fm_calloc(1, sizeof *made);
+    if (!made) return fm_fail_memory(error, sizeof *made, "a profile");
+    made->engine = strdup("exact");
+    if (!made->engine) {
+        free(made);
+        return fm_fail_memory(error, sizeof "exact", "a profile");
+    }
+    made->exact = true;
+    made->granularity = 1;
+    made->cold_known = true;
+    made->complete = true;
+    *profile = made;
+    return FM_OK;
+}
+
+void fm_profile_destroy(fm_profile *profile)
+{
+    if (!profile) return;
+    free(profile->name);
+    free(profile->engine);
+    free(profile->what_missing);
+    free(profile->distances.bins);
+    free(profile->times.bins);
+    free(profile);
+}
+
+void fm_profile_list_clear(fm_profile_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) fm_profile_destroy(list->profiles[i]);
+    free(list->profiles);
+    list->profiles = NULL;
+    list->count = 0;
+}
