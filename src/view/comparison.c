@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comparison.c - how alike two profiles are, for people and for programs. */
+#include <fathom/view.h>
+
+#include "profile/json_text.h"
+#include "view/text.h"
+
+#include <inttypes.h>
+
+void fm_view_comparison(FILE *out, const fm_comparison *comparison, const char *name_a, const char *name_b)
+{
+    fputs("A  ", out);
+    fm_text_write_name(out, name_a, false);
+    fputs("\nB  ", out);
+    fm_text_write_name(out, name_b, false);
+    fputs("\n\n1 is alike:\n", out);
+    fprintf(out, "  overlap        %.6f  1 - E/2 of Ding & Zhong; all references, finest common bins\n",
+            comparison->overlap);
+    fprintf(out, "  similarity     %.6f  S of RDX; reuses, power-of-two bins\n", comparison->similarity);
+    fprintf(out, "  smoothed       %.6f  S^ of RDX; the same over pairs of adjacent bins\n",
+            comparison->similarity_smoothed);
+    fputs("0 is alike:\n", out);
+    fprintf(out, "  average error  %.6f  of HP-RDA; mean difference of the power-of-two bins' shares\n",
+            comparison->average_error);
+    fprintf(out, "  curve, largest %.6f  difference of the miss ratios, at %s blocks\n",
+            comparison->curve_largest, fm_text_count(comparison->curve_largest_at).text);
+    fprintf(out, "  curve, mean    %.6f  over log-spaced sizes from 1 block to the larger footprint\n",
+            comparison->curve_mean);
+}
+
+void fm_view_comparison_json(FILE *out, const fm_comparison *comparison, const char *name_a,
+                             const char *name_b)
+{
+    fputs("{\n  \"schema\": \"fathom-comparison-1\",\n  \"a\": ", out);
+    fm_json_write_string(out, name_a, FM_JSON_PLAIN);
+    fputs(",\n  \"b\": ", out);
+    fm_json_write_string(out, name_b, FM_JSON_PLAIN);
+    const struct {
+        const char *key;
+        double value;
+    } fields[] = {{"overlap", comparison->overlap},
+                  {"similarity", comparison->similarity},
+                  {"similarity_smoothed", comparison->similarity_smoothed},
+                  {"average_error", comparison->average_error},
+                  {"curve_largest", comparison->curve_largest},
+                  {"curve_mean", comparison->curve_mean}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        fprintf(out, ",\n  \"%s\": ", fields[i].key);
+        fm_json_write_real(out, fields[i].value);
+    }
+    fprintf(out, ",\n  \"curve_largest_at\": %" PRIu64 "\n}\n", comparison->curve_largest_at);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report.c - one self-contained HTML page: the template web/report.html with its parts put in.
+ *
+ * A part stands in the template as @@name@@. Everything that comes from a profile goes into the page
+ * as JSON (report_data.c) and is shown as text by the page's script; only the title is also written
+ * as HTML here, escaped.
+ */
+#include <fathom/view.h>
+
+#include "base/error.h"
+
+bool fm_report_available(void)
+{
+#ifdef FATHOM_HAS_REPORT
+    return true;
+#else
+    return false;
+#endif
+}
+
+#ifdef FATHOM_HAS_REPORT
+#include "profile/utf8.h"
+#include "view/report_assets.h"
+#include "view/report_data.h"
+
+#include <string.h>
+
+typedef struct page {
+    const char *title;
+    const fm_profile *const *profiles;
+    size_t count;
+    const fm_cache *caches;
+    size_t cache_count;
+} page;
+
+static void write_html_text(FILE *out, const char *text)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    for (size_t left = strlen(text); left;) {
+        uint32_t character;
+        size_t length = fm_utf8_decode(bytes, left, &character);
+        if (length == 0 || character < 0x20)
+            fputs("\xEF\xBF\xBD", out);
+        else if (character == '<')
+            fputs("&lt;", out);
+        else if (character == '>')
+            fputs("&gt;", out);
+        else if (character == '&')
+            fputs("&amp;", out);
+        else
+            fwrite(bytes, 1, length, out);
+        if (length == 0) length = 1;
+        bytes += length;
+        left -= length;
+    }
+}
+
+static fm_status write_part(FILE *out, const char *name, size_t length, const page *of, fm_error *error)
+{
+    const struct {
+        const char *name;
+        const unsigned char *bytes;
+        size_t size;
+    } assets[] = {
+        {"style", fm_asset_style, fm_asset_style_size},
+        {"script-numbers", fm_asset_numbers, fm_asset_numbers_size},
+        {"script-charts", fm_asset_charts, fm_asset_charts_size},
+        {"script-report", fm_asset_report, fm_asset_report_size},
+        {"uplot-style", fm_asset_uplot_style, fm_asset_uplot_style_size},
+        {"uplot-script", fm_asset_uplot_script, fm_asset_uplot_script_size},
+        {"uplot-license", fm_asset_uplot_license, fm_asset_uplot_license_size},
+    };
+    for (size_t i = 0; i < sizeof assets / sizeof *assets; i++)
+        if (strlen(assets[i].name) == length && memcmp(assets[i].name, name, length) == 0) {
+            fwrite(assets[i].bytes, 1, assets[i].size, out);
+            return FM_OK;
+        }
+    if (length == 5 && memcmp(name, "title", 5) == 0) {
+        write_html_text(out, of->title);
+        return FM_OK;
+    }
+    if (length == 4 && memcmp(name, "data", 4) == 0)
+        return fm_report_write_data(out, of->title, of->profiles, of->count, of->caches, of->cache_count,
+                                    error);
+    return fm_fail(error, FM_E_FORMAT, NULL, "the report's template asks for an unknown part '%.*s'",
+                   (int)length, name);
+}
+
+static fm_status write_page(FILE *out, const page *of, fm_error *error)
+{
+    const char *at = (const char *)fm_asset_page; /* ends with a 0 byte, see embed.cmake */
+    for (;;) {
+        const char *mark = strstr(at, "@@");
+        const char *end = mark ? strstr(mark + 2, "@@") : NULL;
+        if (!end) {
+            fputs(at, out);
+            return FM_OK;
+        }
+        fwrite(at, 1, (size_t)(mark - at), out);
+        fm_status status = write_part(out, mark + 2, (size_t)(end - mark - 2), of, error);
+        if (status) return status;
+        at = end + 2;
+    }
+}
+#endif
+
+fm_status fm_report_write(FILE *out, const char *title, const fm_profile *const *profiles, size_t count,
+                          const fm_cache *caches, size_t cache_count, fm_error *error)
+{
+#ifdef FATHOM_HAS_REPORT
+    if (count == 0) return fm_fail(error, FM_E_ARGUMENT, NULL, "a report needs at least one profile");
+    page of = {title ? title : "Data locality report", profiles, count, caches, cache_count};
+    return write_page(out, &of, error);
+#else
+    (void)out, (void)title, (void)profiles, (void)count, (void)caches, (void)cache_count;
+    return fm_fail(
+        error, FM_E_UNSUPPORTED, NULL,
+        "this build has no report page: it was made without npm, which fetches the plotting library; "
+        "install npm and build again");
+#endif
+}

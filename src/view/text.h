@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text.h - numbers and names as people read them. Buffers are small structs, returned by value. */
+#ifndef FATHOM_VIEW_TEXT_H
+#define FATHOM_VIEW_TEXT_H
+
+#include <fathom/profile.h>
+#include <fathom/view.h>
+
+#include <stdio.h>
+
+typedef struct fm_text {
+    char text[48];
+} fm_text;
+
+fm_text fm_text_count(uint64_t value); /* 1,234,567 */
+/* 512 B, 4 KiB, 4.53 MiB: of blocks * unit bytes, which may exceed 64 bits. */
+fm_text fm_text_bytes(uint64_t blocks, uint64_t unit);
+fm_text fm_text_scaled(uint64_t value);                      /* 1023, 64Ki, 1.5Mi */
+fm_text fm_text_exact_bytes(uint64_t blocks, uint64_t unit); /* blocks * unit in digits */
+fm_text fm_text_percent(double share); /* "12.3 %", "0.0012 %", "0 %", never a rounded 100 or 0 */
+
+/* A name out of a file: control characters, broken UTF-8, and characters that reorder a line are
+ * written as \xNN. So is everything beyond ASCII without unicode. NULL is "(unnamed)". */
+void fm_text_write_name(FILE *out, const char *name, bool unicode);
+
+/* Terminal colours; nothing where options say no. */
+typedef enum fm_ink { FM_INK_NONE, FM_INK_DIM, FM_INK_BOLD, FM_INK_BAR, FM_INK_WARNING } fm_ink;
+void fm_text_ink(FILE *out, const fm_view_options *options, fm_ink ink);
+
+/* A bar of up to `columns` columns, value/most of it filled, in eighths of a column with unicode. A
+ * value over 0 always shows. Returns the columns used. */
+unsigned fm_text_bar(FILE *out, double value, double most, unsigned columns, bool unicode);
+
+/* What a profile covers: name, references, distinct blocks, cold, engine, what is missing. */
+void fm_view_header(FILE *out, const fm_profile *profile, const fm_view_options *options);
+
+#endif

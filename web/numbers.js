@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * numbers.js - the report's data, what the profiles say at any cache size, and numbers as people read
+ * them. First of the page's three scripts, which report.html puts together in one block: names of one
+ * are seen by the next.
+ */
+const data = JSON.parse(document.getElementById('data').textContent);
+const profiles = data.profiles;
+const byId = (id) => document.getElementById(id);
+
+/* ---- numbers and elements ---- */
+
+const element = (tag, attributes, ...children) => {
+  const made = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes || {})) made.setAttribute(key, value);
+  for (const child of children) made.append(child); /* strings become text nodes */
+  return made;
+};
+const count = (value) => Math.round(value).toLocaleString('en-US');
+const scaled = (value, units, space) => {
+  let unit = 0;
+  while (value >= 1024 && unit + 1 < units.length) {
+    value /= 1024;
+    unit++;
+  }
+  const digits = value >= 100 || Number.isInteger(value) ? 0 : value >= 10 ? 1 : 2;
+  return value.toFixed(digits) + (units[unit] ? space + units[unit] : '');
+};
+const bytes = (value) => scaled(value, ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'], ' ');
+const binary = (value) => scaled(value, ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'], '');
+const percent = (share) => {
+  const value = share * 100;
+  if (value > 0 && value < 0.005) return value.toPrecision(1) + ' %';
+  if (value < 100 && value > 99.995) return '>99.99 %';
+  return value.toFixed(2) + ' %';
+};
+const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const colour = (index) => style('--s' + (index % 8));
+const dash = (index) => (index < 8 ? undefined : [6, 3]);
+
+/* ---- what the profiles say ---- */
+
+const keysOnly = profiles.every((profile) => profile.granularity === 1);
+const size = keysOnly ? (value) => binary(value) + (value === 1 ? ' block' : ' blocks') : bytes;
+
+/* Short names: the last part of a path; where two are alike, with what tells them apart. */
+const shortNames = (() => {
+  const last = (name) => {
+    const parts = (name || '(unnamed)').split('/').filter(Boolean);
+    return parts.length ? parts[parts.length - 1] : '(unnamed)';
+  };
+  const names = profiles.map((profile) => last(profile.name));
+  return names.map((name, i) => {
+    if (names.filter((other) => other === name).length === 1) return name;
+    const same = profiles.filter((_, j) => names[j] === name);
+    const unique = new Set(same.map((profile) => profile.granularity)).size === same.length;
+    return name + (unique ? ' · ' + bytes(profiles[i].granularity) + ' blocks' : ' · #' + (i + 1));
+  });
+})();
+
+for (const profile of profiles) {
+  profile.passed = [0];
+  for (const bin of profile.histogram)
+    profile.passed.push(profile.passed[profile.passed.length - 1] + bin[2]);
+}
+
+/* Expected misses of a fully associative LRU cache, as fm_profile_misses computes them; null where
+ * the profile's bound hides the answer. */
+const missRatio = (profile, blocks) => {
+  if (!profile.references) return 0;
+  if (profile.bound && blocks > profile.bound) {
+    if (profile.beyond) return null;
+    blocks = profile.bound;
+  }
+  const bins = profile.histogram;
+  let low = 0, high = bins.length; /* first bin whose lower edge is not below the size */
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (bins[middle][0] < blocks) low = middle + 1;
+    else high = middle;
+  }
+  let hits = profile.passed[low];
+  if (low) {
+    const [lo, end, number] = bins[low - 1];
+    const hi = profile.bound && end >= profile.bound ? profile.bound - 1 : end;
+    if (hi >= blocks) hits -= number * (1 - (blocks - lo) / (hi - lo + 1));
+  }
+  return (profile.references - hits) / profile.references;
+};
+
+const log2Index = (distance) => (distance < 1 ? 0 : Math.floor(Math.log2(distance)) + 1);
+const log2Low = (index) => (index === 0 ? 0 : 2 ** (index - 1));
+const log2Label = (index) =>
+  index < 2 ? String(index) : '[' + binary(log2Low(index)) + ', ' + binary(log2Low(index + 1)) + ')';
