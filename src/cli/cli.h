@@ -48,11 +48,11 @@ typedef struct cli_option {
 } cli_option;
 
 typedef struct cli_command {
-    const char *usage; /* "fathom analyze [options] TRACE" */
-    const char *about; /* a few lines */
+    const char *usage;         /* "fathom analyze [options] TRACE" */
+    const char *about;         /* a few lines */
     const cli_option *options; /* ends with a NULL name */
-    const char *notes; /* printed after the options; examples. May be NULL */
-    size_t least, most; /* positional arguments */
+    const char *notes;         /* printed after the options; examples. May be NULL */
+    size_t least, most;        /* positional arguments */
 } cli_command;
 
 /*
@@ -89,9 +89,10 @@ typedef struct cli_output {
     FILE *file;
     const char *path;
     char *temporary; /* NULL: written in place */
+    char *target;    /* where it is moved to: path, symbolic links followed */
 } cli_output;
-bool cli_output_open(cli_output *output, const char *path);   /* false after a message */
-bool cli_output_commit(cli_output *output);                   /* false after a message */
+bool cli_output_open(cli_output *output, const char *path); /* false after a message */
+bool cli_output_commit(cli_output *output);                 /* false after a message */
 void cli_output_abandon(cli_output *output);
 
 /* ---- progress ---- */
@@ -120,18 +121,28 @@ typedef struct cli_trace_options {
     const char *key, *size_column, *delimiter, *header;
     uint64_t key_unit, size_unit;
 } cli_trace_options;
-#define CLI_TRACE_OPTIONS(t)                                                                               \
-    {"format", 0, CLI_STRING, &(t)->format, "NAME",                                                        \
-     "trace format when the name does not tell:\nu64, text, csv, lackey, din, oracle, fathom"},            \
-        {"instructions", 0, CLI_STRING, &(t)->instructions, "WHICH",                                       \
-         "instruction fetches of lackey and din traces:\nskip (default), only, all"},                      \
+#define CLI_TRACE_OPTIONS(t)                                                                                  \
+    {"format",   0,                                                                                           \
+     CLI_STRING, &(t)->format,                                                                                \
+     "NAME",     "trace format when the name does not tell:\nu64, text, csv, lackey, din, oracle, fathom"},   \
+        {"instructions", 0,                                                                                   \
+         CLI_STRING,     &(t)->instructions,                                                                  \
+         "WHICH",        "instruction fetches of lackey and din traces:\nskip (default), only, all"},         \
         {"key", 0, CLI_STRING, &(t)->key, "COLUMN", "csv: column of the key, by name or number (default 1)"}, \
-        {"size-column", 0, CLI_STRING, &(t)->size_column, "COLUMN",                                        \
-         "csv: column of the request's size; requests are then cut\ninto blocks of --granularity bytes"},  \
-        {"key-unit", 0, CLI_COUNT, &(t)->key_unit, "BYTES", "csv: bytes per unit of the key (512 for sectors)"}, \
-        {"size-unit", 0, CLI_COUNT, &(t)->size_unit, "BYTES", "csv: bytes per unit of the size"},          \
-        {"delimiter", 0, CLI_STRING, &(t)->delimiter, "CHAR", "csv: what separates the columns; tab for a tab"}, \
-        {"header", 0, CLI_STRING, &(t)->header, "yes|no", "csv: whether the first line names the columns"}
+        {"size-column",                                                                                       \
+         0,                                                                                                   \
+         CLI_STRING,                                                                                          \
+         &(t)->size_column,                                                                                   \
+         "COLUMN",                                                                                            \
+         "csv: column of the request's size; requests are then cut\ninto blocks of --granularity bytes"},     \
+        {"key-unit",     0,       CLI_COUNT,                                                                  \
+         &(t)->key_unit, "BYTES", "csv: bytes per unit of the key (512 for sectors)"},                        \
+        {"size-unit", 0, CLI_COUNT, &(t)->size_unit, "BYTES", "csv: bytes per unit of the size"},             \
+        {"delimiter",     0,      CLI_STRING,                                                                 \
+         &(t)->delimiter, "CHAR", "csv: what separates the columns; tab for a tab"},                          \
+    {                                                                                                         \
+        "header", 0, CLI_STRING, &(t)->header, "yes|no", "csv: whether the first line names the columns"      \
+    }
 /* Checks and translates. -1, or an exit code after a message. */
 int cli_reader_options(const cli_trace_options *trace, fm_reader_options *options);
 /* What the reader has to say besides references: skipped fetches, hashed strings, collisions. */

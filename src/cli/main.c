@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * main.c - the one table of verbs, and the way from the command line to a verb.
+ *
+ * It knows the verbs' names and nothing of what they do: options, files and results belong to the
+ * verbs (verb_<name>.c). What it does for all of them is to make the process's surroundings sane: the
+ * three standard descriptors exist, a reader that went away ends the program quietly.
+ */
+#include "cli.h"
+#include "nearest.h"
+#include "pipe_end.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+const cli_verb cli_verbs[] = {
+    {"analyze", "the reuse-distance profile of a stored or piped trace", cli_verb_analyze},
+    {"mrc", "the miss-ratio curve of a profile, and misses at named cache sizes", cli_verb_mrc},
+    {"compare", "how alike two profiles are", cli_verb_compare},
+    {"report", "one self-contained HTML page from one or more profiles", cli_verb_report},
+    {"convert", "one trace format to another", cli_verb_convert},
+    {"gen", "synthetic traces with known answers", cli_verb_gen},
+    {"check", "verifies a stored trace, block by block", cli_verb_check},
+    {NULL, NULL, NULL},
+};
+
+static const cli_verb *find_verb(const char *name)
+{
+    for (const cli_verb *verb = cli_verbs; verb->name; verb++)
+        if (strcmp(verb->name, name) == 0) return verb;
+    return NULL;
+}
+
+static void print_help(FILE *out)
+{
+    fputs("Usage: fathom VERB [options] ARGUMENTS\n"
+          "       fathom VERB --help\n"
+          "\n"
+          "Measures data locality: the reuse distance of every reference of a trace (how many\n"
+          "distinct other blocks were touched since the last reference to the same block), and\n"
+          "from it the miss ratio of every cache size at once.\n"
+          "\n"
+          "Verbs:\n",
+          out);
+    for (const cli_verb *verb = cli_verbs; verb->name; verb++)
+        fprintf(out, "  %-10s %s\n", verb->name, verb->summary);
+    fputs("  help       what a verb does and takes: fathom help VERB\n"
+          "\n"
+          "Options:\n"
+          "  -h, --help     show this help\n"
+          "      --version  show the version\n"
+          "\n"
+          "Example:\n"
+          "  fathom gen zipf --keys 1M --references 10M -o zipf.fathom\n"
+          "  fathom analyze zipf.fathom --json zipf.json\n"
+          "  fathom mrc zipf.json\n"
+          "  fathom report zipf.json -o zipf.html\n"
+          "\n"
+          "Exit codes: 0 complete result, 1 failed, 2 wrong usage, 3 result of incomplete input.\n",
+          out);
+}
+
+static int unknown_verb(const char *name)
+{
+    const char *best = NULL;
+    size_t best_distance = SIZE_MAX;
+    for (const cli_verb *verb = cli_verbs; verb->name; verb++)
+        cli_nearest_consider(name, verb->name, &best, &best_distance);
+    cli_nearest_consider(name, "help", &best, &best_distance);
+    if (best) return cli_misuse("unknown verb '%s'; did you mean '%s'?", name, best);
+    return cli_misuse("unknown verb '%s'", name);
+}
+
+static int run_verb(const cli_verb *verb, int argc, char **argv)
+{
+    cli_set_verb(verb->name);
+    return verb->run(argc, argv);
+}
+
+/* fathom help [VERB] */
+static int run_help(int argc, char **argv)
+{
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        print_help(stdout);
+        return cli_finish(CLI_COMPLETE);
+    }
+    if (argc > 2) return cli_misuse("help takes one verb, found '%s' after it", argv[2]);
+    const cli_verb *verb = find_verb(argv[1]);
+    if (!verb) return unknown_verb(argv[1]);
+    char help[] = "--help";
+    char *arguments[] = {argv[1], help, NULL};
+    return run_verb(verb, 2, arguments);
+}
+
+static int dispatch(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return CLI_USAGE;
+    }
+    const char *first = argv[1];
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0) {
+        print_help(stdout);
+        return cli_finish(CLI_COMPLETE);
+    }
+    if (strcmp(first, "--version") == 0) {
+        printf("fathom %s\n", fm_version());
+        return cli_finish(CLI_COMPLETE);
+    }
+    if (first[0] == '-') {
+        const char *best = NULL;
+        size_t best_distance = SIZE_MAX;
+        const char *word = first + strspn(first, "-");
+        cli_nearest_consider(word, "help", &best, &best_distance);
+        cli_nearest_consider(word, "version", &best, &best_distance);
+        if (best) return cli_misuse("unknown option '%s'; did you mean '--%s'?", first, best);
+        return cli_misuse("a verb must come first, found '%s'", first);
+    }
+    if (strcmp(first, "help") == 0) return run_help(argc - 1, argv + 1);
+    const cli_verb *verb = find_verb(first);
+    if (!verb) return unknown_verb(first);
+    return run_verb(verb, argc - 1, argv + 1);
+}
+
+/*
+ * A standard descriptor that the caller closed would be given to the first file opened, and messages
+ * would end up in a result. Such a descriptor is filled with one of the wrong direction, so that its
+ * use fails with an ordinary error.
+ */
+static bool fill_standard_descriptors(void)
+{
+    for (int descriptor = 0; descriptor <= 2; descriptor++) {
+        if (fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
+        /* The lowest free descriptor is this one: those below are open by now. */
+        if (open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY) != descriptor) return false;
+    }
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    if (!fill_standard_descriptors()) return CLI_FAILED;
+    cli_pipe_watch();
+    int code = dispatch(argc, argv);
+    cli_pipe_leave();
+    return code;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * messages.c - everything the program says besides its results: on standard error, one style,
+ * "fathom VERB: …".
+ *
+ * A message never carries control characters of a file name or of a trace's content to the terminal:
+ * they are shown as \xNN.
+ */
+#include "cli.h"
+#include "pipe_end.h"
+#include "progress_line.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+bool cli_quiet;
+
+static const char *current_verb; /* NULL before a verb is known */
+
+void cli_set_verb(const char *name)
+{
+    current_verb = name;
+}
+
+static void put_visibly(const char *text)
+{
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if ((*c < 0x20 && *c != '\n' && *c != '\t') || *c == 0x7f)
+            fprintf(stderr, "\\x%02x", *c);
+        else
+            fputc(*c, stderr);
+    }
+}
+
+static void say(const char *format, va_list arguments)
+{
+    char text[2048]; /* an fm_error's path and reason, and room for a sentence */
+    vsnprintf(text, sizeof text, format, arguments);
+    cli_progress_make_room();
+    fputs("fathom", stderr);
+    if (current_verb) fprintf(stderr, " %s", current_verb);
+    fputs(": ", stderr);
+    put_visibly(text);
+    fputc('\n', stderr);
+}
+
+void cli_complain(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(format, arguments);
+    va_end(arguments);
+}
+
+void cli_note(const char *format, ...)
+{
+    if (cli_quiet) return;
+    va_list arguments;
+    va_start(arguments, format);
+    say(format, arguments);
+    va_end(arguments);
+}
+
+int cli_fail(const fm_error *error)
+{
+    /* Whoever read our output is gone, and knows. */
+    if (error->status == FM_E_IO && cli_pipe_broken()) return CLI_FAILED;
+    char text[sizeof error->path + sizeof error->reason + 64];
+    cli_complain("%s", fm_error_message(error, text, sizeof text));
+    return error->status == FM_E_ARGUMENT ? CLI_USAGE : CLI_FAILED;
+}
+
+int cli_misuse(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "Try 'fathom%s%s --help'.\n", current_verb ? " " : "", current_verb ? current_verb : "");
+    return CLI_USAGE;
+}
+
+int cli_finish(int code)
+{
+    errno = 0;
+    int flushed = fflush(stdout);
+    int why = errno;
+    if (flushed == 0 && !ferror(stdout)) return code;
+    if (!cli_pipe_broken()) {
+        if (flushed != 0)
+            cli_complain("standard output: cannot write: %s", strerror(why));
+        else /* an earlier write failed and its reason is gone */
+            cli_complain("standard output: cannot write: output was lost");
+    }
+    clearerr(stdout); /* said once */
+    return CLI_FAILED;
+}

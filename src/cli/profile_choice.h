@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile_choice.h - one profile out of a file that may hold several granularities. */
+#ifndef FATHOM_CLI_PROFILE_CHOICE_H
+#define FATHOM_CLI_PROFILE_CHOICE_H
+
+#include "cli.h"
+
+/* The profile of this granularity, or NULL. 0 is any: the first one. */
+const fm_profile *cli_profile_find(const fm_profile_list *list, uint64_t granularity);
+/* The same, with a message that lists what there is: NULL after it. path is for the message. */
+const fm_profile *cli_profile_choose(const fm_profile_list *list, uint64_t granularity, const char *path);
+/* A note on standard error for a profile whose input was incomplete. Returns the exit code for it. */
+int cli_profile_completeness(const fm_profile *profile, const char *path);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * progress.c - one line on standard error while a job takes over a second: how much, how fast, what
+ * share, how long still.
+ *
+ * On a terminal the line is drawn over itself and vanishes at the end, so that only results stay. Asked
+ * for elsewhere (--progress into a log), it is a new line each time, once a second.
+ */
+#include "cli.h"
+#include "progress_line.h"
+
+#include <inttypes.h>
+#include <time.h>
+#include <unistd.h>
+
+static const double first_after = 1.0;       /* seconds: shorter jobs show nothing */
+static const double terminal_interval = 0.1; /* seconds between two drawings */
+static const double log_interval = 1.0;
+
+static bool line_on_terminal; /* a line stands where the next character would go */
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static bool on_terminal(void)
+{
+    return isatty(STDERR_FILENO) == 1;
+}
+
+void cli_progress_make_room(void)
+{
+    if (!line_on_terminal) return;
+    fputs("\r\033[K", stderr);
+    line_on_terminal = false;
+}
+
+void cli_progress_start(cli_progress *progress, const char *noun, bool always)
+{
+    *progress = (cli_progress){.noun = noun, .enabled = !cli_quiet && (always || on_terminal())};
+    if (progress->enabled) progress->started = now();
+}
+
+/* 1234567 → "1.23 M" */
+static void print_scaled(double value)
+{
+    static const char *const units[] = {"", " k", " M", " G", " T"};
+    size_t unit = 0;
+    while (value >= 999.5 && unit + 1 < sizeof units / sizeof units[0]) {
+        value /= 1000;
+        unit++;
+    }
+    int decimals = unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+    fprintf(stderr, "%.*f%s", decimals, value, units[unit]);
+}
+
+static void print_duration(double seconds)
+{
+    uint64_t whole = seconds < 1e15 ? (uint64_t)(seconds + 0.5) : 0;
+    if (whole >= 3600)
+        fprintf(stderr, "%" PRIu64 " h %02" PRIu64 " min", whole / 3600, whole / 60 % 60);
+    else if (whole >= 60)
+        fprintf(stderr, "%" PRIu64 " min %02" PRIu64 " s", whole / 60, whole % 60);
+    else
+        fprintf(stderr, "%" PRIu64 " s", whole);
+}
+
+void cli_progress_update(cli_progress *progress, uint64_t done, double fraction)
+{
+    if (!progress->enabled) return;
+    double time = now();
+    double elapsed = time - progress->started;
+    bool terminal = on_terminal();
+    if (elapsed < first_after) return;
+    if (progress->shown && time - progress->last < (terminal ? terminal_interval : log_interval)) return;
+    progress->last = time;
+    progress->shown = true;
+
+    if (terminal)
+        cli_progress_make_room();
+    else
+        fputs("fathom: ", stderr);
+    print_scaled((double)done);
+    fprintf(stderr, " %s, ", progress->noun);
+    print_scaled((double)done / elapsed);
+    fputs("/s", stderr);
+    if (fraction >= 0) {
+        if (fraction > 1) fraction = 1;
+        fprintf(stderr, ", %.0f %%", fraction * 100);
+        if (fraction > 0) {
+            fputs(", ", stderr);
+            print_duration(elapsed / fraction - elapsed);
+            fputs(" left", stderr);
+        }
+    }
+    if (terminal)
+        line_on_terminal = true;
+    else
+        fputc('\n', stderr);
+    fflush(stderr);
+}
+
+void cli_progress_end(cli_progress *progress)
+{
+    if (progress->shown) cli_progress_make_room();
+    progress->enabled = false;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * verb_compare.c - fathom compare: how alike two profiles are, by the papers' metrics.
+ *
+ * Files with several granularities are compared at one that both have: the one asked for, or the
+ * first of A that B has too.
+ */
+#include "cli.h"
+#include "profile_choice.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool choose(const fm_profile_list *a, const fm_profile_list *b, uint64_t granularity, char **paths,
+                   const fm_profile **of_a, const fm_profile **of_b)
+{
+    if (granularity == 0)
+        for (size_t i = 0; i < a->count; i++)
+            if (cli_profile_find(b, a->profiles[i]->granularity)) {
+                granularity = a->profiles[i]->granularity;
+                if (a->count > 1 || b->count > 1)
+                    cli_note("comparing at the granularity %" PRIu64 " (--granularity chooses)", granularity);
+                break;
+            }
+    /* Without a common one the library says why the first two cannot be compared. */
+    *of_a = cli_profile_choose(a, granularity, paths[1]);
+    *of_b = cli_profile_choose(b, granularity, paths[2]);
+    return *of_a && *of_b;
+}
+
+static const char *name_of(const fm_profile *profile, const char *path)
+{
+    return profile->name ? profile->name : path;
+}
+
+static int compare(const fm_profile *a, const fm_profile *b, char **paths, const char *json)
+{
+    fm_comparison comparison;
+    fm_error error;
+    if (fm_profile_compare(a, b, &comparison, &error)) return cli_fail(&error);
+    if (!json || strcmp(json, "-") != 0) {
+        fm_view_comparison(stdout, &comparison, name_of(a, paths[1]), name_of(b, paths[2]));
+        for (int i = 0; i < 2; i++)
+            if (!(i ? b : a)->complete)
+                printf("\nINCOMPLETE: %c covers only part of its input\n", i ? 'B' : 'A');
+    }
+    if (json) {
+        cli_output output;
+        if (!cli_output_open(&output, json)) return CLI_FAILED;
+        fm_view_comparison_json(output.file, &comparison, name_of(a, paths[1]), name_of(b, paths[2]));
+        if (!cli_output_commit(&output)) return CLI_FAILED;
+    }
+    int code_a = cli_profile_completeness(a, paths[1]), code_b = cli_profile_completeness(b, paths[2]);
+    return code_a ? code_a : code_b;
+}
+
+int cli_verb_compare(int argc, char **argv)
+{
+    const char *json = NULL;
+    uint64_t granularity = 0;
+    const cli_option table[] = {
+        {"json", 0, CLI_STRING, &json, "FILE", "write the result as JSON; - is standard output"},
+        {"granularity", 0, CLI_COUNT, &granularity, "BYTES", "which profiles, where the files hold several"},
+        {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
+        {NULL, 0, CLI_FLAG, NULL, NULL, NULL},
+    };
+    const cli_command command = {
+        .usage = "fathom compare [options] A B",
+        .about = "Says how alike two profiles are: the overlap 1-E/2 of Ding & Zhong, S and its smoothed\n"
+                 "form of RDX, the average error of HP-RDA, and the largest and the mean difference of\n"
+                 "the two miss-ratio curves. Profiles of different resolution or bound are brought to\n"
+                 "what both have; the granularity must be the same.",
+        .options = table,
+        .notes = "Example:\n"
+                 "  fathom compare exact.json sampled.json\n",
+        .least = 2,
+        .most = 2,
+    };
+    size_t count;
+    int code = cli_parse(&command, argc, argv, &count);
+    if (code >= 0) return code;
+    if (strcmp(argv[1], "-") == 0 && strcmp(argv[2], "-") == 0)
+        return cli_misuse("only one of the two profiles can come from standard input");
+    fm_profile_list a, b;
+    fm_error error;
+    if (fm_profile_read(argv[1], &a, &error)) return cli_fail(&error);
+    if (fm_profile_read(argv[2], &b, &error)) {
+        fm_profile_list_clear(&a);
+        return cli_fail(&error);
+    }
+    const fm_profile *of_a, *of_b;
+    code = choose(&a, &b, granularity, argv, &of_a, &of_b) ? compare(of_a, of_b, argv, json) : CLI_USAGE;
+    fm_profile_list_clear(&a);
+    fm_profile_list_clear(&b);
+    return cli_finish(code);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * verb_convert.c - one trace format to another. What the new format cannot hold is left out and said; what
+ * is damaged in the old trace is left out, said, and told by the exit code.
+ */
+#include "cli.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct convert_options {
+    const char *output, *to;
+    uint64_t level;
+    bool store, progress;
+    cli_trace_options trace;
+} convert_options;
+
+static const struct {
+    unsigned column;
+    const char *name;
+} columns[] = {{FM_COLUMN_SIZE, "sizes"},
+               {FM_COLUMN_KIND, "kinds of access"},
+               {FM_COLUMN_THREAD, "threads"},
+               {FM_COLUMN_SITE, "code sites"}};
+
+/* The format that will be written, or NULL where the writer shall complain. */
+static const fm_format_info *target_format(const convert_options *options)
+{
+    if (!options->to) return fm_format_of_name(options->output);
+    const fm_format_info *format;
+    for (size_t i = 0; (format = fm_format_at(i)); i++)
+        if (strcmp(format->name, options->to) == 0) return format;
+    return NULL;
+}
+
+static void note_losses(unsigned have, const fm_format_info *target)
+{
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        if (have & ~target->columns & columns[i].column)
+            cli_note("%s of the references are left out: format %s cannot hold them", columns[i].name,
+                     target->name);
+}
+
+/* Copies all there is. *damages counts places; *lost references known to be missing. */
+static fm_status copy(fm_reader *reader, fm_writer *writer, cli_progress *progress, uint64_t *damages,
+                      uint64_t *lost, fm_error *error)
+{
+    for (;;) {
+        fm_batch batch;
+        fm_status status = fm_reader_next(reader, &batch, error);
+        if (fm_status_is_damage(status)) {
+            char message[1200];
+            cli_complain("%s", fm_error_message(error, message, sizeof message));
+            (*damages)++;
+            *lost += error->lost;
+            continue;
+        }
+        if (status != FM_OK) return status;
+        if (batch.count == 0) return FM_OK;
+        status = fm_writer_append(writer, &batch, error);
+        if (status != FM_OK) return status;
+        fm_trace_info info;
+        fm_reader_info(reader, &info);
+        cli_progress_update(progress, info.references,
+                            info.bytes_total ? (double)info.bytes_read / (double)info.bytes_total : -1);
+    }
+}
+
+static int convert(const char *input, const convert_options *options, fm_reader_options *reading)
+{
+    fm_reader *reader = NULL;
+    fm_writer *writer = NULL;
+    fm_error error;
+    fm_trace_info info;
+    uint64_t damages = 0, lost = 0;
+    reading->read_ahead = true;
+    if (fm_reader_open(&reader, input, reading, &error)) return cli_fail(&error);
+    fm_reader_info(reader, &info);
+    const fm_format_info *target = target_format(options);
+    fm_writer_options writing = {.format = options->to,
+                                 .columns = target ? info.columns & target->columns : 0,
+                                 .memory_addresses = info.memory_addresses,
+                                 .level = options->store ? -1 : (int)options->level};
+    fm_status status = fm_writer_open(&writer, options->output, &writing, &error);
+    if (status == FM_OK) {
+        note_losses(info.columns, target);
+        cli_progress progress;
+        cli_progress_start(&progress, "references", options->progress);
+        status = copy(reader, writer, &progress, &damages, &lost, &error);
+        cli_progress_end(&progress);
+    }
+    if (status == FM_OK) status = fm_writer_finish(writer, &error);
+    int code = status == FM_OK ? CLI_COMPLETE : cli_fail(&error);
+    if (status == FM_OK) {
+        cli_trace_notes(reader);
+        fm_reader_info(reader, &info);
+        cli_note("%" PRIu64 " references of format %s were written as %s", info.references, info.format,
+                 target->name);
+        if (damages > 0) {
+            cli_complain("%s: the input is damaged: %" PRIu64 " references were converted, %" PRIu64
+                         " are known to be missing",
+                         input, info.references, lost);
+            code = CLI_INCOMPLETE;
+        }
+    }
+    fm_writer_close(writer);
+    fm_reader_close(reader);
+    return cli_finish(code);
+}
+
+int cli_verb_convert(int argc, char **argv)
+{
+    convert_options options = {0};
+    const cli_option table[] = {
+        {"output", 'o', CLI_STRING, &options.output, "OUT",
+         "the trace to write; - is standard output (needs --to)"},
+        {"to", 0, CLI_STRING, &options.to, "NAME",
+         "its format, when the name does not tell:\nu64, text, csv, lackey, din, fathom"},
+        {"level", 0, CLI_COUNT, &options.level, "N", "compression level, 1 to 22 (default 3)"},
+        {"store", 0, CLI_FLAG, &options.store, NULL, "native format: coded but not compressed"},
+        {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
+        {"progress", 0, CLI_FLAG, &options.progress, NULL,
+         "show progress even where standard error is no terminal"},
+        CLI_TRACE_OPTIONS(&options.trace),
+        {NULL, 0, CLI_FLAG, NULL, NULL, NULL},
+    };
+    const cli_command command = {
+        .usage = "fathom convert [options] IN -o OUT",
+        .about =
+            "Writes the trace IN (- is standard input) in another format, told by the ending of OUT or by\n"
+            "--to; .zst and .gz compress all but the native format. OUT appears only when it is complete.\n"
+            "Of a damaged trace, what is sound is written, and the exit code is 3.",
+        .options = table,
+        .notes = "Examples:\n"
+                 "  fathom convert trace.lackey -o trace.fathom\n"
+                 "  fathom convert disk.csv --key lbn --key-unit 512 --size-column size -o disk.fathom\n"
+                 "  fathom convert trace.fathom --to text -o - | head\n",
+        .least = 1,
+        .most = 1,
+    };
+    size_t count;
+    int code = cli_parse(&command, argc, argv, &count);
+    if (code >= 0) return code;
+    if (!options.output) return cli_misuse("say where to write with -o OUT");
+    if (options.level > 22) return cli_misuse("--level: expected 1 to 22, found %" PRIu64, options.level);
+    if (options.level && options.store) return cli_misuse("--level and --store contradict each other");
+    fm_reader_options reading;
+    code = cli_reader_options(&options.trace, &reading);
+    if (code >= 0) return code;
+    return convert(argv[1], &options, &reading);
+}

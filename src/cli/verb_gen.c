@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verb_gen.c - synthetic traces with known answers, in any format that can be written. */
+#include "cli.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct gen_options {
+    const char *output, *format;
+    fm_generator_options stream;
+    uint64_t level;
+    bool progress;
+} gen_options;
+
+static fm_status generate(fm_generator *generator, fm_writer *writer, const gen_options *options,
+                          fm_error *error)
+{
+    enum { BATCH = 1 << 14 };
+    uint64_t *keys = malloc(BATCH * sizeof *keys);
+    if (!keys) {
+        *error = (fm_error){.status = FM_E_NOMEM, .reason = "out of memory for a batch of keys"};
+        return FM_E_NOMEM;
+    }
+    cli_progress progress;
+    cli_progress_start(&progress, "references", options->progress);
+    fm_status status = FM_OK;
+    uint64_t done = 0;
+    size_t count;
+    while (status == FM_OK && (count = fm_generator_next(generator, keys, BATCH)) > 0) {
+        status = fm_writer_append(writer, &(fm_batch){.count = count, .address = keys}, error);
+        done += count;
+        cli_progress_update(&progress, done, (double)done / (double)options->stream.references);
+    }
+    cli_progress_end(&progress);
+    free(keys);
+    return status == FM_OK ? fm_writer_finish(writer, error) : status;
+}
+
+static int run(const gen_options *options)
+{
+    fm_generator *generator = NULL;
+    fm_writer *writer = NULL;
+    fm_error error;
+    fm_writer_options writing = {.format = options->format, .level = (int)options->level};
+    fm_status status = fm_generator_create(&generator, &options->stream, &error);
+    if (status == FM_OK) status = fm_writer_open(&writer, options->output, &writing, &error);
+    if (status == FM_OK) status = generate(generator, writer, options, &error);
+    int code = status == FM_OK ? CLI_COMPLETE : cli_fail(&error);
+    fm_writer_close(writer);
+    fm_generator_destroy(generator);
+    return cli_finish(code);
+}
+
+/* The patterns as they stand in the library's table, for the help. */
+static char *list_patterns(char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "Patterns (M is --keys):\n");
+    const fm_pattern_info *pattern;
+    for (size_t i = 0; (pattern = fm_generator_pattern_at(i)) && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "  %-11s %s\n", pattern->name, pattern->summary);
+    if (used < size)
+        snprintf(text + used, size - used,
+                 "\nExample:\n  fathom gen zipf --keys 1M --references 50M --skew 0.99 -o zipf.u64\n");
+    return text;
+}
+
+int cli_verb_gen(int argc, char **argv)
+{
+    gen_options options = {.stream = {.seed = 1, .skew = 0.99}};
+    uint64_t references = UINT64_MAX;
+    const cli_option table[] = {
+        {"output", 'o', CLI_STRING, &options.output, "TRACE",
+         "the trace to write; - is standard output (needs --format)"},
+        {"keys", 0, CLI_COUNT, &options.stream.keys, "M", "how many different keys there are"},
+        {"references", 0, CLI_COUNT, &references, "N", "how many references to write"},
+        {"seed", 0, CLI_COUNT, &options.stream.seed, "S",
+         "another seed gives another random stream (default 1)"},
+        {"skew", 0, CLI_REAL, &options.stream.skew, "A", "zipf: the exponent (default 0.99)"},
+        {"format", 0, CLI_STRING, &options.format, "NAME",
+         "trace format when the name does not tell:\nu64, text, csv, lackey, din, fathom"},
+        {"level", 0, CLI_COUNT, &options.level, "N", "compression level, 1 to 22 (default 3)"},
+        {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
+        {"progress", 0, CLI_FLAG, &options.progress, NULL,
+         "show progress even where standard error is no terminal"},
+        {NULL, 0, CLI_FLAG, NULL, NULL, NULL},
+    };
+    char notes[2048];
+    const cli_command command = {
+        .usage = "fathom gen PATTERN --keys M --references N [options] -o TRACE",
+        .about = "Writes a synthetic trace. The same options and seed give the same trace on every machine.",
+        .options = table,
+        .notes = list_patterns(notes, sizeof notes),
+        .least = 1,
+        .most = 1,
+    };
+    size_t count;
+    int code = cli_parse(&command, argc, argv, &count);
+    if (code >= 0) return code;
+    if (!options.output) return cli_misuse("say where to write with -o TRACE");
+    if (references == UINT64_MAX) return cli_misuse("say how many references to write with --references N");
+    if (options.level > 22) return cli_misuse("--level: expected 1 to 22, found %" PRIu64, options.level);
+    options.stream.pattern = argv[1];
+    options.stream.references = references;
+    return run(&options);
+}
