@@ -87,7 +87,8 @@ int cli_finish(int code)
     int flushed = fflush(stdout);
     int why = errno;
     if (flushed == 0 && !ferror(stdout)) return code;
-    if (!cli_pipe_broken()) {
+    /* A verb that failed has said why, and this may be the same trouble. */
+    if (!cli_pipe_broken() && code != CLI_FAILED) {
         if (flushed != 0)
             cli_complain("standard output: cannot write: %s", strerror(why));
         else /* an earlier write failed and its reason is gone */

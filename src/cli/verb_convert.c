@@ -23,7 +23,7 @@ static const struct {
                {FM_COLUMN_THREAD, "threads"},
                {FM_COLUMN_SITE, "code sites"}};
 
-/* The format that will be written, or NULL where the writer shall complain. */
+/* The format that will be written, or NULL where the writer will complain. */
 static const fm_format_info *target_format(const convert_options *options)
 {
     if (!options->to) return fm_format_of_name(options->output);
@@ -82,7 +82,7 @@ static int convert(const char *input, const convert_options *options, fm_reader_
                                  .memory_addresses = info.memory_addresses,
                                  .level = options->store ? -1 : (int)options->level};
     fm_status status = fm_writer_open(&writer, options->output, &writing, &error);
-    if (status == FM_OK) {
+    if (status == FM_OK && target) {
         note_losses(info.columns, target);
         cli_progress progress;
         cli_progress_start(&progress, "references", options->progress);
@@ -91,7 +91,7 @@ static int convert(const char *input, const convert_options *options, fm_reader_
     }
     if (status == FM_OK) status = fm_writer_finish(writer, &error);
     int code = status == FM_OK ? CLI_COMPLETE : cli_fail(&error);
-    if (status == FM_OK) {
+    if (status == FM_OK && target) {
         cli_trace_notes(reader);
         fm_reader_info(reader, &info);
         cli_note("%" PRIu64 " references of format %s were written as %s", info.references, info.format,

@@ -192,6 +192,7 @@ fm_status fm_analyzer_profile(const fm_analyzer *analyzer, fm_profile **result, 
     *result = NULL;
     fm_status status = fm_profile_create(&profile, error);
     if (status != FM_OK) return status;
+    free(profile->engine);
     profile->engine = strdup(ops->info.name);
     if (!profile->engine) status = fm_fail_memory(error, strlen(ops->info.name) + 1, "the profile");
     profile->exact = ops->info.exact;

@@ -7,8 +7,12 @@
  * every child it moves; the size of the *left* subtree in each node instead of the whole one's, because
  * then a rotation touches no node off the path; links of 32 bits; both children fetched early.
  *
- * It does not know blocks, hashing or memory. Here, in a header, so that it is compiled into the one
- * loop that uses it.
+ * Left out: nodes of 16 bytes (32-bit times, renumbered when they run out; the block kept elsewhere). A
+ * prototype was 7 to 48 % faster on Zipf over 1 M keys in three noisy pairs of runs, and no faster on
+ * uniform.
+ *
+ * It does not know hashing or memory, and does not look at the block. Here, in a header, so that it is
+ * compiled into the one loop that uses it.
  *
  * D. D. Sleator, R. E. Tarjan: Self-adjusting binary search trees, J. ACM 32(3), 1985.
  */

@@ -2,7 +2,7 @@
 /*
  * tree.c - Olken's algorithm: a splay tree of blocks ordered by the time of their last access, each
  * node with a count of its subtree, and a hash table from block to node. It is the baseline of the
- * literature, made as well as we can; the default engine (exact) is measured against it.
+ * literature, tuned by measurement (splay.h); the default engine (exact) is measured against it.
  *
  * A reference to a known block finds its node, and so its last time, through the hash table. A
  * top-down splay towards that time takes the node out of the tree, and counts on its way the blocks

@@ -75,8 +75,8 @@ fm_status fm_json_refuse(fm_json_scan *scan, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    return fm_fail_at(scan->error, FM_E_FORMAT, scan->path, FM_PLACE_BYTE, scan->offset + scan->at, "%s",
-                      reason);
+    fm_fail_at(scan->error, FM_E_FORMAT, scan->path, FM_PLACE_BYTE, scan->offset + scan->at, "%s", reason);
+    return FM_E_FORMAT;
 }
 
 /* "expected …, found 'x'" about the next byte. */
@@ -136,9 +136,10 @@ fm_status fm_json_peek(fm_json_scan *scan, fm_json_kind *kind)
 fm_status fm_json_enter(fm_json_scan *scan, fm_json_list *list)
 {
     int byte = look_past_blanks(scan);
+    *list = (fm_json_list){0};
     if (byte != '{' && byte != '[') return refuse_byte(scan, "{ or [");
     scan->at++;
-    *list = (fm_json_list){.close = byte == '{' ? '}' : ']'};
+    list->close = byte == '{' ? '}' : ']';
     return FM_OK;
 }
 
@@ -236,7 +237,9 @@ static fm_status take_escape(fm_json_scan *scan, text_sink *sink)
         scan->at++;
         uint32_t character;
         fm_status status = take_escaped_character(scan, &character);
-        return status ? status : put(scan, sink, bytes, encode(character, bytes));
+        if (status) return status;
+        size_t length = encode(character, bytes);
+        return put(scan, sink, bytes, length);
     }
     const char *found = byte > 0 ? strchr(from, byte) : NULL;
     if (!found) return refuse_byte(scan, "an escape such as \\n or \\u0041");
@@ -267,7 +270,8 @@ static fm_status take_string(fm_json_scan *scan, text_sink *sink)
     for (;;) {
         int byte = look(scan);
         fm_status status = FM_OK;
-        if (byte == END || byte < 0x20) return refuse_byte(scan, "the end of a string");
+        if (byte < 0x20) /* or END */
+            return refuse_byte(scan, "the end of a string");
         if (byte >= 0x80) {
             status = take_utf8(scan, sink);
         } else {
@@ -296,7 +300,7 @@ fm_status fm_json_key(fm_json_scan *scan, char *name, size_t size)
 static fm_status expect_kind(fm_json_scan *scan, const char *what, fm_json_kind wanted,
                              const char *wanted_name)
 {
-    fm_json_kind kind;
+    fm_json_kind kind = FM_JSON_NULL;
     fm_status status = fm_json_peek(scan, &kind);
     if (status || kind == wanted) return status;
     return fm_json_refuse(scan, "%s: expected %s, found %s", what, wanted_name, fm_json_kind_name(kind));

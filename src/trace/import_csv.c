@@ -48,12 +48,8 @@ static csv_step next_field(char **at, char *end, char delimiter, csv_field *fiel
     field->quoted = *next == '"';
     if (field->quoted) {
         field->from = ++next;
-        for (;; next++) {
-            next = memchr(next, '"', (size_t)(end - next));
-            if (!next) return CSV_INCOMPLETE;
-            if (next[1] != '"') break; /* a quote is never the window's last byte: that is a line end */
-            next++;
-        }
+        while ((next = memchr(next, '"', (size_t)(end - next))) && next[1] == '"') next += 2;
+        if (!next) return CSV_INCOMPLETE; /* a quote is never the window's last byte: that is a line end */
         field->end = next++;
         for (char *c = field->from; (c = memchr(c, '\n', (size_t)(field->end - c))); c++) (*lines)++;
         while ((*next == ' ' || *next == '\r') && *next != delimiter) next++;
@@ -333,11 +329,8 @@ static fm_status take_row(csv_state *state, char **at, char *end, uint64_t *key,
     if (!wanted[0].from) return fail_row(state, line, error, "a key", state->key_column, NULL);
     if (state->size_column && !wanted[1].from)
         return fail_row(state, line, error, "a size", state->size_column, NULL);
-    /* Key and size may be the same column: unquote works on a copy of the field, in place, once. */
     fm_status status = take_key(state, &wanted[0], line, key, error);
-    if (status == FM_OK && state->size_column)
-        status = take_size(state, state->size_column == state->key_column ? &wanted[0] : &wanted[1], line,
-                           *key, size, error);
+    if (status == FM_OK && wanted[1].from) status = take_size(state, &wanted[1], line, *key, size, error);
     *got = status == FM_OK;
     return status;
 }

@@ -111,7 +111,7 @@ static fm_status lackey_write(fm_export *export, const fm_batch *batch, fm_error
         char *room = fm_sink_room(export->sink, 48, error);
         if (!room) return error->status;
         unsigned kind = batch->kind ? batch->kind[i] : FM_KIND_LOAD;
-        memcpy(room, &" L  S  M I  "[3 * (kind & 3)], 3);
+        memcpy(room, &" L  S  M I  "[(size_t)3 * (kind & 3)], 3);
         char *end = fm_print_hex(room + 3, batch->address[i], 8);
         *end++ = ',';
         end = fm_print_decimal(end, batch->size && batch->size[i] ? batch->size[i] : 1);

@@ -14,7 +14,8 @@
 
 #include <stdlib.h>
 
-enum { RECORD = 24, RECORDS = 8192 };
+#define RECORD ((size_t)24)
+#define RECORDS ((size_t)8192)
 
 static fm_status oracle_open(fm_import *import, const fm_reader_options *options, fm_error *error)
 {
@@ -44,7 +45,7 @@ static fm_status oracle_read(fm_import *import, fm_columns *columns, fm_error *e
         if (status != FM_OK) return status;
         return fm_fail_at(error, FM_E_TRUNCATED, import->name, FM_PLACE_BYTE,
                           import->stream->offset - got % RECORD,
-                          "ends within a record: expected %d bytes, found %zu", RECORD, got % RECORD);
+                          "ends within a record: expected %zu bytes, found %zu", RECORD, got % RECORD);
     }
     return FM_OK;
 }

@@ -75,7 +75,7 @@ static fm_status text_read(fm_import *import, fm_columns *columns, fm_error *err
         const char *at = lines->buffer + lines->at, *end = lines->buffer + lines->whole;
         uint64_t line = lines->line;
         while (at < end && count < FM_BATCH_MAX) {
-            uint64_t key;
+            uint64_t key = 0;
             const char *stop = fm_parse_decimal(at, &key);
             if (stop && *stop == '\n') {
                 columns->address[count++] = key;

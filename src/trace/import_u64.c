@@ -7,16 +7,6 @@
 #include "base/error.h"
 #include "trace/format.h"
 
-static void swap_where_needed(uint64_t *values, size_t count)
-{
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    for (size_t i = 0; i < count; i++) values[i] = le64toh(values[i]);
-#else
-    (void)values;
-    (void)count;
-#endif
-}
-
 static fm_status u64_read(fm_import *import, fm_columns *columns, fm_error *error)
 {
     size_t got;
@@ -24,7 +14,9 @@ static fm_status u64_read(fm_import *import, fm_columns *columns, fm_error *erro
         fm_stream_read_full(import->stream, columns->address, FM_BATCH_MAX * sizeof(uint64_t), &got, error);
     if (status != FM_OK) return status;
     columns->count = got / sizeof(uint64_t);
-    swap_where_needed(columns->address, columns->count);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    for (size_t i = 0; i < columns->count; i++) columns->address[i] = le64toh(columns->address[i]);
+#endif
     size_t rest = got % sizeof(uint64_t);
     if (rest == 0) return FM_OK;
     /* Either the end, or a failure of the stream that explains the rest better. */

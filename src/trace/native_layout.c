@@ -31,6 +31,8 @@ unsigned fm_native_width(unsigned column)
     return widths[column];
 }
 
+/* The magics are bytes, not strings: their terminating zeros are not stored. */
+
 /*
  * File header: magic 8 | version u16 | header size u16 | incompatible features u32 | compatible features
  * u32 | columns u32 | flags u32 | references per block at most u32 | zeros 24 | checksum u64.
@@ -38,7 +40,7 @@ unsigned fm_native_width(unsigned column)
 void fm_native_header_store(uint8_t to[FM_NATIVE_HEADER_SIZE], const fm_native_header *header)
 {
     memset(to, 0, FM_NATIVE_HEADER_SIZE);
-    memcpy(to, FM_NATIVE_MAGIC, FM_NATIVE_MAGIC_SIZE);
+    memcpy(to, FM_NATIVE_MAGIC, FM_NATIVE_MAGIC_SIZE); /* NOLINT(bugprone-not-null-terminated-result) */
     fm_store16(to + 8, FM_NATIVE_VERSION);
     fm_store16(to + 10, FM_NATIVE_HEADER_SIZE);
     fm_store32(to + 20, header->columns);
@@ -106,7 +108,7 @@ fm_status fm_native_header_load(const uint8_t *bytes, size_t count, const char *
  */
 size_t fm_native_block_store(uint8_t *to, const fm_native_block *block)
 {
-    memcpy(to, FM_NATIVE_BLOCK_MAGIC, 4);
+    memcpy(to, FM_NATIVE_BLOCK_MAGIC, 4); /* NOLINT(bugprone-not-null-terminated-result) */
     fm_store16(to + 4, (uint16_t)block->part_count);
     fm_store16(to + 6, 0);
     fm_store32(to + 8, block->references);
@@ -177,7 +179,7 @@ void fm_native_footer_store(uint8_t to[FM_NATIVE_FOOTER_SIZE], const fm_native_f
     fm_store64(to, footer->index_offset);
     fm_store64(to + 8, footer->references);
     fm_store64(to + 16, XXH3_64bits(to, 16));
-    memcpy(to + 24, FM_NATIVE_END_MAGIC, 8);
+    memcpy(to + 24, FM_NATIVE_END_MAGIC, 8); /* NOLINT(bugprone-not-null-terminated-result) */
 }
 
 bool fm_native_footer_load(const uint8_t bytes[FM_NATIVE_FOOTER_SIZE], fm_native_footer *footer)

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 16, MARGIN = 8 }; /* "  75 % ┤" */
+enum { ROWS = 16, MARGIN = 8 /* "  75 % ┤" */, MOST_COLUMNS = 400 };
 
 static unsigned doublings(uint64_t blocks)
 {
@@ -62,13 +62,10 @@ static void axis(FILE *out, unsigned exponents, unsigned columns, uint64_t unit,
     /* Ticks every few doublings so that their labels have room. */
     unsigned step = 1;
     while (step < exponents && (double)step * columns / exponents < 11) step++;
-    char *labels = NULL;
-    size_t size = 0;
-    FILE *under = open_memstream(&labels, &size);
+    char labels[MARGIN + MOST_COLUMNS + 64]; /* the line below, filled along the way */
+    unsigned written = 0, next = 0;
     fm_text_ink(out, options, FM_INK_DIM);
     fprintf(out, "   0 %% %s", options->unicode ? "┼" : "+");
-    unsigned next = 0;
-    unsigned written = 0;
     for (unsigned i = 0; i < columns; i++) {
         unsigned at = (unsigned)lround((double)next * (columns - 1) / exponents);
         bool tick = next <= exponents && i == at;
@@ -78,15 +75,14 @@ static void axis(FILE *out, unsigned exponents, unsigned columns, uint64_t unit,
             unit > 1 ? fm_text_bytes(UINT64_C(1) << next, unit) : fm_text_scaled(UINT64_C(1) << next);
         unsigned length = (unsigned)strlen(text.text);
         unsigned start = MARGIN + i >= length / 2 ? MARGIN + i - length / 2 : 0;
-        if (under && start >= written && start + length <= MARGIN + columns + 2) {
-            fprintf(under, "%*s%s", (int)(start - written), "", text.text);
+        if (start >= written && start + length <= MARGIN + columns + 2) {
+            memset(labels + written, ' ', start - written);
+            memcpy(labels + start, text.text, length);
             written = start + length;
         }
         next += step;
     }
-    putc('\n', out);
-    if (under && fclose(under) == 0) fprintf(out, "%s\n", labels);
-    free(labels);
+    fprintf(out, "\n%.*s\n", (int)written, labels);
     fm_text_ink(out, options, FM_INK_NONE);
 }
 
@@ -94,7 +90,7 @@ fm_status fm_view_curve(FILE *out, const fm_profile *profile, const fm_view_opti
 {
     unsigned width = options->width ? options->width : 80;
     unsigned columns = width > MARGIN + 22 ? width - MARGIN - 2 : 20;
-    if (columns > 400) columns = 400;
+    if (columns > MOST_COLUMNS) columns = MOST_COLUMNS;
     fm_view_header(out, profile, options);
     if (profile->references == 0) {
         fputs("\nno references: there is no curve\n", out);
