@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2016
+# Help and version: standard output, exit 0; nothing at all on the command line is wrong usage.
+try 'fathom --version'
+try 'fathom --help'
+try 'fathom'
+try 'fathom help | cmp - <(fathom --help)'
+try 'fathom -h | cmp - <(fathom --help)'
+for verb in analyze mrc compare report convert gen check; do
+    try "fathom $verb --help | head -n 1"
+    try "fathom help $verb | cmp - <(fathom $verb --help)"
+    try "fathom $verb -h | cmp - <(fathom $verb --help)"
+done

@@ -1,0 +1,101 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# What is written about the program is true: options, links, and the worked example of docs/ARCHITECTURE.md, which
+# is compiled into the program and used. Speaks TAP.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+number=0
+failed=0
+
+case_() { # description, command…
+    local description=$1
+    shift
+    number=$((number + 1))
+    if "$@" >"$work/log" 2>&1; then
+        echo "ok $number - $description"
+    else
+        echo "not ok $number - $description"
+        sed 's/^/# /' "$work/log"
+        failed=$((failed + 1))
+    fi
+}
+
+# ---- options ----
+
+verbs=$(build/fathom --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p' | grep -v help)
+for verb in $verbs; do
+    case_ "options of $verb: help, manual page, completion" \
+        python3 tests/docs/compare-options.py build/fathom "$verb" "man/fathom-$verb.1.scd" completions/fathom.bash
+done
+completes_verbs() {
+    local offered
+    offered=$(bash -c 'source completions/fathom.bash; COMP_WORDS=(fathom ""); COMP_CWORD=1; _fathom; printf "%s\n" "${COMPREPLY[@]}"')
+    diff <({ echo "$verbs"; printf '%s\n' help --help --version; } | sort) <(sort <<<"$offered")
+}
+case_ "the completion knows every verb" completes_verbs
+page_names_verbs() {
+    for verb in $verbs; do grep -q "fathom-$verb(1)" man/fathom.1.scd || { echo "no $verb in man/fathom.1.scd"; return 1; }; done
+}
+case_ "fathom(1) names every verb" page_names_verbs
+# Choices that the completion offers are those that the library has.
+completion_choices() { # option, expected words
+    local offered
+    offered=$(bash -c 'source completions/fathom.bash; COMP_WORDS=(fathom analyze "$0" ""); COMP_CWORD=3; _fathom; printf "%s\n" "${COMPREPLY[@]}"' "$1")
+    diff <(tr ' ' '\n' <<<"$2" | sort) <(sort <<<"$offered")
+}
+formats=$(build/fathom analyze --format '?' x 2>&1 | sed -n 's/.*expected one of //p' | tr -d ',')
+case_ "completion of --format" completion_choices --format "$formats"
+case_ "completion of --engine" completion_choices --engine "$(sed -n 's/^ *&fm_engine_\([a-z0-9_]*\),*.*/\1/p' src/engine/engine_table.c | tr '\n' ' ' | sed 's/ $//')"
+case_ "completion of --bins" completion_choices --bins "exact log2 loglinear"
+
+# ---- manual pages ----
+
+if command -v scdoc >/dev/null; then
+    for page in man/*.scd; do
+        case_ "$(basename "$page") is sound scdoc" bash -c "scdoc < '$page' > /dev/null"
+    done
+else
+    number=$((number + 1))
+    echo "ok $number - manual pages # SKIP there is no scdoc to check them"
+fi
+
+# ---- links ----
+
+links_lead_somewhere() {
+    local file link bad=0
+    for file in *.md docs/*.md; do
+        while read -r link; do
+            [ -e "$(dirname "$file")/$link" ] || { echo "$file: $link"; bad=1; }
+        done < <(grep -oE '\]\([^)]+\)' "$file" | sed 's/^](//; s/)$//; s/#.*//' | grep -vE '^(https?:|$)')
+    done
+    return $bad
+}
+case_ "links between documents lead somewhere" links_lead_somewhere
+
+# ---- the worked example: a new trace format in one file and one line ----
+
+worked_example() {
+    mkdir "$work/trace"
+    cp src/trace/*.h src/trace/format_table.c "$work/trace/"
+    # The first block of C in the section is the file, the second the table's line.
+    block() { awk -v want="$1" '/^## Adding a trace format/ { on = 1 } on && /^```c/ { n++; inside = 1; next }
+        /^```/ { inside = 0 } inside && n == want' docs/ARCHITECTURE.md; }
+    block 1 >"$work/trace/import_u32.c"
+    sed -i "0,/&fm_format_u64,/s//$(block 2 | sed 's/&/\\&/') \&fm_format_u64,/" "$work/trace/format_table.c"
+    sed -i 's/^extern const fm_format fm_format_u64;/&\nextern const fm_format fm_format_u32;/' "$work/trace/format.h"
+    # The new file and the changed table, in front of the library's own: the linker takes the first it finds.
+    # shellcheck disable=SC2046
+    cc -std=gnu11 -Wall -Wextra -Wconversion -Werror -I "$work" -I src -I include "$work"/trace/*.c \
+        $(find build/CMakeFiles/fathom.dir -name '*.o') build/libfathom.a \
+        $(pkg-config --libs libzstd zlib libxxhash hwloc) -lm -pthread -o "$work/fathom" || return 1
+    # 5 7 5 7 5 as 32-bit numbers: two first touches, then 1 1 1.
+    printf '\5\0\0\0\7\0\0\0\5\0\0\0\7\0\0\0\5\0\0\0' >"$work/keys.u32"
+    "$work/fathom" analyze "$work/keys.u32" --distances "$work/keys.distances" --quiet >/dev/null || return 1
+    { printf '\377%.0s' {1..16}; printf '\1\0\0\0\0\0\0\0%.0s' 1 2 3; } >"$work/wanted.distances"
+    cmp "$work/keys.distances" "$work/wanted.distances"
+}
+case_ "a trace format in one file and one line, as docs/ARCHITECTURE.md says" worked_example
+echo "1..$number"
+[ $failed -eq 0 ]

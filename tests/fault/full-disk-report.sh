@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2016
+# A page on a full disk.
+fathom gen cyclic --keys 100 --references 1000 -o t.u64 --quiet
+fathom analyze t.u64 --json p.json --quiet >/dev/null
+fathom report p.json -o probe.html --quiet 2>message
+grep -q 'no report page' message && skip "$(cat message)"
+try 'fathom report p.json -o - --quiet >/dev/full'
+try 'fathom report p.json -o /dev/full --quiet'

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2016
+# Pipes and descriptors that go away.
+fathom gen cyclic --keys 1000 --references 1M -o t.fathom --quiet
+fathom analyze t.fathom --granularity 1 --json p.json --quiet >/dev/null
+# Standard output closed: not a success, and no file is mistaken for it.
+try 'fathom --version >&-'
+try 'fathom analyze t.fathom >&-'
+try 'fathom mrc p.json --csv - --quiet >&-'
+try 'fathom analyze - --format text <&-'
+try 'fathom --version 2>&-'
+# The reader went away: quiet, and by SIGPIPE (141) for those who look.
+after() { try "set -o pipefail; { sleep 0.2; $1; } | true"; }
+after 'fathom --help'
+after 'fathom mrc p.json --csv - --quiet'
+after 'fathom analyze t.fathom --json - --quiet'
+try 'set -o pipefail; fathom gen cyclic --keys 10 --references 100M --format text -o - --quiet | head -n 2'
+# Where SIGPIPE is ignored, as under some supervisors, it is an ordinary write error.
+try 'set -o pipefail; trap "" PIPE; { sleep 0.2; fathom --help; } | true'
+# The writer was killed in the middle of a trace.
+try_silently '{ head -c 5000 t.fathom; kill -9 $BASHPID; } | fathom analyze - --json q.json'
+fields q.json complete
+try_silently '{ printf "\\1\\0\\0\\0\\0\\0\\0\\0\\1\\0"; kill -9 $BASHPID; } | fathom analyze - --format u64 --json q.json'
+fields q.json references complete

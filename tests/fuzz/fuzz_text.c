@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_text.c - the reader of text traces, one key a line. */
+#include "fuzz/fuzz_target.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fm_reader_options options = {.format = "text", .csv_header = -1};
+    if (size > 0) options.fetches = (fm_fetches)(data[size - 1] % 3);
+    fuzz_read_trace(data, size, &options);
+    return 0;
+}
+
+size_t fuzz_seed(size_t number, uint8_t *to, size_t room)
+{
+    static const char *const texts[] = {
+        "0\n18446744073709551615\n  7 \t\r\n\n0x1f\n0XFFFFFFFFFFFFFFFF\n007\n42\r\n5",
+        "alice\nbob\n alice\t\n18446744073709551616\n-1\n0x\n0x10000000000000000\n#no\nbob\r\n1 2\n",
+    };
+    return fuzz_text_seed(texts, sizeof texts / sizeof texts[0], number, to, room);
+}

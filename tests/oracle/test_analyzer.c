@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_analyzer.c - the streaming analyzer through its public header: cutting addresses into blocks,
+ * bins, sinks, snapshots, bounds and memory. The judge is a naive splitter in front of the list engine.
+ */
+#include "engine/engine.h"
+#include "engine/seen_set.h"
+#include "oracle/trace_recipe.h"
+
+#include <fathom/fathom.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static fm_analyzer *analyzer_made(const fm_analyzer_options *options)
+{
+    fm_analyzer *analyzer = NULL;
+    fm_error error = {0};
+    if (fm_analyzer_create(&analyzer, options, &error)) fail_msg("not created: %s", error.reason);
+    assert_non_null(analyzer);
+    return analyzer;
+}
+
+static fm_profile *profile_of(const fm_analyzer *analyzer)
+{
+    fm_profile *profile = NULL;
+    assert_int_equal(fm_analyzer_profile(analyzer, &profile, NULL), FM_OK);
+    assert_non_null(profile);
+    return profile;
+}
+
+typedef struct numbers {
+    uint64_t *values;
+    size_t count, capacity;
+} numbers;
+
+static void numbers_add(numbers *list, uint64_t value)
+{
+    if (list->count == list->capacity) {
+        list->capacity = list->capacity ? list->capacity * 2 : 1024;
+        list->values = realloc(list->values, list->capacity * sizeof *list->values);
+        if (!list->values) abort();
+    }
+    list->values[list->count++] = value;
+}
+
+static fm_status collect(void *context, const uint64_t *distances, size_t count, fm_error *error)
+{
+    (void)error;
+    for (size_t i = 0; i < count; i++) numbers_add(context, distances[i]);
+    return FM_OK;
+}
+
+/* Distances (and times) of blocks by the list engine. */
+static void judge(const numbers *blocks, uint64_t bound, uint64_t *distances, uint64_t *times)
+{
+    fm_engine_options options = {.bound = bound, .seed = 1, .time_distances = true};
+    fm_engine *list;
+    size_t done = 0;
+    assert_int_equal(fm_engine_list.create(&list, &options, NULL), FM_OK);
+    assert_int_equal(fm_engine_list.feed(list, blocks->values, blocks->count, distances, times, &done, NULL),
+                     FM_OK);
+    fm_engine_list.destroy(list);
+}
+
+/* Counts by looking at every value for every bin: slow and plain. */
+static void check_histogram(const fm_histogram *histogram, fm_bins bins, const uint64_t *values, size_t count,
+                            uint64_t expected_total, uint64_t bound)
+{
+    uint64_t total = 0;
+    for (size_t b = 0; b < histogram->count; b++) {
+        const fm_bin *bin = &histogram->bins[b];
+        uint64_t inside = 0;
+        for (size_t i = 0; i < count; i++) inside += values[i] >= bin->lo && values[i] <= bin->hi;
+        assert_int_equal(bin->count, inside);
+        assert_true(bin->count > 0);
+        assert_true(bin->lo <= bin->hi);
+        if (bound) assert_true(bin->hi < bound);
+        if (b) assert_true(bin->lo > histogram->bins[b - 1].hi);
+        if (bins == FM_BINS_EXACT) assert_int_equal(bin->lo, bin->hi);
+        if (bins == FM_BINS_LOG2) {
+            if (bin->lo == 0)
+                assert_int_equal(bin->hi, 0);
+            else {
+                assert_int_equal(bin->lo & (bin->lo - 1), 0);
+                assert_true(bin->hi == bin->lo * 2 - 1 || (bound && bin->hi == bound - 1));
+            }
+        }
+        if (bins == FM_BINS_LOGLINEAR) {
+            if (bin->lo < 1024)
+                assert_int_equal(bin->lo, bin->hi);
+            else
+                assert_true((bin->hi - bin->lo + 1) * 64 <= bin->lo);
+        }
+        total += bin->count;
+    }
+    assert_int_equal(total, expected_total);
+}
+
+/* ---- blocks ---- */
+
+static void test_straddling(void **state)
+{
+    (void)state;
+    static const uint64_t address[] = {60, 0, 63, 64, 128, 10};
+    static const uint32_t size[] = {8, 64, 1, 1, 129, 4};
+    /* blocks 0 1 | 0 | 0 | 1 | 2 3 4 | 0 */
+    static const uint64_t expected[] = {FM_COLD, FM_COLD, 1, 0, 1, FM_COLD, FM_COLD, FM_COLD, 4};
+    fm_analyzer_options options = {.granularity = 64};
+    fm_analyzer *analyzer = analyzer_made(&options);
+    numbers got = {0};
+    fm_analyzer_set_sink(analyzer, collect, &got);
+    fm_batch batch = {.count = 6, .address = address, .size = size};
+    assert_int_equal(fm_analyzer_feed(analyzer, &batch, NULL), FM_OK);
+    assert_int_equal(got.count, 9);
+    assert_memory_equal(got.values, expected, sizeof expected);
+    fm_profile *profile = profile_of(analyzer);
+    assert_int_equal(profile->references, 9);
+    assert_int_equal(profile->distinct, 5);
+    assert_int_equal(profile->cold, 5);
+    assert_int_equal(profile->granularity, 64);
+    fm_profile_destroy(profile);
+    fm_analyzer_destroy(analyzer);
+    free(got.values);
+}
+
+static void check_splitting(uint64_t granularity, const char *engine, bool sizes)
+{
+    enum { ACCESSES = 20000 };
+    recipe_random random = {granularity + 1};
+    uint64_t *address = malloc(ACCESSES * sizeof *address);
+    uint32_t *size = malloc(ACCESSES * sizeof *size);
+    assert_non_null(address);
+    assert_non_null(size);
+    numbers blocks = {0}, got = {0};
+    for (size_t i = 0; i < ACCESSES; i++) {
+        address[i] = recipe_below(&random, 2000 * granularity);
+        if (recipe_chance(&random, 2))
+            address[i] = UINT64_MAX - address[i] - 1000; /* high addresses, ends inside */
+        size[i] = (uint32_t)(1 + recipe_below(&random, recipe_chance(&random, 10) ? 300 : 8));
+        uint64_t last = sizes ? (address[i] + size[i] - 1) / granularity : address[i] / granularity;
+        for (uint64_t block = address[i] / granularity; block <= last; block++) numbers_add(&blocks, block);
+    }
+    uint64_t *distances = malloc(blocks.count * sizeof *distances),
+             *times = malloc(blocks.count * sizeof *times);
+    assert_non_null(distances);
+    assert_non_null(times);
+    judge(&blocks, 0, distances, times);
+    fm_analyzer_options options = {.granularity = granularity, .engine = engine, .bins = FM_BINS_EXACT};
+    fm_analyzer *analyzer = analyzer_made(&options);
+    fm_analyzer_set_sink(analyzer, collect, &got);
+    for (size_t i = 0; i < ACCESSES;) {
+        size_t count = 1 + recipe_below(&random, 3000);
+        if (count > ACCESSES - i) count = ACCESSES - i;
+        fm_batch batch = {.count = count, .address = address + i, .size = sizes ? size + i : NULL};
+        assert_int_equal(fm_analyzer_feed(analyzer, &batch, NULL), FM_OK);
+        i += count;
+    }
+    assert_int_equal(got.count, blocks.count);
+    assert_memory_equal(got.values, distances, got.count * sizeof *distances);
+    fm_analyzer_destroy(analyzer);
+    free(blocks.values);
+    free(got.values);
+    free(distances);
+    free(times);
+    free(address);
+    free(size);
+}
+
+static void test_splitting(void **state)
+{
+    (void)state;
+    static const uint64_t granularities[] = {1, 2, 8, 64, 4096};
+    for (size_t i = 1; i < 5; i++) check_splitting(granularities[i], i % 2 ? NULL : "tree", true);
+    for (size_t i = 0; i < 5; i++) check_splitting(granularities[i], "exact", false);
+}
+
+/* An access that would run over the end of the address space must end, and be counted. */
+static void test_end_of_the_address_space(void **state)
+{
+    (void)state;
+    static const uint64_t address[] = {UINT64_MAX - 3, UINT64_MAX};
+    static const uint32_t size[] = {8, UINT32_MAX};
+    fm_analyzer_options options = {.granularity = UINT64_C(1) << 31};
+    fm_analyzer *analyzer = analyzer_made(&options);
+    fm_batch batch = {.count = 2, .address = address, .size = size};
+    fm_status status = fm_analyzer_feed(analyzer, &batch, NULL);
+    fm_profile *profile = profile_of(analyzer);
+    if (status == FM_OK) assert_in_range(profile->references, 2, 6);
+    fm_profile_destroy(profile);
+    fm_analyzer_destroy(analyzer);
+}
+
+/* Addresses and block numbers of granularity 1 are the same thing. */
+static void test_default_granularity(void **state)
+{
+    (void)state;
+    static const uint64_t address[] = {0, UINT64_MAX, 0, 1, UINT64_MAX};
+    fm_analyzer_options options = {0};
+    fm_analyzer *analyzer = analyzer_made(&options);
+    fm_batch batch = {.count = 5, .address = address};
+    assert_int_equal(fm_analyzer_feed(analyzer, &batch, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_feed_blocks(analyzer, address, 5, NULL), FM_OK);
+    fm_profile *profile = profile_of(analyzer);
+    assert_int_equal(profile->granularity, 1);
+    assert_int_equal(profile->references, 10);
+    assert_int_equal(profile->distinct, 3);
+    assert_string_equal(profile->engine, "exact");
+    assert_true(profile->exact);
+    assert_true(profile->complete);
+    fm_profile_destroy(profile);
+    fm_analyzer_destroy(analyzer);
+}
+
+/* ---- what is counted ---- */
+
+static void check_profile(const char *engine, fm_bins bins, uint64_t bound, bool times_wanted)
+{
+    enum { REFERENCES = 12000 };
+    recipe made = recipe_make(5, 1);
+    made.kind = RECIPE_PHASES;
+    made.length = REFERENCES;
+    made.alphabet = 5000;
+    made.keys = RECIPE_KEYS_EDGES;
+    uint64_t *trace = recipe_trace(&made);
+    uint64_t *distances = malloc(REFERENCES * sizeof *distances), *times = malloc(REFERENCES * sizeof *times);
+    assert_non_null(distances);
+    assert_non_null(times);
+    numbers blocks = {trace, REFERENCES, REFERENCES};
+    judge(&blocks, bound, distances, times);
+
+    fm_analyzer_options options = {
+        .engine = engine, .bins = bins, .bound = bound, .time_distances = times_wanted, .seed = 9};
+    fm_analyzer *analyzer = analyzer_made(&options);
+    /* Snapshots on the way: each is the profile of what was fed so far, and feeding goes on. */
+    static const size_t stops[] = {0, 1, 100, 5000, REFERENCES};
+    for (size_t s = 0, fed = 0; s < sizeof stops / sizeof stops[0]; s++) {
+        assert_int_equal(fm_analyzer_feed_blocks(analyzer, trace + fed, stops[s] - fed, NULL), FM_OK);
+        fed = stops[s];
+        fm_profile *profile = profile_of(analyzer);
+        uint64_t cold = 0, beyond = 0;
+        for (size_t i = 0; i < fed; i++) cold += distances[i] == FM_COLD, beyond += distances[i] == FM_BEYOND;
+        assert_int_equal(profile->references, fed);
+        assert_int_equal(profile->cold, cold);
+        assert_int_equal(profile->distinct, cold);
+        assert_int_equal(profile->beyond, beyond);
+        assert_int_equal(profile->bound, bound);
+        assert_true(profile->cold_known);
+        assert_int_equal(profile->bins, bins);
+        assert_string_equal(profile->engine, engine);
+        check_histogram(&profile->distances, bins, distances, fed, fed - cold - beyond, bound);
+        assert_int_equal(profile->has_times, times_wanted);
+        if (times_wanted) check_histogram(&profile->times, bins, times, fed, fed - cold, 0);
+        fm_profile_destroy(profile);
+    }
+    fm_analyzer_destroy(analyzer);
+    free(distances);
+    free(times);
+    free(trace);
+}
+
+static void test_profiles(void **state)
+{
+    (void)state;
+    for (size_t e = 0; fm_engine_at(e); e++)
+        for (int bins = FM_BINS_LOGLINEAR; bins <= FM_BINS_EXACT; bins++) {
+            check_profile(fm_engine_at(e)->name, (fm_bins)bins, 0, true);
+            check_profile(fm_engine_at(e)->name, (fm_bins)bins, 1500, bins == FM_BINS_LOG2);
+        }
+}
+
+static void test_forgotten_first_touches(void **state)
+{
+    (void)state;
+    fm_seen_limit = 50;
+    for (size_t e = 0; e < 2; e++) {
+        fm_analyzer_options options = {.engine = fm_engine_at(e)->name, .bound = 10, .time_distances = true};
+        fm_analyzer *analyzer = analyzer_made(&options);
+        uint64_t blocks[100];
+        for (uint64_t i = 0; i < 100; i++) blocks[i] = i;
+        assert_int_equal(fm_analyzer_feed_blocks(analyzer, blocks, 100, NULL), FM_OK);
+        assert_int_equal(fm_analyzer_feed_blocks(analyzer, blocks + 95, 5, NULL), FM_OK);
+        fm_profile *profile = profile_of(analyzer);
+        assert_false(profile->cold_known);
+        assert_int_equal(profile->cold, 50);
+        assert_int_equal(profile->distinct, 50);
+        assert_int_equal(profile->beyond, 50);
+        assert_int_equal(profile->references, 105);
+        assert_int_equal(profile->distances.count, 1);
+        assert_int_equal(profile->distances.bins[0].lo, 4);
+        assert_int_equal(profile->distances.bins[0].count, 5);
+        fm_profile_destroy(profile);
+        fm_analyzer_destroy(analyzer);
+    }
+    fm_seen_limit = FM_SEEN_LIMIT;
+}
+
+/* ---- sinks ---- */
+
+typedef struct failing_sink {
+    uint64_t accepted;
+    size_t calls_left;
+} failing_sink;
+
+static fm_status refuse_later(void *context, const uint64_t *distances, size_t count, fm_error *error)
+{
+    (void)distances;
+    failing_sink *sink = context;
+    if (sink->calls_left == 0) {
+        if (error) {
+            memset(error, 0, sizeof *error);
+            error->status = FM_E_IO;
+            snprintf(error->reason, sizeof error->reason, "the sink is full");
+        }
+        return FM_E_IO;
+    }
+    sink->calls_left--;
+    sink->accepted += count;
+    return FM_OK;
+}
+
+static void test_failing_sink(void **state)
+{
+    (void)state;
+    static uint64_t blocks[200000];
+    for (size_t i = 0; i < 200000; i++) blocks[i] = i % 777;
+    for (size_t calls = 0; calls < 3; calls++) {
+        fm_analyzer_options options = {0};
+        fm_analyzer *analyzer = analyzer_made(&options);
+        failing_sink sink = {0, calls};
+        fm_error error = {0};
+        fm_analyzer_set_sink(analyzer, refuse_later, &sink);
+        fm_status status = FM_OK;
+        for (int feeds = 0; feeds < 5 && !status; feeds++)
+            status = fm_analyzer_feed_blocks(analyzer, blocks, 200000, &error);
+        assert_int_equal(status, FM_E_IO);
+        assert_string_equal(error.reason, "the sink is full");
+        fm_profile *profile = profile_of(analyzer);
+        assert_int_equal(profile->references, sink.accepted);
+        fm_profile_destroy(profile);
+        fm_analyzer_destroy(analyzer);
+    }
+}
+
+/* ---- arguments ---- */
+
+static void refused(fm_analyzer_options options, const char *mentioned)
+{
+    fm_analyzer *analyzer = (fm_analyzer *)&options;
+    fm_error error = {0};
+    fm_status status = fm_analyzer_create(&analyzer, &options, &error);
+    assert_true(status == FM_E_ARGUMENT || status == FM_E_UNSUPPORTED);
+    assert_int_equal(error.status, status);
+    if (!strstr(error.reason, mentioned)) fail_msg("'%s' does not mention '%s'", error.reason, mentioned);
+    assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), status);
+}
+
+static void test_wrong_arguments(void **state)
+{
+    (void)state;
+    refused((fm_analyzer_options){.granularity = 3}, "3");
+    refused((fm_analyzer_options){.granularity = UINT64_MAX}, "18446744073709551615");
+    refused((fm_analyzer_options){.engine = "guess"}, "guess");
+    refused((fm_analyzer_options){.isa = "abacus"}, "abacus");
+    fm_analyzer_destroy(NULL);
+}
+
+/* ---- memory ---- */
+
+/* The promise: 48 bytes per distinct block plus 64 MiB, at any moment, growth included. */
+static void test_memory_promise(void **state)
+{
+    (void)state;
+    enum { CHUNK = 10000, CHUNKS = 300 };
+    static uint64_t blocks[CHUNK];
+    fm_analyzer_options options = {.time_distances = true};
+    fm_analyzer *analyzer = analyzer_made(&options);
+    uint64_t distinct = 0;
+    for (int chunk = 0; chunk < CHUNKS; chunk++) {
+        for (size_t i = 0; i < CHUNK; i++) blocks[i] = distinct++;
+        assert_int_equal(fm_analyzer_feed_blocks(analyzer, blocks, CHUNK, NULL), FM_OK);
+        assert_true(fm_analyzer_memory(analyzer) <= fm_analyzer_memory_peak(analyzer));
+        assert_true(fm_analyzer_memory_peak(analyzer) <= 48 * distinct + (UINT64_C(64) << 20));
+        assert_true(fm_analyzer_memory(analyzer) >= distinct * 8);
+    }
+    fm_analyzer_destroy(analyzer);
+}
+
+static void test_memory_limit(void **state)
+{
+    (void)state;
+    enum { CHUNK = 10000 };
+    static uint64_t blocks[CHUNK];
+    for (size_t e = 0; e < 2; e++) {
+        fm_analyzer_options options = {.engine = fm_engine_at(e)->name, .max_memory = UINT64_C(16) << 20};
+        fm_analyzer *analyzer = analyzer_made(&options);
+        fm_error error = {0};
+        fm_status status = FM_OK;
+        uint64_t fed = 0;
+        while (!status && fed < UINT64_C(16) << 20) {
+            for (size_t i = 0; i < CHUNK; i++) blocks[i] = fed + i;
+            status = fm_analyzer_feed_blocks(analyzer, blocks, CHUNK, &error);
+            if (!status) fed += CHUNK;
+        }
+        assert_int_equal(status, FM_E_LIMIT);
+        assert_true(error.reason[0] != '\0');
+        assert_true(fm_analyzer_memory_peak(analyzer) <= options.max_memory);
+        /* What was counted until then is still to be had. */
+        fm_profile *profile = profile_of(analyzer);
+        assert_true(profile->references >= fed);
+        assert_true(profile->references <= fed + CHUNK);
+        assert_int_equal(profile->cold, profile->references);
+        fm_profile_destroy(profile);
+        fm_analyzer_destroy(analyzer);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_straddling),
+        cmocka_unit_test(test_splitting),
+        cmocka_unit_test(test_end_of_the_address_space),
+        cmocka_unit_test(test_default_granularity),
+        cmocka_unit_test(test_profiles),
+        cmocka_unit_test(test_forgotten_first_touches),
+        cmocka_unit_test(test_failing_sink),
+        cmocka_unit_test(test_wrong_arguments),
+        cmocka_unit_test(test_memory_promise),
+        cmocka_unit_test(test_memory_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

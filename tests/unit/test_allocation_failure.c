@@ -1,0 +1,683 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_allocation_failure.c - memory refused at the n-th request, for all n, through the library.
+ *
+ * malloc and its family, mmap and mremap are defined here, in the executable, so that every request of
+ * the library and of the libraries below it (zstd, zlib, jansson, libc's stdio) passes by. A scenario is
+ * run once to count its requests, then once for each n with only the n-th refused (a passing shortage)
+ * and once with all from the n-th on refused (a lasting one). Each time: no crash, nothing left
+ * allocated, no file left behind, and the status is FM_OK or FM_E_NOMEM.
+ *
+ * hwloc's own requests are not refused: its code is not ours, and it is entered through three calls
+ * only, which are made to fail as a whole instead.
+ */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fathom/fathom.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define UNDER_SANITIZER 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define UNDER_SANITIZER 1
+#endif
+
+#ifdef UNDER_SANITIZER
+
+static void refuse_every_allocation(void **state)
+{
+    (void)state;
+    print_message(
+        "SKIP: the sanitizer brings its own malloc, which cannot be replaced; the release build runs this\n");
+    skip();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(refuse_every_allocation)};
+    return cmocka_run_group_tests_name("allocation failure", tests, NULL, NULL);
+}
+
+#else
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <hwloc.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <zlib.h>
+
+/* ---- the requests ---- */
+
+static atomic_long live;        /* blocks held */
+static atomic_long mapped;      /* bytes held in mappings, in whole pages */
+static atomic_long requests;    /* since the last arm() */
+static atomic_long refuse_from; /* this request is refused; 0: none */
+static atomic_bool refuse_on;   /* and all after it */
+static atomic_bool fired;
+static atomic_int excused; /* > 0: inside hwloc */
+
+static bool refused(void)
+{
+    if (atomic_load(&excused) > 0) return false;
+    long number = atomic_fetch_add(&requests, 1) + 1;
+    long from = atomic_load(&refuse_from);
+    if (from == 0 || number < from || (number > from && !atomic_load(&refuse_on))) return false;
+    atomic_store(&fired, true);
+    errno = ENOMEM;
+    return true;
+}
+
+static void *counted(void *block)
+{
+    if (block && atomic_load(&excused) == 0) atomic_fetch_add(&live, 1);
+    return block;
+}
+
+/* glibc's own, under the names it keeps for those who replace the public ones. */
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *block, size_t size);
+extern void *__libc_memalign(size_t alignment, size_t size);
+extern void __libc_free(void *block);
+
+/* Visible to the shared libraries too, whatever the build's default. glibc's headers name the parameters
+ * in their own way. */
+#pragma GCC visibility push(default)
+/* NOLINTBEGIN(readability-inconsistent-declaration-parameter-name) */
+void *malloc(size_t size)
+{
+    return refused() ? NULL : counted(__libc_malloc(size));
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return refused() ? NULL : counted(__libc_calloc(count, size));
+}
+
+void *realloc(void *block, size_t size)
+{
+    if (block && size == 0) { /* glibc frees here */
+        free(block);
+        return NULL;
+    }
+    if (refused()) return NULL;
+    return block ? __libc_realloc(block, size) : counted(__libc_malloc(size));
+}
+
+void *memalign(size_t alignment, size_t size);
+void *memalign(size_t alignment, size_t size)
+{
+    return refused() ? NULL : counted(__libc_memalign(alignment, size));
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    return memalign(alignment, size);
+}
+
+int posix_memalign(void **block, size_t alignment, size_t size)
+{
+    void *made = memalign(alignment, size);
+    if (!made) return ENOMEM;
+    *block = made;
+    return 0;
+}
+
+void free(void *block)
+{
+    if (block && atomic_load(&excused) == 0) atomic_fetch_sub(&live, 1);
+    __libc_free(block);
+}
+
+static long in_pages(size_t length)
+{
+    return (long)((length + 4095) & ~(size_t)4095);
+}
+
+/* Bytes, not mappings, are counted: a mapping may be unmapped in parts. */
+void *mmap(void *address, size_t length, int protection, int flags, int descriptor, off_t offset)
+{
+    if (refused()) return MAP_FAILED;
+    void *made = (void *)syscall(SYS_mmap, address, length, protection, flags, descriptor, offset);
+    if (made != MAP_FAILED) atomic_fetch_add(&mapped, in_pages(length));
+    return made;
+}
+
+void *mmap64(void *address, size_t length, int protection, int flags, int descriptor, off64_t offset)
+{
+    return mmap(address, length, protection, flags, descriptor, (off_t)offset);
+}
+
+void *mremap(void *address, size_t old_length, size_t new_length, int flags, ...)
+{
+    if (refused()) return MAP_FAILED;
+    va_list arguments;
+    va_start(arguments, flags);
+    void *fixed = flags & MREMAP_FIXED ? va_arg(arguments, void *) : NULL;
+    va_end(arguments);
+    void *made = (void *)syscall(SYS_mremap, address, old_length, new_length, flags, fixed);
+    if (made != MAP_FAILED) atomic_fetch_add(&mapped, in_pages(new_length) - in_pages(old_length));
+    return made;
+}
+
+int munmap(void *address, size_t length)
+{
+    int result = (int)syscall(SYS_munmap, address, length);
+    if (result == 0) atomic_fetch_sub(&mapped, in_pages(length));
+    return result;
+}
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
+
+/* hwloc, entered through these three: refused as a whole, or excused as a whole. What it keeps inside is
+ * not counted (it opens plug-ins, and libc remembers them); a topology is one block. */
+int hwloc_topology_init(hwloc_topology_t *topology)
+{
+    static int (*real)(hwloc_topology_t *);
+    if (refused()) return -1;
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "hwloc_topology_init");
+    atomic_fetch_add(&excused, 1);
+    int result = real(topology);
+    atomic_fetch_sub(&excused, 1);
+    if (result == 0) atomic_fetch_add(&live, 1);
+    return result;
+}
+
+int hwloc_topology_load(hwloc_topology_t topology)
+{
+    static int (*real)(hwloc_topology_t);
+    if (refused()) return -1;
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "hwloc_topology_load");
+    atomic_fetch_add(&excused, 1);
+    int result = real(topology);
+    atomic_fetch_sub(&excused, 1);
+    return result;
+}
+
+void hwloc_topology_destroy(hwloc_topology_t topology)
+{
+    static void (*real)(hwloc_topology_t);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "hwloc_topology_destroy");
+    atomic_fetch_add(&excused, 1);
+    real(topology);
+    atomic_fetch_sub(&excused, 1);
+    atomic_fetch_sub(&live, 1);
+}
+
+#pragma GCC visibility pop
+
+/* ---- the driver ---- */
+
+static char directory[] = "/tmp/fathom-allocation-XXXXXX";
+
+static const char *in_directory(char *buffer, size_t size, const char *name)
+{
+    snprintf(buffer, size, "%s/%s", directory, name);
+    return buffer;
+}
+
+static size_t files_in_directory(void)
+{
+    size_t count = 0;
+    DIR *handle = opendir(directory);
+    assert_non_null(handle);
+    while (readdir(handle)) count++;
+    closedir(handle);
+    return count;
+}
+
+static void arm(long from, bool on)
+{
+    atomic_store(&requests, 0);
+    atomic_store(&fired, false);
+    atomic_store(&refuse_on, on);
+    atomic_store(&refuse_from, from);
+}
+
+static long disarm(void)
+{
+    atomic_store(&refuse_from, 0);
+    return atomic_load(&requests);
+}
+
+typedef fm_status (*scenario)(fm_error *error);
+
+static void one_refusal(scenario run, long n, bool on)
+{
+    fm_error error = {0};
+    size_t files = files_in_directory();
+    long before = atomic_load(&live), mapped_before = atomic_load(&mapped);
+    arm(n, on);
+    fm_status status = run(&error);
+    disarm();
+    long after = atomic_load(&live), mapped_after = atomic_load(&mapped);
+    if (mapped_after != mapped_before)
+        fail_msg("request %ld%s refused: %ld mapped bytes leaked", n, on ? " and on" : "",
+                 mapped_after - mapped_before);
+    if (after != before)
+        fail_msg("request %ld%s refused: %ld blocks leaked", n, on ? " and on" : "", after - before);
+    if (status != FM_OK && status != FM_E_NOMEM)
+        fail_msg("request %ld%s refused: status '%s' (%s: %s)", n, on ? " and on" : "",
+                 fm_status_name(status), error.path, error.reason);
+    if (status != FM_OK) {
+        assert_int_equal(error.status, status);
+        assert_true(error.reason[0] != '\0');
+    }
+    if (on && status == FM_OK && n == 1) fail_msg("all memory was refused, and nobody noticed");
+    assert_int_equal(files_in_directory(), files);
+}
+
+static void refuse_each_request(scenario run)
+{
+    fm_error error = {0};
+    /* Twice: what libraries allocate once and keep is then there. */
+    for (int i = 0; i < 2; i++)
+        if (run(&error) != FM_OK) fail_msg("with enough memory: %s: %s", error.path, error.reason);
+    long before = atomic_load(&live), mapped_before = atomic_load(&mapped);
+    arm(0, false);
+    assert_int_equal(run(&error), FM_OK);
+    long total = disarm();
+    assert_int_equal(atomic_load(&live), before);
+    assert_int_equal(atomic_load(&mapped), mapped_before);
+    assert_true(total > 0);
+    for (long n = 1; n <= total; n++) {
+        one_refusal(run, n, false);
+        one_refusal(run, n, true);
+    }
+}
+
+/* ---- the material: small traces in every interesting shape ---- */
+
+enum { REFERENCES = 6000, KEYS = 2500 };
+static uint64_t addresses[REFERENCES];
+static uint32_t sizes[REFERENCES];
+static uint8_t kinds[REFERENCES];
+static FILE *nowhere; /* /dev/null, with a buffer that is not allocated */
+
+static fm_batch material(void)
+{
+    return (fm_batch){.count = REFERENCES, .address = addresses, .size = sizes, .kind = kinds};
+}
+
+static fm_status write_trace(const char *name, unsigned columns, bool memory_addresses, fm_error *error)
+{
+    char path[256];
+    fm_writer_options options = {.columns = columns, .memory_addresses = memory_addresses};
+    fm_writer *writer = NULL;
+    fm_status status = fm_writer_open(&writer, in_directory(path, sizeof path, name), &options, error);
+    if (status != FM_OK) return status;
+    fm_batch batch = material();
+    if (!(columns & FM_COLUMN_SIZE)) batch.size = NULL;
+    if (!(columns & FM_COLUMN_KIND)) batch.kind = NULL;
+    status = fm_writer_append(writer, &batch, error);
+    if (status == FM_OK) status = fm_writer_finish(writer, error);
+    fm_writer_close(writer);
+    return status;
+}
+
+static void write_csv_gzip(const char *name)
+{
+    char path[256];
+    gzFile file = gzopen(in_directory(path, sizeof path, name), "wb");
+    assert_non_null(file);
+    gzputs(file, "time,offset,bytes,name\n");
+    for (unsigned i = 0; i < REFERENCES; i++)
+        gzprintf(file, "%u,%llu,%u,\"k %llu\"\n", i, (unsigned long long)addresses[i] * 64, 100 + i % 100,
+                 (unsigned long long)addresses[i] % 500);
+    assert_int_equal(gzclose(file), Z_OK);
+}
+
+static int prepare(void **state)
+{
+    (void)state;
+    static char buffer[4096];
+    if (!mkdtemp(directory)) return -1;
+    nowhere = fopen("/dev/null", "w");
+    if (!nowhere || setvbuf(nowhere, buffer, _IOFBF, sizeof buffer) != 0) return -1;
+    uint64_t random = 42;
+    for (size_t i = 0; i < REFERENCES; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        addresses[i] = (random >> 40) % KEYS;
+        sizes[i] = 8;
+        kinds[i] = (uint8_t)(i % 3);
+    }
+    fm_error error;
+    if (write_trace("a.fathom", FM_COLUMN_SIZE | FM_COLUMN_KIND, true, &error) != FM_OK) return -1;
+    if (write_trace("b.txt.zst", 0, false, &error) != FM_OK) return -1;
+    if (write_trace("c.u64", 0, false, &error) != FM_OK) return -1;
+    write_csv_gzip("d.csv.gz");
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    DIR *handle = opendir(directory);
+    if (!handle) return -1;
+    for (struct dirent *entry; (entry = readdir(handle));) {
+        char path[512];
+        if (entry->d_name[0] != '.') unlink(in_directory(path, sizeof path, entry->d_name));
+    }
+    closedir(handle);
+    fclose(nowhere);
+    return rmdir(directory);
+}
+
+/* ---- analyzers ---- */
+
+static fm_status analyze(const fm_analyzer_options *options, fm_profile **profile, fm_error *error)
+{
+    fm_analyzer *analyzer = NULL;
+    fm_batch batch = material();
+    batch.size = NULL; /* one block each */
+    fm_status status = fm_analyzer_create(&analyzer, options, error);
+    if (status != FM_OK) return status;
+    status = fm_analyzer_feed(analyzer, &batch, error);
+    if (status == FM_OK) status = fm_analyzer_feed_blocks(analyzer, addresses, REFERENCES, error);
+    fm_profile *made = NULL;
+    if (status == FM_OK) status = fm_analyzer_profile(analyzer, &made, error);
+    fm_analyzer_destroy(analyzer);
+    if (status != FM_OK) return status;
+    assert_int_equal(made->references, 2 * REFERENCES);
+    if (profile)
+        *profile = made;
+    else
+        fm_profile_destroy(made);
+    return FM_OK;
+}
+
+static const char *engine_name;
+static uint64_t engine_bound;
+static fm_bins engine_bins;
+
+static fm_status analyze_with_engine(fm_error *error)
+{
+    fm_analyzer_options options = {.engine = engine_name,
+                                   .granularity = 1,
+                                   .bound = engine_bound,
+                                   .bins = engine_bins,
+                                   .time_distances = true};
+    return analyze(&options, NULL, error);
+}
+
+static void engines(void **state)
+{
+    (void)state;
+    const fm_engine_info *info;
+    for (size_t i = 0; (info = fm_engine_at(i)); i++) {
+        engine_name = info->name;
+        for (int bounded = 0; bounded < 2; bounded++)
+            for (engine_bins = FM_BINS_LOGLINEAR; engine_bins <= FM_BINS_EXACT; engine_bins++) {
+                engine_bound = bounded ? 100 : 0;
+                refuse_each_request(analyze_with_engine);
+            }
+    }
+}
+
+/* ---- readers ---- */
+
+static const char *trace_name;
+static fm_reader_options trace_options;
+
+static fm_status read_and_analyze(fm_error *error)
+{
+    char path[256];
+    fm_reader *reader = NULL;
+    fm_analyzer *analyzer = NULL;
+    fm_analyzer_options options = {.granularity = 64};
+    fm_status status =
+        fm_reader_open(&reader, in_directory(path, sizeof path, trace_name), &trace_options, error);
+    if (status != FM_OK) return status;
+    status = fm_analyzer_create(&analyzer, &options, error);
+    uint64_t count = 0;
+    while (status == FM_OK) {
+        fm_batch batch;
+        status = fm_reader_next(reader, &batch, error);
+        if (status != FM_OK || batch.count == 0) break;
+        count += batch.count;
+        status = fm_analyzer_feed(analyzer, &batch, error);
+    }
+    if (status == FM_OK) assert_int_equal(count, REFERENCES);
+    fm_analyzer_destroy(analyzer);
+    fm_reader_close(reader);
+    return status;
+}
+
+static void read_trace(const char *name, fm_reader_options options)
+{
+    trace_name = name;
+    trace_options = options;
+    trace_options.read_ahead = false;
+    refuse_each_request(read_and_analyze);
+    trace_options.read_ahead = true;
+    refuse_each_request(read_and_analyze);
+}
+
+static void reader_of_native_traces(void **state)
+{
+    (void)state;
+    read_trace("a.fathom", (fm_reader_options){.csv_header = -1});
+}
+
+static void reader_of_compressed_text(void **state)
+{
+    (void)state;
+    read_trace("b.txt.zst", (fm_reader_options){.csv_header = -1});
+}
+
+static void reader_of_raw_keys(void **state)
+{
+    (void)state;
+    read_trace("c.u64", (fm_reader_options){.csv_header = -1});
+}
+
+static void reader_of_csv_requests(void **state)
+{
+    (void)state;
+    read_trace("d.csv.gz", (fm_reader_options){.csv_header = -1, .csv_key = "offset", .csv_size = "bytes"});
+}
+
+static void reader_of_csv_strings(void **state)
+{
+    (void)state;
+    read_trace("d.csv.gz", (fm_reader_options){.csv_header = -1, .csv_key = "name"});
+}
+
+static fm_status check_trace(fm_error *error)
+{
+    char path[256];
+    fm_check_result result;
+    fm_status status =
+        fm_trace_check(in_directory(path, sizeof path, "a.fathom"), NULL, NULL, &result, error);
+    if (status == FM_OK) assert_int_equal(result.references, REFERENCES);
+    return status;
+}
+
+static void check_of_a_trace(void **state)
+{
+    (void)state;
+    refuse_each_request(check_trace);
+}
+
+/* ---- writers ---- */
+
+static const char *output_name;
+static unsigned output_columns;
+
+/* Writes a file and removes it again: whatever happens, the directory is as before. */
+static fm_status write_and_remove(fm_error *error)
+{
+    char path[256];
+    fm_status status = write_trace(output_name, output_columns, output_columns != 0, error);
+    if (status == FM_OK) assert_int_equal(unlink(in_directory(path, sizeof path, output_name)), 0);
+    return status;
+}
+
+static void writers(void **state)
+{
+    (void)state;
+    output_columns = FM_COLUMN_SIZE | FM_COLUMN_KIND;
+    output_name = "out.fathom";
+    refuse_each_request(write_and_remove);
+    output_columns = 0;
+    const char *const names[] = {"out.u64", "out.txt", "out.txt.zst", "out.u64.gz"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        output_name = names[i];
+        refuse_each_request(write_and_remove);
+    }
+}
+
+static fm_status generate(fm_error *error)
+{
+    fm_generator_options options = {
+        .pattern = output_name, .keys = 100, .references = 1000, .seed = 1, .skew = 0.9};
+    fm_generator *generator = NULL;
+    uint64_t keys[1000];
+    fm_status status = fm_generator_create(&generator, &options, error);
+    if (status != FM_OK) return status;
+    assert_true(fm_generator_next(generator, keys, 1000) > 0);
+    fm_generator_destroy(generator);
+    return FM_OK;
+}
+
+static void generators(void **state)
+{
+    (void)state;
+    const fm_pattern_info *info;
+    for (size_t i = 0; (info = fm_generator_pattern_at(i)); i++) {
+        output_name = info->name;
+        refuse_each_request(generate);
+    }
+}
+
+/* ---- profiles ---- */
+
+static fm_profile *one, *other; /* made before memory gets short */
+
+static int make_profiles(void **state)
+{
+    (void)state;
+    fm_error error;
+    fm_analyzer_options options = {.granularity = 1, .time_distances = true};
+    if (analyze(&options, &one, &error) != FM_OK) return -1;
+    options.bins = FM_BINS_LOG2;
+    return analyze(&options, &other, &error) == FM_OK ? 0 : -1;
+}
+
+static int drop_profiles(void **state)
+{
+    (void)state;
+    fm_profile_destroy(one);
+    fm_profile_destroy(other);
+    return 0;
+}
+
+static fm_status write_and_read_profiles(fm_error *error)
+{
+    char path[256];
+    in_directory(path, sizeof path, "p.json");
+    const fm_profile *both[] = {one, other};
+    fm_status status = fm_profile_write(path, both, 2, error);
+    if (status != FM_OK) return status;
+    fm_profile_list list = {0};
+    status = fm_profile_read(path, &list, error);
+    unlink(path);
+    if (status != FM_OK) return status;
+    assert_int_equal(list.count, 2);
+    assert_int_equal(list.profiles[0]->references, one->references);
+    status = fm_profile_merge(list.profiles[0], one, error);
+    if (status == FM_OK) assert_int_equal(list.profiles[0]->references, 2 * one->references);
+    fm_profile_list_clear(&list);
+    return status;
+}
+
+static void profiles_written_read_merged(void **state)
+{
+    (void)state;
+    refuse_each_request(write_and_read_profiles);
+}
+
+static fm_status model(fm_error *error)
+{
+    fm_comparison comparison;
+    fm_curve curve = {0};
+    fm_status status = fm_profile_compare(one, other, &comparison, error);
+    if (status == FM_OK) status = fm_curve_create(&curve, one, error);
+    fm_curve_clear(&curve);
+    return status;
+}
+
+static void comparison_and_curve(void **state)
+{
+    (void)state;
+    refuse_each_request(model);
+}
+
+static fm_status machine(fm_error *error)
+{
+    fm_cache caches[16];
+    size_t count;
+    return fm_machine_caches(caches, 16, &count, error);
+}
+
+static void caches_of_this_machine(void **state)
+{
+    (void)state;
+    refuse_each_request(machine);
+}
+
+static fm_status views(fm_error *error)
+{
+    fm_view_options options = {.width = 100, .unicode = true};
+    fm_cache cache = {.name = "L1d", .bytes = 32768, .line = 64, .ways = 8, .shared_by = 1};
+    const fm_profile *both[] = {one, other};
+    fm_view_histogram(nowhere, one, &options);
+    fm_view_caches(nowhere, one, &cache, 1, &options);
+    fm_status status = fm_view_curve(nowhere, one, &options, error);
+    if (status == FM_OK) status = fm_view_curve_csv(nowhere, one, error);
+    if (status == FM_OK) status = fm_view_curve_json(nowhere, one, &cache, 1, error);
+    if (status == FM_OK && fm_report_available())
+        status = fm_report_write(nowhere, "A title", both, 2, &cache, 1, error);
+    return status;
+}
+
+static void views_and_report(void **state)
+{
+    (void)state;
+    refuse_each_request(views);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(engines),
+        cmocka_unit_test(reader_of_native_traces),
+        cmocka_unit_test(reader_of_compressed_text),
+        cmocka_unit_test(reader_of_raw_keys),
+        cmocka_unit_test(reader_of_csv_requests),
+        cmocka_unit_test(reader_of_csv_strings),
+        cmocka_unit_test(check_of_a_trace),
+        cmocka_unit_test(writers),
+        cmocka_unit_test(generators),
+        cmocka_unit_test_setup_teardown(profiles_written_read_merged, make_profiles, drop_profiles),
+        cmocka_unit_test_setup_teardown(comparison_and_curve, make_profiles, drop_profiles),
+        cmocka_unit_test(caches_of_this_machine),
+        cmocka_unit_test_setup_teardown(views_and_report, make_profiles, drop_profiles),
+    };
+    return cmocka_run_group_tests_name("allocation failure", tests, prepare, clean_up);
+}
+
+#endif

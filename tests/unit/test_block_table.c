@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_block_table.c - the hash table of `exact` against a plain array of (key, position, time). */
+#include "engine/block_table.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka needs the four headers above first
+#include <cmocka.h>
+
+enum { KEYS = 3000 };
+
+static uint64_t random_state = 1;
+static uint64_t random64(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    return random_state ^= random_state << 17;
+}
+
+/* Keys of several shapes, the extreme ones among them, all different. */
+static uint64_t key_of(size_t i, int shape)
+{
+    if (i == 0) return 0;
+    if (i == 1) return UINT64_MAX;
+    switch (shape) {
+    case 0:
+        return i;
+    case 1:
+        return (uint64_t)i << 50;
+    case 2:
+        return (uint64_t)i * 64 + (UINT64_C(0x7F) << 40);
+    default:
+        return (uint64_t)i * UINT64_C(0x9E3779B97F4A7C15);
+    }
+}
+
+static uint64_t exchange(fm_block_table *table, uint64_t key, uint64_t position)
+{
+    assert_int_equal(fm_block_table_grow(table, 1, NULL), FM_OK);
+    return fm_block_table_exchange(table, fm_block_home(table, key), key, position);
+}
+
+static void test_remembers_positions(void **state)
+{
+    (void)state;
+    for (int shape = 0; shape < 4; shape++) {
+        for (uint64_t seed = 1; seed <= 5; seed++) {
+            fm_block_table table;
+            assert_int_equal(fm_block_table_create(&table, seed, false, NULL), FM_OK);
+            static uint64_t position[KEYS];
+            memset(position, 0, sizeof position);
+            uint64_t distinct = 0;
+            for (uint64_t now = 1; now < 4 * KEYS; now++) {
+                size_t i = random64() % KEYS;
+                assert_int_equal(exchange(&table, key_of(i, shape), now), position[i]);
+                distinct += position[i] == 0;
+                position[i] = now;
+                assert_int_equal(table.used, distinct);
+            }
+            fm_block_table_clear(&table);
+        }
+    }
+}
+
+typedef struct expectation {
+    const uint64_t *position, *time;
+    uint64_t least;
+    int shape;
+    size_t calls;
+} expectation;
+
+static uint64_t keep_recent(void *context, uint64_t key, uint64_t position, uint64_t time)
+{
+    expectation *expected = context;
+    expected->calls++;
+    for (size_t i = 0; i < KEYS; i++) {
+        if (key_of(i, expected->shape) != key) continue;
+        assert_int_equal(position, expected->position[i]);
+        assert_int_equal(time, expected->time[i]);
+        return position >= expected->least ? position + 1000000 : 0;
+    }
+    fail_msg("a key that was never inserted");
+    return 0;
+}
+
+/* Small tables, so that spills around the end are common; again and again with removals. */
+static void test_filter_removes_and_renumbers(void **state)
+{
+    (void)state;
+    static uint64_t position[KEYS], time[KEYS];
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        int shape = (int)(seed % 4);
+        size_t keys = 100 + random64() % 520;
+        fm_block_table table;
+        assert_int_equal(fm_block_table_create(&table, seed, true, NULL), FM_OK);
+        memset(position, 0, sizeof position);
+        for (uint64_t now = 1; now < 2 * keys; now++) {
+            size_t i = random64() % keys;
+            uint64_t old;
+            assert_int_equal(fm_block_table_grow(&table, 1, NULL), FM_OK);
+            size_t slot = fm_block_table_exchange_slot(&table, key_of(i, shape), now, &old);
+            assert_int_equal(old, position[i]);
+            position[i] = now;
+            table.times[slot] = time[i] = random64();
+        }
+        uint64_t held = table.used;
+        expectation expected = {position, time, random64() % (2 * keys), shape, 0};
+        fm_block_table_filter(&table, keep_recent, &expected);
+        assert_int_equal(expected.calls, held);
+        uint64_t kept = 0;
+        for (size_t i = 0; i < keys; i++) {
+            uint64_t old;
+            bool stays = position[i] && position[i] >= expected.least;
+            kept += stays;
+            assert_int_equal(fm_block_table_grow(&table, 1, NULL), FM_OK);
+            size_t slot = fm_block_table_exchange_slot(&table, key_of(i, shape), 7, &old);
+            assert_int_equal(old, stays ? position[i] + 1000000 : 0);
+            if (stays) assert_int_equal(table.times[slot], time[i]);
+        }
+        assert_true(kept <= held);
+        fm_block_table_clear(&table);
+    }
+}
+
+/* Structured keys spill no more than random ones do: at 60 % full, 7 % do not fit their home bucket. */
+static void test_structured_keys_spread(void **state)
+{
+    (void)state;
+    enum { MANY = 200000 };
+    for (int shape = 0; shape < 4; shape++) {
+        for (uint64_t seed = 1; seed <= 8; seed++) {
+            fm_block_table table;
+            assert_int_equal(fm_block_table_create(&table, seed, false, NULL), FM_OK);
+            size_t keys = 16384; /* as many as shape 1 has */
+            if (shape != 1) keys = MANY;
+            for (size_t i = 0; i < keys; i++) exchange(&table, key_of(i, shape), i + 1);
+            size_t away = 0;
+            for (size_t i = 0; i < keys; i++) {
+                const fm_bucket *home = fm_block_home(&table, key_of(i, shape));
+                bool found = false;
+                for (int slot = 0; slot < FM_BUCKET_SLOTS; slot++)
+                    found |= home->position[slot] != 0 && home->key[slot] == key_of(i, shape);
+                away += !found;
+            }
+            assert_true(away < keys / 10);
+            fm_block_table_clear(&table);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_remembers_positions),
+        cmocka_unit_test(test_filter_removes_and_renumbers),
+        cmocka_unit_test(test_structured_keys_spread),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_trace_formats.c - every foreign format: good lines, bad lines and what is said about them. */
+#include "unit/trace_helpers.h"
+
+#include <inttypes.h>
+
+#define ASSERT_KEYS(all, ...)                                                                                \
+    do {                                                                                                     \
+        const uint64_t expected_[] = {__VA_ARGS__};                                                          \
+        assert_int_equal((all).count, sizeof expected_ / sizeof expected_[0]);                               \
+        assert_memory_equal((all).address, expected_, sizeof expected_);                                     \
+    } while (0)
+
+static void u64_good_and_cut(void **state)
+{
+    (void)state;
+    const uint8_t bytes[] = {1,   0,   0,   0,   0, 0, 0, 0, 255, 255, 255, 255,
+                             255, 255, 255, 255, 8, 7, 6, 5, 4,   3,   2,   1};
+    const char *path = in_directory("keys.u64");
+    for (size_t length = 0; length <= sizeof bytes; length++) {
+        write_file(path, bytes, length);
+        gathered all;
+        gather(&all, path, NULL);
+        assert_int_equal(all.opened, FM_OK);
+        assert_int_equal(all.count, length / 8);
+        assert_false(all.info.memory_addresses);
+        assert_string_equal(all.info.format, "u64");
+        if (all.count > 1) assert_int_equal(all.address[1], UINT64_MAX);
+        if (all.count > 2) assert_int_equal(all.address[2], UINT64_C(0x0102030405060708));
+        if (length % 8) {
+            char expected[128];
+            snprintf(expected, sizeof expected, "byte %zu: ends within a key: expected 8 bytes, found %zu",
+                     length / 8 * 8, length % 8);
+            assert_int_equal(all.status, FM_E_TRUNCATED);
+            assert_string_equal(strstr(all.message, "byte"), expected);
+        } else {
+            assert_int_equal(all.status, FM_OK);
+        }
+        gathered_free(&all);
+    }
+}
+
+/* Keys whose bytes look like the beginning of a gzip, zstd or skippable frame are keys all the same. */
+static void u64_that_looks_compressed(void **state)
+{
+    (void)state;
+    const uint64_t firsts[] = {0x088B1F, 0x184D2A50, UINT64_C(0x10184D2A5F), 0xFD2FB528,
+                               UINT64_C(0x00000408088B1F)};
+    for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
+        uint64_t keys[600];
+        for (size_t k = 0; k < 600; k++) keys[k] = k * 977;
+        keys[0] = firsts[i];
+        const char *path = in_directory("looks.u64");
+        write_file(path, keys, sizeof keys);
+        gathered all;
+        gather(&all, path, NULL);
+        assert_int_equal(all.status, FM_OK);
+        assert_string_equal(all.info.compression, "none");
+        assert_int_equal(all.count, 600);
+        assert_memory_equal(all.address, keys, sizeof keys);
+        gathered_free(&all);
+    }
+}
+
+static void text_numbers(void **state)
+{
+    (void)state;
+    gathered all;
+    gather_text(&all, "text",
+                "0\n18446744073709551615\n  7 \t\r\n\n\r\n0x1f\n0XFFFFFFFFFFFFFFFF\n007\n42\r\n5", NULL);
+    assert_int_equal(all.status, FM_OK);
+    ASSERT_KEYS(all, 0, UINT64_MAX, 7, 0x1f, UINT64_MAX, 7, 42, 5);
+    assert_int_equal(all.info.string_keys, 0);
+    gathered_free(&all);
+    gather_text(&all, "text", "", NULL);
+    assert_int_equal(all.status, FM_OK);
+    assert_int_equal(all.count, 0);
+    gathered_free(&all);
+}
+
+/* Strings: equal ones have equal keys, different ones different keys; numbers beyond 64 bits are strings. */
+static void text_strings(void **state)
+{
+    (void)state;
+    gathered all;
+    gather_text(
+        &all, "text",
+        "alice\nbob\n alice\t\n18446744073709551616\n-1\n0x\n0x10000000000000000\n#no comment\nbob\r\n1 2\n",
+        NULL);
+    assert_int_equal(all.status, FM_OK);
+    assert_int_equal(all.count, 10);
+    assert_int_equal(all.address[0], all.address[2]);
+    assert_int_equal(all.address[1], all.address[8]);
+    assert_int_equal(all.info.string_keys, 8);
+    assert_int_equal(all.info.string_collisions, 0);
+    for (size_t i = 0; i < all.count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (!(k == 0 && i == 2) && !(k == 1 && i == 8))
+                assert_int_not_equal(all.address[i], all.address[k]);
+    gathered_free(&all);
+}
+
+/* Exactly 1 MiB is a line, one byte more is not; lines before it are delivered. */
+static void text_long_lines(void **state)
+{
+    (void)state;
+    for (int over = 0; over <= 1; over++)
+        for (int newline = 0; newline <= 1; newline++) {
+            size_t length = (1U << 20) + (size_t)over;
+            char *text = malloc(length + 4);
+            assert_non_null(text);
+            memcpy(text, "1\n", 2);
+            memset(text + 2, 'x', length);
+            text[length + 2] = newline ? '\n' : '\0';
+            text[length + 3] = '\0';
+            gathered all;
+            gather_text(&all, "text", text, NULL);
+            assert_int_equal(all.status, over ? FM_E_FORMAT : FM_OK);
+            assert_int_equal(all.count, over ? 1 : 2);
+            if (over)
+                assert_message(&all, "line 2: longer than 1048576 bytes; is this really a text format?");
+            gathered_free(&all);
+            free(text);
+        }
+}
+
+static void text_zero_byte(void **state)
+{
+    (void)state;
+    const char bytes[] = "1\n2\na\0b\n3\n";
+    const char *path = in_directory("input");
+    write_file(path, bytes, sizeof bytes - 1);
+    fm_reader_options options = {.format = "text"};
+    gathered all;
+    gather(&all, path, &options);
+    assert_int_equal(all.status, FM_E_FORMAT);
+    ASSERT_KEYS(all, 1, 2);
+    assert_message(&all, "line 3: expected a key, found a zero byte; is this a binary trace?");
+    gathered_free(&all);
+}
+
+/* More lines than a batch and a window hold, with lines of every length across the window's edges. */
+static void text_many_lines(void **state)
+{
+    (void)state;
+    size_t count = 300000, used = 0;
+    char *text = malloc(count * 24);
+    assert_non_null(text);
+    for (size_t i = 0; i < count; i++)
+        used += (size_t)sprintf(text + used, i % 7 == 3 ? "0x%zx\n" : "%zu\n", i * i * (i % 5 ? 1 : 1000003));
+    gathered all;
+    gather_text(&all, "text", text, NULL);
+    assert_int_equal(all.status, FM_OK);
+    assert_int_equal(all.count, count);
+    for (size_t i = 0; i < count; i++) assert_int_equal(all.address[i], i * i * (i % 5 ? 1 : 1000003));
+    gathered_free(&all);
+    free(text);
+}
+
+static void csv_columns(void **state)
+{
+    (void)state;
+    static const char table[] = "time,\"the key\",size\n1,10,4\n2,0x20,8\r\n\n3,\"30\",0\n";
+    gathered all;
+    fm_reader_options options = {.csv_header = -1, .csv_key = "the key", .csv_size = "size"};
+    gather_text(&all, "csv", table, &options);
+    assert_int_equal(all.status, FM_OK);
+    ASSERT_KEYS(all, 10, 0x20, 30);
+    assert_int_equal(all.info.columns, FM_COLUMN_SIZE);
+    assert_false(all.info.memory_addresses);
+    assert_int_equal(all.size[0], 4);
+    assert_int_equal(all.size[1], 8);
+    assert_int_equal(all.size[2], 0);
+    gathered_free(&all);
+    options = (fm_reader_options){
+        .csv_header = -1, .csv_key = "2", .csv_size = "3", .csv_key_unit = 512, .csv_size_unit = 1024};
+    gather_text(&all, "csv", table, &options);
+    assert_int_equal(all.status, FM_OK);
+    ASSERT_KEYS(all, 5120, 0x20 * 512, 30 * 512);
+    assert_int_equal(all.size[1], 8192);
+    gathered_free(&all);
+    options = (fm_reader_options){.csv_header = -1};
+    gather_text(&all, "csv", table, &options);
+    ASSERT_KEYS(all, 1, 2, 3);
+    gathered_free(&all);
+}
+
+static void csv_headers_and_delimiters(void **state)
+{
+    (void)state;
+    gathered all;
+    gather_text(&all, "csv", "5,6\n7,8\n", NULL); /* numbers in the first row: no header */
+    ASSERT_KEYS(all, 5, 7);
+    gathered_free(&all);
+    gather_text(&all, "csv", "alice\nbob\nalice\n", NULL); /* no number anywhere: no header */
+    assert_int_equal(all.count, 3);
+    assert_int_equal(all.address[0], all.address[2]);
+    gathered_free(&all);
+    fm_reader_options yes = {.csv_header = 1};
+    gather_text(&all, "csv", "5,6\n7,8\n", &yes);
+    ASSERT_KEYS(all, 7);
+    gathered_free(&all);
+    fm_reader_options no = {.csv_header = 0, .csv_key = "2"};
+    gather_text(&all, "csv", "a,b\n7,8\n", &no);
+    assert_int_equal(all.count, 2);
+    assert_int_equal(all.info.string_keys, 1);
+    gathered_free(&all);
+    fm_reader_options second = {.csv_header = -1, .csv_key = "2"};
+    gather_text(&all, "csv", "1;\"a;b,c\";9\n2;5;6\n", &second);
+    assert_int_equal(all.count, 2);
+    assert_int_equal(all.address[1], 5);
+    gathered_free(&all);
+    gather_text(&all, "csv", "1\t11\n2\t22", &second);
+    ASSERT_KEYS(all, 11, 22);
+    gathered_free(&all);
+    fm_reader_options pipe = {.csv_header = -1, .csv_key = "2", .csv_delimiter = '|'};
+    gather_text(&all, "csv", "1,1|11\n2,2|22\n", &pipe);
+    ASSERT_KEYS(all, 11, 22);
+    gathered_free(&all);
+    gather_text(&all, "csv", "", NULL);
+    assert_int_equal(all.status, FM_OK);
+    assert_int_equal(all.count, 0);
+    gathered_free(&all);
+    /* A byte order mark belongs to no name. */
+    fm_reader_options named = {.csv_header = -1, .csv_key = "key"};
+    gather_text(&all, "csv", "\xef\xbb\xbfkey,x\n3,4\n", &named);
+    ASSERT_KEYS(all, 3);
+    gathered_free(&all);
+}
+
+/* Quotes hold delimiters, doubled quotes and line ends; lines are counted through them. */
+static void csv_quotes(void **state)
+{
+    (void)state;
+    fm_reader_options second = {.csv_header = 0, .csv_key = "2"};
+    gathered all;
+    gather_text(&all, "csv", "\"a,\n\"\"b\"\"\",\"x\"\"y\"\n1,\"x\"\"y\"\n1,x\"y\n", &second);
+    assert_int_equal(all.status, FM_OK);
+    assert_int_equal(all.count, 3);
+    assert_int_equal(all.address[0], all.address[1]);
+    assert_int_equal(all.address[0], all.address[2]);
+    gathered_free(&all);
+    gather_text(&all, "csv", "\"a\n\n\",1\n2\n", &second);
+    ASSERT_KEYS(all, 1);
+    assert_message(&all, "line 4: expected a key in column 2, found fewer columns");
+    gathered_free(&all);
+    gather_text(&all, "csv", "1,2\n3,\"4\n", &second);
+    ASSERT_KEYS(all, 2);
+    assert_int_equal(all.status, FM_E_FORMAT);
+    assert_message(&all, "line 2: a quoted field is not closed before the end of the file");
+    gathered_free(&all);
+    gather_text(&all, "csv", "1,2\n3,\"4\"5\n", &second);
+    ASSERT_KEYS(all, 2);
+    assert_message(&all, "line 2: expected a delimiter behind the quoted field of column 2");
+    gathered_free(&all);
+}
+
+static void csv_bad_rows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *message;
+    } cases[] = {
+        {"5", "line 3: expected a size in column 2, found fewer columns"},
+        {"5,x", "line 3: expected a size in column 2, found 'x'"},
+        {"5,-1", "line 3: expected a size in column 2, found '-1'"},
+        {"5,", "line 3: expected a size in column 2, found ''"},
+        {"x,5", "line 3: expected a number in column 1, found 'x'"},
+        {"-5,5", "line 3: expected a number in column 1, found '-5'"},
+        {"18446744073709551616,5", "line 3: expected a number in column 1, found '18446744073709551616'"},
+        {"5,4294967296", "line 3: expected a size below 4 GiB in column 2, found '4294967296'"},
+        {"18446744073709551615,2",
+         "line 3: expected a size that does not reach beyond 64-bit addresses in column 2, found '2'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char table[128];
+        snprintf(table, sizeof table, "offset,length\n1,2\n%s\n3,4\n", cases[i].row);
+        fm_reader_options options = {.csv_header = -1, .csv_key = "offset", .csv_size = "length"};
+        gathered all;
+        gather_text(&all, "csv", table, &options);
+        assert_int_equal(all.status, FM_E_FORMAT);
+        ASSERT_KEYS(all, 1);
+        assert_message(&all, cases[i].message);
+        gathered_free(&all);
+    }
+    fm_reader_options wide = {.csv_header = -1, .csv_key_unit = UINT64_C(1) << 40};
+    gathered all;
+    gather_text(&all, "csv", "16777215\n16777216\n", &wide);
+    ASSERT_KEYS(all, UINT64_C(0xFFFFFF0000000000));
+    assert_message(&all,
+                   "line 2: expected a key that fits 64 bits after its unit in column 1, found '16777216'");
+    gathered_free(&all);
+}
+
+static void csv_bad_options(void **state)
+{
+    (void)state;
+    gathered all;
+    fm_reader_options wrong = {.csv_header = -1, .csv_key = "lba"};
+    gather_text(&all, "csv", "time,lbn,\"a \"\"b\"\"\"\n1,2,3\n", &wrong);
+    assert_int_equal(all.opened, FM_E_FORMAT);
+    assert_message(&all, "line 1: expected a column 'lba', found: time, lbn, a \"\"b\"\"");
+    gather_text(&all, "csv", "", &wrong);
+    assert_int_equal(all.opened, FM_E_FORMAT);
+    assert_message(&all, "line 1: expected a column 'lba', found: an empty file");
+    fm_reader_options odd = {.csv_header = -1, .csv_key = "a \"b\""};
+    gather_text(&all, "csv", "time,lbn,\"a \"\"b\"\"\"\n1,2,3\n", &odd);
+    ASSERT_KEYS(all, 3);
+    gathered_free(&all);
+    fm_reader_options none = {.csv_header = 0, .csv_key = "lba"};
+    gather_text(&all, "csv", "1,2\n", &none);
+    assert_int_equal(all.opened, FM_E_ARGUMENT);
+    fm_reader_options zero = {.csv_header = -1, .csv_key = "0"};
+    gather_text(&all, "csv", "1,2\n", &zero);
+    assert_int_equal(all.opened, FM_E_ARGUMENT);
+    assert_message(&all, "column number 0; expected 1 to 1048576");
+    fm_reader_options quote = {.csv_header = -1, .csv_delimiter = '"'};
+    gather_text(&all, "csv", "1,2\n", &quote);
+    assert_int_equal(all.opened, FM_E_ARGUMENT);
+}
+
+/* Rows of every length across the window's edges, some quoted with line ends inside. */
+static void csv_many_rows(void **state)
+{
+    (void)state;
+    size_t count = 150000, used = 0;
+    char *text = malloc(count * 64);
+    assert_non_null(text);
+    for (size_t i = 0; i < count; i++) {
+        if (i % 11 == 5)
+            used += (size_t)sprintf(text + used, "\"%*zu\n,\"\"\",%zu\n", (int)(i % 23), i, i * 3);
+        else
+            used += (size_t)sprintf(text + used, "%*zu,%zu\n", (int)(i % 23), i, i * 3);
+    }
+    fm_reader_options second = {.csv_header = 0, .csv_key = "2"};
+    gathered all;
+    gather_text(&all, "csv", text, &second);
+    assert_int_equal(all.status, FM_OK);
+    assert_int_equal(all.count, count);
+    for (size_t i = 0; i < count; i++) assert_int_equal(all.address[i], i * 3);
+    gathered_free(&all);
+    free(text);
+}
+
+static void lackey_kinds(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "==12== Lackey, an example\n--12-- verbose\nI  04015e40,3\n L 1ffefff8a8,8\n"
+        " S 1ffefff8a0,4\r\n\n M 0421c7cc,4\nI  ffffffffffffffff,15\n L 0,1\n==12== end";
+    static const uint64_t addresses[] = {
+        0x04015e40, UINT64_C(0x1ffefff8a8), UINT64_C(0x1ffefff8a0), 0x0421c7cc, UINT64_MAX, 0};
+    static const uint8_t kinds[] = {FM_KIND_FETCH,  FM_KIND_LOAD,  FM_KIND_STORE,
+                                    FM_KIND_MODIFY, FM_KIND_FETCH, FM_KIND_LOAD};
+    static const uint32_t sizes[] = {3, 8, 4, 4, 15, 1};
+    for (fm_fetches fetches = FM_FETCHES_SKIP; fetches <= FM_FETCHES_ALL; fetches++) {
+        fm_reader_options options = {.fetches = fetches};
+        gathered all;
+        gather_text(&all, "lackey", text, &options);
+        assert_int_equal(all.status, FM_OK);
+        assert_true(all.info.memory_addresses);
+        assert_int_equal(all.info.columns, FM_COLUMN_SIZE | FM_COLUMN_KIND);
+        assert_int_equal(all.info.fetches_skipped, fetches == FM_FETCHES_SKIP ? 2 : 0);
+        size_t at = 0;
+        for (size_t i = 0; i < 6; i++) {
+            bool fetch = kinds[i] == FM_KIND_FETCH;
+            if (fetch ? fetches == FM_FETCHES_SKIP : fetches == FM_FETCHES_ONLY) continue;
+            assert_true(at < all.count);
+            assert_int_equal(all.address[at], addresses[i]);
+            assert_int_equal(all.size[at], sizes[i]);
+            assert_int_equal(all.kind[at], kinds[i]);
+            at++;
+        }
+        assert_int_equal(at, all.count);
+        gathered_free(&all);
+    }
+}
+
+static void lackey_bad_lines(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        " L 12",  " L 12,",   " L ,4",   " L 12,0", " L 12,4294967296",       " L 12,4x", " X 12,4",
+        "L 12,4", " L  12,4", "I 04,3x", "hello",   " L 11112222333344445,1", " L 0x12,4"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char text[128], expected[256];
+        snprintf(text, sizeof text, " L 10,1\n%s\n S 20,1\n", lines[i]);
+        snprintf(expected, sizeof expected,
+                 "line 2: expected ' L address,size', ' S', ' M' or 'I ' likewise, found '%s'", lines[i]);
+        gathered all;
+        gather_text(&all, "lackey", text, NULL);
+        assert_int_equal(all.status, FM_E_FORMAT);
+        ASSERT_KEYS(all, 0x10);
+        assert_message(&all, expected);
+        gathered_free(&all);
+    }
+}
+
+static void din_lines(void **state)
+{
+    (void)state;
+    static const char text[] = "0 10\n1 0x20 extra words\n2 30\r\n3 40\n4 0\n4\n\n 0\tffffffffffffffff\n";
+    gathered all;
+    fm_reader_options every = {.fetches = FM_FETCHES_ALL};
+    gather_text(&all, "din", text, &every);
+    /* "4" alone needs a blank behind it to be a label: "4\n" is not right */
+    assert_int_equal(all.status, FM_E_FORMAT);
+    assert_message(&all, "line 6: expected a label 0 to 4 and a hexadecimal address, found '4'");
+    gathered_free(&all);
+    static const char good[] = "0 10\n1 0x20 extra words\n2 30\r\n3 40\n4 0\n\n 0\tffffffffffffffff\n";
+    gather_text(&all, "din", good, &every);
+    assert_int_equal(all.status, FM_OK);
+    ASSERT_KEYS(all, 0x10, 0x20, 0x30, 0x40, UINT64_MAX);
+    static const uint8_t kinds[] = {FM_KIND_LOAD, FM_KIND_STORE, FM_KIND_FETCH, FM_KIND_LOAD, FM_KIND_LOAD};
+    assert_memory_equal(all.kind, kinds, sizeof kinds);
+    assert_null(all.size);
+    gathered_free(&all);
+    gather_text(&all, "din", good, NULL);
+    ASSERT_KEYS(all, 0x10, 0x20, 0x40, UINT64_MAX);
+    assert_int_equal(all.info.fetches_skipped, 1);
+    gathered_free(&all);
+    fm_reader_options only = {.fetches = FM_FETCHES_ONLY};
+    gather_text(&all, "din", good, &only);
+    ASSERT_KEYS(all, 0x30);
+    gathered_free(&all);
+    static const char *const lines[] = {
+        "5 10", "x 10", "0", "0 ", "0 xyz", "0 10x", "010", "0 11112222333344445", "-1 10"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char bad[128], expected[256];
+        snprintf(bad, sizeof bad, "0 1\n%s\n0 2\n", lines[i]);
+        snprintf(expected, sizeof expected,
+                 "line 2: expected a label 0 to 4 and a hexadecimal address, found '%s'", lines[i]);
+        gather_text(&all, "din", bad, NULL);
+        assert_int_equal(all.status, FM_E_FORMAT);
+        ASSERT_KEYS(all, 1);
+        assert_message(&all, expected);
+        gathered_free(&all);
+    }
+}
+
+static void oracle_records(void **state)
+{
+    (void)state;
+    enum { COUNT = 20000 };
+    uint8_t *bytes = calloc(COUNT, 24);
+    assert_non_null(bytes);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        uint64_t object = i * UINT64_C(0x9E3779B97F4A7C15);
+        memset(bytes + 24 * i, 0xEE, 24);
+        for (int b = 0; b < 8; b++) bytes[24 * i + 4 + (size_t)b] = (uint8_t)(object >> (8 * b));
+    }
+    const char *path = in_directory("x.oracleGeneral.bin");
+    for (size_t cut = 0; cut < 48; cut++) {
+        write_file(path, bytes, 24 * COUNT - cut);
+        gathered all;
+        gather(&all, path, NULL);
+        assert_int_equal(all.count, (24 * COUNT - cut) / 24);
+        assert_int_equal(all.status, cut % 24 ? FM_E_TRUNCATED : FM_OK);
+        assert_string_equal(all.info.format, "oracle");
+        for (uint64_t i = 0; i < all.count; i++)
+            assert_int_equal(all.address[i], i * UINT64_C(0x9E3779B97F4A7C15));
+        gathered_free(&all);
+    }
+    free(bytes);
+}
+
+static void table_of_formats(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *format;
+    } cases[] = {{"a.u64", "u64"},
+                 {"dir.csv/a.txt", "text"},
+                 {"a.text.gz", "text"},
+                 {"a.csv.zst", "csv"},
+                 {"a.lackey", "lackey"},
+                 {"a.din", "din"},
+                 {"a.oracle", "oracle"},
+                 {"a.oracleGeneral", "oracle"},
+                 {"a.oracleGeneral.bin.zst", "oracle"},
+                 {"a.fathom", "fathom"},
+                 {"a.bin", NULL},
+                 {"a", NULL},
+                 {"-", NULL},
+                 {".u64", NULL},
+                 {"a.zst", NULL},
+                 {"dir.u64/a", NULL},
+                 {"", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const fm_format_info *info = fm_format_of_name(cases[i].name);
+        if (!cases[i].format)
+            assert_null(info);
+        else
+            assert_string_equal(info->name, cases[i].format);
+    }
+    static const char *const names[] = {"u64", "text", "csv", "lackey", "din", "oracle", "fathom"};
+    for (size_t i = 0; i < 7; i++) assert_string_equal(fm_format_at(i)->name, names[i]);
+    assert_null(fm_format_at(7));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(u64_good_and_cut),
+        cmocka_unit_test(u64_that_looks_compressed),
+        cmocka_unit_test(text_numbers),
+        cmocka_unit_test(text_strings),
+        cmocka_unit_test(text_long_lines),
+        cmocka_unit_test(text_zero_byte),
+        cmocka_unit_test(text_many_lines),
+        cmocka_unit_test(csv_columns),
+        cmocka_unit_test(csv_headers_and_delimiters),
+        cmocka_unit_test(csv_quotes),
+        cmocka_unit_test(csv_bad_rows),
+        cmocka_unit_test(csv_bad_options),
+        cmocka_unit_test(csv_many_rows),
+        cmocka_unit_test(lackey_kinds),
+        cmocka_unit_test(lackey_bad_lines),
+        cmocka_unit_test(din_lines),
+        cmocka_unit_test(oracle_records),
+        cmocka_unit_test(table_of_formats),
+    };
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
