@@ -1,1 +1,37 @@
-# What make install puts where.
+# SPDX-License-Identifier: Apache-2.0
+# What make install puts where: program, library (static and shared), public headers, pkg-config file, man pages
+# (where scdoc is there to make them), bash completion.
+install(TARGETS fathom RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS fathom_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS fathom_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/fathom DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+
+# The prefix may be chosen as late as `cmake --install --prefix`: the file is completed then, and says where it is
+# by its own place, so that an installed tree can be moved as a whole.
+file(RELATIVE_PATH FATHOM_PREFIX_FROM_PC /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(cmake/fathom.pc.in fathom.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/fathom.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(FILES completions/fathom.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME fathom)
+
+find_program(SCDOC scdoc)
+file(GLOB FATHOM_MAN_SOURCES CONFIGURE_DEPENDS man/*.scd)
+if(SCDOC)
+  set(man_pages)
+  foreach(source ${FATHOM_MAN_SOURCES})
+    get_filename_component(page ${source} NAME_WLE) # fathom-analyze.1
+    set(made ${CMAKE_BINARY_DIR}/man/${page})
+    add_custom_command(
+      OUTPUT ${made}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man
+      COMMAND sh -c "'${SCDOC}' < '${source}' > '${made}'"
+      DEPENDS ${source}
+      COMMENT "man page ${page}"
+      VERBATIM)
+    list(APPEND man_pages ${made})
+  endforeach()
+  add_custom_target(man ALL DEPENDS ${man_pages})
+  install(FILES ${man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+else()
+  message(STATUS "no scdoc here: man pages are left out (Debian package scdoc)")
+endif()

@@ -5,7 +5,7 @@ add_library(fathom_objects OBJECT ${FATHOM_LIBRARY_SOURCES})
 target_include_directories(fathom_objects PRIVATE src PUBLIC include)
 target_compile_definitions(fathom_objects PRIVATE FATHOM_VERSION="${PROJECT_VERSION}")
 target_link_libraries(fathom_objects PUBLIC Threads::Threads PkgConfig::ZSTD PkgConfig::ZLIB PkgConfig::XXHASH
-                                            PkgConfig::HWLOC PkgConfig::JANSSON m)
+                                            PkgConfig::HWLOC m)
 include(cmake/web.cmake)
 
 add_library(fathom_static STATIC $<TARGET_OBJECTS:fathom_objects>)

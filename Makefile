@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+# A thin front of CMake: what people type. Everything real is in CMakeLists.txt, cmake/ and scripts/.
+#
+#   make            the program at build/fathom
+#   make demo       install what is missing, build, analyse a real program's trace, write report.html
+#   make test       build and run all tests
+#   make help       all targets
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+JOBS ?= $(shell nproc)
+CMAKE ?= cmake
+BUILD := build
+STAMPS := $(BUILD)/.dependencies
+export JOBS
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.PHONY: all help dependencies test demo bench lint format install uninstall asan tsan fuzz clean
+
+all: $(BUILD)/build.ninja  ## build the program at build/fathom (release)
+	@$(CMAKE) --build $(BUILD) --parallel $(JOBS)
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  \1\t/p' Makefile | expand -t 16
+
+# One stamp for each group of Debian packages, so that a second call costs nothing. What is missing is
+# installed with apt-get by root or through sudo; FATHOM_NO_INSTALL=1 only says what is missing.
+$(STAMPS)/%: scripts/install-dependencies.sh
+	@scripts/install-dependencies.sh $*
+	@mkdir -p $(STAMPS) && touch $@
+
+dependencies: $(STAMPS)/build $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/fuzz $(STAMPS)/demo $(STAMPS)/bench  ## install everything that any target needs
+
+$(BUILD)/build.ninja: CMakeLists.txt CMakePresets.json | $(STAMPS)/build
+	@$(CMAKE) --preset release
+
+test: all | $(STAMPS)/test  ## all tests; the last line is "N passed, N failed, N skipped"
+	@scripts/run-tests.sh
+
+demo: all | $(STAMPS)/demo  ## a real program's trace, its profile on the terminal, report.html
+	@scripts/demo.sh
+
+bench: all | $(STAMPS)/bench  ## speed, as ratios within one run; see bench/RESULTS.md
+	@bench/run.sh
+
+lint: $(BUILD)/build.ninja | $(STAMPS)/lint  ## clang-format, clang-tidy, cppcheck, shellcheck
+	@scripts/lint.sh
+
+format: | $(STAMPS)/lint  ## format all C sources in place
+	@scripts/list-sources.sh c | xargs clang-format -i
+
+install: all  ## install under PREFIX (default /usr/local), below DESTDIR
+	@DESTDIR='$(DESTDIR)' $(CMAKE) --install $(BUILD) --prefix '$(PREFIX)'
+
+uninstall:  ## remove what the last make install put there (same DESTDIR)
+	@scripts/uninstall.sh '$(BUILD)/install_manifest.txt' '$(DESTDIR)'
+
+asan: | $(STAMPS)/build $(STAMPS)/test  ## unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@scripts/run-tests.sh --only asan
+
+tsan: | $(STAMPS)/build $(STAMPS)/test  ## threaded unit tests under ThreadSanitizer
+	@scripts/run-tests.sh --only tsan
+
+fuzz: | $(STAMPS)/build $(STAMPS)/fuzz  ## a short libFuzzer run of every reader (FUZZ_SECONDS each, default 20)
+	@scripts/fuzz.sh
+
+clean:  ## remove what was built
+	@rm -rf $(BUILD) build-asan build-tsan build-fuzz report.html

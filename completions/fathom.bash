@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+# Bash completion of fathom: verbs, options, the choices of options that have some, files.
+# A test (tests/docs) keeps the lists below equal to what the program takes.
+# shellcheck shell=bash
+
+# Prints the options of a verb.
+_fathom_options() {
+    local trace='--format --instructions --key --size-column --key-unit --size-unit --delimiter --header'
+    case $1 in
+    analyze) echo "--json --granularity --engine --threads --bound --bins --distances --time --max-memory --isa --quiet --progress $trace" ;;
+    mrc) echo '--csv --json --size --blocks --cache --machine --no-machine --granularity --quiet' ;;
+    compare) echo '--json --granularity --quiet' ;;
+    report) echo '--output --title --no-machine --quiet' ;;
+    convert) echo "--output --to --level --store --quiet --progress $trace" ;;
+    gen) echo '--output --keys --references --seed --skew --format --level --quiet --progress' ;;
+    check) echo "--verbose --json --quiet --progress $trace" ;;
+    esac
+    echo '--help'
+}
+
+# Fills COMPREPLY with those of the words that begin with what was typed.
+_fathom_words() {
+    local IFS=$' \t\n'
+    # shellcheck disable=SC2207 # no word has blanks or wildcards
+    COMPREPLY=($(compgen -W "$1" -- "$2"))
+}
+
+_fathom_files() {
+    local IFS=$'\n'
+    compopt -o filenames 2>/dev/null
+    # shellcheck disable=SC2207 # split at line ends only
+    COMPREPLY=($(compgen -f -- "$1"))
+}
+
+_fathom() {
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]}
+    local verbs='analyze mrc compare report convert gen check'
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        _fathom_words "$verbs help --help --version" "$current"
+        return
+    fi
+    if [ "$verb" = help ]; then
+        [ "$COMP_CWORD" -eq 2 ] && _fathom_words "$verbs" "$current"
+        return
+    fi
+    # --name=value arrives as three words.
+    if [ "$current" = '=' ]; then
+        current=
+    elif [ "$previous" = '=' ]; then
+        previous=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    case $previous in
+    --format | --to) _fathom_words 'u64 text csv lackey din oracle fathom' "$current" ;;
+    --engine) _fathom_words 'exact tree list' "$current" ;;
+    --bins) _fathom_words 'exact log2 loglinear' "$current" ;;
+    --instructions) _fathom_words 'skip only all' "$current" ;;
+    --header) _fathom_words 'yes no' "$current" ;;
+    --isa) _fathom_words 'avx512 avx2 portable' "$current" ;;
+    --granularity | --threads | --bound | --max-memory | --key | --size-column | --key-unit | --size-unit | --delimiter | \
+        --size | --blocks | --cache | --title | --keys | --references | --seed | --skew | --level) ;;
+    *)
+        if [[ $current == -* ]]; then
+            _fathom_words "$(_fathom_options "$verb")" "$current"
+        elif [ "$verb" = gen ] && [ "$COMP_CWORD" -eq 2 ]; then
+            _fathom_words 'zipf uniform cyclic sawtooth loguniform distinct same' "$current"
+        else
+            _fathom_files "$current"
+        fi
+        ;;
+    esac
+}
+complete -F _fathom fathom

@@ -1,0 +1,179 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs every test and counts single cases. The last line is "N passed, N failed, N skipped"; the exit code is 0
+# only when nothing failed. Output of what failed is shown, and why something was skipped.
+#
+#   scripts/run-tests.sh [--only GROUP]     GROUP: unit oracle fuzz cli fault browser install docs asan tsan
+#
+# Every test program speaks TAP on standard output ("ok 1 - name", "not ok 2 - name", "ok 3 - name # SKIP why", or
+# "skip name why"):
+# cmocka does when asked, the scripts under tests/ do by themselves. One that prints no such line counts as one
+# case by its exit code (77: skipped, the last line it wrote is the reason).
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+jobs=${JOBS:-$(nproc)}
+only=
+if [ $# -eq 2 ] && [ "$1" = --only ]; then
+    only=$2
+elif [ $# -ne 0 ]; then
+    echo "usage: $0 [--only GROUP]" >&2
+    exit 2
+fi
+logs=build/test-logs
+rm -rf "$logs"
+mkdir -p "$logs"
+
+wanted() { [ -z "$only" ] || [ "$only" = "$1" ]; }
+
+# ---- build what is needed ----
+
+build() { # directory, preset, targets…
+    local directory=$1 preset=$2 log
+    shift 2
+    log=$logs/build-$preset.log
+    echo "building $directory ($*)"
+    if ! { cmake --preset "$preset" && cmake --build "$directory" --parallel "$jobs" --target "$@"; } >"$log" 2>&1; then
+        tail -n 60 "$log"
+        echo "the $preset build failed"
+        echo "0 passed, 1 failed, 0 skipped"
+        exit 1
+    fi
+    # Warnings of our own sources are shown, not hidden by a quiet log.
+    grep -A 6 -E 'warning:' "$log" || true
+}
+
+started=$SECONDS
+if [ "$only" != asan ] && [ "$only" != tsan ]; then build build release all; fi
+if wanted asan; then build build-asan asan unit_tests fuzz_targets fathom; fi
+if wanted tsan; then build build-tsan tsan unit_tests; fi
+echo "built in $((SECONDS - started)) s"
+
+# ---- the list of test programs: label, then the command ----
+
+labels=()
+commands=()
+add() {
+    labels+=("$1")
+    commands+=("$2")
+}
+
+add_programs() { # group, directory
+    local program
+    for program in "$2"/test_*; do
+        [ -x "$program" ] && add "$1/$(basename "$program")" "$program"
+    done
+}
+
+# Tests that start threads: the only ones ThreadSanitizer has something to say about.
+threaded() { grep -lE 'read_ahead|pthread_create' tests/unit/test_*.c 2>/dev/null | grep -v allocation_failure; }
+
+# The longest first, so that they do not stand alone at the end.
+wanted oracle && add_programs oracle build/tests/oracle
+wanted browser && [ -x tests/browser/run-report-test.sh ] && add browser/report "tests/browser/run-report-test.sh build"
+wanted fault && add fault "tests/cli/run.sh --directory tests/fault"
+wanted cli && add cli tests/cli/run.sh
+wanted asan && add_programs asan build-asan/tests/unit
+wanted asan && add asan/cli "env FATHOM=build-asan/fathom tests/cli/run.sh"
+if wanted tsan; then
+    for source in $(threaded); do
+        name=$(basename "$source" .c)
+        add "tsan/$name" "build-tsan/tests/unit/$name"
+    done
+fi
+wanted install && add install tests/install/run-install-test.sh
+wanted docs && add docs tests/docs/run-docs-test.sh
+for program in build/tests/fuzz/fuzz_*; do
+    [ -x "$program" ] || continue
+    name=$(basename "$program")
+    wanted fuzz && add "fuzz/$name" "$program tests/fuzz/corpus/${name#fuzz_}"
+    wanted asan && add "asan/$name" "build-asan/tests/fuzz/$name tests/fuzz/corpus/${name#fuzz_}"
+done
+wanted unit && add_programs unit build/tests/unit
+
+# ---- run them, a few at a time ----
+
+export CMOCKA_MESSAGE_OUTPUT=TAP
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0:allocator_may_return_null=1}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1}
+unset CDPATH COLUMNS NO_COLOR
+export LC_ALL=C
+
+log_of() { echo "$logs/${1//\//-}"; }
+
+run_one() { # label, command
+    local log begin
+    log=$(log_of "$1")
+    begin=$EPOCHREALTIME
+    # The commands are ours and hold no quotes: splitting at blanks is meant.
+    # shellcheck disable=SC2086
+    timeout --kill-after=10 400 $2 >"$log.out" 2>"$log.err" </dev/null
+    echo $? >"$log.status"
+    awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f\n", b - a }' >"$log.seconds"
+}
+
+running=0
+for i in "${!labels[@]}"; do
+    if [ $running -ge "$jobs" ]; then
+        wait -n
+        running=$((running - 1))
+    fi
+    run_one "${labels[$i]}" "${commands[$i]}" &
+    running=$((running + 1))
+done
+wait
+
+# ---- count ----
+
+# Prints "passed failed skipped", then "SKIP name: why" lines. A plan (1..N) that was not fulfilled, or an exit
+# code that no case explains, is one more failure.
+count_cases() { # output, status
+    awk -v status="$2" '
+        /^1\.\.[0-9]+/ { planned += substr($1, 4) }
+        /^(# )?SKIP: / { why = $0; sub(/^(# )?SKIP: /, "", why) }
+        /^(not )?ok .*# SKIP/ {
+            skipped++
+            text = $0
+            sub(/.*# SKIP */, "", text)
+            name = $0
+            if (sub(/ *# SKIP.*/, "", name) && sub(/^(not )?ok [0-9]+ *-? */, "", name) && name != "") text = name ": " text
+            reasons = reasons "SKIP " text (why != "" ? ": " why : "") "\n"
+            why = ""
+            next
+        }
+        /^skip / { skipped++; reasons = reasons "SKIP " substr($0, 6) "\n"; next }
+        /^not ok / { failed++; next }
+        /^ok / { passed++ }
+        { if ($0 != "") last = $0 }
+        END {
+            seen = passed + failed + skipped
+            if (seen == 0 && status == 77) { skipped = 1; reasons = "SKIP " last "\n" }
+            else if (seen == 0 && planned == 0) { if (status == 0) passed = 1; else failed = 1 }
+            else if (seen < planned || (status != 0 && failed == 0 && !(status == 77 && skipped))) failed++
+            printf "%d %d %d\n%s", passed, failed, skipped, reasons
+        }' "$1"
+}
+
+passed=0 failed=0 skipped=0
+for label in $(printf '%s\n' "${labels[@]}" | sort); do
+    log=$(log_of "$label")
+    status=$(cat "$log.status" 2>/dev/null || echo 125)
+    { read -r p f s; mapfile -t reasons; } < <(count_cases "$log.out" "$status")
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    word=ok
+    [ "$f" -gt 0 ] && word=FAILED
+    printf '%-6s %-40s %4d passed %s%s(%s s)\n' "$word" "$label" "$p" "$([ "$f" -gt 0 ] && echo "$f failed ")" \
+        "$([ "$s" -gt 0 ] && echo "$s skipped ")" "$(cat "$log.seconds" 2>/dev/null)"
+    for reason in ${reasons[@]+"${reasons[@]}"}; do echo "         skipped: ${reason#SKIP }"; done
+    if [ "$f" -gt 0 ]; then
+        [ "$status" -eq 124 ] && echo "         timed out"
+        echo "------ $label: exit code $status; standard output:"
+        grep -vE '^ok ' "$log.out" | tail -n 150
+        echo "------ $label: standard error:"
+        grep -vE '^\[( RUN|       OK)' "$log.err" | tail -n 80
+        echo "------"
+    fi
+done
+echo "tests took $((SECONDS - started)) s with the builds, $jobs at a time"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
