@@ -51,7 +51,7 @@ typedef enum fm_fetches {
 
 typedef struct fm_reader_options {
     const char *format; /* NULL: by content (native) or by the name's ending */
-    fm_fetches fetches; /* for formats that record instruction fetches (lackey, din) */
+    fm_fetches fetches; /* for formats that record instruction fetches (lackey, din, native) */
     bool read_ahead;    /* decode in a thread of its own, ahead of the caller */
     /* CSV only */
     const char *csv_key;    /* column name, or number from 1; NULL: column 1 */
@@ -100,7 +100,7 @@ typedef struct fm_writer_options {
     const char *format;    /* NULL: by the name's ending (.zst and .gz compress) */
     unsigned columns;      /* columns to store, FM_COLUMN_…; those the format cannot hold are refused */
     bool memory_addresses; /* see fm_trace_info; stored in the native header */
-    int level;             /* zstd level; 0: the default */
+    int level;             /* zstd level; 0: the default; -1: native columns are coded but not compressed */
 } fm_writer_options;
 
 typedef struct fm_writer fm_writer;

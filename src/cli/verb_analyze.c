@@ -40,8 +40,8 @@ typedef struct analysis {
 static int parse_granularities(const char *list, analysis *run)
 {
     char text[256];
-    if (strlen(list) >= sizeof text) return cli_misuse("--granularity: the list is too long");
-    strcpy(text, list);
+    if ((size_t)snprintf(text, sizeof text, "%s", list) >= sizeof text)
+        return cli_misuse("--granularity: the list is too long");
     char *rest = text;
     while (rest) {
         char *part = strsep(&rest, ",");

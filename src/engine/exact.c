@@ -14,7 +14,7 @@
  * then happens at the latest when twice the bound is live. What was dropped is remembered in a
  * seen_set, so that a return can be told from a first touch.
  *
- * Limits: fewer than 2^32 live blocks (that would be 120 GB); more are refused with FM_E_LIMIT.
+ * Limits: fewer than 2^32 live blocks (that would be 180 GB); more are refused with FM_E_LIMIT.
  */
 #include "base/error.h"
 #include "engine/engine.h"
@@ -27,6 +27,7 @@
 
 enum {
     COLLAPSED = 4096, /* references whose repeats are removed at a time */
+    STRAIGHT = 15,    /* parts that go through without a look for repeats when there were few */
     BOUND_SLACK = 1 << 16,
 };
 #define LIVE_LIMIT (UINT64_C(0xFFFFFFFF) - 2 * FM_CHUNK)
@@ -39,9 +40,10 @@ typedef struct exact {
     uint64_t bound, max_memory, memory_peak;
     uint64_t seen_peak; /* the part of `seen` in memory_peak */
     uint64_t clock;
-    uint64_t last;    /* the latest block, for removing repeats */
-    bool started;     /* there is a latest block */
-    bool window_full; /* a restart failed and must be tried again */
+    uint64_t last;     /* the latest block, for removing repeats */
+    bool started;      /* there is a latest block */
+    unsigned straight; /* parts that still go through without a look for repeats */
+    bool window_full;  /* a restart failed and must be tried again */
     bool with_times;
     fm_chunk chunk;
     fm_bucket *homes[2][FM_CHUNK];
@@ -400,44 +402,54 @@ static fm_status exact_feed(fm_engine *engine, const uint64_t *blocks, size_t co
     return status;
 }
 
-/* A repeat of the latest block has distance 0 and moves nothing: it need not reach the table. */
+/* Stands where a run stopped short: after the last repeat of the `taken`th reference that is no repeat. */
+static size_t stand_after(const exact *self, const uint64_t *blocks, size_t count, size_t taken)
+{
+    uint64_t before = self->started ? self->last : ~blocks[0];
+    size_t position = 0, seen = 0;
+    for (; position < count; position++) {
+        bool kept = blocks[position] != before;
+        if (kept && seen == taken) break;
+        seen += kept;
+        before = blocks[position];
+    }
+    return position;
+}
+
+/*
+ * A repeat of the latest block has distance 0 and moves nothing: it need not reach the table. Looking for
+ * repeats pays from one in sixteen on; where there were fewer, the next parts go through as they are.
+ */
 static fm_status exact_count(fm_engine *engine, const uint64_t *blocks, size_t count, fm_tally *tally,
                              size_t *done, fm_error *error)
 {
     exact *self = (exact *)engine;
     *done = 0;
     while (count > 0) {
-        size_t part = count < COLLAPSED ? count : COLLAPSED;
-        uint64_t last = self->started ? self->last : ~blocks[0];
-        size_t left = self->kernels->collapse(blocks, part, &last, self->collapsed);
-        size_t taken;
+        const size_t part = count < COLLAPSED ? count : COLLAPSED;
+        const uint64_t *left = blocks;
+        size_t left_count = part, taken;
+        if (self->straight > 0) {
+            self->straight--;
+        } else {
+            uint64_t last = self->started ? self->last : ~blocks[0];
+            left_count = self->kernels->collapse(blocks, part, &last, self->collapsed);
+            left = self->collapsed;
+            if (part - left_count < part / 16) self->straight = STRAIGHT;
+        }
         fm_status status = fm_tally_reserve(tally, self->table.used + 2 * FM_CHUNK, error);
         if (status != FM_OK) return status;
-        status = run(self, self->collapsed, left, (outlet){.tally = tally}, &taken, error);
-        if (status != FM_OK) {
-            /* Stand where the run stopped: after the last repeat of the reference it took last. */
-            size_t position = 0, seen = 0;
-            uint64_t before = self->started ? self->last : ~blocks[0];
-            for (; position < part; position++) {
-                bool kept = blocks[position] != before;
-                if (kept && seen == taken) break;
-                seen += kept;
-                before = blocks[position];
-            }
-            fm_tally_add_zeros(tally, position - taken);
-            self->clock += position - taken;
-            *done += position;
-            if (position > 0) {
-                self->last = before;
-                self->started = true;
-            }
-            return status;
+        status = run(self, left, left_count, (outlet){.tally = tally}, &taken, error);
+        size_t position = left == blocks ? taken : part;
+        if (status != FM_OK && left != blocks) position = stand_after(self, blocks, part, taken);
+        fm_tally_add_zeros(tally, position - taken);
+        self->clock += position - taken;
+        *done += position;
+        if (position > 0) {
+            self->last = blocks[position - 1];
+            self->started = true;
         }
-        fm_tally_add_zeros(tally, part - left);
-        self->clock += part - left;
-        self->last = last;
-        self->started = true;
-        *done += part;
+        if (status != FM_OK) return status;
         blocks += part;
         count -= part;
     }

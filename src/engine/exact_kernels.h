@@ -19,7 +19,7 @@
 #include "engine/block_table.h"
 #include "engine/recency_window.h"
 
-enum { FM_CHUNK = 224 }; /* half a line; its buckets, lists and lines fit the first-level cache */
+enum { FM_CHUNK = 448 }; /* a whole line; its lists and bucket addresses take 20 KiB */
 
 /* Kernels store whole vectors at a list's end. */
 enum { FM_CHUNK_ROOM = FM_CHUNK + 16 };

@@ -378,6 +378,9 @@ static void kernel_far(fm_recency_window *window, fm_chunk *chunk, fm_bucket *co
     case 3:
         far_body(window, chunk, soon, 3);
         break;
+    case 4:
+        far_body(window, chunk, soon, 4);
+        break;
     default:
         far_body(window, chunk, soon, window->levels);
         break;
