@@ -19,6 +19,7 @@ export JOBS
 .PHONY: all help dependencies test demo bench lint format install uninstall asan tsan fuzz clean
 
 all: $(BUILD)/build.ninja  ## build the program at build/fathom (release)
+	@[ ! -e $(BUILD)/web/left-out ] || $(CMAKE) --preset release
 	@$(CMAKE) --build $(BUILD) --parallel $(JOBS)
 
 help:  ## this list

@@ -30,12 +30,15 @@ function(fathom_fetch_uplot why)
     endif()
   endif()
   file(REMOVE ${stamp})
+  # Not configure_file: it would make the lockfile an input of the build files for a second time (the first is
+  # below), and only in the first run of CMake.
+  file(MAKE_DIRECTORY ${FATHOM_WEB_BUILD})
   foreach(file package.json package-lock.json .npmrc)
-    configure_file(${FATHOM_WEB_SOURCE}/${file} ${FATHOM_WEB_BUILD}/${file} COPYONLY)
+    file(COPY_FILE ${FATHOM_WEB_SOURCE}/${file} ${FATHOM_WEB_BUILD}/${file})
   endforeach()
   message(STATUS "report: fetching uPlot with npm ci")
   execute_process(
-    COMMAND ${FATHOM_NPM} ci --omit=dev --ignore-scripts --no-progress --prefer-offline --fetch-retries=1
+    COMMAND ${FATHOM_NPM} ci --omit=dev --ignore-scripts --no-progress --prefer-offline --fetch-retries=2
             --fetch-timeout=30000
     WORKING_DIRECTORY ${FATHOM_WEB_BUILD} TIMEOUT 180
     RESULT_VARIABLE result OUTPUT_FILE ${FATHOM_WEB_BUILD}/npm.log ERROR_FILE ${FATHOM_WEB_BUILD}/npm.log)
@@ -46,11 +49,18 @@ function(fathom_fetch_uplot why)
   file(WRITE ${stamp} ${wanted})
 endfunction()
 
+# The only place where a file of web/ becomes an input of the build files.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${FATHOM_WEB_SOURCE}/package-lock.json)
 fathom_fetch_uplot(FATHOM_NO_REPORT)
+# As long as this file is there, the Makefile configures anew: a network that was down may be up again.
+set(FATHOM_LEFT_OUT ${FATHOM_WEB_BUILD}/left-out)
 if(FATHOM_NO_REPORT)
   message(STATUS "report: `fathom report` is LEFT OUT of this build: ${FATHOM_NO_REPORT}")
+  file(WRITE ${FATHOM_LEFT_OUT} "${FATHOM_NO_REPORT}\n")
+  set_source_files_properties(src/view/report.c PROPERTIES COMPILE_DEFINITIONS
+                              "FATHOM_NO_REPORT=\"${FATHOM_NO_REPORT}\"")
 else()
+  file(REMOVE ${FATHOM_LEFT_OUT})
   message(STATUS "report: `fathom report` is built in")
   set(inputs
       page=${FATHOM_WEB_SOURCE}/report.html

@@ -44,8 +44,8 @@ build() { # directory, preset, targets…
 
 started=$SECONDS
 if [ "$only" != asan ] && [ "$only" != tsan ]; then build build release all; fi
-if wanted asan; then build build-asan asan unit_tests fuzz_targets fathom; fi
-if wanted tsan; then build build-tsan tsan unit_tests; fi
+if wanted asan; then build build-asan asan unit_tests oracle_tests fuzz_targets fathom; fi
+if wanted tsan; then build build-tsan tsan unit_tests fathom; fi
 echo "built in $((SECONDS - started)) s"
 
 # ---- the list of test programs: label, then the command ----
@@ -57,10 +57,10 @@ add() {
     commands+=("$2")
 }
 
-add_programs() { # group, directory
+add_programs() { # group, directory, what to start them with
     local program
     for program in "$2"/test_*; do
-        [ -x "$program" ] && add "$1/$(basename "$program")" "$program"
+        [ -x "$program" ] && add "$1/$(basename "$program")" "${3:-} $program"
     done
 }
 
@@ -72,6 +72,8 @@ wanted oracle && add_programs oracle build/tests/oracle
 wanted browser && [ -x tests/browser/run-report-test.sh ] && add browser/report "tests/browser/run-report-test.sh build"
 wanted fault && add fault "tests/cli/run.sh --directory tests/fault"
 wanted cli && add cli tests/cli/run.sh
+# A sanitizer makes the oracles some ten times slower: the same tests on fewer random traces.
+wanted asan && add_programs asan/oracle build-asan/tests/oracle "env FATHOM_TEST_TRACES=400"
 wanted asan && add_programs asan build-asan/tests/unit
 wanted asan && add asan/cli "env FATHOM=build-asan/fathom tests/cli/run.sh"
 if wanted tsan; then
@@ -79,14 +81,18 @@ if wanted tsan; then
         name=$(basename "$source" .c)
         add "tsan/$name" "build-tsan/tests/unit/$name"
     done
+    add tsan/cli "tests/threads/run-read-ahead-test.sh build-tsan/fathom"
 fi
 wanted install && add install tests/install/run-install-test.sh
 wanted docs && add docs tests/docs/run-docs-test.sh
-for program in build/tests/fuzz/fuzz_*; do
-    [ -x "$program" ] || continue
-    name=$(basename "$program")
-    wanted fuzz && add "fuzz/$name" "$program tests/fuzz/corpus/${name#fuzz_}"
-    wanted asan && add "asan/$name" "build-asan/tests/fuzz/$name tests/fuzz/corpus/${name#fuzz_}"
+# Every target of the sources, built or not: one that is missing fails. Formats that are not text have no
+# committed corpus, only the seeds that the target makes itself.
+for source in tests/fuzz/fuzz_*.c; do
+    name=$(basename "$source" .c)
+    corpus=tests/fuzz/corpus/${name#fuzz_}
+    [ -d "$corpus" ] || corpus=
+    wanted fuzz && add "fuzz/$name" "build/tests/fuzz/$name $corpus"
+    wanted asan && add "asan/$name" "build-asan/tests/fuzz/$name $corpus"
 done
 wanted unit && add_programs unit build/tests/unit
 

@@ -16,9 +16,12 @@
  *     model.h      what it means: miss ratios, caches, likeness
  *     view.h       for people: terminal, CSV, JSON, HTML
  *
+ * Whatever goes into a file appears under its name only when it is whole (output.h).
+ *
  * Conventions that hold everywhere:
  *   - Calls that can fail return an fm_status and take an fm_error last (status.h).
- *   - Handles are opaque, made by …_create or …_open, ended by …_destroy or …_close.
+ *   - Handles are opaque, made by …_create or …_open, ended by …_destroy or …_close
+ *     (an fm_output by …_commit or …_abandon).
  *   - Distances, counts, addresses and sizes are uint64_t; every value of a key is an ordinary one,
  *     0 and 2^64−1 among them. A first touch has the distance FM_COLD.
  *   - The library never prints, exits or aborts, keeps no global state, and starts no thread unless
@@ -30,6 +33,7 @@
 #include <fathom/analyzer.h>
 #include <fathom/generate.h>
 #include <fathom/model.h>
+#include <fathom/output.h>
 #include <fathom/profile.h>
 #include <fathom/status.h>
 #include <fathom/trace.h>

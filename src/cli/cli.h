@@ -81,20 +81,6 @@ int cli_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * after a message. Every verb ends with it. */
 int cli_finish(int code);
 
-/* ---- files ---- */
-
-/* Opens a result file for writing ("-": standard output). Regular files are written beside their name
- * and moved there by cli_output_commit, so that no partial result ever looks like a whole one. */
-typedef struct cli_output {
-    FILE *file;
-    const char *path;
-    char *temporary; /* NULL: written in place */
-    char *target;    /* where it is moved to: path, symbolic links followed */
-} cli_output;
-bool cli_output_open(cli_output *output, const char *path); /* false after a message */
-bool cli_output_commit(cli_output *output);                 /* false after a message */
-void cli_output_abandon(cli_output *output);
-
 /* ---- progress ---- */
 
 /* On standard error, at most ten times a second, from one second after the start on: only on a

@@ -29,7 +29,7 @@ typedef struct analysis {
     uint64_t granularity[MOST_GRANULARITIES];
     fm_analyzer *analyzer[MOST_GRANULARITIES];
     fm_profile *profile[MOST_GRANULARITIES];
-    cli_output distances;
+    fm_output *distances; /* NULL: not asked for, or committed */
     /* What is missing of the input. */
     uint64_t damages, lost;
     fm_error first_damage;
@@ -91,13 +91,7 @@ static int check_isa(const char *name)
 
 static fm_status write_distances(void *context, const uint64_t *distances, size_t count, fm_error *error)
 {
-    cli_output *output = context;
-    if (fwrite(distances, sizeof *distances, count, output->file) == count) return FM_OK;
-    memset(error, 0, sizeof *error);
-    error->status = FM_E_IO;
-    snprintf(error->path, sizeof error->path, "%s", output->path);
-    snprintf(error->reason, sizeof error->reason, "cannot write: %m");
-    return FM_E_IO;
+    return fm_output_write(context, distances, count * sizeof *distances, error);
 }
 
 static int create_analyzers(analysis *run, const analyze_options *options, fm_bins bins)
@@ -125,8 +119,8 @@ static int create_analyzers(analysis *run, const analyze_options *options, fm_bi
         if (fm_analyzer_create(&run->analyzer[i], &analyzer, &error)) return cli_fail(&error);
     }
     if (options->distances) {
-        if (!cli_output_open(&run->distances, options->distances)) return CLI_FAILED;
-        fm_analyzer_set_sink(run->analyzer[0], write_distances, &run->distances);
+        if (fm_output_open(&run->distances, options->distances, &error)) return cli_fail(&error);
+        fm_analyzer_set_sink(run->analyzer[0], write_distances, run->distances);
     }
     return -1;
 }
@@ -208,7 +202,11 @@ static void show(const analysis *run, bool memory_addresses)
 static int deliver(analysis *run, const analyze_options *options, bool memory_addresses)
 {
     fm_error error;
-    if (options->distances && !cli_output_commit(&run->distances)) return CLI_FAILED;
+    if (run->distances) {
+        fm_output *distances = run->distances;
+        run->distances = NULL;
+        if (fm_output_commit(distances, &error)) return cli_fail(&error);
+    }
     if (options->json &&
         fm_profile_write(options->json, (const fm_profile *const *)run->profile, run->count, &error))
         return cli_fail(&error);
@@ -246,7 +244,8 @@ static int analyze(const char *path, const analyze_options *options, fm_reader_o
 
 int cli_verb_analyze(int argc, char **argv)
 {
-    analyze_options options = {.threads = 0};
+    /* Numbers nobody gives: not asked for. */
+    analyze_options options = {.threads = UINT64_MAX, .max_memory = UINT64_MAX};
     const char *bound = NULL;
     const cli_option table[] = {
         {"json", 'j', CLI_STRING, &options.json, "FILE", "write the profile as JSON; - for standard output"},
@@ -313,7 +312,10 @@ int cli_verb_analyze(int argc, char **argv)
     if (options.trace.size_column && run.count == 0)
         return cli_misuse("--size-column: needs --granularity, the size of a block in bytes");
     if ((code = cli_reader_options(&options.trace, &reading)) >= 0) return code;
-    if (options.threads == 0) options.threads = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    if (options.threads == 0) return cli_misuse("--threads: expected at least 1");
+    if (options.max_memory == 0) return cli_misuse("--max-memory: expected at least 1 byte");
+    if (options.max_memory == UINT64_MAX) options.max_memory = 0;
+    if (options.threads == UINT64_MAX) options.threads = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
     reading.read_ahead = options.threads > 1;
 
     code = analyze(argv[1], &options, &reading, bins, &run);
@@ -321,6 +323,6 @@ int cli_verb_analyze(int argc, char **argv)
         fm_analyzer_destroy(run.analyzer[i]);
         fm_profile_destroy(run.profile[i]);
     }
-    if (options.distances) cli_output_abandon(&run.distances);
+    fm_output_abandon(run.distances);
     return cli_finish(code);
 }

@@ -213,10 +213,11 @@ static int report(const findings *found, const char *json)
     int code = found->problems_found == 0 ? CLI_COMPLETE : CLI_INCOMPLETE;
     if (!json || strcmp(json, "-") != 0) print_summary(found);
     if (json) {
-        cli_output output;
-        if (!cli_output_open(&output, json)) return CLI_FAILED;
-        write_json(output.file, found);
-        if (!cli_output_commit(&output)) return CLI_FAILED;
+        fm_output *output;
+        fm_error error;
+        if (fm_output_open(&output, json, &error)) return cli_fail(&error);
+        write_json(fm_output_stream(output), found);
+        if (fm_output_commit(output, &error)) return cli_fail(&error);
     }
     return code;
 }

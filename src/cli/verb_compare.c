@@ -45,10 +45,11 @@ static int compare(const fm_profile *a, const fm_profile *b, char **paths, const
                 printf("\nINCOMPLETE: %c covers only part of its input\n", i ? 'B' : 'A');
     }
     if (json) {
-        cli_output output;
-        if (!cli_output_open(&output, json)) return CLI_FAILED;
-        fm_view_comparison_json(output.file, &comparison, name_of(a, paths[1]), name_of(b, paths[2]));
-        if (!cli_output_commit(&output)) return CLI_FAILED;
+        fm_output *output;
+        if (fm_output_open(&output, json, &error)) return cli_fail(&error);
+        fm_view_comparison_json(fm_output_stream(output), &comparison, name_of(a, paths[1]),
+                                name_of(b, paths[2]));
+        if (fm_output_commit(output, &error)) return cli_fail(&error);
     }
     int code_a = cli_profile_completeness(a, paths[1]), code_b = cli_profile_completeness(b, paths[2]);
     return code_a ? code_a : code_b;

@@ -134,16 +134,17 @@ static int fill(cache_table *table, const mrc_options *options, uint64_t granula
 static int write_file(const char *path, bool json, const fm_profile *profile, const cache_table *table)
 {
     if (!path) return -1;
-    cli_output output;
-    if (!cli_output_open(&output, path)) return CLI_FAILED;
+    fm_output *output;
     fm_error error;
-    fm_status status = json ? fm_view_curve_json(output.file, profile, table->caches, table->count, &error)
-                            : fm_view_curve_csv(output.file, profile, &error);
+    if (fm_output_open(&output, path, &error)) return cli_fail(&error);
+    FILE *out = fm_output_stream(output);
+    fm_status status = json ? fm_view_curve_json(out, profile, table->caches, table->count, &error)
+                            : fm_view_curve_csv(out, profile, &error);
     if (status) {
-        cli_output_abandon(&output);
+        fm_output_abandon(output);
         return cli_fail(&error);
     }
-    return cli_output_commit(&output) ? -1 : CLI_FAILED;
+    return fm_output_commit(output, &error) ? cli_fail(&error) : -1;
 }
 
 static int show(const fm_profile *profile, const cache_table *table)

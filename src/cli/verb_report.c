@@ -63,13 +63,14 @@ static int write_page(const gathered *all, const char *path, const char *title, 
     fm_error error;
     if (!no_machine && fm_machine_caches(caches, MOST_CACHES, &cache_count, &error))
         cli_note("no cache sizes on the page: %s", error.reason);
-    cli_output output;
-    if (!cli_output_open(&output, path)) return CLI_FAILED;
-    if (fm_report_write(output.file, title, all->profiles, all->count, caches, cache_count, &error)) {
-        cli_output_abandon(&output);
+    fm_output *output;
+    if (fm_output_open(&output, path, &error)) return cli_fail(&error);
+    if (fm_report_write(fm_output_stream(output), title, all->profiles, all->count, caches, cache_count,
+                        &error)) {
+        fm_output_abandon(output);
         return cli_fail(&error);
     }
-    return cli_output_commit(&output) ? -1 : CLI_FAILED;
+    return fm_output_commit(output, &error) ? cli_fail(&error) : -1;
 }
 
 int cli_verb_report(int argc, char **argv)

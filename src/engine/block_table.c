@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    FIRST_BUCKETS = 256,
+    FIRST_BUCKETS = 512,    /* room for two chunks of the exact engine: what can start can also go on */
     RELEASE_STEP = 2 << 20, /* bytes of the old table that are given back at a time while growing */
 };
 

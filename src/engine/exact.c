@@ -50,10 +50,11 @@ typedef struct exact {
     uint64_t collapsed[COLLAPSED + 8];
 } exact;
 
-/* Where the distances of a run go: into ordered arrays, or into a tally. */
+/* Where the distances of a run go. */
 typedef struct outlet {
-    uint64_t *distances, *times;
-    fm_tally *tally;
+    bool ordered;                /* into distances, one for each reference; if not, into tally */
+    uint64_t *distances, *times; /* ordered runs only; times may be NULL all the same */
+    fm_tally *tally;             /* counted runs only */
 } outlet;
 
 static void exact_destroy(fm_engine *engine)
@@ -355,7 +356,7 @@ static fm_status run(exact *self, const uint64_t *keys, size_t count, outlet out
         size_t line_left = fm_recency_window_run(window) - taken;
         size_t next = chunk_size(count - taken, line_left ? line_left : FM_LINE_BITS);
         status = make_room(self, error);
-        if (status == FM_OK && out.tally)
+        if (status == FM_OK && !out.ordered)
             status = fm_tally_reserve(out.tally, table->used + 2 * FM_CHUNK, error);
         if (status == FM_OK && !out.times) kernels->home(table, keys + taken, next, soon);
         for (size_t i = status == FM_OK && !out.times ? next : 0; i < taken; i++) soon[i] = table->buckets;
@@ -365,16 +366,17 @@ static fm_status run(exact *self, const uint64_t *keys, size_t count, outlet out
         for (size_t i = near + far; i < taken; i++) __builtin_prefetch(soon[i], 1, 3);
 
         window->open_live += (uint32_t)(taken - near);
-        if (out.tally)
-            deliver_counts(self, keys, out.tally);
-        else
+        if (out.ordered) {
             deliver_ordered(self, keys, out.distances, out.times);
+            out.distances += taken;
+            if (out.times) out.times += taken;
+        } else {
+            deliver_counts(self, keys, out.tally);
+        }
         keys += taken;
         count -= taken;
         *done += taken;
         self->clock += taken;
-        if (out.distances) out.distances += taken;
-        if (out.times) out.times += taken;
         bool room = fm_recency_window_advance(window, taken);
         if (self->bound && table->used > 2 * self->bound + BOUND_SLACK) room = false;
         if (!room) {
@@ -393,8 +395,8 @@ static fm_status exact_feed(fm_engine *engine, const uint64_t *blocks, size_t co
                             uint64_t *times, size_t *done, fm_error *error)
 {
     exact *self = (exact *)engine;
-    fm_status status =
-        run(self, blocks, count, (outlet){.distances = distances, .times = times}, done, error);
+    fm_status status = run(self, blocks, count,
+                           (outlet){.ordered = true, .distances = distances, .times = times}, done, error);
     if (*done > 0) {
         self->last = blocks[*done - 1];
         self->started = true;

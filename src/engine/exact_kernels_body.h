@@ -16,6 +16,17 @@
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 #if defined(__AVX512F__)
+/*
+ * A mask as a number, in a general register from here on. gcc 12 may otherwise keep it as one byte in
+ * memory and then count the bits of four (seen in builds with sanitizers, where registers are short).
+ */
+ALWAYS_INLINE unsigned mask_bits(__mmask8 mask)
+{
+    unsigned bits = mask;
+    __asm__("" : "+r"(bits));
+    return bits;
+}
+
 /* Byte b of entry m: how many of the bits below b are set in m. */
 static uint64_t ones_before[256];
 
@@ -40,8 +51,8 @@ static size_t kernel_collapse(const uint64_t *restrict keys, size_t count, uint6
     }
     for (; i + 8 <= count; i += 8) {
         __m512i now = _mm512_loadu_si512(keys + i);
-        __mmask8 keep = _mm512_cmpneq_epi64_mask(now, _mm512_loadu_si512(keys + i - 1));
-        _mm512_storeu_si512(left + kept, _mm512_maskz_compress_epi64(keep, now));
+        unsigned keep = mask_bits(_mm512_cmpneq_epi64_mask(now, _mm512_loadu_si512(keys + i - 1)));
+        _mm512_storeu_si512(left + kept, _mm512_maskz_compress_epi64((__mmask8)keep, now));
         kept += (size_t)__builtin_popcount(keep);
     }
     if (i > 0) before = keys[i - 1];
@@ -111,8 +122,8 @@ static void split(const fm_recency_window *window, const uint64_t *restrict old,
     __m512i index = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
     for (; i + 8 <= count; i += 8) {
         __m512i position = _mm512_loadu_si512(old + i);
-        unsigned is_near = _mm512_cmpge_epu64_mask(position, bases);
-        unsigned is_fresh = _mm512_testn_epi64_mask(position, position);
+        unsigned is_near = mask_bits(_mm512_cmpge_epu64_mask(position, bases));
+        unsigned is_fresh = mask_bits(_mm512_testn_epi64_mask(position, position));
         unsigned is_far = (is_near | is_fresh) ^ 0xFF;
         /* Live bits at each reference: one more for every one before it that was not near. */
         __m256i lives =
@@ -196,16 +207,16 @@ typedef struct top_counters {
     __m512i low, high;
 } top_counters;
 
-ALWAYS_INLINE void top_load(top_counters *top, const uint32_t *memory)
+ALWAYS_INLINE void top_load(top_counters *top, const fm_recency_window *window)
 {
-    top->low = _mm512_load_si512(memory);
-    top->high = _mm512_load_si512(memory + 16);
+    top->low = _mm512_load_si512(window->top);
+    top->high = _mm512_load_si512(window->top + 16);
 }
 
-ALWAYS_INLINE void top_store(const top_counters *top, uint32_t *memory)
+ALWAYS_INLINE void top_store(const top_counters *top, fm_recency_window *window)
 {
-    _mm512_store_si512(memory, top->low);
-    _mm512_store_si512(memory + 16, top->high);
+    _mm512_store_si512(window->top, top->low);
+    _mm512_store_si512(window->top + 16, top->high);
 }
 
 /* The counter of a child, and one less for every child behind it. */
@@ -273,19 +284,20 @@ __attribute__((constructor)) static void fill_steps(void)
         for (int i = 0; i < FM_TOP_CHILDREN; i++) steps32[c][i] = (uint32_t)(i > c);
 }
 
+/* Without registers for all of them, the counters stay where they are: nothing is to be stored back. */
 typedef struct top_counters {
     uint32_t *memory;
 } top_counters;
 
-ALWAYS_INLINE void top_load(top_counters *top, uint32_t *memory)
+ALWAYS_INLINE void top_load(top_counters *top, fm_recency_window *window)
 {
-    top->memory = memory;
+    top->memory = window->top;
 }
 
-ALWAYS_INLINE void top_store(const top_counters *top, uint32_t *memory)
+ALWAYS_INLINE void top_store(const top_counters *top, const fm_recency_window *window)
 {
     (void)top;
-    (void)memory;
+    (void)window;
 }
 
 ALWAYS_INLINE uint32_t top_clear(top_counters *top, uint32_t child)
@@ -339,7 +351,7 @@ ALWAYS_INLINE void far_body(fm_recency_window *window, fm_chunk *restrict chunk,
     const size_t count = chunk->far_count;
     uint32_t live = window->closed_live;
     top_counters top;
-    top_load(&top, window->top);
+    top_load(&top, window);
     for (size_t i = 0; i < count; i++) {
         __builtin_prefetch(soon[i], 1, 3);
         uint64_t position = chunk->far_position[i];
@@ -362,7 +374,7 @@ ALWAYS_INLINE void far_body(fm_recency_window *window, fm_chunk *restrict chunk,
         chunk->far_distance[i] += live - rank;
         live--;
     }
-    top_store(&top, window->top);
+    top_store(&top, window);
     window->closed_live = live;
 }
 

@@ -37,20 +37,43 @@ void fm_json_scan_close(fm_json_scan *scan)
     scan->descriptor = -1;
 }
 
+/* Reads on behind the bytes not yet taken; they move to the front. False at the end, and when a read failed.
+ */
+static bool read_on(fm_json_scan *scan)
+{
+    if (scan->failure) return false;
+    scan->filled -= scan->at;
+    memmove(scan->buffer, scan->buffer + scan->at, scan->filled);
+    scan->offset += scan->at;
+    scan->at = 0;
+    ssize_t got;
+    do got = read(scan->descriptor, scan->buffer + scan->filled, sizeof scan->buffer - scan->filled);
+    while (got < 0 && errno == EINTR);
+    if (got < 0) scan->failure = fm_fail_io(scan->error, scan->path, "read", errno);
+    if (got <= 0) return false;
+    scan->filled += (size_t)got;
+    return true;
+}
+
 /* The next byte without taking it, or END; a failed read is END with scan->failure set. */
 static int look(fm_json_scan *scan)
 {
-    if (scan->at < scan->filled) return scan->buffer[scan->at];
-    if (scan->failure) return END;
-    scan->offset += scan->filled;
-    scan->at = scan->filled = 0;
-    ssize_t got;
-    do got = read(scan->descriptor, scan->buffer, sizeof scan->buffer);
-    while (got < 0 && errno == EINTR);
-    if (got < 0) scan->failure = fm_fail_io(scan->error, scan->path, "read", errno);
-    if (got <= 0) return END;
-    scan->filled = (size_t)got;
-    return scan->buffer[0];
+    if (scan->at == scan->filled && !read_on(scan)) return END;
+    return scan->buffer[scan->at];
+}
+
+/* Whether the word comes next, and no longer one that begins like it. Takes nothing. */
+static bool word_comes(fm_json_scan *scan, const char *word)
+{
+    const size_t length = strlen(word);
+    while (scan->filled - scan->at <= length && read_on(scan)) {
+    }
+    const size_t have = scan->filled - scan->at;
+    const unsigned char *next = scan->buffer + scan->at;
+    if (have < length || memcmp(next, word, length) != 0) return false;
+    if (have == length) return true; /* at the end of the file */
+    unsigned char letter = next[length] | 0x20;
+    return letter < 'a' || letter > 'z';
 }
 
 static int take(fm_json_scan *scan)
@@ -77,6 +100,13 @@ fm_status fm_json_refuse(fm_json_scan *scan, const char *format, ...)
     va_end(arguments);
     fm_fail_at(scan->error, FM_E_FORMAT, scan->path, FM_PLACE_BYTE, scan->offset + scan->at, "%s", reason);
     return FM_E_FORMAT;
+}
+
+/* Whether the file ends in the middle of the word; word_comes was asked before and said no. */
+static bool ends_within(const fm_json_scan *scan, const char *word)
+{
+    const size_t have = scan->filled - scan->at;
+    return have < strlen(word) && memcmp(scan->buffer + scan->at, word, have) == 0;
 }
 
 /* "expected …, found 'x'" about the next byte. */
@@ -124,12 +154,16 @@ fm_status fm_json_peek(fm_json_scan *scan, fm_json_kind *kind)
         *kind = FM_JSON_STRING;
     else if (byte == '-' || (byte >= '0' && byte <= '9'))
         *kind = FM_JSON_NUMBER;
-    else if (byte == 't' || byte == 'f')
+    else if (word_comes(scan, "true") || word_comes(scan, "false"))
         *kind = FM_JSON_TRUTH;
-    else if (byte == 'n')
+    else if (word_comes(scan, "null"))
         *kind = FM_JSON_NULL;
-    else
+    else {
+        /* The mistake of a file that was cut is at its end. */
+        if (ends_within(scan, "true") || ends_within(scan, "false") || ends_within(scan, "null"))
+            scan->at = scan->filled;
         return refuse_byte(scan, "a JSON value");
+    }
     return FM_OK;
 }
 

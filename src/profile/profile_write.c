@@ -4,12 +4,12 @@
  *
  * The text is streamed: no tree in memory, whatever the number of bins.
  */
+#include <fathom/output.h>
 #include <fathom/profile.h>
 
 #include "base/error.h"
 #include "profile/histogram.h"
 #include "profile/json_text.h"
-#include "profile/result_file.h"
 
 #include <inttypes.h>
 
@@ -84,10 +84,10 @@ fm_status fm_profile_write(const char *path, const fm_profile *const *profiles, 
         fm_status status = check_before_writing(path, profiles[i], error);
         if (status) return status;
     }
-    fm_result_file result;
-    fm_status status = fm_result_file_open(&result, path, error);
+    fm_output *output;
+    fm_status status = fm_output_open(&output, path, error);
     if (status) return status;
-    FILE *out = result.file;
+    FILE *out = fm_output_stream(output);
     fputs("{\n", out);
     write_fields(out, profiles[0], "  ");
     if (count > 1) {
@@ -100,5 +100,5 @@ fm_status fm_profile_write(const char *path, const fm_profile *const *profiles, 
         fputs("\n  ]", out);
     }
     fputs("\n}\n", out);
-    return fm_result_file_commit(&result, error);
+    return fm_output_commit(output, error);
 }

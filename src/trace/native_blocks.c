@@ -116,12 +116,14 @@ static fm_status damage(fm_native_blocks *blocks, fm_native_event *event, uint64
     return status;
 }
 
+/* The content ends too early. The place is where the incomplete piece begins, as for all other damage. */
 static fm_status cut(fm_native_blocks *blocks, fm_native_event *event, const char *within, uint64_t lost,
                      fm_error *error)
 {
     blocks->ended = true;
     uint64_t end = blocks->offset + (blocks->filled - blocks->at);
-    fm_fail_at(error, FM_E_TRUNCATED, blocks->name, FM_PLACE_BYTE, end, "the trace ends %s", within);
+    fm_fail_at(error, FM_E_TRUNCATED, blocks->name, FM_PLACE_BYTE, event->offset,
+               "the trace ends %s, at byte %" PRIu64, within, end);
     return damage(blocks, event, lost, FM_E_TRUNCATED, error);
 }
 
@@ -392,7 +394,7 @@ fm_status fm_native_blocks_next(fm_native_blocks *blocks, fm_columns *columns, f
         return status;
     }
     if (have == 0)
-        return cut(blocks, event, "without an index: it was cut, or its writer was stopped", 0, error);
+        return cut(blocks, event, "without an index (it was cut, or its writer was stopped)", 0, error);
     if (have < 4) return cut(blocks, event, "within a block's header", 0, error);
     if (begins(blocks, blocks->at, FM_NATIVE_INDEX_MAGIC)) {
         status = read_index(blocks, event, error);

@@ -13,7 +13,7 @@
 enum { PLAIN_CAPACITY = 256 << 10, PACKED_CAPACITY = 256 << 10 };
 
 struct fm_sink {
-    fm_output output;
+    fm_output *output; /* NULL once it is committed */
     fm_compression compression;
     char *plain; /* bytes taken, not yet handed on */
     size_t filled;
@@ -21,7 +21,7 @@ struct fm_sink {
     char *packed;     /* compressed output on its way to the file */
     ZSTD_CCtx *zstd;
     z_stream gzip;
-    bool gzip_ready, committed;
+    bool gzip_ready;
 };
 
 static fm_status prepare(fm_sink *sink, int level, fm_error *error)
@@ -55,7 +55,6 @@ fm_status fm_sink_open(fm_sink **sink_out, const char *path, fm_compression comp
     fm_sink *sink = fm_calloc(1, sizeof *sink);
     if (!sink) return fm_fail_memory(error, sizeof *sink, "a trace writer");
     sink->compression = compression;
-    sink->output.descriptor = -1;
     fm_status status = prepare(sink, level, error);
     if (status == FM_OK) status = fm_output_open(&sink->output, path, error);
     if (status != FM_OK) {
@@ -73,9 +72,9 @@ static fm_status pack_zstd(fm_sink *sink, const void *from, size_t bytes, bool l
         ZSTD_outBuffer out = {sink->packed, PACKED_CAPACITY, 0};
         size_t left = ZSTD_compressStream2(sink->zstd, &out, &in, last ? ZSTD_e_end : ZSTD_e_continue);
         if (ZSTD_isError(left))
-            return fm_fail(error, FM_E_NOMEM, sink->output.name, "zstd cannot compress: %s",
+            return fm_fail(error, FM_E_NOMEM, fm_output_name(sink->output), "zstd cannot compress: %s",
                            ZSTD_getErrorName(left));
-        fm_status status = fm_output_write(&sink->output, sink->packed, out.pos, error);
+        fm_status status = fm_output_write(sink->output, sink->packed, out.pos, error);
         if (status != FM_OK) return status;
         if (last ? left == 0 : in.pos == in.size) return FM_OK;
     }
@@ -94,11 +93,11 @@ static fm_status pack_gzip(fm_sink *sink, const void *from, size_t bytes, bool l
         gzip->avail_out = PACKED_CAPACITY;
         int result = deflate(gzip, last && piece == bytes ? Z_FINISH : Z_NO_FLUSH);
         if (result == Z_STREAM_ERROR)
-            return fm_fail(error, FM_E_IO, sink->output.name, "gzip cannot compress");
+            return fm_fail(error, FM_E_IO, fm_output_name(sink->output), "gzip cannot compress");
         next += piece - gzip->avail_in;
         bytes -= piece - gzip->avail_in;
         fm_status status =
-            fm_output_write(&sink->output, sink->packed, PACKED_CAPACITY - gzip->avail_out, error);
+            fm_output_write(sink->output, sink->packed, PACKED_CAPACITY - gzip->avail_out, error);
         if (status != FM_OK) return status;
         if (last ? result == Z_STREAM_END : bytes == 0 && gzip->avail_out > 0) return FM_OK;
     }
@@ -115,7 +114,7 @@ static fm_status hand_on(fm_sink *sink, const void *from, size_t bytes, bool las
     case FM_COMPRESSION_NONE:
         break;
     }
-    return fm_output_write(&sink->output, from, bytes, error);
+    return fm_output_write(sink->output, from, bytes, error);
 }
 
 static fm_status flush(fm_sink *sink, bool last, fm_error *error)
@@ -157,14 +156,15 @@ fm_status fm_sink_commit(fm_sink *sink, fm_error *error)
 {
     fm_status status = flush(sink, true, error);
     if (status != FM_OK) return status;
-    sink->committed = true;
-    return fm_output_commit(&sink->output, error);
+    fm_output *output = sink->output;
+    sink->output = NULL;
+    return fm_output_commit(output, error);
 }
 
 void fm_sink_close(fm_sink *sink)
 {
     if (!sink) return;
-    if (!sink->committed) fm_output_abandon(&sink->output);
+    fm_output_abandon(sink->output);
     ZSTD_freeCCtx(sink->zstd);
     if (sink->gzip_ready) deflateEnd(&sink->gzip);
     free(sink->plain);

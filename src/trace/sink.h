@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sink.h - where a writer's bytes go: buffered, compressed where the name says so, into a file that
- * appears only when it is complete (base/output.h).
+ * appears only when it is complete (fathom/output.h).
  */
 #ifndef FATHOM_TRACE_SINK_H
 #define FATHOM_TRACE_SINK_H
 
-#include "base/output.h"
 #include "trace/stream.h"
+
+#include <fathom/output.h>
 
 typedef struct fm_sink fm_sink;
 

@@ -114,9 +114,9 @@ fm_status fm_report_write(FILE *out, const char *title, const fm_profile *const 
     return write_page(out, &of, error);
 #else
     (void)out, (void)title, (void)profiles, (void)count, (void)caches, (void)cache_count;
-    return fm_fail(
-        error, FM_E_UNSUPPORTED, NULL,
-        "this build has no report page: it was made without npm, which fetches the plotting library; "
-        "install npm and build again");
+    return fm_fail(error, FM_E_UNSUPPORTED, NULL,
+                   "this build has no report page, which needs a plotting library from npm: %s; build again "
+                   "where npm can fetch it",
+                   FATHOM_NO_REPORT);
 #endif
 }

@@ -18,7 +18,8 @@ try 'set -o pipefail; fathom gen cyclic --keys 10 --references 100M --format tex
 # Where SIGPIPE is ignored, as under some supervisors, it is an ordinary write error.
 try 'set -o pipefail; trap "" PIPE; { sleep 0.2; fathom --help; } | true'
 # The writer was killed in the middle of a trace.
-try_silently '{ head -c 5000 t.fathom; kill -9 $BASHPID; } | fathom analyze - --json q.json'
+# Where the block that was cut begins depends on the compressor.
+try_silently '{ head -c 5000 t.fathom; kill -9 $BASHPID; } | fathom analyze - --json q.json' | sed 's/byte [0-9]*: /byte N: /'
 fields q.json complete
 try_silently '{ printf "\\1\\0\\0\\0\\0\\0\\0\\0\\1\\0"; kill -9 $BASHPID; } | fathom analyze - --format u64 --json q.json'
 fields q.json references complete

@@ -32,6 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     FUZZ_REQUIRE(list.count > 0);
+    fuzz_understood++;
     for (size_t i = 0; i < list.count; i++) require_lawful(list.profiles[i]);
     const fm_profile **profiles = malloc(list.count * sizeof *profiles);
     FUZZ_REQUIRE(profiles);

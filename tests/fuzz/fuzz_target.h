@@ -22,6 +22,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Seed number `number` into to, which has room bytes; its size, or 0 when there are no more. */
 size_t fuzz_seed(size_t number, uint8_t *to, size_t room);
 
+/*
+ * How many inputs were understood: references came out of a trace, a profile was accepted. The replay fails
+ * when none was, so that a target that never reaches its reader is not taken for a sound one. Weak: the
+ * target and the replaying main share it, and libFuzzer's main does not know it.
+ */
+__attribute__((weak)) uint64_t fuzz_understood;
+
 /* Unlike assert, in every build. */
 #define FUZZ_REQUIRE(condition)                                                                              \
     do {                                                                                                     \
@@ -88,6 +95,7 @@ static inline uint64_t fuzz_read_trace(const uint8_t *data, size_t size, const f
     FUZZ_REQUIRE(info.references == references && info.bytes_read <= size && info.bytes_total == size);
     fm_reader_close(reader);
     close(descriptor);
+    fuzz_understood += references > 0;
     *(volatile uint64_t *)&sum = sum; /* the columns were really read */
     return references;
 }

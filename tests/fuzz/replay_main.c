@@ -5,13 +5,16 @@
  *
  * Every corpus file, every seed the target makes, and MUTATIONS changed copies of each (fixed random numbers:
  * the same ones in every run). A failure is a crash, as under libFuzzer; the input is left in a file whose
- * name is printed first. Prints TAP.
+ * name is printed first. It is also a failure when nothing was tried: a path without a file, a target without
+ * seeds, none of the inputs understood as they are, or no mutation that changed anything. Prints TAP.
  */
 #include "fuzz/fuzz_target.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/stat.h>
 
 enum { ROOM = 1 << 20, MUTATIONS = 150 };
@@ -19,6 +22,7 @@ enum { ROOM = 1 << 20, MUTATIONS = 150 };
 static uint8_t current[ROOM + 1], changed[ROOM + 1];
 static const uint8_t *running;
 static size_t running_size;
+static uint64_t inputs, mutants; /* run so far: all, and those that differ from what they were made from */
 
 /* Leaves the input that crashed. Only calls that are safe in a signal handler. */
 static void leave_input(int signal_number)
@@ -49,6 +53,7 @@ static void run_one(const uint8_t *data, size_t size)
 {
     running = data;
     running_size = size;
+    inputs++;
     LLVMFuzzerTestOneInput(data, size);
 }
 
@@ -92,11 +97,21 @@ static size_t mutate(size_t size)
     return size;
 }
 
-static void run_with_mutations(size_t size)
+/* Whether the target understood the input as it is. */
+static bool run_with_mutations(size_t size)
 {
+    uint64_t before = fuzz_understood;
     run_one(current, size);
-    for (int i = 0; i < MUTATIONS; i++) run_one(changed, mutate(size));
+    bool understood = fuzz_understood > before;
+    for (int i = 0; i < MUTATIONS; i++) {
+        size_t now = mutate(size);
+        mutants += now != size || memcmp(changed, current, size) != 0;
+        run_one(changed, now);
+    }
+    return understood;
 }
+
+static uint64_t understood_whole; /* corpus files and seeds */
 
 static size_t run_file(const char *path)
 {
@@ -107,14 +122,14 @@ static size_t run_file(const char *path)
     }
     size_t size = fread(current, 1, ROOM, file);
     fclose(file);
-    run_with_mutations(size);
+    understood_whole += run_with_mutations(size);
     return 1;
 }
 
 static size_t run_path(const char *path)
 {
     struct stat about;
-    if (stat(path, &about) != 0) return 0; /* a target may have no committed corpus */
+    if (stat(path, &about) != 0) return 0;
     if (!S_ISDIR(about.st_mode)) return run_file(path);
     struct dirent **names;
     int count = scandir(path, &names, NULL, alphasort);
@@ -151,13 +166,21 @@ int main(int argc, char **argv)
     signal(SIGABRT, leave_input);
     signal(SIGFPE, leave_input);
     size_t files = 0, seeds = 0, size;
-    for (int i = 1; i < argc; i++) files += run_path(argv[i]);
+    bool empty_path = false;
+    for (int i = 1; i < argc; i++) {
+        size_t found = run_path(argv[i]);
+        files += found;
+        empty_path |= found == 0;
+    }
     run_one(current, 0);
     while ((size = fuzz_seed(seeds, current, ROOM)) > 0) {
         seeds++;
-        run_with_mutations(size);
+        understood_whole += run_with_mutations(size);
     }
-    printf("ok 1 - %zu corpus files and %zu made seeds, each with %d mutations\n1..1\n", files, seeds,
-           MUTATIONS);
-    return 0;
+    bool tried = seeds > 0 && !empty_path && understood_whole > 0 && mutants > 0 &&
+                 inputs == 1 + (files + seeds) * (1 + MUTATIONS);
+    printf("1..1\n%s 1 - %zu corpus files and %zu made seeds (%" PRIu64
+           " of them understood as they are), each with %d mutations: %" PRIu64 " inputs\n",
+           tried ? "ok" : "not ok", files, seeds, understood_whole, MUTATIONS, inputs);
+    return tried ? 0 : 1;
 }

@@ -55,7 +55,8 @@ static void test_loglinear(void **state)
         for (int bit = 0; bit < 32; bit++) {
             uint32_t distances[FM_CHUNK_ROOM], bins[FM_CHUNK_ROOM];
             for (size_t i = 0; i < FM_CHUNK; i++) {
-                uint64_t around = (UINT64_C(1) << bit) + (random64() % 7) - 3 + (random64() >> 1 >> (63 - bit));
+                uint64_t around =
+                    (UINT64_C(1) << bit) + (random64() % 7) - 3 + (random64() >> 1 >> (63 - bit));
                 distances[i] = bins[i] = (uint32_t)around;
             }
             kernels->loglinear(bins, FM_CHUNK);

@@ -143,7 +143,7 @@ static void simulated_caches_agree(void **state)
     for (size_t i = 0; i < REFERENCES; i++)
         trace[i] = (unsigned)(sample_random() % BLOCKS >> (sample_random() % 5));
     sample drawn = {0};
-    unsigned stack[BLOCKS];
+    unsigned stack[BLOCKS] = {0};
     size_t depth = 0;
     for (size_t i = 0; i < REFERENCES; i++) {
         long distance = stack_distance(stack, &depth, trace[i]);

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profile/json_scan.h"
+
 static char folder[] = "/tmp/fathom-profile-XXXXXX";
 static char path[128];
 
@@ -331,6 +333,56 @@ static void deep_nesting_is_refused(void **state)
     assert_int_equal(error.offset, 5 + 64);
 }
 
+/* What begins like true, false or null and is another word is not taken for it. */
+static void other_words_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *said;
+        uint64_t offset;
+    } cases[] = {
+        {"nothing here", "expected a JSON value, found 'n'", 0},
+        {"  nullable", "expected a JSON value, found 'n'", 2},
+        {"truth", "expected a JSON value, found 't'", 0},
+        {"falsE", "expected a JSON value, found 'f'", 0},
+        {"n", "expected a JSON value, found the end of the file", 1},
+        {"null", "which is an object, found null", 0},
+        {"true\n", "which is an object, found true or false", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fm_profile_list list;
+        fm_error error;
+        write_text(cases[i].text);
+        assert_int_equal(fm_profile_read(path, &list, &error), FM_E_FORMAT);
+        assert_int_equal(error.offset, cases[i].offset);
+        if (!strstr(error.reason, cases[i].said)) fail_msg("%s: '%s'", cases[i].text, error.reason);
+    }
+}
+
+/* Words, and the place of a mistake behind them, where the scanner's buffer ends. */
+static void words_across_the_buffer_are_read(void **state)
+{
+    (void)state;
+    static char text[FM_JSON_BUFFER + sizeof good + 1];
+    const size_t word = (size_t)(strstr(good, "true") - good);
+    for (size_t before = 0; before <= 6; before++) {
+        size_t blanks = FM_JSON_BUFFER - before - word;
+        memset(text, ' ', blanks);
+        memcpy(text + blanks, good, sizeof good);
+        write_text(text);
+        fm_profile_list list;
+        fm_error error;
+        assert_int_equal(fm_profile_read(path, &list, &error), FM_OK);
+        assert_true(list.profiles[0]->exact);
+        fm_profile_list_clear(&list);
+        text[blanks + word + 3] = 'x';
+        write_text(text);
+        assert_int_equal(fm_profile_read(path, &list, &error), FM_E_FORMAT);
+        assert_int_equal(error.offset, blanks + word);
+        assert_non_null(strstr(error.reason, "expected a JSON value, found 't'"));
+    }
+}
+
 /* Every prefix of a good file is refused, and nothing crashes. */
 static void a_file_cut_anywhere_is_refused(void **state)
 {
@@ -442,6 +494,7 @@ int main(void)
         cmocka_unit_test(broken_utf8_becomes_valid),   cmocka_unit_test(wrong_files_are_refused),
         cmocka_unit_test(a_minimal_file_is_read),      cmocka_unit_test(skipping_agrees_with_another_reader),
         cmocka_unit_test(deep_nesting_is_refused),     cmocka_unit_test(a_file_cut_anywhere_is_refused),
+        cmocka_unit_test(other_words_are_named),       cmocka_unit_test(words_across_the_buffer_are_read),
         cmocka_unit_test(trouble_with_files_is_named), cmocka_unit_test(a_failed_write_leaves_the_old_file),
         cmocka_unit_test(a_symbolic_link_stays_one),
     };

@@ -243,7 +243,18 @@ static void cut_at_every_byte(void **state)
             assert_int_equal(assert_whole_blocks(&all, &s), (1U << whole) - 1);
             assert_int_equal(all.status, size == file.size ? FM_OK : FM_E_TRUNCATED);
             assert_int_equal(all.damages, size == file.size ? 0 : 1);
-            if (size < file.size) assert_int_equal(all.error.offset, size);
+            if (size < file.size) {
+                /* The place is where the incomplete block or index begins; a check says the same. */
+                char end[40];
+                snprintf(end, sizeof end, ", at byte %zu", size);
+                assert_int_equal(all.error.offset, file.block_at[whole]);
+                assert_non_null(strstr(all.error.reason, end));
+                fm_check_result result;
+                fm_error error;
+                assert_int_equal(fm_trace_check(path, NULL, NULL, &result, &error), FM_E_TRUNCATED);
+                assert_int_equal(error.offset, file.block_at[whole]);
+                assert_string_equal(error.reason, all.error.reason);
+            }
             /* Where the header of the cut block was there, it tells what is lost. */
             bool header = whole < SMALL_BLOCKS &&
                           size >= file.block_at[whole] + fm_native_block_header_size(ALL_COLUMNS);

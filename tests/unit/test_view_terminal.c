@@ -48,23 +48,31 @@ __attribute__((noinline)) static char *shown(kind what, const fm_profile *profil
     return text;
 }
 
+/* fail_msg does not return, but its declaration does not say so. */
+static _Noreturn void missing(const char *what, const char *text)
+{
+    fail_msg("expected '%s' in:\n%s", what, text);
+    abort();
+}
+
 /* The first line that begins so, copied; fails when there is none. */
 static char *line_of(const char *text, const char *beginning)
 {
     for (const char *at = text; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
-        if (strncmp(at, beginning, strlen(beginning)) == 0) return strndup(at, strcspn(at, "\n"));
-    fail_msg("no line '%s' in:\n%s", beginning, text);
-    return NULL;
+        if (strncmp(at, beginning, strlen(beginning)) == 0) {
+            char *line = strndup(at, strcspn(at, "\n"));
+            if (line) return line;
+        }
+    missing(beginning, text);
 }
 
 static void assert_line(const char *text, const char *beginning, const char *const *parts)
 {
     char *line = line_of(text, beginning);
-    assert_non_null(line);
     const char *at = line;
     for (; *parts; parts++) {
         const char *found = strstr(at, *parts);
-        if (!found) fail_msg("expected '%s' in '%s'", *parts, line);
+        if (!found) missing(*parts, line);
         at = found + strlen(*parts);
     }
     free(line);
