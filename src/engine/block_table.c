@@ -83,14 +83,20 @@ static uint64_t *locate(const fm_block_table *table, fm_bucket *bucket, uint64_t
     }
 }
 
-uint64_t fm_block_table_exchange_slow(fm_block_table *table, fm_bucket *home, uint64_t key, uint64_t position)
+uint64_t *fm_block_table_place_slow(fm_block_table *table, fm_bucket *home, uint64_t key)
 {
     bool found;
     size_t index;
     uint64_t *slot = locate(table, home, key, &found, &index);
+    table->used += !found;
+    return slot;
+}
+
+uint64_t fm_block_table_exchange_slow(fm_block_table *table, fm_bucket *home, uint64_t key, uint64_t position)
+{
+    uint64_t *slot = fm_block_table_place_slow(table, home, key);
     uint64_t old = *slot;
     *slot = position;
-    table->used += !found;
     return old;
 }
 

@@ -77,6 +77,12 @@ static inline fm_bucket *fm_block_home(const fm_block_table *table, uint64_t key
 uint64_t fm_block_table_exchange_slow(fm_block_table *table, fm_bucket *home, uint64_t key,
                                       uint64_t position);
 
+/*
+ * The same for callers that will store the position later: where it stands. It holds 0 for a new block,
+ * and must be given another value before the table is used again.
+ */
+uint64_t *fm_block_table_place_slow(fm_block_table *table, fm_bucket *home, uint64_t key);
+
 /* The slot of a key, for callers that want its time too: index into times; *old gets the old position. */
 size_t fm_block_table_exchange_slot(fm_block_table *table, uint64_t key, uint64_t position, uint64_t *old);
 

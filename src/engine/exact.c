@@ -26,8 +26,9 @@
 #include <string.h>
 
 enum {
-    COLLAPSED = 4096, /* references whose repeats are removed at a time */
-    STRAIGHT = 15,    /* parts that go through without a look for repeats when there were few */
+    TWO_CHUNKS = 2 * FM_CHUNK, /* room in the table for the chunk at hand and the next */
+    FRONTLESS = 31,            /* parts that go past the front when it caught too little */
+    STRAIGHT = 15,             /* parts that go through without a look for repeats when there were few */
     BOUND_SLACK = 1 << 16,
 };
 #define LIVE_LIMIT (UINT64_C(0xFFFFFFFF) - 2 * FM_CHUNK)
@@ -40,14 +41,18 @@ typedef struct exact {
     uint64_t bound, max_memory, memory_peak;
     uint64_t seen_peak; /* the part of `seen` in memory_peak */
     uint64_t clock;
-    uint64_t last;     /* the latest block, for removing repeats */
-    bool started;      /* there is a latest block */
-    unsigned straight; /* parts that still go through without a look for repeats */
-    bool window_full;  /* a restart failed and must be tried again */
+    uint64_t last;      /* the latest block, for removing repeats */
+    bool started;       /* there is a latest block */
+    unsigned frontless; /* parts that still go past the front */
+    unsigned straight;  /* parts that still go through without a look for repeats */
+    bool window_full;   /* a restart failed and must be tried again */
     bool with_times;
     fm_chunk chunk;
     fm_bucket *homes[2][FM_CHUNK];
-    uint64_t collapsed[COLLAPSED + 8];
+    uint64_t collapsed[FM_PART + 8];
+    fm_front front;
+    fm_bucket *front_homes[FM_PART + FM_CHUNK];
+    uint64_t *front_slots[FM_PART];
 } exact;
 
 /* Where the distances of a run go. */
@@ -133,17 +138,15 @@ static fm_status check_limit(const exact *self, uint64_t bytes, fm_error *error)
     return FM_OK;
 }
 
-/* Room in the table for the chunk at hand and the next. */
-static fm_status make_room(exact *self, fm_error *error)
+static fm_status make_room(exact *self, uint64_t more, fm_error *error)
 {
-    enum { MORE = 2 * FM_CHUNK };
-    if (fm_block_table_has_room(&self->table, MORE)) return FM_OK;
+    if (fm_block_table_has_room(&self->table, more)) return FM_OK;
     if (self->table.used > LIVE_LIMIT)
         return fm_fail(error, FM_E_LIMIT, NULL, "more than %" PRIu64 " distinct blocks are live",
                        (uint64_t)LIVE_LIMIT);
-    uint64_t bytes = memory_beside_table(self) + fm_block_table_memory_grown(&self->table, MORE);
+    uint64_t bytes = memory_beside_table(self) + fm_block_table_memory_grown(&self->table, more);
     fm_status status = check_limit(self, bytes, error);
-    if (status == FM_OK) status = fm_block_table_grow(&self->table, MORE, error);
+    if (status == FM_OK) status = fm_block_table_grow(&self->table, more, error);
     if (status == FM_OK) note_memory(self, bytes);
     return status;
 }
@@ -182,6 +185,12 @@ static uint64_t keep_within_bound(void *context, uint64_t key, uint64_t position
     if (rank > bounded->dropped) return fm_recency_window_packed_position(rank - bounded->dropped);
     if (bounded->self->with_times) fm_seen_set_store_time(bounded->self->seen, key, time);
     return 0;
+}
+
+/* Under a bound: it is time to drop what lies beyond it. */
+static bool too_many(const exact *self)
+{
+    return self->bound && self->table.used > 2 * self->bound + BOUND_SLACK;
 }
 
 static fm_status restart(exact *self, fm_error *error)
@@ -339,7 +348,7 @@ static fm_status run(exact *self, const uint64_t *keys, size_t count, outlet out
     *done = 0;
     if (count == 0) return FM_OK;
     fm_status status = self->window_full ? restart(self, error) : FM_OK;
-    if (status == FM_OK) status = make_room(self, error);
+    if (status == FM_OK) status = make_room(self, TWO_CHUNKS, error);
     if (status != FM_OK) return status;
 
     fm_bucket **homes = self->homes[0], **soon = self->homes[1];
@@ -355,7 +364,7 @@ static fm_status run(exact *self, const uint64_t *keys, size_t count, outlet out
         const size_t taken = chunk->count;
         size_t line_left = fm_recency_window_run(window) - taken;
         size_t next = chunk_size(count - taken, line_left ? line_left : FM_LINE_BITS);
-        status = make_room(self, error);
+        status = make_room(self, TWO_CHUNKS, error);
         if (status == FM_OK && !out.ordered)
             status = fm_tally_reserve(out.tally, table->used + 2 * FM_CHUNK, error);
         if (status == FM_OK && !out.times) kernels->home(table, keys + taken, next, soon);
@@ -378,7 +387,7 @@ static fm_status run(exact *self, const uint64_t *keys, size_t count, outlet out
         *done += taken;
         self->clock += taken;
         bool room = fm_recency_window_advance(window, taken);
-        if (self->bound && table->used > 2 * self->bound + BOUND_SLACK) room = false;
+        if (too_many(self)) room = false;
         if (!room) {
             fm_status restarted = restart(self, status == FM_OK ? error : NULL);
             if (status == FM_OK) status = restarted;
@@ -402,6 +411,60 @@ static fm_status exact_feed(fm_engine *engine, const uint64_t *blocks, size_t co
         self->started = true;
     }
     return status;
+}
+
+/* ---- a part through the front ---- */
+
+/* Whether a part can go through without a stop: the table and the window have room for all of it. */
+static bool front_fits(exact *self)
+{
+    if (!self->kernels->front || self->window_full || (self->bound && self->bound <= FM_FRONT)) return false;
+    if (fm_recency_window_left(&self->window) < FM_PART + FM_CHUNK) return false;
+    return make_room(self, FM_PART + TWO_CHUNKS, NULL) == FM_OK;
+}
+
+/* The blocks in the front leave it, least recent first. */
+static void front_empty(exact *self)
+{
+    const fm_front *front = &self->front;
+    for (size_t i = front->inside_count; i-- > 0;) {
+        *self->front_slots[front->inside[i]] = self->window.position;
+        self->window.open_live++;
+        fm_recency_window_advance(&self->window, 1);
+    }
+}
+
+/* Counts a part that front_fits. Nothing in it can fail. */
+static void run_front(exact *self, const uint64_t *keys, size_t count, fm_tally *tally)
+{
+    const fm_exact_kernels *kernels = self->kernels;
+    fm_recency_window *window = &self->window;
+    fm_chunk *chunk = &self->chunk;
+    fm_front *front = &self->front;
+    kernels->front(keys, count, front);
+    for (uint64_t distance = 0; distance < FM_FRONT; distance++)
+        fm_tally_add_many(tally, distance, front->hits[distance]);
+
+    fm_bucket **homes = self->front_homes;
+    kernels->home(&self->table, front->key, front->missed, homes);
+    for (size_t i = 0; i < FM_CHUNK; i++) homes[front->missed + i] = self->table.buckets;
+    for (size_t i = 0; i < FM_CHUNK && i < front->missed; i++) __builtin_prefetch(homes[i], 1, 3);
+    for (size_t first = 0; first < front->missed; first += chunk->count) {
+        /* The first ones find room in the front: nobody leaves, no position is taken. */
+        const bool full = first >= FM_FRONT;
+        chunk->count = full ? chunk_size(front->missed - first, fm_recency_window_run(window))
+                            : chunk_size(front->missed - first, FM_FRONT - first);
+        kernels->lookup_missed(&self->table, window, front, first, homes + first, self->front_slots, chunk);
+        const size_t near = chunk->near_count;
+        fm_bucket *const *soon = homes + first + chunk->count;
+        kernels->near(window, chunk, soon);
+        kernels->far(window, chunk, soon + near);
+        window->open_live += (uint32_t)((full ? chunk->count : 0) - near);
+        deliver_counts(self, front->key + first, tally);
+        if (full) fm_recency_window_advance(window, chunk->count);
+    }
+    front_empty(self);
+    self->clock += count;
 }
 
 /* Stands where a run stopped short: after the last repeat of the `taken`th reference that is no repeat. */
@@ -428,9 +491,9 @@ static fm_status exact_count(fm_engine *engine, const uint64_t *blocks, size_t c
     exact *self = (exact *)engine;
     *done = 0;
     while (count > 0) {
-        const size_t part = count < COLLAPSED ? count : COLLAPSED;
+        const size_t part = count < FM_PART ? count : FM_PART;
         const uint64_t *left = blocks;
-        size_t left_count = part, taken;
+        size_t left_count = part, taken = 0;
         if (self->straight > 0) {
             self->straight--;
         } else {
@@ -439,12 +502,22 @@ static fm_status exact_count(fm_engine *engine, const uint64_t *blocks, size_t c
             left = self->collapsed;
             if (part - left_count < part / 16) self->straight = STRAIGHT;
         }
-        fm_status status = fm_tally_reserve(tally, self->table.used + 2 * FM_CHUNK, error);
+        fm_status status = fm_tally_reserve(tally, self->table.used + FM_PART + 2 * FM_CHUNK, error);
         if (status != FM_OK) return status;
-        status = run(self, left, left_count, (outlet){.tally = tally}, &taken, error);
+        /* The front pays where it catches half of what is left; else a look now and then will do. */
+        if (left != blocks && self->frontless > 0) {
+            self->frontless--;
+        } else if (left != blocks && front_fits(self)) {
+            run_front(self, left, left_count, tally);
+            if (self->front.missed > left_count / 2) self->frontless = FRONTLESS;
+            taken = left_count;
+            left_count = 0;
+            if (too_many(self)) status = restart(self, error);
+        }
+        if (left_count > 0) status = run(self, left, left_count, (outlet){.tally = tally}, &taken, error);
         size_t position = left == blocks ? taken : part;
         if (status != FM_OK && left != blocks) position = stand_after(self, blocks, part, taken);
-        fm_tally_add_zeros(tally, position - taken);
+        fm_tally_add_many(tally, 0, position - taken);
         self->clock += position - taken;
         *done += position;
         if (position > 0) {

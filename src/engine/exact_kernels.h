@@ -36,6 +36,23 @@ typedef struct fm_chunk {
     uint32_t fresh_index[FM_CHUNK_ROOM];
 } fm_chunk;
 
+/*
+ * The front: the 16 most recent blocks of a part of the trace, kept in registers. A reference to one of them
+ * has its place there as its distance, and reaches neither table nor window. What misses the front goes the
+ * ordinary way, except that a block's new position is not that of the reference but the one at which it
+ * leaves the front again: the window holds every block but those in the front.
+ */
+enum { FM_FRONT = 16, FM_PART = 4096 };
+
+typedef struct fm_front {
+    uint64_t hits[FM_FRONT + 1]; /* by distance; the last counts misses after the front was full */
+    size_t missed;
+    uint64_t key[FM_PART];     /* of what missed, in order */
+    uint16_t evicted[FM_PART]; /* which missed block (by number) left for it; valid from FM_FRONT on */
+    uint16_t inside[FM_FRONT]; /* at the end: the numbers of the blocks in the front, most recent first */
+    size_t inside_count;
+} fm_front;
+
 typedef struct fm_exact_kernels {
     const char *isa;
     bool (*usable)(void);
@@ -49,6 +66,15 @@ typedef struct fm_exact_kernels {
      * to fetch meanwhile. */
     void (*near)(fm_recency_window *window, fm_chunk *chunk, fm_bucket *const *soon);
     void (*far)(fm_recency_window *window, fm_chunk *chunk, fm_bucket *const *soon);
+    /* NULL, both, where there are no registers for it. Runs count <= FM_PART keys, no neighbours
+     * the same, through an empty front. */
+    void (*front)(const uint64_t *keys, size_t count, fm_front *front);
+    /*
+     * lookup for chunk->count blocks that missed the front, from number `first` on; homes are theirs. slots
+     * collects where every missed block's position stands in the table.
+     */
+    void (*lookup_missed)(fm_block_table *table, const fm_recency_window *window, const fm_front *front,
+                          size_t first, fm_bucket *const *homes, uint64_t **slots, fm_chunk *chunk);
     /* Distances to the indices of their loglinear bins (fm_bins_index), in place. May write up to the next
      * multiple of 16. */
     void (*loglinear)(uint32_t *distances, size_t count);

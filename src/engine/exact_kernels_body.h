@@ -76,47 +76,45 @@ static void kernel_home(const fm_block_table *table, const uint64_t *restrict ke
     }
 }
 
-ALWAYS_INLINE uint64_t exchange(fm_block_table *table, fm_bucket *bucket, uint64_t key, uint64_t position)
+#if defined(__AVX2__)
+/* Where the key's position stands in this bucket; NULL when it is not there. Free slots lie behind the used
+ * ones: the first match is the block's, if any is. */
+ALWAYS_INLINE uint64_t *find(fm_bucket *bucket, __m256i key)
+{
+    __m256i equal = _mm256_cmpeq_epi64(_mm256_load_si256((const __m256i *)bucket->key), key);
+    unsigned mask = (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(equal));
+    unsigned slot = (unsigned)__builtin_ctz(mask | 1U << FM_BUCKET_SLOTS) & (FM_BUCKET_SLOTS - 1);
+    return mask != 0 && bucket->position[slot] != 0 ? &bucket->position[slot] : NULL;
+}
+#endif
+
+/* Where the position of the key stands; a new key is inserted and has 0 there. */
+ALWAYS_INLINE uint64_t *place(fm_block_table *table, fm_bucket *bucket, uint64_t key)
 {
 #if defined(__AVX2__)
-    __m256i keys = _mm256_load_si256((const __m256i *)bucket->key);
-    __m256i equal = _mm256_cmpeq_epi64(keys, _mm256_set1_epi64x((long long)key));
-    unsigned mask = (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(equal));
-    /* Free slots lie behind the used ones: the first match is the block's, if any is. */
-    unsigned slot = (unsigned)__builtin_ctz(mask | 1U << FM_BUCKET_SLOTS) & (FM_BUCKET_SLOTS - 1);
-    uint64_t old = bucket->position[slot];
-    if (__builtin_expect(mask != 0 && old != 0, 1)) {
-        bucket->position[slot] = position;
-        return old;
-    }
+    const __m256i wanted = _mm256_set1_epi64x((long long)key);
+    uint64_t *slot = find(bucket, wanted);
+    if (__builtin_expect(slot != NULL, 1)) return slot;
     /* A full bucket spills into the next: most others are there. */
-    if (__builtin_expect(bucket->position[FM_BUCKET_SLOTS - 1] != 0 &&
-                             bucket + 1 < table->buckets + table->bucket_count,
-                         1)) {
-        bucket++;
-        equal = _mm256_cmpeq_epi64(_mm256_load_si256((const __m256i *)bucket->key),
-                                   _mm256_set1_epi64x((long long)key));
-        mask = (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(equal));
-        slot = (unsigned)__builtin_ctz(mask | 1U << FM_BUCKET_SLOTS) & (FM_BUCKET_SLOTS - 1);
-        old = bucket->position[slot];
-        if (mask != 0 && old != 0) {
-            bucket->position[slot] = position;
-            return old;
-        }
+    if (bucket->position[FM_BUCKET_SLOTS - 1] != 0 && bucket + 1 < table->buckets + table->bucket_count) {
+        slot = find(bucket + 1, wanted);
+        if (slot) return slot;
     }
-    return fm_block_table_exchange_slow(table, bucket, key, position);
 #else
-    return fm_block_table_exchange(table, bucket, key, position);
+    for (int slot = 0; slot < FM_BUCKET_SLOTS; slot++)
+        if (bucket->key[slot] == key && bucket->position[slot] != 0) return &bucket->position[slot];
 #endif
+    return fm_block_table_place_slow(table, bucket, key);
 }
 
-/* From where every block of the chunk was to the lists of near, far and fresh ones. */
-static void split(const fm_recency_window *window, const uint64_t *restrict old, fm_chunk *restrict chunk)
+/* From where every block of the chunk was to the lists of near, far and fresh ones. live: blocks that are
+ * more recent than the closed regions at the chunk's start. */
+static void split(const fm_recency_window *window, const uint64_t *restrict old, uint32_t live,
+                  fm_chunk *restrict chunk)
 {
     const uint64_t base = fm_recency_window_open_base(window);
     const size_t count = chunk->count;
     size_t near = 0, far = 0, fresh = 0, i = 0;
-    uint32_t live = window->open_live;
 #if defined(__AVX512F__)
     const __m512i bases = _mm512_set1_epi64((long long)base);
     __m512i index = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
@@ -182,12 +180,101 @@ static void kernel_lookup(fm_block_table *table, const fm_recency_window *window
     const size_t count = chunk->count;
     uint64_t old[FM_CHUNK];
     for (size_t i = 0; i < count; i++) {
-        old[i] = exchange(table, homes[i], keys[i], first + i);
+        uint64_t *slot = place(table, homes[i], keys[i]);
+        old[i] = *slot;
+        *slot = first + i;
         /* A line takes 2^9 positions and 2^6 bytes. */
         __builtin_prefetch(lines + ((old[i] >> 3) & ~UINT64_C(63)), 1, 3);
     }
-    split(window, old, chunk);
+    split(window, old, window->open_live, chunk);
 }
+
+#if defined(__AVX512F__)
+
+/* The place of a key in the front, FM_FRONT where it is not there. */
+ALWAYS_INLINE unsigned front_place(__m512i low, __m512i high, uint64_t key)
+{
+    __m512i wanted = _mm512_set1_epi64((long long)key);
+    unsigned match = mask_bits(_mm512_cmpeq_epi64_mask(low, wanted)) |
+                     mask_bits(_mm512_cmpeq_epi64_mask(high, wanted)) << 8;
+    return (unsigned)__builtin_ctz(match | 1U << FM_FRONT);
+}
+
+/* keys: no two neighbours are the same. */
+static void kernel_front(const uint64_t *restrict keys, size_t count, fm_front *restrict front)
+{
+    uint64_t block[FM_FRONT] = {0};
+    uint32_t number[FM_FRONT] = {0};
+    size_t held = 0, i = 0, missed = 0;
+    memset(front->hits, 0, sizeof front->hits);
+    for (; i < count && held < FM_FRONT; i++) {
+        size_t above = 0;
+        while (above < held && block[above] != keys[i]) above++;
+        uint32_t moved = (uint32_t)missed;
+        if (above < held) {
+            moved = number[above];
+            front->hits[above]++;
+        } else {
+            front->key[missed++] = keys[i];
+            held++;
+        }
+        memmove(block + 1, block, above * sizeof *block);
+        memmove(number + 1, number, above * sizeof *number);
+        block[0] = keys[i];
+        number[0] = moved;
+    }
+    __m512i low = _mm512_loadu_si512(block), high = _mm512_loadu_si512(block + 8);
+    __m512i numbers = _mm512_loadu_si512(number);
+    /*
+     * Where the next key stands is asked before this one has moved to the front, so that neither waits for
+     * the other; it then stands one place lower if it was above this one. (It is never this one.)
+     */
+    unsigned place = i < count ? front_place(low, high, keys[i]) : 0;
+    for (; i < count; i++) {
+        unsigned next = front_place(low, high, keys[i + 1 < count ? i + 1 : i]);
+        front->key[missed] = keys[i];
+        front->evicted[missed] = (uint16_t)_mm_extract_epi32(_mm512_extracti32x4_epi32(numbers, 3), 3);
+        /* The places above it move down by one; all of them where it was not there. */
+        uint32_t down = (UINT32_C(2) << place) - 1;
+        __m512i number_now = _mm512_mask_compress_epi32(_mm512_set1_epi32((int)missed),
+                                                        (__mmask16)(UINT32_C(1) << place), numbers);
+        number_now = _mm512_broadcastd_epi32(_mm512_castsi512_si128(number_now));
+        numbers = _mm512_mask_alignr_epi32(numbers, (__mmask16)down, numbers, number_now, 15);
+        __m512i key = _mm512_set1_epi64((long long)keys[i]);
+        high = _mm512_mask_alignr_epi64(high, (__mmask8)(down >> 8), high, low, 7);
+        low = _mm512_mask_alignr_epi64(low, (__mmask8)down, low, key, 7);
+        front->hits[place]++;
+        missed += place / FM_FRONT;
+        place = next + (next < place);
+    }
+    _mm512_storeu_si512(number, numbers);
+    for (size_t n = 0; n < held; n++) front->inside[n] = (uint16_t)number[n];
+    front->inside_count = held;
+    front->missed = missed;
+}
+
+static void kernel_lookup_missed(fm_block_table *table, const fm_recency_window *window,
+                                 const fm_front *restrict front, size_t first,
+                                 fm_bucket *const *restrict homes, uint64_t **restrict slots,
+                                 fm_chunk *restrict chunk)
+{
+    const char *const lines = (const char *)window->words;
+    const size_t count = chunk->count;
+    const bool full = first >= FM_FRONT;
+    uint64_t position = window->position;
+    uint64_t old[FM_CHUNK];
+    for (size_t i = 0; i < count; i++) {
+        uint64_t *slot = place(table, homes[i], front->key[first + i]);
+        old[i] = *slot;
+        *slot = 1; /* held, and in the front: read by nobody until it is stored anew */
+        slots[first + i] = slot;
+        __builtin_prefetch(lines + ((old[i] >> 3) & ~UINT64_C(63)), 1, 3);
+        if (full) *slots[front->evicted[first + i]] = position++;
+    }
+    split(window, old, window->open_live + (uint32_t)(full ? FM_FRONT : first), chunk);
+}
+
+#endif
 
 /* The bits of a line up to a position, and its bit cleared. */
 ALWAYS_INLINE uint32_t line_clear(uint64_t *words, uint64_t position)
@@ -453,4 +540,8 @@ const fm_exact_kernels KERNEL_TABLE = {
     .near = kernel_near,
     .far = kernel_far,
     .loglinear = kernel_loglinear,
+#if defined(__AVX512F__)
+    .front = kernel_front,
+    .lookup_missed = kernel_lookup_missed,
+#endif
 };

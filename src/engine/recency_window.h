@@ -70,6 +70,13 @@ static inline size_t fm_recency_window_run(const fm_recency_window *window)
     return FM_LINE_BITS - (size_t)(window->position & ((1U << FM_LINE_SHIFT) - 1));
 }
 
+/* Positions that are left before the window is full. */
+static inline uint64_t fm_recency_window_left(const fm_recency_window *window)
+{
+    uint64_t lines = ((window->regions << FM_REGION_SHIFT) - window->position) >> FM_LINE_SHIFT;
+    return lines * FM_LINE_BITS; /* a line that was begun is not counted */
+}
+
 fm_status fm_recency_window_create(fm_recency_window *window, fm_error *error);
 void fm_recency_window_clear(fm_recency_window *window);
 uint64_t fm_recency_window_memory(const fm_recency_window *window);

@@ -35,9 +35,10 @@ static inline void fm_tally_add_indices(fm_tally *tally, const uint32_t *indices
 }
 /* Distances, FM_COLD and FM_BEYOND; reserves by itself. On failure nothing is counted. */
 fm_status fm_tally_add(fm_tally *tally, const uint64_t *distances, size_t count, fm_error *error);
-static inline void fm_tally_add_zeros(fm_tally *tally, uint64_t count)
+/* The same distance many times; it must be below the reserved end. */
+static inline void fm_tally_add_many(fm_tally *tally, uint64_t distance, uint64_t count)
 {
-    tally->counts[0] += count;
+    tally->counts[fm_bins_index(tally->bins, distance)] += count;
     tally->total += count;
 }
 

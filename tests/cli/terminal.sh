@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2016
 # On a terminal: progress is one line that is drawn over and wiped at the end; colours only where they are wanted.
+python3 -c 'import pty; pty.openpty()' 2>/dev/null || skip "no pseudo-terminal is to be had here (is /dev/pts mounted?)"
 on_terminal() { # command: runs it with standard output and error on a terminal, prints what arrived as a Python string
     python3 - "$1" <<'END'
 import os, pty, subprocess, sys

@@ -7,18 +7,21 @@ if [ "$(id -u)" -eq 0 ]; then
     as_user='setpriv --reuid 65534 --regid 65534 --clear-groups '
     setpriv --reuid 65534 --regid 65534 --clear-groups fathom --version >/dev/null 2>&1 || skip "running as root, and another user may not execute the program under test"
 fi
-fathom gen cyclic --keys 2 --references 4 -o secret.u64 --quiet
-fathom analyze secret.u64 --json secret.json --quiet >/dev/null
-cp secret.u64 open.u64
-chmod 000 secret.u64 secret.json
-chmod 644 open.u64
-chmod 555 .
-user() { try "${as_user}$1" | sed "s/^\\$ $as_user/\$ /"; }
+# A directory of their own: the transcript is written to the one above, by whoever runs this.
+mkdir closed
+fathom gen cyclic --keys 2 --references 4 -o closed/secret.u64 --quiet
+fathom analyze closed/secret.u64 --json closed/secret.json --quiet >/dev/null
+cp closed/secret.u64 closed/open.u64
+chmod 000 closed/secret.u64 closed/secret.json
+chmod 644 closed/open.u64
+chmod 755 .
+chmod 555 closed
+user() { try "cd closed; ${as_user}$1" | sed "s/^\\$ cd closed; $as_user/\$ /"; }
 user 'fathom analyze secret.u64'
 user 'fathom check secret.u64'
 user 'fathom mrc secret.json'
 user 'fathom convert open.u64 -o out.txt'
 user 'fathom analyze open.u64 --json out.json >/dev/null'
 user 'fathom gen cyclic --keys 2 --references 4 -o out.u64'
-chmod 755 .
-try 'ls'
+chmod 755 closed
+try 'ls closed'

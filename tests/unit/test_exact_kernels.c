@@ -66,6 +66,50 @@ static void test_loglinear(void **state)
     }
 }
 
+/* The front against a list of 16 blocks that is searched and moved by hand. */
+static void test_front(void **state)
+{
+    (void)state;
+    static uint64_t keys[FM_PART];
+    static fm_front front;
+    const char *isa;
+    size_t tried = 0;
+    for (size_t k = 0; (isa = fm_isa_at(k)); k++) {
+        const fm_exact_kernels *kernels = fm_exact_kernels_find(isa);
+        if (!kernels->front) continue;
+        for (int round = 0; round < 400; round++, tried++) {
+            size_t count = random64() % (round % 4 ? 200 : FM_PART + 1), alphabet = 2 + random64() % 40;
+            for (size_t i = 0; i < count; i++) /* neighbours differ, as after collapse */
+                do keys[i] = random64() % alphabet - 3;
+                while (i > 0 && keys[i] == keys[i - 1]);
+            kernels->front(keys, count, &front);
+            uint64_t stack[FM_FRONT + 1] = {0}, hits[FM_FRONT] = {0};
+            size_t held = 0, missed = 0;
+            for (size_t i = 0; i < count; i++) {
+                size_t place = 0;
+                while (place < held && stack[place] != keys[i]) place++;
+                if (place < held) {
+                    hits[place]++;
+                } else {
+                    assert_int_equal(front.key[missed], keys[i]);
+                    if (held == FM_FRONT)
+                        assert_int_equal(front.key[front.evicted[missed]], stack[FM_FRONT - 1]);
+                    missed++;
+                    held += held < FM_FRONT;
+                }
+                memmove(stack + 1, stack, (place < FM_FRONT ? place : FM_FRONT) * sizeof *stack);
+                stack[0] = keys[i];
+            }
+            assert_int_equal(front.missed, missed);
+            assert_memory_equal(front.hits, hits, sizeof hits);
+            assert_int_equal(front.inside_count, held);
+            for (size_t place = 0; place < held; place++)
+                assert_int_equal(front.key[front.inside[place]], stack[place]);
+        }
+    }
+    if (!tried) skip(); /* no instruction set here has a front */
+}
+
 /* ---- the window: which positions are live, kept a second time as plain bytes ---- */
 
 typedef struct shadow {
@@ -177,6 +221,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_collapse),
         cmocka_unit_test(test_loglinear),
+        cmocka_unit_test(test_front),
         cmocka_unit_test(test_window_against_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
