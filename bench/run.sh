@@ -96,7 +96,7 @@ for part in $parts; do
         "$here/make_traces.sh" -n "$trace_references" -b "$build" -w "$work_traces" >&2
         set --
         for name in cc1 gzip perl; do set -- "$@" "$work_traces/$name.fathom@64" "$work_traces/$name.fathom@8"; done
-        "$bin/bench_engines" $engines_options "$@" >>"$results"
+        "$bin/bench_engines" $engines_options --slow 5 "$@" >>"$results"
         ;;
     scaling)
         section 'Growth with the number of distinct keys'

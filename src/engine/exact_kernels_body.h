@@ -191,6 +191,19 @@ static void kernel_lookup(fm_block_table *table, const fm_recency_window *window
 
 #if defined(__AVX512F__)
 
+/* Row p: where everything comes from when place p moves to the front; the last row is a miss, for which the
+ * last place is taken. */
+static uint8_t to_front[FM_FRONT + 1][FM_FRONT] __attribute__((aligned(16)));
+
+__attribute__((constructor)) static void fill_to_front(void)
+{
+    for (unsigned p = 0; p <= FM_FRONT; p++) {
+        unsigned from = p < FM_FRONT ? p : FM_FRONT - 1;
+        to_front[p][0] = (uint8_t)from;
+        for (unsigned i = 1; i < FM_FRONT; i++) to_front[p][i] = (uint8_t)(i <= from ? i - 1 : i);
+    }
+}
+
 /* The place of a key in the front, FM_FRONT where it is not there. */
 ALWAYS_INLINE unsigned front_place(__m512i low, __m512i high, uint64_t key)
 {
@@ -224,7 +237,8 @@ static void kernel_front(const uint64_t *restrict keys, size_t count, fm_front *
         number[0] = moved;
     }
     __m512i low = _mm512_loadu_si512(block), high = _mm512_loadu_si512(block + 8);
-    __m512i numbers = _mm512_loadu_si512(number);
+    /* Numbers do not move; what moves with the blocks is where theirs stands, one byte each. */
+    __m128i order = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     /*
      * Where the next key stands is asked before this one has moved to the front, so that neither waits for
      * the other; it then stands one place lower if it was above this one. (It is never this one.)
@@ -232,23 +246,24 @@ static void kernel_front(const uint64_t *restrict keys, size_t count, fm_front *
     unsigned place = i < count ? front_place(low, high, keys[i]) : 0;
     for (; i < count; i++) {
         unsigned next = front_place(low, high, keys[i + 1 < count ? i + 1 : i]);
-        front->key[missed] = keys[i];
-        front->evicted[missed] = (uint16_t)_mm_extract_epi32(_mm512_extracti32x4_epi32(numbers, 3), 3);
         /* The places above it move down by one; all of them where it was not there. */
         uint32_t down = (UINT32_C(2) << place) - 1;
-        __m512i number_now = _mm512_mask_compress_epi32(_mm512_set1_epi32((int)missed),
-                                                        (__mmask16)(UINT32_C(1) << place), numbers);
-        number_now = _mm512_broadcastd_epi32(_mm512_castsi512_si128(number_now));
-        numbers = _mm512_mask_alignr_epi32(numbers, (__mmask16)down, numbers, number_now, 15);
         __m512i key = _mm512_set1_epi64((long long)keys[i]);
         high = _mm512_mask_alignr_epi64(high, (__mmask8)(down >> 8), high, low, 7);
         low = _mm512_mask_alignr_epi64(low, (__mmask8)down, low, key, 7);
+        order = _mm_shuffle_epi8(order, _mm_load_si128((const __m128i *)to_front[place]));
+        unsigned holder = (unsigned)_mm_cvtsi128_si32(order) & 0xFF;
+        uint32_t held_there = number[holder]; /* the block's own, or on a miss that of the one that leaves */
+        front->key[missed] = keys[i];
+        front->evicted[missed] = (uint16_t)held_there;
+        number[holder] = place < FM_FRONT ? held_there : (uint32_t)missed;
         front->hits[place]++;
         missed += place / FM_FRONT;
         place = next + (next < place);
     }
-    _mm512_storeu_si512(number, numbers);
-    for (size_t n = 0; n < held; n++) front->inside[n] = (uint16_t)number[n];
+    uint8_t final_order[FM_FRONT];
+    _mm_storeu_si128((__m128i *)final_order, order);
+    for (size_t n = 0; n < held; n++) front->inside[n] = (uint16_t)number[final_order[n]];
     front->inside_count = held;
     front->missed = missed;
 }
