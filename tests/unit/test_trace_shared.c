@@ -22,7 +22,7 @@ static void three_formats_one_trace(void **state)
     (void)state;
     if (!find_traces()) {
         print_message(
-            "skipped: no %s/cloudPhysicsIO.csv; set FATHOM_SHARED to the directory that holds traces/\n",
+            "SKIP: no %s/cloudPhysicsIO.csv; set FATHOM_SHARED to the directory that holds traces/\n",
             directory);
         skip();
     }

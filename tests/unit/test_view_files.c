@@ -176,7 +176,10 @@ static void the_report_is_one_whole_page(void **state)
 static void a_long_histogram_is_coarsened(void **state)
 {
     (void)state;
-    if (!fm_report_available()) skip();
+    if (!fm_report_available()) {
+        print_message("SKIP: this build has no report page\n");
+        skip();
+    }
     enum { MANY = 1000000 };
     fm_profile profile = sample();
     profile.distances.bins = malloc(MANY * sizeof(fm_bin));
