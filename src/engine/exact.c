@@ -31,7 +31,8 @@ enum {
     STRAIGHT = 15,             /* parts that go through without a look for repeats when there were few */
     BOUND_SLACK = 1 << 16,
 };
-#define LIVE_LIMIT (UINT64_C(0xFFFFFFFF) - 2 * FM_CHUNK)
+/* Counters of the window are u32: right as long as no more blocks are live. */
+#define LIVE_LIMIT UINT64_C(0xFFFFFFFF)
 
 typedef struct exact {
     fm_block_table table;
@@ -140,10 +141,10 @@ static fm_status check_limit(const exact *self, uint64_t bytes, fm_error *error)
 
 static fm_status make_room(exact *self, uint64_t more, fm_error *error)
 {
-    if (fm_block_table_has_room(&self->table, more)) return FM_OK;
-    if (self->table.used > LIVE_LIMIT)
+    if (self->table.used + more > LIVE_LIMIT)
         return fm_fail(error, FM_E_LIMIT, NULL, "more than %" PRIu64 " distinct blocks are live",
-                       (uint64_t)LIVE_LIMIT);
+                       LIVE_LIMIT - more);
+    if (fm_block_table_has_room(&self->table, more)) return FM_OK;
     uint64_t bytes = memory_beside_table(self) + fm_block_table_memory_grown(&self->table, more);
     fm_status status = check_limit(self, bytes, error);
     if (status == FM_OK) status = fm_block_table_grow(&self->table, more, error);
@@ -153,7 +154,7 @@ static fm_status make_room(exact *self, uint64_t more, fm_error *error)
 
 /* ---- restarting the window ---- */
 
-/* Four buckets a step: their lines are fetched while the four before them are renumbered. */
+/* Lines of the window are fetched eight buckets ahead of their use. */
 static void renumber(exact *self)
 {
     const fm_recency_window *window = &self->window;
@@ -190,7 +191,8 @@ static uint64_t keep_within_bound(void *context, uint64_t key, uint64_t position
 /* Under a bound: it is time to drop what lies beyond it. */
 static bool too_many(const exact *self)
 {
-    return self->bound && self->table.used > 2 * self->bound + BOUND_SLACK;
+    return self->bound && self->table.used > BOUND_SLACK &&
+           (self->table.used - BOUND_SLACK) / 2 > self->bound; /* a bound may be as large as 2^64 - 1 */
 }
 
 static fm_status restart(exact *self, fm_error *error)
@@ -366,7 +368,7 @@ static fm_status run(exact *self, const uint64_t *keys, size_t count, outlet out
         size_t next = chunk_size(count - taken, line_left ? line_left : FM_LINE_BITS);
         status = make_room(self, TWO_CHUNKS, error);
         if (status == FM_OK && !out.ordered)
-            status = fm_tally_reserve(out.tally, table->used + 2 * FM_CHUNK, error);
+            status = fm_tally_reserve(out.tally, table->used + TWO_CHUNKS, error);
         if (status == FM_OK && !out.times) kernels->home(table, keys + taken, next, soon);
         for (size_t i = status == FM_OK && !out.times ? next : 0; i < taken; i++) soon[i] = table->buckets;
         const size_t near = chunk->near_count, far = chunk->far_count;
@@ -502,7 +504,7 @@ static fm_status exact_count(fm_engine *engine, const uint64_t *blocks, size_t c
             left = self->collapsed;
             if (part - left_count < part / 16) self->straight = STRAIGHT;
         }
-        fm_status status = fm_tally_reserve(tally, self->table.used + FM_PART + 2 * FM_CHUNK, error);
+        fm_status status = fm_tally_reserve(tally, self->table.used + FM_PART + TWO_CHUNKS, error);
         if (status != FM_OK) return status;
         /* The front pays where it catches half of what is left; else a look now and then will do. */
         if (left != blocks && self->frontless > 0) {
