@@ -93,6 +93,8 @@ typedef struct cli_progress {
 void cli_progress_start(cli_progress *progress, const char *noun, bool always);
 /* fraction < 0: unknown. */
 void cli_progress_update(cli_progress *progress, uint64_t done, double fraction);
+/* The same by what a reader has read so far. */
+void cli_progress_update_read(cli_progress *progress, const fm_trace_info *info);
 void cli_progress_end(cli_progress *progress);
 
 /* The terminal's width and abilities, for fm_view_…. */

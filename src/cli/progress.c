@@ -103,6 +103,12 @@ void cli_progress_update(cli_progress *progress, uint64_t done, double fraction)
     fflush(stderr);
 }
 
+void cli_progress_update_read(cli_progress *progress, const fm_trace_info *info)
+{
+    double fraction = info->bytes_total ? (double)info->bytes_read / (double)info->bytes_total : -1;
+    cli_progress_update(progress, info->references, fraction);
+}
+
 void cli_progress_end(cli_progress *progress)
 {
     if (progress->shown) cli_progress_make_room();

@@ -150,8 +150,7 @@ static fm_status feed_all(fm_reader *reader, analysis *run, cli_progress *progre
         }
         fm_trace_info info;
         fm_reader_info(reader, &info);
-        cli_progress_update(progress, info.references,
-                            info.bytes_total ? (double)info.bytes_read / (double)info.bytes_total : -1);
+        cli_progress_update_read(progress, &info);
     }
 }
 

@@ -72,9 +72,7 @@ static fm_status read_through(findings *found, fm_reader *reader, bool progress_
         }
         if (status != FM_OK || batch.count == 0) break;
         fm_reader_info(reader, &found->info);
-        cli_progress_update(
-            &progress, found->info.references,
-            found->info.bytes_total ? (double)found->info.bytes_read / (double)found->info.bytes_total : -1);
+        cli_progress_update_read(&progress, &found->info);
     }
     cli_progress_end(&progress);
     fm_reader_info(reader, &found->info);

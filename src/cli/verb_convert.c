@@ -61,8 +61,7 @@ static fm_status copy(fm_reader *reader, fm_writer *writer, cli_progress *progre
         if (status != FM_OK) return status;
         fm_trace_info info;
         fm_reader_info(reader, &info);
-        cli_progress_update(progress, info.references,
-                            info.bytes_total ? (double)info.bytes_read / (double)info.bytes_total : -1);
+        cli_progress_update_read(progress, &info);
     }
 }
 

@@ -27,8 +27,7 @@ typedef struct fm_columns {
 /* One open trace as its format sees it. */
 typedef struct fm_import {
     fm_stream *stream;
-    const char *name; /* of the file, for messages */
-    fm_fetches fetches;
+    const char *name;   /* of the file, for messages */
     fm_trace_info info; /* the format sets columns, memory_addresses and the counts it knows of */
     void *state;        /* the format's own */
 } fm_import;

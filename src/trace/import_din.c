@@ -9,26 +9,11 @@
  * sizes: each line touches exactly one block.
  */
 #include "base/error.h"
-#include "base/memory.h"
 #include "trace/format.h"
 #include "trace/lines.h"
 #include "trace/numbers.h"
 
-#include <stdlib.h>
-
-static fm_status din_open(fm_import *import, const fm_reader_options *options, fm_error *error)
-{
-    (void)options;
-    fm_lines *lines = import->state = fm_calloc(1, sizeof *lines);
-    if (!lines) return fm_fail_memory(error, sizeof *lines, "a trace reader");
-    return fm_lines_open(lines, import->stream, import->name, error);
-}
-
-static void din_close(fm_import *import)
-{
-    if (import->state) fm_lines_close(import->state);
-    free(import->state);
-}
+#include <string.h>
 
 static const char *skip_blanks(const char *at)
 {
@@ -64,7 +49,6 @@ static fm_status din_read(fm_import *import, fm_columns *columns, fm_error *erro
 {
     static const uint8_t kinds[4] = {FM_KIND_LOAD, FM_KIND_STORE, FM_KIND_FETCH, FM_KIND_LOAD};
     fm_lines *lines = import->state;
-    bool want_fetches = import->fetches != FM_FETCHES_SKIP, want_data = import->fetches != FM_FETCHES_ONLY;
     fm_status status = FM_OK;
     size_t count = 0;
     while (count < FM_BATCH_MAX && status == FM_OK) {
@@ -82,10 +66,6 @@ static fm_status din_read(fm_import *import, fm_columns *columns, fm_error *erro
             }
             at = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
             if (label > 3) continue;
-            if (label == 2 ? !want_fetches : !want_data) {
-                import->info.fetches_skipped += label == 2;
-                continue;
-            }
             columns->address[count] = address;
             columns->kind[count++] = kinds[label];
         }
@@ -117,8 +97,8 @@ const fm_format fm_format_din = {
              .memory_addresses = true,
              .can_write = true,
              .columns = FM_COLUMN_KIND},
-    .open = din_open,
+    .open = fm_lines_import_open,
     .read = din_read,
-    .close = din_close,
+    .close = fm_lines_import_close,
     .write = din_write,
 };

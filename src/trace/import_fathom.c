@@ -40,13 +40,8 @@ static fm_status fathom_open(fm_import *import, const fm_reader_options *options
 
 static fm_status fathom_read(fm_import *import, fm_columns *columns, fm_error *error)
 {
-    for (;;) {
-        fm_native_event event;
-        fm_status status = fm_native_blocks_next(import->state, columns, &event, error);
-        if (status != FM_OK || columns->count == 0) return status;
-        import->info.fetches_skipped += fm_columns_filter(columns, import->fetches);
-        if (columns->count > 0) return FM_OK; /* a block of nothing but what is passed over is not the end */
-    }
+    fm_native_event event;
+    return fm_native_blocks_next(import->state, columns, &event, error);
 }
 
 static void fathom_close(fm_import *import)

@@ -11,26 +11,11 @@
  * may be the traced program's output in the middle of a line.
  */
 #include "base/error.h"
-#include "base/memory.h"
 #include "trace/format.h"
 #include "trace/lines.h"
 #include "trace/numbers.h"
 
-#include <stdlib.h>
-
-static fm_status lackey_open(fm_import *import, const fm_reader_options *options, fm_error *error)
-{
-    (void)options;
-    fm_lines *lines = import->state = fm_calloc(1, sizeof *lines);
-    if (!lines) return fm_fail_memory(error, sizeof *lines, "a trace reader");
-    return fm_lines_open(lines, import->stream, import->name, error);
-}
-
-static void lackey_close(fm_import *import)
-{
-    if (import->state) fm_lines_close(import->state);
-    free(import->state);
-}
+#include <string.h>
 
 /* Whether the line is Valgrind talking (==123==, --123--, **123**) or empty. */
 static bool is_message(const char *line)
@@ -63,7 +48,6 @@ static const char *parse_access(const char *at, uint64_t *address, uint64_t *siz
 static fm_status lackey_read(fm_import *import, fm_columns *columns, fm_error *error)
 {
     fm_lines *lines = import->state;
-    bool want_fetches = import->fetches != FM_FETCHES_SKIP, want_data = import->fetches != FM_FETCHES_ONLY;
     fm_status status = FM_OK;
     size_t count = 0;
     while (count < FM_BATCH_MAX && status == FM_OK) {
@@ -90,10 +74,6 @@ static fm_status lackey_read(fm_import *import, fm_columns *columns, fm_error *e
                 break;
             }
             at = next;
-            if (kind == FM_KIND_FETCH ? !want_fetches : !want_data) {
-                import->info.fetches_skipped += kind == FM_KIND_FETCH;
-                continue;
-            }
             columns->address[count] = address;
             columns->size[count] = (uint32_t)size;
             columns->kind[count++] = kind;
@@ -128,8 +108,8 @@ const fm_format fm_format_lackey = {
              .memory_addresses = true,
              .can_write = true,
              .columns = FM_COLUMN_SIZE | FM_COLUMN_KIND},
-    .open = lackey_open,
+    .open = fm_lines_import_open,
     .read = lackey_read,
-    .close = lackey_close,
+    .close = fm_lines_import_close,
     .write = lackey_write,
 };

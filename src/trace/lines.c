@@ -4,6 +4,7 @@
 #include "trace/lines.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,20 @@ fm_status fm_lines_open(fm_lines *lines, fm_stream *stream, const char *name, fm
     lines->line = 1;
     lines->buffer = malloc(CAPACITY + 1);
     return lines->buffer ? FM_OK : fm_fail_memory(error, CAPACITY + 1, "lines of text");
+}
+
+fm_status fm_lines_import_open(fm_import *import, const fm_reader_options *options, fm_error *error)
+{
+    (void)options;
+    fm_lines *lines = import->state = fm_calloc(1, sizeof *lines);
+    if (!lines) return fm_fail_memory(error, sizeof *lines, "a trace reader");
+    return fm_lines_open(lines, import->stream, import->name, error);
+}
+
+void fm_lines_import_close(fm_import *import)
+{
+    if (import->state) fm_lines_close(import->state);
+    free(import->state);
 }
 
 static fm_status too_long(const fm_lines *lines, fm_error *error)

@@ -6,6 +6,7 @@
 #ifndef FATHOM_TRACE_LINES_H
 #define FATHOM_TRACE_LINES_H
 
+#include "trace/format.h"
 #include "trace/stream.h"
 
 /* The longest line (or quoted CSV record) that is accepted. */
@@ -30,6 +31,10 @@ fm_status fm_lines_open(fm_lines *lines, fm_stream *stream, const char *name, fm
  */
 fm_status fm_lines_more(fm_lines *lines, fm_error *error);
 void fm_lines_close(fm_lines *lines);
+
+/* Opening and closing of a format that keeps nothing but its lines: import->state is an fm_lines. */
+fm_status fm_lines_import_open(fm_import *import, const fm_reader_options *options, fm_error *error);
+void fm_lines_import_close(fm_import *import);
 
 /* A short, printable quotation of the line at from (up to its '\n'), for messages. Returns buffer. */
 char *fm_line_quote(const char *from, char *buffer, size_t size);

@@ -18,7 +18,8 @@
 struct fm_reader {
     const fm_format *format;
     fm_import import; /* belongs to the thread while one runs */
-    bool opened;      /* format->open was called */
+    fm_fetches fetches;
+    bool opened; /* format->open was called */
     bool read_ahead;
     bool finished; /* by the filler: the format has said its last word */
     fm_read_ahead *ahead;
@@ -67,7 +68,7 @@ static fm_status find_format(fm_reader *reader, const char *path, const fm_reade
 static fm_status open_format(fm_reader *reader, const fm_reader_options *options, fm_error *error)
 {
     fm_import *import = &reader->import;
-    import->fetches = options->fetches;
+    reader->fetches = options->fetches;
     import->info.format = reader->format->info.name;
     import->info.compression = fm_compression_name(import->stream->compression);
     import->info.memory_addresses = reader->format->info.memory_addresses;
@@ -100,13 +101,28 @@ fm_status fm_reader_open(fm_reader **reader_out, const char *path, const fm_read
     return FM_OK;
 }
 
+/* The next references of the kinds asked for. A batch of nothing but what is passed over is not the end. */
+static fm_status read_wanted(fm_reader *reader, fm_slot *slot)
+{
+    fm_import *import = &reader->import;
+    fm_columns *columns = &slot->columns;
+    fm_status status;
+    size_t count;
+    do {
+        status = reader->format->read(import, columns, &slot->error);
+        count = columns->count;
+        import->info.fetches_skipped += fm_columns_filter(columns, reader->fetches);
+    } while (status == FM_OK && count > 0 && columns->count == 0);
+    return status;
+}
+
 static void fill(void *context, fm_slot *slot)
 {
     fm_reader *reader = context;
     fm_import *import = &reader->import;
     slot->columns.count = 0;
     slot->status = FM_OK;
-    if (!reader->finished) slot->status = reader->format->read(import, &slot->columns, &slot->error);
+    if (!reader->finished) slot->status = read_wanted(reader, slot);
     if (slot->status == FM_OK ? slot->columns.count == 0
                               : !fm_status_is_damage(slot->status) || !reader->format->resumes)
         reader->finished = true;
