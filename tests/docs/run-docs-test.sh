@@ -6,21 +6,9 @@ set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-number=0
-failed=0
-
-case_() { # description, command…
-    local description=$1
-    shift
-    number=$((number + 1))
-    if "$@" >"$work/log" 2>&1; then
-        echo "ok $number - $description"
-    else
-        echo "not ok $number - $description"
-        sed 's/^/# /' "$work/log"
-        failed=$((failed + 1))
-    fi
-}
+case_log=$work/log
+# shellcheck source=tests/tap_cases.bash
+. tests/tap_cases.bash
 
 # ---- options ----
 

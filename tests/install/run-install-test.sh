@@ -8,21 +8,9 @@ stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 prefix=/opt/fathom
 root=$stage$prefix
-number=0
-failed=0
-
-case_() { # description, command…
-    local description=$1
-    shift
-    number=$((number + 1))
-    if "$@" >"$stage/log" 2>&1; then
-        echo "ok $number - $description"
-    else
-        echo "not ok $number - $description"
-        sed 's/^/# /' "$stage/log"
-        failed=$((failed + 1))
-    fi
-}
+case_log=$stage/log
+# shellcheck source=tests/tap_cases.bash
+. tests/tap_cases.bash
 
 # build/ is complete by now; only the install step of `make install` runs, so that tests can go on beside it.
 install_() { DESTDIR=$stage cmake --install build --prefix $prefix; }
