@@ -37,6 +37,12 @@ typedef struct fm_analyzer_options {
     uint64_t seed;       /* of the hash table; 0: a random one. Results never depend on it */
     uint64_t first_time; /* the clock's value at the first reference: for tests of overflow; usually 0 */
     const char *isa;     /* NULL: the best this machine has; "avx512", "avx2", "portable" */
+    /*
+     * Attribution: counts pairs of tags (batch->tag). Ranges of distances are cut at these edges, ascending,
+     * the first 0, at most 250; NULL: no attribution.
+     */
+    const uint64_t *edges;
+    size_t edge_count;
 } fm_analyzer_options;
 
 typedef struct fm_analyzer fm_analyzer;
@@ -56,6 +62,32 @@ FM_API fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *
 typedef fm_status (*fm_distance_sink)(void *context, const uint64_t *distances, size_t count,
                                       fm_error *error);
 FM_API void fm_analyzer_set_sink(fm_analyzer *analyzer, fm_distance_sink sink, void *context);
+
+/*
+ * With attribution: how often a block last used under tag `use` was used again under tag `reuse` at a
+ * distance in a range. use is 0 for first touches and for what a bound forgot.
+ */
+typedef struct fm_raw_pair {
+    uint32_t use, reuse;
+    uint32_t
+        range; /* index of an edge: [edges[range], edges[range + 1]); or FM_RANGE_COLD, FM_RANGE_BEYOND */
+    uint64_t count;
+} fm_raw_pair;
+enum { FM_RANGE_COLD = 254, FM_RANGE_BEYOND = 255 };
+/* All of them, in order of reuse, use, range. The caller frees *pairs. */
+FM_API fm_status fm_analyzer_pairs(const fm_analyzer *analyzer, fm_raw_pair **pairs, size_t *count,
+                                   fm_error *error);
+
+/* With attribution: references of range `from` on (and cold and beyond) are also told one by one, with their
+ * index in the batch that was fed. Called at the end of each feed, at most once per 65536 references, in no
+ * order. */
+typedef struct fm_late {
+    uint32_t index; /* in the batch that was fed */
+    uint32_t tag;   /* its site */
+    uint32_t range; /* as in fm_raw_pair */
+} fm_late;
+typedef fm_status (*fm_late_sink)(void *context, const fm_late *late, size_t count, fm_error *error);
+FM_API void fm_analyzer_set_late_sink(fm_analyzer *analyzer, uint32_t from, fm_late_sink sink, void *context);
 
 /* A copy of what is known so far. */
 FM_API fm_status fm_analyzer_profile(const fm_analyzer *analyzer, fm_profile **profile, fm_error *error);

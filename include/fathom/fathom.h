@@ -10,9 +10,11 @@
  *
  * The library follows the data, in one direction:
  *
+ *     collect.h    references out of running programs
  *     trace.h      references out of files and pipes        (generate.h: out of thin air)
  *     analyzer.h   references to distances, exact, streaming
  *     profile.h    the distances' histogram: read, write, merge
+ *     attribution.h  and which code, which data they come from
  *     model.h      what it means: miss ratios, caches, likeness
  *     view.h       for people: terminal, CSV, JSON, HTML
  *
@@ -31,6 +33,8 @@
 #define FATHOM_FATHOM_H
 
 #include <fathom/analyzer.h>
+#include <fathom/attribution.h>
+#include <fathom/collect.h>
 #include <fathom/generate.h>
 #include <fathom/model.h>
 #include <fathom/output.h>

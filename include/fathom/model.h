@@ -55,6 +55,11 @@ typedef struct fm_cache {
 /* Data and unified caches of this machine, smallest level first, read through hwloc. */
 FM_API fm_status fm_machine_caches(fm_cache *caches, size_t capacity, size_t *count, fm_error *error);
 
+/* Edges for attribution: 0, the powers of two, and the caches' sizes in blocks of `granularity` bytes,
+ * ascending without repeats. Returns how many; capacity of 128 is enough for 32 caches. */
+FM_API size_t fm_cache_edges(const fm_cache *caches, size_t count, uint64_t granularity, uint64_t *edges,
+                             size_t capacity);
+
 /*
  * How alike two profiles are. Defined on power-of-two bins where a paper uses such bins, so that
  * profiles of different resolution can be compared. See docs/METRICS.md.

@@ -8,6 +8,7 @@
 #ifndef FATHOM_PROFILE_H
 #define FATHOM_PROFILE_H
 
+#include <fathom/attribution.h>
 #include <fathom/status.h>
 
 #ifdef __cplusplus
@@ -32,6 +33,21 @@ typedef struct fm_histogram {
     fm_bin *bins;
 } fm_histogram;
 
+/* The run that a profile is of, as `fathom run` saw it. All strings may be NULL, and are owned. */
+typedef struct fm_run {
+    char *command;    /* as typed, arguments quoted where they need it */
+    char *collector;  /* "valgrind", "compiler" */
+    char *what;       /* what was watched: "all references", "loads in function f and its callees", … */
+    char *ending;     /* "exited with 0", "killed by SIGSEGV (11)", … */
+    int exit_code;    /* -1: none */
+    int signal;       /* 0: none */
+    uint32_t process; /* pid, 0: none. For a part: whose it is */
+    uint32_t parent;  /* pid of the process that started it, 0: none */
+    uint32_t thread;  /* number of the thread, 0: all of them */
+    double seconds;   /* wall time of the traced run */
+    char *notes;      /* what was not seen, hints; lines */
+} fm_run;
+
 typedef struct fm_profile {
     char *name;   /* where it came from, for people: the trace's path. May be NULL */
     char *engine; /* "exact", … */
@@ -49,8 +65,13 @@ typedef struct fm_profile {
     bool has_times;     /* time distances were asked for */
     fm_histogram times; /* of the references that are not cold; not cut by the bound */
     bool complete;
-    uint64_t lost;      /* references known to be missing */
-    char *what_missing; /* why it is incomplete, for people; NULL when complete */
+    uint64_t lost;               /* references known to be missing */
+    char *what_missing;          /* why it is incomplete, for people; NULL when complete */
+    fm_attribution *attribution; /* which code it comes from; NULL: not known */
+    fm_run *run;                 /* the run of a program that it describes; NULL: a trace's profile */
+    /* Profiles of parts of the same run: of its threads, of its processes. Owned. */
+    size_t part_count;
+    struct fm_profile **parts;
 } fm_profile;
 
 FM_API fm_status fm_profile_create(fm_profile **profile, fm_error *error); /* empty, complete */
@@ -71,7 +92,9 @@ FM_API fm_status fm_profile_write(const char *path, const fm_profile *const *pro
                                   fm_error *error);
 
 /* into += from, as of two separate runs: counts add up (distinct blocks of different runs are
- * different blocks). Granularity and bound must agree; bins become the coarser of the two. */
+ * different blocks). Granularity and bound must agree; bins become the coarser of the two. Time distances and
+ * attribution are kept where both profiles have them, the attribution only if both cut distances at the same
+ * edges. Run and parts stay those of `into`. */
 FM_API fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *error);
 
 /* Bin arithmetic, for everyone who fills or reads histograms. */

@@ -28,6 +28,7 @@ enum {
     FM_COLUMN_KIND = 1U << 1,   /* fm_kind; absent: unknown */
     FM_COLUMN_THREAD = 1U << 2, /* small number of the thread */
     FM_COLUMN_SITE = 1U << 3,   /* code address that made the access */
+    FM_COLUMN_TAG = 1U << 4,    /* never stored: small number of the site, for attribution */
 };
 
 /* A batch of references in time order, one array per column; an absent column is NULL. */
@@ -38,7 +39,10 @@ typedef struct fm_batch {
     const uint8_t *kind;
     const uint32_t *thread;
     const uint64_t *site;
+    const uint32_t *tag; /* from 1, at most FM_TAG_MAX; 0: unknown */
 } fm_batch;
+
+#define FM_TAG_MAX ((UINT32_C(1) << 24) - 1)
 
 /* No reader delivers larger batches. */
 #define FM_BATCH_MAX 65536
@@ -101,6 +105,8 @@ typedef struct fm_writer_options {
     unsigned columns;      /* columns to store, FM_COLUMN_…; those the format cannot hold are refused */
     bool memory_addresses; /* see fm_trace_info; stored in the native header */
     int level;             /* zstd level; 0: the default; -1: native columns are coded but not compressed */
+    unsigned threads;      /* native: so many threads compress blocks, 64 at most; 0, 1: append does it. The
+                              file is the same. Failures are told by the next append, or by finish */
 } fm_writer_options;
 
 typedef struct fm_writer fm_writer;
@@ -113,6 +119,38 @@ FM_API fm_status fm_writer_append(fm_writer *writer, const fm_batch *batch, fm_e
 FM_API fm_status fm_writer_finish(fm_writer *writer, fm_error *error);
 /* Frees the writer. Without a successful finish, a regular file is not left behind. NULL is fine. */
 FM_API void fm_writer_close(fm_writer *writer);
+
+/*
+ * What the code addresses in the site column belong to: which files lay where when the trace was recorded.
+ * Stored in native traces.
+ */
+typedef struct fm_trace_module {
+    const char *path;
+    const char *build_id; /* hexadecimal; NULL: unknown */
+    uint64_t from, to;    /* addresses in memory; `to` is behind the last byte */
+    uint64_t bias;        /* address in memory - address in the file */
+} fm_trace_module;
+/* Any time before finish; the last call counts. Copied. FM_E_UNSUPPORTED where the format cannot hold them.
+ */
+FM_API fm_status fm_writer_set_modules(fm_writer *writer, const fm_trace_module *modules, size_t count,
+                                       fm_error *error);
+/* Known once the reader has come to the end of the trace (they stand behind the blocks); else count 0. */
+FM_API void fm_reader_modules(const fm_reader *reader, const fm_trace_module **modules, size_t *count);
+
+/*
+ * Sites to tags and back, for attribution of stored traces: numbers code addresses in order of appearance.
+ */
+typedef struct fm_site_index fm_site_index;
+FM_API fm_status fm_site_index_create(fm_site_index **index, fm_error *error);
+FM_API void fm_site_index_destroy(fm_site_index *index);
+/* tags[i] for sites[i]; what comes after FM_TAG_MAX sites gets 0. */
+FM_API fm_status fm_site_index_tags(fm_site_index *index, const uint64_t *sites, size_t count, uint32_t *tags,
+                                    fm_error *error);
+struct fm_attribution;
+/* Adds the modules and a site for every tag; as fm_collection_describe. */
+FM_API fm_status fm_site_index_describe(const fm_site_index *index, const fm_trace_module *modules,
+                                        size_t module_count, struct fm_attribution *attribution,
+                                        const uint32_t **map, size_t *map_count, fm_error *error);
 
 /* The table of formats, for help texts and error messages; index from 0, NULL past the end. */
 typedef struct fm_format_info {
@@ -143,6 +181,8 @@ typedef struct fm_check_result {
     uint64_t blocks, bad_blocks, references, lost;
     uint64_t stored_bytes;
     bool index_present, index_sound;
+    bool modules_present, modules_sound; /* the module table */
+    uint64_t modules;                    /* in it */
     unsigned columns;
     bool memory_addresses;
 } fm_check_result;

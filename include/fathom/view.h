@@ -40,11 +40,44 @@ FM_API void fm_view_comparison(FILE *out, const fm_comparison *comparison, const
 FM_API void fm_view_comparison_json(FILE *out, const fm_comparison *comparison, const char *name_a,
                                     const char *name_b);
 
+/* The parts of a run, its processes and threads as a tree: counts, and miss ratios at the caches (as many as
+ * the width has room for). Nothing where there are no parts. */
+FM_API void fm_view_parts(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
+                          const fm_view_options *options);
+
+/* The lines of code that re-use data too late: pairs joined by source line (by site where no line is known),
+ * by their misses at a cache of `bytes` (name: what it is called), the `most` largest, with the objects they
+ * miss on. Ends early where 99 % of the late re-uses are told and what is left is below 0.1 % of the misses
+ * each. */
+FM_API fm_status fm_view_pairs(FILE *out, const fm_profile *profile, const fm_cache *cache, size_t most,
+                               const fm_view_options *options, fm_error *error);
+/* Every pair: sites, counts, misses at each of the caches. One line each, with a header line (RFC 4180). */
+FM_API fm_status fm_view_pairs_csv(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
+                                   fm_error *error);
+/* For callgrind_annotate and KCachegrind: events Refs, MissL1, MissL2, MissLL (at the first, second and last
+ * of the caches) for every source line that re-uses data. */
+FM_API fm_status fm_view_callgrind(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
+                                   fm_error *error);
+
 /* One self-contained HTML page; title may be NULL. FM_E_UNSUPPORTED where the build had no npm to fetch the
  * plotting library. */
 FM_API bool fm_report_available(void);
 FM_API fm_status fm_report_write(FILE *out, const char *title, const fm_profile *const *profiles,
                                  size_t count, const fm_cache *caches, size_t cache_count, fm_error *error);
+/*
+ * The same, with a choice. Where a profile has an attribution, the page shows the source lines it points to,
+ * read when the page is written. Profiles name those files: for one that comes from somebody else, no_source
+ * keeps text of this machine off a page that may be given away.
+ */
+typedef struct fm_report_options {
+    const char *title;                 /* NULL: a general one */
+    bool no_source;                    /* read no source files */
+    const char *const *source_folders; /* where they are looked for first, by the end of their paths */
+    size_t source_folder_count;
+} fm_report_options;
+FM_API fm_status fm_report_write_page(FILE *out, const fm_report_options *options,
+                                      const fm_profile *const *profiles, size_t count, const fm_cache *caches,
+                                      size_t cache_count, fm_error *error);
 
 #ifdef __cplusplus
 }

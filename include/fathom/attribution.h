@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attribution.h - which code re-uses which data too late: the part of a profile that points into a program.
+ *
+ * A *site* is an instruction that touches data (with call paths: an instruction reached on one path). Every
+ * reference that is not a first touch closes a *pair*: the site that used the block last, and the site that
+ * uses it again. For each pair there is the number of such reuses and the histogram of their distances. The
+ * histogram's ranges are cut at `edges`: powers of two, and the sizes (in blocks) of the caches that were
+ * asked about, so that misses at those sizes are exact.
+ *
+ *     for every site s:  sum of count over pairs with reuse == s  ==  references made at s
+ *     over all pairs:    sum of count == references; of cold == cold; of beyond == beyond
+ *
+ * An *object* is what an address belongs to: a global variable, the heap blocks allocated at one place, a
+ * thread's stack. Objects are counted for late references only: those whose distance is at least late_from,
+ * and first touches.
+ *
+ * All strings belong to the attribution (fm_attribution_intern) and live as long as it.
+ */
+#ifndef FATHOM_ATTRIBUTION_H
+#define FATHOM_ATTRIBUTION_H
+
+#include <fathom/status.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct fm_bin; /* profile.h */
+
+/* No site, module, path or object. */
+#define FM_NONE UINT32_MAX
+
+/* A file with code: the program, a shared library. */
+typedef struct fm_module {
+    const char *path;
+    const char *build_id; /* hexadecimal; NULL: unknown */
+    bool unseen;          /* its own accesses are not in the profile (not compiled with fathom cc) */
+    uint64_t bias;        /* address in memory - address in the file, at the time of the run */
+} fm_module;
+
+/* Where code comes from. Anything may be unknown: NULL, 0. */
+typedef struct fm_frame {
+    const char *function; /* demangled */
+    const char *file;     /* as the debug information has it, made absolute where it can be */
+    uint32_t line;
+    uint32_t column;
+} fm_frame;
+
+typedef struct fm_site {
+    uint32_t module;  /* index; FM_NONE: code made at run time */
+    uint64_t address; /* in the module's file (as objdump shows it); in memory where there is no module */
+    uint32_t path;    /* index of the call path that leads to it; FM_NONE: not asked for */
+    /* Resolved by fm_symbols_resolve; frames[0] is the innermost inlined function, the last one the function
+     * itself. Without any: nothing is known but module and address. */
+    size_t frame_count;
+    const fm_frame *frames;
+    const char
+        *symbol; /* nearest symbol of the ELF file, where there are no frames with function names; or NULL */
+    uint64_t symbol_offset; /* address - that of the symbol */
+} fm_site;
+
+/* A node in the tree of calls: `call` (index of a site: the call instruction) within `parent`. */
+typedef struct fm_call_path {
+    uint32_t parent; /* FM_NONE: outermost */
+    uint32_t call;
+} fm_call_path;
+
+/* Counts of distances between edges: ascending, only non-empty ones (the same shape as fm_histogram). */
+typedef struct fm_pair {
+    uint32_t use;   /* site; FM_NONE for first touches and for what a bound forgot */
+    uint32_t reuse; /* site */
+    uint64_t count; /* == cold + beyond + sum of bins */
+    uint64_t cold, beyond;
+    size_t bin_count;
+    const struct fm_bin *bins; /* inclusive ranges */
+} fm_pair;
+
+typedef enum fm_object_kind {
+    FM_OBJECT_GLOBAL = 0, /* a variable in a module */
+    FM_OBJECT_HEAP = 1,   /* all blocks that were allocated at one place */
+    FM_OBJECT_STACK = 2,  /* of one thread */
+    FM_OBJECT_MODULE = 3, /* data of a module that no variable's name covers */
+    FM_OBJECT_OTHER = 4,  /* mapped memory, and what is not known */
+} fm_object_kind;
+
+typedef struct fm_object {
+    fm_object_kind kind;
+    const char *name;    /* of a variable; NULL: none */
+    uint32_t module;     /* GLOBAL, MODULE */
+    uint64_t address;    /* GLOBAL: in the module's file; HEAP: 0 */
+    uint64_t size;       /* GLOBAL: bytes. HEAP: bytes allocated in all */
+    uint64_t blocks;     /* HEAP: how many allocations */
+    uint32_t allocation; /* HEAP: call path of the allocation (its innermost call is the call of malloc); else
+                            FM_NONE */
+    uint32_t thread;     /* STACK */
+} fm_object;
+
+/* Late references that a site makes to an object. */
+typedef struct fm_object_use {
+    uint32_t object, site;
+    uint64_t count; /* == cold + beyond + sum of bins */
+    uint64_t cold, beyond;
+    size_t bin_count;
+    const struct fm_bin *bins;
+} fm_object_use;
+
+typedef struct fm_attribution {
+    size_t edge_count;
+    const uint64_t *edges; /* ascending, from 0: ranges are [edges[i], edges[i+1] - 1] */
+    uint64_t late_from;    /* objects are counted from this distance on */
+    size_t module_count, site_count, path_count, pair_count, object_count, object_use_count;
+    fm_module *modules;
+    fm_site *sites;
+    fm_call_path *paths;
+    fm_pair *pairs; /* by count, largest first */
+    fm_object *objects;
+    fm_object_use *object_uses;
+    struct fm_arena *arena; /* holds every string and every array that the above point to */
+} fm_attribution;
+
+FM_API fm_status fm_attribution_create(fm_attribution **attribution, fm_error *error); /* empty */
+FM_API void fm_attribution_destroy(fm_attribution *attribution);                       /* NULL is fine */
+/* Memory that lives as long as the attribution, zeroed; a string made its own (equal ones share). NULL: no
+ * memory. */
+FM_API void *fm_attribution_allocate(fm_attribution *attribution, size_t count, size_t size);
+FM_API const char *fm_attribution_intern(fm_attribution *attribution, const char *text);
+
+struct fm_raw_pair; /* analyzer.h */
+/* The ranges that bins and pairs will have; to be set first. Copied. */
+FM_API fm_status fm_attribution_set_edges(fm_attribution *attribution, const uint64_t *edges, size_t count,
+                                          uint64_t late_from, fm_error *error);
+/* Pairs as an analyzer counted them, map[tag] being the index of a tag's site. Pairs of the same two sites
+ * are joined. A tag that the map does not have becomes FM_NONE for a use, and one site "unknown" for a reuse.
+ */
+FM_API fm_status fm_attribution_add_pairs(fm_attribution *attribution, const struct fm_raw_pair *raw,
+                                          size_t count, const uint32_t *map, size_t map_count,
+                                          fm_error *error);
+
+/* Misses at a fully associative LRU cache of that many blocks: exact where blocks is one of the edges, else
+ * the bin that it falls into is spread evenly. */
+FM_API double fm_pair_misses(const fm_pair *pair, uint64_t blocks);
+FM_API double fm_object_use_misses(const fm_object_use *use, uint64_t blocks); /* blocks >= late_from */
+
+/*
+ * Fills in frames and symbols of all sites, and names of global variables, from the modules' ELF and DWARF
+ * (libdw). What cannot be resolved stays empty; notes (may be NULL) gets one line for each module that
+ * had no debug information or whose file has changed since, with what to do about it.
+ */
+FM_API fm_status fm_symbols_resolve(fm_attribution *attribution, FILE *notes, fm_error *error);
+
+/* "function (file.c:12)", "function+0x1f in libx.so", "0x4011d0 in prog": a site in one line of text. Returns
+ * buffer. */
+FM_API char *fm_site_text(const fm_attribution *attribution, uint32_t site, char *buffer, size_t size);
+/* "global `table`", "heap block from parse (x.c:40)", "stack of thread 1". */
+FM_API char *fm_object_text(const fm_attribution *attribution, uint32_t object, char *buffer, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
