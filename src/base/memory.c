@@ -63,3 +63,9 @@ void fm_pages_free(void *pages, size_t bytes)
 {
     if (pages) munmap(pages, rounded(bytes));
 }
+
+void fm_pages_give_back(void *pages, size_t bytes, size_t from, size_t to)
+{
+    size_t end = to == bytes ? rounded(bytes) : to;
+    if (end > from) munmap((char *)pages + from, end - from);
+}

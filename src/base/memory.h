@@ -21,5 +21,8 @@ void *fm_pages_allocate(size_t bytes);
  * old pages are as they were. */
 void *fm_pages_resize(void *pages, size_t old_bytes, size_t new_bytes);
 void fm_pages_free(void *pages, size_t bytes); /* NULL is fine */
+/* Gives back the bytes [from, to) of pages that were allocated as `bytes`: whole pages of 4096, or to the end
+ * where `to` is `bytes`. In this way an array goes back piece by piece, from its beginning. */
+void fm_pages_give_back(void *pages, size_t bytes, size_t from, size_t to);
 
 #endif

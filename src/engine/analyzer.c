@@ -1,36 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analyzer.c - the public streaming analyser: cuts accesses into blocks, drives an engine, counts what
- * it finds, and hands out profiles. Knows no file and no algorithm.
+ * analyzer.c - the public streaming analyser: makes it and hands out what it found; analyzer_feed.c is what
+ * references go through. Knows no file and no algorithm.
  */
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "base/memory.h"
-#include "engine/engine.h"
-#include "engine/tally.h"
+#include "engine/analyzer_state.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
-
-enum { RUN = 8192 }; /* blocks handed to the engine at a time where they have to be made first */
-
-struct fm_analyzer {
-    const fm_engine_ops *ops;
-    fm_engine *engine;
-    fm_tally distances;
-    fm_tally times;
-    uint64_t granularity, bound;
-    unsigned shift;
-    bool with_times;
-    fm_distance_sink sink;
-    void *sink_context;
-    uint64_t blocks[RUN];
-    uint64_t run_distances[RUN]; /* where order or times are asked for */
-    uint64_t run_times[RUN];
-};
 
 /* A seed nobody outside can guess; the clock's low bits where the kernel has none to give. */
 static uint64_t random_seed(void)
@@ -46,23 +28,82 @@ static uint64_t random_seed(void)
 
 static uint64_t memory_beside_engine(const fm_analyzer *analyzer)
 {
-    return sizeof *analyzer + fm_tally_memory(&analyzer->distances) + fm_tally_memory(&analyzer->times);
+    uint64_t bytes =
+        sizeof *analyzer + fm_tally_memory(&analyzer->distances) + fm_tally_memory(&analyzer->times);
+    const fm_attributing *attributing = analyzer->attributing;
+    if (attributing)
+        bytes += sizeof *attributing + fm_pairs_memory(&attributing->pairs) +
+                 fm_block_tags_memory(&attributing->last);
+    return bytes;
 }
 
-/* One bin per distance grows with the blocks, at a quarter of the engine's pace: so is its share. */
-static fm_status share_memory(fm_analyzer *self, uint64_t limit, uint64_t *engine_limit, fm_error *error)
+/* Bytes of the limit for each of what grows beside the engine; all 0 without a limit. */
+typedef struct shares {
+    uint64_t histogram; /* one bin per distance: grows with the blocks, at a quarter of the engine's pace */
+    uint64_t pairs;
+    uint64_t tags; /* of engines that keep none */
+    uint64_t engine;
+} shares;
+
+static fm_status share_memory(const fm_analyzer *self, const fm_analyzer_options *options, shares *share,
+                              fm_error *error)
 {
+    const uint64_t limit = options->max_memory;
     uint64_t others = memory_beside_engine(self);
-    if (self->distances.bins == FM_BINS_EXACT) {
-        self->distances.max_memory = self->times.max_memory = limit / 4;
-        others = sizeof *self + (self->with_times ? 2 : 1) * (limit / 4);
+    memset(share, 0, sizeof *share);
+    if (!limit) return FM_OK;
+    if (options->bins == FM_BINS_EXACT) {
+        share->histogram = limit / 4;
+        others = sizeof *self + (self->with_times ? 2 : 1) * share->histogram;
+    }
+    if (options->edges) {
+        share->pairs = limit / 8;
+        if (!self->ops->feed_tagged) share->tags = limit / 4;
+        others += sizeof *self->attributing + share->pairs + share->tags;
     }
     if (others >= limit)
         return fm_fail(error, FM_E_LIMIT, NULL,
                        "a memory limit of %" PRIu64 " bytes is too small to start: %" PRIu64 " are needed",
                        limit, others + 1);
-    *engine_limit = limit - others;
+    share->engine = limit - others;
     return FM_OK;
+}
+
+static fm_status start_attributing(fm_analyzer *self, const fm_analyzer_options *options, uint64_t seed,
+                                   const shares *share, fm_error *error)
+{
+    fm_attributing *attributing = NULL;
+    if (posix_memalign((void **)&attributing, 64, sizeof *attributing) != 0 || !attributing)
+        return fm_fail_memory(error, sizeof *attributing, "attribution");
+    memset(attributing, 0, sizeof *attributing);
+    self->attributing = attributing;
+    fm_status status =
+        fm_pairs_create(&attributing->pairs, options->edges, options->edge_count, seed, share->pairs, error);
+    if (status == FM_OK && !self->ops->feed_tagged)
+        status = fm_block_tags_create(&attributing->last, seed, share->tags, error);
+    return status;
+}
+
+static fm_status start(fm_analyzer *self, const fm_analyzer_options *options, fm_error *error)
+{
+    shares share;
+    fm_engine_options engine_options = {
+        .bound = options->bound,
+        .time_distances = options->time_distances,
+        .seed = options->seed ? options->seed : random_seed(),
+        .first_time = options->first_time,
+        .isa = options->isa,
+        .tags = options->edges != NULL,
+    };
+    fm_status status = fm_tally_create(&self->distances, options->bins, error);
+    if (status == FM_OK && self->with_times) status = fm_tally_create(&self->times, options->bins, error);
+    if (status == FM_OK) status = share_memory(self, options, &share, error);
+    if (status != FM_OK) return status;
+    self->distances.max_memory = self->times.max_memory = share.histogram;
+    engine_options.max_memory = share.engine;
+    if (options->edges) status = start_attributing(self, options, engine_options.seed, &share, error);
+    if (status == FM_OK) status = self->ops->create(&self->engine, &engine_options, error);
+    return status;
 }
 
 fm_status fm_analyzer_create(fm_analyzer **analyzer, const fm_analyzer_options *options, fm_error *error)
@@ -79,22 +120,13 @@ fm_status fm_analyzer_create(fm_analyzer **analyzer, const fm_analyzer_options *
     fm_analyzer *self = fm_calloc(1, sizeof *self);
     if (!self) return fm_fail_memory(error, sizeof *self, "the analyzer");
     self->ops = ops;
+    self->kernels = fm_exact_kernels_find(options->isa);
+    if (!self->kernels) self->kernels = fm_exact_kernels_find(NULL); /* engines complain, if it is theirs */
     self->granularity = granularity;
     self->shift = (unsigned)__builtin_ctzll(granularity);
     self->bound = options->bound;
     self->with_times = options->time_distances;
-    fm_engine_options engine_options = {
-        .bound = options->bound,
-        .time_distances = options->time_distances,
-        .seed = options->seed ? options->seed : random_seed(),
-        .first_time = options->first_time,
-        .isa = options->isa,
-    };
-    fm_status status = fm_tally_create(&self->distances, options->bins, error);
-    if (status == FM_OK && self->with_times) status = fm_tally_create(&self->times, options->bins, error);
-    if (status == FM_OK && options->max_memory)
-        status = share_memory(self, options->max_memory, &engine_options.max_memory, error);
-    if (status == FM_OK) status = ops->create(&self->engine, &engine_options, error);
+    fm_status status = start(self, options, error);
     if (status != FM_OK) {
         fm_analyzer_destroy(self);
         return status;
@@ -109,79 +141,44 @@ void fm_analyzer_destroy(fm_analyzer *analyzer)
     if (analyzer->engine) analyzer->ops->destroy(analyzer->engine);
     fm_tally_clear(&analyzer->distances);
     fm_tally_clear(&analyzer->times);
+    if (analyzer->attributing) {
+        fm_pairs_clear(&analyzer->attributing->pairs);
+        fm_block_tags_clear(&analyzer->attributing->last);
+        free(analyzer->attributing);
+    }
     free(analyzer);
 }
 
+/* What is pending was fed before: it is not for the new sink. */
 void fm_analyzer_set_sink(fm_analyzer *analyzer, fm_distance_sink sink, void *context)
 {
+    (void)fm_analyzer_flush(analyzer, NULL);
     analyzer->sink = sink;
     analyzer->sink_context = context;
 }
 
-/* Up to RUN blocks in order, one distance each. */
-static fm_status feed_ordered(fm_analyzer *self, const uint64_t *blocks, size_t count, fm_error *error)
+void fm_analyzer_set_late_sink(fm_analyzer *analyzer, uint32_t from, fm_late_sink sink, void *context)
 {
-    size_t done = 0;
-    uint64_t *times = self->with_times ? self->run_times : NULL;
-    fm_status fed = self->ops->feed(self->engine, blocks, count, self->run_distances, times, &done, error);
-    /* What the engine took counts, whether it could go on or not. */
-    fm_error *note = fed == FM_OK ? error : NULL;
-    fm_status status = FM_OK;
-    if (self->sink) status = self->sink(self->sink_context, self->run_distances, done, note);
-    if (status == FM_OK) status = fm_tally_add(&self->distances, self->run_distances, done, note);
-    if (status == FM_OK && times) status = fm_tally_add(&self->times, times, done, note);
-    return fed != FM_OK ? fed : status;
+    fm_attributing *attributing = analyzer->attributing;
+    if (!attributing) return;
+    (void)fm_analyzer_flush(analyzer, NULL);
+    attributing->late_sink = sink;
+    attributing->late_context = context;
+    if (sink)
+        fm_pairs_want_late(&attributing->pairs, from);
+    else
+        attributing->pairs.late_wanted = false;
 }
 
-fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *blocks, size_t count,
-                                  fm_error *error)
+fm_status fm_analyzer_pairs(const fm_analyzer *analyzer, fm_raw_pair **pairs, size_t *count, fm_error *error)
 {
-    size_t done;
-    if (!analyzer->sink && !analyzer->with_times && analyzer->ops->count)
-        return analyzer->ops->count(analyzer->engine, blocks, count, &analyzer->distances, &done, error);
-    fm_status status = FM_OK;
-    while (count > 0 && status == FM_OK) {
-        size_t part = count < RUN ? count : RUN;
-        status = feed_ordered(analyzer, blocks, part, error);
-        blocks += part;
-        count -= part;
-    }
-    return status;
-}
-
-/* Accesses with sizes: one reference to each block touched, in ascending order. */
-static fm_status feed_sized(fm_analyzer *self, const fm_batch *batch, fm_error *error)
-{
-    size_t filled = 0;
-    for (size_t i = 0; i < batch->count; i++) {
-        uint64_t address = batch->address[i];
-        uint64_t extent = batch->size[i] ? batch->size[i] - 1 : 0;
-        uint64_t end = address > UINT64_MAX - extent ? UINT64_MAX : address + extent;
-        uint64_t block = address >> self->shift, last = end >> self->shift;
-        for (;; block++) {
-            self->blocks[filled++] = block;
-            if (filled == RUN) {
-                fm_status status = fm_analyzer_feed_blocks(self, self->blocks, filled, error);
-                if (status != FM_OK) return status;
-                filled = 0;
-            }
-            if (block == last) break;
-        }
-    }
-    return fm_analyzer_feed_blocks(self, self->blocks, filled, error);
-}
-
-fm_status fm_analyzer_feed(fm_analyzer *analyzer, const fm_batch *batch, fm_error *error)
-{
-    if (batch->size) return feed_sized(analyzer, batch, error);
-    if (analyzer->shift == 0) return fm_analyzer_feed_blocks(analyzer, batch->address, batch->count, error);
-    fm_status status = FM_OK;
-    for (size_t i = 0; i < batch->count && status == FM_OK; i += RUN) {
-        size_t part = batch->count - i < RUN ? batch->count - i : RUN;
-        for (size_t j = 0; j < part; j++) analyzer->blocks[j] = batch->address[i + j] >> analyzer->shift;
-        status = fm_analyzer_feed_blocks(analyzer, analyzer->blocks, part, error);
-    }
-    return status;
+    *pairs = NULL;
+    *count = 0;
+    if (!analyzer->attributing)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "pairs are counted only where edges were given");
+    fm_status status = fm_analyzer_flush((fm_analyzer *)analyzer, error);
+    if (status != FM_OK) return status;
+    return fm_pair_table_list(&analyzer->attributing->pairs.table, pairs, count, error);
 }
 
 fm_status fm_analyzer_profile(const fm_analyzer *analyzer, fm_profile **result, fm_error *error)
@@ -190,7 +187,9 @@ fm_status fm_analyzer_profile(const fm_analyzer *analyzer, fm_profile **result, 
     const fm_tally *tally = &analyzer->distances;
     fm_profile *profile;
     *result = NULL;
-    fm_status status = fm_profile_create(&profile, error);
+    /* What waits for company is part of what is known. */
+    fm_status status = fm_analyzer_flush((fm_analyzer *)analyzer, error);
+    if (status == FM_OK) status = fm_profile_create(&profile, error);
     if (status != FM_OK) return status;
     free(profile->engine);
     profile->engine = strdup(ops->info.name);
@@ -224,5 +223,10 @@ uint64_t fm_analyzer_memory(const fm_analyzer *analyzer)
 
 uint64_t fm_analyzer_memory_peak(const fm_analyzer *analyzer)
 {
-    return memory_beside_engine(analyzer) + analyzer->ops->memory_peak(analyzer->engine);
+    uint64_t bytes = memory_beside_engine(analyzer) + analyzer->ops->memory_peak(analyzer->engine);
+    const fm_attributing *attributing = analyzer->attributing;
+    if (attributing)
+        bytes += fm_pairs_memory_peak(&attributing->pairs) - fm_pairs_memory(&attributing->pairs) +
+                 attributing->last.memory_peak - fm_block_tags_memory(&attributing->last);
+    return bytes;
 }

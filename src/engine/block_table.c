@@ -130,13 +130,13 @@ uint64_t fm_block_table_memory_grown(const fm_block_table *table, uint64_t more)
     return count == table->bucket_count ? grown : grown + 2 * RELEASE_STEP;
 }
 
-/* Gives pages [*released, upto) of an old array back; whole steps only, or all at the end. */
-static void release(char *array, uint64_t *released, uint64_t upto, bool all)
+/* Gives pages [*released, upto) of an old array of `bytes` back; whole steps only, or all at the end. */
+static void release(void *array, uint64_t bytes, uint64_t *released, uint64_t upto)
 {
     if (!array) return;
-    uint64_t end = all ? upto : upto / RELEASE_STEP * RELEASE_STEP;
+    uint64_t end = upto == bytes ? upto : upto / RELEASE_STEP * RELEASE_STEP;
     if (end <= *released) return;
-    fm_pages_free(array + *released, end - *released);
+    fm_pages_give_back(array, bytes, *released, end);
     *released = end;
 }
 
@@ -161,6 +161,8 @@ fm_status fm_block_table_grow(fm_block_table *table, uint64_t more, fm_error *er
     grown.limit = limit_of(grown.bucket_count);
     grown.used = 0;
 
+    const uint64_t old_bytes = old.bucket_count * sizeof(fm_bucket);
+    const uint64_t old_times = times_bytes(table, old.bucket_count);
     uint64_t released = 0, times_released = 0;
     for (uint64_t i = 0; i < old.bucket_count; i++) {
         const fm_bucket *bucket = &old.buckets[i];
@@ -171,12 +173,12 @@ fm_status fm_block_table_grow(fm_block_table *table, uint64_t more, fm_error *er
             if (grown.times) grown.times[index] = old.times[i * FM_BUCKET_SLOTS + slot];
         }
         if ((i & 0xFFFF) == 0xFFFF) {
-            release((char *)old.buckets, &released, i * sizeof(fm_bucket), false);
-            release((char *)old.times, &times_released, times_bytes(table, i), false);
+            release(old.buckets, old_bytes, &released, i * sizeof(fm_bucket));
+            release(old.times, old_times, &times_released, times_bytes(table, i));
         }
     }
-    release((char *)old.buckets, &released, old.bucket_count * sizeof(fm_bucket), true);
-    release((char *)old.times, &times_released, times_bytes(table, old.bucket_count), true);
+    release(old.buckets, old_bytes, &released, old_bytes);
+    release(old.times, old_times, &times_released, old_times);
     *table = grown;
     return FM_OK;
 }

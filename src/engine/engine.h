@@ -8,6 +8,7 @@
 #ifndef FATHOM_ENGINE_H
 #define FATHOM_ENGINE_H
 
+#include "engine/pairs.h"
 #include "engine/tally.h"
 
 #include <fathom/analyzer.h>
@@ -20,6 +21,7 @@ typedef struct fm_engine_options {
     uint64_t seed;       /* of hash tables; never 0 here */
     uint64_t first_time; /* value of the clock at the first reference; it counts modulo 2^64 */
     const char *isa;     /* NULL: best */
+    bool tags;           /* it will be fed through feed_tagged and count_tagged, and through these alone */
 } fm_engine_options;
 
 typedef struct fm_engine fm_engine;
@@ -43,6 +45,19 @@ typedef struct fm_engine_ops {
      */
     fm_status (*count)(fm_engine *engine, const uint64_t *blocks, size_t count, fm_tally *tally, size_t *done,
                        fm_error *error);
+    /*
+     * The same for references with tags; NULL, both, where an engine keeps none (analyzer.c then keeps them
+     * for it). uses[i] is the tag under which the block was used last, 0 where the distance is FM_COLD or
+     * FM_BEYOND. count_tagged counts the pairs, and puts late references on the list with their index in
+     * blocks.
+     */
+    fm_status (*feed_tagged)(fm_engine *engine, const uint64_t *blocks, const uint32_t *tags, size_t count,
+                             uint64_t *distances, uint64_t *times, uint32_t *uses, size_t *done,
+                             fm_error *error);
+    fm_status (*count_tagged)(fm_engine *engine, const uint64_t *blocks, const uint32_t *tags, size_t count,
+                              fm_tally *tally, fm_pairs *pairs, size_t *done, fm_error *error);
+    /* Whether so many references can be counted now without anything that may fail. NULL: never. */
+    bool (*can_take)(const fm_engine *engine, size_t count, const fm_tally *tally);
     /* Distinct blocks seen, as far as the engine can know under its bound. */
     uint64_t (*distinct)(const fm_engine *engine);
     /* False when, under a bound, first touches can no longer be told from returns (reported FM_BEYOND). */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyzer_state.h - what the files of the analyzer share: analyzer.c and analyzer_feed.c. */
+#ifndef FATHOM_ENGINE_ANALYZER_STATE_H
+#define FATHOM_ENGINE_ANALYZER_STATE_H
+
+#include "engine/block_tags.h"
+#include "engine/engine.h"
+#include "engine/exact_kernels.h"
+#include "engine/tally.h"
+
+enum {
+    FM_RUN = 2 * FM_PART, /* blocks handed to the engine at a time where they have to be made first */
+    FM_RUN_ROOM = FM_RUN + 16,
+};
+
+/* What only attribution needs. */
+typedef struct fm_attributing {
+    fm_pairs pairs;
+    fm_block_tags last; /* for engines that keep no tags; else empty */
+    fm_late_sink late_sink;
+    void *late_context;
+    uint32_t tags[FM_RUN_ROOM]; /* of the blocks in the analyzer's buffer */
+    uint32_t
+        origin[FM_RUN_ROOM]; /* which reference of the batch they belong to; where late ones are wanted */
+    uint32_t uses[FM_RUN];
+} fm_attributing;
+
+struct fm_analyzer {
+    const fm_engine_ops *ops;
+    fm_engine *engine;
+    const fm_exact_kernels *kernels; /* for cutting and for counting pairs, whatever the engine */
+    fm_tally distances;
+    fm_tally times;
+    uint64_t granularity, bound;
+    unsigned shift;
+    bool with_times;
+    fm_distance_sink sink;
+    void *sink_context;
+    fm_attributing *attributing; /* NULL: no attribution */
+    /* Blocks that were fed and not counted yet: of the first `promised` it was said that they are, and the
+     * engine can take them. Small feeds are gathered here: an engine likes long runs. */
+    size_t pending, promised;
+    uint64_t blocks[FM_RUN_ROOM];
+    uint64_t run_distances[FM_RUN]; /* where order or times are asked for */
+    uint64_t run_times[FM_RUN];
+};
+
+/* Counts all that is pending. */
+fm_status fm_analyzer_flush(fm_analyzer *analyzer, fm_error *error);
+
+#endif

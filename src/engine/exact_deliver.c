@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exact_deliver.c - where the distances of a chunk of `exact` go: into a tally, with tags also into the
+ * counters of pairs and the list of late references; or one by one, in order.
+ */
+#include "engine/exact_state.h"
+
+/* Under a bound: is a block that is not held a first touch? */
+static uint64_t fresh_distance(fm_exact *self, uint64_t key, uint64_t now, uint64_t *time)
+{
+    uint64_t budget = UINT64_MAX, last_time = 0;
+    if (self->max_memory) {
+        uint64_t others = fm_exact_memory(self) - fm_seen_set_memory(self->seen);
+        budget = self->max_memory > others ? self->max_memory - others : 0;
+    }
+    fm_seen seen = fm_seen_set_insert(self->seen, key, budget, &last_time);
+    /* No memory to remember it: from now on nobody can know. */
+    if (seen == FM_SEEN_NO_MEMORY) seen = fm_seen_set_insert(self->seen, key, 0, &last_time);
+    uint64_t seen_peak = fm_seen_set_memory_peak(self->seen);
+    if (seen_peak != self->seen_peak) {
+        self->seen_peak = seen_peak;
+        fm_exact_note_memory(self, fm_exact_memory(self) - fm_seen_set_memory(self->seen) + seen_peak);
+    }
+    if (time) *time = seen == FM_SEEN_NEW ? FM_COLD : seen == FM_SEEN_KNOWN ? now - last_time : FM_BEYOND;
+    return seen == FM_SEEN_NEW ? FM_COLD : FM_BEYOND;
+}
+
+/* ---- pairs ---- */
+
+static void note_late(const fm_outlet *out, uint32_t index, uint64_t pair)
+{
+    size_t reference = out->done + index;
+    if (out->missed_index) reference = out->missed_index[reference];
+    if (out->kept_index) reference = out->kept_index[reference];
+    fm_pairs_note_late(out->pairs, out->offset + reference, (uint32_t)(pair >> 32) & FM_TAG_MAX,
+                       (uint32_t)pair & 0xFF);
+}
+
+/* Words get their ranges and are counted. */
+static void count_list(const fm_exact *self, const fm_outlet *out, const uint32_t *distances,
+                       const uint32_t *indices, size_t count, uint64_t *words)
+{
+    fm_pairs *pairs = out->pairs;
+    self->kernels->add_ranges(&pairs->ranges, distances, count, words);
+    if (self->bound)
+        for (size_t i = 0; i < count; i++)
+            if (distances[i] >= self->bound)
+                words[i] = fm_pair_word(0, (uint32_t)(words[i] >> 32) & FM_TAG_MAX, FM_RANGE_BEYOND);
+    if (pairs->late_wanted) {
+        uint64_t from = pairs->late_from;
+        if (self->bound && self->bound < from) from = self->bound;
+        for (size_t i = 0; i < count; i++)
+            if (distances[i] >= from) note_late(out, indices[i], words[i]);
+    }
+    self->kernels->count_pairs(&pairs->table, words, count);
+}
+
+/* ---- counts ---- */
+
+/* Distances at or over the bound leave the list; returns how many stay. */
+static size_t cut_at_bound(uint32_t *distances, size_t count, uint64_t bound, uint64_t *beyond)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        distances[kept] = distances[i];
+        kept += distances[i] < bound;
+    }
+    *beyond += count - kept;
+    return kept;
+}
+
+static void tally_list(const fm_exact *self, fm_tally *tally, uint32_t *distances, size_t count)
+{
+    if (self->bound) count = cut_at_bound(distances, count, self->bound, &tally->beyond);
+    if (tally->bins != FM_BINS_LOGLINEAR) {
+        fm_tally_add32(tally, distances, count);
+        return;
+    }
+    self->kernels->loglinear(distances, count);
+    fm_tally_add_indices(tally, distances, count);
+}
+
+static void deliver_fresh(fm_exact *self, const uint64_t *keys, const fm_outlet *out)
+{
+    fm_chunk *chunk = &self->chunk;
+    const size_t count = chunk->fresh_count;
+    uint64_t beyond = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool forgotten =
+            self->bound && fresh_distance(self, keys[chunk->fresh_index[i]], 0, NULL) == FM_BEYOND;
+        beyond += forgotten;
+        if (out->pairs) chunk->fresh_pair[i] |= forgotten ? FM_RANGE_BEYOND : FM_RANGE_COLD;
+    }
+    out->tally->cold += count - beyond;
+    out->tally->beyond += beyond;
+    if (!out->pairs) return;
+    if (out->pairs->late_wanted)
+        for (size_t i = 0; i < count; i++) note_late(out, chunk->fresh_index[i], chunk->fresh_pair[i]);
+    self->kernels->count_pairs(&out->pairs->table, chunk->fresh_pair, count);
+}
+
+void fm_exact_deliver_counts(fm_exact *self, const uint64_t *keys, const fm_outlet *out)
+{
+    fm_chunk *chunk = &self->chunk;
+    if (chunk->fresh_count > 0) deliver_fresh(self, keys, out);
+    if (out->pairs) {
+        count_list(self, out, chunk->near_distance, chunk->near_index, chunk->near_count, chunk->near_pair);
+        count_list(self, out, chunk->far_distance, chunk->far_index, chunk->far_count, chunk->far_pair);
+    }
+    tally_list(self, out->tally, chunk->near_distance, chunk->near_count);
+    tally_list(self, out->tally, chunk->far_distance, chunk->far_count);
+}
+
+/* ---- in order ---- */
+
+static void order_list(const fm_outlet *out, uint64_t bound, const uint32_t *distances,
+                       const uint32_t *indices, size_t count, const uint64_t *words)
+{
+    for (size_t i = 0; i < count; i++) {
+        const bool beyond = distances[i] >= bound;
+        out->distances[indices[i]] = beyond ? FM_BEYOND : distances[i];
+        if (out->uses) out->uses[indices[i]] = beyond ? 0 : (uint32_t)(words[i] >> 8) & FM_TAG_MAX;
+    }
+}
+
+void fm_exact_deliver_ordered(fm_exact *self, const uint64_t *keys, const fm_outlet *out)
+{
+    const fm_chunk *chunk = &self->chunk;
+    const uint64_t bound = self->bound ? self->bound : FM_BEYOND;
+    order_list(out, bound, chunk->near_distance, chunk->near_index, chunk->near_count, chunk->near_pair);
+    order_list(out, bound, chunk->far_distance, chunk->far_index, chunk->far_count, chunk->far_pair);
+    for (size_t i = 0; i < chunk->fresh_count; i++) {
+        size_t index = chunk->fresh_index[i];
+        uint64_t *time = out->times ? &out->times[index] : NULL;
+        out->distances[index] =
+            self->bound ? fresh_distance(self, keys[index], self->clock + index, time) : FM_COLD;
+        if (out->uses) out->uses[index] = 0;
+    }
+}

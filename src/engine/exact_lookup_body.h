@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exact_lookup_body.h - kernels collapse, home and lookup: repeats are removed, blocks found in the table
+ * and their positions exchanged, references put on the lists of near, far and fresh ones.
+ */
+
+#if defined(__AVX512F__)
+/* Byte b of entry m: how many of the bits below b are set in m. */
+static uint64_t ones_before[256];
+
+__attribute__((constructor)) static void fill_ones_before(void)
+{
+    for (unsigned mask = 0; mask < 256; mask++)
+        for (unsigned bit = 0; bit < 8; bit++)
+            ones_before[mask] |= (uint64_t)__builtin_popcount(mask & ((1U << bit) - 1)) << (8 * bit);
+}
+#endif
+
+static size_t kernel_collapse(const uint64_t *restrict keys, size_t count, uint64_t *restrict last,
+                              uint64_t *restrict left)
+{
+    size_t kept = 0, i = 0;
+    uint64_t before = *last;
+#if defined(__AVX512F__)
+    if (count > 0) {
+        left[0] = keys[0];
+        kept = keys[0] != before;
+        i = 1;
+    }
+    for (; i + 8 <= count; i += 8) {
+        __m512i now = _mm512_loadu_si512(keys + i);
+        unsigned keep = mask_bits(_mm512_cmpneq_epi64_mask(now, _mm512_loadu_si512(keys + i - 1)));
+        _mm512_storeu_si512(left + kept, _mm512_maskz_compress_epi64((__mmask8)keep, now));
+        kept += (size_t)__builtin_popcount(keep);
+    }
+    if (i > 0) before = keys[i - 1];
+#endif
+    for (; i < count; i++) {
+        left[kept] = keys[i];
+        kept += keys[i] != before;
+        before = keys[i];
+    }
+    *last = before;
+    return kept;
+}
+
+static size_t kernel_collapse_tagged(const uint64_t *restrict keys, const uint32_t *restrict tags,
+                                     size_t count, uint64_t *restrict left, fm_kept_tags *restrict tagged)
+{
+    tagged->pair_count = 0;
+    if (count == 0) return 0;
+    size_t kept = 1, pairs = 0, i = 1;
+    left[0] = keys[0];
+    tagged->now[0] = tags[0];
+    tagged->index[0] = 0;
+#if defined(__AVX512F__)
+    const __m512i mark = _mm512_set1_epi64((long long)FM_PAIR_MARK);
+    __m256i index = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8);
+    for (; i + 8 <= count; i += 8) {
+        __m512i key = _mm512_loadu_si512(keys + i);
+        __m256i now = _mm256_loadu_si256((const __m256i *)(tags + i));
+        __m256i before = _mm256_loadu_si256((const __m256i *)(tags + i - 1));
+        unsigned keep = mask_bits(_mm512_cmpneq_epi64_mask(key, _mm512_loadu_si512(keys + i - 1)));
+        _mm512_storeu_si512(left + kept, _mm512_maskz_compress_epi64((__mmask8)keep, key));
+        _mm256_storeu_si256((__m256i *)(tagged->now + kept),
+                            _mm256_maskz_compress_epi32((__mmask8)keep, now));
+        /* Whoever is kept ends the repeats of the one kept before it. */
+        _mm256_storeu_si256((__m256i *)(tagged->leave + kept - 1),
+                            _mm256_maskz_compress_epi32((__mmask8)keep, before));
+        if (tagged->index_wanted)
+            _mm_storeu_si128((__m128i *)(tagged->index + kept),
+                             _mm256_cvtepi32_epi16(_mm256_maskz_compress_epi32((__mmask8)keep, index)));
+        __m512i reuse = _mm512_slli_epi64(_mm512_cvtepu32_epi64(now), 32);
+        __m512i use = _mm512_slli_epi64(_mm512_cvtepu32_epi64(before), 8);
+        __m512i pair = _mm512_or_si512(_mm512_or_si512(reuse, use), mark);
+        _mm512_storeu_si512(tagged->pair + pairs, _mm512_maskz_compress_epi64((__mmask8)~keep, pair));
+        unsigned ones = (unsigned)__builtin_popcount(keep);
+        kept += ones;
+        pairs += 8 - ones;
+        index = _mm256_add_epi32(index, _mm256_set1_epi32(8));
+    }
+#endif
+    for (; i < count; i++) {
+        size_t keep = keys[i] != keys[i - 1];
+        left[kept] = keys[i];
+        tagged->now[kept] = tags[i];
+        tagged->leave[kept - 1] = tags[i - 1];
+        tagged->index[kept] = (uint16_t)i;
+        tagged->pair[pairs] = fm_pair_word(tags[i - 1], tags[i], 0);
+        kept += keep;
+        pairs += 1 - keep;
+    }
+    tagged->leave[kept - 1] = tags[count - 1];
+    tagged->pair_count = pairs;
+    return kept;
+}
+
+static void kernel_home(const fm_block_table *table, const uint64_t *restrict keys, size_t count,
+                        fm_bucket **restrict homes)
+{
+    const uint64_t seed[3] = {table->seed[0], table->seed[1], table->seed[2]}, buckets = table->bucket_count;
+    fm_bucket *const base = table->buckets;
+    for (size_t i = 0; i < count; i++) {
+        homes[i] = base + fm_block_home_index(fm_block_hash(keys[i], seed), buckets);
+    }
+}
+
+#if defined(__AVX2__)
+/* Where the key's position stands in this bucket; NULL when it is not there. Free slots lie behind the used
+ * ones: the first match is the block's, if any is. */
+ALWAYS_INLINE uint64_t *find(fm_bucket *bucket, __m256i key)
+{
+    __m256i equal = _mm256_cmpeq_epi64(_mm256_load_si256((const __m256i *)bucket->key), key);
+    unsigned mask = (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(equal));
+    unsigned slot = (unsigned)__builtin_ctz(mask | 1U << FM_BUCKET_SLOTS) & (FM_BUCKET_SLOTS - 1);
+    return mask != 0 && bucket->position[slot] != 0 ? &bucket->position[slot] : NULL;
+}
+#endif
+
+/* Where the position of the key stands; a new key is inserted and has 0 there. */
+ALWAYS_INLINE uint64_t *place(fm_block_table *table, fm_bucket *bucket, uint64_t key)
+{
+#if defined(__AVX2__)
+    const __m256i wanted = _mm256_set1_epi64x((long long)key);
+    uint64_t *slot = find(bucket, wanted);
+    if (__builtin_expect(slot != NULL, 1)) return slot;
+    /* A full bucket spills into the next: most others are there. */
+    if (bucket->position[FM_BUCKET_SLOTS - 1] != 0 && bucket + 1 < table->buckets + table->bucket_count) {
+        slot = find(bucket + 1, wanted);
+        if (slot) return slot;
+    }
+#else
+    for (int slot = 0; slot < FM_BUCKET_SLOTS; slot++)
+        if (bucket->key[slot] == key && bucket->position[slot] != 0) return &bucket->position[slot];
+#endif
+    return fm_block_table_place_slow(table, bucket, key);
+}
+
+/* The line of the window that the position in this word of the table will need. A line takes 2^9 positions
+ * and 2^6 bytes. */
+ALWAYS_INLINE void fetch_line(const char *lines, uint64_t word, const bool tagged)
+{
+    uint64_t position = tagged ? word & FM_POSITION_BITS : word;
+    __builtin_prefetch(lines + ((position >> 3) & ~UINT64_C(63)), 1, 3);
+}
+
+/* From where every block of the chunk was to the lists of near, far and fresh ones. live: blocks that are
+ * more recent than the closed regions at the chunk's start. now: the tags of the references. */
+ALWAYS_INLINE void split(const fm_recency_window *window, const uint64_t *restrict old,
+                         const uint32_t *restrict now, uint32_t live, fm_chunk *restrict chunk,
+                         const bool tagged)
+{
+    const uint64_t base = fm_recency_window_open_base(window);
+    const size_t count = chunk->count;
+    size_t near = 0, far = 0, fresh = 0, i = 0;
+#if defined(__AVX512F__)
+    const __m512i bases = _mm512_set1_epi64((long long)base);
+    __m512i index = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+    for (; i + 8 <= count; i += 8) {
+        __m512i position = _mm512_loadu_si512(old + i), pair = position;
+        if (tagged) {
+            __m512i use = _mm512_and_si512(_mm512_srli_epi64(position, FM_TAG_SHIFT - 8),
+                                           _mm512_set1_epi64(~INT64_C(0xFF)));
+            __m512i reuse =
+                _mm512_slli_epi64(_mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *)(now + i))), 32);
+            pair = _mm512_or_si512(_mm512_or_si512(use, reuse), _mm512_set1_epi64((long long)FM_PAIR_MARK));
+            position = _mm512_and_si512(position, _mm512_set1_epi64((long long)FM_POSITION_BITS));
+        }
+        unsigned is_near = mask_bits(_mm512_cmpge_epu64_mask(position, bases));
+        unsigned is_fresh = mask_bits(_mm512_testn_epi64_mask(position, position));
+        unsigned is_far = (is_near | is_fresh) ^ 0xFF;
+        /* Live bits at each reference: one more for every one before it that was not near. */
+        __m256i lives =
+            _mm256_add_epi32(_mm256_set1_epi32((int)live),
+                             _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)ones_before[is_near ^ 0xFF])));
+        __m256i indices = _mm512_cvtepi64_epi32(index);
+        __m512i relative = _mm512_sub_epi64(position, bases);
+        _mm256_storeu_si256((__m256i *)(chunk->near_position + near),
+                            _mm512_cvtepi64_epi32(_mm512_maskz_compress_epi64((__mmask8)is_near, relative)));
+        _mm256_storeu_si256((__m256i *)(chunk->near_distance + near),
+                            _mm256_maskz_compress_epi32((__mmask8)is_near, lives));
+        _mm256_storeu_si256((__m256i *)(chunk->near_index + near),
+                            _mm256_maskz_compress_epi32((__mmask8)is_near, indices));
+        _mm512_storeu_si512(chunk->far_position + far,
+                            _mm512_maskz_compress_epi64((__mmask8)is_far, position));
+        _mm256_storeu_si256((__m256i *)(chunk->far_distance + far),
+                            _mm256_maskz_compress_epi32((__mmask8)is_far, lives));
+        _mm256_storeu_si256((__m256i *)(chunk->far_index + far),
+                            _mm256_maskz_compress_epi32((__mmask8)is_far, indices));
+        if (tagged) {
+            _mm512_storeu_si512(chunk->near_pair + near,
+                                _mm512_maskz_compress_epi64((__mmask8)is_near, pair));
+            _mm512_storeu_si512(chunk->far_pair + far, _mm512_maskz_compress_epi64((__mmask8)is_far, pair));
+        }
+        if (is_fresh) {
+            _mm256_storeu_si256((__m256i *)(chunk->fresh_index + fresh),
+                                _mm256_maskz_compress_epi32((__mmask8)is_fresh, indices));
+            if (tagged)
+                _mm512_storeu_si512(chunk->fresh_pair + fresh,
+                                    _mm512_maskz_compress_epi64((__mmask8)is_fresh, pair));
+        }
+        unsigned nears = (unsigned)__builtin_popcount(is_near);
+        near += nears;
+        far += (unsigned)__builtin_popcount(is_far);
+        fresh += (unsigned)__builtin_popcount(is_fresh);
+        live += 8 - nears;
+        index = _mm512_add_epi64(index, _mm512_set1_epi64(8));
+    }
+#endif
+    for (; i < count; i++) {
+        uint64_t position = tagged ? old[i] & FM_POSITION_BITS : old[i];
+        size_t is_near = position >= base, is_fresh = position == 0;
+        chunk->near_position[near] = (uint32_t)(position - base);
+        chunk->near_distance[near] = live;
+        chunk->near_index[near] = (uint32_t)i;
+        chunk->far_position[far] = position;
+        chunk->far_distance[far] = live;
+        chunk->far_index[far] = (uint32_t)i;
+        chunk->fresh_index[fresh] = (uint32_t)i;
+        if (tagged) {
+            uint64_t pair = fm_pair_word((uint32_t)(old[i] >> FM_TAG_SHIFT), now[i], 0);
+            chunk->near_pair[near] = pair;
+            chunk->far_pair[far] = pair;
+            chunk->fresh_pair[fresh] = pair;
+        }
+        near += is_near;
+        far += 1 - is_near - is_fresh;
+        fresh += is_fresh;
+        live += 1 - (uint32_t)is_near;
+    }
+    chunk->near_count = near;
+    chunk->far_count = far;
+    chunk->fresh_count = fresh;
+}
+
+ALWAYS_INLINE void lookup_body(fm_block_table *table, const fm_recency_window *window,
+                               const uint64_t *restrict keys, const uint32_t *restrict now,
+                               const uint32_t *restrict leave, fm_bucket *const *restrict homes,
+                               fm_chunk *restrict chunk, const bool tagged)
+{
+    const uint64_t first = window->position;
+    const char *const lines = (const char *)window->words;
+    const size_t count = chunk->count;
+    uint64_t old[FM_CHUNK];
+    for (size_t i = 0; i < count; i++) {
+        uint64_t *slot = place(table, homes[i], keys[i]);
+        old[i] = *slot;
+        *slot = tagged ? (first + i) | (uint64_t)leave[i] << FM_TAG_SHIFT : first + i;
+        fetch_line(lines, old[i], tagged);
+    }
+    split(window, old, now, window->open_live, chunk, tagged);
+}
+
+static void kernel_lookup(fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
+                          fm_bucket *const *homes, fm_chunk *chunk)
+{
+    lookup_body(table, window, keys, NULL, NULL, homes, chunk, false);
+}
+
+static void kernel_lookup_tagged(fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
+                                 const uint32_t *now, const uint32_t *leave, fm_bucket *const *homes,
+                                 fm_chunk *chunk)
+{
+    lookup_body(table, window, keys, now, leave, homes, chunk, true);
+}

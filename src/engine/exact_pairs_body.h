@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exact_pairs_body.h - kernels add_ranges, count_pairs and cut: what attribution adds to a reference, and the
+ * cutting of accesses into blocks, which the analyzer does for every engine.
+ */
+
+static void kernel_add_ranges(const fm_ranges *restrict ranges, const uint32_t *restrict distances,
+                              size_t count, uint64_t *restrict pairs)
+{
+    if (ranges->inner > FM_INNER_MAX) {
+        for (size_t i = 0; i < count; i++) pairs[i] |= fm_range_of(ranges, distances[i]);
+        return;
+    }
+    /* By the highest bit: the range of the least distance that has it, and one more for every edge passed. */
+    const unsigned inner = ranges->inner;
+#if defined(__AVX512F__)
+    const __m512i base_low = _mm512_load_si512(ranges->base),
+                  base_high = _mm512_load_si512(ranges->base + 16);
+    const __m512i one = _mm512_set1_epi32(1);
+    for (size_t i = 0; i < count; i += 16) {
+        __m512i distance = _mm512_loadu_si512(distances + i);
+        __m512i octave =
+            _mm512_sub_epi32(_mm512_set1_epi32(31), _mm512_lzcnt_epi32(_mm512_or_si512(distance, one)));
+        __m512i range = _mm512_permutex2var_epi32(base_low, octave, base_high);
+        for (unsigned e = 0; e < inner; e++) {
+            __m512i edge = _mm512_permutex2var_epi32(_mm512_load_si512(ranges->edge[e]), octave,
+                                                     _mm512_load_si512(ranges->edge[e] + 16));
+            range = _mm512_mask_add_epi32(range, _mm512_cmpge_epu32_mask(distance, edge), range, one);
+        }
+        __m512i first = _mm512_cvtepu32_epi64(_mm512_castsi512_si256(range));
+        __m512i second = _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(range, 1));
+        _mm512_storeu_si512(pairs + i, _mm512_or_si512(_mm512_loadu_si512(pairs + i), first));
+        _mm512_storeu_si512(pairs + i + 8, _mm512_or_si512(_mm512_loadu_si512(pairs + i + 8), second));
+    }
+#else
+    for (size_t i = 0; i < count; i++) {
+        uint32_t distance = distances[i];
+        unsigned octave = 31U - (unsigned)__builtin_clz(distance | 1);
+        uint32_t range = ranges->base[octave];
+        for (unsigned e = 0; e < inner; e++) range += distance >= ranges->edge[e][octave];
+        pairs[i] |= range;
+    }
+#endif
+}
+
+/* The slot of the word in its home bucket; over FM_PAIR_SLOTS where it is not there. */
+ALWAYS_INLINE unsigned pair_slot(const fm_pair_bucket *bucket, const uint64_t *word)
+{
+#if defined(__AVX2__)
+    __m256i wanted;
+    /* From memory: gcc would load it and then move it over, one more operation on the busiest port. */
+    __asm__("vpbroadcastq %1, %0" : "=x"(wanted) : "m"(*word));
+    __m256i equal = _mm256_cmpeq_epi64(_mm256_load_si256((const __m256i *)bucket->word), wanted);
+    return _tzcnt_u32((unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(equal)));
+#else
+    unsigned slot = 0;
+    while (slot < FM_PAIR_SLOTS && bucket->word[slot] != *word) slot++;
+    return slot;
+#endif
+}
+
+/* The home buckets of `count` words; with AVX-512, up to the next multiple of 8. */
+ALWAYS_INLINE void pair_homes(const fm_pair_table *table, const uint64_t *restrict words, size_t count,
+                              fm_pair_bucket **restrict homes)
+{
+#if defined(__AVX512F__)
+    const __m512i low_multiplier = _mm512_set1_epi64(table->multiplier[0]);
+    const __m512i high_multiplier = _mm512_set1_epi64(table->multiplier[1]);
+    const __m512i buckets = _mm512_set1_epi64((long long)table->bucket_count);
+    const __m512i base = _mm512_set1_epi64((long long)(uintptr_t)table->buckets);
+    for (size_t i = 0; i < count; i += 8) {
+        __m512i word = _mm512_loadu_si512(words + i);
+        __m512i hash = _mm512_add_epi64(_mm512_mul_epu32(word, low_multiplier),
+                                        _mm512_mul_epu32(_mm512_srli_epi64(word, 32), high_multiplier));
+        __m512i index = _mm512_srli_epi64(_mm512_mul_epu32(hash, buckets), 32);
+        _mm512_storeu_si512(homes + i, _mm512_add_epi64(base, _mm512_slli_epi64(index, 6)));
+    }
+#else
+    const uint32_t multiplier[2] = {table->multiplier[0], table->multiplier[1]};
+    for (size_t i = 0; i < count; i++)
+        homes[i] = table->buckets + fm_pair_home(words[i], multiplier, table->bucket_count);
+#endif
+}
+
+static void kernel_count_pairs(fm_pair_table *table, const uint64_t *restrict pairs, size_t count)
+{
+    /* Buckets found together; and from how many on (512 KiB) they are asked for before they are looked at. */
+    enum { AHEAD = 64, MANY = 1 << 15 };
+    fm_pair_bucket *homes[AHEAD];
+    for (size_t i = 0; i < count; i += AHEAD) {
+        const size_t part = count - i < AHEAD ? count - i : AHEAD;
+        pair_homes(table, pairs + i, part, homes);
+        if (table->bucket_count >= MANY)
+            for (size_t j = 0; j < part; j++) __builtin_prefetch(homes[j], 1, 3);
+        for (size_t j = 0; j < part; j++) {
+            unsigned slot = pair_slot(homes[j], &pairs[i + j]);
+            if (__builtin_expect(slot < FM_PAIR_SLOTS, 1))
+                homes[j]->count[slot]++;
+            else
+                fm_pair_table_add(table, homes[j], pairs[i + j], 1);
+        }
+    }
+}
+
+static size_t kernel_cut(const uint64_t *restrict address, const uint32_t *restrict size, size_t count,
+                         unsigned shift, uint64_t *restrict blocks)
+{
+    enum { STEP = 16 };
+    const uint64_t granularity = UINT64_C(1) << shift, within = granularity - 1;
+    size_t i = 0;
+    if (!size) {
+        for (; i < count; i++) blocks[i] = address[i] >> shift;
+        return count;
+    }
+    for (; i + STEP <= count; i += STEP) {
+        uint64_t over = 0;
+        for (size_t j = 0; j < STEP; j++) {
+            blocks[i + j] = address[i + j] >> shift;
+            over |= (address[i + j] & within) + size[i + j] > granularity;
+        }
+        if (__builtin_expect(over != 0, 0)) break;
+    }
+    for (; i < count && (address[i] & within) + size[i] <= granularity; i++) blocks[i] = address[i] >> shift;
+    return i;
+}
+
+static uint32_t kernel_copy_tags(const uint32_t *restrict from, size_t count, uint32_t *restrict to)
+{
+    uint32_t all = 0;
+    for (size_t i = 0; i < count; i++) all |= to[i] = from[i];
+    return all;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exact_state.h - what the files of the engine `exact` share: exact.c (the engine), exact_restart.c (when the
+ * window is full), exact_deliver.c (where distances go), exact_front.c (parts through the front).
+ */
+#ifndef FATHOM_ENGINE_EXACT_STATE_H
+#define FATHOM_ENGINE_EXACT_STATE_H
+
+#include "engine/engine.h"
+#include "engine/exact_kernels.h"
+#include "engine/seen_set.h"
+
+enum { FM_TWO_CHUNKS = 2 * FM_CHUNK }; /* room in the table for the chunk at hand and the next */
+
+/* What only attribution needs. */
+typedef struct fm_exact_tags {
+    fm_kept_tags kept;
+    fm_front_tags front;
+} fm_exact_tags;
+
+typedef struct fm_exact {
+    fm_block_table table;
+    fm_recency_window window;
+    const fm_exact_kernels *kernels;
+    fm_seen_set *seen; /* only under a bound */
+    uint64_t bound, max_memory, memory_peak;
+    uint64_t seen_peak; /* the part of `seen` in memory_peak */
+    uint64_t clock;
+    uint64_t last;      /* the latest block, for removing repeats */
+    bool started;       /* there is a latest block */
+    unsigned frontless; /* parts that still go past the front */
+    unsigned straight;  /* parts that still go through without a look for repeats */
+    bool window_full;   /* a restart failed and must be tried again */
+    bool with_times;
+    fm_exact_tags *tags; /* NULL: no attribution, and no tags in the table */
+    fm_chunk chunk;
+    fm_bucket *homes[2][FM_CHUNK];
+    uint64_t collapsed[FM_PART_ROOM];
+    fm_front front;
+    fm_bucket *front_homes[FM_PART + FM_CHUNK];
+    uint64_t *front_slots[FM_PART];
+} fm_exact;
+
+/* Where the distances of a run go, and with tags where the tags come from. */
+typedef struct fm_outlet {
+    bool ordered;                /* into distances, one for each reference; if not, into tally */
+    uint64_t *distances, *times; /* ordered runs only; times may be NULL all the same */
+    uint32_t *uses;              /* ordered runs with tags only: those of the last uses; 0: none */
+    fm_tally *tally;             /* counted runs only */
+    /* With tags: */
+    const uint32_t *now, *leave; /* of each reference of the run */
+    fm_pairs *pairs;             /* counted runs only */
+    size_t done;                 /* references of the run before the chunk at hand */
+    /* Which reference a late one is: its number in the run, through these where they are not NULL, after */
+    const uint16_t *missed_index, *kept_index;
+    size_t offset; /* references that the caller gave before this run */
+} fm_outlet;
+
+uint64_t fm_exact_memory(const fm_exact *self);
+void fm_exact_note_memory(fm_exact *self, uint64_t bytes); /* for the peak */
+fm_status fm_exact_check_limit(const fm_exact *self, uint64_t bytes, fm_error *error);
+/* Room in the table for `more` blocks. */
+fm_status fm_exact_make_room(fm_exact *self, uint64_t more, fm_error *error);
+
+/* Under a bound: it is time to drop what lies beyond it. */
+bool fm_exact_too_many(const fm_exact *self);
+/* Moves the live bits to the window's beginning and renumbers the blocks. */
+fm_status fm_exact_restart(fm_exact *self, fm_error *error);
+
+/* The chunk's distances, which the kernels have found. */
+void fm_exact_deliver_counts(fm_exact *self, const uint64_t *keys, const fm_outlet *out);
+void fm_exact_deliver_ordered(fm_exact *self, const uint64_t *keys, const fm_outlet *out);
+
+/* Whether a part can go through the front without a stop: the table and the window have room for all of it.
+ */
+bool fm_exact_front_fits(fm_exact *self);
+/* Counts a part that fits. Nothing in it can fail. */
+void fm_exact_run_front(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out);
+
+/* The part of a run that the next chunk may take: it stays within a line. */
+static inline size_t fm_exact_chunk_size(size_t left, size_t line_left)
+{
+    size_t size = left < FM_CHUNK ? left : FM_CHUNK;
+    return size < line_left ? size : line_left;
+}
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exact_window_body.h - kernels near and far: ranks in the recency window; and the bins of distances. */
+
+/* The bits of a line up to a position, and its bit cleared. */
+ALWAYS_INLINE uint32_t line_clear(uint64_t *words, uint64_t position)
+{
+    uint64_t index = position >> 6;
+    uint64_t word = words[index], packed = words[index | 7];
+    unsigned in_line = (unsigned)index & 7;
+    words[index] = word & ~(UINT64_C(1) << (position & 63));
+    words[index | 7] = packed - fm_line_packed_step[in_line];
+    return (uint32_t)__builtin_popcountll(word << (~position & 63)) +
+           ((uint32_t)(packed >> (9 * in_line)) & 511);
+}
+
+#if defined(__AVX512F__)
+
+typedef struct top_counters {
+    __m512i low, high;
+} top_counters;
+
+ALWAYS_INLINE void top_load(top_counters *top, const fm_recency_window *window)
+{
+    top->low = _mm512_load_si512(window->top);
+    top->high = _mm512_load_si512(window->top + 16);
+}
+
+ALWAYS_INLINE void top_store(const top_counters *top, fm_recency_window *window)
+{
+    _mm512_store_si512(window->top, top->low);
+    _mm512_store_si512(window->top + 16, top->high);
+}
+
+/* The counter of a child, and one less for every child behind it. */
+ALWAYS_INLINE uint32_t top_clear(top_counters *top, uint32_t child)
+{
+    const __m512i one = _mm512_set1_epi32(1);
+    __m512i found = _mm512_permutex2var_epi32(top->low, _mm512_set1_epi32((int)child), top->high);
+    uint32_t behind = (UINT32_MAX - 1) << (child & 31);
+    top->low = _mm512_mask_sub_epi32(top->low, (__mmask16)behind, top->low, one);
+    top->high = _mm512_mask_sub_epi32(top->high, (__mmask16)(behind >> 16), top->high, one);
+    return (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(found));
+}
+
+ALWAYS_INLINE uint32_t node_clear(uint32_t *counters, uint64_t child)
+{
+    uint32_t *node = counters + (child & ~(uint64_t)(FM_NODE_CHILDREN - 1));
+    uint32_t found = counters[child];
+    __mmask16 behind = (__mmask16)(0xFFFEU << (child & (FM_NODE_CHILDREN - 1)));
+    __m512i all = _mm512_load_si512(node);
+    _mm512_store_si512(node, _mm512_mask_sub_epi32(all, behind, all, _mm512_set1_epi32(1)));
+    return found;
+}
+
+ALWAYS_INLINE uint32_t lines_clear(uint16_t *counters, uint64_t line)
+{
+    uint16_t *node = counters + (line & ~(uint64_t)(FM_REGION_LINES - 1));
+    uint32_t found = counters[line];
+    __mmask32 behind = (UINT32_MAX - 1) << (line & (FM_REGION_LINES - 1));
+    __m512i all = _mm512_load_si512(node);
+    _mm512_store_si512(node, _mm512_mask_sub_epi16(all, behind, all, _mm512_set1_epi16(1)));
+    return found;
+}
+
+static void kernel_near(fm_recency_window *window, fm_chunk *chunk, fm_bucket *const *soon)
+{
+    uint64_t *const words = window->words + window->open * FM_REGION_LINES * FM_LINE_WORDS;
+    uint16_t *const node = window->lines + window->open * FM_REGION_LINES;
+    const __m512i one = _mm512_set1_epi16(1);
+    __m512i counters = _mm512_load_si512(node);
+    const size_t count = chunk->near_count;
+    for (size_t i = 0; i < count; i++) {
+        __builtin_prefetch(soon[i], 1, 3);
+        uint32_t position = chunk->near_position[i];
+        uint32_t rank = line_clear(words, position);
+        uint32_t line = position >> FM_LINE_SHIFT;
+        __m512i found = _mm512_permutexvar_epi16(_mm512_set1_epi16((short)line), counters);
+        counters = _mm512_mask_sub_epi16(counters, (UINT32_MAX - 1) << (line & 31), counters, one);
+        rank += (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(found)) & 0xFFFF;
+        chunk->near_distance[i] -= rank;
+    }
+    _mm512_store_si512(node, counters);
+}
+
+#else /* portable, and AVX2 through the compiler's vectors */
+
+/* Row c: one for every child behind c. */
+static uint16_t steps16[FM_REGION_LINES][FM_REGION_LINES] __attribute__((aligned(64)));
+static uint32_t steps32[FM_TOP_CHILDREN][FM_TOP_CHILDREN] __attribute__((aligned(64)));
+
+__attribute__((constructor)) static void fill_steps(void)
+{
+    for (int c = 0; c < FM_REGION_LINES; c++)
+        for (int i = 0; i < FM_REGION_LINES; i++) steps16[c][i] = (uint16_t)(i > c);
+    for (int c = 0; c < FM_TOP_CHILDREN; c++)
+        for (int i = 0; i < FM_TOP_CHILDREN; i++) steps32[c][i] = (uint32_t)(i > c);
+}
+
+/* Without registers for all of them, the counters stay where they are: nothing is to be stored back. */
+typedef struct top_counters {
+    uint32_t *memory;
+} top_counters;
+
+ALWAYS_INLINE void top_load(top_counters *top, fm_recency_window *window)
+{
+    top->memory = window->top;
+}
+
+ALWAYS_INLINE void top_store(const top_counters *top, const fm_recency_window *window)
+{
+    (void)top;
+    (void)window;
+}
+
+ALWAYS_INLINE uint32_t top_clear(top_counters *top, uint32_t child)
+{
+    uint32_t *counters = __builtin_assume_aligned(top->memory, 64);
+    const uint32_t *step = __builtin_assume_aligned(steps32[child & (FM_TOP_CHILDREN - 1)], 64);
+    uint32_t found = counters[child];
+    for (int i = 0; i < FM_TOP_CHILDREN; i++) counters[i] -= step[i];
+    return found;
+}
+
+ALWAYS_INLINE uint32_t node_clear(uint32_t *counters, uint64_t child)
+{
+    uint32_t *node = __builtin_assume_aligned(counters + (child & ~(uint64_t)(FM_NODE_CHILDREN - 1)), 64);
+    const uint32_t *step = __builtin_assume_aligned(steps32[child & (FM_NODE_CHILDREN - 1)], 64);
+    uint32_t found = counters[child];
+    for (int i = 0; i < FM_NODE_CHILDREN; i++) node[i] -= step[i];
+    return found;
+}
+
+ALWAYS_INLINE uint32_t lines_clear(uint16_t *counters, uint64_t line)
+{
+    uint16_t *node = __builtin_assume_aligned(counters + (line & ~(uint64_t)(FM_REGION_LINES - 1)), 64);
+    const uint16_t *step = __builtin_assume_aligned(steps16[line & (FM_REGION_LINES - 1)], 64);
+    uint32_t found = counters[line];
+    for (int i = 0; i < FM_REGION_LINES; i++) node[i] = (uint16_t)(node[i] - step[i]);
+    return found;
+}
+
+static void kernel_near(fm_recency_window *window, fm_chunk *chunk, fm_bucket *const *soon)
+{
+    uint64_t *const words = window->words + window->open * FM_REGION_LINES * FM_LINE_WORDS;
+    uint16_t *const node = window->lines + window->open * FM_REGION_LINES;
+    const size_t count = chunk->near_count;
+    for (size_t i = 0; i < count; i++) {
+        __builtin_prefetch(soon[i], 1, 3);
+        uint32_t position = chunk->near_position[i];
+        chunk->near_distance[i] -= line_clear(words, position) + lines_clear(node, position >> FM_LINE_SHIFT);
+    }
+}
+
+#endif
+
+ALWAYS_INLINE void far_body(fm_recency_window *window, fm_chunk *restrict chunk,
+                            fm_bucket *const *restrict soon, const int levels)
+{
+    uint64_t *const restrict words = window->words;
+    uint16_t *const restrict lines = window->lines;
+    uint32_t *const restrict nodes2 = window->nodes[2];
+    uint32_t *const restrict nodes3 = window->nodes[3];
+    const size_t count = chunk->far_count;
+    uint32_t live = window->closed_live;
+    top_counters top;
+    top_load(&top, window);
+    for (size_t i = 0; i < count; i++) {
+        __builtin_prefetch(soon[i], 1, 3);
+        uint64_t position = chunk->far_position[i];
+        uint32_t rank = line_clear(words, position);
+        rank += lines_clear(lines, position >> FM_LINE_SHIFT);
+        uint64_t child = position >> FM_REGION_SHIFT;
+        if (levels >= 2) {
+            rank += node_clear(nodes2, child);
+            child >>= FM_NODE_SHIFT;
+        }
+        if (levels >= 3) {
+            rank += node_clear(nodes3, child);
+            child >>= FM_NODE_SHIFT;
+        }
+        for (int level = 4; level <= levels; level++) {
+            rank += node_clear(window->nodes[level], child);
+            child >>= FM_NODE_SHIFT;
+        }
+        rank += top_clear(&top, (uint32_t)child);
+        chunk->far_distance[i] += live - rank;
+        live--;
+    }
+    top_store(&top, window);
+    window->closed_live = live;
+}
+
+static void kernel_far(fm_recency_window *window, fm_chunk *chunk, fm_bucket *const *soon)
+{
+    switch (window->levels) {
+    case 1:
+        far_body(window, chunk, soon, 1);
+        break;
+    case 2:
+        far_body(window, chunk, soon, 2);
+        break;
+    case 3:
+        far_body(window, chunk, soon, 3);
+        break;
+    case 4:
+        far_body(window, chunk, soon, 4);
+        break;
+    default:
+        far_body(window, chunk, soon, window->levels);
+        break;
+    }
+}
+
+/*
+ * Without branches: by the distance's highest bit, at least 9. Single distances below 1024, then 64 bins
+ * for every power of two.
+ */
+static void kernel_loglinear(uint32_t *distances, size_t count)
+{
+#if defined(__AVX512F__)
+    const __m512i single = _mm512_set1_epi32(1023), nine = _mm512_set1_epi32(9);
+    for (size_t i = 0; i < count; i += 16) {
+        __m512i distance = _mm512_loadu_si512(distances + i);
+        __m512i highest =
+            _mm512_sub_epi32(_mm512_set1_epi32(31), _mm512_lzcnt_epi32(_mm512_or_si512(distance, single)));
+        __mmask16 wide = _mm512_cmpgt_epi32_mask(highest, nine);
+        __m512i shift = _mm512_maskz_sub_epi32(wide, highest, _mm512_set1_epi32(6));
+        __m512i base = _mm512_maskz_add_epi32(
+            wide, _mm512_slli_epi32(_mm512_sub_epi32(highest, _mm512_set1_epi32(10)), 6),
+            _mm512_set1_epi32(1024 - 64));
+        _mm512_storeu_si512(distances + i, _mm512_add_epi32(base, _mm512_srlv_epi32(distance, shift)));
+    }
+#else
+    for (size_t i = 0; i < count; i++) {
+        uint32_t distance = distances[i];
+        uint32_t highest = 31U - (uint32_t)__builtin_clz(distance | 1023);
+        uint32_t shift = highest > 9 ? highest - 6 : 0;
+        uint32_t base = highest > 9 ? 1024 - 64 + ((highest - 10) << 6) : 0;
+        distances[i] = base + (distance >> shift);
+    }
+#endif
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pair_table.c - all of the table but the hot loop (exact_pairs_body.h). See pair_table.h. */
+#include "engine/pair_table.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FIRST_BUCKETS = 64,
+    RELEASE_STEP = 256 << 10, /* bytes of the old table that are given back at a time while growing */
+};
+
+static uint64_t limit_of(uint64_t bucket_count)
+{
+    return bucket_count * FM_PAIR_SLOTS / 5 * 4;
+}
+
+static uint64_t bytes_of(uint64_t bucket_count)
+{
+    return bucket_count * sizeof(fm_pair_bucket);
+}
+
+uint64_t fm_pair_table_memory(const fm_pair_table *table)
+{
+    return bytes_of(table->bucket_count);
+}
+
+fm_status fm_pair_table_create(fm_pair_table *table, uint64_t seed, uint64_t max_memory, fm_error *error)
+{
+    memset(table, 0, sizeof *table);
+    table->buckets = fm_pages_allocate(bytes_of(FIRST_BUCKETS));
+    if (!table->buckets) return fm_fail_memory(error, bytes_of(FIRST_BUCKETS), "the counters of pairs");
+    table->bucket_count = FIRST_BUCKETS;
+    table->limit = limit_of(FIRST_BUCKETS);
+    /* Odd, with some bits of the seed below those that make the product spread small numbers. */
+    table->multiplier[0] = UINT32_C(0x9E3779B1) ^ ((uint32_t)seed & UINT32_C(0xFFFFE));
+    table->multiplier[1] = UINT32_C(0x85EBCA77) ^ ((uint32_t)(seed >> 32) & UINT32_C(0xFFFFE));
+    table->max_memory = max_memory;
+    table->memory_peak = bytes_of(FIRST_BUCKETS);
+    return FM_OK;
+}
+
+void fm_pair_table_clear(fm_pair_table *table)
+{
+    if (table->buckets) fm_pages_free(table->buckets, bytes_of(table->bucket_count));
+    table->buckets = NULL;
+}
+
+/* The bucket that holds the word, or the first with a free slot from its home on; *slot says where. */
+static fm_pair_bucket *locate(const fm_pair_table *table, fm_pair_bucket *home, uint64_t word, size_t *slot)
+{
+    for (fm_pair_bucket *bucket = home;;) {
+        for (size_t i = 0; i < FM_PAIR_SLOTS; i++) {
+            if (bucket->word[i] == word || bucket->word[i] == 0) {
+                *slot = i;
+                return bucket;
+            }
+        }
+        if (++bucket == table->buckets + table->bucket_count) bucket = table->buckets;
+    }
+}
+
+void fm_pair_table_add(fm_pair_table *table, fm_pair_bucket *home, uint64_t word, uint64_t count)
+{
+    size_t slot;
+    fm_pair_bucket *bucket = locate(table, home, word, &slot);
+    table->used += bucket->word[slot] == 0;
+    bucket->word[slot] = word;
+    bucket->count[slot] += count;
+    if (bucket == home) return;
+    /* The home bucket is full. What stands there is also found here: its own home is that bucket or before.
+     */
+    size_t least = 0;
+    for (size_t i = 1; i < FM_PAIR_SLOTS; i++)
+        if (home->count[i] < home->count[least]) least = i;
+    if (home->count[least] >= bucket->count[slot]) return;
+    uint64_t other_word = home->word[least], other_count = home->count[least];
+    home->word[least] = word;
+    home->count[least] = bucket->count[slot];
+    bucket->word[slot] = other_word;
+    bucket->count[slot] = other_count;
+}
+
+/* Sweeps the old table into the new one. Homes have the order of hashes in both, so it runs through both. */
+static void move(fm_pair_table *grown, const fm_pair_table *old)
+{
+    const uint64_t bytes = bytes_of(old->bucket_count);
+    uint64_t released = 0;
+    for (uint64_t i = 0; i < old->bucket_count; i++) {
+        const fm_pair_bucket *bucket = &old->buckets[i];
+        for (size_t slot = 0; slot < FM_PAIR_SLOTS && bucket->word[slot]; slot++) {
+            uint64_t word = bucket->word[slot];
+            uint64_t home = fm_pair_home(word, grown->multiplier, grown->bucket_count);
+            fm_pair_table_add(grown, grown->buckets + home, word, bucket->count[slot]);
+        }
+        if (bytes_of(i) - released < RELEASE_STEP) continue;
+        fm_pages_give_back(old->buckets, bytes, released, released + RELEASE_STEP);
+        released += RELEASE_STEP;
+    }
+    fm_pages_give_back(old->buckets, bytes, released, bytes);
+}
+
+fm_status fm_pair_table_reserve(fm_pair_table *table, uint64_t more, fm_error *error)
+{
+    if (fm_pair_table_has_room(table, more)) return FM_OK;
+    fm_pair_table grown = *table;
+    while (limit_of(grown.bucket_count) < table->used + more) grown.bucket_count += grown.bucket_count / 2;
+    uint64_t bytes = bytes_of(grown.bucket_count);
+    uint64_t old = bytes_of(table->bucket_count);
+    uint64_t peak = bytes + (old < 2 * RELEASE_STEP ? old : 2 * RELEASE_STEP);
+    if (grown.bucket_count > UINT32_MAX)
+        return fm_fail(error, FM_E_LIMIT, NULL, "the counters of pairs are at their limit of 2^32");
+    if (table->max_memory && peak > table->max_memory)
+        return fm_fail(error, FM_E_LIMIT, NULL,
+                       "the share of the memory limit for counters of pairs, %" PRIu64
+                       " bytes, cannot be kept: there are %" PRIu64 " of them and %" PRIu64
+                       " bytes are needed to go on",
+                       table->max_memory, table->used, peak);
+    grown.buckets = fm_pages_allocate(bytes);
+    if (!grown.buckets) return fm_fail_memory(error, bytes, "the counters of pairs");
+    grown.limit = limit_of(grown.bucket_count);
+    grown.used = 0;
+    if (peak > grown.memory_peak) grown.memory_peak = peak;
+    move(&grown, table);
+    *table = grown;
+    return FM_OK;
+}
+
+static int compare_pairs(const void *left, const void *right)
+{
+    const fm_raw_pair *a = left, *b = right;
+    uint64_t x = fm_pair_word(a->use, a->reuse, a->range), y = fm_pair_word(b->use, b->reuse, b->range);
+    return (x > y) - (x < y);
+}
+
+fm_status fm_pair_table_list(const fm_pair_table *table, fm_raw_pair **pairs, size_t *count, fm_error *error)
+{
+    fm_raw_pair *list = fm_calloc(table->used, sizeof *list);
+    if (!list) return fm_fail_memory(error, table->used * sizeof *list, "the list of pairs");
+    size_t filled = 0;
+    for (uint64_t i = 0; i < table->bucket_count; i++) {
+        const fm_pair_bucket *bucket = &table->buckets[i];
+        for (size_t slot = 0; slot < FM_PAIR_SLOTS && bucket->word[slot]; slot++) {
+            uint64_t word = bucket->word[slot];
+            list[filled++] = (fm_raw_pair){.use = (uint32_t)(word >> 8) & FM_TAG_MAX,
+                                           .reuse = (uint32_t)(word >> 32) & FM_TAG_MAX,
+                                           .range = (uint32_t)word & 0xFF,
+                                           .count = bucket->count[slot]};
+        }
+    }
+    qsort(list, filled, sizeof *list, compare_pairs);
+    *pairs = list;
+    *count = filled;
+    return FM_OK;
+}

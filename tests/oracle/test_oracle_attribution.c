@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_oracle_attribution.c - pairs of tags as every engine and instruction set counts them, against the
+ * naive answer (attribution_case.h): on generated traces of every shape, fed in odd pieces, with and
+ * without bounds, sinks, sizes that straddle blocks; across restarts, growth and limits of memory.
+ *
+ *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY: as in test_oracle_engines.c
+ */
+#include "oracle/attribution_case.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+enum { TRACES = 2000, TRACES_PER_LONG_ONE = 500, LONG = 100000 };
+
+static uint64_t from_environment(const char *name, uint64_t usual)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 0) : usual;
+}
+
+/* ---- one way to count a case ---- */
+
+typedef struct how {
+    const char *engine, *isa;
+    bool late, distances, times, snapshots;
+} how;
+
+typedef struct late_state {
+    const tagged_case *wanted;
+    size_t base;          /* accesses fed before this batch */
+    size_t batch;         /* accesses of this batch */
+    size_t calls;         /* for this batch */
+    unsigned char *found; /* for each reference of the case: how often it was told */
+    const char *wrong;
+} late_state;
+
+/* A late reference names its access: any of the access's references with this tag and range may be meant. */
+static fm_status take_late(void *context, const fm_late *late, size_t count, fm_error *error)
+{
+    (void)error;
+    late_state *state = context;
+    const tagged_case *wanted = state->wanted;
+    if (count == 0) state->wrong = "late: called with nothing";
+    state->calls++;
+    for (size_t i = 0; i < count && !state->wrong; i++) {
+        if (late[i].index >= state->batch) {
+            state->wrong = "late: no such reference in the batch";
+            break;
+        }
+        size_t access = state->base + late[i].index, low = 0, high = wanted->references;
+        while (low < high) { /* the first reference of the access */
+            size_t middle = (low + high) / 2;
+            if (wanted->access[middle] < access)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        while (low < wanted->references && wanted->access[low] == access &&
+               (wanted->range[low] != late[i].range || state->found[low]))
+            low++;
+        if (low == wanted->references || wanted->access[low] != access)
+            state->wrong = "late: one that is not, or not of that range, or told twice";
+        else if (wanted->block_tag[low] != late[i].tag)
+            state->wrong = "late: a wrong tag";
+        else
+            state->found[low] = 1;
+    }
+    return FM_OK;
+}
+
+typedef struct distance_state {
+    const tagged_case *wanted;
+    size_t count;
+    const char *wrong;
+} distance_state;
+
+static fm_status take_distances(void *context, const uint64_t *distances, size_t count, fm_error *error)
+{
+    (void)error;
+    distance_state *state = context;
+    if (state->count + count > state->wanted->references ||
+        memcmp(distances, state->wanted->distance + state->count, count * sizeof *distances) != 0)
+        state->wrong = "a wrong distance";
+    state->count += count;
+    return FM_OK;
+}
+
+/* Pairs and profile after `fed` references. */
+static const char *check_state(const fm_analyzer *analyzer, const tagged_case *wanted, size_t fed)
+{
+    fm_raw_pair *got = NULL;
+    size_t got_count = 0, wanted_count;
+    fm_profile *profile = NULL;
+    if (fm_analyzer_pairs(analyzer, &got, &got_count, NULL)) return "fm_analyzer_pairs failed";
+    fm_raw_pair *naive = tagged_case_pairs(wanted, fed, &wanted_count);
+    const char *wrong = got_count != wanted_count ? "another number of pairs" : NULL;
+    for (size_t i = 0; i < got_count && !wrong; i++)
+        if (compare_raw(&got[i], &naive[i]) != 0 || got[i].count != naive[i].count) wrong = "a wrong pair";
+    if (!wrong && fm_analyzer_profile(analyzer, &profile, NULL)) wrong = "fm_analyzer_profile failed";
+    if (!wrong) {
+        uint64_t sum = 0, cold = 0, beyond = 0;
+        for (size_t i = 0; i < got_count; i++) {
+            sum += got[i].count;
+            if (got[i].range == FM_RANGE_COLD) cold += got[i].count;
+            if (got[i].range == FM_RANGE_BEYOND) beyond += got[i].count;
+        }
+        if (sum != fed || profile->references != fed) wrong = "pairs and profile do not add up";
+        if (cold != profile->cold || beyond != profile->beyond) wrong = "cold or beyond of pairs and profile";
+    }
+    fm_profile_destroy(profile);
+    free(naive);
+    free(got);
+    return wrong;
+}
+
+static size_t references_until(const tagged_case *wanted, size_t access, size_t from)
+{
+    while (from < wanted->references && wanted->access[from] < access) from++;
+    return from;
+}
+
+static const char *check_late(const late_state *state, const tagged_case *wanted, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++) {
+        bool late = wanted->range[i] >= FM_RANGE_COLD || wanted->range[i] >= wanted->late_from;
+        if (late != state->found[i]) return late ? "late: one is missing" : "late: one too many";
+    }
+    return NULL;
+}
+
+static const char *count_case(const tagged_case *wanted, const how *way)
+{
+    fm_analyzer_options options = {.engine = way->engine,
+                                   .isa = way->isa,
+                                   .granularity = wanted->granularity,
+                                   .bound = wanted->made.bound,
+                                   .seed = wanted->made.engine_seed,
+                                   .time_distances = way->times,
+                                   .bins = (fm_bins)(wanted->made.index % 3),
+                                   .edges = wanted->edges,
+                                   .edge_count = wanted->edge_count};
+    fm_analyzer *analyzer;
+    if (fm_analyzer_create(&analyzer, &options, NULL)) return "the analyzer was not created";
+    late_state late = {.wanted = wanted, .found = case_array(wanted->references, 1)};
+    distance_state distances = {.wanted = wanted};
+    if (way->late) fm_analyzer_set_late_sink(analyzer, wanted->late_from, take_late, &late);
+    if (way->distances) fm_analyzer_set_sink(analyzer, take_distances, &distances);
+    recipe_random random = {wanted->made.seed ^ 99};
+    const char *wrong = NULL;
+    size_t fed = 0;
+    for (size_t i = 0; i < wanted->accesses && !wrong;) {
+        size_t count = 1 + recipe_below(&random, wanted->made.chunk_most);
+        if (count > wanted->accesses - i) count = wanted->accesses - i;
+        if (count > 65536) count = 65536;
+        fm_batch batch = {.count = count,
+                          .address = wanted->address + i,
+                          .size = wanted->size ? wanted->size + i : NULL,
+                          .tag = wanted->tag + i};
+        late.base = i;
+        late.batch = count;
+        late.calls = 0;
+        if (fm_analyzer_feed(analyzer, &batch, NULL)) wrong = "fm_analyzer_feed failed";
+        if (late.calls > 1) wrong = "late: more than one call for a batch";
+        if (late.wrong) wrong = late.wrong;
+        i += count;
+        size_t now = references_until(wanted, i, fed);
+        if (!wrong && way->late) wrong = check_late(&late, wanted, fed, now);
+        if (!wrong && distances.wrong) wrong = distances.wrong;
+        fed = now;
+        if (!wrong && way->snapshots && recipe_chance(&random, 40))
+            wrong = check_state(analyzer, wanted, fed);
+    }
+    if (!wrong) wrong = check_state(analyzer, wanted, wanted->references);
+    if (!wrong && fm_analyzer_memory(analyzer) > fm_analyzer_memory_peak(analyzer))
+        wrong = "memory is over its own peak";
+    if (!wrong && way->distances && distances.count != wanted->references) wrong = "not every distance came";
+    fm_analyzer_destroy(analyzer);
+    free(late.found);
+    return wrong;
+}
+
+/* ---- generated traces ---- */
+
+static bool check_ways(const tagged_case *wanted)
+{
+    recipe_random random = {wanted->made.seed ^ 1234};
+    for (size_t e = 0; fm_engine_at(e); e++) {
+        const char *engine = fm_engine_at(e)->name;
+        const bool exact = strcmp(engine, "exact") == 0, list = strcmp(engine, "list") == 0;
+        /* The oracle never forgets a block, and takes its time. */
+        if (list && (wanted->made.length > LONG || wanted->forgetful)) continue;
+        for (size_t i = 0; exact ? fm_isa_at(i) != NULL : i == 0; i++) {
+            how way = {.engine = engine, .isa = exact ? fm_isa_at(i) : NULL};
+            way.late = recipe_chance(&random, 2);
+            way.distances = recipe_chance(&random, 6);
+            way.times = recipe_chance(&random, 8);
+            way.snapshots = wanted->made.length < LONG && recipe_chance(&random, 3);
+            const char *wrong = count_case(wanted, &way);
+            if (!wrong) continue;
+            fprintf(stderr, "%s %s (late %d from %" PRIu32 ", distances %d, times %d, %zu edges): %s\n",
+                    engine, way.isa ? way.isa : "", way.late, wanted->late_from, way.distances, way.times,
+                    wanted->edge_count, wrong);
+            recipe_print(&wanted->made);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_recipe(const recipe *from)
+{
+    tagged_case wanted;
+    fm_seen_limit = from->seen_limit;
+    const char *wrong = tagged_case_make(&wanted, *from, from->index % 3 == 0);
+    if (wrong) fprintf(stderr, "the judge: %s\n", wrong);
+    bool good = !wrong && check_ways(&wanted);
+    tagged_case_free(&wanted);
+    fm_seen_limit = FM_SEEN_LIMIT;
+    return good;
+}
+
+static void test_generated_traces(void **state)
+{
+    (void)state;
+    uint64_t seed = from_environment("FATHOM_TEST_SEED", 20240602);
+    uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
+    uint64_t only = from_environment("FATHOM_TEST_ONLY", UINT64_MAX);
+    uint64_t bad = 0;
+    if (only != UINT64_MAX) {
+        recipe made = only >= RECIPE_FIRST_LONG ? recipe_make_long(seed, only) : recipe_make(seed, only);
+        assert_true(check_recipe(&made));
+        return;
+    }
+    for (uint64_t index = 0; index < traces && bad < 5; index++) {
+        recipe made = recipe_make(seed, index);
+        bad += !check_recipe(&made);
+    }
+    assert_int_equal(bad, 0);
+}
+
+/* Windows that are full and restart, tables that grow: tags must stay with their blocks. */
+static void test_long_traces(void **state)
+{
+    (void)state;
+    if (getenv("FATHOM_TEST_ONLY")) return;
+    uint64_t seed = from_environment("FATHOM_TEST_SEED", 20240602);
+    uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES) / TRACES_PER_LONG_ONE, bad = 0;
+    for (uint64_t index = 0; index < traces && bad < 3; index++) {
+        recipe made = recipe_make_long(seed, RECIPE_FIRST_LONG + index);
+        bad += !check_recipe(&made);
+    }
+    assert_int_equal(bad, 0);
+}
+
+/*
+ * Hundreds of thousands of live blocks, so that the table grows and the window has more levels, where the
+ * list engine would take hours: a cyclic sweep has distances and uses in closed form.
+ */
+static void test_many_live_blocks(void **state)
+{
+    (void)state;
+    if (getenv("FATHOM_TEST_ONLY")) return;
+    enum { BLOCKS = 300000, SWEEPS = 8, TAGS = 1000, BATCH = 50000 };
+    static const uint64_t edges[] = {0, 1, 1024, BLOCKS - 1, BLOCKS};
+    static uint64_t address[BATCH];
+    static uint32_t tag[BATCH];
+    for (size_t k = 0; fm_isa_at(k); k++)
+        for (int bounded = 0; bounded < 2; bounded++) {
+            fm_analyzer_options options = {
+                .isa = fm_isa_at(k), .edges = edges, .edge_count = 5, .seed = 3, .bound = bounded ? 1000 : 0};
+            fm_analyzer *analyzer;
+            assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
+            for (uint64_t i = 0; i < (uint64_t)BLOCKS * SWEEPS; i += BATCH) {
+                for (uint64_t j = 0; j < BATCH; j++) {
+                    address[j] = (i + j) % BLOCKS;
+                    tag[j] = (uint32_t)(1 + (i + j) / BLOCKS * TAGS + address[j] % TAGS);
+                }
+                fm_batch batch = {.count = BATCH, .address = address, .tag = tag};
+                assert_int_equal(fm_analyzer_feed(analyzer, &batch, NULL), FM_OK);
+            }
+            fm_raw_pair *pairs;
+            size_t count;
+            assert_int_equal(fm_analyzer_pairs(analyzer, &pairs, &count, NULL), FM_OK);
+            assert_int_equal(count, SWEEPS * TAGS);
+            for (size_t i = 0; i < count; i++) {
+                assert_int_equal(pairs[i].reuse, 1 + i);
+                assert_int_equal(pairs[i].use, i < TAGS || bounded ? 0 : 1 + i - TAGS);
+                assert_int_equal(pairs[i].range, i < TAGS ? FM_RANGE_COLD : bounded ? FM_RANGE_BEYOND : 3);
+                assert_int_equal(pairs[i].count, BLOCKS / TAGS);
+            }
+            free(pairs);
+            fm_analyzer_destroy(analyzer);
+        }
+}
+
+/* ---- arguments ---- */
+
+static void test_wrong_arguments(void **state)
+{
+    (void)state;
+    static const uint64_t not_from_0[] = {1, 2}, descending[] = {0, 5, 5};
+    static uint64_t many[251];
+    for (size_t i = 0; i < 251; i++) many[i] = i;
+    const fm_analyzer_options wrong[] = {{.edges = not_from_0, .edge_count = 2},
+                                         {.edges = descending, .edge_count = 3},
+                                         {.edges = many, .edge_count = 251},
+                                         {.edges = many, .edge_count = 0}};
+    fm_analyzer *analyzer = NULL;
+    fm_error error = {0};
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(fm_analyzer_create(&analyzer, &wrong[i], &error), FM_E_ARGUMENT);
+        assert_null(analyzer);
+        assert_non_null(strstr(error.reason, "edge"));
+    }
+    /* A tag that does not fit is refused before anything is counted. */
+    fm_analyzer_options options = {.edges = many, .edge_count = 250};
+    static const uint64_t address[] = {1, 2, 1};
+    static const uint32_t tag[] = {1, FM_TAG_MAX, FM_TAG_MAX + 1};
+    fm_batch batch = {.count = 3, .address = address, .tag = tag};
+    assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_feed(analyzer, &batch, &error), FM_E_ARGUMENT);
+    assert_non_null(strstr(error.reason, "16777216"));
+    fm_raw_pair *pairs;
+    size_t count;
+    assert_int_equal(fm_analyzer_pairs(analyzer, &pairs, &count, NULL), FM_OK);
+    assert_int_equal(count, 0);
+    free(pairs);
+    /* Without tags, and as blocks: everything is counted under 0. */
+    batch.tag = NULL;
+    assert_int_equal(fm_analyzer_feed(analyzer, &batch, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_feed_blocks(analyzer, address, 3, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_pairs(analyzer, &pairs, &count, NULL), FM_OK);
+    assert_int_equal(count, 3);
+    static const uint32_t ranges[] = {0, 1, FM_RANGE_COLD};
+    static const uint64_t counts[] = {1, 3, 2};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(pairs[i].use, 0);
+        assert_int_equal(pairs[i].reuse, 0);
+        assert_int_equal(pairs[i].range, ranges[i]);
+        assert_int_equal(pairs[i].count, counts[i]);
+    }
+    free(pairs);
+    fm_analyzer_destroy(analyzer);
+    /* Without edges there are none. */
+    fm_analyzer_options none = {0};
+    assert_int_equal(fm_analyzer_create(&analyzer, &none, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_pairs(analyzer, &pairs, &count, &error), FM_E_ARGUMENT);
+    fm_analyzer_set_late_sink(analyzer, 0, NULL, NULL);
+    fm_analyzer_destroy(analyzer);
+}
+
+/* Late ones of a batch that is larger than any reader's come in several calls, with the right indices. */
+typedef struct counting {
+    uint64_t seen, sum, calls;
+} counting;
+
+static fm_status sum_late(void *context, const fm_late *late, size_t count, fm_error *error)
+{
+    counting *sums = context;
+    sums->calls++;
+    for (size_t i = 0; i < count; i++) {
+        sums->seen++;
+        sums->sum += late[i].index;
+        if (late[i].range != FM_RANGE_COLD || late[i].tag != 7) sums->sum += UINT64_C(1) << 60;
+    }
+    if (sums->calls < 100) return FM_OK;
+    memset(error, 0, sizeof *error);
+    error->status = FM_E_IO;
+    return FM_E_IO;
+}
+
+static void test_large_batch(void **state)
+{
+    (void)state;
+    enum { COUNT = 200000 };
+    static const uint64_t edges[] = {0, 1};
+    uint64_t *address = case_array(COUNT, sizeof *address);
+    uint32_t *tag = case_array(COUNT, sizeof *tag);
+    for (size_t i = 0; i < COUNT; i++) {
+        address[i] = i;
+        tag[i] = 7;
+    }
+    for (size_t e = 0; e < 2; e++) {
+        fm_analyzer_options options = {.engine = fm_engine_at(e)->name, .edges = edges, .edge_count = 2};
+        fm_analyzer *analyzer;
+        counting sums = {0};
+        fm_error error = {0};
+        assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
+        fm_analyzer_set_late_sink(analyzer, 1, sum_late, &sums);
+        fm_batch batch = {.count = COUNT, .address = address, .tag = tag};
+        assert_int_equal(fm_analyzer_feed(analyzer, &batch, NULL), FM_OK);
+        assert_int_equal(sums.calls, 4);
+        assert_int_equal(sums.seen, COUNT);
+        assert_int_equal(sums.sum, (uint64_t)COUNT * (COUNT - 1) / 2);
+        /* A sink that fails is heard; what it was told of is counted. */
+        sums.calls = 99;
+        for (size_t i = 0; i < COUNT; i++) address[i] += COUNT;
+        batch.count = 10;
+        assert_int_equal(fm_analyzer_feed(analyzer, &batch, &error), FM_E_IO);
+        fm_profile *profile;
+        assert_int_equal(fm_analyzer_profile(analyzer, &profile, NULL), FM_OK);
+        assert_int_equal(profile->references, COUNT + 10);
+        fm_profile_destroy(profile);
+        fm_analyzer_destroy(analyzer);
+        for (size_t i = 0; i < COUNT; i++) address[i] = i;
+    }
+    free(address);
+    free(tag);
+}
+
+/* ---- memory ---- */
+
+/* Every reference makes a pair of its own until the limit is met: then all that was counted adds up. */
+static void check_memory_limit(const char *engine, uint64_t limit, bool new_blocks, bool late)
+{
+    enum { BATCH = 3000 };
+    static const uint64_t edges[] = {0, 1, 2, 4, 8, 16, 1000};
+    static uint64_t address[BATCH];
+    static uint32_t tag[BATCH];
+    fm_analyzer_options options = {
+        .engine = engine, .edges = edges, .edge_count = 7, .max_memory = limit, .seed = 11};
+    fm_analyzer *analyzer;
+    fm_error error = {0};
+    counting sums = {0};
+    assert_int_equal(fm_analyzer_create(&analyzer, &options, &error), FM_OK);
+    if (late) fm_analyzer_set_late_sink(analyzer, 7, sum_late, &sums);
+    fm_status status = FM_OK;
+    uint64_t fed = 0;
+    uint32_t next = 0;
+    while (!status && fed < UINT64_C(5) << 20) {
+        for (size_t i = 0; i < BATCH; i++) {
+            address[i] = new_blocks ? fed + i : (fed + i) % 50;
+            tag[i] = new_blocks ? 7 : 1 + next++;
+        }
+        fm_batch batch = {.count = BATCH, .address = address, .tag = tag};
+        status = fm_analyzer_feed(analyzer, &batch, &error);
+        if (!status) fed += BATCH;
+        sums.calls = 0;
+    }
+    assert_int_equal(status, FM_E_LIMIT);
+    assert_true(error.reason[0] != '\0');
+    assert_true(fm_analyzer_memory_peak(analyzer) <= limit);
+    fm_profile *profile;
+    fm_raw_pair *pairs;
+    size_t count;
+    assert_int_equal(fm_analyzer_profile(analyzer, &profile, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_pairs(analyzer, &pairs, &count, NULL), FM_OK);
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++) sum += pairs[i].count;
+    assert_int_equal(sum, profile->references);
+    assert_true(sum >= fed);
+    assert_true(sum <= fed + BATCH);
+    if (!new_blocks) assert_int_equal(count, sum);
+    free(pairs);
+    fm_profile_destroy(profile);
+    fm_analyzer_destroy(analyzer);
+}
+
+static void test_memory_limit(void **state)
+{
+    (void)state;
+    static const char *const engines[] = {"exact", "tree", "list"};
+    for (size_t e = 0; e < 3; e++) {
+        check_memory_limit(engines[e], UINT64_C(8) << 20, false, false);
+        check_memory_limit(engines[e], (UINT64_C(9) << 20) + 12345, false, e == 0);
+        if (e < 2) check_memory_limit(engines[e], UINT64_C(16) << 20, true, true);
+    }
+}
+
+/* The promise: 64 bytes for every distinct pair beyond what the same analysis takes without attribution. */
+static void test_memory_promise(void **state)
+{
+    (void)state;
+    enum { BATCH = 10000, BATCHES = 120, SITES = 3000 };
+    static uint64_t address[BATCH], edges[40];
+    static uint32_t tag[BATCH];
+    size_t edge_count = 1;
+    for (unsigned bit = 0; bit < 32; bit++) edges[edge_count++] = UINT64_C(1) << bit;
+    fm_analyzer_options options = {.granularity = 1, .seed = 4}, attributing = options;
+    attributing.edges = edges;
+    attributing.edge_count = edge_count;
+    fm_analyzer *plain, *tagged;
+    assert_int_equal(fm_analyzer_create(&plain, &options, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_create(&tagged, &attributing, NULL), FM_OK);
+    recipe_random random = {5};
+    for (size_t b = 0; b < BATCHES; b++) {
+        for (size_t i = 0; i < BATCH; i++) {
+            /* The block chooses the sites that touch it, the depth the range: about two ranges a pair. */
+            uint64_t die = recipe_next(&random);
+            uint64_t block = die % 4 ? (die >> 8) % 64 : (die >> 8) % 20000;
+            address[i] = block;
+            tag[i] = (uint32_t)(1 + (block * 7 + (die >> 50) % 50) % SITES);
+        }
+        fm_batch batch = {.count = BATCH, .address = address, .tag = tag};
+        assert_int_equal(fm_analyzer_feed(plain, &batch, NULL), FM_OK);
+        assert_int_equal(fm_analyzer_feed(tagged, &batch, NULL), FM_OK);
+        if (b % 20 != 19) continue;
+        fm_raw_pair *pairs;
+        size_t count, distinct = 0;
+        assert_int_equal(fm_analyzer_pairs(tagged, &pairs, &count, NULL), FM_OK);
+        for (size_t i = 0; i < count; i++)
+            distinct += i == 0 || pairs[i].use != pairs[i - 1].use || pairs[i].reuse != pairs[i - 1].reuse;
+        free(pairs);
+        uint64_t allowed = fm_analyzer_memory_peak(plain) + 64 * distinct + (UINT64_C(1) << 20);
+        if (fm_analyzer_memory_peak(tagged) > allowed)
+            fail_msg("%zu pairs in %zu ranges: %" PRIu64 " bytes, %" PRIu64 " are allowed", distinct, count,
+                     fm_analyzer_memory_peak(tagged), allowed);
+    }
+    fm_analyzer_destroy(plain);
+    fm_analyzer_destroy(tagged);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_generated_traces), cmocka_unit_test(test_long_traces),
+        cmocka_unit_test(test_many_live_blocks), cmocka_unit_test(test_wrong_arguments),
+        cmocka_unit_test(test_large_batch),      cmocka_unit_test(test_memory_limit),
+        cmocka_unit_test(test_memory_promise),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
