@@ -18,7 +18,7 @@
 /* Largest zstd window we give memory for: 2^27 bytes, what `zstd --ultra` makes without --long. */
 enum { WINDOW_LOG_MOST = 27 };
 
-struct fm_decoder {
+struct fm_decompressor {
     fm_compression compression;
     bool inside;  /* a frame or member has begun and not ended */
     bool after;   /* gzip: a member has ended; what follows may be another one or zero padding */
@@ -46,7 +46,7 @@ static bool gzip_begins(const uint8_t *bytes, size_t count)
 /* Whether the bytes at hand, and all of a skippable frame's successors among them, decode. */
 static bool decodes(fm_compression compression, const uint8_t *bytes, size_t count)
 {
-    fm_decoder *decoder = fm_decoder_create(compression);
+    fm_decompressor *decoder = fm_decompressor_create(compression);
     if (!decoder) return true; /* no memory to find out: trust the magic number */
     size_t at = 0;
     bool sound = true;
@@ -54,16 +54,16 @@ static bool decodes(fm_compression compression, const uint8_t *bytes, size_t cou
         uint8_t decoded[4096];
         char reason[256];
         size_t got, before = at;
-        fm_status status = fm_decoder_run(decoder, bytes, &at, count, false, decoded, sizeof decoded, &got,
-                                          reason, sizeof reason);
+        fm_status status = fm_decompressor_run(decoder, bytes, &at, count, false, decoded, sizeof decoded,
+                                               &got, reason, sizeof reason);
         if (status == FM_E_CORRUPT) sound = false;
         if (status != FM_OK || (got == 0 && at == before) || (at == count && got < sizeof decoded)) break;
     }
-    fm_decoder_destroy(decoder);
+    fm_decompressor_destroy(decoder);
     return sound;
 }
 
-fm_compression fm_decoder_detect(const uint8_t *bytes, size_t count, bool trial)
+fm_compression fm_decompressor_detect(const uint8_t *bytes, size_t count, bool trial)
 {
     fm_compression seems = zstd_begins(bytes, count)   ? FM_COMPRESSION_ZSTD
                            : gzip_begins(bytes, count) ? FM_COMPRESSION_GZIP
@@ -72,9 +72,9 @@ fm_compression fm_decoder_detect(const uint8_t *bytes, size_t count, bool trial)
     return seems;
 }
 
-fm_decoder *fm_decoder_create(fm_compression compression)
+fm_decompressor *fm_decompressor_create(fm_compression compression)
 {
-    fm_decoder *decoder = fm_calloc(1, sizeof *decoder);
+    fm_decompressor *decoder = fm_calloc(1, sizeof *decoder);
     if (!decoder) return NULL;
     decoder->compression = compression;
     if (compression == FM_COMPRESSION_ZSTD) {
@@ -86,11 +86,11 @@ fm_decoder *fm_decoder_create(fm_compression compression)
         decoder->gzip_ready = true;
         return decoder;
     }
-    fm_decoder_destroy(decoder);
+    fm_decompressor_destroy(decoder);
     return NULL;
 }
 
-void fm_decoder_destroy(fm_decoder *decoder)
+void fm_decompressor_destroy(fm_decompressor *decoder)
 {
     if (!decoder) return;
     ZSTD_freeDStream(decoder->zstd);
@@ -98,13 +98,13 @@ void fm_decoder_destroy(fm_decoder *decoder)
     free(decoder);
 }
 
-static void fail(fm_decoder *decoder, fm_status status, const char *format, const char *detail)
+static void fail(fm_decompressor *decoder, fm_status status, const char *format, const char *detail)
 {
     decoder->failed = status;
     snprintf(decoder->reason, sizeof decoder->reason, "%s%s", format, detail);
 }
 
-static void zstd_fail(fm_decoder *decoder, size_t result)
+static void zstd_fail(fm_decompressor *decoder, size_t result)
 {
     switch (ZSTD_getErrorCode(result)) {
     case ZSTD_error_frameParameter_windowTooLarge:
@@ -120,7 +120,7 @@ static void zstd_fail(fm_decoder *decoder, size_t result)
     }
 }
 
-static size_t zstd_run(fm_decoder *decoder, const uint8_t *from, size_t *at, size_t end, void *to,
+static size_t zstd_run(fm_decompressor *decoder, const uint8_t *from, size_t *at, size_t end, void *to,
                        size_t capacity)
 {
     ZSTD_outBuffer out = {to, capacity, 0};
@@ -141,7 +141,7 @@ static size_t zstd_run(fm_decoder *decoder, const uint8_t *from, size_t *at, siz
     return out.pos;
 }
 
-static size_t gzip_run(fm_decoder *decoder, const uint8_t *from, size_t *at, size_t end, void *to,
+static size_t gzip_run(fm_decompressor *decoder, const uint8_t *from, size_t *at, size_t end, void *to,
                        size_t capacity)
 {
     z_stream *gzip = &decoder->gzip;
@@ -179,8 +179,9 @@ static size_t gzip_run(fm_decoder *decoder, const uint8_t *from, size_t *at, siz
     return capacity - gzip->avail_out;
 }
 
-fm_status fm_decoder_run(fm_decoder *decoder, const uint8_t *from, size_t *from_at, size_t from_end,
-                         bool ended, void *to, size_t capacity, size_t *got, char *reason, size_t reason_size)
+fm_status fm_decompressor_run(fm_decompressor *decoder, const uint8_t *from, size_t *from_at, size_t from_end,
+                              bool ended, void *to, size_t capacity, size_t *got, char *reason,
+                              size_t reason_size)
 {
     bool zstd = decoder->compression == FM_COMPRESSION_ZSTD;
     *got = 0;

@@ -30,6 +30,9 @@ typedef struct fm_import {
     const char *name;   /* of the file, for messages */
     fm_trace_info info; /* the format sets columns, memory_addresses and the counts it knows of */
     void *state;        /* the format's own */
+    /* Which files lay where, for formats that store it: set by the time the end is told. */
+    const fm_trace_module *modules;
+    size_t module_count;
 } fm_import;
 
 typedef struct fm_export {
@@ -37,6 +40,7 @@ typedef struct fm_export {
     unsigned columns;
     bool memory_addresses;
     int level;
+    unsigned threads;
     void *state;
 } fm_export;
 
@@ -58,6 +62,9 @@ typedef struct fm_format {
     /* Writing: NULL where the format is read only. start, finish and abandon may be NULL. */
     fm_status (*start)(fm_export *export, fm_error *error);
     fm_status (*write)(fm_export *export, const fm_batch *batch, fm_error *error);
+    /* Before finish, at any time; NULL where the format has no place for modules. */
+    fm_status (*set_modules)(fm_export *export, const fm_trace_module *modules, size_t count,
+                             fm_error *error);
     fm_status (*finish)(fm_export *export, fm_error *error);
     void (*abandon)(fm_export *export); /* frees export->state, after finish too */
 } fm_format;

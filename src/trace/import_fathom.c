@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * import_fathom.c - the native format as one of the trace formats: reading (by native_blocks.c) and
- * writing (by native_pack.c). What the bytes mean is in docs/FORMAT.md.
+ * writing (by native_encoder.c). What the bytes mean is in docs/FORMAT.md.
  */
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "trace/columns.h"
 #include "trace/native_blocks.h"
+#include "trace/native_encoder.h"
+#include "trace/native_modules.h"
 
 #include <stdlib.h>
 #include <xxhash.h>
@@ -41,7 +42,10 @@ static fm_status fathom_open(fm_import *import, const fm_reader_options *options
 static fm_status fathom_read(fm_import *import, fm_columns *columns, fm_error *error)
 {
     fm_native_event event;
-    return fm_native_blocks_next(import->state, columns, &event, error);
+    bool present;
+    fm_status status = fm_native_blocks_next(import->state, columns, &event, error);
+    fm_native_blocks_modules(import->state, &import->modules, &import->module_count, &present);
+    return status;
 }
 
 static void fathom_close(fm_import *import)
@@ -52,123 +56,123 @@ static void fathom_close(fm_import *import)
 /* ---- writing ---- */
 
 typedef struct writer_state {
-    fm_native_packer *packer;
-    uint8_t *packed; /* a block's header and columns on their way out */
-    size_t packed_size;
-    uint64_t *values; /* a narrow column, widened */
-    fm_columns waiting;
+    fm_native_encoder *encoder;
     uint64_t references; /* in blocks written */
     uint8_t *index;      /* entries as stored; one per block written */
     size_t index_bytes, index_capacity;
+    uint8_t *modules; /* payload of the module table; NULL: there will be none */
+    size_t modules_bytes, module_count;
 } writer_state;
+
+/* A packed block goes to the file and into the index. */
+static fm_status take_block(void *context, const uint8_t *block, size_t bytes, size_t references,
+                            fm_error *error)
+{
+    fm_export *export = context;
+    writer_state *state = export->state;
+    if (fm_array_reserve((void **)&state->index, &state->index_capacity,
+                         state->index_bytes + FM_NATIVE_INDEX_ENTRY, 1) != 0)
+        return fm_fail_memory(error, state->index_bytes, "the index of the trace");
+    uint8_t *entry = state->index + state->index_bytes;
+    fm_store64(entry, fm_sink_offset(export->sink));
+    fm_store32(entry + 8, (uint32_t)references);
+    fm_store32(entry + 12, (uint32_t)bytes);
+    fm_status status = fm_sink_write(export->sink, block, bytes, error);
+    if (status != FM_OK) return status;
+    state->index_bytes += FM_NATIVE_INDEX_ENTRY;
+    state->references += references;
+    return FM_OK;
+}
 
 static fm_status fathom_start(fm_export *export, fm_error *error)
 {
     writer_state *state = export->state = fm_calloc(1, sizeof *state);
     if (!state) return fm_fail_memory(error, sizeof *state, "a trace writer");
-    fm_status status = fm_columns_allocate(&state->waiting, export->columns, error);
+    fm_status status = fm_native_encoder_create(&state->encoder, export->columns, export->level,
+                                                export->threads, take_block, export, error);
     if (status != FM_OK) return status;
-    state->packer = fm_native_packer_create(export->level);
-    state->values = fm_calloc(FM_NATIVE_BLOCK_MAX, sizeof *state->values);
-    state->packed_size =
-        FM_NATIVE_BLOCK_HEADER_MAX + fm_native_column_count(export->columns) * fm_native_packed_most();
-    state->packed = malloc(state->packed_size);
-    if (!state->packer || !state->values || !state->packed)
-        return fm_fail_memory(error, state->packed_size, "a trace writer");
     uint8_t header[FM_NATIVE_HEADER_SIZE];
     fm_native_header_store(header, &(fm_native_header){.columns = export->columns,
                                                        .memory_addresses = export->memory_addresses});
     return fm_sink_write(export->sink, header, sizeof header, error);
 }
 
-/* The waiting column as 64-bit numbers. */
-static const uint64_t *widened(const writer_state *state, unsigned column)
+static fm_status check_kinds(const uint8_t *kinds, size_t count, fm_error *error)
 {
-    const fm_columns *waiting = &state->waiting;
-    switch (column) {
-    case FM_NATIVE_ADDRESS:
-        return waiting->address;
-    case FM_NATIVE_SITE:
-        return waiting->site;
-    case FM_NATIVE_KIND:
-        for (size_t i = 0; i < waiting->count; i++) state->values[i] = waiting->kind[i];
-        break;
-    default: {
-        const uint32_t *narrow = column == FM_NATIVE_SIZE ? waiting->size : waiting->thread;
-        for (size_t i = 0; i < waiting->count; i++) state->values[i] = narrow[i];
-    }
-    }
-    return state->values;
-}
-
-static fm_status write_block(fm_export *export, fm_error *error)
-{
-    writer_state *state = export->state;
-    size_t count = state->waiting.count;
-    if (count == 0) return FM_OK;
-    if (fm_array_reserve((void **)&state->index, &state->index_capacity,
-                         state->index_bytes + FM_NATIVE_INDEX_ENTRY, 1) != 0)
-        return fm_fail_memory(error, state->index_bytes, "the index of the trace");
-    size_t header = fm_native_block_header_size(export->columns);
-    uint8_t *at = state->packed + header;
-    fm_native_block block = {.references = (uint32_t)count, .first_reference = state->references};
-    for (unsigned column = 0; column < FM_NATIVE_COLUMNS_MAX; column++) {
-        if (column > 0 && !(export->columns & 1U << (column - 1))) continue;
-        fm_native_part *part = &block.parts[block.part_count++];
-        part->column = (uint8_t)column;
-        at += fm_native_pack(state->packer, widened(state, column), count, part, at);
-    }
-    size_t whole = (size_t)(at - state->packed);
-    block.payload_bytes = (uint32_t)(whole - header);
-    block.payload_checksum = XXH3_64bits(state->packed + header, whole - header);
-    fm_native_block_store(state->packed, &block);
-    uint8_t *entry = state->index + state->index_bytes;
-    fm_store64(entry, fm_sink_offset(export->sink));
-    fm_store32(entry + 8, (uint32_t)count);
-    fm_store32(entry + 12, (uint32_t)whole);
-    fm_status status = fm_sink_write(export->sink, state->packed, whole, error);
-    if (status != FM_OK) return status;
-    state->index_bytes += FM_NATIVE_INDEX_ENTRY;
-    state->references += count;
-    state->waiting.count = 0;
-    return FM_OK;
+    unsigned all = 0;
+    for (size_t i = 0; i < count; i++) all |= kinds[i];
+    if (all <= FM_KIND_FETCH) return FM_OK;
+    size_t i = 0;
+    while (kinds[i] <= FM_KIND_FETCH) i++;
+    return fm_fail(error, FM_E_ARGUMENT, NULL, "a reference is of kind %u; expected 0 to 3", kinds[i]);
 }
 
 static fm_status fathom_write(fm_export *export, const fm_batch *batch, fm_error *error)
 {
     writer_state *state = export->state;
-    fm_columns *waiting = &state->waiting;
     for (size_t done = 0; done < batch->count;) {
-        size_t room = FM_NATIVE_BLOCK_MAX - waiting->count, left = batch->count - done;
-        size_t piece = left < room ? left : room, to = waiting->count;
-        memcpy(waiting->address + to, batch->address + done, piece * sizeof *waiting->address);
-        if (waiting->size) memcpy(waiting->size + to, batch->size + done, piece * sizeof *waiting->size);
-        if (waiting->kind) memcpy(waiting->kind + to, batch->kind + done, piece);
-        if (waiting->thread)
-            memcpy(waiting->thread + to, batch->thread + done, piece * sizeof *waiting->thread);
-        if (waiting->site) memcpy(waiting->site + to, batch->site + done, piece * sizeof *waiting->site);
-        if (waiting->kind)
-            for (size_t i = 0; i < piece; i++)
-                if (waiting->kind[to + i] > FM_KIND_FETCH)
-                    return fm_fail(error, FM_E_ARGUMENT, NULL, "a reference is of kind %u; expected 0 to 3",
-                                   waiting->kind[to + i]);
-        waiting->count += piece;
+        fm_columns *room = fm_native_encoder_room(state->encoder);
+        size_t free_room = FM_NATIVE_BLOCK_MAX - room->count, left = batch->count - done;
+        size_t piece = left < free_room ? left : free_room, to = room->count;
+        memcpy(room->address + to, batch->address + done, piece * sizeof *room->address);
+        if (room->size) memcpy(room->size + to, batch->size + done, piece * sizeof *room->size);
+        if (room->thread) memcpy(room->thread + to, batch->thread + done, piece * sizeof *room->thread);
+        if (room->site) memcpy(room->site + to, batch->site + done, piece * sizeof *room->site);
+        if (room->kind) {
+            fm_status status = check_kinds(batch->kind + done, piece, error);
+            if (status != FM_OK) return status;
+            memcpy(room->kind + to, batch->kind + done, piece);
+        }
+        room->count += piece;
         done += piece;
-        if (waiting->count == FM_NATIVE_BLOCK_MAX) {
-            fm_status status = write_block(export, error);
+        if (room->count == FM_NATIVE_BLOCK_MAX) {
+            fm_status status = fm_native_encoder_submit(state->encoder, error);
             if (status != FM_OK) return status;
         }
     }
     return FM_OK;
 }
 
-static fm_status fathom_finish(fm_export *export, fm_error *error)
+static fm_status fathom_set_modules(fm_export *export, const fm_trace_module *modules, size_t count,
+                                    fm_error *error)
 {
     writer_state *state = export->state;
-    fm_status status = write_block(export, error);
+    uint8_t *payload;
+    size_t bytes;
+    fm_status status = fm_native_modules_store(modules, count, &payload, &bytes, error);
     if (status != FM_OK) return status;
+    free(state->modules);
+    state->modules = payload;
+    state->modules_bytes = bytes;
+    state->module_count = count;
+    return FM_OK;
+}
+
+/* *bytes: of the module table, with its header; 0: there is none. */
+static fm_status write_modules(fm_export *export, uint32_t *bytes, fm_error *error)
+{
+    const writer_state *state = export->state;
+    *bytes = 0;
+    if (!state->modules) return FM_OK;
+    uint8_t header[FM_NATIVE_MODULES_FIXED];
+    fm_native_modules_header_store(
+        header,
+        &(fm_native_modules_header){.modules = (uint32_t)state->module_count,
+                                    .payload_bytes = (uint32_t)state->modules_bytes,
+                                    .references = state->references,
+                                    .payload_checksum = XXH3_64bits(state->modules, state->modules_bytes)});
+    *bytes = (uint32_t)(sizeof header + state->modules_bytes);
+    fm_status status = fm_sink_write(export->sink, header, sizeof header, error);
+    return status == FM_OK ? fm_sink_write(export->sink, state->modules, state->modules_bytes, error)
+                           : status;
+}
+
+static fm_status write_index(fm_export *export, uint32_t modules_bytes, fm_error *error)
+{
+    const writer_state *state = export->state;
     fm_native_footer footer = {.index_offset = fm_sink_offset(export->sink), .references = state->references};
     uint8_t fixed[FM_NATIVE_INDEX_FIXED] = FM_NATIVE_INDEX_MAGIC, checksum[8], end[FM_NATIVE_FOOTER_SIZE];
+    fm_store32(fixed + 4, modules_bytes);
     fm_store64(fixed + 8, state->index_bytes / FM_NATIVE_INDEX_ENTRY);
     fm_store64(fixed + 16, state->references);
     XXH3_state_t *hash = XXH3_createState();
@@ -179,7 +183,7 @@ static fm_status fathom_finish(fm_export *export, fm_error *error)
     fm_store64(checksum, XXH3_64bits_digest(hash));
     XXH3_freeState(hash);
     fm_native_footer_store(end, &footer);
-    status = fm_sink_write(export->sink, fixed, sizeof fixed, error);
+    fm_status status = fm_sink_write(export->sink, fixed, sizeof fixed, error);
     if (status == FM_OK && state->index_bytes > 0)
         status = fm_sink_write(export->sink, state->index, state->index_bytes, error);
     if (status == FM_OK) status = fm_sink_write(export->sink, checksum, sizeof checksum, error);
@@ -187,15 +191,23 @@ static fm_status fathom_finish(fm_export *export, fm_error *error)
     return status;
 }
 
+static fm_status fathom_finish(fm_export *export, fm_error *error)
+{
+    writer_state *state = export->state;
+    uint32_t modules_bytes = 0;
+    fm_status status = fm_native_encoder_submit(state->encoder, error);
+    if (status == FM_OK) status = fm_native_encoder_drain(state->encoder, error);
+    if (status == FM_OK) status = write_modules(export, &modules_bytes, error);
+    return status == FM_OK ? write_index(export, modules_bytes, error) : status;
+}
+
 static void fathom_abandon(fm_export *export)
 {
     writer_state *state = export->state;
     if (!state) return;
-    fm_native_packer_destroy(state->packer);
-    fm_columns_free(&state->waiting);
-    free(state->values);
-    free(state->packed);
+    fm_native_encoder_destroy(state->encoder);
     free(state->index);
+    free(state->modules);
     free(state);
 }
 
@@ -212,6 +224,7 @@ const fm_format fm_format_fathom = {
     .close = fathom_close,
     .start = fathom_start,
     .write = fathom_write,
+    .set_modules = fathom_set_modules,
     .finish = fathom_finish,
     .abandon = fathom_abandon,
 };

@@ -34,4 +34,9 @@ fm_status fm_native_blocks_next(fm_native_blocks *blocks, fm_columns *columns, f
 /* After the end or a failure: whether an index was met, and whether it was good. */
 void fm_native_blocks_index(const fm_native_blocks *blocks, bool *present, bool *sound);
 
+/* The module table, once it was passed; they live as long as the walk. present: there was one, though perhaps
+ * a damaged one. */
+void fm_native_blocks_modules(const fm_native_blocks *blocks, const fm_trace_module **modules, size_t *count,
+                              bool *present);
+
 #endif

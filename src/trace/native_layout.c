@@ -19,10 +19,11 @@ size_t fm_native_block_header_size(unsigned columns)
     return FM_NATIVE_BLOCK_FIXED + fm_native_column_count(columns) * FM_NATIVE_COLUMN_SIZE + 8;
 }
 
-uint32_t fm_native_raw_bytes(uint32_t references, unsigned encoding, unsigned planes, uint32_t exceptions)
+uint32_t fm_native_raw_bytes(uint32_t references, const fm_native_part *part)
 {
-    /* At most 65536 * (1 + 8 + 10): no overflow. */
-    return references * (planes + (encoding == FM_NATIVE_LOOKBACK ? 1 : 0)) + exceptions * 10;
+    /* At most 65536 * (8 + 10 + 8): no overflow. */
+    uint32_t per_reference = part->planes + (part->encoding == FM_NATIVE_LOOKBACK ? 1U : 0U);
+    return references * per_reference + part->exceptions * 10 + part->entries * 8;
 }
 
 unsigned fm_native_width(unsigned column)
@@ -103,8 +104,8 @@ fm_status fm_native_header_load(const uint8_t *bytes, size_t count, const char *
 
 /*
  * Block header: magic 4 | columns u16 | zero u16 | references u32 | payload bytes u32 | first reference u64
- * | payload checksum u64 | per column: number u8, encoding u8, codec u8, planes u8, exceptions u32, stored
- * bytes u32 | checksum u64 of all before.
+ * | payload checksum u64 | per column: number u8, encoding u8, codec u8, planes u8, exceptions (TABLE:
+ * entries) u32, stored bytes u32 | checksum u64 of all before.
  */
 size_t fm_native_block_store(uint8_t *to, const fm_native_block *block)
 {
@@ -122,22 +123,58 @@ size_t fm_native_block_store(uint8_t *to, const fm_native_block *block)
         at[1] = part->encoding;
         at[2] = part->codec;
         at[3] = part->planes;
-        fm_store32(at + 4, part->exceptions);
+        fm_store32(at + 4, part->encoding == FM_NATIVE_TABLE ? part->entries : part->exceptions);
         fm_store32(at + 8, part->stored_bytes);
     }
     fm_store64(at, XXH3_64bits(to, (size_t)(at - to)));
     return (size_t)(at - to) + 8;
 }
 
-/* One column's entry against every limit. */
-static bool part_is_sound(fm_native_part *part, uint32_t references)
+/* What an encoding demands of its column, beside the limits that all have. site_entries: of the site column,
+ * where that is a TABLE, else 0. */
+static bool encoding_is_sound(fm_native_part *part, uint32_t references, uint32_t site_entries)
 {
-    if (part->encoding > FM_NATIVE_LOOKBACK || part->codec > FM_NATIVE_ZSTD || part->exceptions > references)
+    switch (part->encoding) {
+    case FM_NATIVE_DIRECT:
+    case FM_NATIVE_LOOKBACK:
+        return true;
+    case FM_NATIVE_TABLE:
+        return part->planes <= 2 && part->entries > 0 && part->entries <= references;
+    case FM_NATIVE_AS_SITE:
+        part->entries = site_entries;
+        return site_entries > 0 && part->planes == 0 && part->exceptions == 0 &&
+               part->column != FM_NATIVE_ADDRESS && part->column != FM_NATIVE_SITE;
+    case FM_NATIVE_BY_SITE:
+        part->entries = site_entries;
+        return site_entries > 0 && part->column == FM_NATIVE_ADDRESS;
+    default:
         return false;
-    if (part->planes > 8) return false;
-    part->raw_bytes = fm_native_raw_bytes(references, part->encoding, part->planes, part->exceptions);
+    }
+}
+
+/* One column's entry against every limit. */
+static bool part_is_sound(fm_native_part *part, uint32_t references, uint32_t site_entries)
+{
+    if (part->codec > FM_NATIVE_ZSTD || part->exceptions > references || part->planes > 8 ||
+        !encoding_is_sound(part, references, site_entries))
+        return false;
+    part->raw_bytes = fm_native_raw_bytes(references, part);
     return part->codec == FM_NATIVE_STORED ? part->stored_bytes == part->raw_bytes
                                            : part->stored_bytes <= part->raw_bytes;
+}
+
+static fm_native_part load_part(const uint8_t *at)
+{
+    fm_native_part part = {.column = at[0],
+                           .encoding = at[1],
+                           .codec = at[2],
+                           .planes = at[3],
+                           .stored_bytes = fm_load32(at + 8)};
+    if (part.encoding == FM_NATIVE_TABLE)
+        part.entries = fm_load32(at + 4);
+    else
+        part.exceptions = fm_load32(at + 4);
+    return part;
 }
 
 bool fm_native_block_load(const uint8_t *bytes, unsigned columns, fm_native_block *block)
@@ -154,23 +191,51 @@ bool fm_native_block_load(const uint8_t *bytes, unsigned columns, fm_native_bloc
     block->payload_checksum = fm_load64(bytes + 24);
     if (block->references == 0 || block->references > FM_NATIVE_BLOCK_MAX) return false;
     const uint8_t *at = bytes + FM_NATIVE_BLOCK_FIXED;
+    for (size_t i = 0; i < block->part_count; i++)
+        block->parts[i] = load_part(at + i * FM_NATIVE_COLUMN_SIZE);
+    /* The site is the last column where there is one. */
+    const fm_native_part *last = &block->parts[block->part_count - 1];
+    uint32_t site_entries = columns & FM_COLUMN_SITE && last->encoding == FM_NATIVE_TABLE ? last->entries : 0;
     uint64_t total = 0;
     unsigned next = 0;
-    for (size_t i = 0; i < block->part_count; i++, at += FM_NATIVE_COLUMN_SIZE) {
+    for (size_t i = 0; i < block->part_count; i++) {
         fm_native_part *part = &block->parts[i];
         /* Column numbers ascend and are those the file's header promises. */
         while (next > 0 && next < FM_NATIVE_COLUMNS_MAX && !(columns & 1U << (next - 1))) next++;
-        *part = (fm_native_part){.column = at[0],
-                                 .encoding = at[1],
-                                 .codec = at[2],
-                                 .planes = at[3],
-                                 .exceptions = fm_load32(at + 4),
-                                 .stored_bytes = fm_load32(at + 8)};
-        if (part->column != next || !part_is_sound(part, block->references)) return false;
+        if (part->column != next || !part_is_sound(part, block->references, site_entries)) return false;
         total += part->stored_bytes;
         next++;
     }
     return total == block->payload_bytes;
+}
+
+/*
+ * Header of the module table: magic 4 | zero u32 | modules u32 | payload bytes u32 | references before it u64
+ * | payload checksum u64 | checksum u64 of all before.
+ */
+void fm_native_modules_header_store(uint8_t to[FM_NATIVE_MODULES_FIXED],
+                                    const fm_native_modules_header *header)
+{
+    memcpy(to, FM_NATIVE_MODULES_MAGIC, 4); /* NOLINT(bugprone-not-null-terminated-result) */
+    fm_store32(to + 4, 0);
+    fm_store32(to + 8, header->modules);
+    fm_store32(to + 12, header->payload_bytes);
+    fm_store64(to + 16, header->references);
+    fm_store64(to + 24, header->payload_checksum);
+    fm_store64(to + 32, XXH3_64bits(to, 32));
+}
+
+bool fm_native_modules_header_load(const uint8_t bytes[FM_NATIVE_MODULES_FIXED],
+                                   fm_native_modules_header *header)
+{
+    if (memcmp(bytes, FM_NATIVE_MODULES_MAGIC, 4) != 0 || XXH3_64bits(bytes, 32) != fm_load64(bytes + 32) ||
+        fm_load32(bytes + 4) != 0)
+        return false;
+    header->modules = fm_load32(bytes + 8);
+    header->payload_bytes = fm_load32(bytes + 12);
+    header->references = fm_load64(bytes + 16);
+    header->payload_checksum = fm_load64(bytes + 24);
+    return header->payload_bytes <= FM_NATIVE_MODULES_PAYLOAD_MAX;
 }
 
 /* Footer: index offset u64 | references u64 | checksum u64 of the two | end magic 8. */

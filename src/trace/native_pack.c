@@ -1,64 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native_pack.c - one column of one block, from values to bytes.
+ * native_pack.c - the columns of one block, from values to bytes.
  *
- * Programs touch a few streams in turn (the stack, two arrays, a table), so the difference to the last
- * address jumps about, but the difference to the address one turn of the loop ago is small and the same
- * every time. LOOKBACK codes each value as "how many references back" (a byte) and the difference to the
- * value found there. The reader only adds; all cleverness is in which of the last 256 values is chosen:
+ * Where the code sites are known, they tell most of the rest: the site column becomes a table and an index
+ * for each reference (native_sites.c), size, kind and thread follow from the index, and each address is
+ * coded as the difference to the last one under the same index: the stride of that instruction. Loops repeat
+ * their indices and strides exactly, which is what zstd finds best.
  *
- *   1. what was right the last time after the same two choices: loops then repeat their bytes exactly,
- *      which is what zstd finds best;
- *   2. else the nearest value among the last NEAR, the latest of those.
- *
- * Keys without such order (hashed, random) are coded DIRECT. A sample of each block decides. Numbers are
- * then split into byte planes, so that zstd sees the constant high bytes as runs; the few numbers that
- * are longer than the rest become exceptions, so that they do not add planes to all.
+ * Without sites, or with too many of them, addresses look back (native_lookback.c). Keys without such order
+ * (hashed, random) are coded DIRECT; a sample of each block decides.
  */
 #include "trace/native_column.h"
 
-#include "base/bytes.h"
 #include "base/memory.h"
+#include "trace/native_lookback.h"
+#include "trace/native_planes.h"
+#include "trace/native_sites.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
 #include <zstd.h>
 
 enum {
-    HISTORY = 256,     /* a look-back byte reaches this far */
-    NEAR = 32,         /* values that are tried for the smallest difference */
-    CONTEXT_BITS = 13, /* of the table of earlier choices */
-    SAMPLE = 4096,     /* references that decide between DIRECT and LOOKBACK */
+    SAMPLE = 4096, /* references that decide between DIRECT and LOOKBACK */
     DEFAULT_LEVEL = 3,
 };
 
-typedef struct choice {
-    uint64_t difference;
-    uint32_t back;
-} choice;
-
 struct fm_native_packer {
     ZSTD_CCtx *zstd; /* NULL: stored without compression */
+    fm_native_lookback *lookback;
+    fm_native_sites *sites;
     uint8_t *raw;
-    uint64_t *codes; /* zigzag differences */
-    uint8_t *back;
-    uint8_t *sample; /* output of a trial */
-    choice contexts[1 << CONTEXT_BITS];
+    uint64_t *codes;   /* zigzag differences; a narrow column, widened; a table */
+    uint64_t *last;    /* of each site index: the last address */
+    uint8_t *back;     /* look-back bytes */
+    uint16_t *indices; /* of the sites */
+    uint8_t *sample;   /* output of a trial */
+    /* Of the block being packed. */
+    size_t entries; /* sites in its table; 0: there is none */
+    unsigned with;  /* columns that follow from the site's index */
 };
 
-size_t fm_native_packed_most(void)
+/* A column as it is packed here: a look-back byte, 8 planes, exceptions at every 64th, a table of at most a
+ * quarter as many entries. */
+static size_t column_most(size_t count)
 {
-    return (size_t)FM_NATIVE_BLOCK_MAX * (1 + 8 + 10);
+    return count * (1 + 8 + 1 + 8);
+}
+
+size_t fm_native_raw_most(void)
+{
+    return (size_t)FM_NATIVE_BLOCK_MAX * (8 + 10 + 8);
+}
+
+size_t fm_native_packed_most(unsigned columns)
+{
+    return FM_NATIVE_BLOCK_HEADER_MAX + fm_native_column_count(columns) * column_most(FM_NATIVE_BLOCK_MAX);
 }
 
 fm_native_packer *fm_native_packer_create(int level)
 {
     fm_native_packer *packer = fm_calloc(1, sizeof *packer);
     if (!packer) return NULL;
-    packer->raw = malloc(fm_native_packed_most());
+    packer->lookback = fm_native_lookback_create(NULL);
+    packer->sites = fm_native_sites_create();
+    packer->raw = malloc(column_most(FM_NATIVE_BLOCK_MAX));
     packer->codes = fm_calloc(FM_NATIVE_BLOCK_MAX, sizeof *packer->codes);
+    packer->last = fm_calloc(FM_NATIVE_SITES_MOST, sizeof *packer->last);
     packer->back = fm_calloc(FM_NATIVE_BLOCK_MAX, 1);
-    packer->sample = malloc(ZSTD_COMPRESSBOUND(SAMPLE * 19));
-    bool enough = packer->raw && packer->codes && packer->back && packer->sample;
+    packer->indices = fm_calloc(FM_NATIVE_BLOCK_MAX, sizeof *packer->indices);
+    packer->sample = malloc(ZSTD_COMPRESSBOUND(column_most(SAMPLE)));
+    bool enough = packer->lookback && packer->sites && packer->raw && packer->codes && packer->last &&
+                  packer->back && packer->indices && packer->sample;
     if (enough && level >= 0) {
         packer->zstd = ZSTD_createCCtx();
         enough = packer->zstd &&
@@ -75,117 +89,168 @@ void fm_native_packer_destroy(fm_native_packer *packer)
 {
     if (!packer) return;
     ZSTD_freeCCtx(packer->zstd);
+    fm_native_lookback_destroy(packer->lookback);
+    fm_native_sites_destroy(packer->sites);
     free(packer->raw);
     free(packer->codes);
+    free(packer->last);
     free(packer->back);
+    free(packer->indices);
     free(packer->sample);
     free(packer);
 }
 
-static uint64_t zigzag(uint64_t difference)
+/* ---- columns by the site's index ---- */
+
+/* Numbers the sites, with all else that follows from them if that does not make too many. */
+static void index_sites(fm_native_packer *packer, const fm_columns *columns, unsigned mask)
 {
-    return difference << 1 ^ (0 - (difference >> 63));
+    packer->entries = 0;
+    packer->with = mask & (FM_COLUMN_SIZE | FM_COLUMN_KIND | FM_COLUMN_THREAD);
+    if (!(mask & FM_COLUMN_SITE)) return;
+    size_t most = columns->count / 4 < FM_NATIVE_SITES_MOST ? columns->count / 4 : FM_NATIVE_SITES_MOST;
+    packer->entries = fm_native_sites_index(packer->sites, columns, packer->with, most, packer->indices);
+    if (packer->entries > 0 || packer->with == 0) return;
+    packer->with = 0;
+    packer->entries = fm_native_sites_index(packer->sites, columns, 0, most, packer->indices);
 }
 
-/* The nearest of the last values, the latest of those that are equally near. */
-static choice nearest(const uint64_t *values, size_t i)
+static uint64_t value_at(const fm_columns *columns, unsigned column, size_t i)
 {
-    size_t most = i < NEAR ? i : NEAR;
-    choice best = {values[i], (uint32_t)i}; /* before the first reference: 0 */
-    uint64_t least = i < HISTORY ? zigzag(values[i]) : UINT64_MAX;
-    for (size_t back = 0; back < most; back++) {
-        uint64_t difference = values[i] - values[i - 1 - back], code = zigzag(difference);
-        if (code < least || (back == 0 && i >= HISTORY)) {
-            least = code;
-            best = (choice){difference, (uint32_t)back};
-        }
-    }
-    return best;
-}
-
-static uint32_t context_of(choice before, choice last)
-{
-    uint64_t mixed = (before.difference * 31 + before.back) * UINT64_C(0x9E3779B97F4A7C15) +
-                     (last.difference * 31 + last.back) * UINT64_C(0xD6E8FEB86659FD93);
-    return (uint32_t)((mixed ^ mixed >> 29) * UINT64_C(0xBF58476D1CE4E5B9) >> (64 - CONTEXT_BITS));
-}
-
-static void choose(fm_native_packer *packer, const uint64_t *values, size_t count)
-{
-    choice before = {0, 0}, last = {0, 0};
-    memset(packer->contexts, 0, sizeof packer->contexts);
-    for (size_t i = 0; i < count; i++) {
-        choice *known = &packer->contexts[context_of(before, last)];
-        uint64_t reached = known->back < i ? values[i - 1 - known->back] : 0;
-        choice now = *known;
-        if (reached + known->difference != values[i]) *known = now = nearest(values, i);
-        packer->back[i] = (uint8_t)now.back;
-        packer->codes[i] = zigzag(now.difference);
-        before = last;
-        last = now;
+    switch (column) {
+    case FM_NATIVE_ADDRESS:
+        return columns->address[i];
+    case FM_NATIVE_SIZE:
+        return columns->size[i];
+    case FM_NATIVE_KIND:
+        return columns->kind[i];
+    case FM_NATIVE_THREAD:
+        return columns->thread[i];
+    default:
+        return columns->site[i];
     }
 }
 
-/* Planes and exceptions of count numbers behind `to`; returns the bytes used. */
-static size_t split(const uint64_t *numbers, size_t count, fm_native_part *part, uint8_t *to)
+/* The value that each index has, or had first. */
+static size_t lay_out_table(fm_native_packer *packer, const fm_columns *columns, fm_native_part *part,
+                            uint8_t *to)
 {
-    size_t longer[9] = {0}; /* longer[p]: numbers that need p bytes */
-    for (size_t i = 0; i < count; i++)
-        longer[numbers[i] ? (71 - (unsigned)__builtin_clzll(numbers[i])) / 8 : 0]++;
-    unsigned planes = 8;
-    size_t exceptions = 0;
-    while (planes > 0 && exceptions + longer[planes] <= count / 64) exceptions += longer[planes--];
-    uint64_t limit = planes == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * planes)) - 1;
-    uint8_t *places = to + planes * count, *values = places + 2 * exceptions;
-    size_t e = 0;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t number = numbers[i];
-        if (number > limit) {
-            fm_store16(places + 2 * e, (uint16_t)i);
-            fm_store64(values + 8 * e, number);
-            e++;
-            number = 0;
-        }
-        for (unsigned p = 0; p < planes; p++) to[p * count + i] = (uint8_t)(number >> (8 * p));
-    }
-    part->planes = (uint8_t)planes;
-    part->exceptions = (uint32_t)exceptions;
-    return (size_t)(values + 8 * exceptions - to);
+    const uint16_t *first = fm_native_sites_first(packer->sites);
+    part->entries = (uint32_t)packer->entries;
+    for (size_t t = 0; t < packer->entries; t++) packer->codes[t] = value_at(columns, part->column, first[t]);
+    fm_native_table_store(packer->codes, packer->entries, to);
+    return 8 * packer->entries;
 }
 
-/* Lays the column out in packer->raw. */
-static size_t lay_out(fm_native_packer *packer, const uint64_t *values, size_t count, unsigned encoding,
-                      fm_native_part *part)
+static size_t lay_out_indices(fm_native_packer *packer, const fm_columns *columns, fm_native_part *part)
+{
+    size_t count = columns->count;
+    part->encoding = FM_NATIVE_TABLE;
+    part->planes = packer->entries > 256 ? 2 : packer->entries > 1 ? 1 : 0;
+    uint8_t *low = packer->raw, *high = packer->raw + count;
+    if (part->planes > 0)
+        for (size_t i = 0; i < count; i++) low[i] = (uint8_t)packer->indices[i];
+    if (part->planes > 1)
+        for (size_t i = 0; i < count; i++) high[i] = (uint8_t)(packer->indices[i] >> 8);
+    size_t planes = part->planes * count;
+    return planes + lay_out_table(packer, columns, part, packer->raw + planes);
+}
+
+static size_t lay_out_by_site(fm_native_packer *packer, const fm_columns *columns, fm_native_part *part)
+{
+    part->encoding = FM_NATIVE_BY_SITE;
+    const uint16_t *first = fm_native_sites_first(packer->sites), *indices = packer->indices;
+    const uint64_t *address = columns->address;
+    uint64_t *last = packer->last, *codes = packer->codes;
+    for (size_t t = 0; t < packer->entries; t++) last[t] = address[first[t]];
+    for (size_t i = 0; i < columns->count; i++) {
+        uint64_t value = address[i];
+        codes[i] = fm_zigzag(value - last[indices[i]]);
+        last[indices[i]] = value;
+    }
+    size_t numbers = fm_native_numbers_store(codes, columns->count, part, packer->raw);
+    return numbers + lay_out_table(packer, columns, part, packer->raw + numbers);
+}
+
+/* ---- columns on their own ---- */
+
+static size_t lay_out_wide(fm_native_packer *packer, const uint64_t *values, size_t count, unsigned encoding,
+                           fm_native_part *part)
 {
     part->encoding = (uint8_t)encoding;
-    if (encoding == FM_NATIVE_DIRECT) return split(values, count, part, packer->raw);
-    choose(packer, values, count);
+    if (encoding == FM_NATIVE_DIRECT) return fm_native_numbers_store(values, count, part, packer->raw);
+    fm_native_lookback_choose(packer->lookback, values, count, packer->back, packer->codes);
     memcpy(packer->raw, packer->back, count);
-    return count + split(packer->codes, count, part, packer->raw + count);
+    return count + fm_native_numbers_store(packer->codes, count, part, packer->raw + count);
 }
 
 static size_t trial(fm_native_packer *packer, const uint64_t *values, size_t count, unsigned encoding)
 {
-    fm_native_part part;
-    size_t bytes = lay_out(packer, values, count, encoding, &part);
+    fm_native_part part = {0};
+    size_t bytes = lay_out_wide(packer, values, count, encoding, &part);
     if (!packer->zstd) return bytes;
-    size_t packed =
-        ZSTD_compress2(packer->zstd, packer->sample, ZSTD_COMPRESSBOUND(SAMPLE * 19), packer->raw, bytes);
+    size_t packed = ZSTD_compress2(packer->zstd, packer->sample, ZSTD_COMPRESSBOUND(column_most(SAMPLE)),
+                                   packer->raw, bytes);
     return ZSTD_isError(packed) ? bytes : packed;
 }
 
-size_t fm_native_pack(fm_native_packer *packer, const uint64_t *values, size_t count, fm_native_part *part,
-                      uint8_t *to)
+static size_t lay_out_best(fm_native_packer *packer, const uint64_t *values, size_t count,
+                           fm_native_part *part)
 {
-    unsigned encoding = FM_NATIVE_DIRECT;
-    if (fm_native_width(part->column) == 8) {
-        size_t sample = count < SAMPLE ? count : SAMPLE;
-        const uint64_t *middle = values + (count - sample) / 2;
-        if (trial(packer, middle, sample, FM_NATIVE_LOOKBACK) <
-            trial(packer, middle, sample, FM_NATIVE_DIRECT))
-            encoding = FM_NATIVE_LOOKBACK;
+    size_t sample = count < SAMPLE ? count : SAMPLE;
+    const uint64_t *middle = values + (count - sample) / 2;
+    bool looks =
+        trial(packer, middle, sample, FM_NATIVE_LOOKBACK) < trial(packer, middle, sample, FM_NATIVE_DIRECT);
+    return lay_out_wide(packer, values, count, looks ? FM_NATIVE_LOOKBACK : FM_NATIVE_DIRECT, part);
+}
+
+/* Size, kind or thread: DIRECT, or a table of one where all are the same. */
+static size_t lay_out_narrow(fm_native_packer *packer, const fm_columns *columns, fm_native_part *part)
+{
+    size_t count = columns->count;
+    uint64_t *values = packer->codes, differing = 0;
+    if (part->column == FM_NATIVE_KIND) {
+        for (size_t i = 0; i < count; i++) values[i] = columns->kind[i];
+    } else {
+        const uint32_t *narrow = part->column == FM_NATIVE_SIZE ? columns->size : columns->thread;
+        for (size_t i = 0; i < count; i++) values[i] = narrow[i];
     }
-    size_t bytes = lay_out(packer, values, count, encoding, part);
+    for (size_t i = 1; i < count; i++) differing |= values[i] ^ values[0];
+    if (differing || values[0] == 0) {
+        part->encoding = FM_NATIVE_DIRECT;
+        return fm_native_numbers_store(values, count, part, packer->raw);
+    }
+    part->encoding = FM_NATIVE_TABLE;
+    part->entries = 1;
+    fm_native_table_store(values, 1, packer->raw);
+    return 8;
+}
+
+/* ---- the block ---- */
+
+/* Lays the column out in packer->raw. */
+static size_t lay_out(fm_native_packer *packer, const fm_columns *columns, fm_native_part *part)
+{
+    bool indexed = packer->entries > 0;
+    switch (part->column) {
+    case FM_NATIVE_ADDRESS:
+        return indexed ? lay_out_by_site(packer, columns, part)
+                       : lay_out_best(packer, columns->address, columns->count, part);
+    case FM_NATIVE_SITE:
+        return indexed ? lay_out_indices(packer, columns, part)
+                       : lay_out_best(packer, columns->site, columns->count, part);
+    default:
+        if (!indexed || !(packer->with & 1U << (part->column - 1)))
+            return lay_out_narrow(packer, columns, part);
+        part->encoding = FM_NATIVE_AS_SITE;
+        return lay_out_table(packer, columns, part, packer->raw);
+    }
+}
+
+static size_t pack_column(fm_native_packer *packer, const fm_columns *columns, fm_native_part *part,
+                          uint8_t *to)
+{
+    size_t bytes = lay_out(packer, columns, part);
     part->raw_bytes = part->stored_bytes = (uint32_t)bytes;
     part->codec = FM_NATIVE_STORED;
     if (packer->zstd) {
@@ -199,4 +264,24 @@ size_t fm_native_pack(fm_native_packer *packer, const uint64_t *values, size_t c
     }
     memcpy(to, packer->raw, bytes);
     return bytes;
+}
+
+size_t fm_native_pack(fm_native_packer *packer, const fm_columns *columns, unsigned mask,
+                      uint64_t first_reference, uint8_t *to)
+{
+    size_t header = fm_native_block_header_size(mask);
+    uint8_t *at = to + header;
+    fm_native_block block = {.references = (uint32_t)columns->count, .first_reference = first_reference};
+    index_sites(packer, columns, mask);
+    for (unsigned column = 0; column < FM_NATIVE_COLUMNS_MAX; column++) {
+        if (column > 0 && !(mask & 1U << (column - 1))) continue;
+        fm_native_part *part = &block.parts[block.part_count++];
+        part->column = (uint8_t)column;
+        at += pack_column(packer, columns, part, at);
+    }
+    size_t payload = (size_t)(at - to) - header;
+    block.payload_bytes = (uint32_t)payload;
+    block.payload_checksum = XXH3_64bits(to + header, payload);
+    fm_native_block_store(to, &block);
+    return header + payload;
 }

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native_unpack.c - one column of one block, from bytes to values; the reverse of native_pack.c.
+ * native_unpack.c - the columns of one block, from bytes to values; the reverse of native_pack.c.
  *
  * The bytes may be anyone's: sizes were checked against the block's header before, everything else is
  * checked here or harmless. A look back before the block's first reference finds the value 0, so any
- * look-back byte is good. Loops are written so that compilers turn all but the last, the sum over the
- * looks back, into vector code.
+ * look-back byte is good.
  */
 #include "trace/native_column.h"
 
-#include "base/bytes.h"
 #include "base/memory.h"
+#include "trace/native_planes.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <zstd.h>
 
 struct fm_native_unpacker {
     ZSTD_DCtx *zstd;
-    uint8_t *raw;      /* decompressed column; fm_native_packed_most() bytes */
-    uint64_t *scratch; /* values of a narrow column; FM_NATIVE_BLOCK_MAX */
+    uint8_t *raw;      /* decompressed column; fm_native_raw_most() bytes */
+    uint64_t *scratch; /* values of a narrow column; FM_NATIVE_BLOCK_MAX, as all that follow */
+    uint64_t *table;
+    uint16_t *indices;      /* of a table that is not the site's */
+    uint16_t *site_indices; /* of the site column, for the others */
 };
 
 fm_native_unpacker *fm_native_unpacker_create(void)
@@ -26,9 +29,14 @@ fm_native_unpacker *fm_native_unpacker_create(void)
     fm_native_unpacker *unpacker = fm_calloc(1, sizeof *unpacker);
     if (!unpacker) return NULL;
     unpacker->zstd = ZSTD_createDCtx();
-    unpacker->raw = malloc(fm_native_packed_most());
+    unpacker->raw = malloc(fm_native_raw_most());
     unpacker->scratch = fm_calloc(FM_NATIVE_BLOCK_MAX, sizeof *unpacker->scratch);
-    if (unpacker->zstd && unpacker->raw && unpacker->scratch) return unpacker;
+    unpacker->table = fm_calloc(FM_NATIVE_BLOCK_MAX, sizeof *unpacker->table);
+    unpacker->indices = fm_calloc(FM_NATIVE_BLOCK_MAX, sizeof *unpacker->indices);
+    unpacker->site_indices = fm_calloc(FM_NATIVE_BLOCK_MAX, sizeof *unpacker->site_indices);
+    if (unpacker->zstd && unpacker->raw && unpacker->scratch && unpacker->table && unpacker->indices &&
+        unpacker->site_indices)
+        return unpacker;
     fm_native_unpacker_destroy(unpacker);
     return NULL;
 }
@@ -39,112 +47,169 @@ void fm_native_unpacker_destroy(fm_native_unpacker *unpacker)
     ZSTD_freeDCtx(unpacker->zstd);
     free(unpacker->raw);
     free(unpacker->scratch);
+    free(unpacker->table);
+    free(unpacker->indices);
+    free(unpacker->site_indices);
     free(unpacker);
-}
-
-/* Byte planes to numbers; planes is a constant wherever this is inlined. */
-static inline __attribute__((always_inline)) void join(const uint8_t *restrict raw, size_t count,
-                                                       unsigned planes, uint64_t *restrict values)
-{
-    for (size_t i = 0; i < count; i++) {
-        uint64_t value = 0;
-        for (unsigned p = 0; p < planes; p++) value |= (uint64_t)raw[p * count + i] << (8 * p);
-        values[i] = value;
-    }
-}
-
-static void join_planes(const uint8_t *raw, size_t count, unsigned planes, uint64_t *values)
-{
-    switch (planes) {
-    case 0:
-        memset(values, 0, count * sizeof *values);
-        break;
-    case 1:
-        join(raw, count, 1, values);
-        break;
-    case 2:
-        join(raw, count, 2, values);
-        break;
-    case 3:
-        join(raw, count, 3, values);
-        break;
-    case 4:
-        join(raw, count, 4, values);
-        break;
-    case 5:
-        join(raw, count, 5, values);
-        break;
-    case 6:
-        join(raw, count, 6, values);
-        break;
-    case 7:
-        join(raw, count, 7, values);
-        break;
-    default:
-        join(raw, count, 8, values);
-        break;
-    }
 }
 
 static void look_back(const uint8_t *restrict back, size_t count, uint64_t *values)
 {
-    for (size_t i = 0; i < count; i++) values[i] = values[i] >> 1 ^ (0 - (values[i] & 1)); /* zigzag */
+    for (size_t i = 0; i < count; i++) values[i] = fm_unzigzag(values[i]);
     size_t i = 0;
     for (; i < count && i < 256; i++)
         if (back[i] < i) values[i] += values[i - 1 - back[i]];
     for (; i < count; i++) values[i] += values[i - 1 - back[i]];
 }
 
-static bool unpack_wide(const uint8_t *raw, const fm_native_part *part, size_t count, uint64_t *values)
+static void by_site(const uint16_t *restrict indices, size_t count, uint64_t *restrict last,
+                    uint64_t *restrict values)
 {
-    const uint8_t *back = raw;
-    bool looks = part->encoding == FM_NATIVE_LOOKBACK;
-    if (looks) raw += count;
-    join_planes(raw, count, part->planes, values);
-    const uint8_t *places = raw + count * part->planes, *exceptions = places + 2 * (size_t)part->exceptions;
-    for (size_t e = 0; e < part->exceptions; e++) {
-        size_t place = fm_load16(places + 2 * e);
-        if (place >= count) return false;
-        values[place] = fm_load64(exceptions + 8 * e);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t value = last[indices[i]] + fm_unzigzag(values[i]);
+        last[indices[i]] = value;
+        values[i] = value;
     }
-    if (looks) look_back(back, count, values);
-    return true;
 }
 
-bool fm_native_unpack(fm_native_unpacker *unpacker, const uint8_t *from, const fm_native_part *part,
-                      size_t count, void *to, const char **reason)
+/* False: one of them lies outside the table. */
+static bool load_indices(const uint8_t *restrict raw, const fm_native_part *part, size_t count,
+                         uint16_t *restrict indices)
 {
-    const uint8_t *raw = from;
+    unsigned most = 0;
+    if (part->planes == 0) {
+        memset(indices, 0, count * sizeof *indices);
+    } else if (part->planes == 1) {
+        for (size_t i = 0; i < count; i++) {
+            indices[i] = raw[i];
+            most = raw[i] > most ? raw[i] : most;
+        }
+    } else {
+        const uint8_t *high = raw + count;
+        for (size_t i = 0; i < count; i++) {
+            uint16_t index = (uint16_t)(raw[i] | high[i] << 8);
+            indices[i] = index;
+            most = index > most ? index : most;
+        }
+    }
+    return most < part->entries;
+}
+
+static void look_up(const uint64_t *restrict table, size_t entries, const uint16_t *restrict indices,
+                    size_t count, unsigned width, void *restrict to)
+{
+    if (width == 8) {
+        uint64_t *values = to;
+        for (size_t i = 0; i < count; i++) values[i] = table[indices[i]];
+        return;
+    }
+    if (width == 4) {
+        uint32_t *values = to;
+        if (entries == 1)
+            for (size_t i = 0; i < count; i++) values[i] = (uint32_t)table[0];
+        else
+            for (size_t i = 0; i < count; i++) values[i] = (uint32_t)table[indices[i]];
+        return;
+    }
+    uint8_t *values = to;
+    if (entries == 1)
+        memset(values, (uint8_t)table[0], count);
+    else
+        for (size_t i = 0; i < count; i++) values[i] = (uint8_t)table[indices[i]];
+}
+
+static void narrow(const uint64_t *restrict values, size_t count, unsigned width, void *restrict to)
+{
+    if (width == 4)
+        for (size_t i = 0; i < count; i++) ((uint32_t *)to)[i] = (uint32_t)values[i];
+    if (width == 1)
+        for (size_t i = 0; i < count; i++) ((uint8_t *)to)[i] = (uint8_t)values[i];
+}
+
+/* Raw bytes to values. NULL, or what is wrong. */
+static const char *decode(fm_native_unpacker *unpacker, const uint8_t *raw, const fm_native_part *part,
+                          size_t count, void *to)
+{
+    unsigned width = fm_native_width(part->column);
+    size_t numbers = part->raw_bytes - 8 * (size_t)part->entries; /* the table stands behind them */
+    uint64_t *values = width == 8 ? to : unpacker->scratch, *table = unpacker->table;
+    fm_native_table_load(raw + numbers, part->entries, table);
+    switch (part->encoding) {
+    case FM_NATIVE_TABLE: {
+        uint16_t *indices = part->column == FM_NATIVE_SITE ? unpacker->site_indices : unpacker->indices;
+        if (!load_indices(raw, part, count, indices)) return "an index lies outside its table";
+        look_up(table, part->entries, indices, count, width, to);
+        return NULL;
+    }
+    case FM_NATIVE_AS_SITE:
+        look_up(table, part->entries, unpacker->site_indices, count, width, to);
+        return NULL;
+    case FM_NATIVE_BY_SITE:
+        if (!fm_native_numbers_load(raw, count, part, values)) return "an exception lies outside its block";
+        by_site(unpacker->site_indices, count, table, values);
+        return NULL;
+    case FM_NATIVE_LOOKBACK:
+        if (!fm_native_numbers_load(raw + count, count, part, values))
+            return "an exception lies outside its block";
+        look_back(raw, count, values);
+        break;
+    default:
+        if (width == 1 && part->planes == 1 && part->exceptions == 0) {
+            memcpy(to, raw, count);
+            return NULL;
+        }
+        if (!fm_native_numbers_load(raw, count, part, values)) return "an exception lies outside its block";
+        break;
+    }
+    narrow(values, count, width, to);
+    return NULL;
+}
+
+static const char *unpack_column(fm_native_unpacker *unpacker, const uint8_t *from,
+                                 const fm_native_part *part, size_t count, void *to)
+{
     if (part->codec == FM_NATIVE_ZSTD) {
         size_t size =
             ZSTD_decompressDCtx(unpacker->zstd, unpacker->raw, part->raw_bytes, from, part->stored_bytes);
-        if (ZSTD_isError(size) || size != part->raw_bytes) {
-            *reason = "a column's zstd frame is damaged";
-            return false;
-        }
-        raw = unpacker->raw;
+        if (ZSTD_isError(size) || size != part->raw_bytes) return "a column's zstd frame is damaged";
+        from = unpacker->raw;
     }
-    unsigned width = fm_native_width(part->column);
-    if (width == 1 && part->encoding == FM_NATIVE_DIRECT && part->planes == 1 && part->exceptions == 0) {
-        memcpy(to, raw, count);
-    } else {
-        uint64_t *values = width == 8 ? to : unpacker->scratch;
-        if (!unpack_wide(raw, part, count, values)) {
-            *reason = "an exception lies outside its block";
-            return false;
-        }
-        if (width == 4)
-            for (size_t i = 0; i < count; i++) ((uint32_t *)to)[i] = (uint32_t)values[i];
-        if (width == 1)
-            for (size_t i = 0; i < count; i++) ((uint8_t *)to)[i] = (uint8_t)values[i];
+    const char *reason = decode(unpacker, from, part, count, to);
+    if (reason || part->column != FM_NATIVE_KIND) return reason;
+    unsigned all = 0;
+    for (size_t i = 0; i < count; i++) all |= ((const uint8_t *)to)[i];
+    return all > FM_KIND_FETCH ? "a kind of access is none of 0 to 3" : NULL;
+}
+
+static void *column_of(const fm_columns *columns, unsigned column)
+{
+    switch (column) {
+    case FM_NATIVE_ADDRESS:
+        return columns->address;
+    case FM_NATIVE_SIZE:
+        return columns->size;
+    case FM_NATIVE_KIND:
+        return columns->kind;
+    case FM_NATIVE_THREAD:
+        return columns->thread;
+    default:
+        return columns->site;
     }
-    if (part->column == FM_NATIVE_KIND) {
-        unsigned all = 0;
-        for (size_t i = 0; i < count; i++) all |= ((const uint8_t *)to)[i];
-        if (all > FM_KIND_FETCH) {
-            *reason = "a kind of access is none of 0 to 3";
-            return false;
-        }
+}
+
+bool fm_native_unpack(fm_native_unpacker *unpacker, const uint8_t *payload, const fm_native_block *block,
+                      fm_columns *columns, const char **reason)
+{
+    /* The last column first: where it is the site, the others may need its indices. */
+    const uint8_t *at = payload + block->payload_bytes;
+    *reason = NULL;
+    const fm_native_part *last = &block->parts[block->part_count - 1];
+    at -= last->stored_bytes;
+    *reason = unpack_column(unpacker, at, last, block->references, column_of(columns, last->column));
+    at = payload;
+    for (const fm_native_part *part = block->parts; part < last && !*reason; part++) {
+        *reason = unpack_column(unpacker, at, part, block->references, column_of(columns, part->column));
+        at += part->stored_bytes;
     }
-    return true;
+    return !*reason;
 }

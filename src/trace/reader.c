@@ -188,6 +188,13 @@ void fm_reader_info(const fm_reader *reader, fm_trace_info *info)
     *info = reader->info;
 }
 
+void fm_reader_modules(const fm_reader *reader, const fm_trace_module **modules, size_t *count)
+{
+    /* Until the end they are the thread's, where there is one. */
+    *modules = reader->ended ? reader->import.modules : NULL;
+    *count = reader->ended ? reader->import.module_count : 0;
+}
+
 void fm_reader_close(fm_reader *reader)
 {
     if (!reader) return;

@@ -78,7 +78,7 @@ static fm_status choose_decoder(fm_stream *stream, const char *path, bool binary
     size_t length;
     fm_compression said = fm_compression_of_name(path, &length);
     bool trial = binary && said == FM_COMPRESSION_NONE;
-    stream->compression = fm_decoder_detect(stream->stored, stream->stored_end, trial);
+    stream->compression = fm_decompressor_detect(stream->stored, stream->stored_end, trial);
     if (stream->compression == FM_COMPRESSION_NONE) {
         if (said == FM_COMPRESSION_NONE) return FM_OK;
         const uint8_t *found = stream->stored;
@@ -92,7 +92,7 @@ static fm_status choose_decoder(fm_stream *stream, const char *path, bool binary
             "the name says %s, but the content does not: expected %s, found %02x %02x %02x %02x",
             fm_compression_name(said), expected, found[0], found[1], found[2], found[3]);
     }
-    stream->decoder = fm_decoder_create(stream->compression);
+    stream->decoder = fm_decompressor_create(stream->compression);
     if (!stream->decoder) return fm_fail_memory(error, STORED_CAPACITY, "a decompressor");
     return FM_OK;
 }
@@ -142,8 +142,8 @@ static fm_status produce(fm_stream *stream, void *to, size_t capacity, size_t *g
     for (;;) {
         char reason[256];
         fm_status status =
-            fm_decoder_run(stream->decoder, stream->stored, &stream->stored_at, stream->stored_end,
-                           stream->input_ended, to, capacity, got, reason, sizeof reason);
+            fm_decompressor_run(stream->decoder, stream->stored, &stream->stored_at, stream->stored_end,
+                                stream->input_ended, to, capacity, got, reason, sizeof reason);
         if (status != FM_OK) {
             uint64_t content = stream->offset + (stream->peeked_end - stream->peeked_at);
             fm_fail_at(&stream->error, status, stream->input.name, FM_PLACE_BYTE, content,
@@ -216,7 +216,7 @@ void fm_stream_close(fm_stream *stream)
 {
     if (!stream) return;
     fm_input_close(&stream->input);
-    fm_decoder_destroy(stream->decoder);
+    fm_decompressor_destroy(stream->decoder);
     free(stream->stored);
     free(stream);
 }

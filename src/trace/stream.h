@@ -25,14 +25,14 @@ fm_compression fm_compression_of_name(const char *path, size_t *length);
 /* The most bytes fm_stream_peek shows. */
 #define FM_STREAM_PEEK 64
 
-typedef struct fm_decoder fm_decoder;
+typedef struct fm_decompressor fm_decompressor;
 
 typedef struct fm_stream {
     fm_input input;
     fm_compression compression;
     uint8_t *stored; /* bytes as read, not yet decoded or handed out: [stored_at, stored_end) */
     size_t stored_at, stored_end;
-    fm_decoder *decoder; /* NULL: not compressed */
+    fm_decompressor *decoder; /* NULL: not compressed */
     bool input_ended;
     uint8_t peeked[FM_STREAM_PEEK]; /* decoded bytes that peek took in advance */
     size_t peeked_at, peeked_end;
@@ -60,16 +60,16 @@ void fm_stream_close(fm_stream *stream); /* NULL is fine */
 /* ---- decompress.c ---- */
 
 /* FM_COMPRESSION_… of a beginning; trial: also try to decode. */
-fm_compression fm_decoder_detect(const uint8_t *bytes, size_t count, bool trial);
-fm_decoder *fm_decoder_create(fm_compression compression); /* NULL when memory is short */
-void fm_decoder_destroy(fm_decoder *decoder);
+fm_compression fm_decompressor_detect(const uint8_t *bytes, size_t count, bool trial);
+fm_decompressor *fm_decompressor_create(fm_compression compression); /* NULL when memory is short */
+void fm_decompressor_destroy(fm_decompressor *decoder);
 /*
  * Decodes from [*from_at, from_end) to at most capacity bytes. ended: no more input will come. Fails with
  * FM_E_TRUNCATED, FM_E_CORRUPT, FM_E_UNSUPPORTED and *reason. *got 0 with FM_OK: more input is needed, or,
  * when ended, the content is complete.
  */
-fm_status fm_decoder_run(fm_decoder *decoder, const uint8_t *from, size_t *from_at, size_t from_end,
-                         bool ended, void *to, size_t capacity, size_t *got, char *reason,
-                         size_t reason_size);
+fm_status fm_decompressor_run(fm_decompressor *decoder, const uint8_t *from, size_t *from_at, size_t from_end,
+                              bool ended, void *to, size_t capacity, size_t *got, char *reason,
+                              size_t reason_size);
 
 #endif

@@ -63,7 +63,14 @@ fm_status fm_trace_check(const char *path, void (*visit)(void *context, const fm
             visit(context, &report);
         }
     }
-    if (checker.blocks) fm_native_blocks_index(checker.blocks, &result->index_present, &result->index_sound);
+    if (checker.blocks) {
+        const fm_trace_module *modules;
+        size_t count;
+        fm_native_blocks_index(checker.blocks, &result->index_present, &result->index_sound);
+        fm_native_blocks_modules(checker.blocks, &modules, &count, &result->modules_present);
+        result->modules_sound = modules != NULL;
+        result->modules = count;
+    }
     if (checker.stream) result->stored_bytes = fm_stream_stored_offset(checker.stream);
     if (status != FM_OK && (worst == FM_OK || !fm_status_is_damage(status))) {
         worst = status; /* what kept us from going on outweighs damage */

@@ -80,7 +80,8 @@ fm_status fm_writer_open(fm_writer **writer_out, const char *path, const fm_writ
         writer->export = (fm_export){.sink = writer->sink,
                                      .columns = options->columns,
                                      .memory_addresses = options->memory_addresses,
-                                     .level = options->level};
+                                     .level = options->level,
+                                     .threads = options->threads};
         writer->started = true;
         if (writer->format->start) status = writer->format->start(&writer->export, error);
     }
@@ -112,6 +113,19 @@ fm_status fm_writer_append(fm_writer *writer, const fm_batch *batch, fm_error *e
         return fm_fail(error, FM_E_ARGUMENT, NULL, "a batch lacks a column that was promised to the writer");
     if (batch->count == 0) return FM_OK;
     return keep(writer, writer->format->write(&writer->export, batch, &writer->error), error);
+}
+
+fm_status fm_writer_set_modules(fm_writer *writer, const fm_trace_module *modules, size_t count,
+                                fm_error *error)
+{
+    if (writer->failed != FM_OK) return keep(writer, writer->failed, error);
+    if (writer->finished)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "modules were told of a trace that is finished");
+    if (!writer->format->set_modules)
+        return fm_fail(error, FM_E_UNSUPPORTED, NULL, "traces of format %s have no place for modules",
+                       writer->format->info.name);
+    /* The references are not touched by it: a failure here is not the file's. */
+    return writer->format->set_modules(&writer->export, modules, count, error);
 }
 
 fm_status fm_writer_finish(fm_writer *writer, fm_error *error)
