@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -340,6 +341,18 @@ static fm_status expect_kind(fm_json_scan *scan, const char *what, fm_json_kind 
     return fm_json_refuse(scan, "%s: expected %s, found %s", what, wanted_name, fm_json_kind_name(kind));
 }
 
+fm_status fm_json_enter_object(fm_json_scan *scan, const char *what, fm_json_list *list)
+{
+    fm_status status = expect_kind(scan, what, FM_JSON_OBJECT, "an object");
+    return status ? status : fm_json_enter(scan, list);
+}
+
+fm_status fm_json_enter_array(fm_json_scan *scan, const char *what, fm_json_list *list)
+{
+    fm_status status = expect_kind(scan, what, FM_JSON_ARRAY, "an array");
+    return status ? status : fm_json_enter(scan, list);
+}
+
 fm_status fm_json_text(fm_json_scan *scan, const char *what, char **text)
 {
     fm_status status = expect_kind(scan, what, FM_JSON_STRING, "a string");
@@ -357,6 +370,14 @@ fm_status fm_json_text(fm_json_scan *scan, const char *what, char **text)
     return FM_OK;
 }
 
+fm_status fm_json_optional_text(fm_json_scan *scan, const char *what, char **text)
+{
+    fm_json_kind kind = FM_JSON_NULL;
+    fm_status status = fm_json_peek(scan, &kind);
+    if (status) return status;
+    return kind == FM_JSON_NULL ? fm_json_skip(scan) : fm_json_text(scan, what, text);
+}
+
 /* The longest number worth keeping: what is longer is not one that we hold. */
 typedef struct number {
     char text[32];
@@ -364,11 +385,16 @@ typedef struct number {
     bool whole, negative;
 } number;
 
+static void keep(number *found, int byte)
+{
+    if (found->length + 1 < sizeof found->text) found->text[found->length++] = (char)byte;
+}
+
 static void take_digits(fm_json_scan *scan, number *found, size_t *digits)
 {
     int byte;
     for (*digits = 0; (byte = look(scan)) >= '0' && byte <= '9'; (*digits)++) {
-        if (found->length + 1 < sizeof found->text) found->text[found->length++] = (char)byte;
+        keep(found, byte);
         scan->at++;
     }
 }
@@ -386,6 +412,7 @@ static fm_status take_number(fm_json_scan *scan, number *found)
     if (digits == 0) return refuse_byte(scan, "a digit");
     if (zero && digits > 1) return fm_json_refuse(scan, "expected a number, found one with a leading 0");
     if (look(scan) == '.') {
+        keep(found, '.');
         scan->at++;
         found->whole = false;
         take_digits(scan, found, &digits);
@@ -393,16 +420,39 @@ static fm_status take_number(fm_json_scan *scan, number *found)
     }
     int byte = look(scan);
     if (byte != 'e' && byte != 'E') return FM_OK;
+    keep(found, 'e');
     scan->at++;
     found->whole = false;
     byte = look(scan);
-    if (byte == '+' || byte == '-') scan->at++;
+    if (byte == '+' || byte == '-') {
+        keep(found, byte);
+        scan->at++;
+    }
     take_digits(scan, found, &digits);
     return digits ? FM_OK : refuse_byte(scan, "a digit of the exponent");
 }
 
+/* The usual case, for files with millions of numbers: a few digits that stand in the buffer as a whole, and
+ * behind them neither a fraction nor an exponent. Takes nothing where it is another one. */
+static bool take_short_number(fm_json_scan *scan, uint64_t *value)
+{
+    enum { MOST_DIGITS = 18 };
+    if (look_past_blanks(scan) == END || scan->filled - scan->at <= MOST_DIGITS) return false;
+    const unsigned char *digits = scan->buffer + scan->at;
+    uint64_t sum = 0;
+    size_t count = 0;
+    while (count < MOST_DIGITS && digits[count] >= '0' && digits[count] <= '9')
+        sum = sum * 10 + (uint64_t)(digits[count++] - '0');
+    if (count == 0 || (digits[count] != ',' && digits[count] != ']') || (digits[0] == '0' && count > 1))
+        return false;
+    scan->at += count;
+    *value = sum;
+    return true;
+}
+
 fm_status fm_json_whole(fm_json_scan *scan, const char *what, uint64_t *value)
 {
+    if (take_short_number(scan, value)) return FM_OK;
     fm_status status = expect_kind(scan, what, FM_JSON_NUMBER, "a whole number");
     if (status) return status;
     number found;
@@ -418,6 +468,46 @@ fm_status fm_json_whole(fm_json_scan *scan, const char *what, uint64_t *value)
             return fm_json_refuse(scan, "%s: expected a number below 2^64, found %s%s", what, found.text,
                                   found.length + 1 == sizeof found.text ? "..." : "");
     *value = sum;
+    return FM_OK;
+}
+
+fm_status fm_json_index(fm_json_scan *scan, const char *what, uint32_t *value)
+{
+    uint64_t found = 0;
+    if (look_past_blanks(scan) == 'n') {
+        fm_status status = expect_kind(scan, what, FM_JSON_NULL, "a whole number or null");
+        *value = UINT32_MAX;
+        return status ? status : fm_json_skip(scan);
+    }
+    fm_status status = fm_json_whole(scan, what, &found);
+    if (status) return status;
+    if (found >= UINT32_MAX)
+        return fm_json_refuse(scan, "%s: expected a number below 2^32 - 1 or null, found %" PRIu64, what,
+                              found);
+    *value = (uint32_t)found;
+    return FM_OK;
+}
+
+fm_status fm_json_real(fm_json_scan *scan, const char *what, double *value)
+{
+    fm_status status = expect_kind(scan, what, FM_JSON_NUMBER, "a number");
+    if (status) return status;
+    number found;
+    status = take_number(scan, &found);
+    if (status) return status;
+    if (found.length + 1 == sizeof found.text)
+        return fm_json_refuse(scan, "%s: expected at most %zu characters, found more", what,
+                              sizeof found.text - 2);
+    /* strtod wants the decimal point of the caller's locale. */
+    char text[sizeof found.text + 16];
+    const char *point = strchr(found.text, '.');
+    if (point)
+        snprintf(text, sizeof text, "%.*s%.15s%s", (int)(point - found.text), found.text,
+                 localeconv()->decimal_point, point + 1);
+    else
+        memcpy(text, found.text, sizeof found.text);
+    double made = strtod(text, NULL);
+    *value = found.negative ? -made : made;
     return FM_OK;
 }
 

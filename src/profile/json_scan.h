@@ -56,14 +56,22 @@ typedef struct fm_json_list {
     bool begun;
 } fm_json_list;
 fm_status fm_json_enter(fm_json_scan *scan, fm_json_list *list);
+/* The same where only an object, or only an array, will do. */
+fm_status fm_json_enter_object(fm_json_scan *scan, const char *what, fm_json_list *list);
+fm_status fm_json_enter_array(fm_json_scan *scan, const char *what, fm_json_list *list);
 fm_status fm_json_more(fm_json_scan *scan, fm_json_list *list, bool *more);
 fm_status fm_json_key(fm_json_scan *scan, char *name, size_t size);
 
 /* Values. `what` names the value in messages. */
 fm_status fm_json_whole(fm_json_scan *scan, const char *what, uint64_t *value);
+fm_status fm_json_real(fm_json_scan *scan, const char *what, double *value);
 fm_status fm_json_truth(fm_json_scan *scan, const char *what, bool *value);
+/* A whole number below 2^32 - 1, or null, which is FM_NONE. */
+fm_status fm_json_index(fm_json_scan *scan, const char *what, uint32_t *value);
 /* New memory; *text is released and replaced only on success. */
 fm_status fm_json_text(fm_json_scan *scan, const char *what, char **text);
+/* The same, but null is no text: *text stays as it was. */
+fm_status fm_json_optional_text(fm_json_scan *scan, const char *what, char **text);
 fm_status fm_json_skip(fm_json_scan *scan);
 /* Nothing but blanks up to the end of the file. */
 fm_status fm_json_end(fm_json_scan *scan);

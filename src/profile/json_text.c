@@ -34,6 +34,8 @@ void fm_json_write_string(FILE *out, const char *text, fm_json_place place)
         } else if (character == '"' || character == '\\') {
             putc('\\', out);
             putc((int)character, out);
+        } else if (character == '\n' || character == '\t') {
+            fputs(character == '\n' ? "\\n" : "\\t", out); /* source text is full of them */
         } else if (must_be_escaped(character, place)) {
             fprintf(out, "\\u%04x", (unsigned)character);
         } else {

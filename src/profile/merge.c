@@ -3,12 +3,15 @@
  * merge.c - the sum of two profiles, as of two separate runs.
  *
  * Everything new is made first and put in place last: a failed merge leaves its target as it was.
- * Time distances survive only where both have them, since half of them would look like all.
+ * Time distances survive only where both have them, since half of them would look like all; so does the
+ * attribution, and only where its ranges are cut at the same edges. Run and parts stay those of the target.
  */
 #define _GNU_SOURCE
 #include <fathom/profile.h>
 
 #include "base/error.h"
+#include "profile/attribution_check.h"
+#include "profile/attribution_merge.h"
 #include "profile/histogram.h"
 
 #include <inttypes.h>
@@ -50,6 +53,26 @@ static fm_status add(uint64_t *sum, uint64_t a, uint64_t b, const char *what, fm
                    "the sum of the %s, %" PRIu64 " + %" PRIu64 ", exceeds 64 bits", what, a, b);
 }
 
+/* NULL where one of them has none that fits. A profile of nothing fits everything: a sum may start with one.
+ */
+static fm_status add_attributions(fm_attribution **sum, const fm_profile *into, const fm_profile *from,
+                                  fm_error *error)
+{
+    const fm_attribution *a = into->attribution, *b = from->attribution;
+    if (!a && into->references == 0)
+        a = b, b = NULL;
+    else if (!b && from->references == 0)
+        b = NULL;
+    else if (!a || !b || !fm_attribution_alike(a, b))
+        a = NULL;
+    *sum = NULL;
+    char why[300];
+    if ((into->attribution && !fm_attribution_sound(into, why, sizeof why)) ||
+        (from->attribution && !fm_attribution_sound(from, why, sizeof why)))
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "a profile's attribution is unsound: %s", why);
+    return a ? fm_attribution_sum(sum, a, b, error) : FM_OK;
+}
+
 fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *error)
 {
     if (into->granularity != from->granularity)
@@ -63,6 +86,7 @@ fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *e
 
     fm_profile sum = *into;
     sum.name = sum.engine = sum.what_missing = NULL;
+    sum.attribution = NULL;
     sum.distances = sum.times = (fm_histogram){0, NULL};
     sum.bins = fm_bins_coarser(into->bins, from->bins);
     sum.exact = into->exact && from->exact;
@@ -83,7 +107,9 @@ fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *e
             fm_histogram_sum(&sum.distances, &into->distances, &from->distances, sum.bins, sum.bound, error);
     if (!status && sum.has_times)
         status = fm_histogram_sum(&sum.times, &into->times, &from->times, sum.bins, 0, error);
+    if (!status) status = add_attributions(&sum.attribution, into, from, error);
     if (status) {
+        free(sum.times.bins);
         free(sum.name);
         free(sum.engine);
         free(sum.what_missing);
@@ -95,6 +121,7 @@ fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *e
     free(into->what_missing);
     free(into->distances.bins);
     free(into->times.bins);
+    fm_attribution_destroy(into->attribution);
     *into = sum;
     return FM_OK;
 }

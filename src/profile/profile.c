@@ -2,13 +2,14 @@
 /*
  * profile.c - the life of a profile and of lists of them.
  *
- * A profile owns its texts and its bins; everything it points to came from malloc. It is a plain
- * struct that anyone may fill: whoever does keeps the invariant that profile.h states.
+ * A profile owns its texts, its bins, its attribution, run and parts; what it points to came from malloc. It
+ * is a plain struct that anyone may fill: whoever does keeps the invariant that profile.h states.
  */
 #include <fathom/profile.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "profile/attribution_json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,10 @@ void fm_profile_destroy(fm_profile *profile)
     free(profile->what_missing);
     free(profile->distances.bins);
     free(profile->times.bins);
+    fm_attribution_destroy(profile->attribution);
+    fm_run_destroy(profile->run);
+    for (size_t i = 0; i < profile->part_count; i++) fm_profile_destroy(profile->parts[i]);
+    free(profile->parts);
     free(profile);
 }
 

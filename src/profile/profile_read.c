@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "profile/attribution_check.h"
+#include "profile/attribution_json.h"
 #include "profile/histogram.h"
 #include "profile/json_scan.h"
 
@@ -40,6 +42,9 @@ typedef enum field {
     HISTOGRAM,
     TIMES,
     BINS,
+    RUN,
+    ATTRIBUTION,
+    PARTS,
     PROFILES,
     FIELDS,
 } field;
@@ -65,6 +70,9 @@ static const struct {
     [HISTOGRAM] = {"histogram", true},
     [TIMES] = {"times", false},
     [BINS] = {"bins", false},
+    [RUN] = {"run", false},
+    [ATTRIBUTION] = {"attribution", false},
+    [PARTS] = {"parts", false},
     [PROFILES] = {"profiles", false},
 };
 
@@ -74,6 +82,7 @@ typedef struct source {
     const char *where;
     fm_profile *profile;
     fm_profile_list *list; /* takes "profiles"; NULL inside of that */
+    unsigned depth;        /* how many profiles it is a part of */
     unsigned seen;         /* bits of the fields so far */
 } source;
 
@@ -114,15 +123,6 @@ static fm_status read_schema(source *from, const char *what)
                        "%s: this version reads %s, found '%s': written by a later version?", what,
                        schema_known, shown.text);
     return fm_json_refuse(from->scan, "%s: expected %s, found '%s'", what, schema_known, shown.text);
-}
-
-/* null counts as absent. */
-static fm_status read_optional_text(source *from, const char *what, char **text)
-{
-    fm_json_kind kind;
-    fm_status status = fm_json_peek(from->scan, &kind);
-    if (status) return status;
-    return kind == FM_JSON_NULL ? fm_json_skip(from->scan) : fm_json_text(from->scan, what, text);
 }
 
 static fm_status read_bin(source *from, const char *what, fm_bin *bin)
@@ -174,7 +174,7 @@ static fm_status read_histogram(source *from, const char *what, fm_histogram *hi
                                   "a histogram");
         histogram->bins = grown;
         fm_bin *bin = &histogram->bins[histogram->count];
-        char which[80];
+        char which[160];
         snprintf(which, sizeof which, "%s[%zu]", what, histogram->count);
         status = read_bin(from, which, bin);
         if (!status && histogram->count && bin->lo <= bin[-1].hi)
@@ -199,12 +199,13 @@ static fm_status read_resolution(source *from, const char *what, fm_bins *bins)
 }
 
 static fm_status read_profiles(source *from, const char *what);
+static fm_status read_parts(source *from, const char *what);
 
 static fm_status read_field(source *from, field which)
 {
     fm_profile *profile = from->profile;
     fm_json_scan *scan = from->scan;
-    char what[64];
+    char what[128];
     snprintf(what, sizeof what, "\"%s%s\"", from->where, fields[which].name);
     if (from->seen & 1u << which) return fm_json_refuse(scan, "%s is given twice", what);
     from->seen |= 1u << which;
@@ -212,7 +213,7 @@ static fm_status read_field(source *from, field which)
     case SCHEMA:
         return read_schema(from, what);
     case NAME:
-        return read_optional_text(from, what, &profile->name);
+        return fm_json_optional_text(scan, what, &profile->name);
     case ENGINE:
         return fm_json_text(scan, what, &profile->engine);
     case EXACT:
@@ -236,7 +237,7 @@ static fm_status read_field(source *from, field which)
     case LOST:
         return fm_json_whole(scan, what, &profile->lost);
     case WHAT_MISSING:
-        return read_optional_text(from, what, &profile->what_missing);
+        return fm_json_optional_text(scan, what, &profile->what_missing);
     case HISTOGRAM:
         return read_histogram(from, what, &profile->distances);
     case TIMES:
@@ -244,6 +245,12 @@ static fm_status read_field(source *from, field which)
         return read_histogram(from, what, &profile->times);
     case BINS:
         return read_resolution(from, what, &profile->bins);
+    case RUN:
+        return fm_run_read(scan, from->where, &profile->run);
+    case ATTRIBUTION:
+        return fm_attribution_read(scan, from->where, &profile->attribution);
+    case PARTS:
+        return read_parts(from, what);
     case PROFILES:
         return read_profiles(from, what);
     case FIELDS:
@@ -320,7 +327,11 @@ static fm_status check_profile(const source *from)
     if (!fm_histogram_total(&profile->times, &counted) || counted > profile->references)
         return REFUSE(from, "\"%stimes\" counts more than the %" PRIu64 " references", from->where,
                       profile->references);
-    return check_resolution(from);
+    fm_status status = check_resolution(from);
+    char why[300];
+    if (!status && profile->attribution && !fm_attribution_sound(profile, why, sizeof why))
+        return REFUSE(from, "\"%sattribution\": %s", from->where, why);
+    return status;
 }
 
 /* ---- objects ---- */
@@ -363,43 +374,54 @@ static fm_status read_profile(source *from)
     return status;
 }
 
-static fm_status append(fm_json_scan *scan, fm_profile_list *list, fm_profile *profile)
+/* Takes the profile over, also when it fails. */
+static fm_status append(fm_json_scan *scan, fm_profile ***profiles, size_t *count, fm_profile *profile)
 {
     fm_profile **grown = NULL;
-    if (list->count < SIZE_MAX / sizeof *grown - 1)
-        grown = realloc(list->profiles, (list->count + 1) * sizeof *grown);
+    if (*count < SIZE_MAX / sizeof *grown - 1) grown = realloc(*profiles, (*count + 1) * sizeof *grown);
     if (!grown) {
         fm_profile_destroy(profile);
-        return fm_fail_memory(scan->error, (uint64_t)(list->count + 1) * sizeof *grown,
-                              "the list of profiles");
+        return fm_fail_memory(scan->error, (uint64_t)(*count + 1) * sizeof *grown, "the list of profiles");
     }
-    list->profiles = grown;
-    list->profiles[list->count++] = profile;
+    *profiles = grown;
+    grown[(*count)++] = profile;
     return FM_OK;
 }
 
-static fm_status read_profiles(source *from, const char *what)
+/* An array of profiles, called `name` in messages. */
+static fm_status read_array(source *from, const char *what, const char *name, unsigned depth,
+                            fm_profile ***profiles, size_t *count)
 {
-    fm_json_kind kind;
     fm_json_list brackets;
-    fm_status status = fm_json_peek(from->scan, &kind);
-    if (status) return status;
-    if (kind != FM_JSON_ARRAY)
-        return fm_json_refuse(from->scan, "%s: expected an array, found %s", what, fm_json_kind_name(kind));
-    status = fm_json_enter(from->scan, &brackets);
+    fm_status status = fm_json_enter_array(from->scan, what, &brackets);
     while (!status) {
         bool more;
         status = fm_json_more(from->scan, &brackets, &more);
         if (status || !more) break;
-        char where[40];
-        snprintf(where, sizeof where, "profiles[%zu].", from->list->count);
-        source element = {.scan = from->scan, .where = where};
+        char where[96];
+        snprintf(where, sizeof where, "%s%s[%zu].", from->where, name, *count);
+        source element = {.scan = from->scan, .where = where, .depth = depth};
         status = read_profile(&element);
-        if (!status) status = append(from->scan, from->list, element.profile);
+        if (!status) status = append(from->scan, profiles, count, element.profile);
     }
+    return status;
+}
+
+static fm_status read_profiles(source *from, const char *what)
+{
+    fm_status status = read_array(from, what, "profiles", 0, &from->list->profiles, &from->list->count);
     if (!status && from->list->count == 0)
         return fm_json_refuse(from->scan, "%s: expected at least one profile, found none", what);
     return status;
+}
+
+static fm_status read_parts(source *from, const char *what)
+{
+    if (from->depth == FM_DEEPEST_PART)
+        return fm_json_refuse(from->scan, "%s: expected parts of parts to a depth of %d, found deeper ones",
+                              what, (int)FM_DEEPEST_PART);
+    return read_array(from, what, "parts", from->depth + 1, &from->profile->parts,
+                      &from->profile->part_count);
 }
 
 fm_status fm_profile_read(const char *path, fm_profile_list *list, fm_error *error)
@@ -414,7 +436,7 @@ fm_status fm_profile_read(const char *path, fm_profile_list *list, fm_error *err
         status = read_profile(&top);
         if (!status) status = fm_json_end(scan);
         if (!status && list->count == 0)
-            status = append(scan, list, top.profile);
+            status = append(scan, &list->profiles, &list->count, top.profile);
         else
             fm_profile_destroy(top.profile); /* "profiles" has it again */
         fm_json_scan_close(scan);

@@ -2,19 +2,22 @@
 /*
  * profile_write.c - profiles to JSON, schema fathom-profile-1 (docs/PROFILE.md).
  *
- * The text is streamed: no tree in memory, whatever the number of bins.
+ * The text is streamed: no tree in memory, whatever the number of bins and pairs.
  */
 #include <fathom/output.h>
 #include <fathom/profile.h>
 
 #include "base/error.h"
+#include "profile/attribution_check.h"
+#include "profile/attribution_json.h"
 #include "profile/histogram.h"
 #include "profile/json_text.h"
 
 #include <inttypes.h>
 
 /* A profile that breaks its invariant would be refused by every reader: say so where it is made. */
-static fm_status check_before_writing(const char *path, const fm_profile *profile, fm_error *error)
+static fm_status check_before_writing(const char *path, const fm_profile *profile, unsigned depth,
+                                      fm_error *error)
 {
     uint64_t total, sum;
     if (!fm_histogram_total(&profile->distances, &total) ||
@@ -24,6 +27,16 @@ static fm_status check_before_writing(const char *path, const fm_profile *profil
                        "the profile does not add up: %" PRIu64 " references, but %" PRIu64 " cold, %" PRIu64
                        " beyond, and the histogram holds the rest wrongly",
                        profile->references, profile->cold, profile->beyond);
+    char why[300];
+    if (profile->attribution && !fm_attribution_sound(profile, why, sizeof why))
+        return fm_fail(error, FM_E_ARGUMENT, path, "the profile's attribution is unsound: %s", why);
+    if (profile->part_count && depth == FM_DEEPEST_PART)
+        return fm_fail(error, FM_E_ARGUMENT, path, "the profile has parts of parts deeper than %d",
+                       (int)FM_DEEPEST_PART);
+    for (size_t i = 0; i < profile->part_count; i++) {
+        fm_status status = check_before_writing(path, profile->parts[i], depth + 1, error);
+        if (status) return status;
+    }
     return FM_OK;
 }
 
@@ -44,18 +57,21 @@ static const char *truth(bool value)
     return value ? "true" : "false";
 }
 
-/* The fields of one profile, without the braces and without a comma at the end. */
-static void write_fields(FILE *out, const fm_profile *profile, const char *indent)
+static void write_text(FILE *out, const char *key, const char *text, const char *indent)
+{
+    if (!text) return;
+    fprintf(out, "%s\"%s\": ", indent, key);
+    fm_json_write_string(out, text, FM_JSON_PLAIN);
+    fputs(",\n", out);
+}
+
+/* Counts and histograms, which every profile has. Without the braces and without a comma at the end. */
+static void write_counts(FILE *out, const fm_profile *profile, const char *indent)
 {
     fprintf(out, "%s\"schema\": \"fathom-profile-1\",\n", indent);
-    if (profile->name) {
-        fprintf(out, "%s\"name\": ", indent);
-        fm_json_write_string(out, profile->name, FM_JSON_PLAIN);
-        fputs(",\n", out);
-    }
-    fprintf(out, "%s\"engine\": ", indent);
-    fm_json_write_string(out, profile->engine ? profile->engine : "", FM_JSON_PLAIN);
-    fprintf(out, ",\n%s\"exact\": %s,\n", indent, truth(profile->exact));
+    write_text(out, "name", profile->name, indent);
+    write_text(out, "engine", profile->engine ? profile->engine : "", indent);
+    fprintf(out, "%s\"exact\": %s,\n", indent, truth(profile->exact));
     fprintf(out, "%s\"granularity\": %" PRIu64 ",\n", indent, profile->granularity);
     fprintf(out, "%s\"references\": %" PRIu64 ",\n", indent, profile->references);
     fprintf(out, "%s\"distinct\": %" PRIu64 ",\n", indent, profile->distinct);
@@ -67,21 +83,54 @@ static void write_fields(FILE *out, const fm_profile *profile, const char *inden
     }
     fprintf(out, "%s\"complete\": %s,\n", indent, truth(profile->complete));
     fprintf(out, "%s\"lost\": %" PRIu64 ",\n", indent, profile->lost);
-    if (profile->what_missing) {
-        fprintf(out, "%s\"what_missing\": ", indent);
-        fm_json_write_string(out, profile->what_missing, FM_JSON_PLAIN);
-        fputs(",\n", out);
-    }
+    write_text(out, "what_missing", profile->what_missing, indent);
     write_histogram(out, "histogram", &profile->distances, indent);
     if (profile->has_times) write_histogram(out, "times", &profile->times, indent);
     fprintf(out, "%s\"bins\": \"%s\"", indent, fm_bins_name(profile->bins));
+    if (profile->run) {
+        fprintf(out, ",\n%s\"run\": ", indent);
+        fm_run_write(out, profile->run, indent);
+    }
+}
+
+static fm_status write_fields(FILE *out, const fm_profile *profile, const char *indent, fm_error *error);
+
+/* An array of profiles, each with all its fields. */
+static fm_status write_profiles(FILE *out, const char *key, const fm_profile *const *profiles, size_t count,
+                                const char *indent, fm_error *error)
+{
+    char inner[40]; /* as deep as anyone can read; deeper ones are not indented further */
+    snprintf(inner, sizeof inner, "%s    ", indent);
+    fm_status status = FM_OK;
+    fprintf(out, ",\n%s\"%s\": [", indent, key);
+    for (size_t i = 0; i < count && !status && !ferror(out); i++) {
+        fprintf(out, "%s\n%s  {\n", i ? "," : "", indent);
+        status = write_fields(out, profiles[i], inner, error);
+        fprintf(out, "\n%s  }", indent);
+    }
+    fprintf(out, "\n%s]", indent);
+    return status;
+}
+
+static fm_status write_fields(FILE *out, const fm_profile *profile, const char *indent, fm_error *error)
+{
+    fm_status status = FM_OK;
+    write_counts(out, profile, indent);
+    if (profile->attribution) {
+        fprintf(out, ",\n%s\"attribution\": ", indent);
+        status = fm_attribution_write(out, profile->attribution, indent, error);
+    }
+    if (!status && profile->part_count)
+        status = write_profiles(out, "parts", (const fm_profile *const *)profile->parts, profile->part_count,
+                                indent, error);
+    return status;
 }
 
 fm_status fm_profile_write(const char *path, const fm_profile *const *profiles, size_t count, fm_error *error)
 {
     if (count == 0) return fm_fail(error, FM_E_ARGUMENT, path, "no profile to write");
     for (size_t i = 0; i < count; i++) {
-        fm_status status = check_before_writing(path, profiles[i], error);
+        fm_status status = check_before_writing(path, profiles[i], 0, error);
         if (status) return status;
     }
     fm_output *output;
@@ -89,16 +138,17 @@ fm_status fm_profile_write(const char *path, const fm_profile *const *profiles, 
     if (status) return status;
     FILE *out = fm_output_stream(output);
     fputs("{\n", out);
-    write_fields(out, profiles[0], "  ");
-    if (count > 1) {
-        fputs(",\n  \"profiles\": [", out);
-        for (size_t i = 0; i < count && !ferror(out); i++) {
-            fputs(i ? ",\n    {\n" : "\n    {\n", out);
-            write_fields(out, profiles[i], "      ");
-            fputs("\n    }", out);
-        }
-        fputs("\n  ]", out);
+    if (count == 1) {
+        status = write_fields(out, profiles[0], "  ", error);
+    } else {
+        /* Attribution and parts, which may be large, only where all fields are. */
+        write_counts(out, profiles[0], "  ");
+        status = write_profiles(out, "profiles", profiles, count, "  ", error);
     }
     fputs("\n}\n", out);
+    if (status) {
+        fm_output_abandon(output);
+        return status;
+    }
     return fm_output_commit(output, error);
 }

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attribution_check.c - see attribution_check.h. Linear, no memory. */
+#include "profile/attribution_check.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* Where the trouble is told. */
+typedef struct judge {
+    const fm_attribution *of;
+    char *why;
+    size_t size;
+} judge;
+
+__attribute__((format(printf, 4, 5))) static bool wrong(const judge *by, const char *table, size_t row,
+                                                        const char *format, ...)
+{
+    int used = snprintf(by->why, by->size, "\"%s\"[%zu]: ", table, row);
+    if (used < 0 || (size_t)used >= by->size) return false;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(by->why + used, by->size - (size_t)used, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* One of `count` things, or none. */
+static bool index_sound(const judge *by, const char *table, size_t row, const char *what, uint32_t index,
+                        size_t count, bool optional)
+{
+    if (index < count || (index == FM_NONE && optional)) return true;
+    if (index == FM_NONE) return wrong(by, table, row, "expected %s, found none", what);
+    return wrong(by, table, row, "expected %s below %zu, found %" PRIu32, what, count, index);
+}
+
+/* The ranges and the sum of a pair or an object use. */
+static bool counts_sound(const judge *by, const char *table, size_t row, uint64_t count, uint64_t cold,
+                         uint64_t beyond, const fm_bin *bins, size_t bin_count)
+{
+    uint64_t sum = cold;
+    bool fits = !__builtin_add_overflow(sum, beyond, &sum);
+    size_t edge = 0, edges = by->of->edge_count;
+    for (size_t i = 0; i < bin_count; i++) {
+        while (edge < edges && by->of->edges[edge] < bins[i].lo) edge++;
+        uint64_t last = edge + 1 < edges ? by->of->edges[edge + 1] - 1 : UINT64_MAX;
+        if (edge == edges || by->of->edges[edge] != bins[i].lo || bins[i].hi != last)
+            return wrong(by, table, row, "%" PRIu64 " to %" PRIu64 " is no range between two edges",
+                         bins[i].lo, bins[i].hi);
+        if (i && bins[i].lo <= bins[i - 1].lo)
+            return wrong(by, table, row, "expected ascending ranges, found %" PRIu64 " after %" PRIu64,
+                         bins[i].lo, bins[i - 1].lo);
+        if (bins[i].count == 0) return wrong(by, table, row, "expected counts from 1 on, found 0");
+        fits &= !__builtin_add_overflow(sum, bins[i].count, &sum);
+    }
+    if (!fits) return wrong(by, table, row, "the counts exceed 64 bits together");
+    if (sum != count)
+        return wrong(by, table, row,
+                     "the numbers do not add up: count is %" PRIu64 ", but its parts are %" PRIu64, count,
+                     sum);
+    return true;
+}
+
+static bool edges_sound(const judge *by)
+{
+    for (size_t i = 0; i < by->of->edge_count; i++) {
+        if (i == 0 && by->of->edges[0] != 0)
+            return wrong(by, "edges", 0, "expected 0, found %" PRIu64, by->of->edges[0]);
+        if (i && by->of->edges[i] <= by->of->edges[i - 1])
+            return wrong(by, "edges", i, "expected ascending edges, found %" PRIu64 " after %" PRIu64,
+                         by->of->edges[i], by->of->edges[i - 1]);
+    }
+    return true;
+}
+
+static bool sites_sound(const judge *by)
+{
+    const fm_attribution *of = by->of;
+    for (size_t i = 0; i < of->site_count; i++)
+        if (!index_sound(by, "sites", i, "a module", of->sites[i].module, of->module_count, true) ||
+            !index_sound(by, "sites", i, "a path", of->sites[i].path, of->path_count, true))
+            return false;
+    for (size_t i = 0; i < of->path_count; i++)
+        if (!index_sound(by, "paths", i, "a site", of->paths[i].call, of->site_count, false) ||
+            !index_sound(by, "paths", i, "a parent", of->paths[i].parent, i, true))
+            return false;
+    return true;
+}
+
+static bool objects_sound(const judge *by)
+{
+    const fm_attribution *of = by->of;
+    uint64_t all = 0;
+    for (size_t i = 0; i < of->object_count; i++) {
+        const fm_object *object = &of->objects[i];
+        if ((unsigned)object->kind > FM_OBJECT_OTHER)
+            return wrong(by, "objects", i, "expected a kind up to %d, found %u", FM_OBJECT_OTHER,
+                         (unsigned)object->kind);
+        if (!index_sound(by, "objects", i, "a module", object->module, of->module_count, true) ||
+            !index_sound(by, "objects", i, "a path", object->allocation, of->path_count, true))
+            return false;
+    }
+    for (size_t i = 0; i < of->object_use_count; i++) {
+        const fm_object_use *use = &of->object_uses[i];
+        if (!index_sound(by, "object_uses", i, "an object", use->object, of->object_count, false) ||
+            !index_sound(by, "object_uses", i, "a site", use->site, of->site_count, false) ||
+            !counts_sound(by, "object_uses", i, use->count, use->cold, use->beyond, use->bins,
+                          use->bin_count))
+            return false;
+        if (__builtin_add_overflow(all, use->count, &all))
+            return wrong(by, "object_uses", i, "the counts up to here exceed 64 bits together");
+    }
+    return true;
+}
+
+static bool total_sound(const judge *by, const char *what, uint64_t found, uint64_t wanted)
+{
+    if (found == wanted) return true;
+    snprintf(by->why, by->size,
+             "the numbers do not add up: \"%s\" is %" PRIu64 ", but that of all \"pairs\" is %" PRIu64, what,
+             wanted, found);
+    return false;
+}
+
+static bool pairs_sound(const judge *by, const fm_profile *profile)
+{
+    const fm_attribution *of = by->of;
+    uint64_t references = 0, cold = 0, beyond = 0;
+    for (size_t i = 0; i < of->pair_count; i++) {
+        const fm_pair *pair = &of->pairs[i];
+        if (!index_sound(by, "pairs", i, "a site", pair->use, of->site_count, true) ||
+            !index_sound(by, "pairs", i, "a site", pair->reuse, of->site_count, false) ||
+            !counts_sound(by, "pairs", i, pair->count, pair->cold, pair->beyond, pair->bins, pair->bin_count))
+            return false;
+        if (__builtin_add_overflow(references, pair->count, &references))
+            return wrong(by, "pairs", i, "the counts up to here exceed 64 bits together");
+        cold += pair->cold; /* not more than references */
+        beyond += pair->beyond;
+    }
+    return total_sound(by, "references", references, profile->references) &&
+           total_sound(by, "cold", cold, profile->cold) && total_sound(by, "beyond", beyond, profile->beyond);
+}
+
+bool fm_attribution_sound(const fm_profile *profile, char *why, size_t size)
+{
+    if (size) why[0] = '\0';
+    const judge by = {profile->attribution, why, size};
+    return edges_sound(&by) && sites_sound(&by) && objects_sound(&by) && pairs_sound(&by, profile);
+}

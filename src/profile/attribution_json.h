@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attribution_json.h - the fields "attribution" and "run" of a profile's JSON (docs/PROFILE.md). Internal. */
+#ifndef FATHOM_PROFILE_ATTRIBUTION_JSON_H
+#define FATHOM_PROFILE_ATTRIBUTION_JSON_H
+
+#include <fathom/profile.h>
+
+#include "profile/json_scan.h"
+
+#include <stdio.h>
+
+/* Profiles may be parts of parts to this depth: processes, their threads, and some room. Each level needs
+ * some of the program's stack, and a file may come from anywhere. */
+enum { FM_DEEPEST_PART = 8 };
+
+/* The value of the field, braces included; no newline at the end. Output errors stay in the FILE. */
+fm_status fm_attribution_write(FILE *out, const fm_attribution *attribution, const char *indent,
+                               fm_error *error);
+/* where: what stands before the field's name in messages ("profiles[0]."). The indices are not yet checked:
+ * fm_attribution_sound does that, once the profile is whole. */
+fm_status fm_attribution_read(fm_json_scan *scan, const char *where, fm_attribution **attribution);
+
+void fm_run_write(FILE *out, const fm_run *run, const char *indent);
+fm_status fm_run_read(fm_json_scan *scan, const char *where, fm_run **run);
+void fm_run_destroy(fm_run *run); /* NULL is fine */
+
+#endif

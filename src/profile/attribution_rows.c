@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attribution_rows.c - see attribution_rows.h. Memory grows with what was read, never with a number that was
+ * read. */
+#include "profile/attribution_rows.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "profile/attribution_grow.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static fm_status no_memory(const fm_table_reader *from)
+{
+    return fm_fail_memory(from->scan->error, 1 << 16, "a profile's attribution");
+}
+
+/* Room for one more element; the old array stays in the arena, which is why it doubles. */
+static fm_status reserve(fm_table_reader *from, fm_table which, void *array_pointer, size_t count,
+                         size_t size)
+{
+    void *array;
+    memcpy(&array, array_pointer, sizeof array);
+    if (count >= FM_NONE) return no_memory(from);
+    if (count < from->capacity[which]) return FM_OK;
+    size_t more = count < 16 ? 16 : count;
+    array = fm_attribution_grow(from->made, array, count, more, size);
+    if (!array) return no_memory(from);
+    from->capacity[which] = count + more;
+    memcpy(array_pointer, &array, sizeof array);
+    return FM_OK;
+}
+
+/* ---- elements of rows ---- */
+
+/* Takes the comma; the row must go on. */
+static fm_status go_on(fm_table_reader *from, fm_json_list *list, const char *shape)
+{
+    bool more;
+    fm_status status = fm_json_more(from->scan, list, &more);
+    if (status || more) return status;
+    return fm_json_refuse(from->scan, "%s: expected %s, found less", from->what, shape);
+}
+
+static fm_status end_row(fm_table_reader *from, fm_json_list *list, const char *shape)
+{
+    bool more;
+    fm_status status = fm_json_more(from->scan, list, &more);
+    if (status || !more) return status;
+    return fm_json_refuse(from->scan, "%s: expected %s, found more", from->what, shape);
+}
+
+static fm_status next_index(fm_table_reader *from, fm_json_list *list, const char *shape, uint32_t *index)
+{
+    fm_status status = go_on(from, list, shape);
+    return status ? status : fm_json_index(from->scan, from->what, index);
+}
+
+static fm_status next_whole(fm_table_reader *from, fm_json_list *list, const char *shape, uint64_t *value)
+{
+    fm_status status = go_on(from, list, shape);
+    return status ? status : fm_json_whole(from->scan, from->what, value);
+}
+
+static fm_status read_small(fm_table_reader *from, uint32_t *value)
+{
+    uint64_t wide = 0;
+    fm_status status = fm_json_whole(from->scan, from->what, &wide);
+    if (!status && wide > UINT32_MAX)
+        return fm_json_refuse(from->scan, "%s: expected a number below 2^32, found %" PRIu64, from->what,
+                              wide);
+    *value = (uint32_t)wide;
+    return status;
+}
+
+static fm_status next_small(fm_table_reader *from, fm_json_list *list, const char *shape, uint32_t *value)
+{
+    fm_status status = go_on(from, list, shape);
+    return status ? status : read_small(from, value);
+}
+
+/* A number of a string, in the place of its pointer until all are known. */
+static fm_status next_string(fm_table_reader *from, fm_json_list *list, const char *shape, const char **text)
+{
+    uint32_t index = FM_NONE;
+    fm_status status = next_index(from, list, shape, &index);
+    *text = index == FM_NONE ? NULL : (const char *)((uintptr_t)index + 1);
+    return status;
+}
+
+/* A text of its own; null is NULL. */
+static fm_status read_text(fm_table_reader *from, const char **text)
+{
+    char *read = NULL;
+    fm_status status = fm_json_optional_text(from->scan, from->what, &read);
+    if (!status && read) {
+        *text = fm_attribution_intern(from->made, read);
+        if (!*text) status = no_memory(from);
+    }
+    free(read);
+    return status;
+}
+
+/* ---- rows ---- */
+
+static fm_status read_edge(fm_table_reader *from)
+{
+    fm_attribution *made = from->made;
+    if (made->edge_count == FM_MOST_EDGES)
+        return fm_json_refuse(from->scan, "%s: expected at most %d edges, found more", from->what,
+                              (int)FM_MOST_EDGES);
+    if (!made->edges) {
+        made->edges = fm_attribution_allocate(made, FM_MOST_EDGES, sizeof *made->edges);
+        if (!made->edges) return no_memory(from);
+    }
+    return fm_json_whole(from->scan, from->what, (uint64_t *)&made->edges[made->edge_count++]);
+}
+
+static fm_status read_string(fm_table_reader *from)
+{
+    fm_status status =
+        reserve(from, FM_TABLE_STRINGS, &from->strings, from->string_count, sizeof *from->strings);
+    if (!status) status = read_text(from, &from->strings[from->string_count]);
+    if (!status && !from->strings[from->string_count])
+        status = fm_json_refuse(from->scan, "%s: expected a string, found null", from->what);
+    from->string_count++;
+    return status;
+}
+
+static fm_status read_module(fm_table_reader *from)
+{
+    fm_attribution *made = from->made;
+    fm_status status =
+        reserve(from, FM_TABLE_MODULES, &made->modules, made->module_count, sizeof *made->modules);
+    fm_json_list list;
+    if (!status) status = fm_json_enter_object(from->scan, from->what, &list);
+    if (status) return status;
+    fm_module *module = &made->modules[made->module_count++];
+    for (;;) {
+        bool more;
+        char key[16];
+        status = fm_json_more(from->scan, &list, &more);
+        if (status || !more) return status;
+        status = fm_json_key(from->scan, key, sizeof key);
+        if (status) return status;
+        if (strcmp(key, "path") == 0)
+            status = read_text(from, &module->path);
+        else if (strcmp(key, "build_id") == 0)
+            status = read_text(from, &module->build_id);
+        else if (strcmp(key, "bias") == 0)
+            status = fm_json_whole(from->scan, from->what, &module->bias);
+        else if (strcmp(key, "unseen") == 0)
+            status = fm_json_truth(from->scan, from->what, &module->unseen);
+        else
+            status = fm_json_skip(from->scan);
+        if (status) return status;
+    }
+}
+
+static fm_status read_frames(fm_table_reader *from, fm_site *site)
+{
+    static const char shape[] = "function, file, line and column of every frame";
+    fm_json_list list;
+    fm_status status = fm_json_enter_array(from->scan, from->what, &list);
+    size_t count = 0;
+    while (!status) {
+        bool more;
+        status = fm_json_more(from->scan, &list, &more);
+        if (status || !more) break;
+        void *grown = from->frames;
+        if (fm_array_reserve(&grown, &from->frame_capacity, count + 1, sizeof *from->frames))
+            return no_memory(from);
+        from->frames = grown;
+        fm_frame *frame = &from->frames[count++];
+        uint32_t function = FM_NONE;
+        status = fm_json_index(from->scan, from->what, &function);
+        frame->function = function == FM_NONE ? NULL : (const char *)((uintptr_t)function + 1);
+        if (!status) status = next_string(from, &list, shape, &frame->file);
+        if (!status) status = next_small(from, &list, shape, &frame->line);
+        if (!status) status = next_small(from, &list, shape, &frame->column);
+    }
+    if (status || count == 0) return status;
+    fm_frame *frames = fm_attribution_allocate(from->made, count, sizeof *frames);
+    if (!frames) return no_memory(from);
+    memcpy(frames, from->frames, count * sizeof *frames);
+    site->frames = frames;
+    site->frame_count = count;
+    return FM_OK;
+}
+
+static fm_status read_site(fm_table_reader *from)
+{
+    static const char shape[] = "[module, address, path, symbol, offset, frames]";
+    fm_attribution *made = from->made;
+    fm_json_list list;
+    fm_status status = reserve(from, FM_TABLE_SITES, &made->sites, made->site_count, sizeof *made->sites);
+    if (!status) status = fm_json_enter_array(from->scan, from->what, &list);
+    if (status) return status;
+    fm_site *site = &made->sites[made->site_count];
+    status = next_index(from, &list, shape, &site->module);
+    if (!status) status = next_whole(from, &list, shape, &site->address);
+    if (!status) status = next_index(from, &list, shape, &site->path);
+    if (!status) status = next_string(from, &list, shape, &site->symbol);
+    if (!status) status = next_whole(from, &list, shape, &site->symbol_offset);
+    if (!status) status = go_on(from, &list, shape);
+    if (!status) status = read_frames(from, site);
+    if (!status) status = end_row(from, &list, shape);
+    made->site_count++;
+    return status;
+}
+
+static fm_status read_path(fm_table_reader *from)
+{
+    static const char shape[] = "[parent, call]";
+    fm_attribution *made = from->made;
+    fm_json_list list;
+    fm_status status = reserve(from, FM_TABLE_PATHS, &made->paths, made->path_count, sizeof *made->paths);
+    if (!status) status = fm_json_enter_array(from->scan, from->what, &list);
+    if (status) return status;
+    fm_call_path *path = &made->paths[made->path_count++];
+    status = next_index(from, &list, shape, &path->parent);
+    if (!status) status = next_index(from, &list, shape, &path->call);
+    return status ? status : end_row(from, &list, shape);
+}
+
+/* The counts of a pair or an object use: [a, b, count, cold, beyond, [range, count, range, count, …]]. */
+typedef struct counts_row {
+    uint32_t a, b;
+    uint64_t count, cold, beyond;
+    fm_bin bins[FM_MOST_EDGES];
+    size_t bin_count;
+} counts_row;
+
+static fm_status read_ranges(fm_table_reader *from, counts_row *row)
+{
+    fm_json_list list;
+    fm_status status = fm_json_enter_array(from->scan, from->what, &list);
+    for (row->bin_count = 0; !status; row->bin_count++) {
+        bool more;
+        uint64_t range;
+        status = fm_json_more(from->scan, &list, &more);
+        if (status || !more) break;
+        status = fm_json_whole(from->scan, from->what, &range);
+        if (status) break;
+        if (range >= FM_MOST_EDGES || (row->bin_count && range <= row->bins[row->bin_count - 1].lo))
+            return fm_json_refuse(from->scan, "%s: expected ascending ranges below %d, found %" PRIu64,
+                                  from->what, (int)FM_MOST_EDGES, range);
+        fm_bin *bin = &row->bins[row->bin_count];
+        bin->lo = range; /* until the edges are known for certain */
+        bin->hi = 0;
+        status = next_whole(from, &list, "a count behind every range", &bin->count);
+    }
+    return status;
+}
+
+static fm_status read_counts(fm_table_reader *from, counts_row *row, const char *shape, const fm_bin **bins)
+{
+    fm_json_list list;
+    fm_status status = fm_json_enter_array(from->scan, from->what, &list);
+    if (!status) status = next_index(from, &list, shape, &row->a);
+    if (!status) status = next_index(from, &list, shape, &row->b);
+    if (!status) status = next_whole(from, &list, shape, &row->count);
+    if (!status) status = next_whole(from, &list, shape, &row->cold);
+    if (!status) status = next_whole(from, &list, shape, &row->beyond);
+    if (!status) status = go_on(from, &list, shape);
+    if (!status) status = read_ranges(from, row);
+    if (!status) status = end_row(from, &list, shape);
+    if (status || row->bin_count == 0) return status;
+    fm_bin *kept = fm_attribution_allocate(from->made, row->bin_count, sizeof *kept);
+    if (!kept) return no_memory(from);
+    memcpy(kept, row->bins, row->bin_count * sizeof *kept);
+    *bins = kept;
+    return FM_OK;
+}
+
+static fm_status read_pair(fm_table_reader *from)
+{
+    fm_attribution *made = from->made;
+    counts_row row;
+    const fm_bin *bins = NULL;
+    fm_status status = reserve(from, FM_TABLE_PAIRS, &made->pairs, made->pair_count, sizeof *made->pairs);
+    if (!status) status = read_counts(from, &row, "[use, reuse, count, cold, beyond, ranges]", &bins);
+    if (!status)
+        made->pairs[made->pair_count++] =
+            (fm_pair){row.a, row.b, row.count, row.cold, row.beyond, row.bin_count, bins};
+    return status;
+}
+
+static fm_status read_object_use(fm_table_reader *from)
+{
+    fm_attribution *made = from->made;
+    counts_row row;
+    const fm_bin *bins = NULL;
+    fm_status status = reserve(from, FM_TABLE_OBJECT_USES, &made->object_uses, made->object_use_count,
+                               sizeof *made->object_uses);
+    if (!status) status = read_counts(from, &row, "[object, site, count, cold, beyond, ranges]", &bins);
+    if (!status)
+        made->object_uses[made->object_use_count++] =
+            (fm_object_use){row.a, row.b, row.count, row.cold, row.beyond, row.bin_count, bins};
+    return status;
+}
+
+static fm_status read_kind(fm_table_reader *from, fm_object_kind *kind)
+{
+    static const char *const kinds[] = {"global", "heap", "stack", "module", "other"};
+    char *name = NULL;
+    fm_status status = fm_json_text(from->scan, from->what, &name);
+    if (status) return status;
+    size_t found = 0;
+    while (found < 5 && strcmp(name, kinds[found]) != 0) found++;
+    free(name);
+    /* A kind that a later version knows is something else to us. */
+    *kind = found < 5 ? (fm_object_kind)found : FM_OBJECT_OTHER;
+    return FM_OK;
+}
+
+static fm_status read_object(fm_table_reader *from)
+{
+    fm_attribution *made = from->made;
+    fm_status status =
+        reserve(from, FM_TABLE_OBJECTS, &made->objects, made->object_count, sizeof *made->objects);
+    fm_json_list list;
+    if (!status) status = fm_json_enter_object(from->scan, from->what, &list);
+    if (status) return status;
+    fm_object *object = &made->objects[made->object_count++];
+    *object = (fm_object){.kind = FM_OBJECT_OTHER, .module = FM_NONE, .allocation = FM_NONE};
+    for (;;) {
+        bool more;
+        char key[16];
+        status = fm_json_more(from->scan, &list, &more);
+        if (status || !more) return status;
+        status = fm_json_key(from->scan, key, sizeof key);
+        if (status) return status;
+        if (strcmp(key, "kind") == 0)
+            status = read_kind(from, &object->kind);
+        else if (strcmp(key, "name") == 0)
+            status = read_text(from, &object->name);
+        else if (strcmp(key, "module") == 0)
+            status = fm_json_index(from->scan, from->what, &object->module);
+        else if (strcmp(key, "address") == 0)
+            status = fm_json_whole(from->scan, from->what, &object->address);
+        else if (strcmp(key, "size") == 0)
+            status = fm_json_whole(from->scan, from->what, &object->size);
+        else if (strcmp(key, "blocks") == 0)
+            status = fm_json_whole(from->scan, from->what, &object->blocks);
+        else if (strcmp(key, "allocation") == 0)
+            status = fm_json_index(from->scan, from->what, &object->allocation);
+        else if (strcmp(key, "thread") == 0)
+            status = read_small(from, &object->thread);
+        else
+            status = fm_json_skip(from->scan);
+        if (status) return status;
+    }
+}
+
+fm_status fm_table_read_row(fm_table_reader *from, fm_table which)
+{
+    static fm_status (*const row_readers[FM_TABLES])(fm_table_reader *) = {
+        [FM_TABLE_EDGES] = read_edge,     [FM_TABLE_STRINGS] = read_string,
+        [FM_TABLE_MODULES] = read_module, [FM_TABLE_SITES] = read_site,
+        [FM_TABLE_PATHS] = read_path,     [FM_TABLE_PAIRS] = read_pair,
+        [FM_TABLE_OBJECTS] = read_object, [FM_TABLE_OBJECT_USES] = read_object_use};
+    return row_readers[which](from);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * resolve.c - fm_symbols_resolve: sites and variables of an attribution get their names, file by file. What
+ * can be known of a file degrades in steps: lines (DWARF), symbols (ELF), nothing; a note says which, and
+ * what helps.
+ */
+#include <fathom/attribution.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "symbols/resolve_unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct module_work {
+    fm_attribution *attribution;
+    const fm_module *module;
+    uint32_t index;
+    fm_wanted_site *wanted;
+    size_t count;
+    FILE *notes;
+} module_work;
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static void note(const module_work *work, const char *text)
+{
+    if (work->notes) fprintf(work->notes, "%s: %s\n", base_name(work->module->path), text);
+}
+
+static bool has_function(const fm_site *site)
+{
+    for (size_t i = 0; i < site->frame_count; i++)
+        if (site->frames[i].function) return true;
+    return false;
+}
+
+/* ---- a file that can be read ---- */
+
+/* "memcpy@plt": what debuggers call the entry of the linkage table. */
+static fm_status name_linkage(fm_attribution *attribution, fm_site *site, const char *target)
+{
+    char text[256];
+    snprintf(text, sizeof text, "%.*s@plt", (int)strcspn(target, "@"), target);
+    site->symbol = fm_attribution_intern(attribution, text);
+    site->symbol_offset = 0;
+    return site->symbol ? FM_OK : FM_E_NOMEM;
+}
+
+/* Symbols for sites whose function the debug information does not tell. `unnamed`: those that have none at
+ * all, not counting the linkage table's. */
+static fm_status name_by_symbols(const module_work *work, fm_symbols *symbols, size_t *named, size_t *unnamed,
+                                 fm_error *error)
+{
+    fm_status status = FM_OK;
+    *named = *unnamed = 0;
+    for (size_t i = 0; i < work->count && status == FM_OK; i++) {
+        fm_site *site = &work->attribution->sites[work->wanted[i].site];
+        if (has_function(site)) continue;
+        status = fm_symbols_read_table(symbols, error);
+        if (status != FM_OK) return status;
+        const char *target = fm_symbols_linkage_target(symbols, site->address);
+        if (target) {
+            status = name_linkage(work->attribution, site, target);
+            continue;
+        }
+        fm_elf_symbol *symbol = fm_symbols_nearest_code(symbols, site->address);
+        if (!symbol) {
+            ++*unnamed;
+            continue;
+        }
+        ++*named;
+        site->symbol = fm_attribution_intern(work->attribution, fm_symbols_shown_name(symbols, symbol));
+        site->symbol_offset = site->address - symbol->address;
+        if (!site->symbol) status = FM_E_NOMEM;
+    }
+    if (status == FM_E_NOMEM) return fm_fail(error, status, NULL, "out of memory for names of functions");
+    return status;
+}
+
+static fm_status name_variables(const module_work *work, fm_symbols *symbols, fm_error *error)
+{
+    for (size_t i = 0; i < work->attribution->object_count; i++) {
+        fm_object *object = &work->attribution->objects[i];
+        if (object->kind != FM_OBJECT_GLOBAL || object->name || object->module != work->index) continue;
+        const char *name;
+        uint64_t start, size;
+        fm_status status = fm_symbols_read_table(symbols, error);
+        if (status != FM_OK) return status;
+        if (!fm_symbols_variable(symbols, object->address, &name, &start, &size)) continue;
+        object->name = fm_attribution_intern(work->attribution, name);
+        if (!object->name) return fm_fail(error, FM_E_NOMEM, NULL, "out of memory for names of variables");
+        if (object->size == 0 && start == object->address) object->size = size;
+    }
+    return FM_OK;
+}
+
+static fm_status resolve_with(const module_work *work, fm_symbols *symbols, fm_error *error)
+{
+    fm_dwarf_result lines;
+    size_t named, unnamed;
+    fm_status status =
+        fm_resolve_frames(symbols, work->attribution, work->wanted, work->count, &lines, error);
+    if (status == FM_OK) status = name_by_symbols(work, symbols, &named, &unnamed, error);
+    if (status == FM_OK) status = name_variables(work, symbols, error);
+    if (status != FM_OK) return status;
+    if (lines.damaged)
+        note(work, "its debug information is damaged: some functions and lines are missing");
+    else if (lines.with_lines == 0 && unnamed > 0 && named == 0)
+        note(work, "no debug information and no symbols: code by address only; compile with -g, or install "
+                   "its -dbgsym package");
+    else if (lines.with_lines == 0 && unnamed + named > 0)
+        note(work, "no debug information: functions by symbol only; compile with -g, or install its -dbgsym "
+                   "package");
+    return FM_OK;
+}
+
+/* ---- a file that may have gone ---- */
+
+static fm_status resolve_module(const module_work *work, fm_error *error)
+{
+    const char *path = work->module->path;
+    if (!path || !path[0]) return FM_OK;
+    if (path[0] == '[') {
+        note(work, "the kernel's code, in no file: by address only");
+        return FM_OK;
+    }
+    if (strncmp(path, "/memfd:", 7) == 0) {
+        note(work, "not a file that can be read again: code by address only");
+        return FM_OK;
+    }
+    char build_id[FM_BUILD_ID_TEXT];
+    fm_symbols *symbols;
+    fm_error why = {0};
+    fm_status status = fm_symbols_open(&symbols, path, &why);
+    if (status == FM_E_NOMEM) {
+        if (error) *error = why;
+        return status;
+    }
+    if (status != FM_OK) {
+        if (work->notes)
+            fprintf(work->notes, "%s: %s: code by address only\n", base_name(path),
+                    access(path, F_OK) != 0 ? "the file is gone" : why.reason);
+        return FM_OK;
+    }
+    if (work->module->build_id &&
+        (!fm_symbols_build_id(path, build_id) || strcmp(build_id, work->module->build_id) != 0)) {
+        note(work, "the file has changed since the run: code by address only; profile it again");
+        fm_symbols_close(symbols);
+        return FM_OK;
+    }
+    status = resolve_with(work, symbols, error);
+    fm_symbols_close(symbols);
+    return status;
+}
+
+/* ---- all of them ---- */
+
+static bool is_open(const fm_attribution *attribution, const fm_site *site)
+{
+    return site->module < attribution->module_count && site->frame_count == 0 && !site->symbol;
+}
+
+static bool has_open_variable(const fm_attribution *attribution, uint32_t module)
+{
+    for (size_t i = 0; i < attribution->object_count; i++) {
+        const fm_object *object = &attribution->objects[i];
+        if (object->kind == FM_OBJECT_GLOBAL && !object->name && object->module == module) return true;
+    }
+    return false;
+}
+
+fm_status fm_symbols_resolve(fm_attribution *attribution, FILE *notes, fm_error *error)
+{
+    size_t modules = attribution->module_count, sites = attribution->site_count;
+    /* Sites by module: first[m] is where those of module m begin. */
+    size_t *first = fm_calloc(modules + 2, sizeof *first);
+    fm_wanted_site *wanted = fm_calloc(sites, sizeof *wanted);
+    if (!first || !wanted) {
+        free(first);
+        free(wanted);
+        return fm_fail_memory(error, sites * sizeof *wanted, "resolving addresses");
+    }
+    for (size_t i = 0; i < sites; i++)
+        if (is_open(attribution, &attribution->sites[i])) first[attribution->sites[i].module + 2]++;
+    for (size_t m = 2; m < modules + 2; m++) first[m] += first[m - 1];
+    for (size_t i = 0; i < sites; i++) {
+        const fm_site *site = &attribution->sites[i];
+        if (is_open(attribution, site))
+            wanted[first[site->module + 1]++] =
+                (fm_wanted_site){.address = site->address, .site = (uint32_t)i};
+    }
+    fm_status status = FM_OK;
+    for (size_t m = 0; m < modules && status == FM_OK; m++) {
+        module_work work = {.attribution = attribution,
+                            .module = &attribution->modules[m],
+                            .index = (uint32_t)m,
+                            .wanted = wanted + first[m],
+                            .count = first[m + 1] - first[m],
+                            .notes = notes};
+        if (work.count > 0 || has_open_variable(attribution, work.index))
+            status = resolve_module(&work, error);
+    }
+    free(first);
+    free(wanted);
+    return status;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* site_text.c - sites and objects in one line of text each, from what is resolved. Reads no files. */
+#include <fathom/attribution.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static const char *module_name(const fm_attribution *attribution, uint32_t module)
+{
+    if (module >= attribution->module_count || !attribution->modules[module].path) return NULL;
+    return base_name(attribution->modules[module].path);
+}
+
+/* "function (file.c:12)" as far as it is known; false: not even the function is. */
+static bool frame_text(const fm_frame *frame, const char *function, char *buffer, size_t size)
+{
+    if (!function) function = frame->function;
+    if (!function) return false;
+    if (frame->file && frame->line)
+        snprintf(buffer, size, "%s (%s:%" PRIu32 ")", function, base_name(frame->file), frame->line);
+    else if (frame->file)
+        snprintf(buffer, size, "%s (%s)", function, base_name(frame->file));
+    else
+        snprintf(buffer, size, "%s", function);
+    return true;
+}
+
+char *fm_site_text(const fm_attribution *attribution, uint32_t site, char *buffer, size_t size)
+{
+    if (size == 0) return buffer;
+    if (site >= attribution->site_count) {
+        snprintf(buffer, size, "unknown");
+        return buffer;
+    }
+    const fm_site *at = &attribution->sites[site];
+    const char *module = module_name(attribution, at->module);
+    if (at->frame_count > 0 && frame_text(&at->frames[0], at->symbol, buffer, size)) return buffer;
+    if (at->symbol && at->symbol_offset)
+        snprintf(buffer, size, "%s+0x%" PRIx64 "%s%s", at->symbol, at->symbol_offset, module ? " in " : "",
+                 module ? module : "");
+    else if (at->symbol)
+        snprintf(buffer, size, "%s%s%s", at->symbol, module ? " in " : "", module ? module : "");
+    else if (module)
+        snprintf(buffer, size, "0x%" PRIx64 " in %s", at->address, module);
+    else if (at->address)
+        snprintf(buffer, size, "0x%" PRIx64 ", made at run time", at->address);
+    else
+        snprintf(buffer, size, "unknown");
+    return buffer;
+}
+
+/* ---- objects ---- */
+
+/* Code of compilers and systems: who allocates there does it for somebody else (std::vector, strdup). */
+static bool is_system_file(const char *file)
+{
+    return strncmp(file, "/usr/include/", 13) == 0 || strncmp(file, "/usr/lib", 8) == 0 ||
+           strstr(file, "/c++/") != NULL || strstr(file, "/libstdc++-v3/") != NULL;
+}
+
+/* The innermost place on an allocation's path that the user wrote; false: there is none that is known. */
+static bool own_frame_text(const fm_attribution *attribution, uint32_t path, char *buffer, size_t size)
+{
+    for (size_t steps = 0; path < attribution->path_count && steps < attribution->path_count; steps++) {
+        const fm_call_path *call = &attribution->paths[path];
+        if (call->call < attribution->site_count) {
+            const fm_site *site = &attribution->sites[call->call];
+            for (size_t i = 0; i < site->frame_count; i++) {
+                const fm_frame *frame = &site->frames[i];
+                if (frame->file && frame->line && !is_system_file(frame->file) &&
+                    frame_text(frame, NULL, buffer, size))
+                    return true;
+            }
+        }
+        path = call->parent;
+    }
+    return false;
+}
+
+static void heap_text(const fm_attribution *attribution, const fm_object *object, char *buffer, size_t size)
+{
+    char place[512];
+    if (object->allocation >= attribution->path_count) {
+        snprintf(buffer, size, "heap block from unknown code");
+        return;
+    }
+    if (!own_frame_text(attribution, object->allocation, place, sizeof place))
+        fm_site_text(attribution, attribution->paths[object->allocation].call, place, sizeof place);
+    snprintf(buffer, size, "heap block from %s", place);
+}
+
+char *fm_object_text(const fm_attribution *attribution, uint32_t object, char *buffer, size_t size)
+{
+    if (size == 0) return buffer;
+    if (object >= attribution->object_count) {
+        snprintf(buffer, size, "unknown");
+        return buffer;
+    }
+    const fm_object *at = &attribution->objects[object];
+    const char *module = module_name(attribution, at->module);
+    switch (at->kind) {
+    case FM_OBJECT_GLOBAL:
+        if (at->name)
+            snprintf(buffer, size, "global `%s`", at->name);
+        else
+            snprintf(buffer, size, "global at 0x%" PRIx64 " in %s", at->address, module ? module : "?");
+        break;
+    case FM_OBJECT_HEAP:
+        heap_text(attribution, at, buffer, size);
+        break;
+    case FM_OBJECT_STACK:
+        snprintf(buffer, size, "stack of thread %" PRIu32, at->thread);
+        break;
+    case FM_OBJECT_MODULE:
+        snprintf(buffer, size, "data of %s", module ? module : "?");
+        break;
+    case FM_OBJECT_OTHER:
+        snprintf(buffer, size, "other memory");
+        break;
+    }
+    return buffer;
+}
