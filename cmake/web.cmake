@@ -65,8 +65,17 @@ else()
   set(inputs
       page=${FATHOM_WEB_SOURCE}/report.html
       style=${FATHOM_WEB_SOURCE}/report.css
+      style_late=${FATHOM_WEB_SOURCE}/late.css
       numbers=${FATHOM_WEB_SOURCE}/numbers.js
       charts=${FATHOM_WEB_SOURCE}/charts.js
+      late=${FATHOM_WEB_SOURCE}/late.js
+      choice=${FATHOM_WEB_SOURCE}/choice.js
+      pieces=${FATHOM_WEB_SOURCE}/pieces.js
+      pairs=${FATHOM_WEB_SOURCE}/pairs.js
+      source_lines=${FATHOM_WEB_SOURCE}/source-lines.js
+      source=${FATHOM_WEB_SOURCE}/source.js
+      objects=${FATHOM_WEB_SOURCE}/objects.js
+      parts=${FATHOM_WEB_SOURCE}/parts.js
       report=${FATHOM_WEB_SOURCE}/report.js
       uplot_style=${FATHOM_UPLOT}/dist/uPlot.min.css
       uplot_script=${FATHOM_UPLOT}/dist/uPlot.iife.min.js

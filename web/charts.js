@@ -25,13 +25,13 @@ const keepDrawn = (id, label, state, build) => {
     built.options.width = width;
     built.options.height = width < 600 ? 300 : 380;
     built.options.series.forEach((series, i) => {
-      if (i) series.show = !hidden.has(i);
+      if (i) series.show = !hidden.has(built.shown[i - 1]);
     });
     built.options.hooks = Object.assign({}, built.options.hooks, {
       setSeries: [(u, index, options) => {
         if (index == null || options.show == null) return;
-        if (options.show) hidden.delete(index);
-        else hidden.add(index);
+        if (options.show) hidden.delete(built.shown[index - 1]);
+        else hidden.add(built.shown[index - 1]);
       }],
     });
     plot = new uPlot(built.options, built.data, holder);
@@ -178,7 +178,7 @@ const drawMarkers = (u) => {
   for (const cache of markers) {
     if (cache.bytes < u.scales.x.min || cache.bytes > u.scales.x.max) continue;
     const x = Math.round(u.valToPos(cache.bytes, 'x', true)) + 0.5;
-    const label = cache.name + '  ' + bytes(cache.bytes);
+    const label = cacheText(cache);
     const wide = context.measureText(label).width;
     const onLeft = x + wide + 8 * ratio > left + width;
     const from = onLeft ? x - wide - 6 * ratio : x + 6 * ratio;
@@ -211,7 +211,8 @@ const buildCurve = (state) => {
   }
   for (const cache of markers) if (cache.bytes >= least && cache.bytes <= most) sizes.add(cache.bytes);
   const x = [...sizes].sort((a, b) => a - b);
-  const columns = profiles.map((profile) => x.map((at) => {
+  const shown = shownCurves();
+  const columns = shown.map(({profile}) => x.map((at) => {
     const blocks = Math.floor(at / unitOf(profile));
     const ratio = blocks < 1 ? null : missRatio(profile, blocks);
     return state.y === 'log' && ratio === 0 ? null : ratio;
@@ -220,6 +221,7 @@ const buildCurve = (state) => {
   if (state.y !== 'log') y.scale.range = [0, Math.min(1.04, y.scale.range[1])];
   return {
     nudge: 0,
+    shown: shown.map((one) => one.profile),
     data: [x, ...columns],
     options: {
       scales: {
@@ -234,9 +236,9 @@ const buildCurve = (state) => {
       ],
       series: [
         {label: 'cache size', value: (u, at) => (at == null ? '–' : size(at))},
-        ...profiles.map((profile, i) => ({
-          label: shortNames[i], stroke: colour(i), width: 2, dash: dash(i), points: {show: false},
-          fill: profiles.length === 1 ? colour(i) + '1f' : undefined,
+        ...shown.map(({name, index}) => ({
+          label: name, stroke: colour(index), width: 2, dash: dash(index), points: {show: false},
+          fill: shown.length === 1 ? colour(index) + '1f' : undefined,
           value: (u, ratio) => (ratio == null ? '–' : percent(ratio)),
         })),
       ],
@@ -278,8 +280,8 @@ const steps = (places, columns, before, floor) => {
 };
 
 const buildHistogram = (field, xLabel, extras) => (state) => {
-  const chosen = profiles.map((_, i) => i).filter((i) => profiles[i][field]);
-  const shownProfiles = chosen.map((i) => profiles[i]);
+  const chosen = shownCurves().filter((one) => one.profile[field]);
+  const shownProfiles = chosen.map((one) => one.profile);
   const logX = state.x === 'log';
   const whole = shownProfiles.map((profile) => extras ? profile.references :
     profile[field].reduce((sum, bin) => sum + bin[2], 0));
@@ -353,6 +355,7 @@ const buildHistogram = (field, xLabel, extras) => (state) => {
   const format = (number) => (number == null ? '–' : state.unit === 'count' ? count(number) : percent(number));
   return {
     nudge: bars ? 0 : 0.5, /* into the step that begins here */
+    shown: shownProfiles,
     data: [x, ...drawn],
     options: {
       scales: {
@@ -365,9 +368,9 @@ const buildHistogram = (field, xLabel, extras) => (state) => {
       ],
       series: [
         {label: 'distance', value: (u, at) => (at == null ? '–' : label(at) || '–')},
-        ...chosen.map((i, p) => ({
-          label: shortNames[i], stroke: colour(i), width: bars ? 0 : 1.5, dash: dash(i), paths, points: {show: false},
-          fill: colour(i) + (single ? 'd0' : '26'), value: (u, number, series, index) => format(index == null ? null : read[p][index]),
+        ...chosen.map(({name, index}, p) => ({
+          label: name, stroke: colour(index), width: bars ? 0 : 1.5, dash: dash(index), paths, points: {show: false},
+          fill: colour(index) + (single ? 'd0' : '26'), value: (u, number, series, at) => format(at == null ? null : read[p][at]),
         })),
       ],
       cursor: {

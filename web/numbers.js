@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * numbers.js - the report's data, what the profiles say at any cache size, and numbers as people read
- * them. First of the page's three scripts, which report.html puts together in one block: names of one
- * are seen by the next.
+ * them. First of the page's scripts, which report.html puts together in one block: names of one are
+ * seen by the next.
  */
 const data = JSON.parse(document.getElementById('data').textContent);
 const profiles = data.profiles;
@@ -38,16 +38,23 @@ const style = (name) => getComputedStyle(document.documentElement).getPropertyVa
 const colour = (index) => style('--s' + (index % 8));
 const dash = (index) => (index < 8 ? undefined : [6, 3]);
 
+/* Caches of a machine have names; sizes that somebody asked for are only that. */
+const ofMachine = data.caches.every((cache) => cache.sharedBy > 0);
+const cacheName = (cache) => (cache.sharedBy > 0 ? cache.name : bytes(cache.bytes));
+const cacheText = (cache) => (cache.sharedBy > 0 ? cache.name + ' ' + bytes(cache.bytes) : bytes(cache.bytes));
+
 /* ---- what the profiles say ---- */
 
 const keysOnly = profiles.every((profile) => profile.granularity === 1);
 const size = keysOnly ? (value) => binary(value) + (value === 1 ? ' block' : ' blocks') : bytes;
 
-/* Short names: the last part of a path; where two are alike, with what tells them apart. */
+/* Short names: the last part of a path (of several, where profiles were merged); where two are alike, with what tells
+ * them apart. */
 const shortNames = (() => {
+  const lastOf = (name) => name.split('/').filter(Boolean).pop() || '(unnamed)';
   const last = (name) => {
-    const parts = (name || '(unnamed)').split('/').filter(Boolean);
-    return parts.length ? parts[parts.length - 1] : '(unnamed)';
+    const parts = [...new Set((name || '(unnamed)').split(' + ').map(lastOf))];
+    return parts.length > 3 ? parts.slice(0, 2).join(' + ') + ' and ' + (parts.length - 2) + ' more' : parts.join(' + ');
   };
   const names = profiles.map((profile) => last(profile.name));
   return names.map((name, i) => {
@@ -58,11 +65,41 @@ const shortNames = (() => {
   });
 })();
 
-for (const profile of profiles) {
+/* Every profile and every part of one (a thread, a process), parts behind their whole. */
+const everyProfile = [];
+const partName = (profile) => {
+  const {run} = profile;
+  if (run && run.thread) return 'thread ' + run.thread;
+  if (run && run.process) return 'process ' + run.process + (profile.name ? ', ' + profile.name : '');
+  return profile.name || '(unnamed)';
+};
+const gatherProfiles = (profile, entry) => {
+  everyProfile.push(entry);
   profile.passed = [0];
-  for (const bin of profile.histogram)
+  for (const bin of profile.histogram || [])
     profile.passed.push(profile.passed[profile.passed.length - 1] + bin[2]);
-}
+  /* Processes that others started stand behind and under those. */
+  const parts = profile.parts || [], placed = new Set();
+  const place = (part, depth) => {
+    placed.add(part);
+    const name = partName(part);
+    gatherProfiles(part, {profile: part, part: name, name: entry.name + ' · ' + name, depth, root: entry.root});
+    if (part.run && part.run.process && !part.run.thread)
+      for (const child of parts)
+        if (!placed.has(child) && child.run && !child.run.thread && child.run.parent === part.run.process)
+          place(child, depth + 1);
+  };
+  const known = new Set(parts.map((part) => part.run && part.run.process).filter(Boolean));
+  const startedByOther = ({run}) => run && !run.thread && run.parent && run.parent !== run.process && known.has(run.parent);
+  for (const part of parts) if (!placed.has(part) && !startedByOther(part)) place(part, entry.depth + 1);
+  for (const part of parts) if (!placed.has(part)) place(part, entry.depth + 1);
+};
+profiles.forEach((profile, i) => gatherProfiles(profile, {profile, name: shortNames[i], depth: 0, root: profile}));
+
+/* What the charts draw: the profiles, and the parts that were ticked. */
+const overlaid = [];
+const shownCurves = () => profiles.map((profile, index) => ({profile, index, name: shortNames[index]}))
+  .concat(overlaid.map((entry, i) => ({profile: entry.profile, index: profiles.length + i, name: profiles.length > 1 ? entry.name : entry.part})));
 
 /* Expected misses of a fully associative LRU cache, as fm_profile_misses computes them; null where
  * the profile's bound hides the answer. */

@@ -12,8 +12,7 @@ const fillSummary = () => {
   document.title = data.title;
   const parts = [profiles.length === 1 ? '1 profile' : profiles.length + ' profiles'];
   if (data.caches.length)
-    parts.push('caches of the machine that wrote this page: ' +
-               data.caches.map((cache) => cache.name + ' ' + bytes(cache.bytes)).join(', '));
+    parts.push((ofMachine ? 'caches of the machine that wrote this page: ' : 'cache sizes: ') + data.caches.map(cacheText).join(', '));
   byId('summary').textContent = parts.join(' · ');
   byId('made-by').textContent =
     'Made by fathom ' + data.version + '. This file is self-contained: it loads nothing from anywhere.';
@@ -84,13 +83,15 @@ const fillNumbers = () => {
     });
     const ways = row.cache && row.cache.ways ? ', ' + row.cache.ways + ' ways' : '';
     body.append(element('tr', row.cache ? {class: 'cache'} : {},
-      element('th', {scope: 'row'}, row.cache ? row.cache.name + ' (' + size(row.at) + ways + ')' : size(row.at)), ...cells));
+      element('th', {scope: 'row'}, row.cache && row.cache.sharedBy > 0 ? row.cache.name + ' (' + size(row.at) + ways + ')' : size(row.at)),
+      ...cells));
   }
   byId('numbers').append(element('table', {},
     element('thead', {}, element('tr', {}, element('th', {scope: 'col'}, 'Cache size'),
       ...profiles.map((profile, i) => element('th', {scope: 'col'}, chip(i), shortNames[i])))), body));
   byId('numbers-note').textContent = 'Fully associative LRU, all references counted, first touches included.' +
-    (markers.length ? ' Caches of this machine in colour; est.: with its sets, estimated.' : '');
+    (!markers.length ? '' : ofMachine ? ' Caches of this machine in colour; est.: with its sets, estimated.' :
+      ' Sizes that were asked for in colour.');
 };
 
 /* ---- all of it ---- */
@@ -98,11 +99,12 @@ const fillNumbers = () => {
 fillSummary();
 fillWarnings();
 fillProfiles();
+fillRuns();
 fillNumbers();
 
 const coarsened = profiles.some((profile) => profile.coarsened);
 byId('curve-note').textContent = 'Share of all references that miss in a fully associative LRU cache of each size.' +
-  (markers.length ? ' Dashed: this machine’s caches.' : '') +
+  (!markers.length ? '' : ofMachine ? ' Dashed: this machine’s caches.' : ' Dashed: the sizes that were asked for.') +
   (keysOnly ? ' The profile counts keys, so sizes are in blocks.' : '');
 byId('histogram-note').textContent = 'How many distinct other blocks were touched between two references to the same block.' +
   (coarsened ? ' Long histograms are shown in at least 64 bins per power of two, to keep the page small.' : '');
@@ -126,6 +128,24 @@ if (profiles.some((profile) => profile.times)) {
   byId('times-note').textContent = 'How many references lie between two references to the same block, the second one included.';
   addHistogram('times', 'Histogram of time distances', 'times', 'time distance, references', false);
 }
+
+fillParts(() => charts.forEach((chart) => chart.draw()));
+
+if (lateProfiles.length) {
+  byId('late').hidden = false;
+  chooseModel();
+  fillLateBar();
+  startPairs();
+  startSource();
+  startObjects();
+  changed();
+  /* What is jumped to stops below the bar. */
+  new ResizeObserver(() => byId('late').style.setProperty('--bar', byId('late-bar').offsetHeight + 'px')).observe(byId('late-bar'));
+}
+
+/* Links to what is there. */
+for (const section of document.querySelectorAll('main section[data-link]'))
+  if (!section.closest('[hidden]')) byId('contents').append(element('a', {href: '#' + section.id}, section.dataset.link));
 
 const drawAll = () => charts.forEach((chart) => chart.draw());
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawAll);

@@ -27,7 +27,7 @@ bool fm_report_available(void)
 #include <string.h>
 
 typedef struct page {
-    const char *title;
+    const fm_report_options *options;
     const fm_profile *const *profiles;
     size_t count;
     const fm_cache *caches;
@@ -64,8 +64,17 @@ static fm_status write_part(FILE *out, const char *name, size_t length, const pa
         size_t size;
     } assets[] = {
         {"style", fm_asset_style, fm_asset_style_size},
+        {"style-late", fm_asset_style_late, fm_asset_style_late_size},
         {"script-numbers", fm_asset_numbers, fm_asset_numbers_size},
         {"script-charts", fm_asset_charts, fm_asset_charts_size},
+        {"script-late", fm_asset_late, fm_asset_late_size},
+        {"script-choice", fm_asset_choice, fm_asset_choice_size},
+        {"script-pieces", fm_asset_pieces, fm_asset_pieces_size},
+        {"script-pairs", fm_asset_pairs, fm_asset_pairs_size},
+        {"script-source-lines", fm_asset_source_lines, fm_asset_source_lines_size},
+        {"script-source", fm_asset_source, fm_asset_source_size},
+        {"script-objects", fm_asset_objects, fm_asset_objects_size},
+        {"script-parts", fm_asset_parts, fm_asset_parts_size},
         {"script-report", fm_asset_report, fm_asset_report_size},
         {"uplot-style", fm_asset_uplot_style, fm_asset_uplot_style_size},
         {"uplot-script", fm_asset_uplot_script, fm_asset_uplot_script_size},
@@ -77,11 +86,11 @@ static fm_status write_part(FILE *out, const char *name, size_t length, const pa
             return FM_OK;
         }
     if (length == 5 && memcmp(name, "title", 5) == 0) {
-        write_html_text(out, of->title);
+        write_html_text(out, of->options->title);
         return FM_OK;
     }
     if (length == 4 && memcmp(name, "data", 4) == 0)
-        return fm_report_write_data(out, of->title, of->profiles, of->count, of->caches, of->cache_count,
+        return fm_report_write_data(out, of->options, of->profiles, of->count, of->caches, of->cache_count,
                                     error);
     return fm_fail(error, FM_E_FORMAT, NULL, "the report's template asks for an unknown part '%.*s'",
                    (int)length, name);
@@ -105,18 +114,27 @@ static fm_status write_page(FILE *out, const page *of, fm_error *error)
 }
 #endif
 
-fm_status fm_report_write(FILE *out, const char *title, const fm_profile *const *profiles, size_t count,
-                          const fm_cache *caches, size_t cache_count, fm_error *error)
+fm_status fm_report_write_page(FILE *out, const fm_report_options *options, const fm_profile *const *profiles,
+                               size_t count, const fm_cache *caches, size_t cache_count, fm_error *error)
 {
 #ifdef FATHOM_HAS_REPORT
     if (count == 0) return fm_fail(error, FM_E_ARGUMENT, NULL, "a report needs at least one profile");
-    page of = {title ? title : "Data locality report", profiles, count, caches, cache_count};
+    fm_report_options with_title = *options;
+    if (!with_title.title) with_title.title = "Data locality report";
+    page of = {&with_title, profiles, count, caches, cache_count};
     return write_page(out, &of, error);
 #else
-    (void)out, (void)title, (void)profiles, (void)count, (void)caches, (void)cache_count;
+    (void)out, (void)options, (void)profiles, (void)count, (void)caches, (void)cache_count;
     return fm_fail(error, FM_E_UNSUPPORTED, NULL,
                    "this build has no report page, which needs a plotting library from npm: %s; build again "
                    "where npm can fetch it",
                    FATHOM_NO_REPORT);
 #endif
+}
+
+fm_status fm_report_write(FILE *out, const char *title, const fm_profile *const *profiles, size_t count,
+                          const fm_cache *caches, size_t cache_count, fm_error *error)
+{
+    fm_report_options options = {.title = title};
+    return fm_report_write_page(out, &options, profiles, count, caches, cache_count, error);
 }

@@ -5,9 +5,27 @@
 
 #include <stddef.h>
 
-extern const unsigned char fm_asset_page[], fm_asset_style[], fm_asset_numbers[], fm_asset_charts[],
-    fm_asset_report[], fm_asset_uplot_style[], fm_asset_uplot_script[], fm_asset_uplot_license[];
-extern const size_t fm_asset_page_size, fm_asset_style_size, fm_asset_numbers_size, fm_asset_charts_size,
-    fm_asset_report_size, fm_asset_uplot_style_size, fm_asset_uplot_script_size, fm_asset_uplot_license_size;
+#define FM_ASSET(name)                                                                                       \
+    extern const unsigned char fm_asset_##name[];                                                            \
+    extern const size_t fm_asset_##name##_size
 
+FM_ASSET(page);
+FM_ASSET(style);
+FM_ASSET(style_late);
+FM_ASSET(numbers);
+FM_ASSET(charts);
+FM_ASSET(late);
+FM_ASSET(choice);
+FM_ASSET(pieces);
+FM_ASSET(pairs);
+FM_ASSET(source_lines);
+FM_ASSET(source);
+FM_ASSET(objects);
+FM_ASSET(parts);
+FM_ASSET(report);
+FM_ASSET(uplot_style);
+FM_ASSET(uplot_script);
+FM_ASSET(uplot_license);
+
+#undef FM_ASSET
 #endif

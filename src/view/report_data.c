@@ -2,19 +2,38 @@
 /*
  * report_data.c - see report_data.h.
  *
- * A histogram of millions of exact bins would make a page that no browser opens: above MOST_BINS it
- * is given in loglinear bins (at most some thousands, error below 1.6 %), and the page says so.
+ * A page that no browser opens is of no use, so everything has its limit, and the page says where one was
+ * reached. A histogram above MOST_BINS is given in loglinear bins (at most some thousands, error below 1.6
+ * %); those of threads and processes, where they have more than PARTS_BINS together, by powers of two, and
+ * above MOST_CURVES of them not at all. Pairs of code sites: see late_choice.h.
  */
 #include "view/report_data.h"
 
 #include "profile/histogram.h"
 #include "profile/json_text.h"
 #include "view/cache_fit.h"
+#include "view/report_attribution.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { MOST_BINS = 4096 };
+enum {
+    MOST_BINS = 4096,
+    PARTS_BINS = 100000,
+    MOST_CURVES = 1000,
+    MOST_PARTS = 5000,
+    MOST_PAIRS = 30000, /* of all attributions on the page, by how many each has, */
+    LEAST_PAIRS = 1000, /* but each may have so many */
+};
+
+typedef struct page_data {
+    FILE *out;
+    const fm_cache *caches;
+    size_t cache_count;
+    fm_source_files files;
+    size_t pairs, parts, part_bins; /* in all */
+    size_t parts_written;
+} page_data;
 
 static void text_field(FILE *out, const char *key, const char *text)
 {
@@ -43,16 +62,16 @@ static void bins_field(FILE *out, const char *key, const fm_histogram *histogram
     fputs("],", out);
 }
 
-/* As it is where that is small enough, else in loglinear bins. */
-static fm_status write_bins(FILE *out, const char *key, const fm_histogram *histogram, uint64_t bound,
-                            bool *coarsened, fm_error *error)
+/* As it is where there is room for it, else in coarser bins. */
+static fm_status write_bins(FILE *out, const char *key, const fm_histogram *histogram, size_t most,
+                            fm_bins coarser, uint64_t bound, bool *coarsened, fm_error *error)
 {
-    if (histogram->count <= MOST_BINS) {
+    if (histogram->count <= most) {
         bins_field(out, key, histogram);
         return FM_OK;
     }
     fm_histogram coarse;
-    fm_status status = fm_histogram_sum(&coarse, histogram, NULL, FM_BINS_LOGLINEAR, bound, error);
+    fm_status status = fm_histogram_sum(&coarse, histogram, NULL, coarser, bound, error);
     if (status) return status;
     *coarsened = true;
     bins_field(out, key, &coarse);
@@ -78,10 +97,24 @@ static void write_fits(FILE *out, const fm_profile *profile, const fm_cache *cac
     putc(']', out);
 }
 
-static fm_status write_profile(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
-                               fm_error *error)
+static void write_run(FILE *out, const fm_run *run)
 {
-    putc('{', out);
+    fputs("\"run\":{", out);
+    text_field(out, "command", run->command);
+    text_field(out, "collector", run->collector);
+    text_field(out, "what", run->what);
+    text_field(out, "ending", run->ending);
+    text_field(out, "notes", run->notes);
+    count_field(out, "process", run->process);
+    count_field(out, "parent", run->parent);
+    count_field(out, "thread", run->thread);
+    fprintf(out, "\"exitCode\":%d,\"signal\":%d,\"seconds\":", run->exit_code, run->signal);
+    fm_json_write_real(out, run->seconds);
+    fputs("},", out);
+}
+
+static void write_counts(FILE *out, const fm_profile *profile)
+{
     text_field(out, "name", profile->name);
     text_field(out, "engine", profile->engine);
     truth_field(out, "exact", profile->exact);
@@ -96,38 +129,114 @@ static fm_status write_profile(FILE *out, const fm_profile *profile, const fm_ca
     count_field(out, "lost", profile->lost);
     text_field(out, "whatMissing", profile->what_missing);
     text_field(out, "bins", fm_bins_name(profile->bins));
+    if (profile->run) write_run(out, profile->run);
+}
+
+static fm_status write_profile(page_data *page, const fm_profile *profile, bool part, fm_error *error);
+
+static fm_status write_parts(page_data *page, const fm_profile *profile, fm_error *error)
+{
+    fputs("\"parts\":[", page->out);
+    for (size_t i = 0; i < profile->part_count && page->parts_written < MOST_PARTS; i++) {
+        if (i) putc(',', page->out);
+        page->parts_written++;
+        fm_status status = write_profile(page, profile->parts[i], true, error);
+        if (status) return status;
+    }
+    fputs("],", page->out);
+    return FM_OK;
+}
+
+static fm_status write_histograms(const page_data *page, const fm_profile *profile, bool part,
+                                  fm_error *error)
+{
     bool coarsened = false;
-    fm_status status = write_bins(out, "histogram", &profile->distances, profile->bound, &coarsened, error);
-    if (!status && profile->has_times)
-        status = write_bins(out, "times", &profile->times, 0, &coarsened, error);
+    fm_status status = FM_OK;
+    if (!part) {
+        status = write_bins(page->out, "histogram", &profile->distances, MOST_BINS, FM_BINS_LOGLINEAR,
+                            profile->bound, &coarsened, error);
+        if (!status && profile->has_times)
+            status = write_bins(page->out, "times", &profile->times, MOST_BINS, FM_BINS_LOGLINEAR, 0,
+                                &coarsened, error);
+    } else if (page->parts <= MOST_CURVES) {
+        bool coarse = page->part_bins > PARTS_BINS;
+        status = write_bins(page->out, "histogram", &profile->distances, coarse ? 0 : MOST_BINS,
+                            coarse ? FM_BINS_LOG2 : FM_BINS_LOGLINEAR, profile->bound, &coarsened, error);
+    }
+    if (!status) truth_field(page->out, "coarsened", coarsened);
+    return status;
+}
+
+static fm_status write_profile(page_data *page, const fm_profile *profile, bool part, fm_error *error)
+{
+    FILE *out = page->out;
+    putc('{', out);
+    write_counts(out, profile);
+    fm_status status = write_histograms(page, profile, part, error);
     if (status) return status;
-    truth_field(out, "coarsened", coarsened);
-    write_fits(out, profile, caches, count);
+    if (profile->attribution) {
+        double share = (double)profile->attribution->pair_count / (double)(page->pairs ? page->pairs : 1);
+        size_t most = (size_t)(MOST_PAIRS * share);
+        fputs("\"attribution\":", out);
+        status = fm_report_write_attribution(out, profile->attribution, &page->files,
+                                             most > LEAST_PAIRS ? most : LEAST_PAIRS, error);
+        if (status) return status;
+        putc(',', out);
+    }
+    if (profile->part_count) {
+        status = write_parts(page, profile, error);
+        if (status) return status;
+    }
+    write_fits(out, profile, page->caches, page->cache_count);
     putc('}', out);
     return FM_OK;
 }
 
-fm_status fm_report_write_data(FILE *out, const char *title, const fm_profile *const *profiles, size_t count,
-                               const fm_cache *caches, size_t cache_count, fm_error *error)
+static void survey(page_data *page, const fm_profile *profile)
 {
+    if (profile->attribution) page->pairs += profile->attribution->pair_count;
+    page->parts += profile->part_count;
+    for (size_t i = 0; i < profile->part_count; i++) {
+        page->part_bins += profile->parts[i]->distances.count;
+        survey(page, profile->parts[i]);
+    }
+}
+
+static fm_status write_page(page_data *page, const fm_report_options *options,
+                            const fm_profile *const *profiles, size_t count, fm_error *error)
+{
+    FILE *out = page->out;
+    for (size_t i = 0; i < count; i++) survey(page, profiles[i]);
     putc('{', out);
-    text_field(out, "title", title);
+    text_field(out, "title", options->title);
     text_field(out, "version", FATHOM_VERSION);
     fputs("\"caches\":[", out);
-    for (size_t i = 0; i < cache_count; i++) {
+    for (size_t i = 0; i < page->cache_count; i++) {
         fputs(i ? ",{" : "{", out);
-        text_field(out, "name", caches[i].name);
-        count_field(out, "bytes", caches[i].bytes);
-        count_field(out, "line", caches[i].line);
-        count_field(out, "ways", caches[i].ways);
-        fprintf(out, "\"sharedBy\":%u}", caches[i].shared_by);
+        text_field(out, "name", page->caches[i].name);
+        count_field(out, "bytes", page->caches[i].bytes);
+        count_field(out, "line", page->caches[i].line);
+        count_field(out, "ways", page->caches[i].ways);
+        fprintf(out, "\"sharedBy\":%u}", page->caches[i].shared_by);
     }
     fputs("],\"profiles\":[", out);
     for (size_t i = 0; i < count; i++) {
         if (i) putc(',', out);
-        fm_status status = write_profile(out, profiles[i], caches, cache_count, error);
+        fm_status status = write_profile(page, profiles[i], false, error);
         if (status) return status;
     }
-    fputs("]}", out);
-    return FM_OK;
+    fprintf(out, "],\"partsLeftOut\":%zu,\"files\":", page->parts - page->parts_written);
+    fm_status status = fm_source_files_write(out, &page->files, error);
+    putc('}', out);
+    return status;
+}
+
+fm_status fm_report_write_data(FILE *out, const fm_report_options *options, const fm_profile *const *profiles,
+                               size_t count, const fm_cache *caches, size_t cache_count, fm_error *error)
+{
+    page_data page = {
+        .out = out, .caches = caches, .cache_count = cache_count, .files = {.options = options}};
+    fm_status status = write_page(&page, options, profiles, count, error);
+    fm_source_files_clear(&page.files);
+    return status;
 }

@@ -5,7 +5,7 @@
 
 #include <fathom/view.h>
 
-fm_status fm_report_write_data(FILE *out, const char *title, const fm_profile *const *profiles, size_t count,
-                               const fm_cache *caches, size_t cache_count, fm_error *error);
+fm_status fm_report_write_data(FILE *out, const fm_report_options *options, const fm_profile *const *profiles,
+                               size_t count, const fm_cache *caches, size_t cache_count, fm_error *error);
 
 #endif

@@ -6,6 +6,7 @@
 #include "view/text.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static void label(FILE *out, const fm_view_options *options, const char *text)
 {
@@ -21,6 +22,83 @@ static void warning(FILE *out, const fm_view_options *options, const char *text)
     fm_text_ink(out, options, FM_INK_NONE);
 }
 
+static void text_line(FILE *out, const fm_view_options *options, const char *name, const char *text)
+{
+    if (!text || !text[0]) return;
+    label(out, options, name);
+    fm_text_write_name(out, text, options->unicode);
+    putc('\n', out);
+}
+
+/* Which part of which run, and how that went. */
+static void write_run(FILE *out, const fm_profile *profile, const fm_view_options *options)
+{
+    const fm_run *run = profile->run;
+    if (!profile->name || !run->command || strcmp(profile->name, run->command) != 0)
+        text_line(out, options, "command", run->command);
+    if (run->process || run->thread) {
+        label(out, options, run->thread ? "thread" : "process");
+        if (run->thread) fprintf(out, "%" PRIu32 "%s", run->thread, run->process ? " of process " : "");
+        if (run->process) fprintf(out, "%" PRIu32, run->process);
+        if (run->parent && !run->thread) fprintf(out, ", started by %" PRIu32, run->parent);
+        putc('\n', out);
+    }
+    if (run->what || run->collector) {
+        label(out, options, "watched");
+        fm_text_write_name(out, run->what ? run->what : "", options->unicode);
+        if (run->collector) {
+            fputs(run->what ? ", by " : "by ", out);
+            fm_text_write_name(out, run->collector, options->unicode);
+        }
+        putc('\n', out);
+    }
+    if (run->ending || run->seconds > 0) {
+        label(out, options, "ended");
+        fm_text_write_name(out, run->ending ? run->ending : "", options->unicode);
+        if (run->seconds > 0) fprintf(out, "%safter %.2f s", run->ending ? ", " : "", run->seconds);
+        putc('\n', out);
+    }
+}
+
+/* One line of the notes, broken between words where it is wider than the terminal. */
+static void write_note(FILE *out, const char *note, size_t length, const fm_view_options *options)
+{
+    enum { LABEL = 12, LONGEST_WORD = 400 };
+    unsigned width = options->width ? options->width : 80, used = LABEL;
+    for (size_t at = 0; at < length;) {
+        char word[LONGEST_WORD + 1];
+        size_t bytes = 0;
+        while (at < length && note[at] == ' ') at++;
+        while (at < length && note[at] != ' ' && bytes < LONGEST_WORD) word[bytes++] = note[at++];
+        word[bytes] = '\0';
+        if (bytes == 0) break;
+        unsigned columns = fm_text_columns(word, options->unicode);
+        if (used > LABEL && used + 1 + columns > width) {
+            fprintf(out, "\n%*s", (int)LABEL, "");
+            used = LABEL;
+        }
+        if (used > LABEL) {
+            putc(' ', out);
+            used++;
+        }
+        fm_text_write_name(out, word, options->unicode);
+        used += columns;
+    }
+    putc('\n', out);
+}
+
+static void write_notes(FILE *out, const char *notes, const fm_view_options *options)
+{
+    while (notes && *notes) {
+        size_t length = strcspn(notes, "\n");
+        if (strspn(notes, " ") < length) {
+            label(out, options, "note");
+            write_note(out, notes, length, options);
+        }
+        notes += length + (notes[length] == '\n');
+    }
+}
+
 void fm_view_header(FILE *out, const fm_profile *profile, const fm_view_options *options)
 {
     label(out, options, "profile of");
@@ -28,6 +106,7 @@ void fm_view_header(FILE *out, const fm_profile *profile, const fm_view_options 
     fm_text_write_name(out, profile->name, options->unicode);
     fm_text_ink(out, options, FM_INK_NONE);
     putc('\n', out);
+    if (profile->run) write_run(out, profile, options);
 
     label(out, options, "references");
     fprintf(out, "%s\n", fm_text_count(profile->references).text);
@@ -72,4 +151,5 @@ void fm_view_header(FILE *out, const fm_profile *profile, const fm_view_options 
         }
         putc('\n', out);
     }
+    if (profile->run) write_notes(out, profile->run->notes, options);
 }

@@ -89,26 +89,153 @@ static bool reorders_or_controls(uint32_t character)
            (character >= 0xE0000 && character <= 0xE0FFF);
 }
 
+/* The next character of a name, or one byte that is none. */
+typedef struct glyph {
+    size_t length;    /* bytes of the name */
+    bool plain;       /* written as it is, else byte by byte as \xNN */
+    unsigned columns; /* on the terminal */
+} glyph;
+
+/* Two columns for East Asian characters and pictures, none for accents that stand on the character before. */
+static unsigned character_columns(uint32_t character)
+{
+    static const uint32_t two[][2] = {
+        {0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0xA4CF},  {0xA960, 0xA97C}, {0xAC00, 0xD7A3},
+        {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},  {0xFFE0, 0xFFE6}, {0x1F300, 0x1F64F},
+        {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
+    if ((character >= 0x0300 && character <= 0x036F) || (character >= 0xFE00 && character <= 0xFE0F))
+        return 0;
+    for (size_t i = 0; i < sizeof two / sizeof *two; i++)
+        if (character >= two[i][0] && character <= two[i][1]) return 2;
+    return 1;
+}
+
+static glyph glyph_at(const char *name, size_t left, bool unicode)
+{
+    uint32_t character = 0;
+    size_t length = fm_utf8_decode((const unsigned char *)name, left, &character);
+    glyph found = {length ? length : 1,
+                   length && !reorders_or_controls(character) && (unicode || character < 0x80), 0};
+    found.columns = found.plain ? character_columns(character) : 4 * (unsigned)found.length;
+    return found;
+}
+
+static void write_glyph(FILE *out, const char *name, const glyph *of)
+{
+    for (size_t i = 0; i < of->length; i++)
+        if (of->plain)
+            putc((unsigned char)name[i], out);
+        else
+            fprintf(out, "\\x%02x", (unsigned char)name[i]);
+}
+
 void fm_text_write_name(FILE *out, const char *name, bool unicode)
 {
     if (!name) {
         fputs("(unnamed)", out);
         return;
     }
-    const unsigned char *bytes = (const unsigned char *)name;
     for (size_t left = strlen(name); left;) {
-        uint32_t character = 0;
-        size_t length = fm_utf8_decode(bytes, left, &character);
-        bool plain = length && !reorders_or_controls(character) && (unicode || character < 0x80);
-        if (length == 0) length = 1;
-        for (size_t i = 0; i < length; i++)
-            if (plain)
-                putc(bytes[i], out);
-            else
-                fprintf(out, "\\x%02x", bytes[i]);
-        bytes += length;
-        left -= length;
+        glyph next = glyph_at(name, left, unicode);
+        write_glyph(out, name, &next);
+        name += next.length;
+        left -= next.length;
     }
+}
+
+/* Names may be as long as someone likes: enough to know that it is far too long. */
+enum { MOST_COLUMNS = 1 << 20 };
+
+unsigned fm_text_columns(const char *name, bool unicode)
+{
+    unsigned columns = 0;
+    for (size_t left = strlen(name); left && columns < MOST_COLUMNS;) {
+        glyph next = glyph_at(name, left, unicode);
+        columns += next.columns;
+        name += next.length;
+        left -= next.length;
+    }
+    return columns;
+}
+
+/* Bytes at the beginning of the name that fit. */
+static size_t bytes_at_beginning(const char *name, size_t length, unsigned columns, bool unicode)
+{
+    size_t at = 0;
+    unsigned used = 0;
+    while (at < length) {
+        glyph next = glyph_at(name + at, length - at, unicode);
+        if (used + next.columns > columns) break;
+        used += next.columns;
+        at += next.length;
+    }
+    return at;
+}
+
+/* Where the end of the name that fits begins. Goes back character by character: a byte that continues one is
+ * never its beginning. */
+static size_t begin_of_end(const char *name, size_t length, unsigned columns, bool unicode)
+{
+    size_t at = length;
+    unsigned used = 0;
+    while (at > 0) {
+        size_t before = at - 1;
+        while (before > 0 && at - before < 4 && ((unsigned char)name[before] & 0xC0) == 0x80) before--;
+        if (glyph_at(name + before, at - before, unicode).length != at - before) before = at - 1;
+        glyph next = glyph_at(name + before, at - before, unicode);
+        if (used + next.columns > columns) break;
+        used += next.columns;
+        at = before;
+    }
+    return at;
+}
+
+static void write_bytes(FILE *out, const char *name, size_t bytes, bool unicode)
+{
+    while (bytes) {
+        glyph next = glyph_at(name, bytes, unicode);
+        write_glyph(out, name, &next);
+        name += next.length;
+        bytes -= next.length;
+    }
+}
+
+static unsigned columns_of(const char *name, size_t bytes, bool unicode)
+{
+    unsigned columns = 0;
+    while (bytes) {
+        glyph next = glyph_at(name, bytes, unicode);
+        columns += next.columns;
+        name += next.length;
+        bytes -= next.length;
+    }
+    return columns;
+}
+
+unsigned fm_text_write_short(FILE *out, const char *name, unsigned columns, fm_cut cut, bool unicode)
+{
+    size_t length = strlen(name);
+    unsigned all = fm_text_columns(name, unicode);
+    if (all <= columns) {
+        fm_text_write_name(out, name, unicode);
+        return all;
+    }
+    const char *gap = unicode ? "…" : "...";
+    unsigned gap_columns = unicode ? 1 : 3;
+    if (columns <= gap_columns) {
+        fprintf(out, "%.*s", unicode ? (columns ? (int)strlen(gap) : 0) : (int)columns, gap);
+        return unicode ? (columns != 0) : columns;
+    }
+    unsigned room = columns - gap_columns;
+    unsigned first = cut == FM_CUT_END ? room : cut == FM_CUT_MIDDLE ? room / 3 : 0;
+    size_t head = bytes_at_beginning(name, length, first, unicode);
+    size_t tail = begin_of_end(name, length, room - first, unicode);
+    unsigned used =
+        columns_of(name, head, unicode) + gap_columns + columns_of(name + tail, length - tail, unicode);
+    write_bytes(out, name, head, unicode);
+    fputs(gap, out);
+    write_bytes(out, name + tail, length - tail, unicode);
+    return used;
 }
 
 void fm_text_ink(FILE *out, const fm_view_options *options, fm_ink ink)

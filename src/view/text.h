@@ -23,6 +23,14 @@ fm_text fm_text_percent(double share); /* "12.3 %", "0.0012 %", "0 %", never a r
  * written as \xNN. So is everything beyond ASCII without unicode. NULL is "(unnamed)". */
 void fm_text_write_name(FILE *out, const char *name, bool unicode);
 
+/* Columns that fm_text_write_name takes for a name; wide characters take two. */
+unsigned fm_text_columns(const char *name, bool unicode);
+
+/* The same name in at most `columns` columns: what does not fit gives way to "..." (one column with unicode)
+ * at the beginning, in the middle or at the end. Returns the columns used. */
+typedef enum fm_cut { FM_CUT_BEGINNING, FM_CUT_MIDDLE, FM_CUT_END } fm_cut;
+unsigned fm_text_write_short(FILE *out, const char *name, unsigned columns, fm_cut cut, bool unicode);
+
 /* Terminal colours; nothing where options say no. */
 typedef enum fm_ink { FM_INK_NONE, FM_INK_DIM, FM_INK_BOLD, FM_INK_BAR, FM_INK_WARNING } fm_ink;
 void fm_text_ink(FILE *out, const fm_view_options *options, fm_ink ink);

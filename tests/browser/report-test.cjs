@@ -5,7 +5,7 @@ const fs = require('fs');
 const path = require('path');
 const {chromium} = require('playwright-core');
 
-const [folder, shots] = process.argv.slice(2);
+const [folder, shots, only] = process.argv.slice(2);
 const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
   '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 let failed = 0;
@@ -46,6 +46,7 @@ const numbers = (page) => page.evaluate(() => Object.fromEntries(
   [...document.querySelectorAll('#numbers tbody tr')].map((row) => [
     row.querySelector('th').textContent, [...row.querySelectorAll('td')].map((cell) => cell.textContent)])));
 
+const helpers = {expect, equal, settle, choose, legend, pixels, folder};
 const cases = {
   async 'charts-render'(open) {
     const page = await open('one');
@@ -191,9 +192,12 @@ const cases = {
   const context = await chromium.launchPersistentContext(profileFolder, {
     executablePath: process.env.CHROMIUM, args: FLAGS, headless: true, viewport: {width: 1200, height: 900},
   });
+  for (const more of ['./late-pairs-cases.cjs', './late-source-cases.cjs', './program-cases.cjs']) Object.assign(cases, require(more)(helpers));
   for (const [name, run] of Object.entries(cases)) {
+    if (only && !name.includes(only)) continue;
     const trouble = [];
     const page = await context.newPage();
+    page.setDefaultTimeout(10000);
     page.on('pageerror', (error) => trouble.push('script error: ' + error.message));
     page.on('console', (message) => {
       if (message.text().includes('willReadFrequently')) return; // about this test's own looking at pixels
@@ -215,6 +219,7 @@ const cases = {
     };
     try {
       await run(open);
+      expect(!page.isClosed(), 'the page is gone');
       if (shots) await page.screenshot({path: path.join(shots, name + '.png'), fullPage: true});
       expect(trouble.length === 0, trouble.join('; '));
       console.log('ok ' + name);

@@ -4,6 +4,8 @@
 #
 #     tests/browser/run-report-test.sh BUILD_DIR
 #
+# SHOTS=DIRECTORY keeps a picture of each case there; ONLY=TEXT runs the cases with that in their names.
+#
 # Prints a line `ok NAME`, `not ok NAME` or `skip NAME reason` per case. Exits 0 when none failed, 1 when one
 # did, 77 when nothing could be tested here (and says why). Fetches nothing but playwright-core, pinned in
 # web/package-lock.json, into the build directory; the browser is Debian's chromium.
@@ -26,6 +28,7 @@ command -v npm > /dev/null || skip_all "npm is not installed"
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 node "$here/make-profiles.cjs" "$work" || exit 1
+node "$here/make-attributions.cjs" "$work" || exit 1
 "$fathom" report --quiet "$work/plain.json" -o "$work/probe.html" 2> "$work/said"
 if grep -q 'no report page' "$work/said"; then
   skip_all "this build has no report page (made without npm)"
@@ -54,5 +57,13 @@ pages hostile "$work/hostile.json" "$work/plain.json"
 pages keys "$work/keys.json"
 pages large "$work/large.json"
 pages empty "$work/empty.json"
+pages program "$work/program.json"
+pages two-programs "$work/program.json" "$work/plain.json" "$work/after.json"
+pages library "$work/library.json"
+pages parts "$work/parts.json"
+pages hostile-program "$work/hostile-program.json"
+pages huge "$work/huge.json"
+pages other-sizes --size 100000,3M "$work/program.json"
+pages no-source --no-source "$work/program.json"
 
-NODE_PATH=$modules/node_modules CHROMIUM=$chromium timeout 300 node "$here/report-test.cjs" "$work" "${SHOTS:-}"
+NODE_PATH=$modules/node_modules CHROMIUM=$chromium timeout 300 node "$here/report-test.cjs" "$work" "${SHOTS:-}" "${ONLY:-}"

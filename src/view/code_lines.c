@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* code_lines.c - see code_lines.h. Frames make a tree, the outermost function at its root: a line is a node
+ * in it. */
+#include "view/code_lines.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "profile/arena.h"
+#include "profile/key_table.h"
+
+#include <stdlib.h>
+
+typedef struct line_maker {
+    fm_arena *texts; /* equal texts, equal pointers */
+    fm_key_table nodes, lines;
+} line_maker;
+
+/* *failed is set where memory is short, and stays set. */
+static uint64_t word_of(line_maker *by, const char *text, bool *failed)
+{
+    const char *kept = text ? fm_arena_intern(by->texts, text) : NULL;
+    *failed |= text && !kept;
+    return (uint64_t)(uintptr_t)kept;
+}
+
+static fm_key key_of_site(line_maker *by, const fm_site *site, bool *failed)
+{
+    if (site->frame_count == 0 || site->frames[0].line == 0)
+        return (fm_key){site->module, site->address,
+                        word_of(by, site->module == FM_NONE ? site->symbol : NULL, failed)};
+    uint32_t node = FM_NONE;
+    for (size_t i = site->frame_count; i-- > 0 && !*failed;) {
+        const fm_frame *frame = &site->frames[i];
+        fm_key key = {word_of(by, frame->function, failed), word_of(by, frame->file, failed),
+                      (uint64_t)frame->line << 32 | node};
+        node = fm_key_table_add(&by->nodes, key, (uint32_t)by->nodes.count);
+        *failed |= node == FM_KEY_NONE;
+    }
+    return (fm_key){UINT64_MAX, node, 0}; /* no module has that number */
+}
+
+fm_status fm_code_lines_make(fm_code_lines *lines, const fm_attribution *of, fm_error *error)
+{
+    line_maker by = {.texts = fm_arena_create()};
+    *lines = (fm_code_lines){0, fm_calloc(of->site_count, sizeof(uint32_t)),
+                             fm_calloc(of->site_count, sizeof(uint32_t))};
+    bool failed = !by.texts || !lines->of_site || !lines->site;
+    for (size_t i = 0; i < of->site_count && !failed; i++) {
+        fm_key key = key_of_site(&by, &of->sites[i], &failed);
+        uint32_t line = failed ? FM_KEY_NONE : fm_key_table_add(&by.lines, key, (uint32_t)lines->count);
+        failed |= line == FM_KEY_NONE;
+        if (failed) break;
+        if (line == lines->count) lines->site[lines->count++] = (uint32_t)i;
+        lines->of_site[i] = line;
+    }
+    fm_arena_destroy(by.texts);
+    fm_key_table_clear(&by.nodes);
+    fm_key_table_clear(&by.lines);
+    if (!failed) return FM_OK;
+    fm_code_lines_clear(lines);
+    return fm_fail_memory(error, (uint64_t)of->site_count * 64, "lines of code");
+}
+
+void fm_code_lines_clear(fm_code_lines *lines)
+{
+    free(lines->of_site);
+    free(lines->site);
+    *lines = (fm_code_lines){0};
+}

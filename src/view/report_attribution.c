@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_attribution.c - see report_attribution.h: writes what report_selection.c has chosen, names aside.
+ *
+ * Everything is streamed; sums over places are made one place at a time, from pairs sorted by place.
+ */
+#include "view/report_attribution.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "profile/json_text.h"
+#include "view/report_names.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct writer {
+    FILE *out;
+    const fm_attribution *attribution;
+    const fm_places *places;
+    const fm_selection *selection;
+    fm_edges edges;
+    uint64_t *sum; /* cold, beyond, then a count for each range */
+} writer;
+
+/* ---- histograms ---- */
+
+static void sum_clear(const writer *w)
+{
+    memset(w->sum, 0, (w->edges.count + 2) * sizeof *w->sum);
+}
+
+static void sum_add(const writer *w, const fm_counts *counts)
+{
+    w->sum[0] += counts->cold;
+    w->sum[1] += counts->beyond;
+    for (size_t i = 0; i < counts->bin_count; i++)
+        w->sum[2 + fm_edges_index(w->edges, counts->bins[i].lo)] += counts->bins[i].count;
+}
+
+/* Without brackets. */
+static void sum_write(const writer *w)
+{
+    fprintf(w->out, "%" PRIu64 ",%" PRIu64, w->sum[0], w->sum[1]);
+    for (size_t i = 0; i < w->edges.count; i++)
+        if (w->sum[2 + i]) fprintf(w->out, ",%zu,%" PRIu64, i, w->sum[2 + i]);
+}
+
+static void sum_field(const writer *w, const char *key)
+{
+    fprintf(w->out, "\"%s\":[", key);
+    sum_write(w);
+    fputs("],", w->out);
+}
+
+static void counts_write(const writer *w, const fm_counts *counts)
+{
+    sum_clear(w);
+    sum_add(w, counts);
+    sum_write(w);
+}
+
+/* ---- places ---- */
+
+static uint32_t place_of(const writer *w, uint32_t site)
+{
+    return site == FM_NONE ? FM_NONE : w->places->of_site[site];
+}
+
+/* The histograms of all places, of the pairs' one end or the other: pairs by place, then place by place. */
+static fm_status write_place_sums(const writer *w, const char *key, bool reuse, fm_error *error)
+{
+    const fm_attribution *from = w->attribution;
+    size_t place_count = w->places->keys.count;
+    size_t *begin = fm_calloc(place_count + 2, sizeof *begin);
+    uint32_t *order = fm_calloc(from->pair_count, sizeof *order);
+    if (!begin || !order) {
+        free(begin);
+        free(order);
+        return fm_fail_memory(error, from->pair_count * sizeof *order, "pairs by place");
+    }
+    for (size_t i = 0; i < from->pair_count; i++) {
+        uint32_t place = place_of(w, reuse ? from->pairs[i].reuse : from->pairs[i].use);
+        if (place != FM_NONE) begin[place + 2]++;
+    }
+    for (size_t i = 2; i < place_count + 2; i++) begin[i] += begin[i - 1];
+    for (size_t i = 0; i < from->pair_count; i++) {
+        uint32_t place = place_of(w, reuse ? from->pairs[i].reuse : from->pairs[i].use);
+        if (place != FM_NONE) order[begin[place + 1]++] = (uint32_t)i;
+    }
+    fprintf(w->out, "\"%s\":[", key);
+    for (size_t i = 0; i < w->selection->places.count; i++) {
+        uint32_t place = w->selection->places.kept[i];
+        sum_clear(w);
+        for (size_t at = begin[place]; at < begin[place + 1]; at++) {
+            fm_counts counts = fm_pair_counts(&from->pairs[order[at]]);
+            sum_add(w, &counts);
+        }
+        fputs(i ? ",[" : "[", w->out);
+        sum_write(w);
+        putc(']', w->out);
+    }
+    fputs("],", w->out);
+    free(begin);
+    free(order);
+    return FM_OK;
+}
+
+static fm_status write_places(const writer *w, fm_error *error)
+{
+    fputs("\"places\":[", w->out);
+    for (size_t i = 0; i < w->selection->places.count; i++) {
+        if (i) putc(',', w->out);
+        fm_places_write(w->out, w->places, w->selection->places.kept[i]);
+    }
+    fputs("],", w->out);
+    fm_status status = write_place_sums(w, "reuse", true, error);
+    if (!status) status = write_place_sums(w, "use", false, error);
+    return status;
+}
+
+/* ---- sites, paths, pairs ---- */
+
+static void write_number(FILE *out, uint32_t number)
+{
+    if (number == FM_NONE)
+        fputs("-1", out);
+    else
+        fprintf(out, "%" PRIu32, number);
+}
+
+static uint32_t mapped(const fm_subset *subset, uint32_t index)
+{
+    return index == FM_NONE ? FM_NONE : subset->map[index];
+}
+
+static void write_sites(const writer *w)
+{
+    fputs("\"sites\":[", w->out);
+    for (size_t i = 0; i < w->selection->sites.count; i++) {
+        uint32_t number = w->selection->sites.kept[i];
+        const fm_site *site = &w->attribution->sites[number];
+        fputs(i ? ",[" : "[", w->out);
+        write_number(w->out, mapped(&w->selection->places, w->places->of_site[number]));
+        putc(',', w->out);
+        write_number(w->out, site->module);
+        fprintf(w->out, ",\"%" PRIx64 "\",", site->address);
+        write_number(w->out, mapped(&w->selection->paths, site->path));
+        if (site->frame_count && site->frames[0].column) fprintf(w->out, ",%" PRIu32, site->frames[0].column);
+        putc(']', w->out);
+    }
+    fputs("],\"paths\":[", w->out);
+    for (size_t i = 0; i < w->selection->paths.count; i++) {
+        const fm_call_path *path = &w->attribution->paths[w->selection->paths.kept[i]];
+        fputs(i ? ",[" : "[", w->out);
+        write_number(w->out, mapped(&w->selection->paths, path->parent));
+        putc(',', w->out);
+        write_number(w->out, mapped(&w->selection->sites, path->call));
+        putc(']', w->out);
+    }
+    fputs("],", w->out);
+}
+
+static void write_pairs(const writer *w)
+{
+    sum_clear(w);
+    for (size_t i = 0; i < w->attribution->pair_count; i++) {
+        fm_counts counts = fm_pair_counts(&w->attribution->pairs[i]);
+        sum_add(w, &counts);
+    }
+    sum_field(w, "all");
+    fputs("\"pairs\":[", w->out);
+    for (size_t i = 0; i < w->selection->pairs.count; i++) {
+        const fm_pair *pair = &w->attribution->pairs[w->selection->pairs.kept[i]];
+        fm_counts counts = fm_pair_counts(pair);
+        fputs(i ? ",[" : "[", w->out);
+        write_number(w->out, mapped(&w->selection->sites, pair->use));
+        putc(',', w->out);
+        write_number(w->out, mapped(&w->selection->sites, pair->reuse));
+        putc(',', w->out);
+        counts_write(w, &counts);
+        putc(']', w->out);
+    }
+    fputs("],", w->out);
+}
+
+/* ---- objects ---- */
+
+static void write_object(const writer *w, const fm_object *object)
+{
+    static const char *const kinds[] = {"global", "heap", "stack", "module", "other"};
+    size_t kind = (size_t)object->kind < sizeof kinds / sizeof *kinds ? (size_t)object->kind : 4;
+    fprintf(w->out, "{\"kind\":\"%s\",\"name\":", kinds[kind]);
+    fm_json_write_string(w->out, object->name, FM_JSON_IN_HTML);
+    fputs(",\"module\":", w->out);
+    write_number(w->out, object->module);
+    fprintf(w->out, ",\"address\":\"%" PRIx64 "\",\"size\":%" PRIu64 ",\"blocks\":%" PRIu64 ",\"path\":",
+            object->address, object->size, object->blocks);
+    write_number(w->out, mapped(&w->selection->paths, object->allocation));
+    fprintf(w->out, ",\"thread\":%" PRIu32 ",", object->thread);
+}
+
+/* The uses of all objects, by object, for sums of all of them. */
+static fm_status write_objects(const writer *w, fm_error *error)
+{
+    const fm_attribution *from = w->attribution;
+    size_t columns = w->edges.count + 2;
+    uint64_t *sums = fm_calloc(from->object_count + 1, columns * sizeof *sums);
+    if (!sums)
+        return fm_fail_memory(error, (from->object_count + 1) * columns * sizeof *sums, "objects' misses");
+    for (size_t i = 0; i < from->object_use_count; i++) {
+        fm_counts counts = fm_use_counts(&from->object_uses[i]);
+        uint32_t kept = w->selection->objects.map[from->object_uses[i].object];
+        writer one = *w;
+        one.sum = sums + (kept == FM_NONE ? from->object_count : from->object_uses[i].object) * columns;
+        sum_add(&one, &counts);
+    }
+    fputs("\"objects\":[", w->out);
+    for (size_t i = 0; i < w->selection->objects.count; i++) {
+        writer one = *w;
+        one.sum = sums + w->selection->objects.kept[i] * columns;
+        if (i) putc(',', w->out);
+        write_object(w, &from->objects[w->selection->objects.kept[i]]);
+        fputs("\"all\":[", w->out);
+        sum_write(&one);
+        fputs("]}", w->out);
+    }
+    fputs("],", w->out);
+    writer rest = *w;
+    rest.sum = sums + from->object_count * columns;
+    sum_field(&rest, "otherObjects");
+    free(sums);
+
+    fputs("\"uses\":[", w->out);
+    for (size_t i = 0; i < w->selection->uses.count; i++) {
+        const fm_object_use *use = &from->object_uses[w->selection->uses.kept[i]];
+        fm_counts counts = fm_use_counts(use);
+        fputs(i ? ",[" : "[", w->out);
+        write_number(w->out, mapped(&w->selection->objects, use->object));
+        putc(',', w->out);
+        write_number(w->out, mapped(&w->selection->sites, use->site));
+        putc(',', w->out);
+        counts_write(w, &counts);
+        putc(']', w->out);
+    }
+    fputs("],", w->out);
+    return FM_OK;
+}
+
+/* ---- what was left out ---- */
+
+static void write_left(const writer *w)
+{
+    const fm_attribution *from = w->attribution;
+    const fm_selection *chosen = w->selection;
+    size_t at = 0;
+    sum_clear(w);
+    for (size_t i = 0; i < from->pair_count; i++) {
+        if (at < chosen->pairs.count && chosen->pairs.kept[at] == i) {
+            at++;
+            continue;
+        }
+        fm_counts counts = fm_pair_counts(&from->pairs[i]);
+        sum_add(w, &counts);
+    }
+    fprintf(w->out, "\"left\":{\"pairs\":%zu,", from->pair_count - chosen->pairs.count);
+    sum_field(w, "rest");
+    fputs("\"covered\":", w->out);
+    fm_json_write_real(w->out, chosen->pairs.covered);
+    fprintf(w->out,
+            ",\"places\":%zu,\"placeReferences\":%" PRIu64 ",\"objects\":%zu,\"uses\":%zu,\"usesCovered\":",
+            chosen->left_places, chosen->left_references, chosen->left_objects,
+            from->object_use_count - chosen->uses.count);
+    fm_json_write_real(w->out, chosen->uses.covered);
+    putc('}', w->out);
+}
+
+static fm_status write_all(const writer *w, fm_error *error)
+{
+    putc('{', w->out);
+    fputs("\"edges\":[", w->out);
+    for (size_t i = 0; i < w->edges.count; i++)
+        fprintf(w->out, "%s%" PRIu64, i ? "," : "", w->edges.edges[i]);
+    fprintf(w->out, "],\"lateFrom\":%" PRIu64 ",", w->attribution->late_from);
+    fm_status status = fm_report_write_names(w->out, w->places, w->selection, error);
+    if (!status) status = write_places(w, error);
+    if (status) return status;
+    write_sites(w);
+    write_pairs(w);
+    status = write_objects(w, error);
+    if (status) return status;
+    write_left(w);
+    putc('}', w->out);
+    return FM_OK;
+}
+
+fm_status fm_report_write_attribution(FILE *out, const fm_attribution *attribution, fm_source_files *files,
+                                      size_t most, fm_error *error)
+{
+    static const uint64_t none[] = {0};
+    fm_edges edges = {attribution->edge_count, attribution->edges};
+    if (edges.count == 0) edges = (fm_edges){1, none};
+    fm_places places;
+    fm_status status = fm_places_make(&places, attribution, files, error);
+    if (status) return status;
+    fm_selection selection;
+    status = fm_selection_make(&selection, &places, files, edges, most, error);
+    if (status == FM_OK) {
+        writer w = {out,        attribution, &places,
+                    &selection, edges,       fm_calloc(edges.count + 2, sizeof(uint64_t))};
+        status = w.sum ? write_all(&w, error)
+                       : fm_fail_memory(error, (edges.count + 2) * sizeof(uint64_t), "a histogram");
+        free(w.sum);
+        fm_selection_clear(&selection);
+    }
+    fm_places_clear(&places);
+    return status;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * terminal_parts.c - the parts of a run as a table: its processes under those that started them, each with
+ * its threads.
+ *
+ *     part                   references    distinct     cold      L1d       L2
+ *     make 4711               1,234,567      12,345   1.00 %   3.20 %   1.10 %
+ *       thread 1              1,000,000       …
+ *       cc1 4712              …
+ */
+#include <fathom/view.h>
+
+#include "base/memory.h"
+#include "profile/key_table.h"
+#include "view/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COUNTS = 16 + 12 + 9, RATIO = 9, LEAST_LABEL = 16, MOST_LABEL = 44 };
+
+typedef struct parts_table {
+    FILE *out;
+    const fm_cache *caches;
+    size_t count; /* of caches that have room */
+    const fm_view_options *options;
+    unsigned label;
+} parts_table;
+
+/* Where a part stands in the tree: parts are numbered, a parent always comes before its children. */
+typedef struct part_tree {
+    uint32_t *first, *next, *last, *up; /* child, sibling, last child so far, parent; number + 1, 0: none */
+} part_tree;
+
+static const char *name_of(const fm_profile *part)
+{
+    const char *name = part->name ? part->name : part->run ? part->run->command : NULL;
+    if (!name) return NULL;
+    const char *slash = strrchr(name, '/');
+    return slash && slash[1] ? slash + 1 : name;
+}
+
+/* "cc1 4712", "thread 3", "cc1": in the columns that there are, a long name gives way to the number. */
+static void write_label(const parts_table *table, const fm_profile *part, unsigned depth)
+{
+    const fm_run *run = part->run;
+    unsigned indent = 2 * (depth < 8 ? depth : 8);
+    unsigned room = table->label > indent + 8 ? table->label - indent : 8, used = 0;
+    const char *name = run && run->thread ? "thread" : name_of(part);
+    if (!name) name = run && run->process ? "pid" : "(unnamed)";
+    char number[16] = "";
+    if (run && (run->thread || run->process))
+        snprintf(number, sizeof number, " %" PRIu32, run->thread ? run->thread : run->process);
+    unsigned behind = (unsigned)strlen(number);
+    fprintf(table->out, "%*s", (int)indent, "");
+    used += fm_text_write_short(table->out, name, room > behind ? room - behind : 0, FM_CUT_END,
+                                table->options->unicode);
+    fputs(number, table->out);
+    used += behind;
+    if (used < room) fprintf(table->out, "%*s", (int)(room - used), "");
+}
+
+static void write_part(const parts_table *table, const fm_profile *part, unsigned depth)
+{
+    double references = (double)part->references;
+    write_label(table, part, depth);
+    fprintf(table->out, " %15s %11s %8s", fm_text_count(part->references).text,
+            fm_text_count(part->distinct).text,
+            part->references ? fm_text_percent((double)part->cold / references).text : "-");
+    for (size_t i = 0; i < table->count; i++) {
+        uint64_t blocks = part->granularity ? table->caches[i].bytes / part->granularity : 0;
+        fm_misses misses = fm_profile_misses(part, blocks);
+        fprintf(table->out, " %8s",
+                !part->references ? "-"
+                : misses.known    ? fm_text_percent(misses.expected / references).text
+                                  : "unknown");
+    }
+    putc('\n', table->out);
+    if (part->complete) return;
+    unsigned indent = 2 * (depth < 8 ? depth : 8) + 2,
+             width = table->options->width ? table->options->width : 80;
+    fprintf(table->out, "%*s", (int)indent, "");
+    fm_text_ink(table->out, table->options, FM_INK_WARNING);
+    fputs("INCOMPLETE", table->out);
+    fm_text_ink(table->out, table->options, FM_INK_NONE);
+    fm_text lost = fm_text_count(part->lost);
+    unsigned used = indent + 10 + 2;
+    if (part->lost) {
+        fprintf(table->out, " %s lost", lost.text);
+        used += (unsigned)strlen(lost.text) + 6;
+    }
+    if (part->what_missing) {
+        fputs(": ", table->out);
+        fm_text_write_short(table->out, part->what_missing, width > used + 20 ? width - used : 20, FM_CUT_END,
+                            table->options->unicode);
+    }
+    putc('\n', table->out);
+}
+
+/* ---- the tree ---- */
+
+static bool tree_make(part_tree *tree, const fm_profile *whole)
+{
+    fm_key_table pids = {0};
+    uint32_t *latest = fm_calloc(whole->part_count, sizeof *latest); /* part with the pid of that number */
+    bool made = latest && whole->part_count < UINT32_MAX / 2;
+    tree->first = fm_calloc(whole->part_count + 1, sizeof *tree->first);
+    tree->next = fm_calloc(whole->part_count + 1, sizeof *tree->next);
+    tree->last = fm_calloc(whole->part_count + 1, sizeof *tree->last);
+    tree->up = fm_calloc(whole->part_count + 1, sizeof *tree->up);
+    made &= tree->first && tree->next && tree->last && tree->up;
+    for (size_t i = 0; i < whole->part_count && made; i++) {
+        const fm_run *run = whole->parts[i]->run;
+        uint32_t parent = 0; /* 0: the whole; else number + 1 */
+        if (run && !run->thread) {
+            uint32_t number =
+                run->parent ? fm_key_table_find(&pids, (fm_key){run->parent, 0, 0}) : FM_KEY_NONE;
+            if (number != FM_KEY_NONE) parent = latest[number] + 1;
+            number = fm_key_table_add(&pids, (fm_key){run->process, 0, 0}, (uint32_t)pids.count);
+            made = number != FM_KEY_NONE;
+            if (made) latest[number] = (uint32_t)i; /* after exec, or when a number is used again */
+        }
+        if (tree->last[parent])
+            tree->next[tree->last[parent]] = (uint32_t)i + 1;
+        else
+            tree->first[parent] = (uint32_t)i + 1;
+        tree->last[parent] = (uint32_t)i + 1;
+        tree->up[i + 1] = parent;
+    }
+    fm_key_table_clear(&pids);
+    free(latest);
+    return made;
+}
+
+static void tree_clear(part_tree *tree)
+{
+    free(tree->first);
+    free(tree->next);
+    free(tree->last);
+    free(tree->up);
+}
+
+static void write_parts(const parts_table *table, const fm_profile *whole, unsigned depth);
+
+/* A part, those that it started, and they in turn. Without recursion: a chain of processes may be long. */
+static void write_tree(const parts_table *table, const fm_profile *whole, const part_tree *tree,
+                       unsigned depth)
+{
+    for (uint32_t at = tree->first[0]; at;) {
+        const fm_profile *part = whole->parts[at - 1];
+        write_part(table, part, depth);
+        if (part->part_count) write_parts(table, part, depth + 1);
+        if (tree->first[at]) {
+            at = tree->first[at];
+            depth++;
+            continue;
+        }
+        while (!tree->next[at] && tree->up[at]) {
+            at = tree->up[at];
+            depth--;
+        }
+        at = tree->next[at];
+    }
+}
+
+static void write_parts(const parts_table *table, const fm_profile *whole, unsigned depth)
+{
+    part_tree tree = {0};
+    if (tree_make(&tree, whole)) {
+        write_tree(table, whole, &tree, depth);
+    } else { /* no memory for a tree: a list */
+        for (size_t i = 0; i < whole->part_count; i++) write_part(table, whole->parts[i], depth);
+    }
+    tree_clear(&tree);
+}
+
+void fm_view_parts(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
+                   const fm_view_options *options)
+{
+    if (profile->part_count == 0) return;
+    unsigned width = options->width ? options->width : 80;
+    unsigned ratios = width > COUNTS + LEAST_LABEL ? (width - COUNTS - LEAST_LABEL) / RATIO : 0;
+    parts_table table = {out, caches, count < ratios ? count : ratios, options, 0};
+    unsigned used = COUNTS + (unsigned)table.count * RATIO;
+    table.label = width > used + LEAST_LABEL ? width - used : LEAST_LABEL;
+    if (table.label > MOST_LABEL) table.label = MOST_LABEL;
+    fm_text_ink(out, options, FM_INK_DIM);
+    fprintf(out, "%-*s %15s %11s %8s", (int)table.label, "part", "references", "distinct", "cold");
+    for (size_t i = 0; i < table.count; i++) {
+        char name[9] = "";
+        memcpy(name, caches[i].name, sizeof name - 1); /* what is longer has no room */
+        putc(' ', out);
+        fprintf(out, "%*s", (int)(8 - strlen(name)), "");
+        fm_text_write_name(out, name, options->unicode);
+    }
+    putc('\n', out);
+    fm_text_ink(out, options, FM_INK_NONE);
+    write_parts(&table, profile, 0);
+    fputs("distinct: blocks; cold: first touches", out);
+    if (table.count) fputs("; then miss ratios, fully associative", out);
+    putc('\n', out);
+}

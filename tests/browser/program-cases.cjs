@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run and its parts, two programs on one page, hostile names, colours, narrow windows. See report-test.cjs.
+'use strict';
+const fs = require('fs');
+const path = require('path');
+const {CACHES, number, percent, linePairs} = require('./late-model.cjs');
+
+module.exports = (helpers) => {
+  const {expect, equal, settle, legend, pixels, folder} = helpers;
+  const {pairRows, size, sourceRows, openFile, sorted} = require('./late-page.cjs')(helpers);
+  const read = (name) => JSON.parse(fs.readFileSync(path.join(folder, name + '.json'), 'utf8'));
+
+  return {
+    async 'late-run-and-its-end-are-told'(open) {
+      const page = await open('program');
+      const text = await page.locator('#run-section').textContent();
+      for (const part of [
+        "./smooth --rounds 5 'a file'",
+        'exited with 0 after 12.3 s',
+        'all references',
+        'valgrind, process 4711',
+        'yes: everything that was watched is counted',
+        'Not seenlibm.so.6: their own accesses are not in this profile',
+        'install libc6-dbg',
+        'threads take turns',
+      ])
+        expect(text.includes(part), `no '${part}' in ${text}`);
+      equal(
+        await page.locator('#contents a').allTextContents(),
+        ['Run', 'Profiles', 'Miss ratios', 'Late re-use', 'Source', 'Data', 'Distances', 'Numbers', 'How to read this'],
+        'links'
+      );
+    },
+    async 'late-two-programs-can-be-chosen'(open) {
+      const page = await open('two-programs');
+      equal(await page.locator('#late-profile option').allTextContents(), ['smooth', 'smooth-after'], 'profiles with code');
+      await size(page, 'L3 32 MiB');
+      const before = await pairRows(page);
+      await page.selectOption('#late-profile', {label: 'smooth-after'});
+      await settle(page);
+      equal(
+        await page.locator('#late-bar input[name=late-cache]:checked').evaluate((box) => box.parentElement.textContent),
+        'L3 32 MiB',
+        'the size stays'
+      );
+      const profile = read('after');
+      const wanted = linePairs(profile, 524288).filter((pair) => pair.misses > 0);
+      equal(
+        sorted((await pairRows(page)).map((row) => [row.misses, row.use, row.reuse])),
+        sorted(wanted.map((pair) => [number(pair.misses), pair.use, pair.reuse])),
+        'rows'
+      );
+      expect(before.length > wanted.length, 'the profiles do not differ');
+      equal(await page.locator('#runs .run h3').allTextContents(), ['smooth', 'smooth-after'], 'runs');
+    },
+    async 'parts-are-a-tree-with-curves'(open) {
+      const page = await open('parts'),
+        profile = read('parts');
+      const rows = await page.evaluate(() =>
+        [...document.querySelectorAll('#parts tbody tr')].map((row) => [
+          row.querySelector('th').firstChild.textContent,
+          parseInt(row.querySelector('th').style.paddingLeft, 10),
+          ...[...row.querySelectorAll('td')].slice(1).map((cell) => cell.textContent),
+        ])
+      );
+      const ratios = (part) =>
+        Object.values(CACHES).map((blocks) =>
+          percent(
+            part.histogram.reduce((sum, bin) => sum + (bin[0] >= blocks ? bin[2] : 0), part.cold),
+            part.references
+          )
+        );
+      const line = (name, indent, part) => [
+        name,
+        indent,
+        number(part.references),
+        number(part.distinct),
+        part.distinct === 10 ? '640 B' : part.distinct === 500 ? '31.3 KiB' : '62.5 KiB',
+        ...ratios(part),
+      ];
+      const [make, cc, ld, sh] = profile.parts;
+      equal(
+        rows,
+        [
+          line('process 100, make', 10, make),
+          line('process 101, cc', 32, cc),
+          line('thread 1', 54, cc.parts[0]),
+          line('thread 2', 54, cc.parts[1]),
+          line('process 102, sh', 32, sh),
+          line('process 103, ld', 54, ld),
+        ],
+        'rows'
+      );
+      expect(
+        (await page.locator('#parts').textContent()).includes('killed by SIGKILL (9) INCOMPLETE'),
+        'no word of the one that was killed'
+      );
+      equal((await legend(page, 'curve')).length, 2, 'curves at first');
+      const before = await pixels(page, 'curve');
+      await page.locator('#parts input[type=checkbox]').nth(5).check();
+      await settle(page);
+      equal((await legend(page, 'curve')).map((row) => row[0]).slice(1), ['make', 'process 103, ld'], 'curves');
+      expect((await pixels(page, 'curve')).sum !== before.sum, 'nothing was drawn');
+      await page.locator('#curve').focus();
+      await page.keyboard.press('Home');
+      await settle(page);
+      equal(
+        (await legend(page, 'curve')).slice(1).map((row) => row[1]),
+        [percent(7000, 10000), percent(4000, 5000)],
+        'ratios at one block'
+      );
+      await page.locator('#parts input[type=checkbox]').nth(5).uncheck();
+      await settle(page);
+      equal((await legend(page, 'curve')).length, 2, 'and away again');
+      equal(await page.locator('#late').isVisible(), false, 'a section about code without any');
+    },
+    async 'late-hostile-names-stay-text'(open) {
+      const page = await open('hostile-program'),
+        profile = read('hostile-program');
+      for (const toggle of await page.locator('.toggle').all()) await toggle.click();
+      for (const file of await page.locator('#source-files button').all()) await file.click();
+      await page.locator('#source-files button').first().click();
+      await settle(page);
+      equal(await page.locator('img').count(), 0, 'images');
+      equal(await page.locator('script').count(), 3, 'scripts');
+      equal(await page.locator('main b').count(), 0, 'markup');
+      const nasty = profile.name;
+      const file = fs.readFileSync(path.join(folder, '<img src=x onerror=alert(4)>.c'), 'utf8').split('\n');
+      equal(
+        (await sourceRows(page)).map((row) => row[4]),
+        file.slice(0, 3),
+        'source'
+      );
+      const text = (where) => page.locator(where).evaluate((one) => one.textContent);
+      expect((await text('#runs')).split(nasty).length === 7, 'the run: ' + (await text('#runs')));
+      for (const where of ['#pairs', '#objects', '#parts']) expect((await text(where)).includes(nasty), `${where}: ${await text(where)}`);
+      await openFile(page, 'zero');
+      expect((await text('#source-stale')).includes('no regular file'), 'a device was read');
+      await openFile(page, 'tmp');
+      expect((await text('#source-stale')).includes('no regular file'), 'a folder was read');
+    },
+    async 'late-dark-and-light-differ'(open) {
+      const page = await open('program');
+      const colours = () =>
+        page.evaluate(() =>
+          ['#source-text .hot', '#late-bar', '#pairs .fill.missed', '#source-text'].map(
+            (what) => getComputedStyle(document.querySelector(what)).backgroundColor
+          )
+        );
+      await page.emulateMedia({colorScheme: 'light'});
+      await settle(page);
+      const light = await colours();
+      await page.emulateMedia({colorScheme: 'dark'});
+      await settle(page);
+      const dark = await colours();
+      expect(
+        light.every((colour, i) => colour !== dark[i]),
+        `${light} / ${dark}`
+      );
+    },
+    async 'late-narrow-window-fits'(open) {
+      const page = await open('program');
+      await page.setViewportSize({width: 390, height: 800});
+      await page.locator('#pairs tr.pair .link').nth(1).click();
+      await page.locator('#pairs .toggle').first().click();
+      await settle(page);
+      const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      expect(over <= 0, `the page is ${over} pixels wider than the window`);
+    },
+  };
+};

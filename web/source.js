@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source.js - the files that re-use data late, by misses, and the text of one of them (its lines: source-lines.js);
+ * jumps from a pair or an object to their lines.
+ *
+ * Long files are put into the page by pieces of PIECE lines, when they come into sight.
+ */
+const PIECE = 200;
+const LINE_HIGH = 21;
+
+/* ---- files ---- */
+
+/* Files of the chosen model with their lines, and what has no lines at all as the file -1. */
+const filesOfModel = () => {
+  const found = new Map();
+  for (const line of late.model.lines.values()) {
+    if (!line.counted) continue;
+    let file = found.get(line.file);
+    if (!file) found.set(line.file, file = {number: line.file, lines: [], reuse: 0, use: 0, references: 0});
+    file.lines.push(line);
+    file.reuse += lateMisses(line.asReuse);
+    file.use += lateMisses(line.asUse);
+    file.references += line.asReuse.count;
+  }
+  return [...found.values()].sort((a, b) => b.reuse - a.reuse || b.use - a.use || b.references - a.references);
+};
+const openedFile = () => sourceView.files.find((file) => file.number === sourceView.file);
+
+const fileButton = (file) => {
+  const known = file.number >= 0;
+  const made = textButton('', () => {
+    sourceView.pair = null;
+    openFile(file.number);
+    drawFiles();
+  }, {'aria-pressed': file.number === sourceView.file, title: known ? files[file.number].path : ''});
+  made.append(element('span', {class: 'file-name' + (known ? '' : ' dim')}, known ? files[file.number].name : 'code without source lines'),
+    element('span', {class: 'file-misses'}, shareOf(file.reuse, late.total)), meter(late.total > 0 ? file.reuse / late.total : 0, 'missed'));
+  return made;
+};
+
+const drawFiles = () => {
+  const all = sourceView.files, shown = all.slice(0, sourceView.shownFiles);
+  byId('source-files').replaceChildren(element('ul', {class: 'files'}, ...shown.map((file) => element('li', {}, fileButton(file)))),
+    moreButton(shown.length, all.length, 'files', (more) => {
+      sourceView.shownFiles = more;
+      drawFiles();
+    }));
+};
+
+/* What a reader must know about the text: null when nothing. */
+const staleText = (number) => {
+  const file = files[number], {of} = late.model;
+  if (!file.text) return 'The source is not here: ' + file.why + '. Counts of the lines are shown without their text.';
+  const modules = of.fileModules.filter((pair) => pair[0] === number).map((pair) => of.modules[pair[1]]);
+  const rebuilt = modules.find((module) => module.changed);
+  if (rebuilt) return lastPart(rebuilt.path) + ' has been built anew since this profile was made: lines may have moved.';
+  const known = modules.filter((module) => module.built != null);
+  if (known.length && known.every((module) => file.modified > module.built))
+    return 'This file was changed after ' + lastPart(known[0].path) + ' was built: lines may have moved.';
+  return null;
+};
+
+const hottestLines = (file) => {
+  const lines = file.lines.map((line) => ({line, value: lateMisses(line.asReuse)})).filter((one) => one.value > 0)
+    .sort((a, b) => b.value - a.value).slice(0, 8);
+  if (!lines.length) return '';
+  const links = lines.map(({line, value}) =>
+    textButton('line ' + line.number, () => showLine(line), {class: 'plain', title: approximately(value) + ' misses'}));
+  return element('p', {class: 'hottest'}, dim('Most misses: '), ...links);
+};
+
+const drawSourceHead = () => {
+  const head = byId('source-head'), file = openedFile();
+  if (file.number < 0) {
+    head.replaceChildren(element('p', {class: 'path'}, 'Instructions of which no source line is known'),
+      element('p', {class: 'quiet'}, 'Compile with -g to see lines here, or install debug symbols of the libraries.'));
+    return;
+  }
+  const {path, found, cut} = files[file.number], stale = staleText(file.number);
+  head.replaceChildren(element('p', {class: 'path'}, path, found ? dim(' (text from ' + found + ')') : ''),
+    stale ? element('p', {class: 'notice', id: 'source-stale'}, stale) : '',
+    cut ? element('p', {class: 'notice'}, 'The page had no room for all of this file.') : '', hottestLines(file));
+};
+
+/* ---- text ---- */
+
+/* The lines of a file that there are, in order: text, counts, gaps. */
+const entriesOf = (file) => {
+  if (file.number < 0) {
+    return file.lines.map((line) => ({line, number: 0, text: line.bare, value: lateMisses(line.asReuse)}))
+      .sort((a, b) => b.value - a.value || b.line.asReuse.count - a.line.asReuse.count);
+  }
+  const source = files[file.number], entries = [];
+  const counted = new Map(file.lines.map((line) => [line.number, line]));
+  let next = 1;
+  for (const [first, lines] of source.text || []) {
+    if (first > next) entries.push({gap: first - next, number: next});
+    lines.forEach((text, i) => {
+      entries.push({number: first + i, text, line: counted.get(first + i)});
+      counted.delete(first + i);
+    });
+    next = first + lines.length;
+  }
+  if (source.text && source.lines >= next) entries.push({gap: source.lines - next + 1, number: next});
+  /* Lines that the page has no text of. */
+  for (const [number, line] of counted) {
+    const gone = source.text && number > source.lines;
+    entries.push({number, line, text: gone ? '(the file has no such line now)' : null});
+  }
+  return counted.size ? entries.sort((a, b) => a.number - b.number) : entries;
+};
+
+const fillPiece = (piece) => {
+  if (piece.filled) return;
+  piece.filled = true;
+  const rows = [];
+  for (const entry of piece.entries) {
+    rows.push(sourceRow(entry));
+    if (entry.line && sourceView.open === lineKey(entry.line)) rows.push(partnersRow(entry.line));
+  }
+  piece.body.replaceChildren(...rows);
+};
+const pieceOf = (key) => sourceView.pieces.find((piece) =>
+  piece.entries.some((entry) => !entry.gap && (entry.line ? lineKey(entry.line) : entry.number) === key));
+const refreshLine = (key) => {
+  const piece = pieceOf(key);
+  if (!piece) return;
+  piece.filled = false;
+  fillPiece(piece);
+};
+
+/* A piece, which keeps its place free until it comes into sight. */
+const addPiece = (entries) => {
+  const room = tr(element('td', {colspan: 6}));
+  room.style.height = entries.length * LINE_HIGH + 'px';
+  const body = element('tbody', {}, room);
+  body.piece = {entries, body, filled: false};
+  sourceView.pieces.push(body.piece);
+  return body;
+};
+
+let sight = null;
+const drawText = () => {
+  const holder = byId('source-text'), top = holder.scrollTop, file = openedFile(), known = file.number >= 0;
+  const largest = (lines) => lines.reduce((most, line) => Math.max(most, lateMisses(line.asReuse), lateMisses(line.asUse)), 0);
+  sourceView.most = Math.max(...sourceView.files.map((one) => largest(one.lines)));
+  sourceView.pieces = [];
+  const heading = (text, title, kind) => element('th', {scope: 'col', title: title || '', class: kind || ''}, text);
+  const table = element('table', {class: 'source' + (known ? '' : ' bare')}, element('thead', {}, tr(element('td', {}), heading(known ? 'Line' : ''),
+    heading('References', 'How often this line touched a block'), heading('Misses here', 'Misses of this line'),
+    heading('Missed later', 'Misses elsewhere, on data that this line used last'), heading(known ? 'Source' : 'Instruction', '', 'left'))));
+  const entries = entriesOf(file);
+  for (let at = 0; at < entries.length; at += PIECE) table.append(addPiece(entries.slice(at, at + PIECE)));
+  if (sourceView.pieces.length) fillPiece(sourceView.pieces[0]);
+  holder.replaceChildren(table);
+  if (sight) sight.disconnect();
+  sight = new IntersectionObserver((seen) => {
+    for (const one of seen) if (one.isIntersecting) fillPiece(one.target.piece);
+  }, {root: holder, rootMargin: '600px'});
+  for (const piece of sourceView.pieces) sight.observe(piece.body);
+  holder.scrollTop = top;
+};
+
+const openFile = (number) => {
+  if (sourceView.file !== number) {
+    sourceView.file = number;
+    sourceView.open = null;
+    byId('source-text').scrollTop = 0;
+  }
+  drawSourceHead();
+  drawPairBar();
+  drawText();
+};
+
+/* ---- jumps ---- */
+
+const rowOf = (key) => {
+  const piece = pieceOf(key);
+  if (piece) fillPiece(piece);
+  return byId('source-text').querySelector('[data-line="' + key + '"]');
+};
+
+/* In the middle of the text; together with its partner, where both have room. */
+const scrollToRow = (row, partner) => {
+  const holder = byId('source-text');
+  const middle = (one) => one.offsetTop + one.offsetHeight / 2;
+  let target = middle(row);
+  if (partner && Math.abs(middle(partner) - target) < holder.clientHeight - 120) target = (target + middle(partner)) / 2;
+  holder.scrollTop = target - holder.clientHeight / 2;
+};
+
+/* Shows a line of the source; where it belongs to the chosen pair, the other end too. */
+const showLine = (spot) => {
+  const {line} = spot, {pair} = sourceView;
+  openFile(line.file);
+  drawFiles();
+  byId('source-section').scrollIntoView({block: 'start'});
+  const other = pair && (pair.use && pair.use.line === line ? pair.reuse : pair.reuse.line === line ? pair.use : null);
+  const row = rowOf(lineKey(line)), partner = other && other.file === line.file ? rowOf(lineKey(other.line)) : null;
+  if (!row) return;
+  scrollToRow(row, partner);
+  const button = row.querySelector('button');
+  if (button) button.focus({preventScroll: true});
+};
+
+/* Shows a pair at one of its lines. */
+const showPair = (pair, line) => {
+  sourceView.pair = pair;
+  sourceView.open = null;
+  showLine(line);
+};
+
+const startSource = () => onLate(() => {
+  sourceView.files = filesOfModel();
+  byId('source-section').hidden = !sourceView.files.length;
+  if (!sourceView.files.length) return;
+  if (sourceView.pair) sourceView.pair = late.model.pairs.find((pair) => pair.key === sourceView.pair.key) || null;
+  if (!openedFile()) sourceView.file = sourceView.files[0].number;
+  openFile(sourceView.file);
+  drawFiles();
+});
