@@ -1,11 +1,12 @@
 # libfathom: every room under src/ but the cli. A new .c file in a room is picked up by itself.
 file(GLOB FATHOM_LIBRARY_SOURCES CONFIGURE_DEPENDS
-     src/base/*.c src/trace/*.c src/engine/*.c src/profile/*.c src/model/*.c src/view/*.c)
+     src/base/*.c src/collect/*.c src/trace/*.c src/engine/*.c src/profile/*.c src/symbols/*.c src/model/*.c
+     src/view/*.c)
 add_library(fathom_objects OBJECT ${FATHOM_LIBRARY_SOURCES})
-target_include_directories(fathom_objects PRIVATE src PUBLIC include)
+target_include_directories(fathom_objects PRIVATE src ${CMAKE_SOURCE_DIR} PUBLIC include) # collect/stream.h
 target_compile_definitions(fathom_objects PRIVATE FATHOM_VERSION="${PROJECT_VERSION}")
 target_link_libraries(fathom_objects PUBLIC Threads::Threads PkgConfig::ZSTD PkgConfig::ZLIB PkgConfig::XXHASH
-                                            PkgConfig::HWLOC m)
+                                            PkgConfig::HWLOC PkgConfig::LIBDW m)
 include(cmake/web.cmake)
 
 add_library(fathom_static STATIC $<TARGET_OBJECTS:fathom_objects>)

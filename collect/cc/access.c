@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * access.c - the hooks of loads, stores and calls that are not the plain ones of hooks.S: ranges, what
+ * reads and writes, functions entered and left; and the ways out of hooks.S when a chunk is full or the
+ * thread has no channel yet.
+ */
+#include "runtime.h"
+
+_Static_assert(offsetof(fm_channel, cursor) == FM_CURSOR && offsetof(fm_channel, limit) == FM_LIMIT, "");
+_Static_assert(offsetof(fm_channel, spare0) + 8 * FM_SPARE_PAGE == FM_PAGE, "");
+_Static_assert(offsetof(fm_channel, spare0) + 8 * FM_SPARE_MASK == FM_MASK, "");
+_Static_assert(offsetof(fm_cells, load) == FM_CELL_LOAD && offsetof(fm_cells, store) == FM_CELL_STORE, "");
+_Static_assert(offsetof(fm_cells, any) == FM_CELL_ANY, "");
+_Static_assert(FM_RECORD(FM_RECORD_PAGE, 0, 0) == UINT64_C(0x9500000000000000), "hooks.S has it as a number");
+_Static_assert(FM_ACCESS_LOAD_1 == 1 && FM_ACCESS_LOAD_16 == 5 && FM_ACCESS_STORE_1 == 7 &&
+                   FM_ACCESS_STORE_16 == 11,
+               "hooks.S has them as numbers");
+
+/* Beyond its limit from the beginning, so that the first hook comes to fm_access_slow. */
+fm_channel fm_unclaimed_channel = {.cursor = 1, .limit = 0};
+fm_thread fm_unclaimed_thread;
+__thread fm_cells fm_my = {
+    &fm_unclaimed_channel, &fm_unclaimed_channel, &fm_unclaimed_channel, &fm_unclaimed_thread,
+    &fm_unclaimed_thread,  &fm_unclaimed_thread,  &fm_unclaimed_channel, 0};
+
+static uint64_t access_word(uintptr_t address, unsigned code, uintptr_t low)
+{
+    return FM_ACCESS_WORD(address, code, low) & ~(UINT64_C(1) << 63);
+}
+
+/* ---- out of hooks.S ---- */
+
+static void get_ready(void)
+{
+    if (fm_my.any == &fm_unclaimed_channel) {
+        fm_thread_attach();
+        if (fm_my.any == &fm_unclaimed_channel) return;
+    }
+    if (fm_my.any) fm_make_room();
+}
+
+/* The runtime has not started: what comes so early is not told. */
+static bool too_early(void)
+{
+    return fm_my.any == &fm_unclaimed_channel;
+}
+
+void fm_access_slow(uintptr_t address, unsigned code, uintptr_t pc);
+void fm_append1_slow(uint64_t word);
+void fm_append2_slow(uint64_t first, uint64_t second);
+void fm_append4_slow(uint64_t first, uint64_t second, uint64_t third, uint64_t fourth);
+void fm_append_many_slow(const uint64_t *words, size_t count);
+
+FM_COLD void fm_access_slow(uintptr_t address, unsigned code, uintptr_t pc)
+{
+    get_ready();
+    if (!too_early()) fm_access(address, code, 0, pc);
+}
+
+FM_COLD void fm_append1_slow(uint64_t word)
+{
+    get_ready();
+    if (!too_early()) fm_append1(word);
+}
+
+FM_COLD void fm_append2_slow(uint64_t first, uint64_t second)
+{
+    get_ready();
+    if (!too_early()) fm_append2(first, second);
+}
+
+FM_COLD void fm_append4_slow(uint64_t first, uint64_t second, uint64_t third, uint64_t fourth)
+{
+    get_ready();
+    if (!too_early()) fm_append4(first, second, third, fourth);
+}
+
+FM_COLD void fm_append_many_slow(const uint64_t *words, size_t count)
+{
+    get_ready();
+    if (!too_early()) fm_append_many(words, count);
+}
+
+/* ---- accesses ---- */
+
+static fm_channel *wanted(unsigned code)
+{
+    if (code <= FM_ACCESS_LOAD_RANGE) return fm_my.load;
+    if (code <= FM_ACCESS_STORE_RANGE) return fm_my.store;
+    return fm_my.load ? fm_my.load : fm_my.store;
+}
+
+void fm_access(uintptr_t address, unsigned code, uint64_t length, uintptr_t pc)
+{
+    fm_channel *channel = wanted(code);
+    if (fm_likely(!channel)) return;
+    if (fm_unlikely(channel == &fm_unclaimed_channel)) {
+        fm_thread_attach();
+        channel = wanted(code);
+        if (!channel || channel == &fm_unclaimed_channel) return;
+    }
+    uintptr_t low = (pc & channel->spare0[FM_SPARE_MASK]) ^ channel->spare0[FM_SPARE_PAGE];
+    if (fm_unlikely(low > 0xFFF)) {
+        uintptr_t page = pc & ~(uintptr_t)0xFFF;
+        low = pc & 0xFFF;
+        /* In this order: a signal handler in between tells the page that it finds here, see signal.c. */
+        __atomic_store_n(&channel->spare0[FM_SPARE_PAGE], page, __ATOMIC_RELAXED);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        fm_append1(FM_RECORD(FM_RECORD_PAGE, page >> 12, 0));
+    }
+    bool range =
+        code == FM_ACCESS_LOAD_RANGE || code == FM_ACCESS_STORE_RANGE || code == FM_ACCESS_MODIFY_RANGE;
+    if (range)
+        fm_append2(access_word(address, code, low), length & UINT64_C(0xFFFFFFFFFFFF));
+    else
+        fm_append1(access_word(address, code, low));
+}
+
+/* Sizes that have a word of their own need no second one. base: FM_ACCESS_LOAD_1 or …_STORE_1. */
+static void access_range(uintptr_t address, uint64_t length, unsigned base, uintptr_t pc)
+{
+    if (length == 0) return;
+    if (length <= 16 && (length & (length - 1)) == 0)
+        fm_access(address, base + (unsigned)__builtin_ctz((unsigned)length), 0, pc);
+    else
+        fm_access(address, base + FM_ACCESS_LOAD_RANGE - FM_ACCESS_LOAD_1, length, pc);
+}
+
+void fm_load_range(uintptr_t address, uint64_t length, uintptr_t pc)
+{
+    if (fm_my.load) access_range(address, length, FM_ACCESS_LOAD_1, pc);
+}
+
+void fm_store_range(uintptr_t address, uint64_t length, uintptr_t pc)
+{
+    if (fm_my.store) access_range(address, length, FM_ACCESS_STORE_1, pc);
+}
+
+FM_EXPORT void __tsan_read_range(uintptr_t address, uint64_t length);
+FM_EXPORT void __tsan_write_range(uintptr_t address, uint64_t length);
+FM_EXPORT void __tsan_vptr_update(uintptr_t address, void *value);
+
+FM_EXPORT void __tsan_read_range(uintptr_t address, uint64_t length)
+{
+    fm_load_range(address, length, FM_CALLER);
+}
+
+FM_EXPORT void __tsan_write_range(uintptr_t address, uint64_t length)
+{
+    fm_store_range(address, length, FM_CALLER);
+}
+
+FM_EXPORT void __tsan_vptr_update(uintptr_t address, void *value)
+{
+    (void)value;
+    fm_access(address, FM_ACCESS_STORE_8, 0, FM_CALLER);
+}
+
+/* What is read and then written by one hook (clang's --tsan-compound-read-before-write). */
+#define READ_WRITE(name, code, length)                                                                       \
+    FM_EXPORT void name(uintptr_t address);                                                                  \
+    FM_EXPORT void name(uintptr_t address)                                                                   \
+    {                                                                                                        \
+        fm_access(address, code, length, FM_CALLER);                                                         \
+    }
+READ_WRITE(__tsan_read_write1, FM_ACCESS_MODIFY_RANGE, 1)
+READ_WRITE(__tsan_read_write2, FM_ACCESS_MODIFY_RANGE, 2)
+READ_WRITE(__tsan_read_write4, FM_ACCESS_MODIFY_4, 0)
+READ_WRITE(__tsan_read_write8, FM_ACCESS_MODIFY_8, 0)
+READ_WRITE(__tsan_read_write16, FM_ACCESS_MODIFY_RANGE, 16)
+READ_WRITE(__tsan_unaligned_read_write1, FM_ACCESS_MODIFY_RANGE, 1)
+READ_WRITE(__tsan_unaligned_read_write2, FM_ACCESS_MODIFY_RANGE, 2)
+READ_WRITE(__tsan_unaligned_read_write4, FM_ACCESS_MODIFY_4, 0)
+READ_WRITE(__tsan_unaligned_read_write8, FM_ACCESS_MODIFY_8, 0)
+READ_WRITE(__tsan_unaligned_read_write16, FM_ACCESS_MODIFY_RANGE, 16)
+
+/* ---- calls ---- */
+
+/*
+ * A frame is counted before it is written, so that the frames of a signal handler come to lie above it;
+ * they are gone when it returns. Frames of functions that were left by longjmp lie below the stack pointer
+ * of the next one that is entered: stacks grow downwards.
+ */
+static FM_COLD void enter(fm_thread *thread, uintptr_t call_site, uintptr_t inside, uintptr_t stack)
+{
+    if (thread == &fm_unclaimed_thread) {
+        fm_thread_attach();
+        thread = fm_my.calls;
+        if (!thread || thread == &fm_unclaimed_thread) return;
+    }
+    uint32_t depth = thread->depth;
+    if (fm_unlikely(thread->floor > 0 && stack > thread->floor_stack)) thread->floor = 0; /* siglongjmp */
+    while (depth > thread->floor && depth <= FM_FRAMES && thread->frames[depth - 1].stack <= stack) depth--;
+    *(volatile uint32_t *)&thread->depth = depth + 1;
+    if (depth < FM_FRAMES) {
+        volatile fm_frame *frame = &thread->frames[depth];
+        frame->call_site = call_site;
+        frame->inside = inside;
+        frame->stack = stack;
+    }
+    if (thread->record_calls) fm_append4(FM_RECORD(FM_RECORD_ENTER, 0, 3), inside, call_site, stack);
+}
+
+static FM_COLD void leave(fm_thread *thread)
+{
+    if (thread == &fm_unclaimed_thread) return; /* it was entered before the thread had a channel */
+    if (thread->depth > 0) *(volatile uint32_t *)&thread->depth = thread->depth - 1;
+    if (thread->record_calls) fm_append1(FM_RECORD(FM_RECORD_LEAVE, 0, 0));
+}
+
+FM_EXPORT void __tsan_func_entry(uintptr_t call_site);
+FM_EXPORT void __tsan_func_exit(void);
+
+FM_EXPORT void __tsan_func_entry(uintptr_t call_site)
+{
+    fm_thread *thread = fm_my.calls;
+    if (fm_unlikely(thread != NULL)) enter(thread, call_site, FM_CALLER, FM_CALLER_STACK);
+}
+
+FM_EXPORT void __tsan_func_exit(void)
+{
+    fm_thread *thread = fm_my.calls;
+    if (fm_unlikely(thread != NULL)) leave(thread);
+}

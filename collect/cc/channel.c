@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * channel.c - the shared memory: opening the session, claiming a channel, sealing chunks, waiting for the
+ * receiver, and noticing that it is gone. The protocol is collect/stream.h's.
+ *
+ * Everything here runs with the thread's signals blocked, but for the time that fm_make_room waits: there a
+ * handler may run, find the chunk full as well, and wait by itself.
+ */
+#include "runtime.h"
+#include "system.h"
+
+enum { WAIT_MILLISECONDS = 100, CLAIM_TRIES = 50 };
+
+/* ---- the file ---- */
+
+static bool is_session(const fm_process *process, int fd)
+{
+    struct stat status;
+    return fm_fstat(fd, &status) == 0 && status.st_dev == process->device && status.st_ino == process->inode;
+}
+
+/*
+ * The session's descriptor, and whether the caller must close it. It is kept at a high number, where it
+ * changes none that the program gets; but the program may close all it has, and open something of its own
+ * there. Then the path must do, which needs /proc and the right to look there.
+ */
+static int session_file(const fm_process *process, bool *mine)
+{
+    *mine = false;
+    if (process->fd >= 0 && is_session(process, process->fd)) return process->fd;
+    int fd = fm_open(process->path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) return -1;
+    if (!is_session(process, fd)) {
+        fm_close(fd);
+        return -1;
+    }
+    *mine = true;
+    return fd;
+}
+
+bool fm_session_open(fm_process *process, const char *path)
+{
+    size_t length = fm_text_length(path);
+    if (length == 0 || length >= sizeof process->path) return false;
+    for (size_t i = 0; i <= length; i++) process->path[i] = path[i];
+    int fd = fm_open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) return false;
+    struct stat status;
+    fm_session *session = NULL;
+    if (fm_fstat(fd, &status) == 0 &&
+        status.st_size >= (off_t)FM_STREAM_RINGS_OFFSET + (off_t)FM_RING_BYTES * FM_STREAM_CHANNELS)
+        session = fm_map(FM_STREAM_RINGS_OFFSET, fd, 0);
+    if (!session) {
+        fm_close(fd);
+        return false;
+    }
+    if (session->magic != FM_STREAM_MAGIC || session->version != FM_STREAM_VERSION) {
+        fm_unmap(session, FM_STREAM_RINGS_OFFSET);
+        fm_close(fd);
+        return false;
+    }
+    struct rlimit files;
+    int above = 1000;
+    if (fm_syscall(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&files, 0, 0) == 0 && files.rlim_cur < 1064)
+        above = files.rlim_cur > 128 ? (int)files.rlim_cur - 64 : (int)(files.rlim_cur / 2);
+    int high = fm_dup_above(fd, above);
+    fm_close(fd);
+    process->fd = high >= 0 ? high : -1;
+    process->device = status.st_dev;
+    process->inode = status.st_ino;
+    process->session = session;
+    process->wants = session->wants;
+    return true;
+}
+
+void fm_session_leave_rings(fm_process *process)
+{
+    for (int i = 0; i < FM_STREAM_CHANNELS; i++) {
+        fm_thread *thread = process->by_channel[i];
+        if (thread) fm_map_over(thread->ring, FM_RING_BYTES);
+        process->by_channel[i] = NULL;
+    }
+}
+
+void fm_session_leave(fm_process *process)
+{
+    fm_session_leave_rings(process);
+    fm_map_over(process->session, FM_STREAM_RINGS_OFFSET);
+    if (process->fd >= 0 && is_session(process, process->fd)) fm_close(process->fd);
+    process->fd = -1;
+}
+
+/* The receiver holds a lock on the file as long as it lives. */
+static bool receiver_is_gone(const fm_process *process)
+{
+    bool mine;
+    int fd = session_file(process, &mine);
+    if (fd < 0) { /* no /proc (chroot), no right to look: is there a process of that number? */
+        return fm_syscall(__NR_kill, process->session->receiver_pid, 0, 0, 0, 0, 0) == -3 /* ESRCH */;
+    }
+    bool gone = fm_flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (gone) fm_flock(fd, LOCK_UN);
+    if (mine) fm_close(fd);
+    return gone;
+}
+
+static void wake_receiver(fm_session *session)
+{
+    __atomic_fetch_add(&session->wake, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&session->receiver_waits, __ATOMIC_SEQ_CST)) fm_futex_wake(&session->wake);
+}
+
+/* ---- claiming ---- */
+
+static void enter_chunk(fm_thread *thread, bool open)
+{
+    fm_channel *channel = thread->channel;
+    uintptr_t start = (uintptr_t)thread->ring + (size_t)(channel->sealed % FM_RING_CHUNKS) * FM_CHUNK_BYTES;
+    channel->cursor = start;
+    channel->limit = open ? start + FM_CHUNK_BYTES - FM_RECORD_MOST_BYTES : 0;
+    thread->chunk_pending = !open;
+}
+
+static void describe(fm_process *process, fm_thread *thread, fm_channel *channel)
+{
+    thread->channel = channel;
+    channel->ring_address = (uintptr_t)thread->ring;
+    channel->spare0[FM_SPARE_PAGE] = 0;
+    channel->spare0[FM_SPARE_MASK] = process->wants & FM_WANT_SITES ? UINT64_MAX : 0;
+    channel->sealed = __atomic_load_n(&channel->taken, __ATOMIC_ACQUIRE);
+    channel->producer_waits = 0;
+    channel->producer = FM_PRODUCER_COMPILER;
+    channel->pid = process->pid;
+    channel->tid = thread->tid;
+    channel->process = process->serial;
+    channel->thread = thread->number;
+    enter_chunk(thread, true);
+    __atomic_store_n(&channel->state, FM_CHANNEL_OPEN, __ATOMIC_RELEASE);
+}
+
+/* -1: none is free, nor will one be soon; -2: perhaps in a moment, when the receiver has done with one. */
+static int take_free(fm_session *session)
+{
+    bool closing = false;
+    for (int i = 0; i < FM_STREAM_CHANNELS; i++) {
+        uint32_t state = __atomic_load_n(&session->channels[i].state, __ATOMIC_RELAXED);
+        closing |= state == FM_CHANNEL_CLOSED;
+        if (state == FM_CHANNEL_FREE &&
+            __atomic_compare_exchange_n(&session->channels[i].state, &state, FM_CHANNEL_CLAIMED, false,
+                                        __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return i;
+    }
+    return closing ? -2 : -1;
+}
+
+bool fm_channel_claim(fm_process *process, fm_thread *thread)
+{
+    fm_session *session = process->session;
+    int index = -1;
+    for (int tries = 0; tries < CLAIM_TRIES; tries++) {
+        if (__atomic_load_n(&session->order, __ATOMIC_RELAXED) != FM_ORDER_TRACE) return false;
+        index = take_free(session);
+        if (index != -2) break;
+        struct timespec moment = {0, 20 * 1000000};
+        fm_syscall(__NR_nanosleep, (long)&moment, 0, 0, 0, 0, 0);
+    }
+    bool mine = false;
+    int fd = index >= 0 ? session_file(process, &mine) : -1;
+    if (fd >= 0) {
+        thread->ring = fm_map(FM_RING_BYTES, fd, FM_STREAM_RINGS_OFFSET + (uint64_t)index * FM_RING_BYTES);
+        if (mine) fm_close(fd);
+    }
+    if (index < 0 || fd < 0 || !thread->ring) {
+        if (index >= 0) __atomic_store_n(&session->channels[index].state, FM_CHANNEL_FREE, __ATOMIC_RELEASE);
+        __atomic_fetch_add(&session->refused, 1, __ATOMIC_RELAXED);
+        return false;
+    }
+    fm_syscall(__NR_madvise, (long)thread->ring, FM_RING_BYTES, MADV_DONTDUMP, 0, 0, 0);
+    thread->index = (uint32_t)index;
+    __atomic_store_n(&process->by_channel[index], thread, __ATOMIC_RELEASE);
+    describe(process, thread, &session->channels[index]);
+    return true;
+}
+
+/* ---- sealing ---- */
+
+static void seal(fm_process *process, fm_thread *thread)
+{
+    fm_channel *channel = thread->channel;
+    uint32_t chunk = channel->sealed % FM_RING_CHUNKS;
+    uint64_t start = (uintptr_t)thread->ring + (uint64_t)chunk * FM_CHUNK_BYTES;
+    channel->chunk_words[chunk] = (uint32_t)((channel->cursor - start) / 8);
+    channel->chunk_sequence[chunk] = __atomic_fetch_add(&process->session->sequence, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&channel->sealed, channel->sealed + 1, __ATOMIC_RELEASE);
+    enter_chunk(thread, false);
+    wake_receiver(process->session);
+}
+
+void fm_channel_close(fm_process *process, fm_thread *thread)
+{
+    fm_channel *channel = thread->channel;
+    if (!channel) return;
+    if (!thread->chunk_pending &&
+        channel->cursor >
+            (uintptr_t)thread->ring + (uint64_t)(channel->sealed % FM_RING_CHUNKS) * FM_CHUNK_BYTES)
+        seal(process, thread);
+    thread->channel = NULL;
+    __atomic_store_n(&channel->state, FM_CHANNEL_CLOSED, __ATOMIC_RELEASE);
+    wake_receiver(process->session);
+}
+
+/* No more tracing, in this thread now, in others when they come here. The rings stay mapped: a hook that a
+ * signal interrupted may still hold the address of one. */
+static void stop(fm_process *process, fm_thread *thread)
+{
+    __atomic_store_n(&process->state, FM_STATE_STOPPED, __ATOMIC_RELEASE);
+    fm_thread_silence(thread);
+    fm_channel_close(process, thread);
+}
+
+static bool must_stop(const fm_process *process)
+{
+    return __atomic_load_n(&process->state, __ATOMIC_ACQUIRE) == FM_STATE_STOPPED ||
+           __atomic_load_n(&process->session->order, __ATOMIC_RELAXED) != FM_ORDER_TRACE;
+}
+
+FM_COLD void fm_make_room(void)
+{
+    uint64_t signals = fm_signals_block();
+    for (;;) {
+        fm_process *process = fm_process_here;
+        fm_thread *thread = fm_my.thread;
+        /* A handler that ran while this waited may have changed everything. */
+        if (!thread || thread == &fm_unclaimed_thread || !thread->channel) break;
+        fm_channel *channel = thread->channel;
+        if (channel->cursor <= channel->limit) break;
+        if (!thread->chunk_pending) seal(process, thread);
+        if (must_stop(process)) {
+            stop(process, thread);
+            break;
+        }
+        uint32_t taken = __atomic_load_n(&channel->taken, __ATOMIC_ACQUIRE);
+        if (channel->sealed - taken < FM_RING_CHUNKS) {
+            enter_chunk(thread, true);
+            break;
+        }
+        __atomic_store_n(&channel->producer_waits, 1, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&channel->taken, __ATOMIC_SEQ_CST) == taken) {
+            fm_signals_restore(signals);
+            fm_futex_wait(&channel->taken, taken, WAIT_MILLISECONDS);
+            signals = fm_signals_block();
+        }
+        if (fm_my.thread != thread || thread->channel != channel) continue;
+        __atomic_store_n(&channel->producer_waits, 0, __ATOMIC_RELAXED);
+        if (__atomic_load_n(&channel->taken, __ATOMIC_ACQUIRE) == taken && receiver_is_gone(process))
+            __atomic_store_n(&process->state, FM_STATE_STOPPED, __ATOMIC_RELEASE);
+    }
+    fm_signals_restore(signals);
+}

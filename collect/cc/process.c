@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * process.c - the process: whether anybody profiles it, what is told when it begins, forks, executes another
+ * program and ends; and the regions that a program marks itself.
+ */
+#define _GNU_SOURCE
+#include "runtime.h"
+#include "system.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#if defined __has_include
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#endif
+#endif
+#ifndef RUNNING_ON_VALGRIND
+#define RUNNING_ON_VALGRIND 0
+#endif
+
+extern fm_process fm_process_own __attribute__((visibility("hidden")));
+fm_process fm_process_own;
+fm_process *fm_process_here;
+
+/* ---- beginning ---- */
+
+static const char *session_path(void)
+{
+    static const char name[] = FM_STREAM_ENVIRONMENT "=";
+    for (char **variable = environ; variable && *variable; variable++) {
+        size_t i = 0;
+        while (name[i] && (*variable)[i] == name[i]) i++;
+        if (!name[i]) return *variable + i;
+    }
+    return NULL;
+}
+
+void fm_process_begin(fm_process *process)
+{
+    fm_thread *thread = fm_my.thread;
+    if (!thread) return;
+    uint64_t *words = thread->scratch;
+    char *path = (char *)&words[512];
+    long length = fm_readlink("/proc/self/exe", path, 4000);
+    path[length > 0 ? length : 0] = 0;
+    words[1] = process->pid;
+    words[2] = fm_getppid();
+    words[3] = process->parent_serial;
+    words[4] = process->serial;
+    size_t count = 4 + fm_text_words(&words[5], 500, path);
+    words[0] = FM_RECORD(FM_RECORD_PROCESS, 0, count);
+    fm_append_many(words, count + 1);
+}
+
+/* In a child: the calls that led to fork, which its channel has not seen. */
+static void take_over_calls(fm_thread *thread, const fm_thread *parent)
+{
+    uint32_t depth = parent->depth < FM_FRAMES ? parent->depth : FM_FRAMES;
+    for (uint32_t i = 0; i < depth; i++) {
+        volatile fm_frame *frame = &thread->frames[i];
+        frame->call_site = parent->frames[i].call_site;
+        frame->inside = parent->frames[i].inside;
+        frame->stack = parent->frames[i].stack;
+        if (thread->record_calls)
+            fm_append4(FM_RECORD(FM_RECORD_ENTER, 0, 3), frame->inside, frame->call_site, frame->stack);
+    }
+    thread->depth = depth;
+}
+
+/* A channel for this thread, and everything that is told at the beginning. parent: the same thread before a
+ * fork, or NULL. */
+static bool begin(fm_process *process, const fm_thread *parent)
+{
+    process->pid = fm_getpid();
+    process->serial = __atomic_fetch_add(&process->session->processes, 1, __ATOMIC_RELAXED);
+    fm_thread *thread = fm_thread_new(process);
+    if (!thread) return false;
+    if (!fm_channel_claim(process, thread)) {
+        fm_unmap(thread, sizeof *thread);
+        return false;
+    }
+    pthread_setspecific(process->key, thread);
+    fm_thread_set_cells(process, thread);
+    fm_process_begin(process);
+    fm_thread_begin(process, thread);
+    fm_modules_tell(process);
+    if (parent) take_over_calls(thread, parent);
+    return true;
+}
+
+#ifdef FM_VARIANT_LIBRARY
+/* The state lives in a library that may be unloaded, which would take our destructors with it. */
+static void stay_loaded(void)
+{
+    Dl_info info;
+    if (dladdr(&fm_process_own, &info) && info.dli_fname && info.dli_fname[0])
+        dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+#endif
+
+static void at_exit(int code, void *unused)
+{
+    (void)unused;
+    fm_process *process = fm_process_active();
+    if (!process) return;
+    if (fm_my.any == &fm_unclaimed_channel) fm_thread_attach(); /* main's channel ended with pthread_exit */
+    fm_modules_tell(process);
+    fm_process_end(process, code);
+}
+
+static bool start(fm_process *process, const char *path)
+{
+    pthread_key_t key;
+    if (pthread_key_create(&key, fm_thread_end) != 0) return false;
+    process->key = key;
+    process->contexts = fm_map(FM_CONTEXTS * sizeof *process->contexts, -1, 0);
+    if (!process->contexts || !fm_session_open(process, path)) {
+        if (process->contexts) fm_unmap(process->contexts, FM_CONTEXTS * sizeof *process->contexts);
+        pthread_key_delete(key);
+        return false;
+    }
+    if (!(process->wants & FM_WANT_CHILDREN)) unsetenv(FM_STREAM_ENVIRONMENT);
+#ifdef FM_VARIANT_LIBRARY
+    stay_loaded();
+#endif
+    on_exit(at_exit, NULL);
+    pthread_atfork(NULL, NULL, fm_process_forked);
+    uint64_t signals = fm_signals_block();
+    bool begun = begin(process, NULL);
+    fm_signals_restore(signals);
+    return begun;
+}
+
+/* This copy of the runtime begins: joins one that has, or looks whether there is a session. */
+static void start_copy(void)
+{
+    static uint32_t begun;
+    if (__atomic_exchange_n(&begun, 1, __ATOMIC_ACQ_REL)) return;
+    fm_process *process = fm_process_find_other();
+    if (!process) {
+        process = &fm_process_own;
+        const char *path = session_path();
+        process->state = FM_STATE_STARTING;
+        bool traced = path && !getauxval(AT_SECURE) && !RUNNING_ON_VALGRIND;
+        if (traced) fm_process_here = process; /* in this state no other thread gets a channel yet */
+        traced = traced && start(process, path);
+        __atomic_store_n(&process->state, traced ? FM_STATE_ACTIVE : FM_STATE_PASSIVE, __ATOMIC_RELEASE);
+    }
+    uint32_t copy = __atomic_fetch_add(&process->copies, 1, __ATOMIC_RELAXED);
+    if (copy < FM_COPIES) {
+        process->hooks[copy].from = (uintptr_t)fm_hooks_begin;
+        process->hooks[copy].to = (uintptr_t)fm_hooks_end;
+    }
+    __atomic_store_n(&fm_process_here, process, __ATOMIC_RELEASE);
+}
+
+FM_EXPORT void __tsan_init(void);
+
+/* Called by a constructor of every instrumented source file: there may be a module that was not told. */
+FM_EXPORT void __tsan_init(void)
+{
+    if (!fm_process_here) start_copy();
+    fm_process *process = fm_process_active();
+    if (!process) return;
+    if (fm_my.any == &fm_unclaimed_channel) fm_thread_attach();
+    fm_modules_tell(process);
+}
+
+/* Where nothing instrumented was linked, only the runtime. */
+static __attribute__((constructor(101))) void fm_constructor(void)
+{
+    __tsan_init();
+}
+
+/* ---- fork, exec, end ---- */
+
+void fm_process_forked(void)
+{
+    fm_process *process = fm_process_active();
+    if (!process || process->pid == fm_getpid()) return;
+    fm_thread *thread = pthread_getspecific(process->key);
+    process->module_lock = 0; /* whoever held it is not here */
+    uint64_t signals = fm_signals_block();
+    if (thread) fm_thread_silence(thread);
+    if (!(process->wants & FM_WANT_CHILDREN)) {
+        __atomic_store_n(&process->state, FM_STATE_STOPPED, __ATOMIC_RELEASE);
+        fm_session_leave(process);
+    } else {
+        fm_session_leave_rings(process);
+        process->parent_serial = process->serial;
+        process->threads = 0;
+        process->module_count = 0;
+        process->module_changes = 0;
+        process->end_sent = false;
+        fm_my.number = 0;
+        /* The thread's cells in other copies ask again: they find the new channel by the key. */
+        for (unsigned i = 0; thread && i < thread->copies; i++) {
+            fm_cells *cells = thread->cells[i];
+            if (cells != &fm_my) cells->load = cells->store = cells->any = cells->unclaimed;
+        }
+        if (!begin(process, thread)) __atomic_store_n(&process->state, FM_STATE_STOPPED, __ATOMIC_RELEASE);
+    }
+    fm_signals_restore(signals);
+}
+
+/* Not in a child of vfork, which has our memory but is another process. */
+static bool is_this_process(const fm_process *process)
+{
+    return process->pid == fm_getpid();
+}
+
+void fm_process_end(fm_process *process, int code)
+{
+    if (!is_this_process(process) || __atomic_exchange_n(&process->end_sent, true, __ATOMIC_RELAXED)) return;
+    fm_append1(FM_RECORD(FM_RECORD_END, (uint32_t)code & 0xFF, 0));
+}
+
+void fm_process_execs(fm_process *process, const char *path)
+{
+    if (!is_this_process(process) || !path) return;
+    uint64_t words[1 + 64];
+    size_t count = fm_text_words(&words[1], 64, path);
+    words[0] = FM_RECORD(FM_RECORD_EXEC, 0, count);
+    fm_append_many(words, count + 1);
+}
+
+/* ---- regions: include/fathom/markers.h ---- */
+
+FM_EXPORT void fathom_region_begin(const char *name);
+FM_EXPORT void fathom_region_end(void);
+
+FM_EXPORT void fathom_region_begin(const char *name)
+{
+    if (fm_likely(!fm_my.any)) return;
+    uint64_t words[1 + 64];
+    size_t count = fm_text_words(&words[1], 64, name ? name : "");
+    words[0] = FM_RECORD(FM_RECORD_REGION_BEGIN, 0, count);
+    fm_append_many(words, count + 1);
+}
+
+FM_EXPORT void fathom_region_end(void)
+{
+    if (fm_likely(!fm_my.any)) return;
+    fm_append1(FM_RECORD(FM_RECORD_REGION_END, 0, 0));
+}

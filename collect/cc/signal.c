@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * signal.c - signal handlers that make references of their own, in the middle of a hook that was about to
+ * write one.
+ *
+ * While a program is traced, its handlers are entered through fm_signal_entry. A hook that was interrupted
+ * before its last store begins anew after the handler (hooks.S says why it can), so the handler's words come
+ * first and nothing is overwritten. It begins anew also when it was done but for the store, and does not
+ * when it was done. A handler that leaves by siglongjmp leaves nothing unfinished behind.
+ *
+ * The other thing that hooks and handlers share is the code page that was told last. A hook sets it before
+ * the word that tells it, so what a handler finds may not have been told yet: it is told again at the
+ * handler's beginning. At its end, the page of the interrupted code is.
+ *
+ * A handler that was not installed through these functions (raw system calls) and is instrumented may
+ * overwrite or lose words of the hook it interrupts. Handlers without instrumented code write no words.
+ */
+#define _GNU_SOURCE
+#include "interpose.h"
+
+#include <signal.h>
+#include <ucontext.h>
+
+/* Begins an interrupted hook anew. */
+static void begin_anew(const fm_process *process, ucontext_t *interrupted)
+{
+    uintptr_t at = (uintptr_t)interrupted->uc_mcontext.gregs[REG_RIP];
+    for (unsigned i = 0; i < FM_COPIES; i++)
+        if (at >= process->hooks[i].from && at < process->hooks[i].to &&
+            *(const unsigned char *)at != 0xC3 /* ret: it is done */)
+            interrupted->uc_mcontext.gregs[REG_RIP] = (greg_t)(at & ~(uintptr_t)(FM_HOOK_SLOT - 1));
+}
+
+static void tell_page(const fm_channel *channel)
+{
+    if (channel->spare0[FM_SPARE_MASK])
+        fm_append1(FM_RECORD(FM_RECORD_PAGE, channel->spare0[FM_SPARE_PAGE] >> 12, 0));
+}
+
+typedef void action_handler(int, siginfo_t *, void *);
+
+/* The handler of a thread that is traced, between what it leaves untouched. */
+static void enter_handler(action_handler *of_program, int number, siginfo_t *information, void *context)
+{
+    fm_thread *thread = fm_my.thread;
+    uint64_t page = thread->channel->spare0[FM_SPARE_PAGE];
+    uint32_t depth = thread->depth, floor = thread->floor;
+    uintptr_t floor_stack = thread->floor_stack, allocator_caller = thread->allocator_caller;
+    tell_page(thread->channel);
+    if (thread->record_calls) fm_append1(FM_RECORD(FM_RECORD_SIGNAL, number, 0));
+    thread->floor = depth;
+    thread->floor_stack = (uintptr_t)__builtin_frame_address(0);
+    thread->allocator_caller = 0;
+
+    of_program(number, information, context);
+
+    thread = fm_my.thread; /* another one in a child of fork, none when tracing has ended */
+    if (!thread || thread == &fm_unclaimed_thread || !thread->channel) return;
+    thread->depth = depth;
+    thread->floor = floor;
+    thread->floor_stack = floor_stack;
+    thread->allocator_caller = allocator_caller;
+    if (thread->record_calls) fm_append1(FM_RECORD(FM_RECORD_SIGNAL_END, number, 0));
+    if (thread->channel->spare0[FM_SPARE_PAGE] != page) {
+        __atomic_store_n(&thread->channel->spare0[FM_SPARE_PAGE], page, __ATOMIC_RELAXED);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        tell_page(thread->channel);
+    }
+}
+
+static void fm_signal_entry(int number, siginfo_t *information, void *context)
+{
+    fm_process *process = fm_process_here;
+    action_handler *of_program =
+        (action_handler *)__atomic_load_n(&process->handlers[number], __ATOMIC_ACQUIRE);
+    fm_thread *thread = fm_my.thread;
+    if (!thread || thread == &fm_unclaimed_thread || !thread->channel) {
+        of_program(number, information, context);
+        return;
+    }
+    begin_anew(process, context);
+    enter_handler(of_program, number, information, context);
+}
+
+#define ENTRY ((uintptr_t)fm_signal_entry)
+
+static bool is_handler(uintptr_t asked)
+{
+    return asked != (uintptr_t)SIG_DFL && asked != (uintptr_t)SIG_IGN && asked != (uintptr_t)SIG_ERR &&
+           asked != (uintptr_t)SIG_HOLD && asked != ENTRY;
+}
+
+/* NULL: not traced, handlers are the program's own business. */
+static fm_process *watching(int number)
+{
+    return number > 0 && number < FM_SIGNALS ? fm_process_active() : NULL;
+}
+
+/* The kernel passes all three arguments whatever the flags say, so the flags stay as they are. */
+INTERPOSED(int, sigaction, (int number, const struct sigaction *action, struct sigaction *old))
+{
+    fm_process *process = watching(number);
+    if (!process) {
+        int plain = NEXT(sigaction)(number, action, old);
+        if (plain == 0 && old && (uintptr_t)old->sa_handler == ENTRY) /* tracing has ended meanwhile */
+            old->sa_handler = (__sighandler_t)fm_process_here->handlers[number];
+        return plain;
+    }
+    uintptr_t before = __atomic_load_n(&process->handlers[number], __ATOMIC_ACQUIRE);
+    struct sigaction entered;
+    if (action && is_handler((uintptr_t)action->sa_handler)) {
+        entered.sa_handler = (__sighandler_t)ENTRY;
+        entered.sa_flags = action->sa_flags;
+        entered.sa_mask = action->sa_mask;
+        entered.sa_restorer = action->sa_restorer;
+        /* First, so that a signal in between finds a handler: the new one, as if it had come later. */
+        __atomic_store_n(&process->handlers[number], (uintptr_t)action->sa_handler, __ATOMIC_RELEASE);
+        action = &entered;
+    }
+    int result = NEXT(sigaction)(number, action, old);
+    if (result == 0 && old && (uintptr_t)old->sa_handler == ENTRY) old->sa_handler = (__sighandler_t)before;
+    if (result != 0) __atomic_store_n(&process->handlers[number], before, __ATOMIC_RELEASE);
+    return result;
+}
+
+/* signal() in its variants: what they do beside is libc's. */
+#define SIGNAL(name)                                                                                         \
+    INTERPOSED(__sighandler_t, name, (int number, __sighandler_t asked))                                     \
+    {                                                                                                        \
+        fm_process *process = watching(number);                                                              \
+        uintptr_t before = 0;                                                                                \
+        if (fm_process_here && number > 0 && number < FM_SIGNALS)                                            \
+            before = __atomic_load_n(&fm_process_here->handlers[number], __ATOMIC_ACQUIRE);                  \
+        bool entered = process && is_handler((uintptr_t)asked);                                              \
+        if (entered) __atomic_store_n(&process->handlers[number], (uintptr_t)asked, __ATOMIC_RELEASE);       \
+        __sighandler_t result = NEXT(name)(number, entered ? (__sighandler_t)ENTRY : asked);                 \
+        if (result == SIG_ERR && entered)                                                                    \
+            __atomic_store_n(&process->handlers[number], before, __ATOMIC_RELEASE);                          \
+        return (uintptr_t)result == ENTRY ? (__sighandler_t)before : result;                                 \
+    }
+SIGNAL(signal)
+SIGNAL(bsd_signal)
+SIGNAL(sysv_signal)
+SIGNAL(__sysv_signal)
+SIGNAL(sigset)

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vg_core.h - what Valgrind's core (3.19) exports but does not declare for tools, and the system calls that
+ * it does not wrap. The declarations follow coregrind/pub_core_*.h of that version.
+ */
+#ifndef FATHOM_VG_CORE_H
+#define FATHOM_VG_CORE_H
+
+#include "pub_tool_basics.h"
+#include "pub_tool_libcbase.h"
+
+/* pub_core_aspacemgr.h: maps a file, shared, where there is room, for Valgrind's own use. */
+extern SysRes VG_(am_shared_mmap_file_float_valgrind)(SizeT length, UInt prot, Int fd, Off64T offset);
+extern SysRes VG_(am_mmap_anon_float_valgrind)(SizeT length);
+/* pub_core_libcfile.h: moves a descriptor out of the program's range; close-on-exec. */
+extern Int VG_(safe_fd)(Int fd);
+/* pub_core_transtab.h: discards translations; not for code that is called by one. */
+extern void VG_(discard_translations)(Addr start, ULong range, const HChar *who);
+/* pub_core_clientstate.h: the auxiliary vector that the program sees; a descriptor of its file, or -1. */
+extern UWord *VG_(client_auxv);
+extern Int VG_(cl_exec_fd);
+/* pub_core_options.h */
+extern Bool VG_(clo_trace_children);
+extern UInt VG_(clo_vgdb); /* an enum; 0 is Vg_VgdbNo */
+
+/* Whether the programs that this one executes are run under the tool, too. */
+static inline void fm_children_trace(Bool yes)
+{
+    VG_(clo_trace_children) = yes;
+}
+
+static inline Long fm_syscall(Long number, Long a, Long b, Long c, Long d)
+{
+    Long result;
+    register Long r10 __asm__("r10") = d;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+#endif

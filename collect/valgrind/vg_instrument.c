@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vg_instrument.c - adds to each block of translated code what appends its accesses to the channel: no call
+ * for each access, only stores. It does not know how chunks are handed over (vg_channel.c).
+ *
+ * A block becomes
+ *
+ *     if (cursor > limit) fm_channel_seal()          once, at its beginning
+ *     cursor[0] = BLOCK word                         then the stack pointer, where calls are wanted
+ *     cursor[k] = address                            of each access, four at a time
+ *     channel->cursor = cursor + k                   before each exit and at the end, if there is news
+ *
+ * Nothing is committed between: a fault in the middle of a block (SIGSEGV, SIGFPE) loses the words since the
+ * last commit, at most those of that block; signals from outside come between blocks and lose nothing.
+ *
+ * The access model is that of lackey and cachegrind: a load and a store of the same address and size by one
+ * instruction are one access that modifies; compare-and-swap modifies, whether it succeeds or not, and a
+ * double one is one access of both halves; a load or store under a condition counts when that holds; what a
+ * helper of Valgrind's does for an instruction (fxsave, 80-bit floats) has the size of its effect.
+ */
+#include "vg_tool.h"
+
+#include "pub_tool_debuginfo.h"
+#include "pub_tool_libcassert.h"
+#include "pub_tool_libcbase.h"
+#include "pub_tool_machine.h"
+#include "pub_tool_transtab.h"
+
+#include "vg_core.h"
+
+enum {
+    KIND_LOAD = 0, /* fm_kind of include/fathom/trace.h */
+    KIND_STORE = 1,
+    KIND_MODIFY = 2,
+    WORDS_MOST = FM_RECORD_MOST_BYTES / 8 - 8, /* of a block, and of its definition */
+    WAITING_MOST = 4,
+    UNDECODABLE_MOST = 64,
+};
+
+static UInt last_block; /* number of the block defined last */
+static Addr undecodable[UNDECODABLE_MOST];
+static UInt undecodable_count;
+
+/* A block while it is being instrumented. */
+typedef struct block_state {
+    IRSB *out;
+    IRTemp cursor;  /* value of the cursor at the block's beginning */
+    UInt words;     /* written so far */
+    UInt committed; /* of these, covered by the cursor */
+    /*
+     * Addresses that will be the next words. Written a few at a time they cost less than one by one, because
+     * Valgrind joins no instructions across a store; all at the block's end they would take too many
+     * registers.
+     */
+    IRExpr *waiting[WAITING_MOST];
+    UInt waiting_count;
+    UInt accesses;   /* told so far */
+    Addr code;       /* of the instruction at hand */
+    Bool want_loads; /* FM_WANT_… */
+    Bool want_stores;
+    /* The last access of this instruction, if it is a load that a store may turn into one that modifies. */
+    const IRExpr *load_address;
+    UInt load_size;
+    Bool load_told; /* it is accesses - 1 */
+} block_state;
+
+static ULong definition[4 + WORDS_MOST];
+
+static void add_statement(block_state *block, IRStmt *statement)
+{
+    addStmtToIRSB(block->out, statement);
+}
+
+static IRExpr *assign(block_state *block, IRType type, IRExpr *value)
+{
+    IRTemp temp = newIRTemp(block->out->tyenv, type);
+    add_statement(block, IRStmt_WrTmp(temp, value));
+    return IRExpr_RdTmp(temp);
+}
+
+static IRExpr *constant(Addr value)
+{
+    return IRExpr_Const(IRConst_U64(value));
+}
+
+/* The address of word k of this block. */
+static IRExpr *word_address(block_state *block, UInt k)
+{
+    if (k == 0) return IRExpr_RdTmp(block->cursor);
+    return assign(block, Ity_I64,
+                  IRExpr_Binop(Iop_Add64, IRExpr_RdTmp(block->cursor), constant(8 * (Addr)k)));
+}
+
+static void write_word(block_state *block, IRExpr *value)
+{
+    add_statement(block, IRStmt_Store(Iend_LE, word_address(block, block->words), value));
+    block->words++;
+}
+
+static void write_waiting(block_state *block)
+{
+    for (UInt i = 0; i < block->waiting_count; i++) write_word(block, block->waiting[i]);
+    block->waiting_count = 0;
+}
+
+static void commit(block_state *block)
+{
+    write_waiting(block);
+    if (block->words == block->committed) return;
+    add_statement(
+        block, IRStmt_Store(Iend_LE, constant((Addr)&fm_vg.mine->cursor), word_address(block, block->words)));
+    block->committed = block->words;
+}
+
+static void begin(block_state *block, UInt number, const VexGuestLayout *layout, Bool stack_pointer)
+{
+    IRExpr *cursor =
+        assign(block, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, constant((Addr)&fm_vg.mine->cursor)));
+    IRExpr *limit = assign(block, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, constant((Addr)&fm_vg.mine->limit)));
+    IRExpr *full = assign(block, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, limit, cursor));
+    IRDirty *seal =
+        unsafeIRDirty_0_N(0, "fm_channel_seal", VG_(fnptr_to_fnentry)(&fm_channel_seal), mkIRExprVec_0());
+    seal->guard = full;
+    seal->mFx = Ifx_Modify;
+    seal->mAddr = constant((Addr)&fm_vg.mine->cursor);
+    seal->mSize = 8;
+    add_statement(block, IRStmt_Dirty(seal));
+    block->cursor = newIRTemp(block->out->tyenv, Ity_I64);
+    add_statement(block, IRStmt_WrTmp(block->cursor,
+                                      IRExpr_Load(Iend_LE, Ity_I64, constant((Addr)&fm_vg.mine->cursor))));
+    write_word(block, constant((Addr)FM_RECORD(FM_RECORD_BLOCK, number, 0)));
+    if (stack_pointer) write_word(block, assign(block, Ity_I64, IRExpr_Get((Int)layout->offset_SP, Ity_I64)));
+}
+
+static void tell(block_state *block, UInt kind, IRExpr *address, UInt size, IRExpr *guard)
+{
+    tl_assert(size > 0 && size < 4096);
+    tl_assert(block->words + WAITING_MOST < WORDS_MOST);
+    if (guard) address = assign(block, Ity_I64, IRExpr_ITE(guard, address, constant(0)));
+    if (block->waiting_count == WAITING_MOST) write_waiting(block);
+    block->waiting[block->waiting_count++] = address;
+    definition[4 + block->accesses++] =
+        (block->code & 0xFFFFFFFFFFFF) | (ULong)size << 48 | (ULong)kind << 60;
+}
+
+static void load(block_state *block, IRExpr *address, UInt size, IRExpr *guard)
+{
+    if (block->want_loads) tell(block, KIND_LOAD, address, size, guard);
+    block->load_address = guard ? NULL : address;
+    block->load_size = size;
+    block->load_told = block->want_loads;
+}
+
+static void store(block_state *block, IRExpr *address, UInt size, IRExpr *guard)
+{
+    if (!guard && block->load_address && block->load_size == size && eqIRAtom(block->load_address, address)) {
+        if (block->load_told)
+            definition[4 + block->accesses - 1] |= (ULong)KIND_MODIFY << 60; /* a load's kind is 0 */
+        else if (block->want_stores)
+            tell(block, KIND_MODIFY, address, size, NULL);
+    } else if (block->want_stores) {
+        tell(block, KIND_STORE, address, size, guard);
+    }
+    block->load_address = NULL;
+}
+
+static UInt size_of(const block_state *block, const IRExpr *value)
+{
+    return (UInt)sizeofIRType(typeOfIRExpr(block->out->tyenv, value));
+}
+
+static UInt size_of_guarded_load(const IRLoadG *guarded)
+{
+    IRType result = Ity_INVALID, loaded = Ity_INVALID;
+    typeOfIRLoadGOp(guarded->cvt, &result, &loaded);
+    return (UInt)sizeofIRType(loaded);
+}
+
+/* An always-true guard is none. */
+static IRExpr *guard_of(IRExpr *guard)
+{
+    if (guard && guard->tag == Iex_Const && guard->Iex.Const.con->tag == Ico_U1 &&
+        guard->Iex.Const.con->Ico.U1)
+        return NULL;
+    return guard;
+}
+
+static void accesses_of(block_state *block, const IRStmt *statement)
+{
+    switch (statement->tag) {
+    case Ist_WrTmp: {
+        const IRExpr *value = statement->Ist.WrTmp.data;
+        if (value->tag == Iex_Load)
+            load(block, value->Iex.Load.addr, (UInt)sizeofIRType(value->Iex.Load.ty), NULL);
+        break;
+    }
+    case Ist_Store:
+        store(block, statement->Ist.Store.addr, size_of(block, statement->Ist.Store.data), NULL);
+        break;
+    case Ist_LoadG: {
+        const IRLoadG *guarded = statement->Ist.LoadG.details;
+        load(block, guarded->addr, size_of_guarded_load(guarded), guard_of(guarded->guard));
+        break;
+    }
+    case Ist_StoreG: {
+        const IRStoreG *guarded = statement->Ist.StoreG.details;
+        store(block, guarded->addr, size_of(block, guarded->data), guard_of(guarded->guard));
+        break;
+    }
+    case Ist_CAS: {
+        const IRCAS *cas = statement->Ist.CAS.details;
+        UInt size = size_of(block, cas->dataLo) * (cas->dataHi ? 2 : 1);
+        load(block, cas->addr, size, NULL);
+        store(block, cas->addr, size, NULL);
+        break;
+    }
+    case Ist_LLSC:
+        if (statement->Ist.LLSC.storedata)
+            store(block, statement->Ist.LLSC.addr, size_of(block, statement->Ist.LLSC.storedata), NULL);
+        else
+            load(block, statement->Ist.LLSC.addr,
+                 (UInt)sizeofIRType(typeOfIRTemp(block->out->tyenv, statement->Ist.LLSC.result)), NULL);
+        break;
+    case Ist_Dirty: {
+        const IRDirty *helper = statement->Ist.Dirty.details;
+        if (helper->mFx == Ifx_None) break;
+        IRExpr *guard = guard_of(helper->guard);
+        if (helper->mFx == Ifx_Modify && guard) { /* load and store would not become one */
+            if (block->want_loads || block->want_stores)
+                tell(block, KIND_MODIFY, helper->mAddr, (UInt)helper->mSize, guard);
+            break;
+        }
+        if (helper->mFx != Ifx_Write) load(block, helper->mAddr, (UInt)helper->mSize, guard);
+        if (helper->mFx != Ifx_Read) store(block, helper->mAddr, (UInt)helper->mSize, guard);
+        break;
+    }
+    default:
+        break;
+    }
+}
+
+static Bool has_accesses(const IRSB *in)
+{
+    for (Int i = 0; i < in->stmts_used; i++) {
+        const IRStmt *statement = in->stmts[i];
+        if (!statement) continue;
+        switch (statement->tag) {
+        case Ist_WrTmp:
+            if (statement->Ist.WrTmp.data->tag == Iex_Load) return True;
+            break;
+        case Ist_Store:
+        case Ist_LoadG:
+        case Ist_StoreG:
+        case Ist_CAS:
+        case Ist_LLSC:
+            return True;
+        case Ist_Dirty:
+            if (statement->Ist.Dirty.details->mFx != Ifx_None) return True;
+            break;
+        default:
+            break;
+        }
+    }
+    return False;
+}
+
+static void note_undecodable(const IRSB *in)
+{
+    if (in->jumpkind != Ijk_NoDecode || in->next->tag != Iex_Const) return;
+    Addr code = (Addr)in->next->Iex.Const.con->Ico.U64;
+    if (fm_block_undecodable_at(code)) return;
+    undecodable[undecodable_count++ % UNDECODABLE_MOST] = code;
+}
+
+Bool fm_block_undecodable_at(Addr code)
+{
+    for (UInt i = 0; i < undecodable_count && i < UNDECODABLE_MOST; i++)
+        if (undecodable[i] == code) return True;
+    return False;
+}
+
+IRSB *fm_block_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout,
+                          const VexGuestExtents *extents, const VexArchInfo *host, IRType guest_word,
+                          IRType host_word)
+{
+    (void)closure, (void)host;
+    tl_assert(guest_word == Ity_I64 && host_word == Ity_I64);
+    note_undecodable(in);
+    if (!fm_tracing()) return in;
+    UInt wants = fm_vg.session->wants;
+    Bool calls = (wants & FM_WANT_CALLS) != 0;
+    if (!calls && !has_accesses(in)) return in;
+    Addr first = extents->base[0];
+    const fm_vg_module *module = fm_module_find(first);
+    if (module && module->own) return in;
+    if (!fm_tracing()) return in; /* telling the module may have ended it */
+
+    block_state block = {
+        .out = deepCopyIRSBExceptStmts(in),
+        .want_loads = (wants & FM_WANT_LOADS) != 0,
+        .want_stores = (wants & FM_WANT_STORES) != 0,
+    };
+    Int i = 0;
+    for (; i < in->stmts_used && in->stmts[i]->tag != Ist_IMark; i++) add_statement(&block, in->stmts[i]);
+    UInt number = ++last_block;
+    begin(&block, number, layout, calls);
+    Addr behind = first;
+    for (; i < in->stmts_used; i++) {
+        IRStmt *statement = in->stmts[i];
+        if (!statement || statement->tag == Ist_NoOp) continue;
+        if (statement->tag == Ist_IMark) {
+            block.code = (Addr)statement->Ist.IMark.addr;
+            behind = block.code + statement->Ist.IMark.len;
+            block.load_address = NULL;
+        } else if (statement->tag == Ist_Exit) {
+            commit(&block);
+            block.load_address = NULL;
+        } else {
+            accesses_of(&block, statement);
+        }
+        add_statement(&block, statement);
+    }
+    commit(&block);
+
+    UInt flags = (calls ? FM_BLOCK_HAS_SP : 0) | (in->jumpkind == Ijk_Call ? FM_BLOCK_CALLS : 0) |
+                 (in->jumpkind == Ijk_Ret ? FM_BLOCK_RETURNS : 0);
+    definition[0] = number | (ULong)block.accesses << 32 | (ULong)flags << 48;
+    definition[1] = module ? module->number : 0;
+    definition[2] = first;
+    definition[3] = in->jumpkind == Ijk_Call ? behind : 0;
+    fm_record_put(FM_RECORD_DEFINE, 0, definition, 4 + block.accesses, NULL);
+    return fm_tracing() ? block.out : in;
+}
+
+void fm_blocks_discard(void)
+{
+    VG_(discard_translations)((Addr)0x1000, ~(ULong)0xfff, "fathom");
+    last_block = 0;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vg_process.c - the life of the process: how it begins, forks, executes another program and ends; and the
+ * few places where Valgrind's core is told to do otherwise than it would.
+ *
+ * Those places are functions of the core that the linker sends here (--wrap, see cmake/valgrind.cmake):
+ *     getenv          the tool finds its directory and its launcher by itself
+ *     di_notify_mmap  debug information is read only where the heap is wanted, for its call stacks and
+ * wrappers kill_self       the last call before a process dies of a signal: now its number is known
+ */
+#include "vg_tool.h"
+
+#include "pub_tool_aspacemgr.h"
+#include "pub_tool_libcassert.h"
+#include "pub_tool_libcbase.h"
+#include "pub_tool_libcfile.h"
+#include "pub_tool_libcprint.h"
+#include "pub_tool_libcproc.h"
+#include "pub_tool_threadstate.h"
+#include "pub_tool_vki.h"
+#include "pub_tool_vkiscnums.h"
+
+#include "vg_core.h"
+
+#include <elf.h>
+
+enum { PATH_MOST = 4096 };
+
+/* What the core calls, and what is behind it. */
+HChar *__real_vgPlain_getenv(const HChar *name);
+HChar *__wrap_vgPlain_getenv(const HChar *name);
+ULong __real_vgPlain_di_notify_mmap(Addr address, Bool allow_valgrinds, Int file);
+ULong __wrap_vgPlain_di_notify_mmap(Addr address, Bool allow_valgrinds, Int file);
+void __real_vgPlain_kill_self(Int signal);
+void __wrap_vgPlain_kill_self(Int signal);
+
+static Bool exiting;   /* a thread has called exit, and none has run since */
+static Bool executing; /* within execve */
+static Int exit_code;
+
+/* ---- where the tool is ---- */
+
+static HChar own_path[PATH_MOST], own_directory[PATH_MOST];
+
+static void find_oneself(void)
+{
+    if (own_path[0]) return;
+    SSizeT length = VG_(readlink)("/proc/self/exe", own_path, sizeof own_path - 1);
+    if (length <= 0) return;
+    own_path[length] = 0;
+    VG_(strcpy)(own_directory, own_path);
+    HChar *slash = VG_(strrchr)(own_directory, '/');
+    if (slash) *slash = 0;
+}
+
+HChar *__wrap_vgPlain_getenv(const HChar *name)
+{
+    HChar *value = __real_vgPlain_getenv(name);
+    if (value) return value;
+    Bool launcher = VG_(strcmp)(name, "VALGRIND_LAUNCHER") == 0;
+    if (!launcher && VG_(strcmp)(name, "VALGRIND_LIB") != 0) return NULL;
+    find_oneself();
+    if (!own_path[0]) return NULL;
+    return launcher ? own_path : own_directory;
+}
+
+ULong __wrap_vgPlain_di_notify_mmap(Addr address, Bool allow_valgrinds, Int file)
+{
+    if (!fm_vg.session || !(fm_vg.session->wants & FM_WANT_HEAP)) return 0;
+    const NSegment *segment = VG_(am_find_nsegment)(address);
+    if (!segment || segment->kind == SkFileV) return 0;
+    return __real_vgPlain_di_notify_mmap(address, allow_valgrinds, file);
+}
+
+/*
+ * Valgrind has put its own libraries in front of LD_PRELOAD. The program needs none of them but ours, and
+ * that only for the heap. The environment lies on the program's stack already, in front of what must stay
+ * where it is: so the variable is shortened, not removed.
+ */
+void fm_preload_choose(Bool heap)
+{
+    static const HChar variable[] = "LD_PRELOAD=";
+    for (HChar **at = VG_(client_envp); *at; at++) {
+        if (VG_(strncmp)(*at, variable, sizeof variable - 1) != 0) continue;
+        HChar *to = *at + sizeof variable - 1;
+        const HChar *from = to;
+        while (*from) {
+            const HChar *end = VG_(strchr)(from, ':');
+            SizeT length = end ? (SizeT)(end - from) : VG_(strlen)(from);
+            HChar path[PATH_MOST];
+            Bool keep = True;
+            if (length < sizeof path) {
+                VG_(memcpy)(path, from, length);
+                path[length] = 0;
+                const HChar *base = VG_(strrchr)(path, '/');
+                base = base ? base + 1 : path;
+                if (VG_(strncmp)(base, "vgpreload_core-", 15) == 0) keep = False;
+                if (VG_(strncmp)(base, "vgpreload_fathom-", 17) == 0) keep = heap;
+            }
+            if (keep) {
+                if (to != *at + sizeof variable - 1) *to++ = ':';
+                for (SizeT i = 0; i < length; i++) *to++ = from[i];
+            }
+            from += length + (end ? 1 : 0);
+        }
+        *to = 0;
+    }
+}
+
+/* ---- beginning and fork ---- */
+
+void fm_process_begin(UInt parent)
+{
+    if (!fm_channel_open()) {
+        fm_children_trace(False);
+        return;
+    }
+    HChar link[32], path[PATH_MOST];
+    VG_(sprintf)(link, "/proc/self/fd/%d", VG_(cl_exec_fd));
+    SSizeT length = VG_(readlink)(link, path, sizeof path - 1);
+    path[length > 0 ? length : 0] = 0;
+    ULong words[4] = {fm_vg.mine->pid, (ULong)VG_(getppid)(), parent, fm_vg.mine->process};
+    fm_record_put(FM_RECORD_PROCESS, 0, words, 4, path);
+}
+
+static void forked_child(ThreadId thread)
+{
+    if (!fm_vg.mine) return;
+    UInt parent = fm_vg.mine->process;
+    Bool stopping = fm_vg.stopping;
+    fm_channel_forget();
+    fm_blocks_discard(); /* they name the parent's channel, and must be defined in the child's */
+    if (stopping || !(fm_vg.session->wants & FM_WANT_CHILDREN)) {
+        fm_children_trace(False);
+        return;
+    }
+    fm_process_begin(parent);
+    fm_contexts_restart();
+    fm_modules_tell();
+    fm_threads_restart(thread);
+}
+
+/* ---- execve ---- */
+
+/* A program that this tool can run: x86-64, or a script (Valgrind looks at its interpreter); not set-user-ID.
+ */
+static Bool is_traceable(const HChar *path)
+{
+    struct vg_stat status;
+    if (sr_isError(VG_(stat)(path, &status))) return True; /* execve will fail and say why */
+    if (status.mode & (VKI_S_ISUID | VKI_S_ISGID)) return False;
+    SysRes opened = VG_(open)(path, VKI_O_RDONLY, 0);
+    if (sr_isError(opened)) return False; /* may be executed but not read */
+    Elf64_Ehdr elf;
+    Int got = VG_(read)((Int)sr_Res(opened), &elf, sizeof elf);
+    VG_(close)((Int)sr_Res(opened));
+    if (got >= 2 && elf.e_ident[0] == '#' && elf.e_ident[1] == '!') return True;
+    return got == (Int)sizeof elf && VG_(memcmp)(elf.e_ident, ELFMAG, SELFMAG) == 0 &&
+           elf.e_ident[EI_CLASS] == ELFCLASS64 && elf.e_machine == EM_X86_64;
+}
+
+static void about_to_execute(const HChar *path)
+{
+    Bool readable = VG_(am_is_valid_for_client)((Addr)path, 1, VKI_PROT_READ);
+    if (!fm_tracing() || !readable) return;
+    if (fm_channel_receiver_is_gone()) { /* the new program could not reach it either */
+        fm_channel_close();
+        fm_blocks_discard();
+        fm_children_trace(False);
+        return;
+    }
+    fm_children_trace((fm_vg.session->wants & FM_WANT_CHILDREN) && is_traceable(path));
+    executing = True;
+    fm_record_put(FM_RECORD_EXEC, 0, NULL, 0, path);
+    fm_channel_seal();
+}
+
+static void syscall_begins(ThreadId thread, UInt number, UWord *arguments, UInt count)
+{
+    (void)thread, (void)count;
+    switch (number) {
+    case __NR_execve:
+        about_to_execute((const HChar *)arguments[0]);
+        break;
+    case __NR_execveat:
+        about_to_execute((const HChar *)arguments[1]);
+        break;
+    case __NR_exit:
+    case __NR_exit_group:
+        exiting = True;
+        exit_code = (Int)arguments[0] & 0xFF;
+        break;
+    default:
+        break;
+    }
+}
+
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is Valgrind's */
+static void syscall_ends(ThreadId thread, UInt number, UWord *arguments, UInt count, SysRes result)
+{
+    (void)thread, (void)arguments, (void)count, (void)result;
+    if (number == __NR_execve || number == __NR_execveat) executing = False; /* it has failed */
+}
+
+/* ---- the end ---- */
+
+void fm_process_goes_on(void)
+{
+    exiting = False;
+}
+
+Bool fm_process_executes(void)
+{
+    return executing;
+}
+
+/* Called for every way to end but SIGKILL; when it is a signal, kill_self comes next. */
+void fm_process_fini(Int unused)
+{
+    (void)unused;
+    if (!fm_vg.mine || !exiting) return;
+    fm_heap_end();
+    fm_record_put(FM_RECORD_END, (ULong)exit_code, NULL, 0, NULL);
+    fm_channel_close();
+}
+
+void __wrap_vgPlain_kill_self(Int signal)
+{
+    if (fm_vg.mine) {
+        ThreadId thread = VG_(get_running_tid)();
+        if (signal == VKI_SIGILL && thread != VG_INVALID_THREADID) fm_unknown_instruction_tell(thread);
+        HChar text[64];
+        VG_(sprintf)(text, "signal %d", signal);
+        fm_heap_end();
+        fm_record_put(FM_RECORD_NOTE, FM_NOTE_FATAL_SIGNAL, NULL, 0, text);
+        fm_channel_close();
+    }
+    __real_vgPlain_kill_self(signal);
+}
+
+void fm_process_track(void)
+{
+    VG_(atfork)(NULL, NULL, forked_child);
+    VG_(needs_syscall_wrapper)(syscall_begins, syscall_ends);
+}

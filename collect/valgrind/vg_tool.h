@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vg_tool.h - what the files of the Valgrind tool tell each other.
+ *
+ * One process under Valgrind is one producer of ../stream.h. Valgrind lets one thread run at a time and calls
+ * the tool with its big lock held, so that nothing here needs a lock of its own.
+ */
+#ifndef FATHOM_VG_TOOL_H
+#define FATHOM_VG_TOOL_H
+
+#include "pub_tool_basics.h"
+
+#include "pub_tool_tooliface.h"
+
+#include "../stream.h"
+
+/* ---- the channel (vg_channel.c) ---- */
+
+/* Where instrumented code finds its channel. Fixed between two calls of fm_channel_open. */
+typedef struct fm_vg_channel {
+    fm_session *session; /* NULL: there is none (yet) */
+    fm_channel *mine;    /* NULL: this process is not traced (any more) */
+    Bool stopping;       /* no more tracing; what instrumented code still writes is thrown away */
+} fm_vg_channel;
+extern fm_vg_channel fm_vg;
+
+/* True while records are worth making. */
+static inline Bool fm_tracing(void)
+{
+    return fm_vg.mine != NULL && !fm_vg.stopping;
+}
+
+/* Opens the session; ends the process with a message where that is not possible. */
+void fm_session_open(const HChar *path);
+/* Claims a channel for this process; False when none is free (counted in the session) or tracing is over. */
+Bool fm_channel_open(void);
+/* After fork, in the child: forgets the parent's channel without touching it. */
+void fm_channel_forget(void);
+/* Called by instrumented code, at the beginning of a block, when the cursor is above the limit. */
+void fm_channel_seal(void);
+/* Hands over what was written and closes. Never called while instrumented code runs. */
+void fm_channel_close(void);
+/* Has the receiver ordered the end, or gone? The second costs two system calls. */
+Bool fm_channel_order_is_detach(void);
+Bool fm_channel_receiver_is_gone(void);
+/* Stops tracing: from now on words are thrown away. The scheduler's next stop throws the code away. */
+void fm_channel_stop(void);
+
+/* Writes a record: its first word, then the words, then (unless NULL) the text with its zero byte, padded. */
+void fm_record_put(UInt kind, ULong argument, const ULong *words, UInt count, const HChar *text);
+
+/* ---- modules (vg_modules.c) ---- */
+
+typedef struct fm_vg_module {
+    UInt number; /* from 1 */
+    Bool mapped; /* False: gone from memory; its number is not used again */
+    Bool own;    /* the preload: its code is not the program's */
+    Bool program;
+    ULong device, inode;
+    Addr header;             /* where the file's first byte lies */
+    Addr from, to;           /* what it covers in memory */
+    Addr code_from, code_to; /* its executable part */
+    ULong words[8];          /* as in FM_RECORD_MODULE, [0] without number and flags */
+    const HChar *path;
+} fm_vg_module;
+
+void fm_modules_track(void);
+/* The module a code address lies in, or NULL. */
+const fm_vg_module *fm_module_find(Addr code);
+/* After fork: tells all of them again. */
+void fm_modules_tell(void);
+
+/* ---- blocks (vg_instrument.c) ---- */
+
+IRSB *fm_block_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout,
+                          const VexGuestExtents *extents, const VexArchInfo *host, IRType guest_word,
+                          IRType host_word);
+/* Throws all translations away, so that every block is defined anew or left alone. */
+void fm_blocks_discard(void);
+/* Is this an address where Valgrind could not decode an instruction? */
+Bool fm_block_undecodable_at(Addr code);
+
+/* ---- threads and signals (vg_threads.c) ---- */
+
+void fm_threads_track(void);
+/* After fork: the thread is the only one of a new process. */
+void fm_threads_restart(ThreadId thread);
+/* Tells that the program is about to use an instruction Valgrind does not know, if it is. */
+void fm_unknown_instruction_tell(ThreadId thread);
+
+/* ---- heap and regions (vg_requests.c) ---- */
+
+void fm_requests_track(void);
+/* After fork: contexts are told anew when they are next used. */
+void fm_contexts_restart(void);
+void fm_heap_end(void);
+
+/* ---- the life of the process (vg_process.c) ---- */
+
+void fm_process_track(void);
+/* Leaves of LD_PRELOAD what the user put there, and our own library when the heap is wanted. */
+void fm_preload_choose(Bool heap);
+/* A process begins: claims a channel and tells. parent: its serial number, or 0. */
+void fm_process_begin(UInt parent);
+/* The process ends: called by Valgrind. */
+void fm_process_fini(Int unused);
+/* Called by the scheduler's hooks (vg_threads.c): some thread goes on, so that the process is not ending. */
+void fm_process_goes_on(void);
+/* Within execve: threads end because the program does. */
+Bool fm_process_executes(void);
+
+#endif

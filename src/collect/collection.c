@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * collection.c - the loop of a collection: takes chunks in order, has them decoded, delivers batches, and
+ * knows when everything has come.
+ */
+#define _GNU_SOURCE
+#include "collect/collection.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const double idle_after = 0.1, look_every = 0.02;
+enum { TURNS_MOST = 1000 }; /* chunks without a batch before the caller hears that we are still here */
+
+/* ---- start ---- */
+
+static char *copied(const char *text, bool *failed)
+{
+    char *copy = text ? strdup(text) : NULL;
+    *failed |= text && !copy;
+    return copy;
+}
+
+fm_status fm_collection_start(fm_collection **collection, const fm_collect_options *options, fm_error *error)
+{
+    *collection = NULL;
+    if (!options->command || !options->command[0])
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no program to run");
+    if (options->no_loads && options->no_stores)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "neither loads nor stores: nothing is left to collect");
+    fm_collection *self = fm_calloc(1, sizeof *self);
+    if (!self) return fm_fail_memory(error, sizeof *self, "the collection");
+    bool failed = false;
+    self->options = *options;
+    self->options.parts = copied(options->parts, &failed);
+    self->options.function = copied(options->function, &failed);
+    self->options.region = copied(options->region, &failed);
+    fm_wishes wishes = {
+        .loads = !options->no_loads,
+        .stores = !options->no_stores,
+        .no_stack = options->no_stack,
+        .tags = options->columns & FM_COLUMN_TAG,
+        .paths = options->call_paths,
+        .function = self->options.function,
+        .region = self->options.region,
+    };
+    fm_status status =
+        failed ? fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for the options") : FM_OK;
+    if (status == FM_OK) status = fm_receiver_create(&self->receiver, 0, error);
+    if (status == FM_OK) status = fm_decoder_create(&self->decoder, &wishes, options->columns, NULL, error);
+    if (status == FM_OK) status = fm_watch_begin(self, error);
+    if (status == FM_OK) {
+        self->decoder->told = fm_told_record;
+        self->decoder->context = self;
+        self->started = fm_now();
+        status = fm_launch(self, error);
+        self->started = fm_now();
+    }
+    self->options.command = NULL; /* the caller's */
+    if (status != FM_OK)
+        fm_collection_close(self);
+    else
+        *collection = self;
+    return status;
+}
+
+/* ---- the end ---- */
+
+/* Judges processes whose stream is at its end; what only reading needed is given back. */
+static void settle(fm_collection *collection)
+{
+    for (size_t i = 0; i < collection->process_count; i++) {
+        fm_process *process = collection->processes[i];
+        if (process->judged || !process->gone || process->channels > 0) continue;
+        if (collection->decoder->rows.count > 0 && collection->owner == process) continue;
+        fm_watch_judge(collection, process);
+        fm_process_finish(process);
+    }
+}
+
+static fm_status nothing_seen(const fm_collection *collection, fm_error *error)
+{
+    const char *who = collection->collector == FM_COLLECTOR_VALGRIND ? "Valgrind" : "the program";
+    int status = collection->child_status;
+    if (WIFSIGNALED(status))
+        return fm_fail(error, FM_E_IO, NULL, "%s was killed by signal %d before it made a reference", who,
+                       WTERMSIG(status));
+    return fm_fail(error, FM_E_IO, NULL, "%s ended with exit code %d before it made a reference", who,
+                   WEXITSTATUS(status));
+}
+
+static fm_status finish(fm_collection *collection, fm_collected *collected, fm_error *error)
+{
+    settle(collection);
+    if (collection->process_count == 0) return nothing_seen(collection, error);
+    if (fm_receive_announce(collection, SIZE_MAX, collected)) return FM_OK;
+    if (!collection->ended) {
+        /* What was cut short may not have come to the region. */
+        bool region = !collection->options.region || collection->interrupted || collection->limit_reached;
+        bool found = !collection->options.function, several = false;
+        for (size_t i = 0; i < collection->process_count; i++) {
+            found |= collection->processes[i]->code.function_found;
+            region |= collection->processes[i]->region_found;
+            several |= collection->processes[i]->thread_count > 1;
+        }
+        if (!found)
+            return fm_fail(
+                error, FM_E_ARGUMENT, NULL,
+                "there is no function '%s' in the program or in any library it used; functions that "
+                "were stripped of their names cannot be found, nor (without debug information) those "
+                "that the compiler inlined",
+                collection->options.function);
+        if (!region)
+            return fm_fail(error, FM_E_ARGUMENT, NULL, "the program never came to a FATHOM_BEGIN(\"%s\")",
+                           collection->options.region);
+        if (several)
+            fm_collection_note(collection,
+                               collection->collector == FM_COLLECTOR_VALGRIND
+                                   ? "threads ran one at a time, in slices of up to 100000 blocks of "
+                                     "code: their interleaving is coarser than on the machine"
+                                   : "references of different threads are merged in pieces of up to "
+                                     "16384: their interleaving is coarser than on the machine");
+        fm_collection_note_unseen(collection);
+    }
+    collection->ended = true;
+    *collected = (fm_collected){.event = FM_COLLECTED_END};
+    return FM_OK;
+}
+
+/* ---- the loop ---- */
+
+/* Nothing has come. Waits, or finds out that nothing will. *over: everything has ended. */
+static fm_status idle(fm_collection *collection, bool *over, fm_error *error)
+{
+    *over = false;
+    size_t active = collection->receiver->active_count;
+    fm_status status = fm_receive_admit(collection, error);
+    if (status != FM_OK || collection->receiver->active_count != active) return status;
+    double now = fm_now();
+    if (now - collection->looked >= look_every || fm_watch_children_changed()) {
+        collection->looked = now;
+        fm_watch_processes(collection);
+        /* Whoever is gone has opened all channels that it will have. */
+        status = fm_receive_admit(collection, error);
+        if (status != FM_OK) return status;
+        settle(collection);
+        *over = fm_watch_all_gone(collection);
+        if (*over) return FM_OK;
+    }
+    for (size_t i = 0; i < collection->receiver->active_count; i++) {
+        const fm_reception *channel = &collection->receiver->channels[collection->receiver->active[i]];
+        if ((channel->dead || channel->closed) && channel->sealed == channel->taken)
+            return FM_OK; /* there is something to take */
+    }
+    collection->idle += fm_receiver_wait(collection->receiver);
+    return FM_OK;
+}
+
+static fm_status turn(fm_collection *collection, fm_collected *collected, bool *answer, fm_error *error)
+{
+    fm_decoder *decoder = collection->decoder;
+    *answer = true;
+    if (collection->deliver) {
+        if (decoder->rows.count > 0 && fm_receive_announce(collection, collection->owner->index, collected))
+            return FM_OK;
+        collection->deliver = false;
+        bool any = decoder->rows.count > 0;
+        if (any) fm_receive_deliver(collection, collected);
+        if (collection->chunk.channel && !decoder->words)
+            fm_receive_begin_chunk(collection); /* it had to wait */
+        if (any && collected->batch.count > 0) return FM_OK;
+    }
+    *answer = false;
+    fm_watch_orders(collection);
+    if (decoder->words) return fm_receive_read_on(collection, error);
+    bool came, over = false;
+    fm_status status = fm_receive_take(collection, &came, error);
+    if (status != FM_OK || came) {
+        collection->idle = 0;
+        return status;
+    }
+    if (decoder->rows.count > 0) { /* what is there is not kept waiting */
+        collection->deliver = true;
+        return FM_OK;
+    }
+    *answer = true;
+    size_t told = collection->announced;
+    while (told < collection->process_count && collection->processes[told]->told) told++;
+    if (told > collection->announced && fm_receive_announce(collection, told - 1, collected)) return FM_OK;
+    status = idle(collection, &over, error);
+    if (status == FM_OK && over) return finish(collection, collected, error);
+    *answer = status == FM_OK && collection->idle >= idle_after;
+    if (*answer) {
+        collection->idle = 0;
+        *collected = (fm_collected){.event = FM_COLLECTED_IDLE};
+    }
+    return status;
+}
+
+fm_status fm_collection_next(fm_collection *collection, fm_collected *collected, fm_error *error)
+{
+    bool answer = false;
+    fm_error own;
+    *collected = (fm_collected){.event = FM_COLLECTED_IDLE};
+    collection->last_process = NULL;
+    if (collection->ended) collected->event = FM_COLLECTED_END;
+    if (collection->ended) return FM_OK;
+    if (collection->failed != FM_OK) {
+        if (error) *error = collection->failure;
+        return collection->failed;
+    }
+    for (int turns = 0; !answer && turns < TURNS_MOST; turns++) {
+        fm_status status = turn(collection, collected, &answer, &own);
+        if (status == FM_OK) continue;
+        collection->failed = status;
+        collection->failure = own;
+        if (error) *error = own;
+        return status;
+    }
+    return FM_OK;
+}
+
+void fm_collection_stop(fm_collection *collection, bool kill_it)
+{
+    collection->stopped = true;
+    fm_receiver_order_detach(collection->receiver);
+    if (kill_it) fm_watch_terminate(collection, SIGTERM);
+}
+
+/* ---- closing ---- */
+
+void fm_collection_close(fm_collection *collection)
+{
+    if (!collection) return;
+    if (collection->receiver) fm_receiver_order_detach(collection->receiver);
+    if (collection->child > 0 && !(collection->ended && collection->child_gone)) {
+        fm_watch_processes(collection);
+        fm_watch_kill(collection);
+        /* It dies at once, unless it hangs in the kernel. */
+        for (int tries = 0; tries < 500 && !collection->child_gone; tries++) {
+            fm_watch_processes(collection);
+            if (!collection->child_gone) usleep(tries < 10 ? 1000 : 10000);
+        }
+    }
+    fm_watch_end(collection);
+    for (size_t i = 0; i < collection->process_count; i++) fm_process_destroy(collection->processes[i]);
+    free(collection->processes);
+    fm_decoder_destroy(collection->decoder);
+    fm_receiver_destroy(collection->receiver);
+    free((char *)(uintptr_t)collection->options.parts);
+    free((char *)(uintptr_t)collection->options.function);
+    free((char *)(uintptr_t)collection->options.region);
+    free(collection->notes);
+    free(collection);
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * decode_avx512.c - the receiver's kernels with AVX-512: eight words at a time.
+ *
+ * Stores into the rows are whole vectors: what is behind the last row is overwritten by the next ones.
+ */
+#include "collect/decode_kernels.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define ISA __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi,bmi2,popcnt")))
+#define ISA_INLINE static inline __attribute__((always_inline)) ISA
+
+static bool usable(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+}
+
+ISA static size_t find_heads(const uint64_t *words, size_t from, size_t to, uint32_t *heads, bool *zeros)
+{
+    size_t count = 0;
+    __mmask8 zero = 0;
+    __m512i places = _mm512_add_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
+                                      _mm512_set1_epi32((int)from));
+    for (; from + 16 <= to; from += 16) {
+        __m512i low = _mm512_loadu_si512(words + from), high = _mm512_loadu_si512(words + from + 8);
+        __mmask16 both = _mm512_kunpackb(_mm512_movepi64_mask(high), _mm512_movepi64_mask(low));
+        zero |= _mm512_testn_epi64_mask(low, low) | _mm512_testn_epi64_mask(high, high);
+        _mm512_storeu_si512(heads + count, _mm512_maskz_compress_epi32(both, places));
+        count += (size_t)_mm_popcnt_u32(both);
+        places = _mm512_add_epi32(places, _mm512_set1_epi32(16));
+    }
+    bool late = false;
+    for (; from < to; from++) {
+        uint64_t word = fm_word(&words[from]);
+        heads[count] = (uint32_t)from;
+        count += word >> 63;
+        late |= word == 0;
+    }
+    *zeros = zero || late;
+    return count;
+}
+
+/* Which columns are there, and whether the stack is left out: known when a loop is compiled. */
+typedef struct loop_kind {
+    unsigned columns;
+    bool zeros, no_stack;
+} loop_kind;
+
+/* The columns that a block's definition tells, for its accesses from `row` on: eight, or those in keep moved
+ * together. */
+ISA_INLINE void store_told(fm_row_memory *rows, size_t row, loop_kind loop, const fm_block_run *run,
+                           size_t group, bool all, __mmask8 keep)
+{
+    if (loop.columns & FM_COLUMN_SIZE) {
+        __m256i sizes = _mm256_load_si256((const __m256i *)run->groups[group].size);
+        if (!all) sizes = _mm256_maskz_compress_epi32(keep, sizes);
+        _mm256_storeu_si256((__m256i *)(rows->size + row), sizes);
+    }
+    if (loop.columns & FM_COLUMN_TAG) {
+        __m256i tags = _mm256_load_si256((const __m256i *)run->groups[group].tag);
+        if (!all) tags = _mm256_maskz_compress_epi32(keep, tags);
+        _mm256_storeu_si256((__m256i *)(rows->tag + row), tags);
+    }
+    if (loop.columns & FM_COLUMN_KIND) {
+        __m128i kinds = _mm_loadl_epi64((const __m128i *)run->marks[group].kind);
+        if (!all)
+            kinds = _mm256_cvtepi32_epi8(_mm256_maskz_compress_epi32(keep, _mm256_cvtepu8_epi32(kinds)));
+        _mm_storel_epi64((__m128i *)(rows->kind + row), kinds);
+    }
+    if (loop.columns & FM_COLUMN_SITE) {
+        __m512i sites = _mm512_loadu_si512(run->sites + group * FM_GROUP);
+        if (!all) sites = _mm512_maskz_compress_epi64(keep, sites);
+        _mm512_storeu_si512(rows->site + row, sites);
+    }
+}
+
+/* Up to eight accesses; returns the row behind them. */
+ISA_INLINE size_t store_group(fm_row_memory *rows, size_t row, loop_kind loop, fm_block_run *run, size_t at,
+                              size_t group, size_t count)
+{
+    __m512i addresses = _mm512_loadu_si512(run->words + at);
+    __mmask8 there = 0, missing = 0, stack = 0;
+    if (loop.zeros || loop.no_stack) {
+        there = (__mmask8)_bzhi_u32(255, (unsigned)count);
+        missing = _mm512_mask_testn_epi64_mask(there, addresses, addresses);
+    }
+    if (loop.no_stack) {
+        __m512i offsets = _mm512_sub_epi64(addresses, _mm512_set1_epi64((long long)run->stack_low));
+        stack = _mm512_mask_cmplt_epu64_mask(there & (__mmask8)~missing, offsets,
+                                             _mm512_set1_epi64((long long)run->stack_span));
+        missing |= stack;
+    }
+    if (__builtin_expect(missing == 0, 1)) {
+        _mm512_storeu_si512(rows->address + row, addresses);
+        store_told(rows, row, loop, run, group, true, 0);
+        return row + count;
+    }
+    __mmask8 keep = there & (__mmask8)~missing;
+    _mm512_storeu_si512(rows->address + row, _mm512_maskz_compress_epi64(keep, addresses));
+    store_told(rows, row, loop, run, group, false, keep);
+    if (loop.no_stack) run->left_out += (uint64_t)_mm_popcnt_u32(stack);
+    return row + (size_t)_mm_popcnt_u32(keep);
+}
+
+ISA_INLINE void blocks_loop(fm_block_run *run, fm_rows *batch, loop_kind loop)
+{
+    fm_block_run in = *run; /* a copy that nothing else points to: it stays in registers */
+    fm_row_memory *rows = batch->at;
+    size_t row = batch->count, head = in.head;
+    size_t next = in.heads[head];
+    while (head < in.head_count) {
+        size_t at = next;
+        next = in.heads[head + 1];
+        uint64_t number = fm_block_number(fm_word(&in.words[at]));
+        if (__builtin_expect(number >= in.block_count, 0)) break;
+        size_t group = in.blocks[number].group;
+        size_t count = next - at - 1;
+        if (__builtin_expect(count >= in.blocks[number].limit, 0)) break;
+        at++;
+        head++;
+        for (; __builtin_expect(count > FM_GROUP, 0); count -= FM_GROUP, at += FM_GROUP, group++)
+            row = store_group(rows, row, loop, &in, at, group, FM_GROUP);
+        row = store_group(rows, row, loop, &in, at, group, count);
+    }
+    run->head = head;
+    run->left_out = in.left_out;
+    batch->count = row;
+}
+
+enum { USUAL = FM_COLUMN_SIZE, TAGGED = FM_COLUMN_SIZE | FM_COLUMN_TAG, NOT_THREAD = ~(int)FM_COLUMN_THREAD };
+
+ISA static void decode_blocks(fm_block_run *run, fm_rows *rows)
+{
+    unsigned columns = rows->columns & (unsigned)NOT_THREAD;
+    if (run->head >= run->head_count) return;
+    if (columns == TAGGED && run->stack_span == 0 && run->zeros)
+        blocks_loop(run, rows, (loop_kind){TAGGED, true, false});
+    else if (columns == TAGGED && run->stack_span == 0)
+        blocks_loop(run, rows, (loop_kind){TAGGED, false, false});
+    else if (columns == USUAL && run->stack_span == 0 && run->zeros)
+        blocks_loop(run, rows, (loop_kind){USUAL, true, false});
+    else if (columns == USUAL && run->stack_span == 0)
+        blocks_loop(run, rows, (loop_kind){USUAL, false, false});
+    else
+        blocks_loop(run, rows, (loop_kind){columns, true, true});
+}
+
+ISA static void decode_block(fm_block_run *run, fm_rows *rows, size_t group, size_t at, size_t count,
+                             const uint32_t *tags, bool inside)
+{
+    fm_row_memory *to = rows->at;
+    size_t row = rows->count;
+    const __m512i low = _mm512_set1_epi64((long long)run->stack_low);
+    const __m512i span = _mm512_set1_epi64((long long)run->stack_span);
+    loop_kind loop = {rows->columns & (unsigned)(NOT_THREAD & ~(int)FM_COLUMN_TAG), true, true};
+    for (size_t done = 0; done < count; done += FM_GROUP, group++) {
+        size_t here = count - done;
+        __mmask8 there = (__mmask8)_bzhi_u32(255, (unsigned)(here < FM_GROUP ? here : FM_GROUP));
+        const fm_block_marks *marks = &run->marks[group];
+        __m512i addresses = _mm512_loadu_si512(run->words + at + done);
+        __mmask8 happened = _mm512_mask_test_epi64_mask(there & marks->wanted, addresses, addresses);
+        __mmask8 keep = _mm512_mask_cmpge_epu64_mask(inside ? happened : happened & marks->inlined,
+                                                     _mm512_sub_epi64(addresses, low), span);
+        run->left_out += (uint64_t)_mm_popcnt_u32((unsigned)(happened & (__mmask8)~keep));
+        _mm512_storeu_si512(to->address + row, _mm512_maskz_compress_epi64(keep, addresses));
+        store_told(to, row, loop, run, group, false, keep);
+        if (rows->columns & FM_COLUMN_TAG) {
+            __m256i eight =
+                _mm256_loadu_si256((const __m256i *)(tags ? tags + done : run->groups[group].tag));
+            _mm256_storeu_si256((__m256i *)(to->tag + row), _mm256_maskz_compress_epi32(keep, eight));
+        }
+        row += (size_t)_mm_popcnt_u32(keep);
+    }
+    rows->count = row;
+}
+
+ISA static size_t find_specials(const uint64_t *words, size_t from, size_t to, uint32_t *specials)
+{
+    size_t count = 0;
+    const __m512i size_of = _mm512_loadu_si512(fm_access_sizes);
+    __m256i places = _mm256_add_epi32(_mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0), _mm256_set1_epi32((int)from));
+    for (; from < to; from += 8) { /* the words behind the last one are there, and cut off at the end */
+        __m512i eight = _mm512_loadu_si512(words + from);
+        __m256i codes = _mm256_srli_epi32(_mm512_cvtepi64_epi32(eight), 12); /* low four bits select */
+        __m256i sizes =
+            _mm512_castsi512_si256(_mm512_permutexvar_epi32(_mm512_castsi256_si512(codes), size_of));
+        __mmask8 found = _mm512_movepi64_mask(eight) | _mm256_testn_epi32_mask(sizes, sizes);
+        _mm256_storeu_si256((__m256i *)(specials + count), _mm256_maskz_compress_epi32(found, places));
+        count += (size_t)_mm_popcnt_u32(found);
+        places = _mm256_add_epi32(places, _mm256_set1_epi32(8));
+    }
+    while (count > 0 && specials[count - 1] >= to) count--;
+    return count;
+}
+
+/* Tags of eight places in a page. Not a gather: with the microcode against "Downfall" that takes 40 cycles.
+ */
+ISA_INLINE __m256i look_up(const uint32_t *tags, __m256i places)
+{
+    uint32_t place[8] __attribute__((aligned(32)));
+    _mm256_store_si256((__m256i *)place, places);
+    __m128i low = _mm_cvtsi32_si128((int)tags[place[0]]), high = _mm_cvtsi32_si128((int)tags[place[4]]);
+    low = _mm_insert_epi32(low, (int)tags[place[1]], 1);
+    high = _mm_insert_epi32(high, (int)tags[place[5]], 1);
+    low = _mm_insert_epi32(low, (int)tags[place[2]], 2);
+    high = _mm_insert_epi32(high, (int)tags[place[6]], 2);
+    low = _mm_insert_epi32(low, (int)tags[place[3]], 3);
+    high = _mm_insert_epi32(high, (int)tags[place[7]], 3);
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
+}
+
+/* Up to eight accesses; *stopped: how many were done where one has no tag, else as it was. */
+ISA_INLINE size_t store_accesses(fm_row_memory *rows, size_t row, loop_kind loop, fm_access_run *run,
+                                 const fm_code_page *page, size_t at, unsigned count, unsigned *stopped)
+{
+    const __m512i size_of = _mm512_loadu_si512(fm_access_sizes);
+    const __m512i kind_of = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)fm_access_kinds));
+    __m512i words = _mm512_loadu_si512(run->words + at);
+    __m256i lower = _mm512_cvtepi64_epi32(words);
+    __m512i codes = _mm512_castsi256_si512(_mm256_srli_epi32(lower, 12)); /* low four bits select */
+    __m256i sizes = _mm512_castsi512_si256(_mm512_permutexvar_epi32(codes, size_of));
+    __m256i places = _mm256_and_si256(lower, _mm256_set1_epi32(4095)), tags = _mm256_setzero_si256();
+    if (loop.columns & FM_COLUMN_TAG) {
+        tags = look_up(page->tag, places);
+        unsigned without = _bzhi_u32(_mm256_testn_epi32_mask(tags, tags), count);
+        if (__builtin_expect(without && !run->tags_full, 0)) count = *stopped = _tzcnt_u32(without);
+    }
+    __m512i addresses = _mm512_srli_epi64(words, 16), sites = _mm512_setzero_si512();
+    __m256i kinds = _mm256_setzero_si256();
+    if (loop.columns & FM_COLUMN_SITE)
+        sites = _mm512_add_epi64(_mm512_cvtepu32_epi64(places), _mm512_set1_epi64((long long)page->base));
+    if (loop.columns & FM_COLUMN_KIND)
+        kinds = _mm512_castsi512_si256(_mm512_permutexvar_epi32(codes, kind_of));
+    if (loop.no_stack) {
+        __m512i offsets = _mm512_sub_epi64(addresses, _mm512_set1_epi64((long long)run->stack_low));
+        __mmask8 there = (__mmask8)_bzhi_u32(255, count);
+        __mmask8 keep =
+            _mm512_mask_cmpge_epu64_mask(there, offsets, _mm512_set1_epi64((long long)run->stack_span));
+        if (__builtin_expect(keep != there, 0)) {
+            addresses = _mm512_maskz_compress_epi64(keep, addresses);
+            sizes = _mm256_maskz_compress_epi32(keep, sizes);
+            tags = _mm256_maskz_compress_epi32(keep, tags);
+            kinds = _mm256_maskz_compress_epi32(keep, kinds);
+            sites = _mm512_maskz_compress_epi64(keep, sites);
+            unsigned kept = (unsigned)_mm_popcnt_u32(keep);
+            run->left_out += count - kept;
+            count = kept;
+        }
+    }
+    _mm512_storeu_si512(rows->address + row, addresses);
+    if (loop.columns & FM_COLUMN_SIZE) _mm256_storeu_si256((__m256i *)(rows->size + row), sizes);
+    if (loop.columns & FM_COLUMN_TAG) _mm256_storeu_si256((__m256i *)(rows->tag + row), tags);
+    if (loop.columns & FM_COLUMN_KIND)
+        _mm_storel_epi64((__m128i *)(rows->kind + row), _mm256_cvtepi32_epi8(kinds));
+    if (loop.columns & FM_COLUMN_SITE) _mm512_storeu_si512(rows->site + row, sites);
+    return row + count;
+}
+
+ISA_INLINE void accesses_loop(fm_access_run *run, fm_rows *batch, loop_kind loop)
+{
+    static const fm_code_page nowhere;
+    fm_access_run in = *run; /* a copy that nothing else points to */
+    fm_row_memory *rows = batch->at;
+    size_t row = batch->count;
+    const fm_code_page *page = in.page ? in.page : &nowhere;
+    for (;;) {
+        size_t stop = in.specials[in.special];
+        unsigned stopped = 8;
+        while (in.at + 8 < stop && stopped == 8) {
+            row = store_accesses(rows, row, loop, &in, page, in.at, 8, &stopped);
+            in.at += stopped;
+        }
+        if (__builtin_expect(stopped < 8, 0)) break;
+        unsigned left = (unsigned)(stop - in.at);
+        row = store_accesses(rows, row, loop, &in, page, in.at, left, &stopped);
+        if (__builtin_expect(stopped < 8, 0)) {
+            in.at += stopped;
+            break;
+        }
+        in.at = stop;
+        if (in.special == in.special_count) break;
+        const fm_code_page *other = fm_page_cached(in.cache, fm_word(&in.words[stop]));
+        if (!other) break;
+        page = other;
+        in.at++;
+        in.special++;
+    }
+    run->at = in.at;
+    run->special = in.special;
+    run->left_out = in.left_out;
+    run->page = page == &nowhere ? NULL : page;
+    batch->count = row;
+}
+
+ISA static void decode_accesses(fm_access_run *run, fm_rows *rows)
+{
+    unsigned columns = rows->columns & (unsigned)NOT_THREAD;
+    if (columns == TAGGED && run->stack_span == 0)
+        accesses_loop(run, rows, (loop_kind){TAGGED, false, false});
+    else if (columns == USUAL && run->stack_span == 0)
+        accesses_loop(run, rows, (loop_kind){USUAL, false, false});
+    else
+        accesses_loop(run, rows, (loop_kind){columns, false, true});
+}
+
+const fm_decode_kernels fm_decode_avx512 = {
+    .isa = "avx512",
+    .usable = usable,
+    .heads = find_heads,
+    .blocks = decode_blocks,
+    .block = decode_block,
+    .specials = find_specials,
+    .accesses = decode_accesses,
+};
+#endif

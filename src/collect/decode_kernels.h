@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * decode_kernels.h - the hot loops of the receiver, chosen at run time by instruction set: words of a chunk
+ * in, rows of a batch out. They do what is plain and frequent and stop at everything else; the caller does
+ * that one word or record and calls again. Nothing they read from the shared memory is trusted: the lengths
+ * come from the places of the record heads, which were found once. Up to seven words behind the last one are
+ * read, so the mapping is larger than the ring.
+ */
+#ifndef FATHOM_COLLECT_DECODE_KERNELS_H
+#define FATHOM_COLLECT_DECODE_KERNELS_H
+
+#include "collect/rows.h"
+
+/* ---- Valgrind: blocks ---- */
+
+/* Up to eight accesses of a block: what most runs need, in one cache line, and the rest. */
+enum { FM_GROUP = 8 };
+typedef struct fm_block_group {
+    uint32_t tag[FM_GROUP];
+    uint32_t size[FM_GROUP];
+} __attribute__((aligned(64))) fm_block_group;
+typedef struct fm_block_marks {
+    uint8_t kind[FM_GROUP];
+    uint8_t wanted;  /* bit i: access i is of a kind that is wanted */
+    uint8_t inlined; /* bit i: it is in an inlined copy of the function that is watched */
+    uint8_t spare[6];
+} fm_block_marks;
+
+/* An entry of the table of blocks, for the kernel; all zero: not defined, or not plain, that is with a stack
+ * pointer before the addresses, or with accesses of kinds that are not wanted. */
+typedef struct fm_block {
+    uint32_t group; /* index of its first group */
+    uint32_t limit; /* accesses + 1, 0: the kernel stops here */
+} fm_block;
+
+typedef struct fm_block_run {
+    const uint64_t *words;
+    const uint32_t *heads; /* where records begin: heads[head_count] is where the last one ends */
+    size_t head, head_count;
+    bool zeros; /* there may be accesses that did not happen */
+    const fm_block *blocks;
+    size_t block_count;
+    const fm_block_group *groups;
+    const fm_block_marks *marks; /* one for each group */
+    const uint64_t *sites;       /* FM_GROUP code addresses for each group */
+    /* Accesses to [stack_low, stack_low + stack_span) are left out; span 0: none. */
+    uint64_t stack_low, stack_span;
+    uint64_t left_out; /* counts those */
+} fm_block_run;
+
+/* The number of a word that is a BLOCK record, or something larger than any number of a block. */
+static inline uint64_t fm_block_number(uint64_t word)
+{
+    return (word >> 16) ^ ((UINT64_C(128) | FM_RECORD_BLOCK) << 40);
+}
+
+/* ---- compiler: accesses ---- */
+
+/* What a page of code (4096 bytes) has for each of its addresses: the tag of the access made there. */
+typedef struct fm_code_page {
+    uint64_t page; /* address >> 12 */
+    uint64_t base; /* site of the place 0: producers give the address behind the call, the site is in it */
+    uint32_t file; /* of fm_code, + 1; 0: none */
+    uint64_t bias;
+    uint8_t *watched;   /* for each address: 0 not asked for yet, 1 no, 2 in the watched function; or NULL */
+    uint32_t tag[4096]; /* 0: not asked for yet */
+} fm_code_page;
+enum { FM_PAGE_CACHE = 256 }; /* pages seen lately, by the low bits of their number */
+
+typedef struct fm_access_run {
+    const uint64_t *words;
+    const uint32_t
+        *specials; /* where words are that are not plain accesses; specials[special_count]: the end */
+    size_t special, special_count;
+    size_t at;                /* next word; not behind specials[special] */
+    const fm_code_page *page; /* NULL: none yet */
+    fm_code_page *const *cache;
+    bool tags_full; /* tag 0 is an answer */
+    uint64_t stack_low, stack_span, left_out;
+} fm_access_run;
+
+/* By FM_ACCESS_…: 0 bytes where the kernel has to stop. */
+extern const uint32_t fm_access_sizes[16];
+extern const uint8_t fm_access_kinds[16];
+
+typedef struct fm_decode_kernels {
+    const char *isa;
+    bool (*usable)(void);
+    /* Where words with the highest bit are, in [from, to); returns how many. heads has room for 16 more.
+     * *zeros: whether there may be words that are 0. */
+    size_t (*heads)(const uint64_t *words, size_t from, size_t to, uint32_t *heads, bool *zeros);
+    /* BLOCK records from run->head on, until they end or something else comes. There is room in the batch for
+     * all words of the heads. */
+    void (*blocks)(fm_block_run *run, fm_rows *rows);
+    /* One block, plain or not: `count` accesses from word `at` on, the first of them the first of `group`.
+     * tags: of its accesses on the path at hand, NULL: those of the groups. inside: the watched function
+     * runs; else only what is inlined from it counts. */
+    void (*block)(fm_block_run *run, fm_rows *rows, size_t group, size_t at, size_t count,
+                  const uint32_t *tags, bool inside);
+    /* The same as heads for words that are not plain accesses: records, and ranges with their length behind
+     * them. */
+    size_t (*specials)(const uint64_t *words, size_t from, size_t to, uint32_t *specials);
+    /* Accesses from run->at on, and PAGE records whose page is in the cache, until they end or something else
+     * comes: another special, or an access whose place has no tag yet. */
+    void (*accesses)(fm_access_run *run, fm_rows *rows);
+} fm_decode_kernels;
+
+extern const fm_decode_kernels fm_decode_avx512, fm_decode_avx2, fm_decode_portable;
+/* NULL or "avx512", "avx2", "portable"; NULL when this machine cannot. */
+const fm_decode_kernels *fm_decode_kernels_find(const char *isa);
+
+/* Words of the shared memory are read once: what is behind them may change at any time. */
+static inline uint64_t fm_word(const uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+/* The page that a PAGE record names, if it is one and the page is in the cache. */
+static inline const fm_code_page *fm_page_cached(fm_code_page *const *cache, uint64_t word)
+{
+    uint64_t number = (word >> 16) ^ ((UINT64_C(128) | FM_RECORD_PAGE) << 40);
+    const fm_code_page *page = cache[number % FM_PAGE_CACHE];
+    return page && page->page == number ? page : NULL;
+}
+
+#endif

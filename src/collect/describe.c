@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * describe.c - what a collection knows besides references: processes, modules, sites, call paths, objects,
+ * and notes for people.
+ */
+#define _GNU_SOURCE
+#include "collect/collection.h"
+
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+/* ---- processes and the state ---- */
+
+size_t fm_collection_processes(const fm_collection *collection)
+{
+    return collection->process_count;
+}
+
+void fm_collection_process(const fm_collection *collection, size_t index, fm_collected_process *told)
+{
+    *told = (fm_collected_process){.parent = FM_NONE};
+    if (index >= collection->process_count) return;
+    const fm_process *process = collection->processes[index];
+    *told = (fm_collected_process){
+        .pid = process->pid,
+        .parent = process->parent,
+        .program = process->program,
+        .by_exec = process->by_exec,
+        .threads = (uint32_t)process->thread_count,
+        .references = process->references,
+        .left_out = process->left_out,
+        .ended = process->ended,
+        .complete = process->judged && process->complete,
+        .lost = process->lost,
+        .what_missing = process->missing,
+    };
+    if (process->ended && WIFSIGNALED(process->wait_status))
+        told->signal = WTERMSIG(process->wait_status);
+    else if (process->ended)
+        told->exit_code = WEXITSTATUS(process->wait_status);
+    if (!told->complete && !told->what_missing) told->what_missing = "its end was not seen";
+}
+
+void fm_collection_state_get(const fm_collection *collection, fm_collection_state *state)
+{
+    *state = (fm_collection_state){
+        .collector = collection->collector,
+        .collector_version = collection->version,
+        .references = collection->delivered,
+        .limit_reached = collection->limit_reached,
+        .interrupted = collection->interrupted,
+        .seconds = fm_now() - collection->started,
+        .notes = collection->notes ? collection->notes : "",
+    };
+}
+
+void fm_collection_note(fm_collection *collection, const char *format, ...)
+{
+    enum { MOST = 64 << 10 };
+    char *line = NULL, *all = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(&line, format, arguments);
+    va_end(arguments);
+    if (length < 0) return; /* a note is not worth failing for */
+    const char *before = collection->notes ? collection->notes : "";
+    for (const char *found = before; (found = strstr(found, line)); found += length)
+        if ((found == before || found[-1] == '\n') && found[length] == '\n') length = -1;
+    if (length >= 0 && strlen(before) + (size_t)length < MOST &&
+        asprintf(&all, "%s%s\n", before, line) >= 0) {
+        free(collection->notes);
+        collection->notes = all;
+    }
+    free(line);
+}
+
+/* Files whose code was not compiled by fathom cc: their own references are not seen. */
+void fm_collection_note_unseen(fm_collection *collection)
+{
+    if (collection->collector != FM_COLLECTOR_COMPILER) return;
+    char names[600] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < collection->process_count; i++) {
+        const fm_code *code = &collection->processes[i]->code;
+        for (size_t f = 0; f < code->file_count; f++) {
+            const fm_code_file *file = &code->files[f];
+            const char *slash = strrchr(file->path, '/'), *name = slash ? slash + 1 : file->path;
+            if (file->instrumented || !file->executable || name[0] == '[' || name[0] == '\0') continue;
+            char entry[256];
+            snprintf(entry, sizeof entry, "%s%s", used ? ", " : "", name);
+            if (strstr(names, name) || used + strlen(entry) + 8 > sizeof names) continue;
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s", entry);
+        }
+    }
+    if (used) fm_collection_note(collection, "not seen, because not built by `fathom cc`: %s", names);
+}
+
+/* ---- modules ---- */
+
+size_t fm_collection_modules(const fm_collection *collection, size_t process, fm_trace_module *modules,
+                             size_t capacity)
+{
+    if (process >= collection->process_count) return 0;
+    const fm_code *code = &collection->processes[process]->code;
+    for (size_t i = 0; i < code->map_count && i < capacity; i++) {
+        const fm_code_map *map = &code->maps[i];
+        const fm_code_file *file = &code->files[map->file];
+        modules[i] = (fm_trace_module){
+            .path = file->path,
+            .build_id = file->build_id[0] ? file->build_id : NULL,
+            .from = map->from,
+            .to = map->to,
+            .bias = map->bias,
+        };
+    }
+    return code->map_count;
+}
+
+/* ---- objects ---- */
+
+fm_status fm_collection_count_late(fm_collection *collection, const fm_late *late, size_t count,
+                                   fm_error *error)
+{
+    const fm_process *process = collection->last_process;
+    if (!process || !process->objects) return FM_OK;
+    return fm_object_map_count(process->objects, collection->last_begin,
+                               collection->decoder->rows.at->address, late, count, error);
+}
+
+/* ---- attribution ---- */
+
+/* Where the parts of a description begin in the attribution. */
+typedef struct places {
+    fm_attribution *attribution;
+    size_t sites, calls, heap_calls; /* first site of each kind */
+    size_t call_paths, heap_paths;   /* first path */
+} places;
+
+static fm_status no_memory(fm_error *error)
+{
+    return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room to describe the program's code");
+}
+
+/* Grows an array of the attribution by so many entries, which are zero. Returns the first new one. */
+static void *extend(fm_attribution *attribution, void **array, size_t count, size_t more, size_t size)
+{
+    char *grown = fm_attribution_allocate(attribution, count + more, size);
+    if (!grown) return NULL;
+    if (count) memcpy(grown, *array, count * size);
+    *array = grown;
+    return grown + count * size;
+}
+
+static fm_status describe_modules(fm_attribution *attribution, const fm_code *code, bool compiler,
+                                  fm_error *error)
+{
+    fm_module *module = extend(attribution, (void **)&attribution->modules, attribution->module_count,
+                               code->file_count, sizeof *module);
+    if (!module) return no_memory(error);
+    for (size_t i = 0; i < code->file_count; i++, module++) {
+        const fm_code_file *file = &code->files[i];
+        module->path = fm_attribution_intern(attribution, file->path);
+        if (!module->path) return no_memory(error);
+        if (file->build_id[0]) {
+            module->build_id = fm_attribution_intern(attribution, file->build_id);
+            if (!module->build_id) return no_memory(error);
+        }
+        module->bias = file->bias;
+        module->unseen = compiler && !file->instrumented;
+    }
+    attribution->module_count += code->file_count;
+    return FM_OK;
+}
+
+static void fill_site(fm_site *site, const fm_pair_entry *place, size_t modules)
+{
+    site->address = place->a;
+    site->module = place->b ? (uint32_t)(modules + place->b - 1) : FM_NONE;
+    site->path = FM_NONE;
+}
+
+static void fill_paths(fm_call_path *path, const fm_call_tree *tree, size_t first_path, size_t first_site)
+{
+    for (size_t i = 1; i < tree->count; i++, path++) {
+        const fm_call_node *node = &tree->nodes[i];
+        path->parent = node->parent ? (uint32_t)(first_path + node->parent - 1) : FM_NONE;
+        path->call = (uint32_t)(first_site + node->call);
+    }
+}
+
+static size_t path_count(const fm_call_tree *tree)
+{
+    return tree->count ? tree->count - 1 : 0; /* the root is none */
+}
+
+static fm_status describe_sites(places *at, const fm_code *code, bool paths, size_t modules, fm_error *error)
+{
+    fm_attribution *attribution = at->attribution;
+    size_t tags = paths ? code->tags.count : code->sites.count;
+    size_t all = tags + code->calls.places.count + code->heap.places.count;
+    at->sites = attribution->site_count;
+    at->calls = at->sites + tags;
+    at->heap_calls = at->calls + code->calls.places.count;
+    at->call_paths = attribution->path_count;
+    at->heap_paths = at->call_paths + path_count(&code->calls);
+    size_t all_paths = path_count(&code->calls) + path_count(&code->heap);
+    fm_site *site =
+        extend(attribution, (void **)&attribution->sites, attribution->site_count, all, sizeof *site);
+    fm_call_path *path =
+        extend(attribution, (void **)&attribution->paths, attribution->path_count, all_paths, sizeof *path);
+    if (!site || !path) return no_memory(error);
+    for (size_t i = 0; i < tags; i++, site++) {
+        const fm_pair_entry *tag = paths ? &code->tags.entries[i] : NULL;
+        fill_site(site, &code->sites.entries[tag ? tag->a - 1 : i], modules);
+        if (tag && tag->b) site->path = (uint32_t)(at->call_paths + tag->b - 1);
+    }
+    for (size_t i = 0; i < code->calls.places.count; i++)
+        fill_site(site++, &code->calls.places.entries[i], modules);
+    for (size_t i = 0; i < code->heap.places.count; i++)
+        fill_site(site++, &code->heap.places.entries[i], modules);
+    attribution->site_count += all;
+    fill_paths(path, &code->calls, at->call_paths, at->calls);
+    fill_paths(path + path_count(&code->calls), &code->heap, at->heap_paths, at->heap_calls);
+    attribution->path_count += all_paths;
+    return FM_OK;
+}
+
+fm_status fm_collection_describe(fm_collection *collection, size_t process, fm_attribution *attribution,
+                                 const uint32_t **map, size_t *map_count, fm_error *error)
+{
+    *map = NULL;
+    *map_count = 0;
+    if (process >= collection->process_count)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no process %zu", process);
+    fm_process *told = collection->processes[process];
+    const fm_code *code = &told->code;
+    bool paths = collection->options.call_paths;
+    size_t modules = attribution->module_count, tags = paths ? code->tags.count : code->sites.count;
+    if (modules > 0 && told->objects)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "the attribution describes another process already");
+    places at = {.attribution = attribution};
+    fm_status status =
+        describe_modules(attribution, code, collection->collector == FM_COLLECTOR_COMPILER, error);
+    if (status == FM_OK) status = describe_sites(&at, code, paths, modules, error);
+    if (status != FM_OK) return status;
+    uint32_t *index = fm_attribution_allocate(attribution, tags + 1, sizeof *index);
+    if (!index) return no_memory(error);
+    index[0] = FM_NONE;
+    for (size_t i = 0; i < tags; i++) index[i + 1] = (uint32_t)(at.sites + i);
+    *map = index;
+    *map_count = tags + 1;
+    if (!told->objects) return FM_OK;
+    size_t contexts = code->heap.count ? code->heap.count : 1; /* nodes; the root: not known */
+    uint32_t *allocations = calloc(contexts, sizeof *allocations);
+    if (!allocations) return no_memory(error);
+    allocations[0] = FM_NONE;
+    for (size_t i = 1; i < contexts; i++) allocations[i] = (uint32_t)(at.heap_paths + i - 1);
+    status =
+        fm_object_map_describe(told->objects, attribution, index, tags + 1, allocations, contexts, error);
+    free(allocations);
+    return status;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * launch.c - starts the program under the collector that fits it. How each is started is said in
+ * collect/valgrind/README.md and collect/cc/README.md.
+ */
+#define _GNU_SOURCE
+#include "collect/collection.h"
+#include "collect/program_file.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* ---- the parts ---- */
+
+static const char tool_name[] = "valgrind/fathom-amd64-linux";
+
+/* Whether directory/between/fathom/… is the tool. */
+static bool tool_in(const char *directory, const char *between, char *tool)
+{
+    return snprintf(tool, PATH_MAX, "%s%s/%s", directory, between, tool_name) < PATH_MAX &&
+           access(tool, X_OK) == 0;
+}
+
+/* Beside a file (the program, the library) as it is built, or as it is installed. */
+static bool tool_beside(const char *file, char *tool)
+{
+    static const char *const places[] = {
+        "/lib/fathom", "/fathom", "/../lib/fathom", "/../lib/x86_64-linux-gnu/fathom", "/../lib64/fathom",
+    };
+    char directory[PATH_MAX];
+    if (!realpath(file, directory)) return false;
+    char *slash = strrchr(directory, '/');
+    if (!slash) return false;
+    *slash = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+        if (tool_in(directory, places[i], tool)) return true;
+    return false;
+}
+
+static fm_status find_tool(const char *parts, char *tool, fm_error *error)
+{
+    const char *named = parts ? parts : getenv("FATHOM_PARTS");
+    Dl_info library;
+    if (named && named[0]) {
+        if (tool_in(named, "", tool)) return FM_OK;
+        return fm_fail(error, FM_E_UNSUPPORTED, tool,
+                       "there is no Valgrind tool here; build the program with `fathom cc` to do without it");
+    }
+    if (tool_beside("/proc/self/exe", tool)) return FM_OK;
+    if (dladdr(tool_name, &library) && library.dli_fname && tool_beside(library.dli_fname, tool))
+        return FM_OK;
+    return fm_fail(error, FM_E_UNSUPPORTED, NULL,
+                   "this fathom has no Valgrind tool: install Valgrind (Debian package valgrind) and build "
+                   "fathom again, or build the program with `fathom cc`");
+}
+
+/* ---- processes ---- */
+
+/* Starts a program; output: where its standard output goes, -1: where ours does. Its number goes to *child. A
+ * failed execve is known here: it comes through a pipe that a successful one closes. */
+static fm_status spawn(const char *path, char *const *arguments, char *const *environment, int output,
+                       pid_t *child, fm_error *error)
+{
+    int report[2];
+    if (pipe2(report, O_CLOEXEC) != 0) return fm_fail_io(error, path, "make a pipe to start it", errno);
+    pid_t pid = fork();
+    if (pid == 0) { /* nothing but system calls: another thread may have held any lock */
+        if (output >= 0) dup2(output, STDOUT_FILENO);
+        execve(path, arguments, environment);
+        int why = errno;
+        (void)!write(report[1], &why, sizeof why);
+        _exit(127);
+    }
+    int why = pid < 0 ? errno : 0;
+    close(report[1]);
+    if (pid > 0) {
+        int told;
+        ssize_t got;
+        do got = read(report[0], &told, sizeof told);
+        while (got < 0 && errno == EINTR);
+        if (got == (ssize_t)sizeof told) {
+            why = told;
+            while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+            }
+        }
+    }
+    close(report[0]);
+    if (why) return fm_fail_io(error, path, "execute", why);
+    *child = pid;
+    return FM_OK;
+}
+
+/* "valgrind-3.19.0", as the tool says. */
+static fm_status ask_version(fm_collection *collection, const char *tool, fm_error *error)
+{
+    char *arguments[] = {(char *)(uintptr_t)tool, "--version", NULL};
+    int output[2], status = 0;
+    pid_t child;
+    if (pipe2(output, O_CLOEXEC) != 0) return fm_fail_io(error, tool, "make a pipe to start it", errno);
+    fm_status result = spawn(tool, arguments, environ, output[1], &child, error);
+    close(output[1]);
+    size_t used = 0;
+    while (result == FM_OK && used + 1 < sizeof collection->version) {
+        ssize_t got = read(output[0], collection->version + used, sizeof collection->version - 1 - used);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) break;
+        used += (size_t)got;
+    }
+    close(output[0]);
+    collection->version[used] = '\0';
+    collection->version[strcspn(collection->version, "\n")] = '\0';
+    if (result != FM_OK) return result;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (status != 0 || strncmp(collection->version, "valgrind-", 9) != 0)
+        return fm_fail(error, FM_E_UNSUPPORTED, tool, "does not run here as a Valgrind tool should");
+    return FM_OK;
+}
+
+/* A copy of our environment with the session in it, or without any. */
+static char **make_environment(const char *session)
+{
+    static const char name[] = FM_STREAM_ENVIRONMENT "=";
+    size_t count = 0, kept = 0;
+    while (environ[count]) count++;
+    char **copy = fm_calloc(count + 2, sizeof *copy);
+    if (!copy) return NULL;
+    if (session) copy[kept++] = (char *)(uintptr_t)session;
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(environ[i], name, sizeof name - 1) != 0) copy[kept++] = environ[i];
+    return copy;
+}
+
+static fm_status launch_valgrind(fm_collection *collection, fm_error *error)
+{
+    char tool[PATH_MAX], path[64], session[80];
+    fm_status status = find_tool(collection->options.parts, tool, error);
+    if (status == FM_OK) status = ask_version(collection, tool, error);
+    if (status != FM_OK) return status;
+    fm_receiver_path(collection->receiver, path, sizeof path);
+    snprintf(session, sizeof session, "--session=%s", path);
+    char *const before[] = {tool, "--tool=fathom", "--command-line-only=yes", "--quiet", session, "--"};
+    enum { BEFORE = sizeof before / sizeof before[0] };
+    char *const *command = collection->options.command;
+    size_t count = 0;
+    while (command[count]) count++;
+    char **arguments = fm_calloc(BEFORE + count + 1, sizeof *arguments);
+    char **environment = make_environment(NULL);
+    if (arguments && environment) {
+        memcpy(arguments, before, sizeof before);
+        memcpy(arguments + BEFORE, command, count * sizeof *arguments);
+        status = spawn(tool, arguments, environment, -1, &collection->child, error);
+    } else {
+        status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for the command line");
+    }
+    free(arguments);
+    free(environment);
+    return status;
+}
+
+static fm_status launch_compiler(fm_collection *collection, const fm_program_file *program, fm_error *error)
+{
+    char path[64], session[96];
+    fm_receiver_path(collection->receiver, path, sizeof path);
+    snprintf(session, sizeof session, FM_STREAM_ENVIRONMENT "=%s", path);
+    snprintf(collection->version, sizeof collection->version, "fathom-cc-%d", FM_STREAM_VERSION);
+    char **environment = make_environment(session);
+    if (!environment) return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for the environment");
+    fm_status status =
+        spawn(program->path, collection->options.command, environment, -1, &collection->child, error);
+    free(environment);
+    return status;
+}
+
+/* The collector that was asked for, or the one that fits. */
+static fm_status choose(fm_collection *collection, const fm_program_file *program, fm_error *error)
+{
+    fm_collector collector = collection->options.collector;
+    if (collector == FM_COLLECTOR_AUTO)
+        collector = program->instrumented && !program->script ? FM_COLLECTOR_COMPILER : FM_COLLECTOR_VALGRIND;
+    collection->collector = collector;
+    if (collector == FM_COLLECTOR_VALGRIND) return FM_OK;
+    if (program->script) {
+        if (collection->options.follow_children) return FM_OK; /* what it starts may be instrumented */
+        return fm_fail(error, FM_E_UNSUPPORTED, program->path,
+                       "is a script; programs that it starts are traced when children are followed");
+    }
+    if (!program->instrumented)
+        return fm_fail(error, FM_E_UNSUPPORTED, program->path,
+                       "was not built by `fathom cc`; build it so, or trace it with Valgrind");
+    if (program->runtime_version != FM_STREAM_VERSION)
+        return fm_fail(error, FM_E_UNSUPPORTED, program->path,
+                       "was built by `fathom cc` of another version (%u, this one is %d); build it again",
+                       program->runtime_version, FM_STREAM_VERSION);
+    return FM_OK;
+}
+
+/* What the producers have to tell. */
+static uint32_t wants(const fm_collection *collection)
+{
+    const fm_collect_options *options = &collection->options;
+    bool calls = options->call_paths || options->function;
+    bool valgrind = collection->collector == FM_COLLECTOR_VALGRIND;
+    uint32_t result = 0;
+    /* Under Valgrind a call is known by the store of its return address, and a return address is loaded. */
+    if (!options->no_loads || (calls && valgrind)) result |= FM_WANT_LOADS;
+    if (!options->no_stores || (calls && valgrind)) result |= FM_WANT_STORES;
+    if ((options->columns & (FM_COLUMN_SITE | FM_COLUMN_TAG)) || calls) result |= FM_WANT_SITES;
+    if (calls) result |= FM_WANT_CALLS;
+    if (options->objects) result |= FM_WANT_HEAP;
+    if (options->follow_children) result |= FM_WANT_CHILDREN;
+    return result;
+}
+
+fm_status fm_launch(fm_collection *collection, fm_error *error)
+{
+    fm_program_file program;
+    fm_status status = fm_program_find(collection->options.command[0], &program, error);
+    if (status == FM_OK) status = fm_program_check(&program, error);
+    if (status == FM_OK) status = choose(collection, &program, error);
+    if (status != FM_OK) return status;
+    collection->receiver->session->wants = wants(collection);
+    return collection->collector == FM_COLLECTOR_VALGRIND ? launch_valgrind(collection, error)
+                                                          : launch_compiler(collection, &program, error);
+}

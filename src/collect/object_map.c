@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * object_map.c - see object_map.h.
+ *
+ * What is told waits in a queue until the late references of its time are counted. Of what overlaps, the last
+ * told wins: a block over a dead thread's stack, a stack in a block. Variables are looked up only where a
+ * late reference falls into a module's data; its symbols are read then.
+ *
+ * Cost: alloc and free O(log blocks) in a B+-tree (heap_tree.c); a late reference the same, or nothing where
+ * it falls into the same object as the one before.
+ */
+#include "base/error.h"
+#include "base/memory.h"
+#include "collect/object_map_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONTEXTS_MOST = 1 << 24 };
+
+fm_status fm_object_map_no_memory(fm_error *error)
+{
+    return fm_fail(error, FM_E_NOMEM, NULL, "out of memory for the account of data objects");
+}
+
+/* ---- life ---- */
+
+fm_status fm_object_map_create(fm_object_map **map, fm_error *error)
+{
+    *map = NULL;
+    fm_object_map *made = fm_calloc(1, sizeof *made);
+    if (!made) return fm_object_map_no_memory(error);
+    if (fm_array_reserve((void **)&made->objects, &made->object_capacity, 1, sizeof *made->objects) != 0) {
+        free(made);
+        return fm_object_map_no_memory(error);
+    }
+    made->objects[0] = (fm_counted_object){.kind = FM_OBJECT_OTHER};
+    made->object_count = 1;
+    *map = made;
+    return FM_OK;
+}
+
+void fm_object_map_destroy(fm_object_map *map)
+{
+    if (!map) return;
+    for (size_t i = 0; i < map->module_count; i++) {
+        fm_symbols_close(map->modules[i].symbols);
+        free(map->modules[i].path);
+    }
+    for (size_t i = 0; i < map->object_count; i++) free(map->objects[i].name);
+    free(map->queue);
+    fm_heap_tree_clear(&map->heap);
+    fm_address_ranges_clear(&map->stacks);
+    fm_address_ranges_clear(&map->data);
+    free(map->modules);
+    free(map->by_context);
+    free(map->objects);
+    fm_key_table_clear(&map->known);
+    fm_object_counts_clear(&map->counts);
+    free(map->order);
+    free(map);
+}
+
+static int add_module(fm_object_map *map, uint32_t number, const char *path, uint64_t bias)
+{
+    if (map->module_count >= UINT32_MAX || fm_array_reserve((void **)&map->modules, &map->module_capacity,
+                                                            map->module_count + 1, sizeof *map->modules) != 0)
+        return -1;
+    char *copy = strdup(path);
+    if (!copy) return -1;
+    map->modules[map->module_count++] = (fm_told_module){.number = number, .path = copy, .bias = bias};
+    return 0;
+}
+
+static int copy_into(fm_object_map *map, const fm_object_map *from)
+{
+    size_t waiting = from->told - from->done;
+    for (size_t i = 0; i < from->module_count; i++)
+        if (add_module(map, from->modules[i].number, from->modules[i].path, from->modules[i].bias) != 0)
+            return -1;
+    if (fm_array_reserve((void **)&map->queue, &map->queue_capacity, waiting, sizeof *map->queue) != 0 ||
+        fm_array_reserve((void **)&map->by_context, &map->context_capacity, from->context_count,
+                         sizeof *map->by_context) != 0 ||
+        fm_heap_tree_copy(&map->heap, &from->heap) != 0 ||
+        fm_address_ranges_copy(&map->stacks, &from->stacks) != 0 ||
+        fm_address_ranges_copy(&map->data, &from->data) != 0)
+        return -1;
+    for (size_t i = 0; i < waiting; i++) {
+        map->queue[i] = from->queue[from->done + i];
+        map->queue[i].time = 0; /* all of it happened before the fork */
+    }
+    map->told = waiting;
+    if (from->context_count > 0)
+        memcpy(map->by_context, from->by_context, from->context_count * sizeof *map->by_context);
+    map->context_count = from->context_count;
+    for (size_t i = 0; i < map->context_count; i++) map->by_context[i].object = 0;
+    return 0;
+}
+
+fm_status fm_object_map_clone(fm_object_map **map, const fm_object_map *from, fm_error *error)
+{
+    fm_object_map *made = NULL;
+    fm_status status = fm_object_map_create(&made, error);
+    if (made && copy_into(made, from) != 0) {
+        fm_object_map_destroy(made);
+        made = NULL;
+        status = fm_object_map_no_memory(error);
+    }
+    *map = made;
+    return status;
+}
+
+uint64_t fm_object_map_memory(const fm_object_map *map)
+{
+    return sizeof *map + map->queue_capacity * sizeof *map->queue + fm_heap_tree_memory(&map->heap) +
+           (map->stacks.capacity + map->data.capacity) * sizeof(fm_address_range) +
+           map->module_capacity * sizeof *map->modules + map->context_capacity * sizeof *map->by_context +
+           map->object_capacity * sizeof *map->objects + map->known.slot_count * (sizeof(fm_key) + 8) +
+           map->counts.slot_count * sizeof *map->counts.slots + map->order_capacity * sizeof *map->order;
+}
+
+/* ---- what is told ---- */
+
+static fm_status enqueue(fm_object_map *map, fm_told told, fm_error *error)
+{
+    if (map->done > 0 && map->done >= map->told / 2) { /* cheap: each is moved once for each that was done */
+        memmove(map->queue, map->queue + map->done, (map->told - map->done) * sizeof *map->queue);
+        map->told -= map->done;
+        map->done = 0;
+    }
+    if (fm_array_reserve((void **)&map->queue, &map->queue_capacity, map->told + 1, sizeof *map->queue) != 0)
+        return fm_object_map_no_memory(error);
+    map->queue[map->told++] = told;
+    return FM_OK;
+}
+
+fm_status fm_object_map_alloc(fm_object_map *map, uint64_t time, uint64_t address, uint64_t size,
+                              uint32_t context, fm_error *error)
+{
+    if (context >= CONTEXTS_MOST) context = 0; /* no producer makes so many: unknown */
+    if (context >= map->context_count) {
+        if (fm_array_reserve((void **)&map->by_context, &map->context_capacity, (size_t)context + 1,
+                             sizeof *map->by_context) != 0)
+            return fm_object_map_no_memory(error);
+        memset(map->by_context + map->context_count, 0,
+               (context + 1 - map->context_count) * sizeof *map->by_context);
+        map->context_count = (size_t)context + 1;
+    }
+    if (size > UINT64_MAX - address) size = UINT64_MAX - address;
+    fm_status status = enqueue(map, (fm_told){time, address, size, context, FM_TOLD_ALLOC}, error);
+    if (status != FM_OK) return status;
+    map->by_context[context].blocks++;
+    map->by_context[context].bytes += size;
+    return FM_OK;
+}
+
+fm_status fm_object_map_free(fm_object_map *map, uint64_t time, uint64_t address, fm_error *error)
+{
+    return enqueue(map, (fm_told){time, address, 0, 0, FM_TOLD_FREE}, error);
+}
+
+fm_status fm_object_map_stack(fm_object_map *map, uint64_t time, uint32_t thread, uint64_t low, uint64_t high,
+                              fm_error *error)
+{
+    if (low >= high) return FM_OK;
+    return enqueue(map, (fm_told){time, low, high - low, thread, FM_TOLD_STACK}, error);
+}
+
+fm_status fm_object_map_module(fm_object_map *map, uint64_t time, uint32_t number, const char *path,
+                               uint64_t bias, uint64_t from, uint64_t to, fm_error *error)
+{
+    if (from >= to) return FM_OK;
+    /* Data and bss are told one after the other: one module, one look at its symbols. */
+    const fm_told_module *last = map->module_count > 0 ? &map->modules[map->module_count - 1] : NULL;
+    if (!last || last->number != number || last->bias != bias || strcmp(last->path, path) != 0)
+        if (add_module(map, number, path, bias) != 0) return fm_object_map_no_memory(error);
+    fm_told told = {time, from, to - from, (uint32_t)(map->module_count - 1), FM_TOLD_MODULE};
+    return enqueue(map, told, error);
+}
+
+/* ---- what takes effect ---- */
+
+static bool overlaps_last(const fm_object_map *map, uint64_t address, uint64_t size)
+{
+    return address < map->last_start + map->last_size && map->last_start < address + size;
+}
+
+static int apply(fm_object_map *map, const fm_told *told)
+{
+    uint64_t end = told->address + told->size;
+    switch (told->kind) {
+    case FM_TOLD_ALLOC:
+        if (told->size == 0) return 0;
+        if (overlaps_last(map, told->address, told->size)) map->last_size = 0;
+        if (fm_address_ranges_cut(&map->stacks, told->address, end) != 0) return -1;
+        return fm_heap_tree_insert(&map->heap, (fm_heap_block){told->address, end, told->value});
+    case FM_TOLD_FREE:
+        if (map->last_start == told->address) map->last_size = 0;
+        fm_heap_tree_erase(&map->heap, told->address);
+        return 0;
+    case FM_TOLD_STACK:
+        map->last_size = 0;
+        return fm_address_ranges_put(&map->stacks, (fm_address_range){told->address, end, told->value});
+    case FM_TOLD_MODULE:
+        map->last_size = 0;
+        return fm_address_ranges_put(&map->data, (fm_address_range){told->address, end, told->value});
+    }
+    return 0;
+}
+
+/* Everything that was told up to a time. */
+static inline fm_status catch_up(fm_object_map *map, uint64_t time, fm_error *error)
+{
+    while (map->done < map->told && map->queue[map->done].time <= time) {
+        if (apply(map, &map->queue[map->done]) != 0) return fm_object_map_no_memory(error);
+        map->done++;
+    }
+    return FM_OK;
+}
+
+/* ---- which object ---- */
+
+/* The object with these marks, made where it is new. 0 (OTHER) when there are too many. */
+static fm_status intern(fm_object_map *map, const fm_counted_object *wanted, const char *name,
+                        uint32_t *index, fm_error *error)
+{
+    fm_key key = {(uint64_t)wanted->kind, wanted->number, wanted->address};
+    *index = fm_key_table_find(&map->known, key);
+    if (*index != FM_KEY_NONE) return FM_OK;
+    *index = 0;
+    if (map->object_count >= FM_OBJECTS_MOST) return FM_OK;
+    if (fm_array_reserve((void **)&map->objects, &map->object_capacity, map->object_count + 1,
+                         sizeof *map->objects) != 0)
+        return fm_object_map_no_memory(error);
+    fm_counted_object made = *wanted;
+    made.name = name ? strdup(name) : NULL;
+    if (name && !made.name) return fm_object_map_no_memory(error);
+    if (fm_key_table_add(&map->known, key, (uint32_t)map->object_count) == FM_KEY_NONE) {
+        free(made.name);
+        return fm_object_map_no_memory(error);
+    }
+    *index = (uint32_t)map->object_count;
+    map->objects[map->object_count++] = made;
+    return FM_OK;
+}
+
+/* What lies in [low, high) belongs to this object. (The caller sees to it that nothing in it comes before.)
+ */
+static void remember(fm_object_map *map, uint64_t low, uint64_t high, uint32_t index)
+{
+    map->last_start = low;
+    map->last_size = high - low;
+    map->last_object = index;
+}
+
+static fm_status variable_at(fm_object_map *map, uint64_t address, const fm_address_range *range,
+                             uint32_t *index, fm_error *error)
+{
+    fm_told_module *module = &map->modules[range->value];
+    if (!module->sought) { /* not to be had: the file is gone, or no ELF. Then all of it is one object */
+        module->sought = true;
+        fm_status status = fm_symbols_open(&module->symbols, module->path, error);
+        if (status == FM_OK) status = fm_symbols_read_table(module->symbols, error);
+        if (status == FM_E_NOMEM) return status;
+    }
+    const char *name;
+    uint64_t start, size;
+    if (!module->symbols ||
+        !fm_symbols_variable(module->symbols, address - module->bias, &name, &start, &size)) {
+        fm_counted_object rest = {.kind = FM_OBJECT_MODULE, .number = module->number};
+        return intern(map, &rest, NULL, index, error);
+    }
+    fm_counted_object variable = {
+        .kind = FM_OBJECT_GLOBAL, .number = module->number, .address = start, .size = size};
+    fm_status status = intern(map, &variable, name, index, error);
+    /* Only as far as the module's data goes: a block or stack elsewhere is not covered by a bad symbol. */
+    uint64_t low = start + module->bias, high = low + size;
+    if (low < range->low) low = range->low;
+    if (high > range->high) high = range->high;
+    if (low <= address && address < high && !fm_address_ranges_touch(&map->stacks, low, high) &&
+        !fm_heap_tree_touches(&map->heap, low, high))
+        remember(map, low, high, *index);
+    return status;
+}
+
+static fm_status find_object(fm_object_map *map, uint64_t address, uint32_t *index, fm_error *error)
+{
+    const fm_address_range *range = fm_address_ranges_find(&map->stacks, address);
+    if (range) {
+        fm_counted_object stack = {.kind = FM_OBJECT_STACK, .number = range->value};
+        fm_status status = intern(map, &stack, NULL, index, error);
+        remember(map, range->low, range->high, *index);
+        return status;
+    }
+    fm_heap_block block;
+    if (fm_heap_tree_find(&map->heap, address, &block)) {
+        fm_allocations *from = &map->by_context[block.context];
+        if (from->object == 0) {
+            fm_counted_object heap = {.kind = FM_OBJECT_HEAP, .number = block.context};
+            fm_status status = intern(map, &heap, NULL, &from->object, error);
+            if (status != FM_OK) return status;
+        }
+        *index = from->object;
+        if (!fm_address_ranges_touch(&map->stacks, block.start, block.end))
+            remember(map, block.start, block.end, *index);
+        return FM_OK;
+    }
+    range = fm_address_ranges_find(&map->data, address);
+    if (range) return variable_at(map, address, range, index, error);
+    *index = 0;
+    return FM_OK;
+}
+
+static inline fm_status count_one(fm_object_map *map, uint64_t address, const fm_late *late, fm_error *error)
+{
+    uint32_t index = map->last_object;
+    if (address - map->last_start >= map->last_size) {
+        fm_status status = find_object(map, address, &index, error);
+        if (status != FM_OK) return status;
+    }
+    if (fm_object_counts_add(&map->counts, index, late->tag, late->range & 255) != 0)
+        return fm_object_map_no_memory(error);
+    return FM_OK;
+}
+
+static inline void look_ahead(const fm_object_map *map, uint64_t address)
+{
+    if (address - map->last_start >= map->last_size) fm_heap_tree_prefetch(&map->heap, address);
+}
+
+/* Sorts numbers (index << 32 | position) by index: radix sort by 11 bits, as many times as the largest needs.
+ */
+static uint64_t *sort_by_index(uint64_t *from, uint64_t *to, size_t count, uint32_t largest)
+{
+    enum { BITS = 11, BUCKETS = 1 << BITS };
+    for (unsigned shift = 0; shift < 32 && largest >> shift > 0; shift += BITS) {
+        size_t start[BUCKETS] = {0}, sum = 0;
+        for (size_t i = 0; i < count; i++) start[from[i] >> (32 + shift) & (BUCKETS - 1)]++;
+        for (size_t b = 0; b < BUCKETS; b++) {
+            size_t here = start[b];
+            start[b] = sum;
+            sum += here;
+        }
+        for (size_t i = 0; i < count; i++) to[start[from[i] >> (32 + shift) & (BUCKETS - 1)]++] = from[i];
+        uint64_t *swapped = from;
+        from = to;
+        to = swapped;
+    }
+    return from;
+}
+
+fm_status fm_object_map_count(fm_object_map *map, uint64_t begin, const uint64_t *addresses,
+                              const fm_late *late, size_t count, fm_error *error)
+{
+    fm_status status = catch_up(map, begin, error);
+    if (status != FM_OK || count == 0) return status;
+    /* A tree that is not in the near caches: its leaves are asked for some references ahead. */
+    const size_t ahead = map->heap.count > 20000 ? 8 : count;
+    uint32_t largest = 0;
+    for (size_t i = 0; i < count; i++)
+        if (late[i].index > largest) largest = late[i].index;
+    if (map->done == map->told || map->queue[map->done].time > begin + largest) {
+        /* Nothing happened meanwhile: any order will do. */
+        for (size_t i = 0; i < count && status == FM_OK; i++) {
+            if (i + ahead < count) look_ahead(map, addresses[late[i + ahead].index]);
+            status = count_one(map, addresses[late[i].index], &late[i], error);
+        }
+        return status;
+    }
+    if (count > UINT32_MAX ||
+        fm_array_reserve((void **)&map->order, &map->order_capacity, 2 * count, sizeof *map->order) != 0)
+        return fm_object_map_no_memory(error);
+    for (size_t i = 0; i < count; i++) map->order[i] = (uint64_t)late[i].index << 32 | i;
+    const uint64_t *order = sort_by_index(map->order, map->order + count, count, largest);
+    for (size_t i = 0; i < count && status == FM_OK; i++) {
+        const fm_late *at = &late[(uint32_t)order[i]];
+        if (i + ahead < count) look_ahead(map, addresses[late[(uint32_t)order[i + ahead]].index]);
+        status = catch_up(map, begin + at->index, error);
+        if (status == FM_OK) status = count_one(map, addresses[at->index], at, error);
+    }
+    return status;
+}

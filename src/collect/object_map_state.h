@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* object_map_state.h - what object_map.c keeps and object_describe.c reads. */
+#ifndef FATHOM_COLLECT_OBJECT_MAP_STATE_H
+#define FATHOM_COLLECT_OBJECT_MAP_STATE_H
+
+#include "collect/address_ranges.h"
+#include "collect/heap_tree.h"
+#include "collect/object_counts.h"
+#include "collect/object_map.h"
+#include "profile/key_table.h"
+#include "symbols/symbols.h"
+
+typedef enum fm_told_kind { FM_TOLD_ALLOC, FM_TOLD_FREE, FM_TOLD_STACK, FM_TOLD_MODULE } fm_told_kind;
+
+typedef struct fm_told {
+    uint64_t time;
+    uint64_t address, size; /* of the block or the range */
+    uint32_t value;         /* ALLOC: context; STACK: thread; MODULE: index of modules */
+    fm_told_kind kind;
+} fm_told;
+
+/* The data of a module, as told: it may be told several times, for several ranges. */
+typedef struct fm_told_module {
+    uint32_t number;
+    char *path;
+    uint64_t bias;
+    bool sought; /* symbols were looked for */
+    fm_symbols *symbols;
+} fm_told_module;
+
+typedef struct fm_counted_object {
+    fm_object_kind kind;
+    uint32_t number;        /* GLOBAL, MODULE: of the module; HEAP: context; STACK: thread */
+    uint64_t address, size; /* GLOBAL */
+    char *name;             /* GLOBAL */
+} fm_counted_object;
+
+/* What one place allocated. */
+typedef struct fm_allocations {
+    uint64_t blocks, bytes;
+    uint32_t object; /* 0: not counted yet */
+} fm_allocations;
+
+struct fm_object_map {
+    fm_told *queue; /* those from `done` on wait */
+    size_t done, told, queue_capacity;
+    fm_heap_tree heap;
+    fm_address_ranges stacks, data; /* value: thread; index of modules */
+    fm_told_module *modules;
+    size_t module_count, module_capacity;
+    fm_allocations *by_context;
+    size_t context_count, context_capacity;
+    fm_counted_object *objects; /* objects[0]: OTHER */
+    size_t object_count, object_capacity;
+    fm_key_table known; /* kind, number, address to object */
+    fm_object_counts counts;
+    uint64_t last_start, last_size; /* where the last late reference fell into; size 0: nowhere */
+    uint32_t last_object;
+    uint64_t *order; /* late references by time; twice, for sorting */
+    size_t order_capacity;
+};
+
+fm_status fm_object_map_no_memory(fm_error *error);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* process.c - see process.h. */
+#define _GNU_SOURCE
+#include "collect/process.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_THREADS = 1 << 20 }; /* of one process; the kernel's own limit is 4 million for all */
+
+static fm_status no_memory(fm_error *error)
+{
+    return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for another process or thread");
+}
+
+fm_process *fm_process_create(uint32_t serial, uint32_t pid, const char *function, bool objects,
+                              fm_error *error)
+{
+    fm_process *process = fm_calloc(1, sizeof *process);
+    if (!process) {
+        no_memory(error);
+        return NULL;
+    }
+    process->serial = serial;
+    process->pid = pid;
+    process->parent = FM_NONE;
+    process->handle = -1;
+    process->code.function = function;
+    if (objects && fm_object_map_create(&process->objects, error) != FM_OK) {
+        free(process);
+        return NULL;
+    }
+    return process;
+}
+
+void fm_process_finish(fm_process *process)
+{
+    fm_blocks_free(&process->blocks);
+    fm_code_pages_free(&process->pages);
+    for (size_t i = 0; i < process->thread_room; i++) fm_thread_free(process->threads[i]);
+    free(process->threads);
+    process->threads = NULL;
+    process->thread_room = 0;
+    process->running = NULL;
+    fm_thread_free(process->forked);
+    process->forked = NULL;
+    if (process->handle >= 0) close(process->handle);
+    process->handle = -1;
+}
+
+void fm_process_destroy(fm_process *process)
+{
+    if (!process) return;
+    fm_process_finish(process);
+    fm_code_free(&process->code);
+    fm_object_map_destroy(process->objects);
+    free(process->program);
+    free(process->missing);
+    free(process);
+}
+
+fm_status fm_process_inherit(fm_process *child, const fm_process *parent, fm_error *error)
+{
+    fm_status status = fm_code_inherit(&child->code, &parent->code, error);
+    if (status != FM_OK) return status;
+    if (parent->objects) {
+        fm_object_map *objects;
+        status = fm_object_map_clone(&objects, parent->objects, error);
+        if (status != FM_OK) return status;
+        fm_object_map_destroy(child->objects);
+        child->objects = objects;
+    }
+    if (parent->running) {
+        child->forked = fm_calloc(1, sizeof *child->forked);
+        if (!child->forked || !fm_thread_inherit(child->forked, parent->running)) return no_memory(error);
+    }
+    return FM_OK;
+}
+
+fm_status fm_process_thread(fm_process *process, uint64_t number, fm_traced_thread **thread, fm_error *error)
+{
+    if (number == 0 || number > MOST_THREADS)
+        return fm_fail(error, FM_E_CORRUPT, NULL, "a thread has the number %" PRIu64, number);
+    if (number >= process->thread_room) {
+        size_t had = process->thread_room;
+        if (fm_array_reserve((void **)&process->threads, &process->thread_room, (size_t)number + 1,
+                             sizeof *process->threads) != 0)
+            return no_memory(error);
+        memset(process->threads + had, 0, (process->thread_room - had) * sizeof *process->threads);
+    }
+    *thread = process->threads[number];
+    if (*thread) return FM_OK;
+    /* The first thread of a child is the one that forked, under another number. */
+    *thread = process->forked ? process->forked : fm_calloc(1, sizeof **thread);
+    process->forked = NULL;
+    if (!*thread) return no_memory(error);
+    (*thread)->number = (uint32_t)number;
+    process->threads[number] = *thread;
+    process->thread_count++;
+    return FM_OK;
+}
+
+void fm_process_miss(fm_process *process, const char *format, ...)
+{
+    if (process->missing) return;
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&process->missing, format, arguments) < 0) process->missing = NULL;
+    va_end(arguments);
+    if (!process->missing) process->missing = strdup("a part of it was not received");
+    process->complete = false;
+}

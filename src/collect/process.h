@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * process.h - a traced process: what it is, what is known of its code, its threads and its heap, how it ended
+ * and whether everything of it was received.
+ */
+#ifndef FATHOM_COLLECT_PROCESS_H
+#define FATHOM_COLLECT_PROCESS_H
+
+#include "collect/blocks.h"
+#include "collect/object_map.h"
+#include "collect/pages.h"
+#include "collect/thread.h"
+
+#include <sys/types.h>
+
+typedef struct fm_process {
+    uint32_t index, serial;
+    uint32_t pid;
+    uint32_t parent; /* index or FM_NONE */
+    bool by_exec;
+    char *program;  /* path; NULL: not told */
+    bool told;      /* its PROCESS record came */
+    bool announced; /* the caller was told of it */
+
+    fm_code code;
+    fm_blocks blocks;           /* Valgrind */
+    fm_code_pages pages;        /* compiler */
+    fm_traced_thread **threads; /* by number; NULL: none */
+    size_t thread_room, thread_count;
+    fm_traced_thread *running; /* Valgrind: the one that runs */
+    fm_traced_thread *forked;  /* the parent's thread that made it, until its first thread begins */
+    fm_object_map *objects;    /* NULL: not wanted */
+
+    uint64_t references; /* delivered */
+    uint64_t left_out, lost;
+    unsigned channels; /* that are open */
+    bool region_found; /* the region that is watched began at least once */
+
+    /* Its end: watched by ending.c. */
+    int handle;      /* pidfd, -1: none */
+    bool ours;       /* a descendant of this process: may be killed */
+    bool gone;       /* it does not exist any more, or is another program now */
+    bool replaced;   /* by exec */
+    bool ended;      /* wait_status is known */
+    int wait_status; /* as of waitpid */
+    bool end_told;   /* END came, with this code */
+    int end_code;
+    int fatal_signal; /* that it told before it died; 0: none */
+    bool executes;    /* EXEC came, when so many references had been received */
+    uint64_t executes_after;
+    bool judged; /* complete is final */
+    bool complete;
+    bool unknown_instruction;
+    char *missing; /* why it is not complete */
+} fm_process;
+
+fm_process *fm_process_create(uint32_t serial, uint32_t pid, const char *function, bool objects,
+                              fm_error *error);
+void fm_process_destroy(fm_process *process); /* NULL is fine */
+/* What a child of fork takes over. */
+fm_status fm_process_inherit(fm_process *child, const fm_process *parent, fm_error *error);
+/* What only decoding needs is given back. */
+void fm_process_finish(fm_process *process);
+
+/* The thread with a number, made where there is none. FM_E_CORRUPT for a number that cannot be. */
+fm_status fm_process_thread(fm_process *process, uint64_t number, fm_traced_thread **thread, fm_error *error);
+
+/* Not everything of it will have been delivered. The first reason given stays. */
+void fm_process_miss(fm_process *process, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* told.c - what producers tell of processes: that they begin, execute another program, end; and notes. */
+#define _GNU_SOURCE
+#include "collect/collection.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+fm_status fm_told_process(fm_collection *collection, uint32_t serial, uint32_t pid, fm_process **found,
+                          fm_error *error)
+{
+    for (size_t i = collection->process_count; i-- > 0;) {
+        *found = collection->processes[i];
+        if ((*found)->serial == serial) return FM_OK;
+    }
+    if (fm_array_reserve((void **)&collection->processes, &collection->process_capacity,
+                         collection->process_count + 1, sizeof(fm_process *)) != 0)
+        return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for another process");
+    fm_process *process =
+        fm_process_create(serial, pid, collection->options.function, collection->options.objects, error);
+    if (!process) return FM_E_NOMEM;
+    process->index = (uint32_t)collection->process_count;
+    collection->processes[collection->process_count++] = process;
+    fm_watch_process(collection, process);
+    *found = process;
+    return FM_OK;
+}
+
+static fm_process *parent_of(const fm_collection *collection, const fm_process *process, uint64_t serial,
+                             uint64_t pid)
+{
+    for (size_t i = collection->process_count; i-- > 0;) {
+        fm_process *other = collection->processes[i];
+        if (other == process) continue;
+        if (serial ? other->serial == serial : other->pid == pid) return other;
+    }
+    return NULL;
+}
+
+static fm_status process_begins(fm_collection *collection, fm_process *process, const uint64_t *words,
+                                const char *program, fm_error *error)
+{
+    if (process->told) return FM_OK;
+    process->told = true;
+    process->program = strdup(program);
+    if (!process->program) return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a name");
+    const fm_process *parent = parent_of(collection, process, words[2], words[1]);
+    if (!parent) return FM_OK;
+    if (!process->by_exec) process->parent = parent->index;
+    return words[2] ? fm_process_inherit(process, parent, error) : FM_OK;
+}
+
+static void note_told(fm_collection *collection, fm_process *process, uint64_t kind, const char *text)
+{
+    char clean[256];
+    size_t length = 0;
+    for (; text[length] && length + 1 < sizeof clean; length++)
+        clean[length] = (unsigned char)text[length] < ' ' || text[length] == 127 ? '?' : text[length];
+    clean[length] = '\0';
+    int number;
+    switch (kind) {
+    case FM_NOTE_UNKNOWN_INSTRUCTION:
+        process->unknown_instruction = true;
+        fm_collection_note(collection,
+                           "the program uses an instruction that Valgrind cannot run, at %s: build it with "
+                           "`fathom cc`, or without AVX-512 (-march=native, -mavx512…)",
+                           clean);
+        break;
+    case FM_NOTE_FATAL_SIGNAL:
+        if (sscanf(clean, "signal %d", &number) == 1 && number > 0 && number < NSIG)
+            process->fatal_signal = number;
+        break;
+    default:
+        fm_collection_note(collection, "%s", clean);
+    }
+}
+
+fm_status fm_told_record(void *context, fm_process *process, unsigned kind, uint64_t argument,
+                         const uint64_t *words, const char *text, fm_error *error)
+{
+    fm_collection *collection = context;
+    switch (kind) {
+    case FM_RECORD_PROCESS:
+        return process_begins(collection, process, words, text, error);
+    case FM_RECORD_EXEC:
+        process->executes = true;
+        process->executes_after = process->references + process->left_out + collection->decoder->rows.count;
+        break;
+    case FM_RECORD_END:
+        process->end_told = true;
+        process->end_code = (int)(argument & 0xFF);
+        break;
+    default:
+        note_told(collection, process, argument, text);
+    }
+    return FM_OK;
+}
