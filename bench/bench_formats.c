@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_formats.c - trace formats: bytes per reference as stored, and references per second decoded, for
- * the same references in every format that can be written. Through the public headers only.
+ * bench_formats.c - trace formats: bytes per reference as stored, and references per second encoded and
+ * decoded, for the same references in every format that can be written. Through the public headers only.
  *
- * Columns are those that both the source and the format have. Decoding is timed from a file in the page
- * cache, without and with the reader's own thread; the best of the repetitions counts.
+ * Columns are those that both the source and the format have. The native format is also written at level 1,
+ * the pace of `fathom record`, in the caller's thread and by two threads of its own. Decoding is timed from a
+ * file in the page cache, without and with the reader's own thread; the best of the repetitions counts.
  *
  *     bench_formats [--references 20M] [--repeat 3] --work DIRECTORY TRACE…
  */
@@ -24,10 +25,18 @@ typedef struct columns {
     size_t count;
     unsigned present;
     bool memory_addresses;
-    uint64_t *address;
-    uint32_t *size;
+    uint64_t *address, *site;
+    uint32_t *size, *thread;
     uint8_t *kind;
 } columns;
+
+/* How a trace is written. */
+typedef struct manner {
+    const char *ending;
+    unsigned kept; /* columns */
+    int level;
+    unsigned threads;
+} manner;
 
 static char message[1100];
 
@@ -39,7 +48,9 @@ static columns load(const char *path, uint64_t most)
     if (fm_reader_open(&reader, path, &options, &error))
         bench_die("%s", fm_error_message(&error, message, sizeof message));
     columns loaded = {.address = bench_allocate(most * sizeof(uint64_t)),
+                      .site = bench_allocate(most * sizeof(uint64_t)),
                       .size = bench_allocate(most * sizeof(uint32_t)),
+                      .thread = bench_allocate(most * sizeof(uint32_t)),
                       .kind = bench_allocate(most)};
     fm_batch batch;
     fm_status status;
@@ -48,7 +59,10 @@ static columns load(const char *path, uint64_t most)
         memcpy(loaded.address + loaded.count, batch.address, take * sizeof(uint64_t));
         if (batch.size) memcpy(loaded.size + loaded.count, batch.size, take * sizeof(uint32_t));
         if (batch.kind) memcpy(loaded.kind + loaded.count, batch.kind, take);
-        loaded.present = (batch.size ? FM_COLUMN_SIZE : 0U) | (batch.kind ? FM_COLUMN_KIND : 0U);
+        if (batch.thread) memcpy(loaded.thread + loaded.count, batch.thread, take * sizeof(uint32_t));
+        if (batch.site) memcpy(loaded.site + loaded.count, batch.site, take * sizeof(uint64_t));
+        loaded.present = (batch.size ? FM_COLUMN_SIZE : 0U) | (batch.kind ? FM_COLUMN_KIND : 0U) |
+                         (batch.thread ? FM_COLUMN_THREAD : 0U) | (batch.site ? FM_COLUMN_SITE : 0U);
         loaded.count += take;
     }
     if (status) bench_die("%s", fm_error_message(&error, message, sizeof message));
@@ -59,17 +73,23 @@ static columns load(const char *path, uint64_t most)
     return loaded;
 }
 
-static void store(const columns *from, const char *path, unsigned kept)
+static void store(const columns *from, const char *path, const manner *how)
 {
     fm_writer *writer;
     fm_error error = {0};
-    fm_writer_options options = {.columns = kept, .memory_addresses = from->memory_addresses};
+    unsigned kept = how->kept;
+    fm_writer_options options = {.columns = kept,
+                                 .memory_addresses = from->memory_addresses,
+                                 .level = how->level,
+                                 .threads = how->threads};
     fm_status status = fm_writer_open(&writer, path, &options, &error);
     for (size_t i = 0; !status && i < from->count; i += FM_BATCH_MAX) {
         fm_batch batch = {.count = from->count - i < FM_BATCH_MAX ? from->count - i : FM_BATCH_MAX,
                           .address = from->address + i,
                           .size = kept & FM_COLUMN_SIZE ? from->size + i : NULL,
-                          .kind = kept & FM_COLUMN_KIND ? from->kind + i : NULL};
+                          .kind = kept & FM_COLUMN_KIND ? from->kind + i : NULL,
+                          .thread = kept & FM_COLUMN_THREAD ? from->thread + i : NULL,
+                          .site = kept & FM_COLUMN_SITE ? from->site + i : NULL};
         status = fm_writer_append(writer, &batch, &error);
     }
     if (!status) status = fm_writer_finish(writer, &error);
@@ -98,34 +118,60 @@ static double decode(const char *path, uint64_t expected, bool read_ahead)
     return seconds;
 }
 
-static void measure(const columns *from, const char *label, const char *work, const char *ending,
-                    unsigned kept, uint64_t repeat)
+static void measure(const columns *from, const char *label, const char *work, const manner *how,
+                    uint64_t repeat)
 {
-    char path[600];
-    snprintf(path, sizeof path, "%s/format-bench%s", work, ending);
-    double start = bench_seconds();
-    store(from, path, kept);
-    double stored = bench_seconds() - start;
-    struct stat status;
-    if (stat(path, &status)) bench_die("%s: cannot look at it", path);
-    double alone = 1e300, ahead = 1e300;
+    char path[600], name[64] = "";
+    snprintf(path, sizeof path, "%s/format-bench%s", work, how->ending);
+    if (how->level) snprintf(name, sizeof name, " level %d", how->level);
+    if (how->threads > 1) {
+        size_t length = strlen(name);
+        snprintf(name + length, sizeof name - length, ", %u threads", how->threads);
+    }
+    double stored = 1e300, alone = 1e300, ahead = 1e300;
     for (uint64_t r = 0; r < repeat; r++) {
-        double seconds = decode(path, from->count, false);
+        double start = bench_seconds();
+        store(from, path, how);
+        double seconds = bench_seconds() - start;
+        if (seconds < stored) stored = seconds;
+        seconds = decode(path, from->count, false);
         if (seconds < alone) alone = seconds;
         seconds = decode(path, from->count, true);
         if (seconds < ahead) ahead = seconds;
     }
+    struct stat status;
+    if (stat(path, &status)) bench_die("%s: cannot look at it", path);
     double references = (double)from->count;
-    printf("| %s | %s | %s%s | %.3f | %.1f | %.1f | %.1f |\n", label, ending,
-           kept & FM_COLUMN_SIZE ? "size " : "", kept & FM_COLUMN_KIND ? "kind" : "",
+    printf("| %s | %s%s | %s%s%s%s | %.3f | %.1f | %.1f | %.1f |\n", label, how->ending, name,
+           how->kept & FM_COLUMN_SIZE ? "size " : "", how->kept & FM_COLUMN_KIND ? "kind " : "",
+           how->kept & FM_COLUMN_THREAD ? "thread " : "", how->kept & FM_COLUMN_SITE ? "site" : "",
            (double)status.st_size / references, references / stored / 1e6, references / alone / 1e6,
            references / ahead / 1e6);
     fflush(stdout);
-    bench_line("bench=formats trace=%s format=%s columns=%u references=%zu bytes_per_reference=%.4f "
-               "encode_mrefs=%.2f decode_mrefs=%.2f decode_ahead_mrefs=%.2f",
-               label, ending, kept, from->count, (double)status.st_size / references,
-               references / stored / 1e6, references / alone / 1e6, references / ahead / 1e6);
+    bench_line("bench=formats trace=%s format=%s columns=%u level=%d threads=%u references=%zu "
+               "bytes_per_reference=%.4f encode_mrefs=%.2f decode_mrefs=%.2f decode_ahead_mrefs=%.2f",
+               label, how->ending, how->kept, how->level, how->threads, from->count,
+               (double)status.st_size / references, references / stored / 1e6, references / alone / 1e6,
+               references / ahead / 1e6);
     unlink(path);
+}
+
+/* One format in all manners. */
+static void measure_format(const columns *from, const char *label, const char *work,
+                           const fm_format_info *format, uint64_t repeat)
+{
+    char ending[40], compressed[48];
+    snprintf(ending, sizeof ending, "%.*s", (int)strcspn(format->endings, " "), format->endings);
+    snprintf(compressed, sizeof compressed, "%s.zst", ending);
+    unsigned kept = from->present & format->columns;
+    measure(from, label, work, &(manner){.ending = ending, .kept = kept}, repeat);
+    if (strcmp(format->name, "fathom") != 0) {
+        measure(from, label, work, &(manner){.ending = compressed, .kept = kept}, repeat);
+        return;
+    }
+    measure(from, label, work, &(manner){.ending = ending, .kept = kept, .level = 1}, repeat);
+    measure(from, label, work, &(manner){.ending = ending, .kept = kept, .level = 1, .threads = 2}, repeat);
+    if (kept) measure(from, label, work, &(manner){.ending = ending}, repeat);
 }
 
 int main(int argc, char **argv)
@@ -159,21 +205,11 @@ int main(int argc, char **argv)
         const char *slash = strrchr(argv[t], '/'), *base = slash ? slash + 1 : argv[t];
         char label[64];
         snprintf(label, sizeof label, "%.*s", (int)strcspn(base, "."), base);
-        for (size_t i = 0; fm_format_at(i); i++) {
-            const fm_format_info *format = fm_format_at(i);
-            if (!format->can_write) continue;
-            char ending[40], compressed[48];
-            snprintf(ending, sizeof ending, "%.*s", (int)strcspn(format->endings, " "), format->endings);
-            unsigned kept = from.present & format->columns;
-            measure(&from, label, work, ending, kept, repeat);
-            if (strcmp(format->name, "fathom") == 0) {
-                if (kept) measure(&from, label, work, ending, 0, repeat);
-            } else {
-                snprintf(compressed, sizeof compressed, "%s.zst", ending);
-                measure(&from, label, work, compressed, kept, repeat);
-            }
-        }
+        for (size_t i = 0; fm_format_at(i); i++)
+            if (fm_format_at(i)->can_write) measure_format(&from, label, work, fm_format_at(i), repeat);
         free(from.address);
+        free(from.site);
+        free(from.thread);
         free(from.size);
         free(from.kind);
     }

@@ -6,11 +6,14 @@
 # Prints the options of a verb.
 _fathom_options() {
     local trace='--format --instructions --key --size-column --key-unit --size-unit --delimiter --header'
+    local collect='--collector --function --region --loads --stores --no-stack --follow-children --limit --limit-time --at-limit'
     case $1 in
-    analyze) echo "--json --granularity --engine --threads --bound --bins --distances --time --max-memory --isa --quiet --progress $trace" ;;
+    run) echo "--json --report --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --top --granularity --engine --bound --bins --time --max-memory --isa --distances --quiet --progress" ;;
+    record) echo "--output $collect --level --store --quiet --progress" ;;
+    analyze) echo "--json --granularity --engine --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --top --quiet --progress $trace" ;;
     mrc) echo '--csv --json --size --blocks --cache --machine --no-machine --granularity --quiet' ;;
     compare) echo '--json --granularity --quiet' ;;
-    report) echo '--output --title --no-machine --quiet' ;;
+    report) echo '--output --title --size --no-machine --source --no-source --callgrind --csv --quiet' ;;
     convert) echo "--output --to --level --store --quiet --progress $trace" ;;
     gen) echo '--output --keys --references --seed --skew --format --level --quiet --progress' ;;
     check) echo "--verbose --json --quiet --progress $trace" ;;
@@ -34,7 +37,7 @@ _fathom_files() {
 
 _fathom() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]}
-    local verbs='analyze mrc compare report convert gen check'
+    local verbs='run record analyze mrc compare report convert gen check'
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
         _fathom_words "$verbs help --help --version" "$current"
@@ -56,9 +59,12 @@ _fathom() {
     --bins) _fathom_words 'exact log2 loglinear' "$current" ;;
     --instructions) _fathom_words 'skip only all' "$current" ;;
     --header) _fathom_words 'yes no' "$current" ;;
+    --collector) _fathom_words 'auto valgrind compiler' "$current" ;;
+    --at-limit) _fathom_words 'continue stop' "$current" ;;
     --isa) _fathom_words 'avx512 avx2 portable' "$current" ;;
     --granularity | --threads | --bound | --max-memory | --key | --size-column | --key-unit | --size-unit | --delimiter | \
-        --size | --blocks | --cache | --title | --keys | --references | --seed | --skew | --level) ;;
+        --size | --blocks | --cache | --title | --keys | --references | --seed | --skew | --level | \
+        --function | --region | --limit | --limit-time | --top) ;;
     *)
         if [[ $current == -* ]]; then
             _fathom_words "$(_fathom_options "$verb")" "$current"

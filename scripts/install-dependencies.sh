@@ -22,7 +22,10 @@ build module:libzstd libzstd-dev
 build module:zlib zlib1g-dev
 build module:libxxhash libxxhash-dev
 build module:hwloc libhwloc-dev
+build module:libdw libdw-dev
 build module:jansson libjansson-dev
+build command:valgrind valgrind
+build file:/usr/include/valgrind/pub_tool_basics.h valgrind
 build module:cmocka libcmocka-dev
 build command:scdoc scdoc
 build command:node nodejs
@@ -40,8 +43,12 @@ lint command:cppcheck cppcheck
 lint command:shellcheck shellcheck
 fuzz command:clang clang
 fuzz fuzzer: libclang-rt-14-dev
-demo command:valgrind valgrind
-bench command:valgrind valgrind
+test command:gfortran gfortran
+test command:g++ g++
+test command:clang clang
+test command:qemu-x86_64 qemu-user
+test command:sqlite3 sqlite3
+demo command:gcc gcc
 bench command:python3 python3
 '
 

@@ -3,7 +3,8 @@
 # Runs every test and counts single cases. The last line is "N passed, N failed, N skipped"; the exit code is 0
 # only when nothing failed. Output of what failed is shown, and why something was skipped.
 #
-#   scripts/run-tests.sh [--only GROUP]     GROUP: unit oracle fuzz cli fault browser install docs asan tsan
+#   scripts/run-tests.sh [--only GROUP]     GROUP: unit oracle fuzz cli fault collect browser install
+#                                           docs asan tsan
 #
 # Every test program speaks TAP on standard output ("ok 1 - name", "not ok 2 - name", "ok 3 - name # SKIP why", or
 # "skip name why"):
@@ -72,6 +73,13 @@ wanted oracle && add_programs oracle build/tests/oracle
 wanted browser && [ -x tests/browser/run-report-test.sh ] && add browser/report "tests/browser/run-report-test.sh build"
 wanted fault && add fault "tests/cli/run.sh --directory tests/fault"
 wanted cli && add cli tests/cli/run.sh
+# Real programs under the collectors, each script a list of cases.
+for script in tests/collect/*_test.py tests/collect/*_test.sh; do
+    [ -x "$script" ] || continue
+    name=$(basename "$script")
+    wanted collect && add "collect/${name%_test.*}" "$script"
+done
+wanted asan && add asan/collect "env FATHOM=build-asan/fathom FATHOM_PARTS=$PWD/build/lib/fathom tests/collect/programs_test.py"
 # A sanitizer makes the oracles some ten times slower: the same tests on fewer random traces.
 wanted asan && add_programs asan/oracle build-asan/tests/oracle "env FATHOM_TEST_TRACES=400"
 wanted asan && add_programs asan build-asan/tests/unit

@@ -21,6 +21,8 @@ typedef struct cli_verb {
 } cli_verb;
 extern const cli_verb cli_verbs[]; /* ends with a NULL name */
 
+int cli_verb_run(int argc, char **argv);
+int cli_verb_record(int argc, char **argv);
 int cli_verb_analyze(int argc, char **argv);
 int cli_verb_mrc(int argc, char **argv);
 int cli_verb_compare(int argc, char **argv);
@@ -28,6 +30,9 @@ int cli_verb_report(int argc, char **argv);
 int cli_verb_convert(int argc, char **argv);
 int cli_verb_gen(int argc, char **argv);
 int cli_verb_check(int argc, char **argv);
+int cli_verb_cc(int argc, char **argv);
+int cli_verb_cxx(int argc, char **argv);
+int cli_verb_fc(int argc, char **argv);
 
 /* ---- options ---- */
 
@@ -53,6 +58,7 @@ typedef struct cli_command {
     const cli_option *options; /* ends with a NULL name */
     const char *notes;         /* printed after the options; examples. May be NULL */
     size_t least, most;        /* positional arguments */
+    bool command_follows;      /* the first positional argument ends the options: the rest is another program's */
 } cli_command;
 
 /*

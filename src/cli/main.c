@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 const cli_verb cli_verbs[] = {
+    {"run", "runs a program: its profile, and the code that re-uses data too late", cli_verb_run},
+    {"record", "runs a program and stores its references", cli_verb_record},
     {"analyze", "the reuse-distance profile of a stored or piped trace", cli_verb_analyze},
     {"mrc", "the miss-ratio curve of a profile, and misses at named cache sizes", cli_verb_mrc},
     {"compare", "how alike two profiles are", cli_verb_compare},
@@ -23,6 +25,9 @@ const cli_verb cli_verbs[] = {
     {"convert", "one trace format to another", cli_verb_convert},
     {"gen", "synthetic traces with known answers", cli_verb_gen},
     {"check", "verifies a stored trace, block by block", cli_verb_check},
+    {"cc", "the C compiler, for programs that profile themselves under run", cli_verb_cc},
+    {"c++", "the same for C++", cli_verb_cxx},
+    {"fc", "the same for Fortran", cli_verb_fc},
     {NULL, NULL, NULL},
 };
 

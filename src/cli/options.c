@@ -245,9 +245,10 @@ int cli_parse(const cli_command *command, int argc, char **argv, size_t *count)
     for (state.at = 1; state.at < argc; state.at++) {
         char *argument = argv[state.at];
         int code = -1;
-        if (options_ended || argument[0] != '-' || argument[1] == '\0')
+        if (options_ended || argument[0] != '-' || argument[1] == '\0') {
             argv[1 + (*count)++] = argument; /* never overtakes state.at */
-        else if (strcmp(argument, "--") == 0)
+            if (command->command_follows) options_ended = true;
+        } else if (strcmp(argument, "--") == 0)
             options_ended = true;
         else if (argument[1] == '-')
             code = parse_long(&state, argument);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verb_analyze.c - fathom analyze: a stored or piped trace in, its reuse-distance profile out.
+ * verb_analyze.c - fathom analyze: a stored or piped trace in, its reuse-distance profile out; with the code
+ * that it comes from, where the trace has code sites.
  *
  * One pass over the trace feeds an analyzer per granularity. It joins reader, analyzers, profile and
  * views; it computes nothing itself.
  */
+#include "analysis_options.h"
+#include "attribution_output.h"
 #include "cli.h"
 
 #include <inttypes.h>
@@ -12,79 +15,101 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_GRANULARITIES = 16, MOST_CACHES = 16 };
-
-/* What the program needs beside the analyzers: itself, the reader's buffers. */
-#define PROGRAM_MEMORY (UINT64_C(16) << 20)
-
 typedef struct analyze_options {
-    const char *json, *granularity, *engine, *bins, *distances, *isa;
-    uint64_t threads, bound, max_memory;
-    bool time, quiet, progress;
+    const char *json, *distances;
+    uint64_t threads;
+    bool quiet, progress, sites;
+    cli_analysis_options analysis;
+    cli_attribution_options attribution;
     cli_trace_options trace;
 } analyze_options;
 
+/* Which code the references of the first granularity come from. */
+typedef struct code_sites {
+    fm_site_index *index; /* NULL: not asked for, or the trace does not know */
+    uint32_t *tags;       /* of one batch */
+    uint64_t edges[CLI_MOST_EDGES];
+    size_t edge_count;
+    /* For describe_sites. */
+    const fm_trace_module *modules;
+    size_t module_count;
+} code_sites;
+
 typedef struct analysis {
-    size_t count;
-    uint64_t granularity[MOST_GRANULARITIES];
-    fm_analyzer *analyzer[MOST_GRANULARITIES];
-    fm_profile *profile[MOST_GRANULARITIES];
+    cli_analysis what;
+    fm_analyzer *analyzer[CLI_MOST_GRANULARITIES];
+    fm_profile *profile[CLI_MOST_GRANULARITIES];
     fm_output *distances; /* NULL: not asked for, or committed */
+    cli_attribution_caches caches;
+    code_sites code;
     /* What is missing of the input. */
     uint64_t damages, lost;
     fm_error first_damage;
 } analysis;
 
-/* ---- options ---- */
+/* ---- code sites ---- */
 
-static int parse_granularities(const char *list, analysis *run)
+static int out_of_memory(void)
 {
-    char text[256];
-    if ((size_t)snprintf(text, sizeof text, "%s", list) >= sizeof text)
-        return cli_misuse("--granularity: the list is too long");
-    char *rest = text;
-    while (rest) {
-        char *part = strsep(&rest, ",");
-        uint64_t value;
-        if (!cli_parse_count(part, &value) || value == 0 || (value & (value - 1)))
-            return cli_misuse("--granularity: expected a power of two such as 64 or 4K, found '%s'", part);
-        for (size_t i = 0; i < run->count; i++)
-            if (run->granularity[i] == value) return cli_misuse("--granularity: %s is named twice", part);
-        if (run->count == MOST_GRANULARITIES)
-            return cli_misuse("--granularity: at most %d at a time", MOST_GRANULARITIES);
-        run->granularity[run->count++] = value;
+    cli_complain("out of memory");
+    return CLI_FAILED;
+}
+
+/* The option that cannot do without code sites; NULL: none was given. */
+static const char *needs_sites(const analyze_options *options)
+{
+    if (options->sites) return "sites";
+    if (options->attribution.callgrind) return "callgrind";
+    return options->attribution.csv ? "csv" : NULL;
+}
+
+/* Sites are counted where the trace has them, unless that is not wanted or cannot be. */
+static int prepare_sites(analysis *run, const analyze_options *options, const char *path,
+                         const fm_trace_info *info)
+{
+    const char *needs = needs_sites(options);
+    if (options->attribution.no_sites) return -1;
+    if (!(info->columns & FM_COLUMN_SITE)) {
+        if (!needs) return -1;
+        cli_complain("--%s: %s does not tell which code its references come from (fathom record stores it)",
+                     needs, path);
+        return CLI_FAILED;
     }
+    if (run->what.max_memory) {
+        cli_note("code sites are left out: --max-memory cannot be promised with them");
+        return -1;
+    }
+    fm_error error;
+    if (fm_site_index_create(&run->code.index, &error)) return cli_fail(&error);
+    run->code.tags = malloc(FM_BATCH_MAX * sizeof *run->code.tags);
+    if (!run->code.tags) return out_of_memory();
+    run->code.edge_count = cli_attribution_edges(&run->caches, run->what.granularity[0], run->code.edges);
     return -1;
 }
 
-static int parse_bins(const char *name, fm_bins *bins)
+static fm_status describe_sites(void *context, fm_attribution *attribution, const uint32_t **map,
+                                size_t *map_count, fm_error *error)
 {
-    if (!name || fm_bins_from_name(name, bins)) return -1;
-    return cli_misuse("--bins: expected exact, log2 or loglinear, found '%s'", name);
+    const code_sites *code = context;
+    return fm_site_index_describe(code->index, code->modules, code->module_count, attribution, map, map_count,
+                                  error);
 }
 
-static int check_engine(const char *name)
+static int attach_sites(analysis *run, const fm_reader *reader)
 {
-    char names[256] = "";
-    const fm_engine_info *info;
-    for (size_t i = 0; (info = fm_engine_at(i)); i++) {
-        if (!name || strcmp(info->name, name) == 0) return -1;
-        size_t length = strlen(names);
-        snprintf(names + length, sizeof names - length, "%s%s", length ? ", " : "", info->name);
-    }
-    return cli_misuse("--engine: there is no engine '%s'; there are %s", name, names);
-}
-
-static int check_isa(const char *name)
-{
-    char names[256] = "";
-    const char *isa;
-    for (size_t i = 0; (isa = fm_isa_at(i)); i++) {
-        if (!name || strcmp(isa, name) == 0) return -1;
-        size_t length = strlen(names);
-        snprintf(names + length, sizeof names - length, "%s%s", length ? ", " : "", isa);
-    }
-    return cli_misuse("--isa: this machine cannot run '%s'; it can run %s", name, names);
+    code_sites *code = &run->code;
+    fm_error error;
+    fm_raw_pair *pairs;
+    size_t count;
+    if (!code->index) return -1;
+    fm_reader_modules(reader, &code->modules, &code->module_count);
+    if (code->module_count == 0)
+        cli_note("the trace does not tell which files its code sites belong to: they are shown as addresses");
+    if (fm_analyzer_pairs(run->analyzer[0], &pairs, &count, &error)) return cli_fail(&error);
+    int status = cli_attribution_attach(run->profile[0], pairs, count, code->edges, code->edge_count, 0,
+                                        describe_sites, code, false);
+    free(pairs);
+    return status;
 }
 
 /* ---- the run ---- */
@@ -94,28 +119,20 @@ static fm_status write_distances(void *context, const uint64_t *distances, size_
     return fm_output_write(context, distances, count * sizeof *distances, error);
 }
 
-static int create_analyzers(analysis *run, const analyze_options *options, fm_bins bins)
+static int create_analyzers(analysis *run, const analyze_options *options)
 {
     fm_error error;
-    uint64_t share = 0;
-    if (options->max_memory) {
-        uint64_t left = options->max_memory > PROGRAM_MEMORY ? options->max_memory - PROGRAM_MEMORY : 0;
-        share = left / run->count;
-        if (share == 0) {
-            cli_complain("--max-memory %" PRIu64 " cannot be kept: the program itself needs %" PRIu64
-                         " bytes",
-                         options->max_memory, (uint64_t)PROGRAM_MEMORY);
-            return CLI_FAILED;
+    uint64_t share;
+    int code = cli_analysis_share_memory(&run->what, run->what.count, &share);
+    if (code >= 0) return code;
+    for (size_t i = 0; i < run->what.count; i++) {
+        fm_analyzer_options analyzer = run->what.analyzer;
+        analyzer.granularity = run->what.granularity[i];
+        analyzer.max_memory = share;
+        if (i == 0 && run->code.index) {
+            analyzer.edges = run->code.edges;
+            analyzer.edge_count = run->code.edge_count;
         }
-    }
-    for (size_t i = 0; i < run->count; i++) {
-        fm_analyzer_options analyzer = {.engine = options->engine,
-                                        .granularity = run->granularity[i],
-                                        .bound = options->bound,
-                                        .bins = bins,
-                                        .time_distances = options->time,
-                                        .max_memory = share,
-                                        .isa = options->isa};
         if (fm_analyzer_create(&run->analyzer[i], &analyzer, &error)) return cli_fail(&error);
     }
     if (options->distances) {
@@ -144,7 +161,12 @@ static fm_status feed_all(fm_reader *reader, analysis *run, cli_progress *progre
         }
         if (status) return status;
         if (batch.count == 0) return FM_OK;
-        for (size_t i = 0; i < run->count; i++) {
+        if (run->code.index) {
+            status = fm_site_index_tags(run->code.index, batch.site, batch.count, run->code.tags, error);
+            if (status) return status;
+            batch.tag = run->code.tags;
+        }
+        for (size_t i = 0; i < run->what.count; i++) {
             status = fm_analyzer_feed(run->analyzer[i], &batch, error);
             if (status) return status;
         }
@@ -157,7 +179,7 @@ static fm_status feed_all(fm_reader *reader, analysis *run, cli_progress *progre
 static int take_profiles(analysis *run, const char *name)
 {
     fm_error error;
-    for (size_t i = 0; i < run->count; i++) {
+    for (size_t i = 0; i < run->what.count; i++) {
         if (fm_analyzer_profile(run->analyzer[i], &run->profile[i], &error)) return cli_fail(&error);
         fm_profile *profile = run->profile[i];
         profile->name = strdup(name);
@@ -167,64 +189,77 @@ static int take_profiles(analysis *run, const char *name)
             profile->lost = run->lost;
             profile->what_missing = strdup(fm_error_message(&run->first_damage, message, sizeof message));
         }
-        if (!profile->name || (run->damages && !profile->what_missing)) {
-            cli_complain("out of memory");
-            return CLI_FAILED;
-        }
+        if (!profile->name || (run->damages && !profile->what_missing)) return out_of_memory();
     }
     return -1;
 }
 
 /* ---- results ---- */
 
-static void show(const analysis *run, bool memory_addresses)
+static int show(const analysis *run, const analyze_options *options)
 {
     fm_view_options view = cli_view_options();
-    fm_cache caches[MOST_CACHES];
-    size_t count = 0;
-    fm_error error;
-    if (memory_addresses && fm_machine_caches(caches, MOST_CACHES, &count, &error))
-        cli_note("this machine's caches are left out: %s", error.reason);
-    for (size_t i = 0; i < run->count; i++) {
+    for (size_t i = 0; i < run->what.count; i++) {
         if (i > 0) printf("\n");
         fm_view_histogram(stdout, run->profile[i], &view);
-        if (count > 0) {
+        if (run->caches.count > 0) {
             printf("\n");
-            fm_view_caches(stdout, run->profile[i], caches, count, &view);
+            fm_view_caches(stdout, run->profile[i], run->caches.caches, run->caches.count, &view);
         }
     }
     if (!run->profile[0]->cold_known)
         cli_note("more distinct blocks than can be remembered under --bound: first touches after that "
                  "are counted as beyond");
+    return cli_attribution_show(stdout, &view, &options->attribution, run->profile[0], &run->caches);
 }
 
-static int deliver(analysis *run, const analyze_options *options, bool memory_addresses)
+static bool is_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+static int deliver(analysis *run, const analyze_options *options)
 {
     fm_error error;
+    int code = -1;
     if (run->distances) {
         fm_output *distances = run->distances;
         run->distances = NULL;
         if (fm_output_commit(distances, &error)) return cli_fail(&error);
     }
     if (options->json &&
-        fm_profile_write(options->json, (const fm_profile *const *)run->profile, run->count, &error))
+        fm_profile_write(options->json, (const fm_profile *const *)run->profile, run->what.count, &error))
         return cli_fail(&error);
-    bool stdout_taken = (options->json && strcmp(options->json, "-") == 0) ||
-                        (options->distances && strcmp(options->distances, "-") == 0);
-    if (!stdout_taken) show(run, memory_addresses);
-    return run->damages ? CLI_INCOMPLETE : CLI_COMPLETE;
+    if (run->profile[0]->attribution)
+        code = cli_attribution_write(&options->attribution, run->profile[0], &run->caches);
+    bool taken = is_stdout(options->json) || is_stdout(options->distances) ||
+                 cli_attribution_takes_stdout(&options->attribution);
+    if (code < 0 && !taken) code = show(run, options);
+    return code >= 0 ? code : run->damages ? CLI_INCOMPLETE : CLI_COMPLETE;
 }
 
-static int analyze(const char *path, const analyze_options *options, fm_reader_options *reading, fm_bins bins,
+/* Everything that is known once the trace is open. */
+static int prepare(analysis *run, const analyze_options *options, const char *path, const fm_reader *reader)
+{
+    fm_trace_info info;
+    int code = -1;
+    fm_reader_info(reader, &info);
+    if (run->what.count == 0) run->what.granularity[run->what.count++] = info.memory_addresses ? 64 : 1;
+    /* Keys of a storage trace do not live in this machine's caches. */
+    if (info.memory_addresses || options->attribution.sizes)
+        code = cli_attribution_find_caches(&options->attribution, &run->caches);
+    if (code < 0) code = prepare_sites(run, options, path, &info);
+    return code < 0 ? create_analyzers(run, options) : code;
+}
+
+static int analyze(const char *path, const analyze_options *options, fm_reader_options *reading,
                    analysis *run)
 {
     fm_reader *reader = NULL;
     fm_error error;
-    fm_trace_info info;
     if (fm_reader_open(&reader, path, reading, &error)) return cli_fail(&error);
-    fm_reader_info(reader, &info);
-    if (run->count == 0) run->granularity[run->count++] = info.memory_addresses ? 64 : 1;
-    int code = create_analyzers(run, options, bins);
+    const char *name = strcmp(path, "-") ? path : "standard input";
+    int code = prepare(run, options, name, reader);
     if (code < 0) {
         cli_progress progress;
         cli_progress_start(&progress, "references", options->progress);
@@ -234,41 +269,60 @@ static int analyze(const char *path, const analyze_options *options, fm_reader_o
     }
     if (code < 0) {
         cli_trace_notes(reader);
-        code = take_profiles(run, strcmp(path, "-") ? path : "standard input");
+        code = take_profiles(run, name);
     }
-    if (code < 0) code = deliver(run, options, info.memory_addresses);
+    if (code < 0) code = attach_sites(run, reader);
+    if (code < 0) code = deliver(run, options);
     fm_reader_close(reader);
     return code;
+}
+
+/* ---- options ---- */
+
+static int check(const analyze_options *options, analysis *run, fm_reader_options *reading)
+{
+    int code = cli_analysis_check(&options->analysis, &run->what);
+    if (code < 0) code = cli_attribution_check(&options->attribution, options->json);
+    if (code >= 0) return code;
+    if (options->distances && run->what.count > 1)
+        return cli_misuse("--distances: takes one granularity, not %zu", run->what.count);
+    if (is_stdout(options->distances) && is_stdout(options->json))
+        return cli_misuse("--distances and --json cannot both go to standard output");
+    if (is_stdout(options->distances) && cli_attribution_takes_stdout(&options->attribution))
+        return cli_misuse("only one result can go to standard output");
+    if (options->sites && options->attribution.no_sites)
+        return cli_misuse("--sites and --no-sites contradict each other");
+    const char *needs = needs_sites(options);
+    if (needs && run->what.max_memory) return cli_misuse("--max-memory: cannot be promised with --%s", needs);
+    if (options->trace.size_column && run->what.count == 0)
+        return cli_misuse("--size-column: needs --granularity, the size of a block in bytes");
+    if ((code = cli_reader_options(&options->trace, reading)) >= 0) return code;
+    if (options->threads == 0) return cli_misuse("--threads: expected at least 1");
+    uint64_t threads =
+        options->threads == UINT64_MAX ? (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) : options->threads;
+    reading->read_ahead = threads > 1;
+    return -1;
 }
 
 int cli_verb_analyze(int argc, char **argv)
 {
     /* Numbers nobody gives: not asked for. */
-    analyze_options options = {.threads = UINT64_MAX, .max_memory = UINT64_MAX};
-    const char *bound = NULL;
+    analyze_options options = {
+        .threads = UINT64_MAX, .analysis.max_memory = UINT64_MAX, .attribution.top = CLI_TOP_PAIRS};
     const cli_option table[] = {
         {"json", 'j', CLI_STRING, &options.json, "FILE", "write the profile as JSON; - for standard output"},
-        {"granularity", 'g', CLI_STRING, &options.granularity, "BYTES",
-         "block size, a power of two; several as 8,64,4096 in one pass\n"
-         "(default 64 for memory addresses, 1 for keys)"},
-        {"engine", 'e', CLI_STRING, &options.engine, "NAME",
-         "exact (default), tree (Olken's splay tree), list (Mattson's stack)"},
+        CLI_ANALYSIS_OPTIONS(&options.analysis),
         {"threads", 0, CLI_COUNT, &options.threads, "N",
          "1: everything in one thread; 2 and more: the trace is decoded\n"
          "ahead of the analysis (default: as many as there are cores)"},
-        {"bound", 0, CLI_STRING, &bound, "BLOCKS",
-         "distances from here on are one class, `beyond`; memory is\nbounded by it"},
-        {"bins", 0, CLI_STRING, &options.bins, "NAME",
-         "histogram resolution: loglinear (default; exact below 1024,\n"
-         "then 64 bins per power of two), log2, exact"},
-        {"time", 0, CLI_FLAG, &options.time, NULL, "count time distances too"},
         {"distances", 0, CLI_STRING, &options.distances, "FILE",
          "write every reference's distance: little-endian u64 in trace\n"
          "order, first touch = 2^64-1, beyond the bound = 2^64-2"},
-        {"max-memory", 0, CLI_COUNT, &options.max_memory, "BYTES",
-         "never use more; stop with a message when that cannot be kept"},
-        {"isa", 0, CLI_STRING, &options.isa, "NAME",
-         "instruction set of the exact engine: avx512, avx2, portable\n(default: the best this machine has)"},
+        {"sites", 0, CLI_FLAG, &options.sites, NULL,
+         "fail when the trace does not tell code sites (where it does,\nthey are counted anyway)"},
+        {"no-sites", 0, CLI_FLAG, &options.attribution.no_sites, NULL,
+         "do not tell code sites apart: faster"},
+        CLI_ATTRIBUTION_OPTIONS(&options.attribution),
         {"quiet", 'q', CLI_FLAG, &options.quiet, NULL, "no progress, no notes"},
         {"progress", 0, CLI_FLAG, &options.progress, NULL,
          "progress also when standard error is no terminal"},
@@ -280,10 +334,13 @@ int cli_verb_analyze(int argc, char **argv)
         .about =
             "The exact reuse-distance profile of a trace: how many distinct blocks were touched between\n"
             "two references to the same block, as a histogram. TRACE is a file, or - for standard\n"
-            "input; zstd and gzip are recognised by content.",
+            "input; zstd and gzip are recognised by content. Where the trace has code sites (fathom\n"
+            "record), the code that re-uses data too late is told too: pairs of lines, the one that used\n"
+            "a block and the one that uses it again, of the first granularity.",
         .options = table,
         .notes = "Examples:\n"
                  "  fathom analyze trace.fathom --json profile.json\n"
+                 "  fathom analyze trace.fathom --size 32K,1M --callgrind callgrind.out.trace\n"
                  "  fathom analyze --format csv --key lbn requests.csv\n"
                  "  zstdcat keys.txt.zst | fathom analyze --format text -\n",
         .least = 1,
@@ -295,33 +352,15 @@ int cli_verb_analyze(int argc, char **argv)
     cli_quiet = options.quiet;
 
     analysis run = {0};
-    fm_bins bins = FM_BINS_LOGLINEAR;
     fm_reader_options reading = {0};
-    if (options.granularity && (code = parse_granularities(options.granularity, &run)) >= 0) return code;
-    if ((code = parse_bins(options.bins, &bins)) >= 0) return code;
-    if ((code = check_engine(options.engine)) >= 0) return code;
-    if ((code = check_isa(options.isa)) >= 0) return code;
-    if (bound && (!cli_parse_count(bound, &options.bound) || options.bound == 0))
-        return cli_misuse("--bound: expected a number of blocks, at least 1, found '%s'", bound);
-    if (options.distances && run.count > 1)
-        return cli_misuse("--distances: takes one granularity, not %zu", run.count);
-    if (options.distances && options.json && strcmp(options.distances, "-") == 0 &&
-        strcmp(options.json, "-") == 0)
-        return cli_misuse("--distances and --json cannot both go to standard output");
-    if (options.trace.size_column && run.count == 0)
-        return cli_misuse("--size-column: needs --granularity, the size of a block in bytes");
-    if ((code = cli_reader_options(&options.trace, &reading)) >= 0) return code;
-    if (options.threads == 0) return cli_misuse("--threads: expected at least 1");
-    if (options.max_memory == 0) return cli_misuse("--max-memory: expected at least 1 byte");
-    if (options.max_memory == UINT64_MAX) options.max_memory = 0;
-    if (options.threads == UINT64_MAX) options.threads = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
-    reading.read_ahead = options.threads > 1;
-
-    code = analyze(argv[1], &options, &reading, bins, &run);
-    for (size_t i = 0; i < run.count; i++) {
+    if ((code = check(&options, &run, &reading)) >= 0) return code;
+    code = analyze(argv[1], &options, &reading, &run);
+    for (size_t i = 0; i < run.what.count; i++) {
         fm_analyzer_destroy(run.analyzer[i]);
         fm_profile_destroy(run.profile[i]);
     }
     fm_output_abandon(run.distances);
+    fm_site_index_destroy(run.code.index);
+    free(run.code.tags);
     return cli_finish(code);
 }

@@ -126,6 +126,9 @@ static void print_summary(const findings *found)
         const fm_check_result *result = &found->result;
         printf("  blocks        %" PRIu64, result->blocks);
         if (result->bad_blocks) printf(", %" PRIu64 " damaged places", result->bad_blocks);
+        if (result->modules_present && result->modules_sound)
+            printf("\n  modules       %" PRIu64, result->modules);
+        if (result->modules_present && !result->modules_sound) printf("\n  modules       damaged");
         printf("\n  index         %s\n", !result->index_present ? "absent"
                                          : result->index_sound  ? "sound"
                                                                 : "damaged");
@@ -183,9 +186,12 @@ static void write_json(FILE *out, const findings *found)
     if (found->native)
         fprintf(out,
                 "  \"blocks\": %" PRIu64 ", \"bad_blocks\": %" PRIu64
-                ", \"index_present\": %s, \"index_sound\": %s,\n",
+                ", \"index_present\": %s, \"index_sound\": %s,\n"
+                "  \"modules_present\": %s, \"modules_sound\": %s, \"modules\": %" PRIu64 ",\n",
                 found->result.blocks, found->result.bad_blocks,
-                found->result.index_present ? "true" : "false", found->result.index_sound ? "true" : "false");
+                found->result.index_present ? "true" : "false", found->result.index_sound ? "true" : "false",
+                found->result.modules_present ? "true" : "false",
+                found->result.modules_sound ? "true" : "false", found->result.modules);
     fprintf(out, "  \"problems_found\": %" PRIu64 ",\n  \"problems\": [", found->problems_found);
     for (size_t i = 0; i < found->problem_count; i++) {
         const problem *one = &found->problems[i];

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct convert_options {
     const char *output, *to;
@@ -65,6 +66,26 @@ static fm_status copy(fm_reader *reader, fm_writer *writer, cli_progress *progre
     }
 }
 
+/* Which files the code sites belong to goes along, where the new format has a place for it. */
+static fm_status copy_modules(const fm_reader *reader, fm_writer *writer, const fm_format_info *target,
+                              fm_error *error)
+{
+    const fm_trace_module *modules;
+    size_t count;
+    fm_reader_modules(reader, &modules, &count);
+    if (count == 0) return FM_OK;
+    fm_status status = fm_writer_set_modules(writer, modules, count, error);
+    if (status != FM_E_UNSUPPORTED) return status;
+    cli_note("the table of %zu modules is left out: format %s cannot hold it", count, target->name);
+    return FM_OK;
+}
+
+static unsigned cores(void)
+{
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 1 ? (unsigned)count : 1;
+}
+
 static int convert(const char *input, const convert_options *options, fm_reader_options *reading)
 {
     fm_reader *reader = NULL;
@@ -79,7 +100,8 @@ static int convert(const char *input, const convert_options *options, fm_reader_
     fm_writer_options writing = {.format = options->to,
                                  .columns = target ? info.columns & target->columns : 0,
                                  .memory_addresses = info.memory_addresses,
-                                 .level = options->store ? -1 : (int)options->level};
+                                 .level = options->store ? -1 : (int)options->level,
+                                 .threads = cores()};
     fm_status status = fm_writer_open(&writer, options->output, &writing, &error);
     if (status == FM_OK && target) {
         note_losses(info.columns, target);
@@ -87,6 +109,7 @@ static int convert(const char *input, const convert_options *options, fm_reader_
         cli_progress_start(&progress, "references", options->progress);
         status = copy(reader, writer, &progress, &damages, &lost, &error);
         cli_progress_end(&progress);
+        if (status == FM_OK) status = copy_modules(reader, writer, target, &error);
     }
     if (status == FM_OK) status = fm_writer_finish(writer, &error);
     int code = status == FM_OK ? CLI_COMPLETE : cli_fail(&error);

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verb_report.c - fathom report: one self-contained HTML page from one or more profiles.
+ * verb_report.c - fathom report: one self-contained HTML page from one or more profiles; and, where a profile
+ * knows which code it comes from, files for other tools.
  *
  * Every profile of every file goes onto the page, in the order given.
  */
+#include "attribution_output.h"
 #include "cli.h"
 #include "profile_choice.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CACHES = 16 };
+enum { MOST_FOLDERS = 32 };
+
+typedef struct report_options {
+    const char *path, *title, *source;
+    bool no_source, no_machine;
+    cli_attribution_options attribution;
+} report_options;
 
 typedef struct gathered {
     fm_profile_list *files;
@@ -56,31 +64,114 @@ static int gather(gathered *all, char **paths, size_t count, int *completeness)
     return -1;
 }
 
-static int write_page(const gathered *all, const char *path, const char *title, bool no_machine)
+/* Folders separated by colons, as in PATH; text is cut up. -1, or an exit code after a message. */
+static int split_folders(char *text, const char **folders, size_t *count)
 {
-    fm_cache caches[MOST_CACHES];
-    size_t cache_count = 0;
+    while (text) {
+        const char *folder = strsep(&text, ":");
+        if (!*folder) continue;
+        if (*count == MOST_FOLDERS) return cli_misuse("--source: at most %d folders", MOST_FOLDERS);
+        folders[(*count)++] = folder;
+    }
+    return -1;
+}
+
+static int write_page(const gathered *all, const report_options *options, const fm_report_options *page,
+                      const cli_attribution_caches *found)
+{
     fm_error error;
-    if (!no_machine && fm_machine_caches(caches, MOST_CACHES, &cache_count, &error))
-        cli_note("no cache sizes on the page: %s", error.reason);
     fm_output *output;
-    if (fm_output_open(&output, path, &error)) return cli_fail(&error);
-    if (fm_report_write(fm_output_stream(output), title, all->profiles, all->count, caches, cache_count,
-                        &error)) {
+    if (fm_output_open(&output, options->path, &error)) return cli_fail(&error);
+    if (fm_report_write_page(fm_output_stream(output), page, all->profiles, all->count, found->caches,
+                             found->count, &error)) {
         fm_output_abandon(output);
         return cli_fail(&error);
     }
     return fm_output_commit(output, &error) ? cli_fail(&error) : -1;
 }
 
+/* The page, where one is wanted. -1, or an exit code after a message. */
+static int make_page(const gathered *all, const report_options *options, const cli_attribution_caches *found)
+{
+    if (!options->path) return -1;
+    const char *folders[MOST_FOLDERS];
+    fm_report_options page = {
+        .title = options->title, .no_source = options->no_source, .source_folders = folders};
+    char *text = options->source ? strdup(options->source) : NULL;
+    if (options->source && !text) return out_of_memory();
+    int code = split_folders(text, folders, &page.source_folder_count);
+    if (code < 0) code = write_page(all, options, &page, found);
+    free(text);
+    return code;
+}
+
+/* --callgrind and --csv: of the first profile that knows its code. */
+static int write_files(const gathered *all, const report_options *options, const char *path,
+                       const cli_attribution_caches *found)
+{
+    if (!options->attribution.callgrind && !options->attribution.csv) return -1;
+    for (size_t i = 0; i < all->count; i++)
+        if (all->profiles[i]->attribution)
+            return cli_attribution_write(&options->attribution, all->profiles[i], found);
+    cli_complain("%s does not say which code its references come from, so there is nothing for --%s: `fathom "
+                 "run` makes profiles that do",
+                 path, options->attribution.callgrind ? "callgrind" : "csv");
+    return CLI_FAILED;
+}
+
+static int check(const report_options *options, size_t count)
+{
+    const char *const results[] = {options->path, options->attribution.callgrind, options->attribution.csv};
+    size_t wanted = 0, to_standard_output = 0;
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+        wanted += results[i] != NULL;
+        to_standard_output += results[i] && strcmp(results[i], "-") == 0;
+    }
+    if (wanted == 0)
+        return cli_misuse("what should be written? Give -o FILE.html, --callgrind FILE or --csv FILE");
+    if (to_standard_output > 1) return cli_misuse("only one result can go to standard output");
+    if (count > 1 && (options->attribution.callgrind || options->attribution.csv))
+        return cli_misuse("--%s takes one profile, not %zu",
+                          options->attribution.callgrind ? "callgrind" : "csv", count);
+    if (options->source && options->no_source)
+        return cli_misuse("--source and --no-source contradict each other");
+    return -1;
+}
+
+static int report(char **paths, size_t count, const report_options *options)
+{
+    cli_attribution_caches *found = calloc(1, sizeof *found);
+    if (!found) return out_of_memory();
+    int code = -1, completeness = CLI_COMPLETE;
+    gathered all = {0};
+    if (options->attribution.sizes || !options->no_machine)
+        code = cli_attribution_find_caches(&options->attribution, found);
+    if (code < 0) code = gather(&all, paths, count, &completeness);
+    if (code < 0) code = write_files(&all, options, paths[0], found);
+    if (code < 0) code = make_page(&all, options, found);
+    gathered_clear(&all);
+    free(found);
+    return code < 0 ? completeness : code;
+}
+
 int cli_verb_report(int argc, char **argv)
 {
-    const char *path = NULL, *title = NULL;
-    bool no_machine = false;
+    report_options options = {0};
     const cli_option table[] = {
-        {"output", 'o', CLI_STRING, &path, "FILE", "where the page goes; - is standard output"},
-        {"title", 0, CLI_STRING, &title, "TEXT", "the page's title"},
-        {"no-machine", 0, CLI_FLAG, &no_machine, NULL, "do not mark this machine's cache sizes"},
+        {"output", 'o', CLI_STRING, &options.path, "FILE", "where the page goes; - is standard output"},
+        {"title", 0, CLI_STRING, &options.title, "TEXT", "the page's title"},
+        {"size", 0, CLI_STRING, &options.attribution.sizes, "LIST",
+         "caches to judge by, in bytes: 32K,1M\n(default: this machine's)"},
+        {"no-machine", 0, CLI_FLAG, &options.no_machine, NULL, "do not mark this machine's cache sizes"},
+        {"source", 0, CLI_STRING, &options.source, "FOLDERS",
+         "where source files are looked for first, by the end of their\npaths; several as in PATH, separated "
+         "by "
+         "colons"},
+        {"no-source", 0, CLI_FLAG, &options.no_source, NULL, "no text of source files on the page"},
+        {"callgrind", 0, CLI_STRING, &options.attribution.callgrind, "FILE",
+         "write misses by source line for callgrind_annotate and\nKCachegrind; - is standard output"},
+        {"csv", 0, CLI_STRING, &options.attribution.csv, "FILE",
+         "write every pair of code sites as CSV; - is standard output"},
         {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL},
     };
@@ -88,21 +179,23 @@ int cli_verb_report(int argc, char **argv)
         .usage = "fathom report [options] PROFILE... -o FILE.html",
         .about = "Writes one HTML page that needs nothing else, no network and no other file: the\n"
                  "miss-ratio curves of the profiles with this machine's cache sizes marked, their\n"
-                 "histograms, and a table of numbers.",
+                 "histograms, and a table of numbers. Where a profile knows the code it comes from (fathom\n"
+                 "run), the page shows the lines that re-use data too late, their source, and the data.\n"
+                 "--callgrind and --csv write that for other tools, with a page or without.",
         .options = table,
-        .notes = "Example:\n"
-                 "  fathom report before.json after.json -o report.html --title 'Loop tiling'\n",
+        .notes = "The page holds the text of the source files that the profile names: leave it out with\n"
+                 "--no-source where the page is not for everyone to read.\n"
+                 "\n"
+                 "Examples:\n"
+                 "  fathom report before.json after.json -o report.html --title 'Loop tiling'\n"
+                 "  fathom report run.json --callgrind callgrind.out.run --size 32K,1M,32M\n",
         .least = 1,
         .most = 64,
     };
     size_t count;
     int code = cli_parse(&command, argc, argv, &count);
     if (code >= 0) return code;
-    if (!path) return cli_misuse("where should the page go? Give -o FILE.html");
-    int completeness = CLI_COMPLETE;
-    gathered all = {0};
-    code = gather(&all, argv + 1, count, &completeness);
-    if (code < 0) code = write_page(&all, path, title, no_machine);
-    gathered_clear(&all);
-    return cli_finish(code < 0 ? completeness : code);
+    code = check(&options, count);
+    if (code < 0) code = report(argv + 1, count, &options);
+    return cli_finish(code);
 }

@@ -540,6 +540,74 @@ static void writers(void **state)
     }
 }
 
+/* ---- code sites: written by two threads, read, numbered, described ---- */
+
+static fm_status write_sites(const char *path, fm_error *error)
+{
+    static const fm_trace_module modules[] = {{"/bin/x", "00ff", 0, 1000, 0},
+                                              {"/bin/y", NULL, 1000, 9999, 1}};
+    fm_writer_options options = {.columns = FM_COLUMN_SITE, .threads = 2};
+    fm_writer *writer = NULL;
+    fm_batch batch = {.count = REFERENCES, .address = addresses, .site = addresses};
+    fm_status status = fm_writer_open(&writer, path, &options, error);
+    if (status == FM_OK) status = fm_writer_set_modules(writer, modules, 2, error);
+    /* More than a block: its threads start with the first that is full. */
+    for (size_t i = 0; i < 65536 / REFERENCES + 1 && status == FM_OK; i++)
+        status = fm_writer_append(writer, &batch, error);
+    if (status == FM_OK) status = fm_writer_finish(writer, error);
+    fm_writer_close(writer);
+    return status;
+}
+
+static fm_status describe_sites(const fm_site_index *index, const fm_reader *reader, fm_error *error)
+{
+    fm_attribution *attribution = NULL;
+    const fm_trace_module *modules;
+    const uint32_t *map;
+    size_t count, map_count;
+    fm_reader_modules(reader, &modules, &count);
+    assert_int_equal(count, 2);
+    fm_status status = fm_attribution_create(&attribution, error);
+    if (status == FM_OK)
+        status = fm_site_index_describe(index, modules, count, attribution, &map, &map_count, error);
+    if (status == FM_OK) assert_int_equal(attribution->site_count + 1, map_count);
+    fm_attribution_destroy(attribution);
+    return status;
+}
+
+static fm_status read_sites(const char *path, fm_error *error)
+{
+    static uint32_t tags[FM_BATCH_MAX];
+    fm_reader *reader = NULL;
+    fm_site_index *index = NULL;
+    fm_batch batch = {.count = 1};
+    fm_status status = fm_reader_open(&reader, path, NULL, error);
+    if (status == FM_OK) status = fm_site_index_create(&index, error);
+    while (status == FM_OK && batch.count > 0) {
+        status = fm_reader_next(reader, &batch, error);
+        if (status == FM_OK) status = fm_site_index_tags(index, batch.site, batch.count, tags, error);
+    }
+    if (status == FM_OK) status = describe_sites(index, reader, error);
+    fm_site_index_destroy(index);
+    fm_reader_close(reader);
+    return status;
+}
+
+static fm_status sites_there_and_back(fm_error *error)
+{
+    char path[256];
+    fm_status status = write_sites(in_directory(path, sizeof path, "sites.fathom"), error);
+    if (status == FM_OK) status = read_sites(path, error);
+    unlink(path);
+    return status;
+}
+
+static void code_sites(void **state)
+{
+    (void)state;
+    refuse_each_request(sites_there_and_back);
+}
+
 static fm_status generate(fm_error *error)
 {
     fm_generator_options options = {
@@ -567,6 +635,60 @@ static void generators(void **state)
 
 static fm_profile *one, *other; /* made before memory gets short */
 
+static fm_status no_room(fm_error *error)
+{
+    snprintf(error->reason, sizeof error->reason, "no room in the attribution");
+    return error->status = FM_E_NOMEM;
+}
+
+/* Code for the profile's references: all that is known of it is made up. */
+static fm_status attribute(fm_profile *profile, fm_error *error)
+{
+    static const uint64_t edges[] = {0, 1, 512, 1024};
+    static const uint32_t map[] = {FM_NONE, 0, 1, 2};
+    const fm_raw_pair pairs[] = {{0, 1, FM_RANGE_COLD, profile->cold},
+                                 {1, 2, 3, profile->references - profile->cold - 1},
+                                 {0, 9, 0, 1}}; /* by a site that nobody knows */
+    fm_status status = fm_attribution_create(&profile->attribution, error);
+    fm_attribution *made = profile->attribution;
+    if (status == FM_OK) status = fm_attribution_set_edges(made, edges, 4, 512, error);
+    if (status != FM_OK) return status;
+    made->modules = fm_attribution_allocate(made, 1, sizeof *made->modules);
+    made->sites = fm_attribution_allocate(made, 3, sizeof *made->sites);
+    made->paths = fm_attribution_allocate(made, 1, sizeof *made->paths);
+    made->objects = fm_attribution_allocate(made, 1, sizeof *made->objects);
+    made->object_uses = fm_attribution_allocate(made, 1, sizeof *made->object_uses);
+    fm_frame *frame = fm_attribution_allocate(made, 1, sizeof *frame);
+    if (!made->modules || !made->sites || !made->paths || !made->objects || !made->object_uses || !frame)
+        return no_room(error);
+    *frame = (fm_frame){fm_attribution_intern(made, "f"), fm_attribution_intern(made, "/x/f.c"), 7, 0};
+    if (!frame->function || !frame->file) return no_room(error);
+    made->modules[0].path = "/bin/x";
+    for (uint32_t i = 0; i < 3; i++)
+        made->sites[i] = (fm_site){0, i, i == 1 ? 0 : FM_NONE, i < 2, i < 2 ? frame : NULL, NULL, 0};
+    made->paths[0] = (fm_call_path){FM_NONE, 2};
+    made->objects[0] = (fm_object){FM_OBJECT_HEAP, NULL, FM_NONE, 0, 1, 1, 0, 0};
+    made->object_uses[0] = (fm_object_use){0, 1, 1, 1, 0, 0, NULL};
+    made->module_count = made->path_count = made->object_count = made->object_use_count = 1;
+    made->site_count = 3;
+    return fm_attribution_add_pairs(made, pairs, 3, map, 4, error);
+}
+
+static fm_status attribute_again(fm_error *error)
+{
+    fm_profile profile = {.references = 100, .cold = 10};
+    fm_status status = attribute(&profile, error);
+    if (status == FM_OK) assert_int_equal(profile.attribution->site_count, 4);
+    fm_attribution_destroy(profile.attribution);
+    return status;
+}
+
+static void attributions(void **state)
+{
+    (void)state;
+    refuse_each_request(attribute_again);
+}
+
 static int make_profiles(void **state)
 {
     (void)state;
@@ -574,7 +696,15 @@ static int make_profiles(void **state)
     fm_analyzer_options options = {.granularity = 1, .time_distances = true};
     if (analyze(&options, &one, &error) != FM_OK) return -1;
     options.bins = FM_BINS_LOG2;
-    return analyze(&options, &other, &error) == FM_OK ? 0 : -1;
+    if (analyze(&options, &other, &error) != FM_OK || attribute(one, &error) != FM_OK) return -1;
+    /* A run, and a part of it. */
+    one->run = calloc(1, sizeof *one->run);
+    one->parts = calloc(1, sizeof *one->parts);
+    if (!one->run || !one->parts || !(one->run->command = strdup("./x")) ||
+        fm_profile_create(&one->parts[0], &error) != FM_OK)
+        return -1;
+    one->part_count = 1;
+    return 0;
 }
 
 static int drop_profiles(void **state)
@@ -600,6 +730,8 @@ static fm_status write_and_read_profiles(fm_error *error)
     assert_int_equal(list.profiles[0]->references, one->references);
     status = fm_profile_merge(list.profiles[0], one, error);
     if (status == FM_OK) assert_int_equal(list.profiles[0]->references, 2 * one->references);
+    if (status == FM_OK)
+        assert_int_equal(list.profiles[0]->attribution->site_count, one->attribution->site_count);
     fm_profile_list_clear(&list);
     return status;
 }
@@ -649,6 +781,10 @@ static fm_status views(fm_error *error)
     fm_status status = fm_view_curve(nowhere, one, &options, error);
     if (status == FM_OK) status = fm_view_curve_csv(nowhere, one, error);
     if (status == FM_OK) status = fm_view_curve_json(nowhere, one, &cache, 1, error);
+    fm_view_parts(nowhere, one, &cache, 1, &options);
+    if (status == FM_OK) status = fm_view_pairs(nowhere, one, &cache, 10, &options, error);
+    if (status == FM_OK) status = fm_view_pairs_csv(nowhere, one, &cache, 1, error);
+    if (status == FM_OK) status = fm_view_callgrind(nowhere, one, &cache, 1, error);
     if (status == FM_OK && fm_report_available())
         status = fm_report_write(nowhere, "A title", both, 2, &cache, 1, error);
     return status;
@@ -671,7 +807,9 @@ int main(void)
         cmocka_unit_test(reader_of_csv_strings),
         cmocka_unit_test(check_of_a_trace),
         cmocka_unit_test(writers),
+        cmocka_unit_test(code_sites),
         cmocka_unit_test(generators),
+        cmocka_unit_test(attributions),
         cmocka_unit_test_setup_teardown(profiles_written_read_merged, make_profiles, drop_profiles),
         cmocka_unit_test_setup_teardown(comparison_and_curve, make_profiles, drop_profiles),
         cmocka_unit_test(caches_of_this_machine),

@@ -258,6 +258,131 @@ static void nothing_is_no_trouble(void **state)
     }
 }
 
+/* ---- runs and their parts ---- */
+
+__attribute__((noinline)) static char *parts_of(const fm_profile *profile, const fm_view_options *options)
+{
+    static const fm_cache caches[] = {{.name = "L1d", .bytes = 32768},
+                                      {.name = "L2", .bytes = 65536},
+                                      {.name = "a long name of a cache", .bytes = 1 << 20}};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    fm_view_parts(out, profile, caches, 3, options);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+static void a_run_is_said(void **state)
+{
+    (void)state;
+    fm_profile profile = sample();
+    fm_run run = {
+        .command = (char *)"./a trace 'b c'",
+        .collector = (char *)"valgrind",
+        .what = (char *)"loads in function f",
+        .ending = (char *)"killed by SIGSEGV (11)",
+        .exit_code = -1,
+        .signal = 11,
+        .process = 4711,
+        .parent = 17,
+        .seconds = 12.345,
+        .notes =
+            (char *)"libz.so.1 has no debug information, which is a pity because it is where most of the "
+                    "misses are\n\n  \nthreads take turns\n\x1b[31mred"};
+    profile.run = &run;
+    fm_view_options options = {.width = 80};
+    char *text = shown(HISTOGRAM, &profile, &options);
+    LINE(text, "command", "./a trace 'b c'");
+    LINE(text, "process", "4711", "17");
+    LINE(text, "watched", "loads in function f", "valgrind");
+    LINE(text, "ended", "killed by SIGSEGV (11)", "12.3");
+    LINE(text, "note", "libz.so.1 has no debug information");
+    LINE(text, "note        threads", "take turns");
+    LINE(text, "note        \\x1b", "[31mred");
+    for (char *line = text; *line; line += strcspn(line, "\n") + 1) assert_true(strcspn(line, "\n") <= 80);
+    free(text);
+    run = (fm_run){.thread = 3, .process = 9, .exit_code = -1};
+    text = shown(HISTOGRAM, &profile, &options);
+    LINE(text, "thread", "3 of process 9");
+    assert_null(strstr(text, "command"));
+    assert_null(strstr(text, "watched"));
+    assert_null(strstr(text, "ended"));
+    assert_null(strstr(text, "note"));
+    free(text);
+}
+
+static void parts_are_a_tree(void **state)
+{
+    (void)state;
+    enum { PARTS = 8 };
+    /* pid, its parent; the sixth is the fourth after exec; the seventh names a process that comes later. */
+    static const uint32_t pids[PARTS][2] = {{10, 1},  {20, 10}, {30, 10}, {40, 20},
+                                            {50, 99}, {40, 40}, {60, 70}, {70, 60}};
+    fm_profile whole = sample(), parts[PARTS], threads[2];
+    fm_run runs[PARTS], thread_runs[2];
+    fm_profile *pointers[PARTS], *thread_pointers[2];
+    for (size_t i = 0; i < PARTS; i++) {
+        parts[i] = sample();
+        parts[i].name = (char *)"/usr/bin/program";
+        runs[i] = (fm_run){.process = pids[i][0], .parent = pids[i][1], .exit_code = -1};
+        parts[i].run = &runs[i];
+        pointers[i] = &parts[i];
+    }
+    for (size_t i = 0; i < 2; i++) {
+        threads[i] = sample();
+        thread_runs[i] = (fm_run){.process = 20, .thread = (uint32_t)i + 1, .exit_code = -1};
+        threads[i].run = &thread_runs[i];
+        thread_pointers[i] = &threads[i];
+    }
+    fm_view_options options = {.width = 100};
+    char *text = parts_of(&whole, &options);
+    assert_string_equal(text, ""); /* no parts */
+    free(text);
+    whole.parts = pointers;
+    whole.part_count = PARTS;
+    parts[1].parts = thread_pointers;
+    parts[1].part_count = 2;
+    parts[4].complete = false;
+    parts[4].lost = 1234;
+    parts[4].what_missing = (char *)"killed";
+    parts[7].references = parts[7].cold = parts[7].distinct = 0;
+    parts[7].distances.count = 0;
+    parts[6].name = NULL;
+    text = parts_of(&whole, &options);
+    static const char *const rows[] = {"part",         "program 10",     "  program 20",     "    thread 1",
+                                       "    thread 2", "    program 40", "      program 40", "  program 30",
+                                       "program 50",   "  INCOMPLETE",   "pid 60",           "  program 70",
+                                       "distinct:"};
+    const char *at = text;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strncmp(at, rows[i], strlen(rows[i])) != 0)
+            fail_msg("line %zu should begin '%s':\n%s", i, rows[i], text);
+        at += strcspn(at, "\n") + 1;
+    }
+    assert_int_equal(*at, '\0');
+    /* 100 of 1000 cold; 25 % and 10 % miss at 512 and at 1024 blocks. */
+    LINE(text, "program 10", "1,000", "100", "10.00 %", "25.00 %", "10.00 %", "10.00 %");
+    LINE(text, "  program 70", " 0", " 0", "-", "-");
+    LINE(text, "  INCOMPLETE", "1,234 lost", "killed");
+    free(text);
+
+    static char longest[5001];
+    memset(longest, 'n', sizeof longest - 1);
+    parts[0].name = longest;
+    parts[4].what_missing = longest;
+    parts[2].references = 999999999999;
+    for (options.width = 80; options.width <= 200; options.width += 30)
+        for (int unicode = 0; unicode < 2; unicode++) {
+            options.unicode = unicode;
+            text = parts_of(&whole, &options);
+            for (char *line = text; *line; line += strcspn(line, "\n") + 1)
+                if (width_of_line(line, strcspn(line, "\n")) > options.width) fail_msg("too wide: %s", line);
+            free(text);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +393,8 @@ int main(void)
         cmocka_unit_test(names_cannot_control_the_terminal),
         cmocka_unit_test(numbers_are_written_for_people),
         cmocka_unit_test(nothing_is_no_trouble),
+        cmocka_unit_test(a_run_is_said),
+        cmocka_unit_test(parts_are_a_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

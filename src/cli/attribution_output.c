@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attribution_output.c - see attribution_output.h. It joins pairs, symbols and views; it computes nothing
+ * itself but which cache to judge by. */
+#include "attribution_output.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+static int out_of_memory(void)
+{
+    cli_complain("out of memory");
+    return CLI_FAILED;
+}
+
+/* ---- options ---- */
+
+int cli_attribution_check(const cli_attribution_options *options, const char *json)
+{
+    const char *file = options->callgrind ? "callgrind" : options->csv ? "csv" : NULL;
+    if (options->no_sites && file)
+        return cli_misuse("--%s tells code sites apart, which --no-sites turns off", file);
+    if (is_stdout(options->callgrind) + is_stdout(options->csv) + is_stdout(json) > 1)
+        return cli_misuse("only one of --json, --csv and --callgrind can go to standard output");
+    return -1;
+}
+
+bool cli_attribution_takes_stdout(const cli_attribution_options *options)
+{
+    return is_stdout(options->callgrind) || is_stdout(options->csv);
+}
+
+/* ---- caches ---- */
+
+/* -1, or an exit code after a message. */
+static int add_size(cli_attribution_caches *found, const char *text)
+{
+    uint64_t bytes;
+    if (!cli_parse_count(text, &bytes) || bytes == 0)
+        return cli_misuse("--size: expected sizes in bytes such as 32K,1M, found '%s'", text);
+    if (found->count == CLI_MOST_CACHES) return cli_misuse("--size: at most %d sizes", CLI_MOST_CACHES);
+    for (size_t i = 0; i < found->count; i++)
+        if (found->caches[i].bytes == bytes) return cli_misuse("--size: %s is named twice", text);
+    fm_cache *cache = &found->caches[found->count++];
+    *cache = (fm_cache){.bytes = bytes};
+    snprintf(cache->name, sizeof cache->name, "%s", text);
+    return -1;
+}
+
+int cli_attribution_find_caches(const cli_attribution_options *options, cli_attribution_caches *found)
+{
+    found->count = 0;
+    if (options->sizes) {
+        char *copy = strdup(options->sizes), *rest = copy;
+        if (!copy) return out_of_memory();
+        int code = -1;
+        while (code < 0 && rest) code = add_size(found, strsep(&rest, ","));
+        free(copy);
+        return code;
+    }
+    fm_error error;
+    if (fm_machine_caches(found->caches, CLI_MOST_CACHES, &found->count, &error)) {
+        found->count = 0;
+        cli_note("this machine's caches are left out: %s", error.reason);
+    }
+    return -1;
+}
+
+size_t cli_attribution_edges(const cli_attribution_caches *found, uint64_t granularity,
+                             uint64_t edges[CLI_MOST_EDGES])
+{
+    return fm_cache_edges(found->caches, found->count, granularity, edges, CLI_MOST_EDGES);
+}
+
+/* ---- making it ---- */
+
+/* Symbols, and a note for each line that the resolver has to say. */
+static fm_status resolve(fm_attribution *attribution, bool quiet, fm_error *error)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *notes = quiet || cli_quiet ? NULL : open_memstream(&text, &size);
+    fm_status status = fm_symbols_resolve(attribution, notes, error);
+    if (!notes) return status;
+    if (fclose(notes) == 0 && status == FM_OK)
+        for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
+            if (line[0] != '\0') cli_note("%s", line);
+    free(text);
+    return status;
+}
+
+int cli_attribution_attach(fm_profile *profile, const fm_raw_pair *pairs, size_t pair_count,
+                           const uint64_t *edges, size_t edge_count, uint64_t late_from,
+                           cli_attribution_describe describe, void *context, bool quiet_symbols)
+{
+    fm_error error;
+    fm_attribution *attribution = NULL;
+    const uint32_t *map = NULL;
+    size_t map_count = 0;
+    fm_status status = fm_attribution_create(&attribution, &error);
+    if (status == FM_OK) status = fm_attribution_set_edges(attribution, edges, edge_count, late_from, &error);
+    if (status == FM_OK) status = describe(context, attribution, &map, &map_count, &error);
+    if (status == FM_OK)
+        status = fm_attribution_add_pairs(attribution, pairs, pair_count, map, map_count, &error);
+    if (status == FM_OK) status = resolve(attribution, quiet_symbols, &error);
+    if (status != FM_OK) {
+        fm_attribution_destroy(attribution);
+        return cli_fail(&error);
+    }
+    fm_attribution_destroy(profile->attribution);
+    profile->attribution = attribution;
+    return -1;
+}
+
+/* ---- showing it ---- */
+
+typedef fm_status (*view_function)(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
+                                   fm_error *error);
+
+static int write_file(const char *path, view_function view, const fm_profile *profile,
+                      const cli_attribution_caches *found)
+{
+    if (!path) return -1;
+    fm_output *output;
+    fm_error error;
+    if (fm_output_open(&output, path, &error)) return cli_fail(&error);
+    if (view(fm_output_stream(output), profile, found->caches, found->count, &error)) {
+        fm_output_abandon(output);
+        return cli_fail(&error);
+    }
+    return fm_output_commit(output, &error) ? cli_fail(&error) : -1;
+}
+
+int cli_attribution_write(const cli_attribution_options *options, const fm_profile *profile,
+                          const cli_attribution_caches *found)
+{
+    int code = write_file(options->callgrind, fm_view_callgrind, profile, found);
+    return code < 0 ? write_file(options->csv, fm_view_pairs_csv, profile, found) : code;
+}
+
+/* Where there is something to be seen: re-uses that come too late for it, not only first touches. */
+static const fm_cache *judging_cache(const cli_attribution_options *options, const fm_profile *profile,
+                                     const cli_attribution_caches *found)
+{
+    if (options->sizes) return &found->caches[0];
+    for (size_t i = found->count; i-- > 1;) {
+        uint64_t blocks = found->caches[i].bytes / profile->granularity;
+        double late = fm_profile_misses(profile, blocks).expected - (double)profile->cold;
+        if (late * 1000 >= (double)profile->references) return &found->caches[i];
+    }
+    return &found->caches[0];
+}
+
+int cli_attribution_show(FILE *out, const fm_view_options *view, const cli_attribution_options *options,
+                         const fm_profile *profile, const cli_attribution_caches *found)
+{
+    if (!profile->attribution || found->count == 0 || options->top == 0) return -1;
+    fm_error error;
+    fputc('\n', out);
+    if (fm_view_pairs(out, profile, judging_cache(options, profile, found), options->top, view, &error))
+        return cli_fail(&error);
+    return -1;
+}

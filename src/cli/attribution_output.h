@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attribution_output.h - which code re-uses data too late, as the verbs show it: options, cache sizes,
+ * symbols, files for other tools, the table on the terminal. Shared by analyze, run and report.
+ *
+ * The order of things:
+ *
+ *     cli_parse, cli_attribution_check          the options make sense
+ *     cli_attribution_find_caches               sizes that the user or this machine names
+ *     cli_attribution_edges                     -> fm_analyzer_options.edges; feed batches with tags
+ *     fm_analyzer_pairs, cli_attribution_attach pairs and sites, with symbols, become profile->attribution
+ *     fm_profile_write                          (the verb's own --json)
+ *     cli_attribution_write                     --callgrind, --csv
+ *     cli_attribution_show                      the top of the list, for people
+ *
+ * All functions that return an int return -1 to go on, or an exit code after a message.
+ */
+#ifndef FATHOM_CLI_ATTRIBUTION_OUTPUT_H
+#define FATHOM_CLI_ATTRIBUTION_OUTPUT_H
+
+#include "cli.h"
+
+/* The caches of which misses are told; 32 make at most 128 edges. */
+enum { CLI_MOST_CACHES = 32, CLI_MOST_EDGES = 128, CLI_TOP_PAIRS = 10 };
+
+typedef struct cli_attribution_options {
+    bool no_sites;
+    const char *callgrind, *csv;
+    const char *sizes;
+    uint64_t top; /* to be set to CLI_TOP_PAIRS before options are parsed */
+} cli_attribution_options;
+
+/* To be put into a verb's table of options; --no-sites (and --sites, where there is one) is the verb's own.
+ */
+#define CLI_ATTRIBUTION_OPTIONS(a)                                                                           \
+    {"callgrind",                                                                                            \
+     0,                                                                                                      \
+     CLI_STRING,                                                                                             \
+     &(a)->callgrind,                                                                                        \
+     "FILE",                                                                                                 \
+     "write misses by source line for callgrind_annotate and\nKCachegrind; - is standard output"},           \
+        {"csv",     0,      CLI_STRING,                                                                      \
+         &(a)->csv, "FILE", "write every pair of code sites as CSV; - is standard output"},                  \
+        {"size",      0,      CLI_STRING,                                                                    \
+         &(a)->sizes, "LIST", "caches to judge by, in bytes: 32K,1M\n(default: this machine's)"},            \
+    {                                                                                                        \
+        "top", 0, CLI_COUNT, &(a)->top, "N", "show the N pairs of code sites that miss most\n(default 10)"   \
+    }
+
+/* Wrong combinations: files asked for with --no-sites, several results on standard output (json is the verb's
+ * --json, or NULL). */
+int cli_attribution_check(const cli_attribution_options *options, const char *json);
+/* Whether a file of these goes to standard output, which then has room for nothing else. */
+bool cli_attribution_takes_stdout(const cli_attribution_options *options);
+
+/* Sizes named by --size, in the order they are named; else the caches of this machine, smallest first (none
+ * and a note where they cannot be read). */
+typedef struct cli_attribution_caches {
+    fm_cache caches[CLI_MOST_CACHES];
+    size_t count;
+} cli_attribution_caches;
+int cli_attribution_find_caches(const cli_attribution_options *options, cli_attribution_caches *found);
+
+/* For fm_analyzer_options: where ranges of distances are cut. Returns how many. */
+size_t cli_attribution_edges(const cli_attribution_caches *found, uint64_t granularity,
+                             uint64_t edges[CLI_MOST_EDGES]);
+
+/* Adds modules and sites to an attribution that has its edges, and says which site each tag is:
+ * fm_collection_describe and fm_site_index_describe, with their own context. */
+typedef fm_status (*cli_attribution_describe)(void *context, fm_attribution *attribution,
+                                              const uint32_t **map, size_t *map_count, fm_error *error);
+
+/*
+ * Makes profile->attribution: edges, sites, pairs, symbols. edges and late_from (a distance in blocks; 0
+ * where no objects are counted) are those that the analyzer was given. What is to be said about modules
+ * without debug information goes to standard error, unless quiet_symbols is set (for the second profile of
+ * the same run).
+ */
+int cli_attribution_attach(fm_profile *profile, const fm_raw_pair *pairs, size_t pair_count,
+                           const uint64_t *edges, size_t edge_count, uint64_t late_from,
+                           cli_attribution_describe describe, void *context, bool quiet_symbols);
+
+/* --callgrind and --csv, where asked for. The profile has an attribution. */
+int cli_attribution_write(const cli_attribution_options *options, const fm_profile *profile,
+                          const cli_attribution_caches *found);
+
+/* The options->top pairs that miss most, below an empty line: at the first size that --size names, else at
+ * the machine's largest cache in which re-uses still miss (0.1 % of the references or more), else its
+ * smallest. Nothing without attribution or caches, or with --top 0. */
+int cli_attribution_show(FILE *out, const fm_view_options *view, const cli_attribution_options *options,
+                         const fm_profile *profile, const cli_attribution_caches *found);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_profiles.c - feeds what a collection delivers into analyzers and makes profiles of them at the end.
+ *
+ * It knows processes and threads, but not how their references were obtained nor how distances are found.
+ */
+#include "run_profiles.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct process_analysis {
+    fm_analyzer *analyzer[CLI_MOST_GRANULARITIES];
+    fm_analyzer **threads; /* by number; NULL where a thread made no reference */
+    size_t thread_room;
+} process_analysis;
+
+struct cli_run_profiles {
+    cli_run_setup setup;
+    fm_collection *collection;
+    size_t count;
+    process_analysis *processes;
+    uint64_t edges[CLI_MOST_EDGES];
+    size_t edge_count;
+    uint32_t late_range; /* objects are counted from this range on */
+};
+
+static int out_of_memory(void)
+{
+    cli_complain("out of memory");
+    return CLI_FAILED;
+}
+
+static fm_status write_distances(void *context, const uint64_t *distances, size_t count, fm_error *error)
+{
+    return fm_output_write(context, distances, count * sizeof *distances, error);
+}
+
+static fm_status count_late(void *context, const fm_late *late, size_t count, fm_error *error)
+{
+    return fm_collection_count_late(context, late, count, error);
+}
+
+/* What misses the smallest of the caches is late. */
+static void choose_late(cli_run_profiles *self)
+{
+    uint64_t granularity = self->setup.analysis->granularity[0], smallest = UINT64_MAX;
+    for (size_t i = 0; i < self->setup.caches->count; i++) {
+        uint64_t blocks = self->setup.caches->caches[i].bytes / granularity;
+        if (blocks > 0 && blocks < smallest) smallest = blocks;
+    }
+    if (smallest == UINT64_MAX) smallest = 512;
+    self->late_range = 0;
+    while (self->late_range + 1 < self->edge_count && self->edges[self->late_range] < smallest)
+        self->late_range++;
+}
+
+int cli_run_profiles_create(cli_run_profiles **profiles, const cli_run_setup *setup,
+                            fm_collection *collection)
+{
+    cli_run_profiles *self = *profiles = calloc(1, sizeof *self);
+    if (!self) return out_of_memory();
+    self->setup = *setup;
+    self->collection = collection;
+    if (setup->sites) {
+        self->edge_count = cli_attribution_edges(setup->caches, setup->analysis->granularity[0], self->edges);
+        choose_late(self);
+    }
+    return -1;
+}
+
+static int make_analyzer(cli_run_profiles *self, size_t granularity, bool attributed, fm_analyzer **analyzer)
+{
+    fm_error error;
+    fm_analyzer_options options = self->setup.analysis->analyzer;
+    options.granularity = self->setup.analysis->granularity[granularity];
+    int code =
+        cli_analysis_share_memory(self->setup.analysis, self->setup.analysis->count, &options.max_memory);
+    if (code >= 0) return code;
+    if (attributed) {
+        options.edges = self->edges;
+        options.edge_count = self->edge_count;
+    }
+    if (fm_analyzer_create(analyzer, &options, &error)) return cli_fail(&error);
+    if (attributed) fm_analyzer_set_late_sink(*analyzer, self->late_range, count_late, self->collection);
+    return -1;
+}
+
+static int add_process(cli_run_profiles *self)
+{
+    process_analysis *grown = realloc(self->processes, (self->count + 1) * sizeof *grown);
+    if (!grown) return out_of_memory();
+    self->processes = grown;
+    process_analysis *process = &grown[self->count++];
+    *process = (process_analysis){0};
+    for (size_t i = 0; i < self->setup.analysis->count; i++) {
+        int code = make_analyzer(self, i, self->setup.sites && i == 0, &process->analyzer[i]);
+        if (code >= 0) return code;
+    }
+    if (self->setup.distances && self->count == 1)
+        fm_analyzer_set_sink(process->analyzer[0], write_distances, self->setup.distances);
+    return -1;
+}
+
+static int thread_analyzer(cli_run_profiles *self, process_analysis *process, uint32_t thread,
+                           fm_analyzer **found)
+{
+    if (thread >= process->thread_room) {
+        size_t room = (size_t)thread + 16;
+        fm_analyzer **grown = realloc(process->threads, room * sizeof(fm_analyzer *));
+        if (!grown) return out_of_memory();
+        memset(grown + process->thread_room, 0, (room - process->thread_room) * sizeof(fm_analyzer *));
+        process->threads = grown;
+        process->thread_room = room;
+    }
+    int code = -1;
+    if (!process->threads[thread]) code = make_analyzer(self, 0, false, &process->threads[thread]);
+    *found = process->threads[thread];
+    return code;
+}
+
+int cli_run_profiles_feed(cli_run_profiles *profiles, const fm_collected *collected)
+{
+    int code = -1;
+    fm_error error;
+    while (code < 0 && profiles->count <= collected->process) code = add_process(profiles);
+    if (code >= 0 || collected->event != FM_COLLECTED_REFERENCES) return code;
+    process_analysis *process = &profiles->processes[collected->process];
+    for (size_t i = 0; i < profiles->setup.analysis->count; i++)
+        if (fm_analyzer_feed(process->analyzer[i], &collected->batch, &error)) return cli_fail(&error);
+    if (!profiles->setup.threads_private) return -1;
+    fm_analyzer *own;
+    code = thread_analyzer(profiles, process, collected->thread, &own);
+    if (code < 0 && fm_analyzer_feed(own, &collected->batch, &error)) return cli_fail(&error);
+    return code;
+}
+
+/* ---- profiles of what was fed ---- */
+
+/* Context of describe_process. */
+typedef struct described {
+    fm_collection *collection;
+    size_t process;
+} described;
+
+static fm_status describe_process(void *context, fm_attribution *attribution, const uint32_t **map,
+                                  size_t *map_count, fm_error *error)
+{
+    const described *what = context;
+    return fm_collection_describe(what->collection, what->process, attribution, map, map_count, error);
+}
+
+static int attach(cli_run_profiles *self, size_t process, fm_profile *profile)
+{
+    fm_raw_pair *pairs;
+    size_t count;
+    fm_error error;
+    if (fm_analyzer_pairs(self->processes[process].analyzer[0], &pairs, &count, &error))
+        return cli_fail(&error);
+    described what = {self->collection, process};
+    int code = cli_attribution_attach(profile, pairs, count, self->edges, self->edge_count,
+                                      self->edges[self->late_range], describe_process, &what, process > 0);
+    free(pairs);
+    return code;
+}
+
+/* The run that a profile describes: of one process, or (process NULL) of all of them. */
+static fm_run *describe_run(const cli_run_profiles *self, const fm_collect_options *options,
+                            const fm_collected_process *process, uint32_t parent_pid)
+{
+    char what[512], ending[160];
+    fm_run *run = calloc(1, sizeof *run);
+    fm_collection_state state;
+    fm_collection_state_get(self->collection, &state);
+    if (!run) return NULL;
+    run->command = cli_collect_command(options->command);
+    run->collector = strdup(state.collector == FM_COLLECTOR_COMPILER ? "compiler" : "valgrind");
+    run->what = strdup(cli_collect_what(options, what, sizeof what));
+    run->notes = strdup(state.notes);
+    run->seconds = state.seconds;
+    run->exit_code = -1;
+    if (process) {
+        run->process = process->pid;
+        run->parent = parent_pid;
+        run->ending = strdup(cli_collect_ending(process, ending, sizeof ending));
+        if (process->ended && process->signal) run->signal = process->signal;
+        if (process->ended && !process->signal) run->exit_code = process->exit_code;
+    }
+    return run;
+}
+
+static int name_profile(const cli_run_profiles *self, const fm_collect_options *options, size_t index,
+                        uint32_t thread, fm_profile *profile)
+{
+    fm_collected_process process, parent = {0};
+    fm_collection_process(self->collection, index, &process);
+    if (process.parent != FM_NONE) fm_collection_process(self->collection, process.parent, &parent);
+    profile->run = describe_run(self, options, &process, parent.pid);
+    if (!profile->run) return out_of_memory();
+    profile->run->thread = thread;
+    profile->name = strdup(process.program ? process.program : options->command[0]);
+    if (!process.complete) {
+        profile->complete = false;
+        profile->lost = process.lost;
+        profile->what_missing = strdup(process.what_missing ? process.what_missing : "its end was not seen");
+    }
+    return profile->name && (profile->complete || profile->what_missing) ? -1 : out_of_memory();
+}
+
+static int add_part(fm_profile *whole, fm_profile *part)
+{
+    fm_profile **grown = realloc(whole->parts, (whole->part_count + 1) * sizeof *grown);
+    if (!grown) {
+        fm_profile_destroy(part);
+        return out_of_memory();
+    }
+    whole->parts = grown;
+    whole->parts[whole->part_count++] = part;
+    return -1;
+}
+
+static int take_threads(cli_run_profiles *self, const fm_collect_options *options, size_t index,
+                        fm_profile *whole)
+{
+    const process_analysis *process = &self->processes[index];
+    for (size_t thread = 0; thread < process->thread_room; thread++) {
+        fm_error error;
+        fm_profile *part;
+        if (!process->threads[thread]) continue;
+        if (fm_analyzer_profile(process->threads[thread], &part, &error)) return cli_fail(&error);
+        int code = name_profile(self, options, index, (uint32_t)thread, part);
+        if (code >= 0) {
+            fm_profile_destroy(part);
+            return code;
+        }
+        if ((code = add_part(whole, part)) >= 0) return code;
+    }
+    return -1;
+}
+
+static int take_process(cli_run_profiles *self, const fm_collect_options *options, size_t index,
+                        size_t granularity, bool with_threads, fm_profile **profile)
+{
+    fm_error error;
+    if (fm_analyzer_profile(self->processes[index].analyzer[granularity], profile, &error))
+        return cli_fail(&error);
+    int code = name_profile(self, options, index, 0, *profile);
+    if (code < 0 && granularity == 0 && self->setup.sites) code = attach(self, index, *profile);
+    if (code < 0 && granularity == 0 && with_threads && self->setup.threads_private)
+        code = take_threads(self, options, index, *profile);
+    return code;
+}
+
+/* The sum of all processes, each of which becomes a part. The first one is taken twice: it starts the sum. */
+static int take_sum(cli_run_profiles *self, const fm_collect_options *options, size_t granularity,
+                    fm_profile **sum)
+{
+    fm_error error;
+    int code = take_process(self, options, 0, granularity, false, sum);
+    for (size_t i = 0; code < 0 && i < self->count; i++) {
+        fm_profile *part = NULL;
+        code = take_process(self, options, i, granularity, true, &part);
+        if (code < 0 && i > 0 && fm_profile_merge(*sum, part, &error)) code = cli_fail(&error);
+        if (code < 0)
+            code = add_part(*sum, part);
+        else
+            fm_profile_destroy(part);
+    }
+    return code;
+}
+
+int cli_run_profiles_take(cli_run_profiles *profiles, const fm_collect_options *options, fm_profile **result)
+{
+    int code = -1;
+    /* A program that ended before its first reference still has a profile: an empty one. */
+    while (code < 0 && profiles->count < fm_collection_processes(profiles->collection))
+        code = add_process(profiles);
+    for (size_t i = 0; code < 0 && i < profiles->setup.analysis->count; i++)
+        code = profiles->count > 1 ? take_sum(profiles, options, i, &result[i])
+                                   : take_process(profiles, options, 0, i, true, &result[i]);
+    return code;
+}
+
+void cli_run_profiles_destroy(cli_run_profiles *profiles)
+{
+    if (!profiles) return;
+    for (size_t i = 0; i < profiles->count; i++) {
+        process_analysis *process = &profiles->processes[i];
+        for (size_t g = 0; g < CLI_MOST_GRANULARITIES; g++) fm_analyzer_destroy(process->analyzer[g]);
+        for (size_t t = 0; t < process->thread_room; t++) fm_analyzer_destroy(process->threads[t]);
+        free(process->threads);
+    }
+    free(profiles->processes);
+    free(profiles);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * verb_record.c - fathom record: runs a program and stores its references in the native format, with sizes,
+ * kinds, threads and code sites, to be analysed later and as often as one likes.
+ *
+ * Each process has a file of its own: the first the one that was named, the others the same name with their
+ * process number in it.
+ */
+#define _GNU_SOURCE /* asprintf */
+#include "cli.h"
+#include "collect_options.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct record_options {
+    const char *output;
+    uint64_t level;
+    bool store, quiet, progress;
+    cli_collect_options collect;
+} record_options;
+
+typedef struct recording {
+    const record_options *options;
+    fm_collect_options collecting;
+    fm_collection *collection;
+    fm_writer **writers; /* by process */
+    char **paths;
+    size_t count;
+} recording;
+
+enum { COLUMNS = FM_COLUMN_SIZE | FM_COLUMN_KIND | FM_COLUMN_THREAD | FM_COLUMN_SITE };
+
+static int out_of_memory(void)
+{
+    cli_complain("out of memory");
+    return CLI_FAILED;
+}
+
+/* "run.fathom" for the first process, "run.1234.fathom" for process 1234; a process after exec has the same
+ * number as before: "run.1234-2.fathom". */
+static char *path_of(const recording *self, size_t index)
+{
+    const char *named = self->options->output;
+    if (index == 0) return strdup(named);
+    fm_collected_process process, other;
+    fm_collection_process(self->collection, index, &process);
+    unsigned same = 0;
+    for (size_t i = 0; i < index; i++) {
+        fm_collection_process(self->collection, i, &other);
+        same += other.pid == process.pid;
+    }
+    const char *slash = strrchr(named, '/'), *dot = strchr(slash ? slash : named, '.');
+    int stem = dot ? (int)(dot - named) : (int)strlen(named);
+    char *path;
+    int length = same > 0 ? asprintf(&path, "%.*s.%" PRIu32 "-%u%s", stem, named, process.pid, same + 1,
+                                     dot ? dot : "")
+                          : asprintf(&path, "%.*s.%" PRIu32 "%s", stem, named, process.pid, dot ? dot : "");
+    return length < 0 ? NULL : path;
+}
+
+static int open_writer(recording *self)
+{
+    fm_writer **writers = realloc(self->writers, (self->count + 1) * sizeof *writers);
+    if (writers) self->writers = writers;
+    char **paths = realloc(self->paths, (self->count + 1) * sizeof *paths);
+    if (paths) self->paths = paths;
+    if (!writers || !paths) return out_of_memory();
+    char *path = path_of(self, self->count);
+    if (!path) return out_of_memory();
+    self->writers[self->count] = NULL;
+    self->paths[self->count++] = path;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    fm_writer_options options = {.format = fm_format_of_name(path) ? NULL : "fathom",
+                                 .columns = COLUMNS,
+                                 .memory_addresses = true,
+                                 .threads = cores > 1 ? (unsigned)(cores > 8 ? 8 : cores) : 1,
+                                 .level = self->options->store ? -1 : (int)self->options->level};
+    fm_error error;
+    return fm_writer_open(&self->writers[self->count - 1], path, &options, &error) ? cli_fail(&error) : -1;
+}
+
+/* Until everything has ended. -1, or an exit code after a message. */
+static int receive(recording *self)
+{
+    fm_error error;
+    fm_collected collected;
+    cli_progress progress;
+    int code = -1;
+    cli_progress_start(&progress, "references", self->options->progress);
+    while (code < 0) {
+        if (fm_collection_next(self->collection, &collected, &error)) {
+            code = cli_fail(&error);
+            break;
+        }
+        if (collected.event == FM_COLLECTED_END) break;
+        if (collected.event != FM_COLLECTED_IDLE)
+            while (code < 0 && self->count <= collected.process) code = open_writer(self);
+        if (code < 0 && collected.event == FM_COLLECTED_REFERENCES &&
+            fm_writer_append(self->writers[collected.process], &collected.batch, &error))
+            code = cli_fail(&error);
+        fm_collection_state state;
+        fm_collection_state_get(self->collection, &state);
+        cli_progress_update(&progress, state.references,
+                            self->collecting.limit ? (double)state.references / (double)self->collecting.limit
+                                                   : -1);
+    }
+    cli_progress_end(&progress);
+    return code;
+}
+
+static int finish_writer(recording *self, size_t index)
+{
+    fm_error error;
+    size_t count = fm_collection_modules(self->collection, index, NULL, 0);
+    fm_trace_module *modules = calloc(count + 1, sizeof *modules);
+    if (!modules) return out_of_memory();
+    fm_collection_modules(self->collection, index, modules, count);
+    fm_status status = fm_writer_set_modules(self->writers[index], modules, count, &error);
+    free(modules);
+    if (status == FM_OK) status = fm_writer_finish(self->writers[index], &error);
+    return status ? cli_fail(&error) : -1;
+}
+
+static void summarise(const recording *self)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        char ending[160];
+        fm_collected_process process;
+        fm_collection_process(self->collection, i, &process);
+        printf("%s: %" PRIu64 " references of process %" PRIu32 " (%s), which %s%s\n", self->paths[i],
+               process.references, process.pid,
+               process.program ? process.program : self->collecting.command[0],
+               process.ended && process.signal ? "was " : "",
+               cli_collect_ending(&process, ending, sizeof ending));
+    }
+}
+
+static int record(recording *self)
+{
+    fm_error error;
+    /* Before the program starts: a name that cannot be written is refused at once. */
+    int code = open_writer(self);
+    if (code >= 0) return code;
+    if (fm_collection_start(&self->collection, &self->collecting, &error)) return cli_fail(&error);
+    if ((code = receive(self)) >= 0) return code;
+    int completeness = cli_collect_completeness(self->collection);
+    if (fm_collection_processes(self->collection) == 0) {
+        cli_complain("%s: nothing of it was seen", self->collecting.command[0]);
+        return CLI_FAILED;
+    }
+    for (size_t i = 0; code < 0 && i < self->count; i++) code = finish_writer(self, i);
+    if (code >= 0) return code;
+    summarise(self);
+    return completeness;
+}
+
+int cli_verb_record(int argc, char **argv)
+{
+    record_options options = {.level = 1, .collect.limit = UINT64_MAX, .collect.limit_time = -1};
+    const cli_option table[] = {
+        {"output", 'o', CLI_STRING, &options.output, "TRACE", "the file to write, in the native format"},
+        CLI_COLLECT_OPTIONS(&options.collect),
+        {"level", 0, CLI_COUNT, &options.level, "N", "zstd level, 1 (default) to 19; higher is smaller and slower"},
+        {"store", 0, CLI_FLAG, &options.store, NULL, "do not compress"},
+        {"quiet", 'q', CLI_FLAG, &options.quiet, NULL, "no progress, no notes"},
+        {"progress", 0, CLI_FLAG, &options.progress, NULL,
+         "progress also when standard error is no terminal"},
+        {0},
+    };
+    const cli_command command = {
+        .usage = "fathom record [options] -o TRACE -- PROGRAM [ARGUMENTS…]",
+        .about = "Runs a program and stores its data references, with the code that makes them, for\n"
+                 "`fathom analyze`. `fathom run` does both at once and stores nothing.",
+        .options = table,
+        .notes =
+            "The program's own exit status is shown; fathom's is 0 when everything was stored, 3 when the\n"
+            "program was killed or something is missing, 1 when there is no trace.\n\n"
+            "Examples:\n"
+            "  fathom record -o sort.fathom -- sort -n numbers.txt\n"
+            "  fathom record --limit 100M --at-limit stop -o start.fathom -- ./server\n",
+        .least = 1,
+        .most = SIZE_MAX,
+        .command_follows = true,
+    };
+    size_t count;
+    int code = cli_parse(&command, argc, argv, &count);
+    if (code >= 0) return code;
+    cli_quiet = options.quiet;
+    argv[1 + count] = NULL;
+    recording self = {.options = &options};
+    if (!options.output) return cli_misuse("where to? -o TRACE names the file to write");
+    if (strcmp(options.output, "-") == 0)
+        return cli_misuse("-o -: standard output is the program's own; name a file");
+    const fm_format_info *format = fm_format_of_name(options.output);
+    if (format && strcmp(format->name, "fathom") != 0)
+        return cli_misuse(
+            "-o %s: only the native format holds everything; name it .fathom and use fathom convert",
+            options.output);
+    if (options.level < 1 || options.level > 19) return cli_misuse("--level: expected 1 to 19");
+    if ((code = cli_collect_check(&options.collect, argv + 1, &self.collecting)) >= 0) return code;
+    self.collecting.columns = COLUMNS;
+
+    code = record(&self);
+    for (size_t i = 0; i < self.count; i++) {
+        fm_writer_close(self.writers[i]);
+        free(self.paths[i]);
+    }
+    free(self.writers);
+    free(self.paths);
+    fm_collection_close(self.collection);
+    return cli_finish(code);
+}

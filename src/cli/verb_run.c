@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * verb_run.c - fathom run: runs a program and shows its reuse-distance profile and the code that re-uses
+ * data too late. Nothing is stored but the results asked for.
+ *
+ * It joins a collection, analyzers, attribution and views; it computes nothing itself.
+ */
+#include "analysis_options.h"
+#include "attribution_output.h"
+#include "cli.h"
+#include "collect_options.h"
+#include "run_profiles.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct run_options {
+    const char *json, *report, *output, *distances;
+    bool threads_private, call_paths, quiet, progress;
+    cli_analysis_options analysis;
+    cli_collect_options collect;
+    cli_attribution_options attribution;
+} run_options;
+
+/* What one run holds, so that every way out can let go of it. */
+typedef struct job {
+    cli_analysis analysis;
+    fm_collect_options collecting;
+    cli_attribution_caches caches;
+    fm_output *distances;
+    fm_collection *collection;
+    cli_run_profiles *profiles;
+    fm_profile *profile[CLI_MOST_GRANULARITIES];
+} job;
+
+/* ---- the run ---- */
+
+/* Until everything has ended. -1, or an exit code after a message. */
+static int receive(job *work, bool show_progress)
+{
+    fm_error error;
+    fm_collected collected;
+    cli_progress progress;
+    int code = -1;
+    cli_progress_start(&progress, "references", show_progress);
+    while (code < 0) {
+        if (fm_collection_next(work->collection, &collected, &error)) {
+            code = cli_fail(&error);
+            break;
+        }
+        if (collected.event == FM_COLLECTED_END) break;
+        if (collected.event != FM_COLLECTED_IDLE) code = cli_run_profiles_feed(work->profiles, &collected);
+        fm_collection_state state;
+        fm_collection_state_get(work->collection, &state);
+        cli_progress_update(&progress, state.references,
+                            work->collecting.limit ? (double)state.references / (double)work->collecting.limit
+                                                   : -1);
+    }
+    cli_progress_end(&progress);
+    return code;
+}
+
+static int start(job *work, const run_options *options)
+{
+    fm_error error;
+    if (options->distances && fm_output_open(&work->distances, options->distances, &error))
+        return cli_fail(&error);
+    if (fm_collection_start(&work->collection, &work->collecting, &error)) return cli_fail(&error);
+    cli_run_setup setup = {.analysis = &work->analysis,
+                           .caches = &work->caches,
+                           .sites = !options->attribution.no_sites,
+                           .threads_private = options->threads_private,
+                           .distances = work->distances};
+    return cli_run_profiles_create(&work->profiles, &setup, work->collection);
+}
+
+/* ---- results ---- */
+
+static bool takes_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+static int show(FILE *out, const fm_view_options *view, const job *work, const run_options *options)
+{
+    for (size_t i = 0; i < work->analysis.count; i++) {
+        if (i > 0) fputc('\n', out);
+        fm_view_histogram(out, work->profile[i], view);
+        if (work->caches.count > 0) {
+            fputc('\n', out);
+            fm_view_caches(out, work->profile[i], work->caches.caches, work->caches.count, view);
+        }
+    }
+    if (work->profile[0]->part_count > 0) {
+        fputc('\n', out);
+        fm_view_parts(out, work->profile[0], work->caches.caches, work->caches.count, view);
+    }
+    if (!work->profile[0]->attribution) return -1;
+    return cli_attribution_show(out, view, &options->attribution, work->profile[0], &work->caches);
+}
+
+/* Into --output, or on standard output where nothing else goes there. */
+static int show_text(const job *work, const run_options *options)
+{
+    fm_error error;
+    fm_output *text;
+    if (!options->output || takes_stdout(options->output)) {
+        fm_view_options view = cli_view_options();
+        return show(stdout, &view, work, options);
+    }
+    if (fm_output_open(&text, options->output, &error)) return cli_fail(&error);
+    fm_view_options view = {.width = 100, .unicode = cli_view_options().unicode};
+    int code = show(fm_output_stream(text), &view, work, options);
+    if (code >= 0) {
+        fm_output_abandon(text);
+        return code;
+    }
+    return fm_output_commit(text, &error) ? cli_fail(&error) : -1;
+}
+
+static int write_report(const job *work, const char *path)
+{
+    fm_error error;
+    fm_output *page;
+    if (fm_output_open(&page, path, &error)) return cli_fail(&error);
+    if (fm_report_write(fm_output_stream(page), NULL, (const fm_profile *const *)work->profile,
+                        work->analysis.count, work->caches.caches, work->caches.count, &error)) {
+        fm_output_abandon(page);
+        return cli_fail(&error);
+    }
+    return fm_output_commit(page, &error) ? cli_fail(&error) : -1;
+}
+
+static int deliver(job *work, const run_options *options)
+{
+    fm_error error;
+    int code = -1;
+    if (work->distances) {
+        fm_output *distances = work->distances;
+        work->distances = NULL;
+        if (fm_output_commit(distances, &error)) return cli_fail(&error);
+    }
+    if (options->json && fm_profile_write(options->json, (const fm_profile *const *)work->profile,
+                                          work->analysis.count, &error))
+        return cli_fail(&error);
+    if (work->profile[0]->attribution)
+        code = cli_attribution_write(&options->attribution, work->profile[0], &work->caches);
+    if (code < 0 && options->report) code = write_report(work, options->report);
+    bool taken = takes_stdout(options->json) || takes_stdout(options->distances) ||
+                 takes_stdout(options->report) || cli_attribution_takes_stdout(&options->attribution);
+    if (code < 0 && (options->output || !taken)) code = show_text(work, options);
+    return code;
+}
+
+static int run(job *work, const run_options *options)
+{
+    int code = start(work, options);
+    if (code < 0) code = receive(work, options->progress);
+    if (code >= 0) return code;
+    if (fm_collection_processes(work->collection) == 0) {
+        cli_collect_completeness(work->collection);
+        cli_complain("%s: nothing of it was seen", work->collecting.command[0]);
+        return CLI_FAILED;
+    }
+    int completeness = cli_collect_completeness(work->collection);
+    code = cli_run_profiles_take(work->profiles, &work->collecting, work->profile);
+    if (code < 0) code = deliver(work, options);
+    return code < 0 ? completeness : code;
+}
+
+/* ---- options ---- */
+
+static int check(const run_options *options, char **command, job *work)
+{
+    int code = cli_analysis_check(&options->analysis, &work->analysis);
+    if (code < 0) code = cli_collect_check(&options->collect, command, &work->collecting);
+    if (code < 0) code = cli_attribution_check(&options->attribution, options->json);
+    if (code >= 0) return code;
+    if (work->analysis.count == 0) work->analysis.granularity[work->analysis.count++] = 64;
+    if (options->distances && work->analysis.count > 1)
+        return cli_misuse("--distances: takes one granularity, not %zu", work->analysis.count);
+    if (options->distances && options->collect.follow_children)
+        return cli_misuse("--distances and --follow-children: distances are written of one process only");
+    if (takes_stdout(options->json) + takes_stdout(options->distances) + takes_stdout(options->report) +
+            takes_stdout(options->output) + cli_attribution_takes_stdout(&options->attribution) >
+        1)
+        return cli_misuse("only one result can go to standard output");
+    if (options->call_paths && options->attribution.no_sites)
+        return cli_misuse("--call-paths and --no-sites contradict each other");
+    if (work->analysis.max_memory && (options->threads_private || options->collect.follow_children))
+        return cli_misuse("--max-memory: cannot be promised for an unknown number of threads or processes");
+    if (options->report && !fm_report_available())
+        return cli_misuse("--report: this build has no report page (it was built without npm)");
+    bool sites = !options->attribution.no_sites;
+    work->collecting.columns = FM_COLUMN_SIZE | (sites ? FM_COLUMN_TAG : 0);
+    work->collecting.call_paths = options->call_paths;
+    work->collecting.objects = sites;
+    return cli_attribution_find_caches(&options->attribution, &work->caches);
+}
+
+int cli_verb_run(int argc, char **argv)
+{
+    run_options options = {.analysis.max_memory = UINT64_MAX,
+                           .collect.limit = UINT64_MAX,
+                           .collect.limit_time = -1,
+                           .attribution.top = CLI_TOP_PAIRS};
+    const cli_option table[] = {
+        {"json", 'j', CLI_STRING, &options.json, "FILE", "write the profile as JSON; - for standard output"},
+        {"report", 0, CLI_STRING, &options.report, "FILE", "write a page to look at, as fathom report does"},
+        {"output", 'o', CLI_STRING, &options.output, "FILE",
+         "where the text goes that is shown at the end\n(default: standard output, after the program's own)"},
+        CLI_COLLECT_OPTIONS(&options.collect),
+        {"threads-private", 0, CLI_FLAG, &options.threads_private, NULL,
+         "a profile of each thread, as if it were alone, too"},
+        {"no-sites", 0, CLI_FLAG, &options.attribution.no_sites, NULL,
+         "distances only, not the code and data they come from"},
+        {"call-paths", 0, CLI_FLAG, &options.call_paths, NULL, "tell code apart by the calls that led there"},
+        CLI_ATTRIBUTION_OPTIONS(&options.attribution),
+        CLI_ANALYSIS_OPTIONS(&options.analysis),
+        {"distances", 0, CLI_STRING, &options.distances, "FILE",
+         "write every reference's distance: little-endian u64 in trace\n"
+         "order, first touch = 2^64-1, beyond the bound = 2^64-2"},
+        {"quiet", 'q', CLI_FLAG, &options.quiet, NULL, "no progress, no notes"},
+        {"progress", 0, CLI_FLAG, &options.progress, NULL,
+         "progress also when standard error is no terminal"},
+        {0},
+    };
+    const cli_command command = {
+        .usage = "fathom run [options] -- PROGRAM [ARGUMENTS…]",
+        .about =
+            "Runs a program and shows the reuse distances of all its data references, exactly: what they\n"
+            "mean for the caches of this machine, and which code uses which data again too late.\n"
+            "Any x86-64 Linux program will do (through Valgrind); one built by `fathom cc` is several\n"
+            "times faster. Compile with -g to see source lines.",
+        .options = table,
+        .notes =
+            "The program's own exit status is shown; fathom's is 0 when everything was seen, 3 when the\n"
+            "program was killed or something is missing, 1 when there is no result.\n\n"
+            "Examples:\n"
+            "  fathom run -- ./program input.txt\n"
+            "  fathom run --report report.html -o summary.txt -- sort -n numbers.txt\n"
+            "  fathom run --function solve --no-stack --json solve.json -- ./solver\n",
+        .least = 1,
+        .most = SIZE_MAX,
+        .command_follows = true,
+    };
+    size_t count;
+    int code = cli_parse(&command, argc, argv, &count);
+    if (code >= 0) return code;
+    cli_quiet = options.quiet;
+    argv[1 + count] = NULL;
+
+    job work = {0};
+    code = check(&options, argv + 1, &work);
+    if (code < 0) code = run(&work, &options);
+    for (size_t i = 0; i < work.analysis.count; i++) fm_profile_destroy(work.profile[i]);
+    cli_run_profiles_destroy(work.profiles);
+    fm_collection_close(work.collection);
+    fm_output_abandon(work.distances);
+    return cli_finish(code);
+}

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of collectors share: building tests/programs, running fathom, cases in TAP, leftovers."""
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FATHOM = os.path.abspath(os.environ.get("FATHOM", os.path.join(ROOT, "build", "fathom")))
+PROGRAMS = os.path.join(ROOT, "tests", "programs")
+BLOCK = 64
+
+work = tempfile.mkdtemp(prefix="fathom-collect-test-")
+# fathom and its producers must leave nothing behind: what they could leave would be seen here.
+os.environ["TMPDIR"] = os.path.join(work, "tmp")
+os.mkdir(os.environ["TMPDIR"])
+os.environ.pop("FATHOM_SESSION", None)
+
+
+class Failure(Exception):
+    pass
+
+
+def expect(found, wanted, what):
+    if found != wanted:
+        raise Failure(f"{what}: expected {wanted!r}, found {found!r}")
+
+
+def expect_in(part, whole, what):
+    if part not in whole:
+        raise Failure(f"{what}: expected {part!r} in:\n{whole}")
+
+
+# ---- programs ----
+
+COMPILERS = {"gcc": [["gcc"], ["g++"], ["gfortran"]], "fathom": [[FATHOM, "cc"], [FATHOM, "c++"], [FATHOM, "fc"]]}
+built = {}
+
+
+def build(name, how="gcc", *flags, output=None, env=None):
+    """The path of tests/programs/NAME compiled by gcc or by fathom cc (how: 'gcc', 'fathom')."""
+    key = (name, how, flags, tuple(sorted((env or {}).items())))
+    if key in built:
+        return built[key]
+    source = os.path.join(PROGRAMS, name)
+    language = {".c": 0, ".cc": 1, ".f90": 2}[os.path.splitext(name)[1]]
+    path = os.path.join(work, output or f"{os.path.splitext(name)[0]}-{how}-{len(built)}")
+    command = COMPILERS[how][language] + ["-g", "-O2", "-I" + os.path.join(ROOT, "include"), *flags, source, "-o", path]
+    made = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **(env or {})})
+    if made.returncode:
+        raise Failure(f"{' '.join(command)}:\n{made.stderr}")
+    built[key] = path
+    return path
+
+
+# ---- fathom ----
+
+
+class Result:
+    def __init__(self, done, profile):
+        self.code, self.out, self.err, self.profile = done.returncode, done.stdout, done.stderr, profile
+
+
+def run(options, command, timeout=120, env=None, code=0, stdin=None):
+    """fathom run OPTIONS --json … -- COMMAND; checks the exit code and reads the profile."""
+    path = os.path.join(work, "profile.json")
+    if os.path.exists(path):
+        os.unlink(path)
+    full = [FATHOM, "run", "--json", path, *options, "--", *command]
+    done = subprocess.run(full, capture_output=True, text=True, timeout=timeout, env={**os.environ, **(env or {})},
+                          stdin=stdin or subprocess.DEVNULL)
+    if done.returncode != code:
+        raise Failure(f"{' '.join(full)}\nexit code {done.returncode}, expected {code}\n{done.stdout}\n{done.stderr}")
+    profile = None
+    if os.path.exists(path):
+        with open(path) as file:
+            profile = json.load(file)
+        check_sums(profile)
+    return Result(done, profile)
+
+
+def named(columns, rows):
+    return [dict(zip(columns, row)) for row in rows]
+
+
+def expand(profile):
+    """The rows of an attribution's tables (docs/PROFILE.md) as dictionaries with the columns' names."""
+    for part in profile.get("parts", []):
+        expand(part)
+    attribution = profile.get("attribution")
+    if not attribution or attribution.get("expanded"):
+        return
+    attribution["expanded"] = True
+    strings = attribution["strings"]
+    attribution["sites"] = named(("module", "address", "path", "symbol", "symbol_offset", "frames"), attribution["sites"])
+    for site in attribution["sites"]:
+        numbers = site["frames"]
+        site["frames"] = [{"function": strings[numbers[i]] if numbers[i] is not None else None,
+                           "file": strings[numbers[i + 1]] if numbers[i + 1] is not None else None,
+                           "line": numbers[i + 2]} for i in range(0, len(numbers), 4)]
+    attribution["paths"] = named(("parent", "call"), attribution["paths"])
+    attribution["pairs"] = named(("use", "reuse", "count", "cold", "beyond", "ranges"), attribution["pairs"])
+    attribution["object_uses"] = named(("object", "site", "count", "cold", "beyond", "ranges"),
+                                       attribution["object_uses"])
+
+
+def check_sums(profile):
+    """What always holds in a profile, its attribution and its parts."""
+    expand(profile)
+    counted = sum(count for _, _, count in profile["histogram"])
+    expect(profile["cold"] + profile.get("beyond", 0) + counted, profile["references"], "cold + beyond + histogram")
+    attribution = profile.get("attribution")
+    if attribution:
+        pairs = attribution["pairs"]
+        expect(sum(pair["count"] for pair in pairs), profile["references"], "sum of all pairs")
+        expect(sum(pair["cold"] for pair in pairs), profile["cold"], "sum of cold over all pairs")
+    for part in profile.get("parts", []):
+        check_sums(part)
+
+
+def cyclic(profile, blocks, passes, what="cyclic"):
+    """The closed form of touch(): blocks first touches, everything else at the distance blocks - 1."""
+    expect(profile["references"], blocks * passes, f"{what}: references")
+    expect(profile["cold"], blocks, f"{what}: cold")
+    wanted = [[blocks - 1, blocks - 1, blocks * (passes - 1)]] if passes > 1 else []
+    expect(profile["histogram"], wanted, f"{what}: histogram")
+
+
+# ---- processes to be killed ----
+
+
+def start(options, command, **more):
+    """fathom run in the background, its standard output a pipe."""
+    path = os.path.join(work, "profile.json")
+    if os.path.exists(path):
+        os.unlink(path)
+    full = [FATHOM, "run", "--json", path, *options, "--", *command]
+    return subprocess.Popen(full, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more), path
+
+
+def wait_for_line(process, wanted):
+    line = process.stdout.readline()
+    if line.strip() != wanted:
+        raise Failure(f"expected the program to say {wanted!r}, it said {line!r}: {process.stderr.read()}")
+
+
+def finish(process, path, timeout=30):
+    out, err = process.communicate(timeout=timeout)
+    profile = None
+    if os.path.exists(path):
+        with open(path) as file:
+            profile = json.load(file)
+    return Result(subprocess.CompletedProcess([], process.returncode, out, err), profile)
+
+
+def processes_named(part):
+    """Process numbers whose command line holds this text."""
+    found = []
+    for entry in glob.glob("/proc/[0-9]*/cmdline"):
+        try:
+            with open(entry, "rb") as file:
+                if part.encode() in file.read():
+                    found.append(int(entry.split("/")[2]))
+        except OSError:
+            pass
+    return [pid for pid in found if pid != os.getpid()]
+
+
+def gone_within(part, seconds):
+    end = time.monotonic() + seconds
+    while processes_named(part):
+        if time.monotonic() > end:
+            for pid in processes_named(part):
+                os.kill(pid, signal.SIGKILL)
+            raise Failure(f"processes of {part} are still there after {seconds} s")
+        time.sleep(0.05)
+
+
+# ---- cases ----
+
+shm_before = set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
+tmp_before = set(glob.glob("/tmp/vgdb-pipe*") + glob.glob("/tmp/valgrind_*") + glob.glob("/tmp/fathom*"))
+
+
+def leftovers():
+    left = sorted(set(os.listdir("/dev/shm")) - shm_before) if os.path.isdir("/dev/shm") else []
+    left += os.listdir(os.environ["TMPDIR"])
+    now = set(glob.glob("/tmp/vgdb-pipe*") + glob.glob("/tmp/valgrind_*") + glob.glob("/tmp/fathom*"))
+    # Other test programs run at the same time and make directories of their own.
+    left += [name for name in now - tmp_before if not name.startswith("/tmp/fathom-")]
+    return left
+
+
+def main(cases):
+    """Runs (name, function) pairs; a function that returns a text was skipped for that reason."""
+    chosen = sys.argv[1:]
+    failed = 0
+    number = 0
+    try:
+        for name, function in cases:
+            if chosen and not any(part in name for part in chosen):
+                continue
+            number += 1
+            try:
+                skipped = function()
+                left = leftovers()
+                if left:
+                    raise Failure(f"left behind: {left}")
+                print(f"ok {number} - {name}" + (f" # SKIP {skipped}" if skipped else ""), flush=True)
+            except Exception as error:
+                failed += 1
+                print(f"not ok {number} - {name}", flush=True)
+                for line in f"{type(error).__name__}: {error}".splitlines():
+                    print("#", line)
+        print(f"1..{number}")
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    sys.exit(1 if failed else 0)

@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What can go wrong around a traced program: killed, crashed, out of memory, the analyser killed, Ctrl-C, full disk,
+instructions that Valgrind does not know, no Valgrind, setuid, not found, no permission. Each has its message, exit
+code and result, and nothing is left behind (collect_support looks after every case)."""
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import time
+
+from collect_support import *
+
+WATCH = ["--function", "touch", "--no-stack"]
+HOW = {"valgrind": "gcc", "compiler": "fathom"}
+cases = []
+
+
+def both(function):
+    for collector in HOW:
+        name = f"{collector}: {function.__name__.replace('_', ' ')}"
+        cases.append((name, lambda f=function, c=collector: f(HOW[c])))
+    return function
+
+
+def once(function):
+    cases.append((function.__name__.replace("_", " "), function))
+    return function
+
+
+@both
+def program_killed_from_outside(how):
+    program = build("sleeping.c", how)
+    process, path = start(WATCH, [program])
+    wait_for_line(process, "ready")
+    for pid in processes_named(program):
+        if pid != process.pid:
+            os.kill(pid, signal.SIGKILL)
+    result = finish(process, path)
+    expect(result.code, 3, f"exit code: {result.err}")
+    expect(result.profile["references"], 300, "references until then")
+    expect(result.profile["complete"], False, "complete")
+    expect_in("SIGKILL", result.profile["what_missing"], "what is missing")
+    expect_in("SIGKILL", result.err, "message")
+
+
+@both
+def busy_program_killed(how):
+    program = build("endless.c", how)
+    process, path = start(WATCH, [program])
+    wait_for_line(process, "ready")
+    time.sleep(0.5)
+    for pid in processes_named(program):
+        if pid != process.pid:
+            os.kill(pid, signal.SIGKILL)
+    result = finish(process, path)
+    expect(result.code, 3, f"exit code: {result.err}")
+    expect(result.profile["references"] > 1000, True, "references until then")
+    expect(result.profile["cold"], 1000, "blocks")
+
+
+@both
+def analyser_killed_while_the_program_sleeps(how):
+    program = build("long_run.c", how)
+    process, path = start(WATCH, [program])
+    time.sleep(0.7)
+    process.kill()
+    process.wait()
+    # The program runs on, to its own end, and no one waits for anyone.
+    gone_within(program, 60)
+    process.stdout.close()
+    process.stderr.close()
+    expect(os.path.exists(path), False, "a result of a killed analyser")
+
+
+@both
+def analyser_killed_and_left_a_zombie(how):
+    program = build("long_run.c", how)
+    process, path = start(WATCH, [program])
+    time.sleep(0.7)
+    process.kill()  # not waited for: a zombie until the program is gone
+    deadline = time.monotonic() + 60
+    while [pid for pid in processes_named(program)]:
+        if time.monotonic() > deadline:
+            raise Failure("the program hangs")
+        time.sleep(0.1)
+    process.communicate()
+
+
+@both
+def control_c_in_a_terminal(how):
+    program = build("endless.c", how)
+    path = os.path.join(work, "profile.json")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(FATHOM, [FATHOM, "run", "--json", path, *WATCH, "--", program])
+    seen = b""
+    while b"ready" not in seen:
+        seen += os.read(terminal, 1000)
+    time.sleep(0.5)
+    os.write(terminal, b"\x03")
+    try:
+        while True:
+            more = os.read(terminal, 10000)
+            if not more:
+                break
+            seen += more
+    except OSError:
+        pass
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    expect(os.waitstatus_to_exitcode(status), 3, f"exit code: {seen.decode(errors='replace')}")
+    import json
+    with open(path) as file:
+        profile = json.load(file)
+    os.unlink(path)
+    expect(profile["complete"], False, "complete")
+    expect(profile["cold"], 1000, "blocks so far")
+    gone_within(program, 5)
+
+
+@both
+def interrupt_sent_to_fathom_alone(how):
+    program = build("sleeping.c", how)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process, path = start(WATCH, [program], start_new_session=True)
+        wait_for_line(process, "ready")
+        process.send_signal(number)
+        result = finish(process, path)
+        expect(result.code, 3, f"exit code: {result.err}")
+        expect(result.profile["references"], 300, "references until then")
+        gone_within(program, 5)
+
+
+@both
+def program_that_ignores_the_interrupt(how):
+    program = build("sleeping.c", how)
+    process, path = start(WATCH, [program, "stubborn"], start_new_session=True)
+    wait_for_line(process, "ready")
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)  # the second one means it
+    result = finish(process, path)
+    expect(result.code, 3, f"exit code: {result.err}")
+    expect(result.profile["references"], 300, "references until then")
+    gone_within(program, 5)
+
+
+@both
+def program_out_of_memory(how):
+    # Valgrind itself needs room, so the limit is on the program's own big request, which fails.
+    program = build("plain.c", how)
+    done = subprocess.run(["bash", "-c", f"ulimit -v 150000; exec {FATHOM} run --no-sites -- {program}"],
+                          capture_output=True, text=True, timeout=60)
+    if done.returncode not in (0, 1, 3):
+        raise Failure(f"exit code {done.returncode}: {done.stderr}")
+    if done.returncode != 0 and not done.stderr.strip():
+        raise Failure("no message")
+
+
+@once
+def disk_full_under_record():
+    program = build("long_run.c")
+    directory = os.path.join(work, "small")
+    os.mkdir(directory)
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", directory],
+                                           capture_output=True).returncode:
+        os.rmdir(directory)
+        return "mounting a small file system needs root"
+    try:
+        done = subprocess.run([FATHOM, "record", "-o", os.path.join(directory, "t.fathom"), "--", "ls", "-lR", "/usr/lib/gcc"],
+                              capture_output=True, text=True, timeout=60)
+        expect(done.returncode, 1, f"exit code: {done.stderr}")
+        expect_in("No space left", done.stderr, "message")
+        expect(os.listdir(directory), [], "files left")
+    finally:
+        subprocess.run(["umount", directory])
+        os.rmdir(directory)
+    gone_within(program, 5)
+
+
+@once
+def full_device_for_the_result():
+    done = subprocess.run([FATHOM, "run", "--json", "/dev/full", "--", "true"], capture_output=True, text=True)
+    expect(done.returncode, 1, "exit code")
+    expect_in("No space left", done.stderr, "message")
+
+
+@once
+def avx512_under_valgrind():
+    result = run(WATCH, [build("wide_vectors.c", "gcc", "-mavx512f")], code=3)
+    cyclic(result.profile, 100, 3)
+    expect_in("AVX-512", result.err, "message")
+    expect_in("fathom cc", result.err, "hint")
+    with open("/proc/cpuinfo") as file:
+        if "avx512f" not in file.read():
+            return None
+    result = run(WATCH, [build("wide_vectors.c", "fathom", "-mavx512f")])
+    cyclic(result.profile, 100, 4)
+
+
+@once
+def no_valgrind_tool():
+    """fathom built where Valgrind was not installed has no tool of it; programs built by fathom cc need none."""
+    parts = os.path.join(work, "parts")
+    os.makedirs(parts, exist_ok=True)
+    result = run([], [build("plain.c")], env={"FATHOM_PARTS": parts}, code=1)
+    expect_in("algrind", result.err, "message")
+    expect_in("fathom cc", result.err, "hint")
+    cyclic(run(WATCH, [build("plain.c", "fathom")], env={"FATHOM_PARTS": parts}).profile, 100, 3)
+
+
+@once
+def setuid_program():
+    path = os.path.join(work, "privileged")
+    shutil.copy(build("plain.c"), path)
+    if os.geteuid() != 0:
+        path = "/usr/bin/su"
+        if not os.path.exists(path):
+            return "no setuid program here"
+    else:
+        os.chmod(path, 0o4755)
+    result = run([], [path], code=1)
+    expect_in("setuid", result.err, "message")
+
+
+@once
+def program_not_found():
+    result = run([], ["/nowhere/program"], code=1)
+    expect_in("/nowhere/program", result.err, "message")
+    expect_in("No such file", result.err, "message")
+    result = run([], ["no-such-program-in-path"], code=1)
+    expect_in("no-such-program-in-path", result.err, "message")
+
+
+@once
+def no_permission():
+    path = os.path.join(work, "forbidden")
+    with open(path, "w") as file:
+        file.write("#!/bin/sh\n")
+    os.chmod(path, 0o644)
+    result = run([], [path], code=1)
+    expect_in("ermission", result.err, "message")
+    result = run([], [work], code=1)
+    expect_in(work, result.err, "message about a directory")
+
+
+@once
+def not_a_program():
+    path = os.path.join(work, "garbage")
+    with open(path, "wb") as file:
+        file.write(b"\x7fELF" + bytes(100))
+    os.chmod(path, 0o755)
+    result = run([], [path], code=1)
+    expect_in(path, result.err, "message")
+
+
+@once
+def parts_missing():
+    result = run([], [build("plain.c")], env={"FATHOM_PARTS": "/nowhere"}, code=1)
+    expect_in("/nowhere", result.err, "message")
+
+
+main(cases)

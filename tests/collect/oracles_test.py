@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The collectors against each other and against three independent ones, on real programs: Valgrind's lackey
+(every access), a plug-in of qemu-user (nothing shared with Valgrind), and cachegrind with one fully associative level
+(misses at its size)."""
+import json
+import os
+import re
+import shutil
+import subprocess
+
+from collect_support import *
+
+cases = []
+
+
+def case(function):
+    cases.append((function.__name__.replace("_", " "), function))
+    return function
+
+
+def text_file():
+    path = os.path.join(work, "text")
+    if not os.path.exists(path):
+        with open(path, "w") as file:
+            for i in range(40000):
+                file.write(f"{i * i} {i % 97} some words {i // 7}\n")
+    return path
+
+
+def subjects():
+    text = text_file()
+    return {
+        "gzip": ["gzip", "-c", text],
+        "sort": ["sort", "-n", "-k2", "--parallel=1", "-S", "64M", text],
+        "sqlite": ["sqlite3", ":memory:", "with recursive c(x) as (select 1 union all select x+1 from c where x<4000)"
+                   " select count(*), sum(x*x) from c where x%3=1;"],
+        "ls": ["ls", "-lR", "/usr/include/linux"],
+    }
+
+
+def lackey(command):
+    """Loads, stores and accesses that do both, as lackey sees them."""
+    counts = {b" L": 0, b" S": 0, b" M": 0}
+    # --read-inline-info=no changes nothing that is counted.
+    log = os.path.join(work, "lackey.log")
+    subprocess.run(["valgrind", "--tool=lackey", "--trace-mem=yes", f"--log-file={log}", *command],
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with open(log, "rb") as file:
+        for line in file:
+            if line[:2] in counts:
+                counts[line[:2]] += 1
+    os.unlink(log)
+    return counts[b" L"], counts[b" S"], counts[b" M"]
+
+
+def recorded(command):
+    """The same from fathom record, and the accesses' number as stored."""
+    trace, text = os.path.join(work, "t.fathom"), os.path.join(work, "t.json")
+    done = subprocess.run([FATHOM, "record", "-q", "-o", trace, "--", *command], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True)
+    expect(done.returncode, 0, f"exit code of record: {done.stderr}")
+    subprocess.run([FATHOM, "convert", "-q", trace, "-o", os.path.join(work, "t.lackey")], check=True)
+    counts = {b" L": 0, b" S": 0, b" M": 0}
+    with open(os.path.join(work, "t.lackey"), "rb") as file:
+        for line in file:
+            counts[line[:2]] += 1
+    for name in ("t.fathom", "t.lackey"):
+        os.unlink(os.path.join(work, name))
+    return counts[b" L"], counts[b" S"], counts[b" M"]
+
+
+def close(found, wanted, share, what, slack=3000):
+    """Within a share of the whole, and a few thousand for the start of a process (environment, loader)."""
+    if abs(found - wanted) > share * wanted + slack:
+        raise Failure(f"{what}: {found} and {wanted} differ by more than {share:.2%} and {slack}")
+
+
+@case
+def every_access_as_lackey_sees_it():
+    for name in ("gzip", "ls"):
+        command = subjects()[name]
+        for found, wanted, what in zip(recorded(command), lackey(command), ("loads", "stores", "modifies")):
+            close(found, wanted, 0.0005, f"{name}: {what}")
+
+
+@case
+def every_access_as_qemu_sees_it():
+    if not shutil.which("qemu-x86_64"):
+        return "qemu-x86_64 is not installed"
+    plugin = os.path.join(work, "qemu_count.so")
+    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", os.path.join(ROOT, "tests/collect/qemu_count.c"), "-o", plugin],
+                   check=True)
+    counted = os.path.join(work, "counted")
+    command = [build("kernels.c", "gcc", "-mavx2", "-static"), "matmul"]
+    for name, command in (("matmul", command), ("gzip", subjects()["gzip"])):
+        done = subprocess.run(["qemu-x86_64", "-plugin", plugin, *command], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, env={**os.environ, "QEMU_COUNT": counted}, text=True)
+        if not os.path.exists(counted):
+            return f"qemu ran no plug-in: {done.stderr.strip()[:100]}"
+        with open(counted) as file:
+            _, loads, _, stores = file.read().split()
+        os.unlink(counted)
+        found = recorded(command)
+        # qemu tells of a read and a write where an instruction does both; its processor has other vector
+        # extensions, so that the C library chooses other copying loops.
+        close(found[0] + found[2], int(loads), 0.002, f"{name}: loads", 20000)
+        close(found[1] + found[2], int(stores), 0.002, f"{name}: stores", 20000)
+
+
+@case
+def misses_as_cachegrind_sees_them():
+    """Fully associative, 32 KiB, lines of 64 bytes, LRU: cachegrind's D1 misses against ours at 512 blocks. Cachegrind counts an
+    access that straddles two lines once, and one miss at most; fathom counts a reference to each line."""
+    for name in ("gzip", "sort", "sqlite"):
+        command = subjects()[name]
+        done = subprocess.run(["valgrind", "--tool=cachegrind", "--cache-sim=yes", "--D1=32768,512,64",
+                               "--LL=8388608,16,64", "--cachegrind-out-file=/dev/null", *command],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        misses = int(re.search(r"D1\s+misses:\s+([\d,]+)", done.stderr).group(1).replace(",", ""))
+        references = int(re.search(r"D\s+refs:\s+([\d,]+)", done.stderr).group(1).replace(",", ""))
+        result = run(["--no-sites", "--bins", "exact"], command)
+        ours = result.profile["cold"] + sum(count for low, _, count in result.profile["histogram"] if low >= 512)
+        close(result.profile["references"], references, 0.01, f"{name}: references")
+        close(ours, misses, 0.015, f"{name}: misses at 32 KiB", 600)
+
+
+@case
+def collectors_agree_on_the_same_code():
+    """A function whose accesses the compiler cannot hide: both collectors see the same references in the same order, so the
+    profiles are equal."""
+    options = ["--function", "matmul", "--no-stack", "--bins", "exact"]
+    flags = ("-mavx2", "-fno-tree-vectorize")
+    a = run(options, [build("kernels.c", "gcc", *flags), "matmul"]).profile
+    b = run(options, [build("kernels.c", "fathom", *flags), "matmul"]).profile
+    for field in ("references", "distinct", "cold", "histogram"):
+        expect(b[field], a[field], field)
+
+
+@case
+def run_and_record_agree():
+    command = [build("kernels.c", "gcc", "-mavx2", "-static"), "matmul"]
+    direct = run(["--bins", "exact"], command).profile
+    trace, path = os.path.join(work, "t.fathom"), os.path.join(work, "t.json")
+    subprocess.run([FATHOM, "record", "-q", "-o", trace, "--", *command], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([FATHOM, "analyze", "-q", "--bins", "exact", trace, "--json", path], check=True,
+                   stdout=subprocess.DEVNULL)
+    with open(path) as file:
+        stored = json.load(file)
+    for name in (trace, path):
+        os.unlink(name)
+    # The environment differs by the tool's own needs: some start-up code, nothing else.
+    close(stored["references"], direct["references"], 0.001, "references", 2000)
+    check_sums(stored)
+
+
+@case
+def callgrind_annotate_reads_it():
+    path = os.path.join(work, "out.callgrind")
+    result = run(["--function", "touch", "--no-stack", "--callgrind", path, "--size", "2K"], [build("plain.c")])
+    done = subprocess.run(["callgrind_annotate", path], capture_output=True, text=True)
+    expect(done.returncode, 0, f"exit code: {done.stderr}")
+    expect_in("Refs", done.stdout, "events")
+    expect_in("300", done.stdout, "all references")
+    expect_in("touch", done.stdout, "function")
+    expect(result.profile["references"], 300, "references")
+    os.unlink(path)
+
+
+main(cases)

@@ -1,0 +1,354 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tiny programs with odd behaviour (tests/programs), each with its expected answer, under both collectors.
+
+Almost all of them are watched in the function touch, whose references are known to the last one."""
+import json
+import os
+import subprocess
+
+from collect_support import *
+
+WATCH = ["--function", "touch", "--no-stack"]
+COLLECTORS = {"valgrind": "gcc", "compiler": "fathom"}
+cases = []
+
+
+def case(*collectors):
+    """A case for each collector; the function gets the collector's name and how to build for it."""
+
+    def register(function):
+        for collector in collectors or COLLECTORS:
+            name = f"{collector}: {function.__name__.replace('_', ' ')}"
+            cases.append((name, lambda f=function, c=collector: f(c, COLLECTORS[c])))
+        return function
+
+    return register
+
+
+def ending(result):
+    return result.profile["run"]["ending"]
+
+
+@case()
+def plain_program(collector, how):
+    result = run(WATCH, [build("plain.c", how)])
+    cyclic(result.profile, 100, 3)
+    expect(result.profile["run"]["collector"], collector, "collector")
+    expect(ending(result), "exited with 0", "ending")
+    result = run(WATCH, [build("plain.c", how), "42"])
+    expect(ending(result), "exited with 42", "ending")
+    expect(result.profile["run"]["exit_code"], 42, "exit code")
+
+
+@case()
+def kinds_of_executables(collector, how):
+    for flags in (["-no-pie"], ["-static"], ["-pie", "-fPIE"]):
+        cyclic(run(WATCH, [build("plain.c", how, *flags)]).profile, 100, 3, str(flags))
+
+
+@case("valgrind")
+def stripped_program(collector, how):
+    # No function names: all references are counted, and attributed to addresses.
+    path = build("plain.c", how, "-s")
+    result = run([], [path])
+    expect(result.profile["complete"], True, "complete")
+    expect_in("-g", result.err, "hint about debug information")
+    result = run(WATCH, [path], code=2)
+    expect_in("touch", result.err, "message about an unknown function")
+
+
+@case()
+def fork_without_following(collector, how):
+    result = run(WATCH, [build("forking.c", how)])
+    cyclic(result.profile, 100, 3)
+    expect(ending(result), "exited with 0", "ending")
+
+
+@case()
+def fork_with_following(collector, how):
+    result = run(WATCH + ["--follow-children"], [build("forking.c", how)])
+    parts = result.profile["parts"]
+    expect(len(parts), 2, "processes")
+    cyclic(parts[0], 100, 3, "parent")
+    cyclic(parts[1], 50, 2, "child")
+    expect(parts[1]["run"]["ending"], "exited with 7", "the child's ending")
+    expect(parts[1]["run"]["parent"], parts[0]["run"]["process"], "the child's parent")
+    expect(result.profile["references"], 400, "sum")
+
+
+@case()
+def vfork_and_exec(collector, how):
+    command = [build("vfork_exec.c", how), build("plain.c", how), "9"]
+    cyclic(run(WATCH, command).profile, 100, 3)
+    result = run(WATCH + ["--follow-children"], command)
+    parts = [part for part in result.profile["parts"] if part["references"]]
+    expect(sorted(part["references"] for part in parts), [300, 300], "references of the processes")
+    expect_in("exited with 9", str([part["run"]["ending"] for part in result.profile["parts"]]), "endings")
+
+
+@case()
+def posix_spawned(collector, how):
+    command = [build("spawning.c", how), build("plain.c", how), "9"]
+    cyclic(run(WATCH, command).profile, 100, 3)
+    result = run(WATCH + ["--follow-children"], command)
+    parts = [part for part in result.profile["parts"] if part["references"]]
+    expect(sorted(part["references"] for part in parts), [300, 300], "references of the processes")
+
+
+@case()
+def exec_in_place(collector, how):
+    command = [build("exec_self.c", how), build("plain.c", how), "4"]
+    result = run(WATCH, command)
+    cyclic(result.profile, 100, 3)
+    result = run(WATCH + ["--follow-children"], command)
+    parts = result.profile["parts"]
+    expect([part["references"] for part in parts], [300, 300], "before and after exec")
+    expect(parts[0]["run"]["process"], parts[1]["run"]["process"], "process number")
+
+
+@case()
+def thread_that_outlives_main(collector, how):
+    result = run(WATCH + ["--threads-private"], [build("outliving_main.c", how, "-pthread")])
+    expect(result.profile["references"], 700, "references")
+    threads = sorted(result.profile["parts"], key=lambda part: part["references"])
+    cyclic(threads[0], 100, 3, "main")
+    cyclic(threads[1], 200, 2, "thread")
+
+
+@case()
+def threads_that_exit(collector, how):
+    result = run(WATCH + ["--threads-private"], [build("thread_exits.c", how, "-pthread")])
+    cyclic(result.profile, 800, 1)
+    expect(sorted(part["references"] for part in result.profile["parts"] if part["references"]), [100] * 8, "threads")
+
+
+@case()
+def sixty_four_threads(collector, how):
+    result = run(WATCH + ["--threads-private"], [build("many_threads.c", how, "-pthread")])
+    expect(result.profile["references"], 64 * 128 * 50, "references")
+    expect(result.profile["cold"], 64 * 128, "cold")
+    private = [part for part in result.profile["parts"] if part["references"]]
+    expect(len(private), 64, "threads")
+    for part in private:
+        cyclic(part, 128, 50, "a thread")
+
+
+@case()
+def signal_handlers(collector, how):
+    result = run(WATCH, [build("signalling.c", how)])
+    expect(result.profile["references"], 10 * 30 + 5 * 20 + 100, "references")
+    expect(result.profile["cold"], 100, "cold")
+
+
+@case()
+def leaving_by__exit(collector, how):
+    result = run(WATCH, [build("leaving_early.c", how)])
+    cyclic(result.profile, 100, 3)
+    expect(ending(result), "exited with 5", "ending")
+
+
+@case()
+def aborting(collector, how):
+    result = run(WATCH, [build("aborting.c", how)])
+    cyclic(result.profile, 100, 3)
+    expect_in("SIGABRT", ending(result), "ending")
+    expect(result.profile["run"]["signal"], 6, "signal")
+
+
+@case()
+def crashing(collector, how):
+    result = run(WATCH, [build("crashing.c", how)])
+    cyclic(result.profile, 100, 3)
+    expect_in("SIGSEGV", ending(result), "ending")
+
+
+@case()
+def plug_in_loaded_and_unloaded(collector, how):
+    plugin = build("plugin.c", how, "-shared", "-fPIC", output=f"plugin-{how}.so")
+    result = run(WATCH, [build("loading.c", how, "-ldl", "-rdynamic"), plugin])
+    expect(result.profile["references"], 100 + 3 * 40, "references")
+    attribution = result.profile["attribution"]
+    modules = {os.path.basename(attribution["modules"][site["module"]]["path"])
+               for site in attribution["sites"] if site.get("module") is not None}
+    expect_in(os.path.basename(plugin), modules, "modules with sites")
+
+
+@case("valgrind")
+def code_made_at_run_time(collector, how):
+    result = run(["--function", "call_made_code", "--no-stack"], [build("self_modifying.c", how)])
+    expect(result.profile["references"], 60 + 80, "references")
+    expect(result.profile["distinct"], 60, "distinct blocks")
+
+
+@case()
+def openmp_pool(collector, how):
+    result = run(WATCH, [build("openmp.c", how, "-fopenmp")])
+    expect(result.profile["references"], 4 * 100 * 20, "references")
+    expect(result.profile["cold"], 400, "cold")
+
+
+@case()
+def cplusplus_exceptions(collector, how):
+    result = run(WATCH, [build("exceptions.cc", how)])
+    expect(result.profile["references"], 10 * (50 + 5 + 5) + 100, "references")
+    expect(ending(result), "exited with 0", "ending")
+    # The call stack is right after exceptions, too.
+    result = run(["--function", "inner", "--no-stack", "--limit", "100M"], [build("exceptions.cc", how)])
+    expect(result.profile["cold"] >= 50, True, "blocks of inner")
+
+
+@case()
+def fortran(collector, how):
+    result = run(["--function", "add_up", "--no-stack", "--loads"], [build("column_sum.f90", how, "-fno-inline")])
+    found = result.profile["references"]
+    expect(40000 <= found <= 40010, True, f"40000 loads of the matrix and a few arguments, found {found}")
+    names = {frame["function"] for site in result.profile["attribution"]["sites"] for frame in site.get("frames", [])}
+    expect_in("add_up", names, "functions")
+
+
+@case()
+def regions(collector, how):
+    program = [build("regions.c", how)]
+    for region, blocks, passes in (("first", 100, 2), ("inner", 10, 1)):
+        result = run(["--region", region, "--no-stack", "--function", "touch"], program)
+        cyclic(result.profile, blocks, passes, region)
+    result = run(["--region", "second", "--no-stack", "--function", "touch"], program)
+    expect(result.profile["references"], 160, "second, with inner in it")
+    result = run(["--region", "no such"], program, code=2)
+    expect_in("no such", result.err, "message about an unknown region")
+    expect(subprocess.run(program).returncode, 0, "the program alone")
+
+
+@case()
+def limits(collector, how):
+    program = [build("long_run.c", how)]
+    result = run(WATCH + ["--limit", "1234567"], program)
+    expect(result.profile["references"], 1234567, "references")
+    expect_in("done", result.out, "the program runs on")
+    expect(ending(result), "exited with 3", "ending")
+    result = run(WATCH + ["--limit", "1234567", "--at-limit", "stop"], [build("endless.c", how)], timeout=60)
+    expect(result.profile["references"], 1234567, "references")
+    expect(result.profile["complete"], True, "complete, as asked")
+    result = run(["--limit-time", "1", "--at-limit", "stop", "--no-sites"], [build("endless.c", how)], timeout=60)
+    expect(result.profile["references"] > 1000, True, "references within a second")
+
+
+@case()
+def loads_and_stores(collector, how):
+    program = [build("plain.c", how)]
+    cyclic(run(WATCH + ["--loads"], program).profile, 100, 3)
+    expect(run(WATCH + ["--stores"], program).profile["references"], 0, "stores")
+
+
+@case()
+def data_objects(collector, how):
+    result = run(["--function", "touch", "--size", "32K"], [build("objects.c", how, "-fno-builtin", "-fno-optimize-sibling-calls")])
+    attribution = result.profile["attribution"]
+    found = {}
+    for use in attribution["object_uses"]:
+        thing = attribution["objects"][use["object"]]
+        name = thing.get("name") or thing["kind"]
+        if thing["kind"] == "heap":
+            frames = attribution["sites"][attribution["paths"][thing["allocation"]]["call"]].get("frames", [])
+            name = next((f["function"] for f in frames), "?")
+        found[name] = found.get(name, 0) + use["count"]
+    expect(found.get("global_table"), 2 * 4096, f"late references to the global, of {found}")
+    expect(found.get("make_first"), 3 * 4096, f"late references to the first heap block, of {found}")
+    expect(found.get("make_second"), 4 * 4096, f"late references to the second heap block, of {found}")
+    expect(2 * 4095 <= found.get("stack", 0) <= 2 * 4095 + 20, True, f"late references to the stack, of {found}")
+
+
+@case()
+def call_paths(collector, how):
+    result = run(WATCH + ["--call-paths"], [build("call_paths.c", how, "-fno-optimize-sibling-calls")])
+    attribution = result.profile["attribution"]
+
+    def functions(path):
+        names = []
+        while path is not None:
+            node = attribution["paths"][path]
+            names += [frame["function"] for frame in attribution["sites"][node["call"]].get("frames", [])]
+            path = node.get("parent")
+        return names
+
+    found = {"left": 0, "right": 0}
+    for pair in attribution["pairs"]:
+        names = functions(attribution["sites"][pair["reuse"]]["path"])
+        for side in found:
+            if side in names:
+                expect_in("main", names, "the outermost caller")
+                found[side] += pair["count"]
+    expect(found, {"left": 120, "right": 270}, "references by path")
+
+
+# Left to itself, gcc makes vectors of the matrix product.
+KERNEL_FLAGS = ["-mavx2", "-fno-tree-vectorize"]
+KERNELS = {  # references at 64 bytes, distinct blocks
+    "copy": (2000, 250),
+    "strided": (1000, 1000),
+    "unaligned": (2000, 1001),
+    "rep_movsb": (2000, 32),
+    "rep_stosq": (1000, 125),
+    "gather": (3000 + 3, 4 + 3),
+    "atomics": (4000, 1),
+    "vectors": (2000, 1001),
+    "matmul": (2 * 64**3 + 64**2, 3 * 512),
+}
+
+
+def kernel(name):
+    def check(collector, how):
+        result = run(["--function", name, "--no-stack"], [build("kernels.c", how, *KERNEL_FLAGS), name])
+        references, distinct = KERNELS[name]
+        expect(result.profile["references"], references, "references")
+        expect(result.profile["distinct"], distinct, "distinct blocks")
+
+    return check
+
+
+for name in KERNELS:
+    cases.append((f"valgrind: kernel {name}", lambda n=name: kernel(n)("valgrind", "gcc")))
+cases.append(("compiler: kernel matmul", lambda: kernel("matmul")("compiler", "fathom")))
+
+
+@case("compiler")
+def other_compilers(collector, how):
+    for compiler in ("clang",):
+        program = build("plain.c", how, env={"FATHOM_CC": compiler})
+        cyclic(run(WATCH, [program]).profile, 100, 3, compiler)
+        expect(subprocess.run([program, "3"]).returncode, 3, "the program alone")
+
+
+@case()
+def recorded_and_analysed(collector, how):
+    trace, profile = os.path.join(work, "plain.fathom"), os.path.join(work, "analysed.json")
+    done = subprocess.run([FATHOM, "record", *WATCH, "-o", trace, "--", build("plain.c", how)], capture_output=True,
+                          text=True)
+    expect(done.returncode, 0, f"exit code of record: {done.stderr}")
+    done = subprocess.run([FATHOM, "check", trace], capture_output=True, text=True)
+    expect(done.returncode, 0, "check")
+    done = subprocess.run([FATHOM, "analyze", trace, "--json", profile], capture_output=True, text=True)
+    expect(done.returncode, 0, f"exit code of analyze: {done.stderr}")
+    with open(profile) as file:
+        analysed = json.load(file)
+    cyclic(analysed, 100, 3)
+    check_sums(analysed)
+    names = {frame["function"] for site in analysed["attribution"]["sites"] for frame in site.get("frames", [])}
+    expect_in("touch", names, "functions")
+    for name in (trace, profile):
+        os.unlink(name)
+
+
+@case("valgrind")
+def a_script(collector, how):
+    path = os.path.join(work, "script.sh")
+    with open(path, "w") as file:
+        file.write("#!/bin/sh\nexit 6\n")
+    os.chmod(path, 0o755)
+    result = run(["--no-sites"], [path])
+    expect(ending(result), "exited with 6", "ending")
+    expect(result.profile["references"] > 1000, True, "references of the interpreter")
+
+
+main(cases)

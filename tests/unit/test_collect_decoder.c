@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_collect_decoder.c - chunks to batches: every instruction set against expectations that are built
+ * beside the chunks, for both producers; and words that mean nothing.
+ */
+#define _GNU_SOURCE
+#include "unit/stream_builder.h"
+
+#include <link.h>
+#include <unistd.h>
+
+typedef struct bench {
+    fm_decoder *decoder;
+    fm_process *process;
+    gotten got;
+    stream chunk;
+    fm_error error;
+} bench;
+
+static bench *bench_create(const fm_wishes *wishes, const char *isa)
+{
+    bench *self = calloc(1, sizeof *self);
+    assert_non_null(self);
+    assert_int_equal(fm_decoder_create(&self->decoder, wishes, ALL_COLUMNS, isa, &self->error), FM_OK);
+    self->process = fm_process_create(1, 1000, wishes->function, true, &self->error);
+    assert_non_null(self->process);
+    gotten_create(&self->got);
+    return self;
+}
+
+static void bench_free(bench *self)
+{
+    fm_decoder_destroy(self->decoder);
+    fm_process_destroy(self->process);
+    gotten_free(&self->got);
+    free(self);
+}
+
+static fm_status bench_valgrind(bench *self)
+{
+    fm_status status = decode_chunk(self->decoder, FM_PRODUCER_VALGRIND, self->process, NULL, &self->chunk,
+                                    &self->got, &self->error);
+    self->chunk.count = 0;
+    return status;
+}
+
+static fm_status bench_compiler(bench *self, uint32_t number)
+{
+    fm_traced_thread *thread;
+    assert_int_equal(fm_process_thread(self->process, number, &thread, &self->error), FM_OK);
+    fm_status status = decode_chunk(self->decoder, FM_PRODUCER_COMPILER, self->process, thread, &self->chunk,
+                                    &self->got, &self->error);
+    self->chunk.count = 0;
+    return status;
+}
+
+static const fm_wishes everything = {.loads = true, .stores = true, .tags = true};
+
+/* ---- Valgrind ---- */
+
+enum { BLOCKS = 40, STACK_LOW = 0x10000, STACK_HIGH = 0x20000 };
+
+/* Random blocks of 0 to 39 accesses, left early, with guards, across batches; the expectation is made beside.
+ */
+static void random_blocks(const char *isa, bool no_stack, bool loads, bool stores)
+{
+    fm_wishes wishes = everything;
+    wishes.no_stack = no_stack;
+    wishes.loads = loads;
+    wishes.stores = stores;
+    bench *self = bench_create(&wishes, isa);
+    gotten expected;
+    gotten_create(&expected);
+    static access_told accesses[BLOCKS][64];
+    size_t counts[BLOCKS];
+    uint64_t seed = 7, left_out = 0;
+    put_module(&self->chunk, 1, 0, 0x400000, 0x400000, 0x500000, "/nowhere/program");
+    put_thread_start(&self->chunk, 1, STACK_LOW, STACK_HIGH);
+    put(&self->chunk, FM_RECORD(FM_RECORD_THREAD, 1, 0));
+    for (uint32_t b = 0; b < BLOCKS; b++) {
+        counts[b] = b;
+        for (size_t i = 0; i < counts[b]; i++)
+            accesses[b][i] = (access_told){.code = 0x400000 + b * 0x100 + i * 4,
+                                           .size = (unsigned)(1 + next_random(&seed) % 512),
+                                           .kind = (unsigned)(next_random(&seed) % 3)};
+        put_definition(&self->chunk, b, 1, 0, 0x400000 + b * 0x100, 0, accesses[b], counts[b]);
+    }
+    for (int round = 0; round < 6; round++) {
+        while (self->chunk.count + 64 < FM_CHUNK_WORDS) {
+            uint32_t b = (uint32_t)(next_random(&seed) % (round < 3 ? 6 : BLOCKS));
+            size_t count = counts[b];
+            if (next_random(&seed) % 8 == 0) count = next_random(&seed) % (count + 1); /* a side exit */
+            uint64_t words[64];
+            for (size_t i = 0; i < count; i++) {
+                words[i] = next_random(&seed) % 0x40000 + 1;
+                if (round % 3 == 1 && next_random(&seed) % 16 == 0) words[i] = 0; /* a guard */
+                const access_told *told = &accesses[b][i];
+                bool wanted =
+                    (told->kind != FM_KIND_STORE && loads) || (told->kind != FM_KIND_LOAD && stores);
+                if (words[i] == 0 || !wanted) continue;
+                if (no_stack && words[i] >= STACK_LOW && words[i] < STACK_HIGH) {
+                    left_out++;
+                    continue;
+                }
+                size_t row = expected.count++;
+                expected.address[row] = words[i];
+                expected.size[row] = told->size;
+                expected.kind[row] = (uint8_t)told->kind;
+                expected.site[row] = told->code;
+            }
+            put_block(&self->chunk, b, words, count);
+        }
+        assert_int_equal(bench_valgrind(self), FM_OK);
+    }
+    gotten *got = &self->got;
+    assert_int_equal(got->count, expected.count);
+    assert_true(expected.count > 30000 && got->batches > 3);
+    assert_memory_equal(got->address, expected.address, expected.count * 8);
+    assert_memory_equal(got->size, expected.size, expected.count * 4);
+    assert_memory_equal(got->kind, expected.kind, expected.count);
+    assert_memory_equal(got->site, expected.site, expected.count * 8);
+    assert_int_equal(self->process->left_out, left_out);
+    const fm_code *code = &self->process->code;
+    for (size_t i = 0; i < got->count; i++) {
+        assert_int_equal(got->thread[i], 1);
+        assert_in_range(got->tag[i], 1, code->sites.count);
+        /* A tag is the site: its address in the file. */
+        assert_int_equal(code->sites.entries[got->tag[i] - 1].a, got->site[i] - 0x400000);
+    }
+    gotten_free(&expected);
+    bench_free(self);
+}
+
+static void valgrind_blocks(void **state)
+{
+    (void)state;
+    for (size_t i = 0; isa_at(i); i++) {
+        random_blocks(isa_at(i), false, true, true);
+        random_blocks(isa_at(i), true, true, true);
+        random_blocks(isa_at(i), false, true, false);
+        random_blocks(isa_at(i), true, false, true);
+    }
+}
+
+/* References of different threads are never in one batch. */
+static void valgrind_threads(void **state)
+{
+    (void)state;
+    bench *self = bench_create(&everything, NULL);
+    const access_told one = {0x1000, 8, FM_KIND_LOAD};
+    put_definition(&self->chunk, 1, 0, 0, 0x1000, 0, &one, 1);
+    for (uint32_t thread = 1; thread <= 3; thread++) {
+        put_thread_start(&self->chunk, thread, 0, 0);
+        put(&self->chunk, FM_RECORD(FM_RECORD_THREAD, thread, 0));
+        for (uint64_t i = 0; i < thread * 10; i++) put_block(&self->chunk, 1, (uint64_t[]){i + 1}, 1);
+        put(&self->chunk, FM_RECORD(FM_RECORD_THREAD, thread, 0)); /* the same again: nothing changes */
+        put_block(&self->chunk, 1, (uint64_t[]){7}, 1);
+    }
+    put(&self->chunk, FM_RECORD(FM_RECORD_THREAD_END, 2, 0));
+    assert_int_equal(bench_valgrind(self), FM_OK);
+    assert_int_equal(self->got.batches, 3);
+    assert_int_equal(self->got.count, 11 + 21 + 31);
+    for (size_t i = 0; i < self->got.count; i++)
+        assert_int_equal(self->got.thread[i], i < 11 ? 1 : i < 32 ? 2 : 3);
+    assert_int_equal(self->process->thread_count, 3);
+    bench_free(self);
+}
+
+/* The same code has the same tag: translated again, and loaded again at another place. */
+static void tags_are_stable(void **state)
+{
+    (void)state;
+    bench *self = bench_create(&everything, NULL);
+    const access_told first = {0x401010, 4, FM_KIND_LOAD}, moved = {0x701010, 4, FM_KIND_LOAD};
+    const access_told other = {0x701010, 4, FM_KIND_LOAD};
+    put_module(&self->chunk, 1, FM_MODULE_PROGRAM, 0x400000, 0x400000, 0x410000, "/nowhere/a.so");
+    put_definition(&self->chunk, 1, 1, 0, 0x401010, 0, &first, 1);
+    put_block(&self->chunk, 1, (uint64_t[]){100}, 1);
+    put_definition(&self->chunk, 2, 1, 0, 0x401010, 0, &first, 1);
+    put_block(&self->chunk, 2, (uint64_t[]){101}, 1);
+    put_module(&self->chunk, 2, 0, 0x700000, 0x700000, 0x710000, "/nowhere/a.so");
+    put_definition(&self->chunk, 3, 2, 0, 0x701010, 0, &moved, 1);
+    put_block(&self->chunk, 3, (uint64_t[]){102}, 1);
+    put_module(&self->chunk, 3, 0, 0x700000, 0x700000, 0x710000, "/nowhere/b.so");
+    put_definition(&self->chunk, 4, 3, 0, 0x701010, 0, &other, 1);
+    put_block(&self->chunk, 4, (uint64_t[]){103}, 1);
+    put_definition(&self->chunk, 5, 0, 0, 0x701010, 0, &other, 1); /* made at run time */
+    put_block(&self->chunk, 5, (uint64_t[]){104}, 1);
+    put_definition(&self->chunk, 1, 3, 0, 0x701010, 0, &other, 1); /* a number used again */
+    put_block(&self->chunk, 1, (uint64_t[]){105}, 1);
+    assert_int_equal(bench_valgrind(self), FM_OK);
+    static const uint32_t tags[] = {1, 1, 1, 2, 3, 2};
+    assert_int_equal(self->got.count, 6);
+    assert_memory_equal(self->got.tag, tags, sizeof tags);
+    assert_int_equal(self->process->code.file_count, 2);
+    bench_free(self);
+}
+
+/* Regions by name, nested in others and in themselves; what is outside is counted. */
+static void regions(void **state)
+{
+    (void)state;
+    fm_wishes wishes = everything;
+    wishes.region = "inner loop";
+    bench *self = bench_create(&wishes, NULL);
+    stream *chunk = &self->chunk;
+    const access_told one = {0x1000, 8, FM_KIND_STORE};
+    put_definition(chunk, 1, 0, 0, 0x1000, 0, &one, 1);
+    uint64_t next = 1;
+    static const char *const steps[] = {"other", "inner loop", "deeper", "inner loop", NULL,
+                                        NULL,    NULL,         NULL,     NULL};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        if (steps[i])
+            put_text_record(chunk, FM_RECORD_REGION_BEGIN, 0, NULL, 0, steps[i]);
+        else
+            put_record(chunk, FM_RECORD_REGION_END, 0, NULL, 0); /* the last one ends nothing */
+        for (int k = 0; k < 5; k++) put_block(chunk, 1, (uint64_t[]){next++}, 1);
+    }
+    assert_int_equal(bench_valgrind(self), FM_OK);
+    assert_int_equal(self->got.count, 5 * 5); /* steps 1 to 5 */
+    assert_int_equal(self->got.address[0], 6);
+    assert_int_equal(self->got.address[24], 30);
+    assert_int_equal(self->process->left_out, 20);
+    bench_free(self);
+}
+
+/* ---- the compiler's runtime ---- */
+
+static void random_accesses(const char *isa, bool no_stack)
+{
+    fm_wishes wishes = everything;
+    wishes.no_stack = no_stack;
+    bench *self = bench_create(&wishes, isa);
+    stream *chunk = &self->chunk;
+    gotten expected;
+    gotten_create(&expected);
+    uint64_t seed = 11, left_out = 0, page = 0x400;
+    static const unsigned sizes[] = {0, 1, 2, 4, 8, 16, 0, 1, 2, 4, 8, 16, 0, 4, 8, 0};
+    put_module(chunk, 1, FM_MODULE_INSTRUMENTED, 0x400000, 0x400000, 0x440000, "/nowhere/program");
+    put_thread_start(chunk, 2, STACK_LOW, STACK_HIGH);
+    put(chunk, FM_RECORD(FM_RECORD_PAGE, page, 0));
+    for (int round = 0; round < 5; round++) {
+        while (chunk->count + 8 < FM_CHUNK_WORDS) {
+            uint64_t dice = next_random(&seed) % 64;
+            if (dice < 3) {
+                page = 0x400 + next_random(&seed) % 64;
+                put(chunk, FM_RECORD(FM_RECORD_PAGE, page, 0));
+                continue;
+            }
+            unsigned code = (unsigned)(1 + next_random(&seed) % 15);
+            if (sizes[code] == 0 && dice > 6) code = FM_ACCESS_LOAD_8;
+            uint64_t address = next_random(&seed) % 0x40000, size = sizes[code];
+            uint64_t place = next_random(&seed) % 64 * 37 % 4096;
+            put(chunk, FM_ACCESS_WORD(address, code, place));
+            if (size == 0) {
+                size = next_random(&seed) % 100000;
+                put(chunk, size);
+                if (size == 0) continue;
+            }
+            if (no_stack && address >= STACK_LOW && address < STACK_HIGH) {
+                left_out++;
+                continue;
+            }
+            size_t row = expected.count++;
+            expected.address[row] = address;
+            expected.size[row] = (uint32_t)size;
+            expected.kind[row] = code < 7 ? FM_KIND_LOAD : code < 13 ? FM_KIND_STORE : FM_KIND_MODIFY;
+            expected.site[row] = page * 4096 + place - 1;
+        }
+        assert_int_equal(bench_compiler(self, 2), FM_OK);
+    }
+    gotten *got = &self->got;
+    assert_int_equal(got->count, expected.count);
+    assert_true(expected.count > 40000 && got->batches > 3);
+    assert_memory_equal(got->address, expected.address, expected.count * 8);
+    assert_memory_equal(got->size, expected.size, expected.count * 4);
+    assert_memory_equal(got->kind, expected.kind, expected.count);
+    assert_memory_equal(got->site, expected.site, expected.count * 8);
+    assert_int_equal(self->process->left_out, left_out);
+    const fm_code *code = &self->process->code;
+    for (size_t i = 0; i < got->count; i++) {
+        assert_int_equal(got->thread[i], 2);
+        assert_in_range(got->tag[i], 1, code->sites.count);
+        uint64_t in_file = got->site[i] >= 0x400000 ? got->site[i] - 0x400000 : got->site[i];
+        if (got->site[i] >= 0x400000) /* the byte before the module is in none */
+            assert_int_equal(code->sites.entries[got->tag[i] - 1].a, in_file);
+    }
+    gotten_free(&expected);
+    bench_free(self);
+}
+
+static void compiler_accesses(void **state)
+{
+    (void)state;
+    for (size_t i = 0; isa_at(i); i++) {
+        random_accesses(isa_at(i), false);
+        random_accesses(isa_at(i), true);
+    }
+}
+
+/* More bytes than a row can say: several rows, without a gap, each but the first aligned. */
+static void enormous_access(void **state)
+{
+    (void)state;
+    bench *self = bench_create(&everything, NULL);
+    uint64_t address = 0x123456789, size = UINT64_C(10) << 30, at = address, left = size;
+    put(&self->chunk, FM_ACCESS_WORD(address, FM_ACCESS_STORE_RANGE, 0));
+    put(&self->chunk, size);
+    assert_int_equal(bench_compiler(self, 1), FM_OK);
+    assert_true(self->got.count > 2);
+    for (size_t i = 0; i < self->got.count; i++) {
+        assert_int_equal(self->got.address[i], at);
+        if (i > 0) assert_int_equal(at % (1 << 30), 0);
+        at += self->got.size[i];
+        left -= self->got.size[i];
+    }
+    assert_int_equal(left, 0);
+    bench_free(self);
+}
+
+/* A library that takes another's place in memory: the same code address is another site. And a page that was
+ * told before its module finds it afterwards. */
+static void compiler_modules_change(void **state)
+{
+    (void)state;
+    bench *self = bench_create(&everything, NULL);
+    stream *chunk = &self->chunk;
+    put(chunk, FM_RECORD(FM_RECORD_PAGE, 0x700, 0));
+    put(chunk, FM_ACCESS_WORD(0x1000, FM_ACCESS_LOAD_4, 0x11)); /* in no module yet */
+    put_module(chunk, 1, 1, 0x700000, 0x700000, 0x701000, "/nowhere/a.so");
+    put(chunk, FM_ACCESS_WORD(0x1000, FM_ACCESS_LOAD_4, 0x11));
+    put_module(chunk, 2, 1, 0x6FF000, 0x6FF000, 0x701000, "/nowhere/b.so");
+    put(chunk, FM_ACCESS_WORD(0x1000, FM_ACCESS_LOAD_4, 0x11));
+    put_module(chunk, 3, 1, 0x700000, 0x700000, 0x701000, "/nowhere/a.so");
+    put(chunk, FM_RECORD(FM_RECORD_PAGE, 0x700, 0));
+    put(chunk, FM_ACCESS_WORD(0x1000, FM_ACCESS_LOAD_4, 0x11));
+    assert_int_equal(bench_compiler(self, 1), FM_OK);
+    static const uint32_t tags[] = {1, 2, 3, 2};
+    assert_int_equal(self->got.count, 4);
+    assert_memory_equal(self->got.tag, tags, sizeof tags);
+    const fm_pair_entry *sites = self->process->code.sites.entries;
+    assert_int_equal(sites[0].a, 0x700010);
+    assert_int_equal(sites[0].b, 0);
+    assert_int_equal(sites[1].a, 0x10);
+    assert_int_equal(sites[2].a, 0x1010);
+    bench_free(self);
+}
+
+/* ---- heap ---- */
+
+static void heap_contexts(void **state)
+{
+    (void)state;
+    bench *self = bench_create(&everything, NULL);
+    stream *chunk = &self->chunk;
+    put_module(chunk, 1, 0, 0x400000, 0x400000, 0x410000, "/nowhere/program");
+    put_record(chunk, FM_RECORD_CONTEXT, 0, (uint64_t[]){5, 0x400105, 0x400205}, 3);
+    put_record(chunk, FM_RECORD_CONTEXT, 0, (uint64_t[]){9, 0x400305, 0x400205}, 3);
+    put_record(chunk, FM_RECORD_CONTEXT, 0, (uint64_t[]){5, 0x400105, 0x400205}, 3); /* another thread's */
+    put_record(chunk, FM_RECORD_HEAP_ALLOC, 0, (uint64_t[]){0x5000, 64, 5}, 3);
+    put_record(chunk, FM_RECORD_HEAP_FREE, 0, (uint64_t[]){0x5000}, 1);
+    put_record(chunk, FM_RECORD_HEAP_ALLOC, 0, (uint64_t[]){0x5000, 64, 1234567}, 3); /* of no context */
+    assert_int_equal(bench_valgrind(self), FM_OK);
+    const fm_code *code = &self->process->code;
+    const fm_call_tree *heap = &code->heap;
+    assert_int_equal(heap->count, 4); /* the root, the caller that both share, two calls of malloc */
+    const fm_call_node *five = &heap->nodes[code->contexts[5]], *nine = &heap->nodes[code->contexts[9]];
+    assert_int_equal(five->parent, nine->parent);
+    assert_int_equal(heap->places.entries[five->call].a, 0x104);
+    assert_int_equal(heap->places.entries[nine->call].a, 0x304);
+    assert_int_equal(heap->places.entries[heap->nodes[five->parent].call].a, 0x204);
+    bench_free(self);
+}
+
+/* ---- damage ---- */
+
+static void damage_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned producer;
+        uint64_t words[6];
+        size_t count;
+        const char *why;
+    } table[] = {
+        {FM_PRODUCER_VALGRIND, {5}, 1, "expected a record"},
+        {FM_PRODUCER_VALGRIND, {FM_RECORD(FM_RECORD_BLOCK, 3, 0)}, 1, "never defined"},
+        {FM_PRODUCER_VALGRIND, {FM_RECORD(FM_RECORD_BLOCK, 0xFFFFFFFFFF, 0)}, 1, "kind 1"},
+        {FM_PRODUCER_VALGRIND, {FM_RECORD(FM_RECORD_MODULE, 0, 5000)}, 1, "cut short"},
+        {FM_PRODUCER_VALGRIND, {FM_RECORD(FM_RECORD_MODULE, 0, 2), 1, 1}, 3, "only 2 words"},
+        {FM_PRODUCER_VALGRIND,
+         {FM_RECORD(FM_RECORD_DEFINE, 0, 4), 1 | UINT64_C(5) << 32, 0, 0, 0},
+         5,
+         "cut short"},
+        {FM_PRODUCER_VALGRIND,
+         {FM_RECORD(FM_RECORD_DEFINE, 0, 4), 0xFFFFFFFF, 0, 0, 0},
+         5,
+         "number 4294967295"},
+        {FM_PRODUCER_VALGRIND, {FM_RECORD(FM_RECORD_THREAD, 0, 0)}, 1, "number 0"},
+        {FM_PRODUCER_VALGRIND, {FM_RECORD(FM_RECORD_THREAD, 0xFFFFFFFF, 0)}, 1, "number 4294967295"},
+        {FM_PRODUCER_VALGRIND, {FM_RECORD(99, 0, 0)}, 1, "kind 99"},
+        {FM_PRODUCER_VALGRIND, {FM_RECORD(0, 0, 0)}, 1, "kind 0"},
+        {FM_PRODUCER_VALGRIND, {FM_RECORD(FM_RECORD_CONTEXT, 0, 1), UINT64_C(1) << 60}, 2, "context"},
+        {FM_PRODUCER_VALGRIND, {FM_RECORD(FM_RECORD_SIGNAL_END, 1, 0), 7}, 2, "expected a record"},
+        {FM_PRODUCER_COMPILER, {0}, 1, "no access"},
+        {FM_PRODUCER_COMPILER, {FM_ACCESS_WORD(1, FM_ACCESS_LOAD_RANGE, 0)}, 1, "before its length"},
+        {FM_PRODUCER_COMPILER, {FM_ACCESS_WORD(1, FM_ACCESS_LOAD_RANGE, 0), UINT64_C(1) << 48}, 2, "bytes"},
+        {FM_PRODUCER_COMPILER, {FM_RECORD(FM_RECORD_BLOCK, 1, 0)}, 1, "kind 1"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        bench *self = bench_create(&everything, NULL);
+        for (size_t k = 0; k < table[i].count; k++) put(&self->chunk, table[i].words[k]);
+        fm_status status =
+            table[i].producer == FM_PRODUCER_VALGRIND ? bench_valgrind(self) : bench_compiler(self, 1);
+        assert_int_equal(status, FM_E_CORRUPT);
+        if (!strstr(self->error.reason, table[i].why)) fail_msg("%zu: %s", i, self->error.reason);
+        bench_free(self);
+    }
+    /* A block with more accesses than it was defined with. */
+    bench *self = bench_create(&everything, NULL);
+    const access_told one = {0x1000, 8, FM_KIND_LOAD};
+    put_definition(&self->chunk, 1, 0, 0, 0x1000, 0, &one, 1);
+    put_block(&self->chunk, 1, (uint64_t[]){10}, 1);
+    put_block(&self->chunk, 1, (uint64_t[]){10, 11}, 2);
+    assert_int_equal(bench_valgrind(self), FM_E_CORRUPT);
+    assert_int_equal(self->got.count, 1);
+    /* The next chunk is sound again. */
+    put_block(&self->chunk, 1, (uint64_t[]){12}, 1);
+    assert_int_equal(bench_valgrind(self), FM_OK);
+    assert_int_equal(self->got.count, 2);
+    bench_free(self);
+}
+
+/* Words without sense, some of them records by their look: whatever comes out, nothing breaks. */
+static void garbage(void **state)
+{
+    (void)state;
+    uint64_t seed = 3;
+    for (int round = 0; round < 600; round++) {
+        fm_wishes wishes = {.loads = round & 1, .stores = true, .no_stack = round & 2, .tags = true};
+        wishes.paths = round & 4;
+        wishes.function = round & 8 ? "main" : NULL;
+        wishes.region = (round & 48) == 48 ? "r" : NULL;
+        bench *self = bench_create(&wishes, isa_at((size_t)round % 3));
+        const access_told told[3] = {{0x1000, 8, 0}, {0x1004, 8, 1}, {0x1008, 8, 2}};
+        put_thread_start(&self->chunk, 1, 0x1000, 0x9000);
+        put_definition(&self->chunk, 1, 0, round & 4 ? FM_BLOCK_HAS_SP | FM_BLOCK_CALLS : 0, 0x1000, 0x2000,
+                       told, 3);
+        size_t size = 200 + next_random(&seed) % 3000;
+        while (self->chunk.count < size) {
+            uint64_t word = next_random(&seed);
+            switch (next_random(&seed) % 6) {
+            case 0:
+                word = FM_RECORD(word % 24, word >> 40, next_random(&seed) % 12);
+                break;
+            case 1:
+                word = FM_RECORD(FM_RECORD_BLOCK, word % 3, 0);
+                break;
+            case 2:
+                word %= 0x10000;
+                break;
+            case 3:
+                word = FM_ACCESS_WORD(word % 0x10000, word >> 60, word >> 20);
+                break;
+            case 4:
+                word = next_random(&seed) % 4;
+                break;
+            default:
+                break;
+            }
+            put(&self->chunk, word);
+        }
+        fm_status status = round % 2 ? bench_valgrind(self) : bench_compiler(self, 1);
+        assert_true(status == FM_OK || status == FM_E_CORRUPT);
+        bench_free(self);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(valgrind_blocks),         cmocka_unit_test(valgrind_threads),
+        cmocka_unit_test(tags_are_stable),         cmocka_unit_test(regions),
+        cmocka_unit_test(compiler_accesses),       cmocka_unit_test(enormous_access),
+        cmocka_unit_test(compiler_modules_change), cmocka_unit_test(heap_contexts),
+        cmocka_unit_test(damage_is_told),          cmocka_unit_test(garbage),
+    };
+    return cmocka_run_group_tests_name("collect: decoder", tests, NULL, NULL);
+}

@@ -1,0 +1,655 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_collect_session.c - whole collections, with this program itself as what is collected from: it is
+ * started with
+ * `--produce SCENARIO` and writes a stream. Merging, partial chunks, ends of all kinds, limits, damage,
+ * signals.
+ */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "unit/synthetic_producer.h"
+
+#include <fathom/collect.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+/* ---- what the program plays ---- */
+
+static producer main_channel(void)
+{
+    producer self;
+    producer_claim(&self, FM_PRODUCER_COMPILER, 0, 1);
+    producer_begin(&self, 0, "/played/program");
+    return self;
+}
+
+/* Loads of the numbers [from, to). */
+static void numbers(producer *self, uint64_t from, uint64_t to)
+{
+    for (; from < to; from++) producer_word(self, FM_ACCESS_WORD(from, FM_ACCESS_LOAD_8, 0));
+}
+
+static void play_counting(uint64_t count, int code)
+{
+    producer self = main_channel();
+    numbers(&self, 0, count);
+    producer_word(&self, FM_RECORD(FM_RECORD_END, (unsigned)code, 0));
+    producer_close(&self);
+    exit(code);
+}
+
+/* Three threads take turns of one chunk each; every chunk holds its place in the order. */
+static void play_turns(void)
+{
+    producer self[3];
+    self[0] = main_channel();
+    for (uint32_t i = 1; i < 3; i++)
+        producer_claim(&self[i], FM_PRODUCER_COMPILER, self[0].channel->process, i + 1);
+    uint64_t turn = 0;
+    for (int round = 0; round < 200; round++)
+        for (int i = 0; i < 3; i++, turn++) {
+            numbers(&self[(i + round) % 3], turn * 100, turn * 100 + 50);
+            producer_seal(&self[(i + round) % 3]);
+        }
+    for (int i = 0; i < 3; i++) producer_close(&self[i]);
+    exit(0);
+}
+
+/* Threads of different speed, each with its own numbers, in order. Most never close their channel. */
+static void *play_thread(void *number)
+{
+    producer self;
+    uint64_t which = (uint64_t)(uintptr_t)number;
+    producer_claim(&self, FM_PRODUCER_COMPILER, (uint32_t)(which >> 32), (uint32_t)which);
+    which &= 0xFFFFFFFF;
+    numbers(&self, which << 24, (which << 24) + which * 1000);
+    if (which % 4 == 0) producer_close(&self);
+    return NULL;
+}
+
+static void play_threads(unsigned count)
+{
+    producer self = main_channel();
+    pthread_t threads[64];
+    for (uint64_t i = 0; i < count; i++)
+        pthread_create(&threads[i], NULL, play_thread,
+                       (void *)(uintptr_t)((uint64_t)self.channel->process << 32 | (i + 2)));
+    for (uint64_t i = 0; i < count; i++) pthread_join(threads[i], NULL);
+    _exit(0);
+}
+
+static void play_damage(const char *which)
+{
+    producer self = main_channel();
+    fm_channel *channel = self.channel;
+    numbers(&self, 0, 1000);
+    producer_seal(&self);
+    if (strcmp(which, "cursor") == 0) {
+        channel->cursor = 12345;
+        raise(SIGKILL);
+    }
+    if (strcmp(which, "words") == 0) { /* a chunk larger than a chunk */
+        numbers(&self, 1000, 1100);
+        uint32_t slot = channel->sealed % FM_RING_CHUNKS;
+        channel->chunk_words[slot] = UINT32_MAX;
+        channel->chunk_sequence[slot] = __atomic_fetch_add(&self.session->sequence, 1, __ATOMIC_SEQ_CST);
+        __atomic_add_fetch(&channel->sealed, 1, __ATOMIC_SEQ_CST);
+        producer_chunk(&self);
+        numbers(&self, 2000, 2100);
+    }
+    if (strcmp(which, "sealed") == 0) { /* more chunks than there are */
+        usleep(200000);                 /* what was sealed before has been taken */
+        __atomic_add_fetch(&channel->sealed, 5000, __ATOMIC_SEQ_CST);
+        producer_wake(&self);
+        usleep(300000);
+        producer_chunk(&self);
+        numbers(&self, 2000, 2100);
+    }
+    if (strcmp(which, "sequence") == 0) { /* numbers of the order that make no sense */
+        for (uint64_t i = 0; i < 20; i++) {
+            self.session->sequence = i % 2 ? UINT64_MAX - 1 : 5000000;
+            numbers(&self, 1000 + i, 1001 + i);
+            producer_seal(&self);
+        }
+    }
+    if (strcmp(which, "text") == 0) { /* a module without an end */
+        uint64_t words[1000];
+        memset(words, 'x', sizeof words);
+        words[0] = FM_RECORD(FM_RECORD_MODULE, 0, 999);
+        producer_put(&self, words, 1000);
+        numbers(&self, 2000, 2100);
+    }
+    if (strcmp(which, "record") == 0) { /* the rest of the chunk is lost */
+        numbers(&self, 1000, 1100);
+        producer_word(&self, FM_RECORD(77, 0, 0));
+        numbers(&self, 1100, 1200);
+        producer_seal(&self);
+        numbers(&self, 2000, 2100);
+    }
+    if (strcmp(which, "lost") == 0) producer_word(&self, FM_RECORD(FM_RECORD_LOST, 42, 0));
+    if (strcmp(which, "refused") == 0) __atomic_add_fetch(&self.session->refused, 1, __ATOMIC_SEQ_CST);
+    if (strcmp(which, "thread") == 0) {
+        producer other;
+        producer_claim(&other, FM_PRODUCER_COMPILER, channel->process, UINT32_MAX);
+        numbers(&other, 2000, 2100);
+        producer_close(&other);
+    }
+    if (strcmp(which, "channel") == 0) { /* one that says nothing about itself */
+        producer other;
+        producer_claim(&other, 99, 0, 0);
+        usleep(200000);
+    }
+    producer_close(&self);
+    exit(0);
+}
+
+static void play_fork(void)
+{
+    producer self = main_channel();
+    numbers(&self, 0, 10);
+    uint32_t serial = self.channel->process;
+    producer_seal(&self);
+    pid_t child = fork();
+    if (child == 0) {
+        producer mine;
+        producer_claim(&mine, FM_PRODUCER_COMPILER, 0, 1);
+        producer_begin(&mine, serial, "/played/program");
+        numbers(&mine, 100, 120);
+        pid_t grandchild = fork();
+        if (grandchild == 0) { /* an orphan that outlives all others, and is killed */
+            producer last;
+            uint32_t parent = mine.channel->process;
+            usleep(100000);
+            producer_claim(&last, FM_PRODUCER_COMPILER, 0, 1);
+            producer_begin(&last, parent, "/played/program");
+            numbers(&last, 200, 230);
+            usleep(200000);
+            raise(SIGKILL);
+        }
+        _exit(7);
+    }
+    waitpid(child, NULL, 0);
+    numbers(&self, 10, 20);
+    exit(1);
+}
+
+static void play_exec(void)
+{
+    producer self = main_channel();
+    numbers(&self, 0, 10);
+    producer_text(&self, FM_RECORD_EXEC, 0, NULL, 0, "/nowhere"); /* fails */
+    numbers(&self, 10, 20);
+    producer_text(&self, FM_RECORD_EXEC, 0, NULL, 0, "/proc/self/exe");
+    execl("/proc/self/exe", "again", "--produce", "counting", NULL);
+    exit(99);
+}
+
+static int play(const char *scenario)
+{
+    static const char damage[] = "damage-";
+    if (strncmp(scenario, damage, sizeof damage - 1) == 0) play_damage(scenario + sizeof damage - 1);
+    if (strcmp(scenario, "counting") == 0) play_counting(1000000, 3);
+    if (strcmp(scenario, "few") == 0) play_counting(10, 0);
+    if (strcmp(scenario, "turns") == 0) play_turns();
+    if (strcmp(scenario, "threads") == 0) play_threads(60);
+    if (strcmp(scenario, "fork") == 0) play_fork();
+    if (strcmp(scenario, "exec") == 0) play_exec();
+    if (strcmp(scenario, "nothing") == 0) return 17;
+    producer self = main_channel();
+    numbers(&self, 0, 5000);
+    if (strcmp(scenario, "killed") == 0) raise(SIGKILL);
+    if (strcmp(scenario, "crashed") == 0) {
+        const struct rlimit none = {0, 0};
+        setrlimit(RLIMIT_CORE, &none);
+        signal(SIGSEGV, SIG_DFL); /* a sanitizer has its own */
+        raise(SIGSEGV);
+    }
+    if (strcmp(scenario, "interrupting") == 0) { /* the receiver passes on what is sent to it alone */
+        usleep(50000);
+        kill(getppid(), SIGTERM);
+        sleep(30);
+    }
+    if (strcmp(scenario, "stubborn") == 0) {
+        signal(SIGINT, SIG_IGN);
+        usleep(50000);
+        kill(getppid(), SIGINT);
+        usleep(200000);
+        kill(getppid(), SIGINT);
+        sleep(30);
+    }
+    if (strcmp(scenario, "endless") == 0)
+        for (;;) {
+            numbers(&self, 0, 100);
+            if (__atomic_load_n(&self.session->order, __ATOMIC_SEQ_CST) == FM_ORDER_DETACH) {
+                producer_close(&self);
+                sleep(30);
+            }
+        }
+    if (strcmp(scenario, "running-on") == 0) { /* stops to write when told to, and ends later */
+        while (__atomic_load_n(&self.session->order, __ATOMIC_SEQ_CST) != FM_ORDER_DETACH)
+            numbers(&self, 0, 100);
+        producer_close(&self);
+        usleep(200000);
+        return 5;
+    }
+    return 2;
+}
+
+/* ---- what is collected ---- */
+
+enum { ADDRESSES = 3000000, PROCESSES = 8 };
+typedef struct result {
+    fm_status status;
+    fm_error error;
+    size_t count, batches, announced;
+    uint64_t *addresses;
+    uint32_t *threads;
+    uint64_t by_process[PROCESSES];
+    uint64_t thread_next[80]; /* of thread i: how many came, in order */
+    size_t process_count;
+    fm_collected_process processes[PROCESSES];
+    char missing[PROCESSES][256];
+    fm_collection_state state;
+    char notes[1000];
+    double seconds;
+} result;
+
+static char *command[] = {"/proc/self/exe", "--produce", NULL, NULL};
+static char own_path[4096];
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static void collect_with(const char *scenario, fm_collect_options options, result *got)
+{
+    command[0] = own_path;
+    command[2] = (char *)(uintptr_t)scenario;
+    options.command = command;
+    if (!options.columns) options.columns = FM_COLUMN_SIZE | FM_COLUMN_THREAD;
+    free(got->addresses);
+    free(got->threads);
+    *got = (result){.addresses = malloc(ADDRESSES * 8), .threads = malloc(ADDRESSES * 4)};
+    fm_collection *collection;
+    fm_collected collected;
+    double begin = now();
+    got->status = fm_collection_start(&collection, &options, &got->error);
+    if (got->status != FM_OK) {
+        assert_null(collection);
+        return;
+    }
+    do {
+        got->status = fm_collection_next(collection, &collected, &got->error);
+        if (got->status != FM_OK) break;
+        if (collected.event == FM_COLLECTED_PROCESS) assert_int_equal(collected.process, got->announced++);
+        if (collected.event != FM_COLLECTED_REFERENCES) continue;
+        const fm_batch *batch = &collected.batch;
+        assert_in_range(batch->count, 1, FM_BATCH_MAX);
+        assert_true(collected.process < got->announced && collected.process < PROCESSES);
+        assert_true(got->count + batch->count <= ADDRESSES);
+        memcpy(got->addresses + got->count, batch->address, batch->count * 8);
+        for (size_t i = 0; i < batch->count; i++) {
+            assert_int_equal(batch->thread[i], collected.thread);
+            got->threads[got->count + i] = collected.thread;
+        }
+        got->count += batch->count;
+        got->batches++;
+        got->by_process[collected.process] += batch->count;
+    } while (collected.event != FM_COLLECTED_END);
+    got->seconds = now() - begin;
+    got->process_count = fm_collection_processes(collection);
+    for (size_t i = 0; i < got->process_count && i < PROCESSES; i++) {
+        fm_collected_process *process = &got->processes[i];
+        fm_collection_process(collection, i, process);
+        if (process->what_missing)
+            snprintf(got->missing[i], sizeof got->missing[i], "%s", process->what_missing);
+        if (got->status == FM_OK) assert_int_equal(process->references, got->by_process[i]);
+    }
+    fm_collection_state_get(collection, &got->state);
+    snprintf(got->notes, sizeof got->notes, "%s", got->state.notes);
+    assert_true(got->status != FM_OK || got->state.references == got->count);
+    fm_collection_close(collection);
+}
+
+static result got;
+
+static void collect(const char *scenario)
+{
+    collect_with(scenario, (fm_collect_options){.signals = true}, &got);
+}
+
+static void expect_numbers(uint64_t from, uint64_t to)
+{
+    assert_int_equal(got.count, to - from);
+    for (uint64_t i = 0; i < to - from; i++) assert_int_equal(got.addresses[i], from + i);
+}
+
+static int forget(void **state)
+{
+    (void)state;
+    free(got.addresses);
+    free(got.threads);
+    got.addresses = NULL;
+    got.threads = NULL;
+    return 0;
+}
+
+static void counts_through_the_ring(void **state)
+{
+    (void)state;
+    collect("counting"); /* half of a ring's chunks seven times over */
+    assert_int_equal(got.status, FM_OK);
+    expect_numbers(0, 1000000);
+    assert_int_equal(got.process_count, 1);
+    const fm_collected_process *process = &got.processes[0];
+    assert_int_equal(process->parent, FM_NONE);
+    assert_true(process->ended && process->complete && !process->what_missing && process->exit_code == 3);
+    assert_int_equal(got.state.collector, FM_COLLECTOR_COMPILER);
+    assert_true(got.batches >= 1000000 / FM_BATCH_MAX);
+}
+
+static void chunks_are_merged_in_order(void **state)
+{
+    (void)state;
+    collect("turns");
+    assert_int_equal(got.status, FM_OK);
+    assert_int_equal(got.count, 600 * 50);
+    for (uint64_t i = 0; i < got.count; i++) {
+        assert_int_equal(got.addresses[i], i / 50 * 100 + i % 50);
+        assert_int_equal(got.threads[i], (i / 50 % 3 + i / 150) % 3 + 1);
+    }
+    assert_int_equal(got.processes[0].threads, 3);
+    assert_non_null(strstr(got.notes, "interleaving"));
+}
+
+/* Every thread's references arrive in its order, also of those that never closed their channel. */
+static void many_threads(void **state)
+{
+    (void)state;
+    collect("threads");
+    assert_int_equal(got.status, FM_OK);
+    uint64_t next[64] = {0};
+    for (size_t i = 0; i < got.count; i++) {
+        uint64_t which = got.threads[i];
+        assert_int_equal(got.addresses[i], (which << 24) + next[which]++);
+    }
+    for (uint64_t which = 2; which < 62; which++) assert_int_equal(next[which], which * 1000);
+    assert_true(got.processes[0].complete);
+    assert_int_equal(got.processes[0].threads, 61);
+}
+
+static void killed_with_a_chunk_begun(void **state)
+{
+    (void)state;
+    collect("killed");
+    assert_int_equal(got.status, FM_OK);
+    expect_numbers(0, 5000);
+    assert_true(got.processes[0].ended && got.processes[0].signal == SIGKILL && !got.processes[0].complete);
+    assert_string_equal(got.missing[0], "killed by SIGKILL before its end");
+    collect("crashed"); /* its own doing: everything that it did is there */
+    expect_numbers(0, 5000);
+    assert_true(got.processes[0].signal == SIGSEGV && got.processes[0].complete);
+}
+
+static void damage(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *scenario, *missing;
+        uint64_t least; /* numbers from 0 that come */
+        bool more;      /* and those from 2000 to 2099 */
+    } table[] = {
+        {"damage-cursor", "damaged", 1000, false},
+        {"damage-words", "damaged", 1000, true},
+        {"damage-sealed", "damaged", 1000, false},
+        {"damage-sequence", NULL, 1020, false},
+        {"damage-text", NULL, 1000, true},
+        {"damage-record", "kind 77", 1100, true},
+        {"damage-lost", "42 references", 1000, false},
+        {"damage-refused", "channels", 1000, false},
+        {"damage-thread", "4294967295", 1000, true},
+        {"damage-channel", NULL, 1000, false},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        collect(table[i].scenario);
+        assert_int_equal(got.status, FM_OK);
+        assert_true(got.count >= table[i].least);
+        for (uint64_t k = 0; k < table[i].least; k++) assert_int_equal(got.addresses[k], k);
+        uint64_t more = 0;
+        for (size_t k = table[i].least; k < got.count; k++) more += got.addresses[k] == 2000 + more;
+        if (table[i].more) assert_int_equal(more, 100);
+        if (table[i].missing ? !strstr(got.missing[0], table[i].missing) : !got.processes[0].complete)
+            fail_msg("%s: %s", table[i].scenario, got.missing[0]);
+        assert_true(got.processes[0].complete == !table[i].missing);
+    }
+}
+
+static void children(void **state)
+{
+    (void)state;
+    collect_with("fork", (fm_collect_options){.follow_children = true}, &got);
+    assert_int_equal(got.status, FM_OK);
+    assert_int_equal(got.process_count, 3);
+    const fm_collected_process *all = got.processes;
+    assert_int_equal(all[0].references, 20);
+    assert_int_equal(all[1].references, 20);
+    assert_int_equal(all[2].references, 30);
+    assert_int_equal(all[1].parent, 0);
+    assert_int_equal(all[2].parent, 1);
+    assert_false(all[1].by_exec || all[2].by_exec);
+    assert_true(all[0].complete && all[0].exit_code == 1);
+    assert_true(all[1].complete && all[1].ended && all[1].exit_code == 7);
+    assert_true(!all[2].complete && all[2].ended && all[2].signal == SIGKILL);
+}
+
+static void another_program(void **state)
+{
+    (void)state;
+    collect_with("exec", (fm_collect_options){.follow_children = true}, &got);
+    assert_int_equal(got.status, FM_OK);
+    assert_int_equal(got.process_count, 2);
+    const fm_collected_process *all = got.processes;
+    assert_int_equal(all[0].pid, all[1].pid);
+    assert_true(all[1].by_exec && all[1].parent == 0);
+    assert_int_equal(all[0].references, 20);
+    assert_true(all[0].complete && !all[0].ended);
+    assert_int_equal(all[1].references, 1000000);
+    assert_true(all[1].complete && all[1].exit_code == 3);
+}
+
+static void limits(void **state)
+{
+    (void)state;
+    static const uint64_t limit[] = {1, 8191, 8192, 8193, 100000};
+    for (size_t i = 0; i < sizeof limit / sizeof limit[0]; i++) {
+        collect_with("counting", (fm_collect_options){.limit = limit[i]}, &got);
+        assert_int_equal(got.status, FM_OK);
+        expect_numbers(0, limit[i]);
+        assert_true(got.state.limit_reached && got.processes[0].complete && got.processes[0].exit_code == 3);
+        assert_in_range(got.processes[0].left_out, 0, 1000000 - limit[i]);
+    }
+    collect_with("few", (fm_collect_options){.limit = 11}, &got);
+    assert_true(!got.state.limit_reached && got.count == 10);
+    collect_with("endless", (fm_collect_options){.limit = 20000, .stop_at_limit = true}, &got);
+    assert_int_equal(got.count, 20000);
+    assert_true(got.processes[0].complete && got.processes[0].signal == SIGTERM && got.seconds < 20);
+    collect_with("endless", (fm_collect_options){.limit_seconds = 0.2, .stop_at_limit = true}, &got);
+    assert_true(got.state.limit_reached && got.processes[0].complete && got.seconds < 20);
+    collect_with("running-on", (fm_collect_options){.limit_seconds = 0.1}, &got);
+    assert_true(got.state.limit_reached && got.processes[0].complete && got.processes[0].exit_code == 5);
+}
+
+static void signals(void **state)
+{
+    (void)state;
+    struct sigaction before, after;
+    sigaction(SIGTERM, NULL, &before);
+    collect("interrupting");
+    assert_int_equal(got.status, FM_OK);
+    expect_numbers(0, 5000);
+    assert_true(got.state.interrupted && !got.processes[0].complete && got.processes[0].signal == SIGTERM);
+    assert_non_null(strstr(got.missing[0], "interrupted"));
+    assert_true(got.seconds < 20);
+    sigaction(SIGTERM, NULL, &after);
+    assert_ptr_equal(before.sa_handler, after.sa_handler);
+    struct sigaction ignored = {.sa_handler = SIG_DFL}; /* the test's own starter may have it ignored */
+    sigaction(SIGINT, &ignored, &before);
+    collect("stubborn");
+    assert_true(got.state.interrupted && got.processes[0].signal == SIGKILL && got.seconds < 20);
+    sigaction(SIGINT, &before, NULL);
+}
+
+/* ---- the beginning and the end ---- */
+
+static void nothing_is_seen(void **state)
+{
+    (void)state;
+    collect("nothing");
+    assert_int_equal(got.status, FM_E_IO);
+    assert_non_null(strstr(got.error.reason, "exit code 17"));
+}
+
+static void one_at_a_time_and_closing(void **state)
+{
+    (void)state;
+    fm_collection *first, *second;
+    fm_error error;
+    fm_collected collected;
+    command[2] = "endless";
+    fm_collect_options options = {.command = command, .columns = FM_COLUMN_SIZE};
+    assert_int_equal(fm_collection_start(&first, &options, &error), FM_OK);
+    assert_int_equal(fm_collection_start(&second, &options, &error), FM_E_ARGUMENT);
+    assert_null(second);
+    do assert_int_equal(fm_collection_next(first, &collected, &error), FM_OK);
+    while (collected.event != FM_COLLECTED_REFERENCES);
+    fm_collected_process process;
+    fm_collection_process(first, 0, &process);
+    fm_collection_close(first); /* ends the program */
+    assert_int_equal(kill((pid_t)process.pid, 0), -1);
+    /* And by request. */
+    assert_int_equal(fm_collection_start(&first, &options, &error), FM_OK);
+    for (bool asked = false;;) {
+        assert_int_equal(fm_collection_next(first, &collected, &error), FM_OK);
+        if (collected.event == FM_COLLECTED_END) break;
+        if (collected.event == FM_COLLECTED_REFERENCES && !asked) fm_collection_stop(first, true);
+        asked |= collected.event == FM_COLLECTED_REFERENCES;
+    }
+    fm_collection_process(first, 0, &process);
+    assert_true(!process.complete && process.signal == SIGTERM);
+    fm_collection_close(first);
+    fm_collection_close(NULL);
+}
+
+static void write_program(const char *path, const void *bytes, size_t count, mode_t mode)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(path, mode), 0);
+}
+
+static void refused_programs(void **state)
+{
+    (void)state;
+    char directory[] = "/tmp/fathom-test-XXXXXX", path[128];
+    assert_non_null(mkdtemp(directory));
+    unsigned char elf[64] = {0x7f, 'E', 'L', 'F', 1, 1, 1, [16] = 2, [18] = 3};
+    unsigned char arm[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1, [16] = 2, [18] = 183};
+    unsigned char plain[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1, [16] = 2, [18] = 62};
+    static const char script[] = "#!/nowhere/interpreter -x\n", text[] = "echo hello\n";
+    const struct {
+        const void *bytes;
+        size_t count;
+        mode_t mode;
+        fm_status status;
+        const char *why;
+    } table[] = {
+        {elf, sizeof elf, 0755, FM_E_UNSUPPORTED, "32-bit"},
+        {arm, sizeof arm, 0755, FM_E_UNSUPPORTED, "183"},
+        {arm, 10, 0755, FM_E_UNSUPPORTED, "another processor"},
+        {plain, sizeof plain, 0644, FM_E_IO, "permission"},
+        {plain, sizeof plain, 04755, FM_E_UNSUPPORTED, "set-user-ID"},
+        {plain, sizeof plain, 02755, FM_E_UNSUPPORTED, "set-group-ID"},
+        {script, sizeof script - 1, 0755, FM_E_IO, "interpreter"},
+        {text, sizeof text - 1, 0755, FM_E_UNSUPPORTED, "neither"},
+        {"", 0, 0755, FM_E_UNSUPPORTED, "neither"},
+    };
+    snprintf(path, sizeof path, "%s/program", directory);
+    char *line[] = {path, NULL};
+    fm_collect_options options = {.command = line, .columns = FM_COLUMN_SIZE};
+    fm_collection *collection;
+    fm_error error;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        write_program(path, table[i].bytes, table[i].count, table[i].mode);
+        assert_int_equal(fm_collection_start(&collection, &options, &error), table[i].status);
+        if (!strstr(error.reason, table[i].why)) fail_msg("%zu: %s", i, error.reason);
+        unlink(path);
+    }
+    assert_int_equal(fm_collection_start(&collection, &options, &error), FM_E_IO); /* it is not there */
+    assert_non_null(strstr(error.reason, "No such file"));
+    line[0] = directory;
+    assert_int_equal(fm_collection_start(&collection, &options, &error), FM_E_IO);
+    assert_non_null(strstr(error.reason, "directory"));
+    line[0] = "no-such-program-anywhere";
+    assert_int_equal(fm_collection_start(&collection, &options, &error), FM_E_IO);
+    assert_non_null(strstr(error.reason, "PATH"));
+    line[0] = "";
+    assert_int_equal(fm_collection_start(&collection, &options, &error), FM_E_ARGUMENT);
+    /* A part that is not there; a program that was not built for the other collector. */
+    line[0] = "true";
+    options.collector = FM_COLLECTOR_VALGRIND;
+    options.parts = directory;
+    assert_int_equal(fm_collection_start(&collection, &options, &error), FM_E_UNSUPPORTED);
+    assert_non_null(strstr(error.reason, "fathom cc"));
+    options.collector = FM_COLLECTOR_COMPILER;
+    assert_int_equal(fm_collection_start(&collection, &options, &error), FM_E_UNSUPPORTED);
+    assert_non_null(strstr(error.reason, "fathom cc"));
+    options.no_loads = options.no_stores = true;
+    assert_int_equal(fm_collection_start(&collection, &options, &error), FM_E_ARGUMENT);
+    assert_int_equal(rmdir(directory), 0);
+}
+
+static void function_that_is_nowhere(void **state)
+{
+    (void)state;
+    collect_with("few", (fm_collect_options){.function = "no_such_function"}, &got);
+    assert_int_equal(got.status, FM_E_ARGUMENT);
+    assert_non_null(strstr(got.error.reason, "no_such_function"));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "--produce") == 0) return play(argv[2]);
+    ssize_t length = readlink("/proc/self/exe", own_path, sizeof own_path - 1);
+    if (length <= 0) return 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_through_the_ring),
+        cmocka_unit_test(chunks_are_merged_in_order),
+        cmocka_unit_test(many_threads),
+        cmocka_unit_test(killed_with_a_chunk_begun),
+        cmocka_unit_test(damage),
+        cmocka_unit_test(children),
+        cmocka_unit_test(another_program),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(signals),
+        cmocka_unit_test(nothing_is_seen),
+        cmocka_unit_test(one_at_a_time_and_closing),
+        cmocka_unit_test(refused_programs),
+        cmocka_unit_test(function_that_is_nowhere),
+    };
+    return cmocka_run_group_tests_name("collect: session", tests, NULL, forget);
+}

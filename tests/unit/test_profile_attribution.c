@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_profile_attribution.c - pairs are those of a naive count; misses are those of the bins; edges are
+ * right. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <fathom/model.h>
+#include <stdio.h>
+
+#include "attribution_samples.h"
+#include "profile/arena.h"
+#include "profile/key_table.h"
+
+static uint64_t random_state = 0x2545F4914F6CDD1Du;
+static uint64_t random_next(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state;
+}
+
+enum { TAGS = 12, SITES = 7, RANGES = SAMPLE_EDGES };
+
+/* What tag t is: tags share sites, some have none. */
+static const uint32_t map[TAGS] = {FM_NONE, 0, 1, 2, 2, 3, FM_NONE, 4, 5, 6, 6, 6};
+
+static int by_tags(const void *a, const void *b)
+{
+    const fm_raw_pair *x = a, *y = b;
+    if (x->reuse != y->reuse) return x->reuse < y->reuse ? -1 : 1;
+    if (x->use != y->use) return x->use < y->use ? -1 : 1;
+    return x->range < y->range ? -1 : x->range > y->range;
+}
+
+static void pairs_are_those_of_a_naive_count(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 50; round++) {
+        /* [use + 1][reuse][range]; one more site for "unknown"; ranges, then cold, then beyond. */
+        static uint64_t wanted[SITES + 1][SITES + 1][RANGES + 2];
+        memset(wanted, 0, sizeof wanted);
+        fm_attribution *made = sample_attribution(0, SITES, 0, 0);
+        bool unknown = false;
+        for (int part = 0; part < 3; part++) {
+            fm_raw_pair raw[200];
+            for (size_t i = 0; i < 200; i++) {
+                uint32_t range = (uint32_t)(random_next() % (RANGES + 2));
+                uint32_t use = (uint32_t)(random_next() % (TAGS + 2)),
+                         reuse = (uint32_t)(random_next() % (TAGS + 2));
+                uint64_t count = random_next() % 1000;
+                raw[i] = (fm_raw_pair){use, reuse,
+                                       range == RANGES       ? FM_RANGE_COLD
+                                       : range == RANGES + 1 ? FM_RANGE_BEYOND
+                                                             : range,
+                                       count};
+                uint32_t use_site = use < TAGS ? map[use] : FM_NONE,
+                         reuse_site = reuse < TAGS ? map[reuse] : FM_NONE;
+                unknown |= reuse_site == FM_NONE && count;
+                wanted[use_site == FM_NONE ? 0 : use_site + 1][reuse_site == FM_NONE ? SITES : reuse_site]
+                      [range] += count;
+            }
+            if (round % 2) qsort(raw, 200, sizeof *raw, by_tags);
+            assert_int_equal(fm_attribution_add_pairs(made, raw, 200, map, TAGS, NULL), FM_OK);
+        }
+        assert_int_equal(made->site_count, SITES + unknown);
+        if (unknown) assert_string_equal(made->sites[SITES].symbol, "unknown");
+        size_t pairs = 0;
+        for (size_t use = 0; use <= SITES; use++)
+            for (size_t reuse = 0; reuse <= SITES; reuse++) {
+                uint64_t sum = 0;
+                for (size_t r = 0; r < RANGES + 2; r++) sum += wanted[use][reuse][r];
+                pairs += sum != 0;
+            }
+        assert_int_equal(made->pair_count, pairs);
+        for (size_t i = 0; i < made->pair_count; i++) {
+            const fm_pair *pair = &made->pairs[i];
+            uint64_t *counts = wanted[pair->use == FM_NONE ? 0 : pair->use + 1][pair->reuse];
+            uint64_t sum = 0;
+            size_t bins = 0;
+            for (size_t r = 0; r < RANGES + 2; r++) sum += counts[r], bins += r < RANGES && counts[r];
+            assert_int_equal(pair->count, sum);
+            assert_int_equal(pair->cold, counts[RANGES]);
+            assert_int_equal(pair->beyond, counts[RANGES + 1]);
+            assert_int_equal(pair->bin_count, bins);
+            for (size_t b = 0; b < pair->bin_count; b++) {
+                const fm_bin *bin = &pair->bins[b];
+                uint32_t range = sample_range(bin->lo);
+                assert_int_equal(bin->count, counts[range]);
+                assert_int_equal(bin->hi, range + 1 < RANGES ? made->edges[range + 1] - 1 : UINT64_MAX);
+                if (b) assert_true(bin->lo > bin[-1].hi);
+            }
+            /* Misses at every edge, by hand. */
+            for (uint32_t edge = 0; edge < RANGES; edge++) {
+                uint64_t late = counts[RANGES] + counts[RANGES + 1];
+                for (uint32_t r = edge; r < RANGES; r++) late += counts[r];
+                assert_true(fm_pair_misses(pair, made->edges[edge]) == (double)late);
+            }
+            if (i) assert_true(pair->count <= pair[-1].count);
+        }
+        fm_attribution_destroy(made);
+    }
+}
+
+static void misses_between_edges_are_spread_evenly(void **state)
+{
+    (void)state;
+    const fm_bin bins[] = {{4, 7, 40}, {8, 15, 80}};
+    fm_pair pair = {0, 0, 127, 3, 4, 2, bins};
+    assert_true(fm_pair_misses(&pair, 0) == 127);
+    assert_true(fm_pair_misses(&pair, 4) == 127);
+    assert_true(fm_pair_misses(&pair, 5) == 127 - 10);
+    assert_true(fm_pair_misses(&pair, 7) == 127 - 30);
+    assert_true(fm_pair_misses(&pair, 8) == 87);
+    assert_true(fm_pair_misses(&pair, 12) == 47);
+    assert_true(fm_pair_misses(&pair, 16) == 7);
+    assert_true(fm_pair_misses(&pair, UINT64_MAX) == 7);
+    fm_object_use use = {0, 0, 127, 3, 4, 2, bins};
+    assert_true(fm_object_use_misses(&use, 12) == 47);
+}
+
+static void wrong_pairs_and_edges_are_refused(void **state)
+{
+    (void)state;
+    fm_attribution *made = sample_attribution(0, 2, 0, 0);
+    fm_error error;
+    const uint32_t own[] = {FM_NONE, 0, 1, 7};
+    const fm_raw_pair wrong_range = {1, 2, SAMPLE_EDGES, 1}, wrong_site = {1, 3, 0, 1},
+                      most[] = {{1, 2, 0, UINT64_MAX}, {1, 2, 1, 1}};
+    assert_int_equal(fm_attribution_add_pairs(made, &wrong_range, 1, own, 4, &error), FM_E_ARGUMENT);
+    assert_non_null(strstr(error.reason, "range 23 of 23"));
+    assert_int_equal(fm_attribution_add_pairs(made, &wrong_site, 1, own, 4, &error), FM_E_ARGUMENT);
+    assert_non_null(strstr(error.reason, "site 7 of 2"));
+    assert_int_equal(fm_attribution_add_pairs(made, most, 2, own, 4, &error), FM_E_ARGUMENT);
+    assert_non_null(strstr(error.reason, "64 bits"));
+    assert_int_equal(made->pair_count, 0);
+    assert_int_equal(fm_attribution_add_pairs(made, most, 1, own, 4, &error), FM_OK);
+    assert_int_equal(fm_attribution_add_pairs(made, most, 1, own, 4, &error), FM_E_ARGUMENT);
+    assert_int_equal(made->pairs[0].count, UINT64_MAX);
+    fm_attribution_destroy(made);
+
+    static const uint64_t from_one[] = {1, 2}, falling[] = {0, 5, 5};
+    static uint64_t many[251];
+    for (size_t i = 0; i < 251; i++) many[i] = i;
+    assert_int_equal(fm_attribution_create(&made, NULL), FM_OK);
+    assert_int_equal(fm_attribution_set_edges(made, from_one, 2, 0, &error), FM_E_ARGUMENT);
+    assert_int_equal(fm_attribution_set_edges(made, falling, 3, 0, &error), FM_E_ARGUMENT);
+    assert_int_equal(fm_attribution_set_edges(made, many, 251, 0, &error), FM_E_ARGUMENT);
+    assert_int_equal(fm_attribution_set_edges(made, many, 0, 0, &error), FM_E_ARGUMENT);
+    assert_int_equal(made->edge_count, 0);
+    assert_int_equal(fm_attribution_set_edges(made, many, 250, 9, &error), FM_OK);
+    assert_int_equal(made->edge_count, 250);
+    assert_int_equal(made->late_from, 9);
+    fm_attribution_destroy(made);
+    fm_attribution_destroy(NULL);
+}
+
+static void texts_are_kept_once_and_memory_is_zero(void **state)
+{
+    (void)state;
+    fm_arena *arena = fm_arena_create();
+    assert_non_null(arena);
+    char text[64];
+    const char *kept[3000];
+    for (int i = 0; i < 3000; i++) {
+        snprintf(text, sizeof text, "text %d", i % 1500);
+        kept[i] = fm_arena_intern(arena, text);
+        assert_string_equal(kept[i], text);
+        if (i >= 1500) assert_ptr_equal(kept[i], kept[i - 1500]);
+        size_t size = random_next() % 5000 + 1;
+        unsigned char *bytes = fm_arena_allocate(arena, size, 1);
+        assert_int_equal((uintptr_t)bytes % 16, 0);
+        for (size_t at = 0; at < size; at += 97) assert_int_equal(bytes[at], 0);
+        memset(bytes, 0xAB, size);
+    }
+    for (int i = 0; i < 1500; i++) { /* nobody wrote over them */
+        snprintf(text, sizeof text, "text %d", i);
+        assert_string_equal(kept[i], text);
+    }
+    assert_non_null(fm_arena_allocate(arena, 5 << 20, 1));
+    assert_null(fm_arena_allocate(arena, SIZE_MAX, 2));
+    assert_null(fm_arena_allocate(arena, SIZE_MAX, 1));
+    assert_non_null(fm_arena_allocate(arena, 0, 8));
+    assert_ptr_equal(fm_arena_intern(arena, ""), fm_arena_intern(arena, ""));
+    fm_arena_destroy(arena);
+}
+
+static void keys_keep_their_numbers(void **state)
+{
+    (void)state;
+    fm_key_table table = {0};
+    assert_int_equal(fm_key_table_find(&table, (fm_key){1, 2, 3}), FM_KEY_NONE);
+    for (uint32_t i = 0; i < 5000; i++)
+        assert_int_equal(fm_key_table_add(&table, (fm_key){i % 10, i / 10 % 10, i / 100}, i), i);
+    for (uint32_t i = 0; i < 5000; i++) {
+        assert_int_equal(fm_key_table_add(&table, (fm_key){i % 10, i / 10 % 10, i / 100}, 9), i);
+        assert_int_equal(fm_key_table_find(&table, (fm_key){i % 10, i / 10 % 10, i / 100}), i);
+    }
+    assert_int_equal(fm_key_table_find(&table, (fm_key){10, 0, 0}), FM_KEY_NONE);
+    assert_int_equal(table.count, 5000);
+    fm_key_table_clear(&table);
+}
+
+static void edges_are_powers_of_two_and_caches(void **state)
+{
+    (void)state;
+    static const fm_cache caches[] = {
+        {.bytes = 48 << 10}, {.bytes = 1310720}, {.bytes = 1 << 20}, {.bytes = 63}, {.bytes = 100 << 10}};
+    uint64_t edges[128];
+    size_t count = fm_cache_edges(caches, 5, 64, edges, 128);
+    /* 0, 1 … 2^40, and 768, 20480, 1600; 2^14 is there, 63 bytes are no block. */
+    assert_int_equal(count, 1 + 41 + 3);
+    bool found[4] = {false};
+    static const uint64_t wanted[] = {768, 20480, 1600, 1 << 14};
+    for (size_t i = 0; i < count; i++) {
+        if (i) assert_true(edges[i] > edges[i - 1]);
+        for (size_t j = 0; j < 4; j++) found[j] |= edges[i] == wanted[j];
+    }
+    assert_true(found[0] && found[1] && found[2] && found[3]);
+    assert_int_equal(edges[0], 0);
+    assert_int_equal(edges[1], 1);
+    assert_true(edges[count - 1] == UINT64_C(1) << 40);
+    assert_int_equal(fm_cache_edges(NULL, 0, 1, edges, 128), 42);
+    assert_int_equal(fm_cache_edges(NULL, 0, 0, edges, 128), 42);
+    static const fm_cache huge = {.bytes = UINT64_MAX};
+    assert_int_equal(fm_cache_edges(&huge, 1, 1, edges, 128), 43);
+    assert_true(edges[42] == UINT64_MAX);
+    /* Without room the largest are left out, never more written than fits. */
+    edges[10] = 77;
+    assert_int_equal(fm_cache_edges(caches, 5, 64, edges, 10), 10);
+    assert_int_equal(edges[9], 256);
+    assert_int_equal(edges[10], 77);
+    assert_int_equal(fm_cache_edges(caches, 5, 64, edges, 0), 0);
+    fm_cache many[32];
+    for (size_t i = 0; i < 32; i++) many[i] = (fm_cache){.bytes = (i + 1) * 1000003};
+    assert_int_equal(fm_cache_edges(many, 32, 64, edges, 128), 42 + 32);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pairs_are_those_of_a_naive_count),
+        cmocka_unit_test(misses_between_edges_are_spread_evenly),
+        cmocka_unit_test(wrong_pairs_and_edges_are_refused),
+        cmocka_unit_test(texts_are_kept_once_and_memory_is_zero),
+        cmocka_unit_test(keys_keep_their_numbers),
+        cmocka_unit_test(edges_are_powers_of_two_and_caches),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
