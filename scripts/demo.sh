@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The main job, shown on a real program: the data references of gzip compressing this project's sources, recorded
-# by Valgrind's lackey, become a stored trace, a profile on the terminal and report.html. Under a minute.
+# The main job, shown on real programs: gzip as it is installed, compressing this project's sources, and a small program
+# with a locality bug, down to its source lines. Writes report.html. Under a minute.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH=$PWD/build:$PATH
@@ -18,23 +18,20 @@ show() { # a command line, shown and run
 cat include/fathom/*.h src/base/*.c src/cli/*.c >build/demo/sources.txt
 size=$(wc -c <build/demo/sources.txt)
 
-say "1. A real trace: gzip compresses $size bytes of fathom's sources under Valgrind (about half a minute)."
-echo "   lackey writes every reference as text; fathom stores it in its own format as it comes."
-show 'valgrind --tool=lackey --trace-mem=yes --log-fd=9 gzip -c build/demo/sources.txt 9>&1 >/dev/null |
-      fathom convert - --format lackey -o build/demo/gzip.fathom'
-echo "   stored: $(wc -c <build/demo/gzip.fathom) bytes"
+say "1. Any program, as it is: gzip compresses $size bytes of fathom's sources. The reuse distances of all its"
+echo "   references, what they mean for the caches of this machine, and which code re-uses data too late."
+show 'fathom run --json build/demo/gzip.json -o build/demo/gzip.txt -- gzip -c build/demo/sources.txt >/dev/null'
+cat build/demo/gzip.txt
 
-say "2. Is the stored trace sound?"
-show 'fathom check build/demo/gzip.fathom'
-
-say "3. Its reuse distances, in blocks of 64 bytes, and what they mean for the caches of this machine."
-show 'fathom analyze build/demo/gzip.fathom --json build/demo/gzip.json'
-
-say "4. The miss ratio of every cache size."
+say "2. The miss ratio of every cache size, from the same profile."
 show 'fathom mrc build/demo/gzip.json'
 
-say "5. The same as a page to look at."
-if show 'fathom report build/demo/gzip.json -o report.html'; then
+say "3. A program with a locality bug (docs/TUTORIAL.md), built by fathom cc: it brings its own instrumentation."
+show 'fathom cc -O2 -g examples/tutorial/blur.c -o build/demo/blur'
+show 'fathom run --size 48K --top 3 --json build/demo/blur.json -- build/demo/blur'
+
+say "4. The same as a page to look at, with the source."
+if show 'fathom report build/demo/blur.json build/demo/gzip.json -o report.html'; then
     say "Done. Open report.html in a browser: file://$PWD/report.html"
 else
     say "The page could not be written; everything else is in build/demo/."

@@ -142,18 +142,18 @@ FM_EXPORT void __tsan_vptr_update(uintptr_t address, void *value);
 
 FM_EXPORT void __tsan_read_range(uintptr_t address, uint64_t length)
 {
-    fm_load_range(address, length, FM_CALLER);
+    fm_load_range(address, length, FM_SITE);
 }
 
 FM_EXPORT void __tsan_write_range(uintptr_t address, uint64_t length)
 {
-    fm_store_range(address, length, FM_CALLER);
+    fm_store_range(address, length, FM_SITE);
 }
 
 FM_EXPORT void __tsan_vptr_update(uintptr_t address, void *value)
 {
     (void)value;
-    fm_access(address, FM_ACCESS_STORE_8, 0, FM_CALLER);
+    fm_access(address, FM_ACCESS_STORE_8, 0, FM_SITE);
 }
 
 /* What is read and then written by one hook (clang's --tsan-compound-read-before-write). */
@@ -161,7 +161,7 @@ FM_EXPORT void __tsan_vptr_update(uintptr_t address, void *value)
     FM_EXPORT void name(uintptr_t address);                                                                  \
     FM_EXPORT void name(uintptr_t address)                                                                   \
     {                                                                                                        \
-        fm_access(address, code, length, FM_CALLER);                                                         \
+        fm_access(address, code, length, FM_SITE);                                                           \
     }
 READ_WRITE(__tsan_read_write1, FM_ACCESS_MODIFY_RANGE, 1)
 READ_WRITE(__tsan_read_write2, FM_ACCESS_MODIFY_RANGE, 2)

@@ -85,7 +85,7 @@ static bool is_sequential(int order)
     DEFINE(type, bits, name, volatile type *place, type value, int order)                                    \
     {                                                                                                        \
         (void)order;                                                                                         \
-        fm_access((uintptr_t)place, code, length, FM_CALLER);                                                \
+        fm_access((uintptr_t)place, code, length, FM_SITE);                                                  \
         return operation;                                                                                    \
     }
 
@@ -94,21 +94,21 @@ static bool is_sequential(int order)
            int failure)                                                                                      \
     {                                                                                                        \
         (void)order, (void)failure;                                                                          \
-        fm_access((uintptr_t)place, code, length, FM_CALLER);                                                \
+        fm_access((uintptr_t)place, code, length, FM_SITE);                                                  \
         return exchange(place, expected, value);                                                             \
     }                                                                                                        \
     DEFINE(int, bits, compare_exchange_weak, volatile type *place, type *expected, type value, int order,    \
            int failure)                                                                                      \
     {                                                                                                        \
         (void)order, (void)failure;                                                                          \
-        fm_access((uintptr_t)place, code, length, FM_CALLER);                                                \
+        fm_access((uintptr_t)place, code, length, FM_SITE);                                                  \
         return exchange(place, expected, value);                                                             \
     }                                                                                                        \
     DEFINE(type, bits, compare_exchange_val, volatile type *place, type expected, type value, int order,     \
            int failure)                                                                                      \
     {                                                                                                        \
         (void)order, (void)failure;                                                                          \
-        fm_access((uintptr_t)place, code, length, FM_CALLER);                                                \
+        fm_access((uintptr_t)place, code, length, FM_SITE);                                                  \
         exchange(place, &expected, value);                                                                   \
         return expected;                                                                                     \
     }
@@ -120,12 +120,12 @@ static bool is_sequential(int order)
     DEFINE(type, bits, load, const volatile type *place, int order)                                          \
     {                                                                                                        \
         (void)order;                                                                                         \
-        fm_access((uintptr_t)place, load_code, 0, FM_CALLER);                                                \
+        fm_access((uintptr_t)place, load_code, 0, FM_SITE);                                                  \
         return __atomic_load_n(place, __ATOMIC_SEQ_CST);                                                     \
     }                                                                                                        \
     DEFINE(void, bits, store, volatile type *place, type value, int order)                                   \
     {                                                                                                        \
-        fm_access((uintptr_t)place, store_code, 0, FM_CALLER);                                               \
+        fm_access((uintptr_t)place, store_code, 0, FM_SITE);                                                 \
         if (is_sequential(order))                                                                            \
             __atomic_store_n(place, value, __ATOMIC_SEQ_CST);                                                \
         else                                                                                                 \
@@ -148,14 +148,14 @@ ALL(uint64_t, 64, FM_ACCESS_LOAD_8, FM_ACCESS_STORE_8, FM_ACCESS_MODIFY_8, 0)
 DEFINE(fm_u128, 128, load, const volatile fm_u128 *place, int order)
 {
     (void)order;
-    fm_access((uintptr_t)place, FM_ACCESS_LOAD_16, 0, FM_CALLER);
+    fm_access((uintptr_t)place, FM_ACCESS_LOAD_16, 0, FM_SITE);
     return load_16(place);
 }
 
 DEFINE(void, 128, store, volatile fm_u128 *place, fm_u128 value, int order)
 {
     (void)order;
-    fm_access((uintptr_t)place, FM_ACCESS_STORE_16, 0, FM_CALLER);
+    fm_access((uintptr_t)place, FM_ACCESS_STORE_16, 0, FM_SITE);
     swap_16(place, value);
 }
 

@@ -196,14 +196,20 @@ static void seal(fm_process *process, fm_thread *thread)
     wake_receiver(process->session);
 }
 
+void fm_channel_hand_over(fm_process *process, fm_thread *thread)
+{
+    const fm_channel *channel = thread->channel;
+    if (channel && !thread->chunk_pending &&
+        channel->cursor >
+            (uintptr_t)thread->ring + (uint64_t)(channel->sealed % FM_RING_CHUNKS) * FM_CHUNK_BYTES)
+        seal(process, thread);
+}
+
 void fm_channel_close(fm_process *process, fm_thread *thread)
 {
     fm_channel *channel = thread->channel;
     if (!channel) return;
-    if (!thread->chunk_pending &&
-        channel->cursor >
-            (uintptr_t)thread->ring + (uint64_t)(channel->sealed % FM_RING_CHUNKS) * FM_CHUNK_BYTES)
-        seal(process, thread);
+    fm_channel_hand_over(process, thread);
     thread->channel = NULL;
     __atomic_store_n(&channel->state, FM_CHANNEL_CLOSED, __ATOMIC_RELEASE);
     wake_receiver(process->session);

@@ -40,12 +40,12 @@ void fm_tell_copy(uintptr_t to, uintptr_t from, uint64_t length, uintptr_t pc)
 #define COPY(name)                                                                                           \
     WRAPPED(void *, name, (void *to, const void *from, size_t length))                                       \
     {                                                                                                        \
-        if (!QUIET) fm_tell_copy((uintptr_t)to, (uintptr_t)from, length, FM_CALLER);                         \
+        if (!QUIET) fm_tell_copy((uintptr_t)to, (uintptr_t)from, length, FM_SITE);                           \
         return __real_##name(to, from, length);                                                              \
     }                                                                                                        \
     WRAPPED(void *, __##name##_chk, (void *to, const void *from, size_t length, size_t room))                \
     {                                                                                                        \
-        if (!QUIET) fm_tell_copy((uintptr_t)to, (uintptr_t)from, length, FM_CALLER);                         \
+        if (!QUIET) fm_tell_copy((uintptr_t)to, (uintptr_t)from, length, FM_SITE);                           \
         return __real___##name##_chk(to, from, length, room);                                                \
     }
 COPY(memcpy)
@@ -54,13 +54,13 @@ COPY(mempcpy)
 
 WRAPPED(void *, memset, (void *to, int value, size_t length))
 {
-    if (!QUIET) fm_store_range((uintptr_t)to, length, FM_CALLER);
+    if (!QUIET) fm_store_range((uintptr_t)to, length, FM_SITE);
     return __real_memset(to, value, length);
 }
 
 WRAPPED(void *, __memset_chk, (void *to, int value, size_t length, size_t room))
 {
-    if (!QUIET) fm_store_range((uintptr_t)to, length, FM_CALLER);
+    if (!QUIET) fm_store_range((uintptr_t)to, length, FM_SITE);
     return __real___memset_chk(to, value, length, room);
 }
 
@@ -71,18 +71,18 @@ FM_EXPORT void *__tsan_memset(void *to, int value, size_t length);
 
 FM_EXPORT void *__tsan_memcpy(void *to, const void *from, size_t length)
 {
-    if (!QUIET) fm_tell_copy((uintptr_t)to, (uintptr_t)from, length, FM_CALLER);
+    if (!QUIET) fm_tell_copy((uintptr_t)to, (uintptr_t)from, length, FM_SITE);
     return __real_memcpy(to, from, length);
 }
 
 FM_EXPORT void *__tsan_memmove(void *to, const void *from, size_t length)
 {
-    if (!QUIET) fm_tell_copy((uintptr_t)to, (uintptr_t)from, length, FM_CALLER);
+    if (!QUIET) fm_tell_copy((uintptr_t)to, (uintptr_t)from, length, FM_SITE);
     return __real_memmove(to, from, length);
 }
 
 FM_EXPORT void *__tsan_memset(void *to, int value, size_t length)
 {
-    if (!QUIET) fm_store_range((uintptr_t)to, length, FM_CALLER);
+    if (!QUIET) fm_store_range((uintptr_t)to, length, FM_SITE);
     return __real_memset(to, value, length);
 }

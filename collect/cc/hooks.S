@@ -68,6 +68,7 @@ fm_hooks_begin:
     begin \name
     channel \cell
     movq (%rsp), %rdx
+    decq %rdx /* an address in the call: see FM_SITE */
     andq FM_MASK(%rax), %rdx
     xorq FM_PAGE(%rax), %rdx
     cmpq $0xfff, %rdx
@@ -83,6 +84,7 @@ fm_hooks_begin:
 1:  ret
 2:  movl $\code, %esi
     movq (%rsp), %rdx
+    decq %rdx
     jmp fm_access_slow
 3:  movl $\code, %r9d
     jmp fm_access_page
@@ -94,6 +96,7 @@ fm_hooks_begin:
     channel FM_CELL_ANY
     room
     movq (%rsp), %rdx
+    decq %rdx
     andq FM_MASK(%rax), %rdx
     movl %edx, %r8d
     andl $0xfff, %r8d
@@ -116,6 +119,7 @@ fm_hooks_begin:
 1:  ret
 2:  movl %r9d, %esi
     movq (%rsp), %rdx
+    decq %rdx
     jmp fm_access_slow
     end fm_access_page
 

@@ -112,6 +112,17 @@ static void at_exit(int code, void *unused)
     fm_process_end(process, code);
 }
 
+/* What this thread told before the fork arrives before what its child tells: the child has its heap. */
+static void about_to_fork(void)
+{
+    fm_process *process = fm_process_active();
+    if (!process || !(process->wants & FM_WANT_CHILDREN)) return;
+    uint64_t signals = fm_signals_block();
+    fm_thread *thread = pthread_getspecific(process->key);
+    if (thread) fm_channel_hand_over(process, thread);
+    fm_signals_restore(signals);
+}
+
 static bool start(fm_process *process, const char *path)
 {
     pthread_key_t key;
@@ -128,7 +139,7 @@ static bool start(fm_process *process, const char *path)
     stay_loaded();
 #endif
     on_exit(at_exit, NULL);
-    pthread_atfork(NULL, NULL, fm_process_forked);
+    pthread_atfork(about_to_fork, NULL, fm_process_forked);
     uint64_t signals = fm_signals_block();
     bool begun = begin(process, NULL);
     fm_signals_restore(signals);

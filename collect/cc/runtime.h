@@ -26,7 +26,10 @@
 #define FM_COLD __attribute__((noinline, cold))
 #define fm_likely(x) __builtin_expect(!!(x), 1)
 #define fm_unlikely(x) __builtin_expect(!!(x), 0)
+/* Return address of a hook, and an address in the call itself: the compilers give that the line of the
+ * access, while what follows may belong to another. */
 #define FM_CALLER ((uintptr_t)__builtin_return_address(0))
+#define FM_SITE (FM_CALLER - 1)
 /* The stack pointer of the function that called a hook, at the call. */
 #define FM_CALLER_STACK ((uintptr_t)__builtin_frame_address(0) + 16)
 
@@ -154,6 +157,8 @@ void fm_session_leave_rings(fm_process *process);
 bool fm_channel_claim(fm_process *process, fm_thread *thread);
 /* Seals what there is, tells the receiver, unmaps. Signals are blocked. */
 void fm_channel_close(fm_process *process, fm_thread *thread);
+/* Seals the chunk in use, full or not. Signals are blocked. */
+void fm_channel_hand_over(fm_process *process, fm_thread *thread);
 /* The chunk is full: seals it and waits for the next; or ends tracing. */
 void fm_make_room(void);
 

@@ -30,13 +30,13 @@ static void tell_both(const void *a, const void *b, size_t bytes, uintptr_t pc)
 
 WRAPPED(int, memcmp, (const void *a, const void *b, size_t length))
 {
-    if (!QUIET) tell_both(a, b, until_different(a, b, length, false), FM_CALLER);
+    if (!QUIET) tell_both(a, b, until_different(a, b, length, false), FM_SITE);
     return __real_memcmp(a, b, length);
 }
 
 WRAPPED(int, bcmp, (const void *a, const void *b, size_t length))
 {
-    if (!QUIET) tell_both(a, b, until_different(a, b, length, false), FM_CALLER);
+    if (!QUIET) tell_both(a, b, until_different(a, b, length, false), FM_SITE);
     return __real_bcmp(a, b, length);
 }
 
@@ -44,7 +44,7 @@ WRAPPED(int, strcmp, (const char *a, const char *b))
 {
     if (!QUIET)
         tell_both(a, b, until_different((const unsigned char *)a, (const unsigned char *)b, SIZE_MAX, true),
-                  FM_CALLER);
+                  FM_SITE);
     return __real_strcmp(a, b);
 }
 
@@ -52,20 +52,20 @@ WRAPPED(int, strncmp, (const char *a, const char *b, size_t most))
 {
     if (!QUIET)
         tell_both(a, b, until_different((const unsigned char *)a, (const unsigned char *)b, most, true),
-                  FM_CALLER);
+                  FM_SITE);
     return __real_strncmp(a, b, most);
 }
 
 WRAPPED(size_t, strlen, (const char *text))
 {
     size_t length = __real_strlen(text);
-    if (!QUIET) fm_load_range((uintptr_t)text, length + 1, FM_CALLER);
+    if (!QUIET) fm_load_range((uintptr_t)text, length + 1, FM_SITE);
     return length;
 }
 
 WRAPPED(size_t, strnlen, (const char *text, size_t most))
 {
-    if (!QUIET) fm_load_range((uintptr_t)text, extent_of(text, most), FM_CALLER);
+    if (!QUIET) fm_load_range((uintptr_t)text, extent_of(text, most), FM_SITE);
     return __real_strnlen(text, most);
 }
 
@@ -73,7 +73,7 @@ WRAPPED(void *, memchr, (const void *block, int byte, size_t length))
 {
     void *found = __real_memchr(block, byte, length);
     if (!QUIET)
-        fm_load_range((uintptr_t)block, found ? (uintptr_t)found - (uintptr_t)block + 1 : length, FM_CALLER);
+        fm_load_range((uintptr_t)block, found ? (uintptr_t)found - (uintptr_t)block + 1 : length, FM_SITE);
     return found;
 }
 
@@ -82,13 +82,13 @@ WRAPPED(char *, strchr, (const char *text, int byte))
     char *found = __real_strchr(text, byte);
     if (!QUIET)
         fm_load_range((uintptr_t)text,
-                      found ? (uintptr_t)found - (uintptr_t)text + 1 : extent_of(text, SIZE_MAX), FM_CALLER);
+                      found ? (uintptr_t)found - (uintptr_t)text + 1 : extent_of(text, SIZE_MAX), FM_SITE);
     return found;
 }
 
 WRAPPED(char *, strrchr, (const char *text, int byte))
 {
-    if (!QUIET) fm_load_range((uintptr_t)text, extent_of(text, SIZE_MAX), FM_CALLER);
+    if (!QUIET) fm_load_range((uintptr_t)text, extent_of(text, SIZE_MAX), FM_SITE);
     return __real_strrchr(text, byte);
 }
 
@@ -115,12 +115,12 @@ static void tell_padded_copy(char *to, const char *from, size_t length, uintptr_
 #define TEXT_COPY(name, tell)                                                                                \
     WRAPPED(char *, name, (char *to, const char *from))                                                      \
     {                                                                                                        \
-        if (!QUIET) tell(to, from, FM_CALLER);                                                               \
+        if (!QUIET) tell(to, from, FM_SITE);                                                                 \
         return __real_##name(to, from);                                                                      \
     }                                                                                                        \
     WRAPPED(char *, __##name##_chk, (char *to, const char *from, size_t room))                               \
     {                                                                                                        \
-        if (!QUIET) tell(to, from, FM_CALLER);                                                               \
+        if (!QUIET) tell(to, from, FM_SITE);                                                                 \
         return __real___##name##_chk(to, from, room);                                                        \
     }
 TEXT_COPY(strcpy, tell_text_copy)
@@ -129,12 +129,12 @@ TEXT_COPY(strcat, tell_append)
 
 WRAPPED(char *, strncpy, (char *to, const char *from, size_t length))
 {
-    if (!QUIET) tell_padded_copy(to, from, length, FM_CALLER);
+    if (!QUIET) tell_padded_copy(to, from, length, FM_SITE);
     return __real_strncpy(to, from, length);
 }
 
 WRAPPED(char *, __strncpy_chk, (char *to, const char *from, size_t length, size_t room))
 {
-    if (!QUIET) tell_padded_copy(to, from, length, FM_CALLER);
+    if (!QUIET) tell_padded_copy(to, from, length, FM_SITE);
     return __real___strncpy_chk(to, from, length, room);
 }

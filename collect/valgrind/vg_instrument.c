@@ -58,6 +58,7 @@ typedef struct block_state {
     Addr code;       /* of the instruction at hand */
     Bool want_loads; /* FM_WANT_… */
     Bool want_stores;
+    Bool calls;
     /* The last access of this instruction, if it is a load that a store may turn into one that modifies. */
     const IRExpr *load_address;
     UInt load_size;
@@ -106,13 +107,14 @@ static void write_waiting(block_state *block)
 static void commit(block_state *block)
 {
     write_waiting(block);
-    if (block->words == block->committed) return;
+    /* A block that was left before its first access has nothing to say, unless for its stack pointer. */
+    if (block->words == block->committed || (block->accesses == 0 && !block->calls)) return;
     add_statement(
         block, IRStmt_Store(Iend_LE, constant((Addr)&fm_vg.mine->cursor), word_address(block, block->words)));
     block->committed = block->words;
 }
 
-static void begin(block_state *block, UInt number, const VexGuestLayout *layout, Bool stack_pointer)
+static void begin(block_state *block, UInt number, const VexGuestLayout *layout)
 {
     IRExpr *cursor =
         assign(block, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, constant((Addr)&fm_vg.mine->cursor)));
@@ -129,7 +131,7 @@ static void begin(block_state *block, UInt number, const VexGuestLayout *layout,
     add_statement(block, IRStmt_WrTmp(block->cursor,
                                       IRExpr_Load(Iend_LE, Ity_I64, constant((Addr)&fm_vg.mine->cursor))));
     write_word(block, constant((Addr)FM_RECORD(FM_RECORD_BLOCK, number, 0)));
-    if (stack_pointer) write_word(block, assign(block, Ity_I64, IRExpr_Get((Int)layout->offset_SP, Ity_I64)));
+    if (block->calls) write_word(block, assign(block, Ity_I64, IRExpr_Get((Int)layout->offset_SP, Ity_I64)));
 }
 
 static void tell(block_state *block, UInt kind, IRExpr *address, UInt size, IRExpr *guard)
@@ -299,11 +301,12 @@ IRSB *fm_block_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLa
         .out = deepCopyIRSBExceptStmts(in),
         .want_loads = (wants & FM_WANT_LOADS) != 0,
         .want_stores = (wants & FM_WANT_STORES) != 0,
+        .calls = calls,
     };
     Int i = 0;
     for (; i < in->stmts_used && in->stmts[i]->tag != Ist_IMark; i++) add_statement(&block, in->stmts[i]);
-    UInt number = ++last_block;
-    begin(&block, number, layout, calls);
+    UInt number = last_block + 1;
+    begin(&block, number, layout);
     Addr behind = first;
     for (; i < in->stmts_used; i++) {
         IRStmt *statement = in->stmts[i];
@@ -321,7 +324,9 @@ IRSB *fm_block_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLa
         add_statement(&block, statement);
     }
     commit(&block);
+    if (block.accesses == 0 && !calls) return in; /* it has only what is not wanted */
 
+    last_block = number;
     UInt flags = (calls ? FM_BLOCK_HAS_SP : 0) | (in->jumpkind == Ijk_Call ? FM_BLOCK_CALLS : 0) |
                  (in->jumpkind == Ijk_Ret ? FM_BLOCK_RETURNS : 0);
     definition[0] = number | (ULong)block.accesses << 32 | (ULong)flags << 48;

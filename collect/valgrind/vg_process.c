@@ -123,6 +123,13 @@ void fm_process_begin(UInt parent)
     fm_record_put(FM_RECORD_PROCESS, 0, words, 4, path);
 }
 
+/* What the process told before the fork arrives before what its child tells: the child has its heap. */
+static void about_to_fork(ThreadId thread)
+{
+    (void)thread;
+    if (fm_tracing() && (fm_vg.session->wants & FM_WANT_CHILDREN)) fm_channel_seal();
+}
+
 static void forked_child(ThreadId thread)
 {
     if (!fm_vg.mine) return;
@@ -240,6 +247,6 @@ void __wrap_vgPlain_kill_self(Int signal)
 
 void fm_process_track(void)
 {
-    VG_(atfork)(NULL, NULL, forked_child);
+    VG_(atfork)(about_to_fork, NULL, forked_child);
     VG_(needs_syscall_wrapper)(syscall_begins, syscall_ends);
 }

@@ -74,6 +74,7 @@ typedef struct fm_collected {
     fm_collected_event event;
     uint32_t process; /* index, from 0 */
     uint32_t thread;  /* number in its process, from 1 */
+    uint64_t begin;   /* references of the process that were delivered before these */
     fm_batch batch;   /* valid until the next call */
 } fm_collected;
 FM_API fm_status fm_collection_next(fm_collection *collection, fm_collected *collected, fm_error *error);
@@ -112,9 +113,14 @@ FM_API void fm_collection_state_get(const fm_collection *collection, fm_collecti
 /* Asks to stop tracing now. kill: the program too. */
 FM_API void fm_collection_stop(fm_collection *collection, bool kill);
 
-/* Counts to which objects they went. They need not be in order; all of one batch in one call. */
-FM_API fm_status fm_collection_count_late(fm_collection *collection, const fm_late *late, size_t count,
-                                          fm_error *error);
+/*
+ * Counts to which objects the late ones of a delivered batch went; they may be in any order. `collected` is
+ * the batch or a copy of it (process, begin and addresses are looked at). Batches of a process in the order
+ * they came; one without late references is worth telling too, with count 0: what is kept for it can be let
+ * go.
+ */
+FM_API fm_status fm_collection_count_late(fm_collection *collection, const fm_collected *collected,
+                                          const fm_late *late, size_t count, fm_error *error);
 
 /* Adds modules, sites (tags become indices: see map), paths and objects with their uses to an attribution
  * that holds edges already. map[tag] is the site's index; tags from 1; *map is allocated in the attribution.

@@ -226,6 +226,8 @@ static void read_option(compiler_line *line, const char *option)
         line->libc_named = true;
     else if (strcmp(option, "-ffreestanding") == 0)
         line->freestanding = true;
+    else if (strcmp(option, "-m32") == 0 || strcmp(option, "-mx32") == 0 || strcmp(option, "-m64") == 0)
+        line->other_word = strcmp(option, "-m64") != 0;
     else if (starts_with(option, "-flto"))
         line->lto = true;
     else if (strcmp(option, "-fno-lto") == 0)

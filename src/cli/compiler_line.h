@@ -20,6 +20,7 @@ typedef struct compiler_line {
     bool freestanding;                   /* -ffreestanding */
     bool debug_chosen;                   /* some -g option */
     bool lto;
+    bool other_word;    /* -m32 or -mx32 */
     char sanitizer[64]; /* one that has a runtime of its own, in the way of ours; "" */
 } compiler_line;
 

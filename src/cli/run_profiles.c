@@ -2,9 +2,11 @@
 /*
  * run_profiles.c - feeds what a collection delivers into analyzers and makes profiles of them at the end.
  *
- * It knows processes and threads, but not how their references were obtained nor how distances are found.
+ * The analysis is in a thread of its own (feeder.h). It knows processes and threads, but not how their
+ * references were obtained nor how distances are found.
  */
 #include "run_profiles.h"
+#include "feeder.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,6 +21,7 @@ typedef struct process_analysis {
 struct cli_run_profiles {
     cli_run_setup setup;
     fm_collection *collection;
+    cli_feeder *feeder;
     size_t count;
     process_analysis *processes;
     uint64_t edges[CLI_MOST_EDGES];
@@ -35,11 +38,6 @@ static int out_of_memory(void)
 static fm_status write_distances(void *context, const uint64_t *distances, size_t count, fm_error *error)
 {
     return fm_output_write(context, distances, count * sizeof *distances, error);
-}
-
-static fm_status count_late(void *context, const fm_late *late, size_t count, fm_error *error)
-{
-    return fm_collection_count_late(context, late, count, error);
 }
 
 /* What misses the smallest of the caches is late. */
@@ -67,7 +65,7 @@ int cli_run_profiles_create(cli_run_profiles **profiles, const cli_run_setup *se
         self->edge_count = cli_attribution_edges(setup->caches, setup->analysis->granularity[0], self->edges);
         choose_late(self);
     }
-    return -1;
+    return cli_feeder_create(&self->feeder, setup->sites ? collection : NULL);
 }
 
 static int make_analyzer(cli_run_profiles *self, size_t granularity, bool attributed, fm_analyzer **analyzer)
@@ -83,7 +81,7 @@ static int make_analyzer(cli_run_profiles *self, size_t granularity, bool attrib
         options.edge_count = self->edge_count;
     }
     if (fm_analyzer_create(analyzer, &options, &error)) return cli_fail(&error);
-    if (attributed) fm_analyzer_set_late_sink(*analyzer, self->late_range, count_late, self->collection);
+    if (attributed) cli_feeder_tell_late(self->feeder, *analyzer, self->late_range);
     return -1;
 }
 
@@ -123,17 +121,14 @@ static int thread_analyzer(cli_run_profiles *self, process_analysis *process, ui
 int cli_run_profiles_feed(cli_run_profiles *profiles, const fm_collected *collected)
 {
     int code = -1;
-    fm_error error;
     while (code < 0 && profiles->count <= collected->process) code = add_process(profiles);
     if (code >= 0 || collected->event != FM_COLLECTED_REFERENCES) return code;
     process_analysis *process = &profiles->processes[collected->process];
-    for (size_t i = 0; i < profiles->setup.analysis->count; i++)
-        if (fm_analyzer_feed(process->analyzer[i], &collected->batch, &error)) return cli_fail(&error);
-    if (!profiles->setup.threads_private) return -1;
-    fm_analyzer *own;
-    code = thread_analyzer(profiles, process, collected->thread, &own);
-    if (code < 0 && fm_analyzer_feed(own, &collected->batch, &error)) return cli_fail(&error);
-    return code;
+    cli_feeding to = {.count = profiles->setup.analysis->count};
+    memcpy(to.analyzer, process->analyzer, to.count * sizeof to.analyzer[0]);
+    if (profiles->setup.threads_private)
+        code = thread_analyzer(profiles, process, collected->thread, &to.analyzer[to.count++]);
+    return code < 0 ? cli_feeder_feed(profiles->feeder, collected, &to) : code;
 }
 
 /* ---- profiles of what was fed ---- */
@@ -272,7 +267,7 @@ static int take_sum(cli_run_profiles *self, const fm_collect_options *options, s
 
 int cli_run_profiles_take(cli_run_profiles *profiles, const fm_collect_options *options, fm_profile **result)
 {
-    int code = -1;
+    int code = cli_feeder_drain(profiles->feeder);
     /* A program that ended before its first reference still has a profile: an empty one. */
     while (code < 0 && profiles->count < fm_collection_processes(profiles->collection))
         code = add_process(profiles);
@@ -285,6 +280,7 @@ int cli_run_profiles_take(cli_run_profiles *profiles, const fm_collect_options *
 void cli_run_profiles_destroy(cli_run_profiles *profiles)
 {
     if (!profiles) return;
+    cli_feeder_destroy(profiles->feeder);
     for (size_t i = 0; i < profiles->count; i++) {
         process_analysis *process = &profiles->processes[i];
         for (size_t g = 0; g < CLI_MOST_GRANULARITIES; g++) fm_analyzer_destroy(process->analyzer[g]);

@@ -15,12 +15,12 @@
 
 typedef struct cc_language {
     const char *verb, *variable, *usual; /* the verb, what chooses the compiler, the compiler otherwise */
-    const char *what;
+    const char *what, *source;           /* its name, for people and for -x */
 } cc_language;
 
-static const cc_language c_language = {"cc", "FATHOM_CC", "gcc", "C"};
-static const cc_language cxx_language = {"c++", "FATHOM_CXX", "g++", "C++"};
-static const cc_language fortran_language = {"fc", "FATHOM_FC", "gfortran", "Fortran"};
+static const cc_language c_language = {"cc", "FATHOM_CC", "gcc", "C", "c"};
+static const cc_language cxx_language = {"c++", "FATHOM_CXX", "g++", "C++", "c++"};
+static const cc_language fortran_language = {"fc", "FATHOM_FC", "gfortran", "Fortran", "f95-cpp-input"};
 
 typedef enum cc_family { FAMILY_UNKNOWN, FAMILY_GCC, FAMILY_CLANG } cc_family;
 
@@ -95,16 +95,16 @@ static cc_family family_by_name(const char *name)
     return FAMILY_UNKNOWN;
 }
 
-/* Asks the compiler for its version. */
-static cc_family family_by_asking(const cc_command *compiler)
+/* Asks the compiler what it defines. */
+static cc_family family_by_asking(const cc_command *compiler, const char *source)
 {
     int ends[2];
     if (pipe(ends) != 0) return FAMILY_UNKNOWN;
     pid_t child = fork();
     if (child == 0) {
-        char version[] = "--version";
-        compiler->words[compiler->count] = version;
-        compiler->words[compiler->count + 1] = NULL;
+        const char *const question[] = {"-E", "-dM", "-x", source, "/dev/null", NULL};
+        for (size_t i = 0; i < sizeof question / sizeof *question; i++)
+            compiler->words[compiler->count + i] = (char *)(uintptr_t)question[i];
         dup2(ends[1], STDOUT_FILENO);
         close(ends[0]);
         close(ends[1]);
@@ -112,23 +112,21 @@ static cc_family family_by_asking(const cc_command *compiler)
         _exit(127);
     }
     close(ends[1]);
-    char text[4096];
-    size_t have = 0;
-    ssize_t got = 0;
-    while (child > 0 && have < sizeof text - 1) {
-        got = read(ends[0], text + have, sizeof text - 1 - have);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) break;
-        have += (size_t)got;
+    FILE *answer = fdopen(ends[0], "r");
+    cc_family family = FAMILY_UNKNOWN;
+    char line[512];
+    while (answer && child > 0 && fgets(line, sizeof line, answer)) {
+        if (strncmp(line, "#define __clang__ ", 18) == 0) family = FAMILY_CLANG;
+        if (strncmp(line, "#define __GNUC__ ", 17) == 0 && family == FAMILY_UNKNOWN) family = FAMILY_GCC;
     }
-    text[have] = '\0';
-    close(ends[0]);
+    if (answer)
+        fclose(answer);
+    else
+        close(ends[0]);
     if (child > 0)
         while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
         }
-    if (strstr(text, "clang")) return FAMILY_CLANG;
-    if (strstr(text, "Free Software Foundation")) return FAMILY_GCC;
-    return FAMILY_UNKNOWN;
+    return family;
 }
 
 /* The compiler's words ("ccache gcc" is two), at the beginning of the command line. */
@@ -194,6 +192,10 @@ static bool add_linking(cc_command *line, const compiler_line *asked, const char
 /* -1 to go on, or an exit code after a message. */
 static int refuse(const cc_language *language, const compiler_line *asked)
 {
+    if (asked->other_word) {
+        cli_complain("-m32 and -mx32: there is no runtime but for x86-64");
+        return CLI_USAGE;
+    }
     if (asked->sanitizer[0] == '\0') return -1;
     cli_complain(
         "-fsanitize=%s has a runtime of its own, which cannot be in the same program as fathom's; leave it "
@@ -224,8 +226,10 @@ static int compile(const cc_language *language, int argc, char **argv)
     if (instruments) {
         int code = refuse(language, &asked);
         if (code >= 0) return code;
-        cc_family family = family_by_name(line.words[line.count - 1]);
-        if (family == FAMILY_UNKNOWN) family = family_by_asking(&line);
+        cc_family family = FAMILY_UNKNOWN;
+        for (size_t i = 0; i < line.count && family == FAMILY_UNKNOWN; i++)
+            family = family_by_name(line.words[i]);
+        if (family == FAMILY_UNKNOWN) family = family_by_asking(&line, language->source);
         if (family == FAMILY_UNKNOWN) {
             cli_complain("%s: cannot be run, or is neither gcc nor clang; %s chooses the %s compiler",
                          line.words[0], language->variable, language->what);

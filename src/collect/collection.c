@@ -147,7 +147,8 @@ static fm_status idle(fm_collection *collection, bool *over, fm_error *error)
     fm_status status = fm_receive_admit(collection, error);
     if (status != FM_OK || collection->receiver->active_count != active) return status;
     double now = fm_now();
-    if (now - collection->looked >= look_every || fm_watch_children_changed()) {
+    bool near_end = collection->child_gone && collection->receiver->active_count == 0;
+    if (now - collection->looked >= look_every || fm_watch_children_changed() || near_end) {
         collection->looked = now;
         fm_watch_processes(collection);
         /* Whoever is gone has opened all channels that it will have. */
@@ -212,7 +213,6 @@ fm_status fm_collection_next(fm_collection *collection, fm_collected *collected,
     bool answer = false;
     fm_error own;
     *collected = (fm_collected){.event = FM_COLLECTED_IDLE};
-    collection->last_process = NULL;
     if (collection->ended) collected->event = FM_COLLECTED_END;
     if (collection->ended) return FM_OK;
     if (collection->failed != FM_OK) {

@@ -30,9 +30,6 @@ struct fm_collection {
     bool deliver;       /* the batch is to be delivered as it is */
     fm_process *owner;  /* whose references are in the batch */
     uint64_t delivered; /* references, of all processes */
-    /* The batch delivered last, for fm_collection_count_late. */
-    fm_process *last_process;
-    uint64_t last_begin;
     double idle;   /* seconds since anything came */
     double looked; /* at processes, last time */
 

@@ -29,6 +29,7 @@ ISA static size_t find_heads(const uint64_t *words, size_t from, size_t to, uint
     __m256i zero = _mm256_setzero_si256();
     for (; from + 4 <= to; from += 4) {
         __m256i four = _mm256_loadu_si256((const __m256i *)(words + from));
+        _mm_prefetch((const char *)(words + from + 512), _MM_HINT_T0); /* the next page of memory */
         unsigned mask = (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(four));
         zero = _mm256_or_si256(zero, _mm256_cmpeq_epi64(four, _mm256_setzero_si256()));
         __m128i places =

@@ -12,6 +12,8 @@
 #define ISA __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi,bmi2,popcnt")))
 #define ISA_INLINE static inline __attribute__((always_inline)) ISA
 
+enum { AHEAD = 512 }; /* words */
+
 static bool usable(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -27,6 +29,9 @@ ISA static size_t find_heads(const uint64_t *words, size_t from, size_t to, uint
                                       _mm512_set1_epi32((int)from));
     for (; from + 16 <= to; from += 16) {
         __m512i low = _mm512_loadu_si512(words + from), high = _mm512_loadu_si512(words + from + 8);
+        /* The next page of memory: the processor does not look that far by itself. */
+        _mm_prefetch((const char *)(words + from + AHEAD), _MM_HINT_T0);
+        _mm_prefetch((const char *)(words + from + AHEAD + 8), _MM_HINT_T0);
         __mmask16 both = _mm512_kunpackb(_mm512_movepi64_mask(high), _mm512_movepi64_mask(low));
         zero |= _mm512_testn_epi64_mask(low, low) | _mm512_testn_epi64_mask(high, high);
         _mm512_storeu_si512(heads + count, _mm512_maskz_compress_epi32(both, places));
@@ -149,33 +154,53 @@ ISA static void decode_blocks(fm_block_run *run, fm_rows *rows)
         blocks_loop(run, rows, (loop_kind){columns, true, true});
 }
 
+/* The same for one group of a block that need not be plain. */
+ISA_INLINE size_t store_any(fm_row_memory *rows, size_t row, unsigned columns, fm_block_run *run, size_t at,
+                            size_t group, size_t count, const uint32_t *tags, bool inside)
+{
+    const fm_block_marks *marks = &run->marks[group];
+    __mmask8 there = (__mmask8)_bzhi_u32(255, (unsigned)count);
+    __m512i addresses = _mm512_loadu_si512(run->words + at);
+    __mmask8 happened = _mm512_mask_test_epi64_mask(there & marks->wanted, addresses, addresses);
+    __mmask8 keep = inside ? happened : happened & marks->inlined;
+    if (run->stack_span)
+        keep = _mm512_mask_cmpge_epu64_mask(
+            keep, _mm512_sub_epi64(addresses, _mm512_set1_epi64((long long)run->stack_low)),
+            _mm512_set1_epi64((long long)run->stack_span));
+    if (!tags) tags = run->groups[group].tag;
+    loop_kind loop = {columns & ~(unsigned)FM_COLUMN_TAG, true, true};
+    bool all = keep == there;
+    __m256i eight = _mm256_loadu_si256((const __m256i *)tags);
+    if (__builtin_expect(all, 1)) {
+        _mm512_storeu_si512(rows->address + row, addresses);
+        store_told(rows, row, loop, run, group, true, 0);
+        if (columns & FM_COLUMN_TAG) _mm256_storeu_si256((__m256i *)(rows->tag + row), eight);
+        return row + (count < FM_GROUP ? count : FM_GROUP);
+    }
+    _mm512_storeu_si512(rows->address + row, _mm512_maskz_compress_epi64(keep, addresses));
+    store_told(rows, row, loop, run, group, false, keep);
+    if (columns & FM_COLUMN_TAG)
+        _mm256_storeu_si256((__m256i *)(rows->tag + row), _mm256_maskz_compress_epi32(keep, eight));
+    run->left_out += (uint64_t)_mm_popcnt_u32((unsigned)(happened & (__mmask8)~keep));
+    return row + (size_t)_mm_popcnt_u32(keep);
+}
+
 ISA static void decode_block(fm_block_run *run, fm_rows *rows, size_t group, size_t at, size_t count,
                              const uint32_t *tags, bool inside)
 {
-    fm_row_memory *to = rows->at;
+    unsigned columns = rows->columns & (unsigned)NOT_THREAD;
     size_t row = rows->count;
-    const __m512i low = _mm512_set1_epi64((long long)run->stack_low);
-    const __m512i span = _mm512_set1_epi64((long long)run->stack_span);
-    loop_kind loop = {rows->columns & (unsigned)(NOT_THREAD & ~(int)FM_COLUMN_TAG), true, true};
-    for (size_t done = 0; done < count; done += FM_GROUP, group++) {
-        size_t here = count - done;
-        __mmask8 there = (__mmask8)_bzhi_u32(255, (unsigned)(here < FM_GROUP ? here : FM_GROUP));
-        const fm_block_marks *marks = &run->marks[group];
-        __m512i addresses = _mm512_loadu_si512(run->words + at + done);
-        __mmask8 happened = _mm512_mask_test_epi64_mask(there & marks->wanted, addresses, addresses);
-        __mmask8 keep = _mm512_mask_cmpge_epu64_mask(inside ? happened : happened & marks->inlined,
-                                                     _mm512_sub_epi64(addresses, low), span);
-        run->left_out += (uint64_t)_mm_popcnt_u32((unsigned)(happened & (__mmask8)~keep));
-        _mm512_storeu_si512(to->address + row, _mm512_maskz_compress_epi64(keep, addresses));
-        store_told(to, row, loop, run, group, false, keep);
-        if (rows->columns & FM_COLUMN_TAG) {
-            __m256i eight =
-                _mm256_loadu_si256((const __m256i *)(tags ? tags + done : run->groups[group].tag));
-            _mm256_storeu_si256((__m256i *)(to->tag + row), _mm256_maskz_compress_epi32(keep, eight));
-        }
-        row += (size_t)_mm_popcnt_u32(keep);
+    while (__builtin_expect(count > FM_GROUP, 0)) {
+        row = store_any(rows->at, row, columns, run, at, group, FM_GROUP, tags, inside);
+        at += FM_GROUP;
+        count -= FM_GROUP;
+        group++;
+        if (tags) tags += FM_GROUP;
     }
-    rows->count = row;
+    if (columns == TAGGED)
+        rows->count = store_any(rows->at, row, TAGGED, run, at, group, count, tags, inside);
+    else
+        rows->count = store_any(rows->at, row, columns, run, at, group, count, tags, inside);
 }
 
 ISA static size_t find_specials(const uint64_t *words, size_t from, size_t to, uint32_t *specials)
@@ -185,6 +210,7 @@ ISA static size_t find_specials(const uint64_t *words, size_t from, size_t to, u
     __m256i places = _mm256_add_epi32(_mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0), _mm256_set1_epi32((int)from));
     for (; from < to; from += 8) { /* the words behind the last one are there, and cut off at the end */
         __m512i eight = _mm512_loadu_si512(words + from);
+        _mm_prefetch((const char *)(words + from + AHEAD), _MM_HINT_T0);
         __m256i codes = _mm256_srli_epi32(_mm512_cvtepi64_epi32(eight), 12); /* low four bits select */
         __m256i sizes =
             _mm512_castsi512_si256(_mm512_permutexvar_epi32(_mm512_castsi256_si512(codes), size_of));

@@ -123,13 +123,15 @@ size_t fm_collection_modules(const fm_collection *collection, size_t process, fm
 
 /* ---- objects ---- */
 
-fm_status fm_collection_count_late(fm_collection *collection, const fm_late *late, size_t count,
-                                   fm_error *error)
+fm_status fm_collection_count_late(fm_collection *collection, const fm_collected *collected,
+                                   const fm_late *late, size_t count, fm_error *error)
 {
-    const fm_process *process = collection->last_process;
-    if (!process || !process->objects) return FM_OK;
-    return fm_object_map_count(process->objects, collection->last_begin,
-                               collection->decoder->rows.at->address, late, count, error);
+    if (collected->process >= collection->process_count)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no process number %u", collected->process);
+    const fm_process *process = collection->processes[collected->process];
+    if (!process->objects) return FM_OK;
+    return fm_object_map_count(process->objects, collected->begin, collected->batch.address, late, count,
+                               error);
 }
 
 /* ---- attribution ---- */

@@ -62,6 +62,7 @@ void fm_process_destroy(fm_process *process)
     fm_code_free(&process->code);
     fm_object_map_destroy(process->objects);
     free(process->program);
+    free(process->executed);
     free(process->missing);
     free(process);
 }

@@ -48,7 +48,8 @@ typedef struct fm_process {
     int fatal_signal; /* that it told before it died; 0: none */
     bool executes;    /* EXEC came, when so many references had been received */
     uint64_t executes_after;
-    bool judged; /* complete is final */
+    char *executed; /* that program */
+    bool judged;    /* complete is final */
     bool complete;
     bool unknown_instruction;
     char *missing; /* why it is not complete */

@@ -136,6 +136,7 @@ void fm_receive_deliver(fm_collection *collection, fm_collected *collected)
         .event = FM_COLLECTED_REFERENCES,
         .process = process->index,
         .thread = rows->thread_number,
+        .begin = process->references,
         .batch = {.count = count,
                   .address = at->address,
                   .size = columns & FM_COLUMN_SIZE ? at->size : NULL,
@@ -144,8 +145,6 @@ void fm_receive_deliver(fm_collection *collection, fm_collected *collected)
                   .site = columns & FM_COLUMN_SITE ? at->site : NULL,
                   .tag = columns & FM_COLUMN_TAG ? at->tag : NULL},
     };
-    collection->last_process = process;
-    collection->last_begin = process->references;
     process->references += count;
     collection->delivered += count;
     rows->count = 0;

@@ -254,6 +254,7 @@ static bool hand_out(fm_receiver *receiver, fm_reception *channel, fm_handed *ha
 
 bool fm_receiver_take(fm_receiver *receiver, fm_handed *handed)
 {
+    receiver->gap = false;
     fm_reception *first = NULL;
     for (size_t i = 0; i < receiver->active_count; i++) {
         fm_reception *channel = &receiver->channels[receiver->active[i]];
@@ -267,7 +268,8 @@ bool fm_receiver_take(fm_receiver *receiver, fm_handed *handed)
         if (!in_order) {
             /* Its predecessor's number was taken, and it will be there in a moment: unless its producer died
              * just then. A new channel may have it, too. */
-            if (receiver->naps < receiver->patience) return false;
+            receiver->gap = receiver->naps < receiver->patience;
+            if (receiver->gap) return false;
             receiver->patience /= 2;
         } else if (first->sequence == receiver->expected) {
             receiver->patience = PATIENCE;
@@ -308,7 +310,7 @@ double fm_receiver_wait(fm_receiver *receiver)
 {
     fm_session *session = receiver->session;
     uint32_t seen = __atomic_load_n(&session->wake, __ATOMIC_SEQ_CST);
-    if (receiver->naps++ < NAPS || receiver->naps <= receiver->patience) {
+    if (receiver->naps++ < NAPS || receiver->gap) {
         struct timespec nap = {0, NAP_NANOSECONDS};
         nanosleep(&nap, NULL);
         return NAP_NANOSECONDS * 1e-9;

@@ -42,6 +42,7 @@ typedef struct fm_receiver {
     size_t active_count;
     uint32_t used;     /* channels that were ever open: those below */
     uint64_t expected; /* sequence number of the next chunk */
+    bool gap;          /* that one is waited for */
     unsigned patience; /* for one that is missing, in naps */
     unsigned naps;     /* taken since anything came */
 

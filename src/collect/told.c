@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 fm_status fm_told_process(fm_collection *collection, uint32_t serial, uint32_t pid, fm_process **found,
@@ -88,6 +89,8 @@ fm_status fm_told_record(void *context, fm_process *process, unsigned kind, uint
         return process_begins(collection, process, words, text, error);
     case FM_RECORD_EXEC:
         process->executes = true;
+        free(process->executed);
+        process->executed = strdup(text); /* for a note only */
         process->executes_after = process->references + process->left_out + collection->decoder->rows.count;
         break;
     case FM_RECORD_END:

@@ -353,7 +353,15 @@ void fm_watch_judge(fm_collection *collection, fm_process *process)
         return;
     }
     bool executed = process->executes && process->references + process->left_out == process->executes_after;
-    if (collection->limit_reached || process->replaced || executed) return;
+    if (collection->limit_reached || process->replaced) return;
+    if (executed) {
+        bool followed = collection->options.follow_children;
+        fm_collection_note(collection, "%s executed %s, which was not traced%s",
+                           process->program ? process->program : "the program",
+                           process->executed ? process->executed : "another program",
+                           followed ? "" : ": only children that are followed are");
+        return;
+    }
     if (!process->ended && (process->end_told || process->fatal_signal)) {
         process->ended = true;
         process->wait_status = process->fatal_signal ? process->fatal_signal : process->end_code << 8;

@@ -91,25 +91,30 @@ static fm_status count_blocks(fm_analyzer *self, const uint64_t *blocks, const u
 
 /* ---- what is pending ---- */
 
-/* Late references from number `from` of the list on: from places in the buffer to references of the batch. */
-static void name_late(fm_attributing *attributing, size_t from)
+/* The reference of the batch that a block in the buffer belongs to. */
+static uint32_t reference_of(const fm_attributing *attributing, uint32_t block)
 {
-    for (size_t i = from; i < attributing->pairs.late_count; i++) {
-        fm_late *late = &attributing->pairs.late[i];
-        late->index = attributing->origin[late->index];
+    size_t low = 0, high = attributing->stretch_count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (attributing->stretches[middle].at <= block)
+            low = middle;
+        else
+            high = middle;
     }
+    return attributing->stretches[low].reference + (block - attributing->stretches[low].at);
 }
 
+/* Pending blocks [from, from + count). */
 static fm_status count_pending(fm_analyzer *self, size_t from, size_t count, size_t *done, fm_error *error)
 {
     fm_attributing *attributing = self->attributing;
-    const size_t late = attributing ? attributing->pairs.late_count : 0;
-    fm_status status = count_blocks(self, self->blocks + from, attributing ? attributing->tags + from : NULL,
-                                    count, done, error);
-    if (!attributing) return status;
-    for (size_t i = late; i < attributing->pairs.late_count; i++)
-        attributing->pairs.late[i].index += (uint32_t)from;
-    name_late(attributing, late);
+    if (!attributing) return count_blocks(self, self->blocks + from, NULL, count, done, error);
+    fm_pairs *pairs = &attributing->pairs;
+    const size_t told = pairs->late_count;
+    fm_status status = count_blocks(self, self->blocks + from, attributing->tags + from, count, done, error);
+    for (size_t i = told; i < pairs->late_count; i++)
+        pairs->late[i].index = reference_of(attributing, pairs->late[i].index + (uint32_t)from);
     return status;
 }
 
@@ -129,11 +134,10 @@ static fm_status drain(fm_analyzer *self, size_t count, fm_error *error)
     self->pending -= count;
     self->promised -= self->promised < count ? self->promised : count;
     memmove(self->blocks, self->blocks + count, self->pending * sizeof *self->blocks);
-    if (self->attributing && self->pending > 0) {
-        uint32_t *tags = self->attributing->tags, *origin = self->attributing->origin;
-        memmove(tags, tags + count, self->pending * sizeof *tags);
-        memmove(origin, origin + count, self->pending * sizeof *origin);
-    }
+    if (!self->attributing) return FM_OK;
+    uint32_t *tags = self->attributing->tags;
+    memmove(tags, tags + count, self->pending * sizeof *tags);
+    self->attributing->stretch_count = 0; /* where it matters, nothing is left */
     return FM_OK;
 }
 
@@ -151,10 +155,11 @@ static bool late_wanted(const fm_analyzer *self)
  * might not be possible later. */
 static fm_status settle(fm_analyzer *self, fm_error *error)
 {
+    if (late_wanted(self)) return drain(self, self->pending, error);
     size_t whole = self->pending - self->pending % FM_PART;
     fm_status status = drain(self, whole, error);
     if (status != FM_OK || self->pending == 0) return status;
-    const bool can_wait = !in_order(self) && !late_wanted(self) && self->ops->can_take &&
+    const bool can_wait = !in_order(self) && self->ops->can_take &&
                           self->ops->can_take(self->engine, self->pending, &self->distances) &&
                           (!self->attributing || fm_pairs_has_room(&self->attributing->pairs, FM_PART));
     if (!can_wait) return drain(self, self->pending, error);
@@ -183,19 +188,26 @@ static fm_status check_tag(const fm_batch *batch, size_t from, size_t count, fm_
                    batch->tag[i], i, FM_TAG_MAX);
 }
 
+/* The next block in the buffer is one of this reference, and if there are more, of those after it. */
+static void begin_stretch(fm_analyzer *self, size_t reference)
+{
+    fm_attributing *attributing = self->attributing;
+    if (late_wanted(self))
+        attributing->stretches[attributing->stretch_count++] =
+            (fm_stretch){.at = (uint32_t)self->pending, .reference = (uint32_t)reference};
+}
+
 /* The tags of `count` references from number `from` on go into the buffer, behind what is pending. */
 static fm_status copy_tags(fm_analyzer *self, const fm_batch *batch, size_t from, size_t count,
                            fm_error *error)
 {
-    uint32_t *restrict tags = self->attributing->tags + self->pending;
-    uint32_t *restrict origin = self->attributing->origin + self->pending;
+    uint32_t *tags = self->attributing->tags + self->pending;
     uint32_t all = 0;
     if (batch->tag)
         all = self->kernels->copy_tags(batch->tag + from, count, tags);
     else
         memset(tags, 0, count * sizeof *tags);
-    if (late_wanted(self))
-        for (size_t i = 0; i < count; i++) origin[i] = (uint32_t)(from + i);
+    if (count > 0) begin_stretch(self, from);
     return all <= FM_TAG_MAX ? FM_OK : check_tag(batch, from, count, error);
 }
 
@@ -226,7 +238,7 @@ static fm_status cut_long(fm_analyzer *self, const fm_batch *batch, size_t index
     for (;; block++) {
         if (self->attributing) {
             self->attributing->tags[self->pending] = batch->tag ? batch->tag[index] : 0;
-            self->attributing->origin[self->pending] = (uint32_t)index;
+            begin_stretch(self, index);
         }
         self->blocks[self->pending++] = block;
         if (self->pending == FM_RUN) {

@@ -13,6 +13,12 @@ enum {
     FM_RUN_ROOM = FM_RUN + 16,
 };
 
+/* From block `at` of the buffer on, up to the next stretch: blocks of consecutive references. */
+typedef struct fm_stretch {
+    uint32_t at;
+    uint32_t reference; /* of the batch: of block `at` */
+} fm_stretch;
+
 /* What only attribution needs. */
 typedef struct fm_attributing {
     fm_pairs pairs;
@@ -20,9 +26,10 @@ typedef struct fm_attributing {
     fm_late_sink late_sink;
     void *late_context;
     uint32_t tags[FM_RUN_ROOM]; /* of the blocks in the analyzer's buffer */
-    uint32_t
-        origin[FM_RUN_ROOM]; /* which reference of the batch they belong to; where late ones are wanted */
     uint32_t uses[FM_RUN];
+    /* Which references the blocks in the buffer belong to; only where late ones are wanted. */
+    size_t stretch_count;
+    fm_stretch stretches[FM_RUN_ROOM];
 } fm_attributing;
 
 struct fm_analyzer {

@@ -84,14 +84,20 @@ ALWAYS_INLINE void pair_homes(const fm_pair_table *table, const uint64_t *restri
 
 static void kernel_count_pairs(fm_pair_table *table, const uint64_t *restrict pairs, size_t count)
 {
-    /* Buckets found together; and from how many on (512 KiB) they are asked for before they are looked at. */
-    enum { AHEAD = 64, MANY = 1 << 15 };
-    fm_pair_bucket *homes[AHEAD];
-    for (size_t i = 0; i < count; i += AHEAD) {
-        const size_t part = count - i < AHEAD ? count - i : AHEAD;
-        pair_homes(table, pairs + i, part, homes);
-        if (table->bucket_count >= MANY)
-            for (size_t j = 0; j < part; j++) __builtin_prefetch(homes[j], 1, 3);
+    /* Buckets found together; and from how many on (256 KiB) they are asked for one turn before they are
+     * looked at. */
+    enum { TURN = 64, MANY = 1 << 12 };
+    fm_pair_bucket *found[2][TURN], **homes = found[0], **soon = found[1];
+    const bool fetch = table->bucket_count >= MANY;
+    if (count > 0) pair_homes(table, pairs, count < TURN ? count : TURN, homes);
+    for (size_t i = 0; i < count; i += TURN) {
+        const size_t part = count - i < TURN ? count - i : TURN;
+        if (i + TURN < count) {
+            const size_t next = count - i - TURN < TURN ? count - i - TURN : TURN;
+            pair_homes(table, pairs + i + TURN, next, soon);
+            if (fetch)
+                for (size_t j = 0; j < next; j++) __builtin_prefetch(soon[j], 1, 3);
+        }
         for (size_t j = 0; j < part; j++) {
             unsigned slot = pair_slot(homes[j], &pairs[i + j]);
             if (__builtin_expect(slot < FM_PAIR_SLOTS, 1))
@@ -99,6 +105,9 @@ static void kernel_count_pairs(fm_pair_table *table, const uint64_t *restrict pa
             else
                 fm_pair_table_add(table, homes[j], pairs[i + j], 1);
         }
+        fm_pair_bucket **swap = homes;
+        homes = soon;
+        soon = swap;
     }
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exact_state.h - what the files of the engine `exact` share: exact.c (the engine), exact_restart.c (when the
- * window is full), exact_deliver.c (where distances go), exact_front.c (parts through the front).
+ * exact_state.h - what the files of the engine `exact` share: exact.c (the engine), exact_run.c (references
+ * chunk by chunk), exact_count.c (the usual way: repeats removed, then the front), exact_front.c (parts
+ * through the front), exact_deliver.c (where distances go), exact_restart.c (when the window is full).
  */
 #ifndef FATHOM_ENGINE_EXACT_STATE_H
 #define FATHOM_ENGINE_EXACT_STATE_H
@@ -66,6 +67,13 @@ fm_status fm_exact_make_room(fm_exact *self, uint64_t more, fm_error *error);
 bool fm_exact_too_many(const fm_exact *self);
 /* Moves the live bits to the window's beginning and renumbers the blocks. */
 fm_status fm_exact_restart(fm_exact *self, fm_error *error);
+
+/* A run of references. *done counts those taken, also on failure. */
+fm_status fm_exact_run(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out, size_t *done,
+                       fm_error *error);
+/* The same for counts (out.tally, with tags also out.pairs), any number of references; tags may be NULL. */
+fm_status fm_exact_count(fm_exact *self, const uint64_t *blocks, const uint32_t *tags, size_t count,
+                         fm_outlet out, size_t *done, fm_error *error);
 
 /* The chunk's distances, which the kernels have found. */
 void fm_exact_deliver_counts(fm_exact *self, const uint64_t *keys, const fm_outlet *out);

@@ -11,6 +11,7 @@
 
 enum {
     FIRST_BUCKETS = 64,
+    FEW_BUCKETS = 1 << 14,    /* 1 MiB: up to here it grows faster */
     RELEASE_STEP = 256 << 10, /* bytes of the old table that are given back at a time while growing */
 };
 
@@ -108,7 +109,8 @@ fm_status fm_pair_table_reserve(fm_pair_table *table, uint64_t more, fm_error *e
 {
     if (fm_pair_table_has_room(table, more)) return FM_OK;
     fm_pair_table grown = *table;
-    while (limit_of(grown.bucket_count) < table->used + more) grown.bucket_count += grown.bucket_count / 2;
+    while (limit_of(grown.bucket_count) < table->used + more)
+        grown.bucket_count += grown.bucket_count / (grown.bucket_count < FEW_BUCKETS ? 2 : 4);
     uint64_t bytes = bytes_of(grown.bucket_count);
     uint64_t old = bytes_of(table->bucket_count);
     uint64_t peak = bytes + (old < 2 * RELEASE_STEP ? old : 2 * RELEASE_STEP);

@@ -7,10 +7,10 @@
  * word that was counted more often than one in its home bucket changes places with it when it is met:
  * what is counted most is found at once, even in a full table.
  *
- * At most 80 % full, grown by half: 20 to 30 bytes an entry. A home is the hash scaled to the number of
- * buckets; growing is one sequential sweep that gives the old pages back as it passes them, so that
- * the two tables are never held together. Most pairs of sites have one range or two; the promise of 64 bytes
- * a pair is kept up to 2.1 ranges each.
+ * At most 80 % full, grown by half while it is small, then by a quarter: 20 to 25 bytes an entry. A home is
+ * the hash scaled to the number of buckets; growing is one sequential sweep that gives the old pages back as
+ * it passes them, so that the two tables are never held together. Most pairs of sites have one range or two;
+ * the promise of 64 bytes a pair is kept up to 2.5 ranges each.
  */
 #ifndef FATHOM_ENGINE_PAIR_TABLE_H
 #define FATHOM_ENGINE_PAIR_TABLE_H

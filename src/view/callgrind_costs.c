@@ -2,10 +2,10 @@
 /*
  * callgrind_costs.c - see callgrind_costs.h.
  *
- * A reference costs the site that makes it: the re-using one. Call paths are a tree whose nodes are calls;
- * what is spent under a node is added up from the leaves, since a child always has a larger number than its
- * parent. A call that stands twice on one path (recursion) is counted where it stands outermost only, so that
- * no call costs more than the program.
+ * A reference costs the site that makes it: the re-using one. It also costs the calls that led there, each
+ * function on the path once: the call that entered it first. A function that is entered again while it runs
+ * (recursion) has the cost already. So what comes in through all calls of a function is what is spent while
+ * it runs.
  */
 #include "view/callgrind_costs.h"
 
@@ -16,28 +16,28 @@
 
 #include <stdlib.h>
 
-enum { FARTHEST_ANCESTOR = 1024 }; /* how far up the same call is looked for */
+enum { MOST_FUNCTIONS = 4096 }; /* on one path that are told apart: nobody looks at more */
 
 /* Where a site is. */
 typedef struct position {
     uint32_t function, file, line;
 } position;
 
-/* What is spent under a node of the tree of calls, in one of the functions that are called there. */
-typedef struct branch {
-    uint32_t function;
-    uint32_t next; /* branch of the same node + 1; 0: none */
+/* What a function spends at the end of a path. */
+typedef struct leaf {
+    uint32_t path, function;
     fm_cost cost;
-} branch;
+} leaf;
 
 typedef struct cost_builder {
     const fm_attribution *of;
     fm_cost_table *table;
-    size_t file_room, function_room, line_room, branch_count, branch_room;
-    fm_key_table files, functions, lines, branch_keys;
+    size_t file_room, function_room, line_room, leaf_count, leaf_room;
+    fm_key_table files, functions, lines, leaf_keys;
     position *sites;
-    branch *branches;
-    uint32_t *first; /* of each node: branch + 1 */
+    leaf *leaves;
+    uint32_t *entry; /* of each node: itself where its function is on the path for the first time, else the
+                        nearest node above of which that is true */
     bool failed;     /* memory was short */
 } cost_builder;
 
@@ -122,22 +122,18 @@ static void add_line(cost_builder *by, position at, uint32_t callee, const fm_co
     if (!by->failed) add_cost(&by->table->lines[number].cost, cost);
 }
 
-static void add_branch(cost_builder *by, uint32_t node, uint32_t function, const fm_cost *cost)
+static void add_leaf(cost_builder *by, uint32_t path, uint32_t function, const fm_cost *cost)
 {
-    void *grown = by->branches;
-    if (!reserve(by, &grown, &by->branch_room, by->branch_count, sizeof *by->branches)) return;
-    by->branches = grown;
-    uint32_t number =
-        fm_key_table_add(&by->branch_keys, (fm_key){node, function, 0}, (uint32_t)by->branch_count);
+    void *grown = by->leaves;
+    if (!reserve(by, &grown, &by->leaf_room, by->leaf_count, sizeof *by->leaves)) return;
+    by->leaves = grown;
+    uint32_t number = fm_key_table_add(&by->leaf_keys, (fm_key){path, function, 0}, (uint32_t)by->leaf_count);
     if (number == FM_KEY_NONE) {
         by->failed = true;
         return;
     }
-    if (number == by->branch_count) {
-        by->branches[by->branch_count++] = (branch){.function = function, .next = by->first[node]};
-        by->first[node] = number + 1;
-    }
-    add_cost(&by->branches[number].cost, cost);
+    if (number == by->leaf_count) by->leaves[by->leaf_count++] = (leaf){.path = path, .function = function};
+    add_cost(&by->leaves[number].cost, cost);
 }
 
 static const position *call_of(const cost_builder *by, uint32_t node)
@@ -145,35 +141,36 @@ static const position *call_of(const cost_builder *by, uint32_t node)
     return &by->sites[by->of->paths[node].call];
 }
 
-/* Whether the call at a position to a function stands on the path above the node as well. */
-static bool called_above(const cost_builder *by, uint32_t node, uint32_t function)
+/* Parents come before their children. */
+static void find_entries(cost_builder *by)
 {
-    const position *at = call_of(by, node);
-    for (size_t steps = 0; steps < FARTHEST_ANCESTOR; steps++) {
-        uint32_t callee = call_of(by, node)->function; /* of the call that is the parent */
-        node = by->of->paths[node].parent;
-        if (node == FM_NONE) return false;
-        const position *above = call_of(by, node);
-        if (callee == function && above->function == at->function && above->file == at->file &&
-            above->line == at->line)
-            return true;
+    for (uint32_t node = 0; node < by->of->path_count && !by->failed; node++) {
+        uint32_t parent = by->of->paths[node].parent, at = parent;
+        by->entry[node] = node;
+        for (size_t n = 0; at != FM_NONE && n < MOST_FUNCTIONS; n++) {
+            at = by->entry[at];
+            if (call_of(by, at)->function == call_of(by, node)->function) {
+                by->entry[node] = by->entry[parent];
+                break;
+            }
+            at = by->of->paths[at].parent;
+        }
     }
-    return false;
 }
 
 static void add_calls(cost_builder *by)
 {
-    for (size_t i = by->of->path_count; i-- > 0 && !by->failed;) {
-        uint32_t node = (uint32_t)i, parent = by->of->paths[i].parent;
-        fm_cost all = {{0}};
-        for (uint32_t b = by->first[node]; b && by->branches; b = by->branches[b - 1].next) {
-            const branch *at = &by->branches[b - 1];
-            add_cost(&all, &at->cost);
-            if (!called_above(by, node, at->function))
-                add_line(by, *call_of(by, node), at->function, &at->cost);
+    for (size_t i = 0; i < by->leaf_count && !by->failed; i++) {
+        const leaf *from = &by->leaves[i];
+        bool entered = false; /* the function that spends it, further out */
+        uint32_t node = from->path;
+        for (size_t n = 0; node != FM_NONE && n < MOST_FUNCTIONS; n++) {
+            uint32_t at = by->entry[node], function = call_of(by, at)->function;
+            entered |= function == from->function;
+            node = by->of->paths[at].parent;
+            if (node != FM_NONE) add_line(by, *call_of(by, node), function, &from->cost);
         }
-        if (by->first[node] && parent != FM_NONE && !by->failed)
-            add_branch(by, parent, call_of(by, node)->function, &all);
+        if (!entered) add_line(by, *call_of(by, from->path), from->function, &from->cost);
     }
 }
 
@@ -185,7 +182,7 @@ static void add_pairs(cost_builder *by, const uint64_t blocks[3])
         for (size_t j = 0; j < 3 && blocks; j++) cost.of[j + 1] = fm_pair_misses(pair, blocks[j]);
         add_line(by, by->sites[pair->reuse], FM_NONE, &cost);
         uint32_t path = by->of->sites[pair->reuse].path;
-        if (path != FM_NONE) add_branch(by, path, by->sites[pair->reuse].function, &cost);
+        if (path != FM_NONE) add_leaf(by, path, by->sites[pair->reuse].function, &cost);
     }
 }
 
@@ -224,18 +221,19 @@ fm_status fm_cost_table_make(fm_cost_table *table, const fm_attribution *of, con
     *table = (fm_cost_table){.texts = fm_arena_create()};
     cost_builder by = {.of = of, .table = table};
     by.sites = fm_calloc(of->site_count, sizeof *by.sites);
-    by.first = fm_calloc(of->path_count, sizeof *by.first);
-    by.failed = !table->texts || !by.sites || !by.first;
+    by.entry = fm_calloc(of->path_count, sizeof *by.entry);
+    by.failed = !table->texts || !by.sites || !by.entry;
     for (size_t i = 0; i < of->site_count && !by.failed; i++) by.sites[i] = position_of(&by, &of->sites[i]);
+    find_entries(&by);
     add_pairs(&by, blocks);
     add_calls(&by);
     fm_key_table_clear(&by.files);
     fm_key_table_clear(&by.functions);
     fm_key_table_clear(&by.lines);
-    fm_key_table_clear(&by.branch_keys);
+    fm_key_table_clear(&by.leaf_keys);
     free(by.sites);
-    free(by.first);
-    free(by.branches);
+    free(by.entry);
+    free(by.leaves);
     fm_status status = FM_OK;
     if (by.failed) {
         status = fm_fail_memory(error, (uint64_t)of->site_count * 64, "costs by line");

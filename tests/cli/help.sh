@@ -6,7 +6,7 @@ try 'fathom --help'
 try 'fathom'
 try 'fathom help | cmp - <(fathom --help)'
 try 'fathom -h | cmp - <(fathom --help)'
-for verb in analyze mrc compare report convert gen check; do
+for verb in run record cc c++ fc analyze mrc compare report convert gen check; do
     try "fathom $verb --help | head -n 1"
     try "fathom help $verb | cmp - <(fathom $verb --help)"
     try "fathom $verb -h | cmp - <(fathom $verb --help)"

@@ -18,7 +18,7 @@ unset FATHOM_CC FATHOM_CXX FATHOM_FC
 gcc -O2 "$here/drain_compiler.c" -o "$work/drain" || exit 1
 cd "$work" || exit
 cat >add.c <<'END'
-int numbers[100];
+volatile int numbers[100];
 int add(int n);
 int add(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += numbers[i]; return sum; }
 END
@@ -34,9 +34,15 @@ has_note() { readelf -n "$1" | grep -q '^ *fathom '; }
 works() { # program
     local status=0
     "$1" >out || status=$?
-    [ "$(cat out)" = 0 ] && [ $status -eq 7 ] || { echo "alone: $(cat out), $status"; return 1; }
+    if [ "$(cat out)" != 0 ] || [ $status -ne 7 ]; then
+        echo "alone: $(cat out), $status"
+        return 1
+    fi
     "$work/drain" -- "$1" >seen || return 1
-    grep -q '^exited 7' seen && grep -q ' load4=100 ' seen || { cat seen; return 1; }
+    if ! grep -q '^exited 7' seen || ! grep -q ' load4=100 ' seen; then
+        cat seen
+        return 1
+    fi
 }
 is_plain() { ! nm "$1" | grep -q tsan; }
 
@@ -46,11 +52,22 @@ one_command() { cc -O2 add.c main.c -o one && works ./one && has_note one; }
 case_ "compile and link in one command" one_command
 two_commands() { cc -O2 -c add.c -o add.o && cc -O2 -c main.c -o main.o && cc add.o main.o -o two && works ./two; }
 case_ "compile, then link" two_commands
-each_level() { for o in -O0 -O1 -O2 -O3 -Os; do cc $o add.c main.c -o level && works ./level || { echo "$o"; return 1; }; done; }
+each_level() {
+    for o in -O0 -O1 -O2 -O3 -Os; do
+        cc $o add.c main.c -o level && works ./level && continue
+        echo "$o"
+        return 1
+    done
+}
 case_ "every level of optimization" each_level
-kinds() { for k in -no-pie '-fPIE -pie' -static -static-pie -s '-g0 -Wl,--gc-sections -ffunction-sections'; do
-    # shellcheck disable=SC2086
-    cc -O2 $k add.c main.c -o kind && works ./kind || { echo "$k"; return 1; }; done; }
+kinds() {
+    for k in -no-pie '-fPIE -pie' -static -static-pie -s '-g0 -Wl,--gc-sections -ffunction-sections'; do
+        # shellcheck disable=SC2086
+        cc -O2 $k add.c main.c -o kind && works ./kind && continue
+        echo "$k"
+        return 1
+    done
+}
 case_ "no-pie, pie, static, static-pie, stripped, collected garbage" kinds
 stripped() { cc -O2 add.c main.c -o bare && strip bare && works ./bare && has_note bare; }
 case_ "strip leaves the note" stripped
@@ -66,7 +83,7 @@ case_ "shared library that must know all its symbols" defined
 static_library() { cc -O2 -c add.c -o a.o && ar rcs libs.a a.o && cc main.c -L. -ls -o with_archive && works ./with_archive; }
 case_ "static library" static_library
 libtool_way() { # as libtool links C++ libraries
-    printf 'int numbers[100]; extern "C" int add(int n) { int s = 0; for (int i = 0; i < n; i++) s += numbers[i]; return s; }\n' >add.cc
+    printf 'volatile int numbers[100]; extern "C" int add(int n) { int s = 0; for (int i = 0; i < n; i++) s += numbers[i]; return s; }\n' >add.cc
     "$fathom" c++ -O2 -fPIC -c add.cc -o add.lo.o &&
         "$fathom" c++ -shared -nostdlib "$(gcc -print-file-name=crti.o)" "$(gcc -print-file-name=crtbeginS.o)" add.lo.o \
             -lstdc++ -lm -lc -lgcc_s "$(gcc -print-file-name=crtendS.o)" "$(gcc -print-file-name=crtn.o)" -Wl,-soname -Wl,libadd.so -o libadd.so &&
@@ -75,6 +92,7 @@ libtool_way() { # as libtool links C++ libraries
 case_ "libtool's -nostdlib with -lc" libtool_way
 relocatable() { cc -O2 -r -nostdlib add.c -o part.o && ! nm part.o | grep -q ' [tT] __tsan_read4' && cc main.c part.o -o from_part && works ./from_part; }
 case_ "-r links no runtime" relocatable
+# shellcheck disable=SC2016 # dollars are the assembler's
 assembler_source() { printf '.globl answer\nanswer: mov $42, %%eax\nret\n.section .note.GNU-stack,"",@progbits\n' >answer.s && cc -c answer.s -o answer.o && is_plain answer.o; }
 case_ "assembler files" assembler_source
 assembler_output() { cc -O2 -S add.c -o add.s && grep -q __tsan_read4 add.s; }
@@ -83,7 +101,14 @@ language_chosen() { cc -O2 -x c - -o from_stdin < <(cat add.c main.c) && works .
 case_ "-x c and standard input" language_chosen
 response() { printf -- '-O2\n-c "add.c"\n-o resp.o' >arguments && cc @arguments && nm resp.o | grep -q __tsan_read4 && ! [ -e a.out ]; }
 case_ "response files" response
-other_linkers() { for l in gold lld; do command -v "ld.$l" >/dev/null || continue; cc -O2 -fuse-ld=$l add.c main.c -o linked && works ./linked || { echo "$l"; return 1; }; done; }
+other_linkers() {
+    for l in gold lld; do
+        command -v "ld.$l" >/dev/null || continue
+        cc -O2 -fuse-ld=$l add.c main.c -o linked && works ./linked && continue
+        echo "$l"
+        return 1
+    done
+}
 case_ "gold and lld, where they are" other_linkers
 odd_names() { mkdir -p 'a b' && cp add.c main.c 'a b' && cc -O2 'a b/add.c' 'a b/main.c' -o 'a b/pro gram' && works './a b/pro gram'; }
 case_ "names with blanks" odd_names
@@ -113,20 +138,24 @@ refuses() { # exit code, text, then arguments
     local code=$1 text=$2
     shift 2
     "$@" 2>err
-    [ $? -eq "$code" ] && grep -q -- "$text" err || { cat err; return 1; }
+    if [ $? -ne "$code" ] || ! grep -q -- "$text" err; then
+        cat err
+        return 1
+    fi
 }
 for sanitizer in address thread leak hwaddress; do
     case_ "refuses -fsanitize=$sanitizer" refuses 2 "fsanitize=$sanitizer" "$fathom" cc -fsanitize=undefined,$sanitizer add.c
 done
 undefined_is_fine() { cc -O1 -fsanitize=undefined add.c main.c -o ub && works ./ub; }
 case_ "-fsanitize=undefined is fine" undefined_is_fine
+case_ "refuses -m32" refuses 2 x86-64 "$fathom" cc -m32 add.c
 case_ "no arguments" refuses 2 'nothing to compile' "$fathom" cc
 case_ "no such compiler" refuses 1 'FATHOM_CC' env FATHOM_CC=no-such-compiler "$fathom" cc add.c
 case_ "not a compiler" refuses 1 'neither gcc nor clang' env FATHOM_CC=true "$fathom" cc add.c
 case_ "itself" refuses 2 'names fathom itself' env FATHOM_CC="$fathom cc" "$fathom" cc add.c
 helps() { for verb in cc c++ fc; do "$fathom" "$verb" --help | grep -q "^Usage: fathom $verb" || return 1; done; }
 case_ "--help" helps
-chosen() { FATHOM_CC='gcc -DCHOSEN' cc -E -dM -x c /dev/null | grep -q CHOSEN && FATHOM_CC='env gcc' cc -O2 add.c main.c -o env_gcc && works ./env_gcc; }
+chosen() { FATHOM_CC='gcc -DCHOSEN' cc -E -dM -x c /dev/null | grep CHOSEN && FATHOM_CC='env gcc' cc -O2 add.c main.c -o env_gcc && works ./env_gcc; }
 case_ "a compiler with arguments" chosen
 
 # ---- other compilers and languages ----
@@ -135,11 +164,20 @@ if command -v clang >/dev/null; then
     export FATHOM_CC=clang FATHOM_CXX=clang++
     case_ "clang: compile and link in one command" one_command
     case_ "clang: compile, then link" two_commands
-    quiet() { cc -O2 -Wall -Wextra -c add.c -o q.o 2>err && cc q.o main.c -o q 2>>err && [ ! -s err ] || { cat err; return 1; }; }
+    quiet() {
+        cc -O2 -Wall -Wextra -c add.c -o q.o 2>err && cc q.o main.c -o q 2>>err && [ ! -s err ] && return
+        cat err
+        return 1
+    }
     case_ "clang: no warnings of our making" quiet
-    clang_kinds() { for k in -no-pie -static '-fPIE -pie'; do
-        # shellcheck disable=SC2086
-        cc -O1 $k add.c main.c -o kind && works ./kind || { echo "$k"; return 1; }; done; }
+    clang_kinds() {
+        for k in -no-pie -static '-fPIE -pie'; do
+            # shellcheck disable=SC2086
+            cc -O1 $k add.c main.c -o kind && works ./kind && continue
+            echo "$k"
+            return 1
+        done
+    }
     case_ "clang: no-pie, static, pie" clang_kinds
     case_ "clang: shared library" library
     unset FATHOM_CC FATHOM_CXX
@@ -147,7 +185,11 @@ else
     number=$((number + 1))
     echo "ok $number - clang # SKIP there is none"
 fi
-fortran() { "$fathom" fc -O2 -Wall "$here/cc_fortran.f90" -o fortran 2>err && [ ! -s err ] && ./fortran && has_note fortran || { cat err; return 1; }; }
+fortran() {
+    "$fathom" fc -O2 -Wall "$here/cc_fortran.f90" -o fortran 2>err && [ ! -s err ] && ./fortran && has_note fortran && return
+    cat err
+    return 1
+}
 if command -v gfortran >/dev/null; then
     case_ "Fortran, without a warning" fortran
 else
@@ -159,6 +201,7 @@ case_ "C++" cxx
 
 # ---- build systems ----
 
+# shellcheck disable=SC2016 # dollars are make's
 make_() { mkdir -p make && printf 'prog: add.o main.o\n\t$(CC) $^ -o $@\n' >make/Makefile && cp add.c main.c make && make -C make CC="$fathom cc" && works make/prog; }
 case_ "make CC=\"fathom cc\"" make_
 cmake_project() { # how CMake is told
@@ -185,4 +228,4 @@ configure() {
 }
 if command -v autoconf >/dev/null; then case_ "autoconf" configure; fi
 echo "1..$number"
-[ $failed -eq 0 ]
+[ "$failed" -eq 0 ]

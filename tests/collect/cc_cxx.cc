@@ -49,7 +49,7 @@ int main()
     try {
         // Fails, and leaves operator new by an exception.
         volatile std::size_t most = static_cast<std::size_t>(-1) / 4;
-        delete[] new char[most];
+        ::operator delete(::operator new(most));
     } catch (const std::bad_alloc &) {
         caught++;
     }

@@ -167,4 +167,33 @@ def callgrind_annotate_reads_it():
     os.unlink(path)
 
 
+@case
+def the_tutorial_tells_the_truth():
+    misses = {}
+    for name in ("blur", "blur_fixed"):
+        path = os.path.join(work, name)
+        source = os.path.join(ROOT, "examples", "tutorial", name + ".c")
+        subprocess.run(["gcc", "-O2", "-g", source, "-o", path], check=True)
+        profile = run(["--size", "48K"], [path]).profile
+        attribution = profile["attribution"]
+        first = attribution["edges"].index(768)
+        lines = {}
+        for pair in attribution["pairs"]:
+            late = sum(count for number, count in zip(pair["ranges"][::2], pair["ranges"][1::2]) if number >= first)
+            places = []
+            for site in (pair["use"], pair["reuse"]):
+                frames = attribution["sites"][site]["frames"] if site is not None else []
+                places.append((os.path.basename(frames[0]["file"] or "?"), frames[0]["line"]) if frames else None)
+            lines[tuple(places)] = lines.get(tuple(places), 0) + late
+        misses[name] = profile["cold"] + sum(lines.values())
+        ranked = sorted(lines, key=lines.get, reverse=True)
+        if name == "blur":
+            wanted = [(("blur.c", 25),) * 2, (("blur.c", 26),) * 2]
+            expect(sorted(ranked[:2]), wanted, "the two pairs of lines")
+            share = sum(lines[pair] for pair in wanted) / misses[name]
+            expect(0.85 < share < 0.87, True, f"their share of the misses, {share:.3f}")
+    expect(9.1e6 < misses["blur"] < 9.2e6, True, f"misses before: {misses['blur']}")
+    expect(3.3e6 < misses["blur_fixed"] < 3.5e6, True, f"misses after: {misses['blur_fixed']}")
+
+
 main(cases)

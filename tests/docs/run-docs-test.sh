@@ -12,10 +12,11 @@ case_log=$work/log
 
 # ---- options ----
 
-verbs=$(build/fathom --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p' | grep -v help)
+verbs=$(build/fathom --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z+]*\) .*/\1/p' | grep -v help)
+page_of() { echo "fathom-${1//+/x}"; } # of c++: names of manual pages have no +
 for verb in $verbs; do
     case_ "options of $verb: help, manual page, completion" \
-        python3 tests/docs/compare-options.py build/fathom "$verb" "man/fathom-$verb.1.scd" completions/fathom.bash
+        python3 tests/docs/compare-options.py build/fathom "$verb" "man/$(page_of "$verb").1.scd" completions/fathom.bash
 done
 completes_verbs() {
     local offered
@@ -24,7 +25,7 @@ completes_verbs() {
 }
 case_ "the completion knows every verb" completes_verbs
 page_names_verbs() {
-    for verb in $verbs; do grep -q "fathom-$verb(1)" man/fathom.1.scd || { echo "no $verb in man/fathom.1.scd"; return 1; }; done
+    for verb in $verbs; do grep -q "$(page_of "$verb")(1)" man/fathom.1.scd || { echo "no $verb in man/fathom.1.scd"; return 1; }; done
 }
 case_ "fathom(1) names every verb" page_names_verbs
 # Choices that the completion offers are those that the library has.
@@ -77,7 +78,7 @@ worked_example() {
     # shellcheck disable=SC2046
     cc -std=gnu11 -Wall -Wextra -Wconversion -Werror -I "$work" -I src -I include "$work"/trace/*.c \
         $(find build/CMakeFiles/fathom.dir -name '*.o') build/libfathom.a \
-        $(pkg-config --libs libzstd zlib libxxhash hwloc) -lm -pthread -o "$work/fathom" || return 1
+        $(pkg-config --libs libzstd zlib libxxhash hwloc libdw libelf) -lm -pthread -o "$work/fathom" || return 1
     # 5 7 5 7 5 as 32-bit numbers: two first touches, then 1 1 1.
     printf '\5\0\0\0\7\0\0\0\5\0\0\0\7\0\0\0\5\0\0\0' >"$work/keys.u32"
     "$work/fathom" analyze "$work/keys.u32" --distances "$work/keys.distances" --quiet >/dev/null || return 1

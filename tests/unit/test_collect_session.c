@@ -194,6 +194,36 @@ static void play_exec(void)
     exit(99);
 }
 
+/* A module at 0x400000 that is nowhere else, another that is not instrumented; two calls deep, one of them of
+ * malloc. */
+static void play_described(void)
+{
+    producer self = main_channel();
+    const uint64_t program[8] = {1 | (uint64_t)(FM_MODULE_INSTRUMENTED | FM_MODULE_PROGRAM) << 32,
+                                 0x400000,
+                                 0x400000,
+                                 0x410000,
+                                 0x500000,
+                                 0x501000};
+    const uint64_t library[8] = {2, 0x700000, 0x700000, 0x710000};
+    const uint64_t enter[4] = {FM_RECORD(FM_RECORD_ENTER, 0, 3), 0x400200, 0x400106, 0x7000};
+    const uint64_t context[4] = {FM_RECORD(FM_RECORD_CONTEXT, 0, 3), 1, 0x400306, 0x400106};
+    const uint64_t allocated[4] = {FM_RECORD(FM_RECORD_HEAP_ALLOC, 0, 3), 0x900000, 64, 1};
+    producer_text(&self, FM_RECORD_MODULE, 0, program, 8, "/played/program");
+    producer_text(&self, FM_RECORD_MODULE, 0, library, 8, "/played/library.so");
+    producer_put(&self, context, 4);
+    producer_put(&self, allocated, 4);
+    producer_word(&self, FM_RECORD(FM_RECORD_PAGE, 0x400, 0));
+    producer_word(&self, FM_ACCESS_WORD(0x900000, FM_ACCESS_STORE_8, 0x411));
+    producer_put(&self, enter, 4);
+    producer_word(&self, FM_ACCESS_WORD(0x900008, FM_ACCESS_LOAD_8, 0x411));
+    producer_word(&self, FM_ACCESS_WORD(0x500010, FM_ACCESS_LOAD_8, 0x421));
+    producer_word(&self, FM_RECORD(FM_RECORD_LEAVE, 0, 0));
+    producer_word(&self, FM_ACCESS_WORD(0x900000, FM_ACCESS_LOAD_8, 0x411));
+    producer_close(&self);
+    exit(0);
+}
+
 static int play(const char *scenario)
 {
     static const char damage[] = "damage-";
@@ -204,6 +234,7 @@ static int play(const char *scenario)
     if (strcmp(scenario, "threads") == 0) play_threads(60);
     if (strcmp(scenario, "fork") == 0) play_fork();
     if (strcmp(scenario, "exec") == 0) play_exec();
+    if (strcmp(scenario, "described") == 0) play_described();
     if (strcmp(scenario, "nothing") == 0) return 17;
     producer self = main_channel();
     numbers(&self, 0, 5000);
@@ -512,6 +543,83 @@ static void signals(void **state)
     sigaction(SIGINT, &before, NULL);
 }
 
+/* ---- what was seen ---- */
+
+static void described(bool call_paths)
+{
+    fm_collection *collection;
+    fm_collected collected;
+    fm_error error;
+    uint32_t tags[8];
+    size_t count = 0, map_count;
+    const uint32_t *map;
+    fm_attribution *told;
+    command[2] = "described";
+    const fm_late late[2] = {{0, 1, FM_RANGE_COLD}, {3, 1, 0}}; /* both to the heap block, both of one site */
+    fm_collect_options options = {.command = command,
+                                  .columns = FM_COLUMN_SIZE | FM_COLUMN_TAG,
+                                  .call_paths = call_paths,
+                                  .objects = true};
+    assert_int_equal(fm_collection_start(&collection, &options, &error), FM_OK);
+    do {
+        assert_int_equal(fm_collection_next(collection, &collected, &error), FM_OK);
+        if (collected.event != FM_COLLECTED_REFERENCES) continue;
+        assert_int_equal(collected.batch.count, 4);
+        memcpy(tags, collected.batch.tag, 4 * sizeof *tags);
+        count += 4;
+        assert_int_equal(fm_collection_count_late(collection, &collected, late, 2, &error), FM_OK);
+    } while (collected.event != FM_COLLECTED_END);
+    assert_int_equal(count, 4);
+    assert_int_equal(fm_attribution_create(&told, &error), FM_OK);
+    assert_int_equal(fm_attribution_set_edges(told, (uint64_t[]){0, 1}, 2, 0, &error), FM_OK);
+    assert_int_equal(fm_collection_describe(collection, 0, told, &map, &map_count, &error), FM_OK);
+    assert_int_equal(told->module_count, 2);
+    assert_string_equal(told->modules[0].path, "/played/program");
+    assert_int_equal(told->modules[0].bias, 0x400000);
+    assert_true(!told->modules[0].unseen && told->modules[1].unseen);
+    static const uint64_t sites[] = {0x410, 0x410, 0x420, 0x410};
+    for (size_t i = 0; i < 4; i++) {
+        assert_in_range(tags[i], 1, map_count - 1);
+        const fm_site *site = &told->sites[map[tags[i]]];
+        assert_int_equal(site->module, 0);
+        assert_int_equal(site->address, sites[i]);
+        assert_true((site->path != FM_NONE) == (call_paths && (i == 1 || i == 2)));
+        if (site->path == FM_NONE) continue;
+        assert_int_equal(told->paths[site->path].parent, FM_NONE);
+        const fm_site *call = &told->sites[told->paths[site->path].call];
+        assert_true(call->module == 0 && call->address == 0x105 && call->path == FM_NONE);
+    }
+    assert_int_equal(tags[0], tags[3]);
+    assert_true((tags[0] == tags[1]) == !call_paths);
+    /* The block and where it was asked for. */
+    assert_int_equal(told->object_count, 1);
+    assert_int_equal(told->objects[0].kind, FM_OBJECT_HEAP);
+    assert_int_equal(told->objects[0].size, 64);
+    const fm_call_path *inner = &told->paths[told->objects[0].allocation];
+    assert_int_equal(told->sites[inner->call].address, 0x305);
+    assert_int_equal(told->sites[told->paths[inner->parent].call].address, 0x105);
+    assert_int_equal(told->object_use_count, 1);
+    assert_int_equal(told->object_uses[0].count, 2);
+    assert_int_equal(told->object_uses[0].site, map[1]);
+    fm_trace_module modules[2];
+    assert_int_equal(fm_collection_modules(collection, 0, NULL, 0), 2);
+    assert_int_equal(fm_collection_modules(collection, 0, modules, 2), 2);
+    assert_true(modules[1].from == 0x700000 && modules[1].to == 0x710000 && modules[1].bias == 0x700000);
+    fm_collection_state state;
+    fm_collection_state_get(collection, &state);
+    assert_non_null(strstr(state.notes, "library.so"));
+    assert_null(strstr(state.notes, "program"));
+    fm_attribution_destroy(told);
+    fm_collection_close(collection);
+}
+
+static void descriptions(void **state)
+{
+    (void)state;
+    described(false);
+    described(true);
+}
+
 /* ---- the beginning and the end ---- */
 
 static void nothing_is_seen(void **state)
@@ -646,6 +754,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(another_program),
         cmocka_unit_test(limits),
         cmocka_unit_test(signals),
+        cmocka_unit_test(descriptions),
         cmocka_unit_test(nothing_is_seen),
         cmocka_unit_test(one_at_a_time_and_closing),
         cmocka_unit_test(refused_programs),
