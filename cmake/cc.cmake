@@ -14,15 +14,10 @@ set(cc_directory ${CMAKE_BINARY_DIR}/lib/${FATHOM_CC_PLACE})
 set(cc_core hooks.S access.c annotations.c atomics.c channel.c context.c copies.c module.c process.c strings.c
             text.c thread.c)
 set(cc_program heap.c signal.c ends.c)
-# Nothing may come between a hook and the code around it, and no loop may become a call of memcpy, which leads here.
-# A sanitized build of fathom does not sanitize the runtime: it is not part of fathom's process.
-set(cc_flags -O2 -fPIC -ffreestanding -fno-tree-loop-distribute-patterns
-             -fno-stack-protector -fno-sanitize=all -fcf-protection=none -fno-function-sections -fno-data-sections
+# Nothing may come between a hook and the code around it (and no loop may become a call of memcpy, see runtime.h). A
+# sanitized build of fathom does not sanitize the runtime: it is not part of fathom's process.
+set(cc_flags -O2 -fPIC -ffreestanding -fno-stack-protector -fno-sanitize=all -fcf-protection=none -fno-function-sections -fno-data-sections
              -fomit-frame-pointer -fno-lto -g0)
-if(CMAKE_C_COMPILER_ID MATCHES Clang)
-  list(REMOVE_ITEM cc_flags -fno-tree-loop-distribute-patterns)
-  list(APPEND cc_flags -fno-builtin)
-endif()
 
 # fathom_cc_variant(NAME ARCHIVE DEFINITION TLS SOURCES…): TLS is how thread-local storage is reached, local-exec
 # where that is the program's own.

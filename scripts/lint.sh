@@ -19,7 +19,7 @@ mapfile -t compiled < <(python3 - <<'END'
 import json, os
 root = os.getcwd()
 names = {os.path.relpath(e["file"], root) for e in json.load(open("build/compile_commands.json"))}
-print("\n".join(sorted(n for n in names if not n.startswith(("..", "build")))))
+print("\n".join(sorted(n for n in names if n.endswith(".c") and not n.startswith(("..", "build")))))
 END
 )
 

@@ -47,6 +47,7 @@ FM_EXPORT void *__tsan_create_fiber(unsigned flags);
 
 FM_EXPORT int __tsan_mutex_pre_unlock(void *address, unsigned flags)
 {
+    (void)address, (void)flags;
     return 1;
 }
 
@@ -57,5 +58,6 @@ FM_EXPORT void *__tsan_get_current_fiber(void)
 
 FM_EXPORT void *__tsan_create_fiber(unsigned flags)
 {
+    (void)flags;
     return NULL;
 }

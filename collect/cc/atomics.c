@@ -11,6 +11,9 @@
  */
 #include "runtime.h"
 
+/* Types as arguments of macros take no parentheses; what instructions change looks constant to linters. */
+/* NOLINTBEGIN(bugprone-macro-parentheses,readability-non-const-parameter) */
+
 typedef unsigned __int128 fm_u128;
 
 /* ---- 16 bytes: one instruction, that every x86-64 processor of the last fifteen years has ---- */
@@ -184,3 +187,5 @@ FM_EXPORT void __tsan_atomic_signal_fence(int order)
     (void)order;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
+
+/* NOLINTEND(bugprone-macro-parentheses,readability-non-const-parameter) */

@@ -16,6 +16,7 @@ enum { WAIT_MILLISECONDS = 100, CLAIM_TRIES = 50 };
 static bool is_session(const fm_process *process, int fd)
 {
     struct stat status;
+    status.st_dev = status.st_ino = 0;
     return fm_fstat(fd, &status) == 0 && status.st_dev == process->device && status.st_ino == process->inode;
 }
 
@@ -47,6 +48,8 @@ bool fm_session_open(fm_process *process, const char *path)
     if (fd < 0) return false;
     struct stat status;
     fm_session *session = NULL;
+    status.st_size = 0;
+    status.st_dev = status.st_ino = 0;
     if (fm_fstat(fd, &status) == 0 &&
         status.st_size >= (off_t)FM_STREAM_RINGS_OFFSET + (off_t)FM_RING_BYTES * FM_STREAM_CHANNELS)
         session = fm_map(FM_STREAM_RINGS_OFFSET, fd, 0);
@@ -59,7 +62,7 @@ bool fm_session_open(fm_process *process, const char *path)
         fm_close(fd);
         return false;
     }
-    struct rlimit files;
+    struct rlimit files = {0, 0};
     int above = 1000;
     if (fm_syscall(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&files, 0, 0) == 0 && files.rlim_cur < 1064)
         above = files.rlim_cur > 128 ? (int)files.rlim_cur - 64 : (int)(files.rlim_cur / 2);

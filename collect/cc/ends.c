@@ -23,20 +23,20 @@ static _Noreturn void leave(int code)
     for (;;) fm_syscall(__NR_exit_group, code, 0, 0, 0, 0, 0);
 }
 
-INTERPOSED(void, _exit, (int code))
+INTERPOSED(void, _exit, (int status))
 {
-    leave(code);
+    leave(status);
 }
 
-INTERPOSED(void, _Exit, (int code))
+INTERPOSED(void, _Exit, (int status))
 {
-    leave(code);
+    leave(status);
 }
 
-INTERPOSED(void, quick_exit, (int code))
+INTERPOSED(void, quick_exit, (int status))
 {
-    ends(code);
-    NEXT(quick_exit)(code);
+    ends(status);
+    NEXT(quick_exit)(status);
     __builtin_unreachable();
 }
 
@@ -103,35 +103,39 @@ static size_t count_arguments(const char *first, va_list arguments)
     return count;
 }
 
-#define GATHER(argv, first, last)                                                                            \
+/* Gathers them into `argv`; the list stands behind the NULL afterwards. A macro, as the array is the
+ * caller's. */
+#define GATHER(arguments)                                                                                    \
     va_list arguments;                                                                                       \
-    va_start(arguments, first);                                                                              \
-    size_t count = count_arguments(first, arguments);                                                        \
+    va_start(arguments, arg);                                                                                \
+    size_t count = count_arguments(arg, arguments);                                                          \
     va_end(arguments);                                                                                       \
     char *argv[count];                                                                                       \
-    va_start(arguments, first);                                                                              \
-    argv[0] = (char *)(uintptr_t)first;                                                                      \
-    for (size_t i = 1; i < count; i++) argv[i] = va_arg(arguments, char *);                                  \
-    last;                                                                                                    \
-    va_end(arguments)
+    argv[0] = (char *)(uintptr_t)arg;                                                                        \
+    va_start(arguments, arg);                                                                                \
+    for (size_t i = 1; i < count; i++) argv[i] = va_arg(arguments, char *)
 
-INTERPOSED(int, execl, (const char *path, const char *first, ...))
+INTERPOSED(int, execl, (const char *path, const char *arg, ...))
 {
-    GATHER(argv, first, );
+    GATHER(arguments);
+    va_end(arguments);
     execs(path);
     return NEXT(execv)(path, argv);
 }
 
-INTERPOSED(int, execlp, (const char *file, const char *first, ...))
+INTERPOSED(int, execlp, (const char *file, const char *arg, ...))
 {
-    GATHER(argv, first, );
+    GATHER(arguments);
+    va_end(arguments);
     execs(file);
     return NEXT(execvp)(file, argv);
 }
 
-INTERPOSED(int, execle, (const char *path, const char *first, ...))
+INTERPOSED(int, execle, (const char *path, const char *arg, ...))
 {
-    GATHER(argv, first, char *const *environment = va_arg(arguments, char *const *));
+    GATHER(arguments);
+    char *const *environment = va_arg(arguments, char *const *);
+    va_end(arguments);
     execs(path);
     return NEXT(execve)(path, argv, environment);
 }

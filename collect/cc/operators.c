@@ -18,7 +18,7 @@ static void forget(void **thread)
 #define OPERATOR(name, parameters, arguments)                                                                \
     WRAPPED(void *, name, parameters)                                                                        \
     {                                                                                                        \
-        __attribute__((cleanup(forget))) void *remembered = __fathom_operator_entered(FM_CALLER);            \
+        __attribute__((cleanup(forget), unused)) void *remembered = __fathom_operator_entered(FM_CALLER);    \
         return __real_##name arguments;                                                                      \
     }
 /* new(bytes), new[](bytes), with std::nothrow, with std::align_val_t, with both. */

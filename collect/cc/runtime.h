@@ -14,6 +14,11 @@
 #ifndef FATHOM_CC_RUNTIME_H
 #define FATHOM_CC_RUNTIME_H
 
+/* gcc makes calls of memcpy and memset of loops, also in freestanding programs. */
+#if defined __GNUC__ && !defined __clang__
+#pragma GCC optimize("no-tree-loop-distribute-patterns")
+#endif
+
 #include "layout.h"
 
 #include <stdbool.h>
@@ -173,7 +178,7 @@ void fm_thread_begin(fm_process *process, fm_thread *thread); /* THREAD_START */
 void fm_thread_set_cells(fm_process *process, fm_thread *thread);
 /* No reference of this thread goes anywhere from now on. */
 void fm_thread_silence(fm_thread *thread);
-void fm_thread_end(void *thread); /* destructor of the key */
+void fm_thread_end(void *data); /* destructor of the key; data: the thread */
 
 /* ---- process.c, module.c ---- */
 

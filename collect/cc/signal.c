@@ -97,49 +97,68 @@ static fm_process *watching(int number)
 }
 
 /* The kernel passes all three arguments whatever the flags say, so the flags stay as they are. */
-INTERPOSED(int, sigaction, (int number, const struct sigaction *action, struct sigaction *old))
+INTERPOSED(int, sigaction, (int sig, const struct sigaction *act, struct sigaction *oact))
 {
-    fm_process *process = watching(number);
+    fm_process *process = watching(sig);
     if (!process) {
-        int plain = NEXT(sigaction)(number, action, old);
-        if (plain == 0 && old && (uintptr_t)old->sa_handler == ENTRY) /* tracing has ended meanwhile */
-            old->sa_handler = (__sighandler_t)fm_process_here->handlers[number];
+        int plain = NEXT(sigaction)(sig, act, oact);
+        if (plain == 0 && oact && (uintptr_t)oact->sa_handler == ENTRY) /* tracing has ended meanwhile */
+            oact->sa_handler = (__sighandler_t)fm_process_here->handlers[sig];
         return plain;
     }
-    uintptr_t before = __atomic_load_n(&process->handlers[number], __ATOMIC_ACQUIRE);
+    uintptr_t before = __atomic_load_n(&process->handlers[sig], __ATOMIC_ACQUIRE);
     struct sigaction entered;
-    if (action && is_handler((uintptr_t)action->sa_handler)) {
+    if (act && is_handler((uintptr_t)act->sa_handler)) {
         entered.sa_handler = (__sighandler_t)ENTRY;
-        entered.sa_flags = action->sa_flags;
-        entered.sa_mask = action->sa_mask;
-        entered.sa_restorer = action->sa_restorer;
+        entered.sa_flags = act->sa_flags;
+        entered.sa_mask = act->sa_mask;
+        entered.sa_restorer = act->sa_restorer;
         /* First, so that a signal in between finds a handler: the new one, as if it had come later. */
-        __atomic_store_n(&process->handlers[number], (uintptr_t)action->sa_handler, __ATOMIC_RELEASE);
-        action = &entered;
+        __atomic_store_n(&process->handlers[sig], (uintptr_t)act->sa_handler, __ATOMIC_RELEASE);
+        act = &entered;
     }
-    int result = NEXT(sigaction)(number, action, old);
-    if (result == 0 && old && (uintptr_t)old->sa_handler == ENTRY) old->sa_handler = (__sighandler_t)before;
-    if (result != 0) __atomic_store_n(&process->handlers[number], before, __ATOMIC_RELEASE);
+    int result = NEXT(sigaction)(sig, act, oact);
+    if (result == 0 && oact && (uintptr_t)oact->sa_handler == ENTRY)
+        oact->sa_handler = (__sighandler_t)before;
+    if (result != 0) __atomic_store_n(&process->handlers[sig], before, __ATOMIC_RELEASE);
     return result;
 }
 
 /* signal() in its variants: what they do beside is libc's. */
-#define SIGNAL(name)                                                                                         \
-    INTERPOSED(__sighandler_t, name, (int number, __sighandler_t asked))                                     \
-    {                                                                                                        \
-        fm_process *process = watching(number);                                                              \
-        uintptr_t before = 0;                                                                                \
-        if (fm_process_here && number > 0 && number < FM_SIGNALS)                                            \
-            before = __atomic_load_n(&fm_process_here->handlers[number], __ATOMIC_ACQUIRE);                  \
-        bool entered = process && is_handler((uintptr_t)asked);                                              \
-        if (entered) __atomic_store_n(&process->handlers[number], (uintptr_t)asked, __ATOMIC_RELEASE);       \
-        __sighandler_t result = NEXT(name)(number, entered ? (__sighandler_t)ENTRY : asked);                 \
-        if (result == SIG_ERR && entered)                                                                    \
-            __atomic_store_n(&process->handlers[number], before, __ATOMIC_RELEASE);                          \
-        return (uintptr_t)result == ENTRY ? (__sighandler_t)before : result;                                 \
-    }
-SIGNAL(signal)
-SIGNAL(bsd_signal)
-SIGNAL(sysv_signal)
-SIGNAL(__sysv_signal)
-SIGNAL(sigset)
+static __sighandler_t set_by(__sighandler_t (*next)(int, __sighandler_t), int sig, __sighandler_t asked)
+{
+    fm_process *process = watching(sig);
+    uintptr_t before = 0;
+    if (fm_process_here && sig > 0 && sig < FM_SIGNALS)
+        before = __atomic_load_n(&fm_process_here->handlers[sig], __ATOMIC_ACQUIRE);
+    bool entered = process && is_handler((uintptr_t)asked);
+    if (entered) __atomic_store_n(&process->handlers[sig], (uintptr_t)asked, __ATOMIC_RELEASE);
+    __sighandler_t result = next(sig, entered ? (__sighandler_t)ENTRY : asked);
+    if (result == SIG_ERR && entered) __atomic_store_n(&process->handlers[sig], before, __ATOMIC_RELEASE);
+    return (uintptr_t)result == ENTRY ? (__sighandler_t)before : result;
+}
+
+INTERPOSED(__sighandler_t, signal, (int sig, __sighandler_t handler))
+{
+    return set_by(NEXT(signal), sig, handler);
+}
+
+INTERPOSED(__sighandler_t, bsd_signal, (int sig, __sighandler_t handler))
+{
+    return set_by(NEXT(bsd_signal), sig, handler);
+}
+
+INTERPOSED(__sighandler_t, sysv_signal, (int sig, __sighandler_t handler))
+{
+    return set_by(NEXT(sysv_signal), sig, handler);
+}
+
+INTERPOSED(__sighandler_t, __sysv_signal, (int sig, __sighandler_t handler))
+{
+    return set_by(NEXT(__sysv_signal), sig, handler);
+}
+
+INTERPOSED(__sighandler_t, sigset, (int sig, __sighandler_t disp))
+{
+    return set_by(NEXT(sigset), sig, disp);
+}

@@ -10,7 +10,6 @@
 #include "runtime.h"
 #include "system.h"
 
-#include <limits.h>
 #include <pthread.h>
 
 /* ---- where the stack is ---- */
@@ -103,7 +102,7 @@ static bool is_plain_stack(const mapping *before, const mapping *found)
 /* Main's grows down to the limit, or to what is in the way. */
 static uintptr_t lowest_of_main(const mapping *before, const mapping *found)
 {
-    struct rlimit most;
+    struct rlimit most = {0, 0};
     if (fm_syscall(__NR_prlimit64, 0, RLIMIT_STACK, 0, (long)&most, 0, 0) != 0 ||
         most.rlim_cur >= found->to || found->to - most.rlim_cur < before->to)
         return before->to;
@@ -248,7 +247,8 @@ void fm_thread_end(void *data)
 {
     fm_thread *thread = data;
     fm_process *process = fm_process_here;
-    if (++thread->closing_rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
+    enum { ROUNDS = 4 }; /* PTHREAD_DESTRUCTOR_ITERATIONS of glibc, and the least that POSIX allows */
+    if (++thread->closing_rounds < ROUNDS) {
         pthread_setspecific(process->key, thread);
         return;
     }

@@ -212,7 +212,9 @@ static void accesses_of(block_state *block, const IRStmt *statement)
     case Ist_CAS: {
         const IRCAS *cas = statement->Ist.CAS.details;
         UInt size = size_of(block, cas->dataLo) * (cas->dataHi ? 2 : 1);
-        load(block, cas->addr, size, NULL);
+        /* Of `lock xadd` and its kin VEX makes a load, and a swap of what was loaded: one access. */
+        if (!block->load_address || block->load_size != size || !eqIRAtom(block->load_address, cas->addr))
+            load(block, cas->addr, size, NULL);
         store(block, cas->addr, size, NULL);
         break;
     }

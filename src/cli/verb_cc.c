@@ -26,62 +26,81 @@ typedef enum cc_family { FAMILY_UNKNOWN, FAMILY_GCC, FAMILY_CLANG } cc_family;
 
 /* ---- the new command line ---- */
 
-enum { ADDED_MOST = 32 };
+enum { ADDED_MOST = 32 }; /* words that this file adds */
 
+/* Words of others, and some that were made here. */
 typedef struct cc_command {
     char **words;
     size_t count, room;
+    char *made[ADDED_MOST];
+    size_t made_count;
 } cc_command;
 
-/* The words live as long as the process, which ends with exec. */
+/* There is room for all arguments, all words of the compiler, and ADDED_MOST. */
 static void add(cc_command *line, const char *word)
 {
     if (line->count + 1 < line->room) line->words[line->count++] = (char *)(uintptr_t)word;
 }
 
-static char *join(const char *a, const char *b, const char *c)
+/* Takes a word over that was allocated. False: it is NULL, or one too many. */
+static bool keep(cc_command *line, char *word)
+{
+    if (line->made_count == ADDED_MOST) {
+        free(word);
+        return false;
+    }
+    line->made[line->made_count++] = word;
+    return word != NULL;
+}
+
+/* Adds the three parts as one word. False: out of memory. */
+static bool add_joined(cc_command *line, const char *a, const char *b, const char *c)
 {
     size_t length = strlen(a) + strlen(b) + strlen(c) + 1;
     char *text = malloc(length);
     if (text) snprintf(text, length, "%s%s%s", a, b, c);
-    return text;
+    if (!keep(line, text)) return false;
+    add(line, text);
+    return true;
+}
+
+static void command_free(cc_command *line)
+{
+    for (size_t i = 0; i < line->made_count; i++) free(line->made[i]);
+    free(line->words);
 }
 
 /* ---- where the runtime is ---- */
 
-/* Beside the program where it was built, or below the prefix it was installed to. NULL after a message. */
-static char *find_parts(void)
+typedef struct cc_parts {
+    char path[4200];
+} cc_parts;
+
+/* Beside the program where it was built, or below the prefix it was installed to. False after a message. */
+static bool find_parts(cc_parts *parts)
 {
-    char self[4096];
+    char self[4096], archive[4300];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length <= 0) {
         cli_complain("cannot tell where fathom lies: /proc/self/exe: %s", strerror(errno));
-        return NULL;
+        return false;
     }
     self[length] = '\0';
     char *slash = strrchr(self, '/');
     if (slash) *slash = '\0';
-    char *places[] = {join(self, "/lib/fathom/cc", ""), join(self, "/../", FATHOM_CC_INSTALLED)};
-    char *found = NULL;
-    for (size_t i = 0; i < 2; i++) {
-        char *archive = places[i] && !found ? join(places[i], "/libtsan.a", "") : NULL;
-        if (archive && access(archive, R_OK) == 0)
-            found = places[i];
-        else
-            free(places[i]);
-        free(archive);
+    static const char *const places[] = {"lib/fathom/cc", "../" FATHOM_CC_INSTALLED};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(parts->path, sizeof parts->path, "%s/%s", self, places[i]);
+        snprintf(archive, sizeof archive, "%s/libtsan.a", parts->path);
+        if (access(archive, R_OK) != 0) continue;
+        if (!strchr(parts->path, ',')) return true;
+        cli_complain("%s: the linker cannot be told of a directory with a comma in its name", parts->path);
+        return false;
     }
-    if (!found)
-        cli_complain(
-            "its runtime is missing: no libtsan.a in %s/lib/fathom/cc nor in %s/../%s; build or install "
-            "fathom whole (make, make install), on x86-64",
-            self, self, FATHOM_CC_INSTALLED);
-    else if (strchr(found, ',')) {
-        cli_complain("%s: the linker cannot be told of a directory with a comma in its name", found);
-        free(found);
-        found = NULL;
-    }
-    return found;
+    cli_complain("its runtime is missing: no libtsan.a in %s/%s nor in %s/%s; build or install fathom whole "
+                 "(make, make install), on x86-64",
+                 self, places[0], self, places[1]);
+    return false;
 }
 
 /* ---- the compiler ---- */
@@ -129,34 +148,40 @@ static cc_family family_by_asking(const cc_command *compiler, const char *source
     return family;
 }
 
-/* The compiler's words ("ccache gcc" is two), at the beginning of the command line. */
+/* The compiler's words ("ccache gcc" is two), at the beginning of the command line. False: out of memory. */
 static bool choose_compiler(const cc_language *language, cc_command *line)
 {
     const char *chosen = getenv(language->variable);
     if (!chosen || chosen[strspn(chosen, " \t")] == '\0') chosen = language->usual;
     char *text = strdup(chosen), *rest = NULL;
-    if (!text) return false;
+    if (!keep(line, text)) return false;
     for (char *word = strtok_r(text, " \t", &rest); word; word = strtok_r(NULL, " \t", &rest))
         add(line, word);
-    return true;
+    return line->count > 0;
 }
 
 /* FATHOM_CC="fathom cc" would never end. */
-static bool is_ourselves(const cc_command *compiler)
+static bool is_ourselves(const char *compiler)
 {
-    const char *base = strrchr(compiler->words[0], '/');
-    return strcmp(base ? base + 1 : compiler->words[0], "fathom") == 0;
+    const char *base = strrchr(compiler, '/');
+    return strcmp(base ? base + 1 : compiler, "fathom") == 0;
+}
+
+static cc_family family_of(const cc_command *compiler, const cc_language *language)
+{
+    cc_family family = FAMILY_UNKNOWN;
+    for (size_t i = 0; i < compiler->count && family == FAMILY_UNKNOWN; i++)
+        family = family_by_name(compiler->words[i]);
+    return family != FAMILY_UNKNOWN ? family : family_by_asking(compiler, language->source);
 }
 
 /* ---- what is added ---- */
 
 static bool add_compiling(cc_command *line, const compiler_line *asked, cc_family family, const char *parts)
 {
-    if (family == FAMILY_GCC) {
-        char *specs = join("-specs=", parts, "/gcc.specs");
-        if (!specs) return false;
-        add(line, specs);
-    } else if (asked->sources || asked->lto) {
+    if (!asked->debug_chosen && (asked->sources || family == FAMILY_GCC)) add(line, "-g");
+    if (family == FAMILY_GCC) return add_joined(line, "-specs=", parts, "/gcc.specs");
+    if (asked->sources || asked->lto) {
         /* Past the driver, which would link its own runtime and insist on position-independent programs. */
         add(line, "-Xclang");
         add(line, "-fsanitize=thread");
@@ -165,7 +190,6 @@ static bool add_compiling(cc_command *line, const compiler_line *asked, cc_famil
         /* It does not instrument vectors of 32 bytes and more. */
         add(line, "-mprefer-vector-width=128");
     }
-    if (!asked->debug_chosen && (asked->sources || family == FAMILY_GCC)) add(line, "-g");
     return true;
 }
 
@@ -174,19 +198,14 @@ static bool add_linking(cc_command *line, const compiler_line *asked, const char
     const char *archive = asked->shared      ? "/libtsan_library.a"
                           : asked->is_static ? "/libtsan_static.a"
                                              : "/libtsan.a";
-    char *runtime = join(parts, archive, "");
-    char *wraps = join("-Wl,@", parts, "/wraps");
-    char *more = asked->shared      ? NULL
-                 : asked->is_static ? join("-Wl,@", parts, "/wraps-static")
-                                    : join("-Wl,--dynamic-list=", parts, "/exports");
-    if (!runtime || !wraps || (!more && !asked->shared)) return false;
     add(line, "-Xlinker"); /* not as an input, which -x might take for a source */
-    add(line, runtime);
-    add(line, wraps);
-    if (more) add(line, more);
+    bool fine = add_joined(line, parts, archive, "") && add_joined(line, "-Wl,@", parts, "/wraps");
+    if (fine && asked->is_static && !asked->shared) fine = add_joined(line, "-Wl,@", parts, "/wraps-static");
+    if (fine && !asked->is_static && !asked->shared)
+        fine = add_joined(line, "-Wl,--dynamic-list=", parts, "/exports");
     add(line, "-lpthread"); /* parts of libc since glibc 2.34, libraries before */
     add(line, "-ldl");
-    return true;
+    return fine;
 }
 
 /* -1 to go on, or an exit code after a message. */
@@ -198,60 +217,66 @@ static int refuse(const cc_language *language, const compiler_line *asked)
     }
     if (asked->sanitizer[0] == '\0') return -1;
     cli_complain(
-        "-fsanitize=%s has a runtime of its own, which cannot be in the same program as fathom's; leave it "
-        "out to profile the program, or call %s itself",
+        "-fsanitize=%s has a runtime of its own, which cannot be in the same program as fathom's; leave "
+        "it out to profile the program, or call %s itself",
         asked->sanitizer, language->usual);
     return CLI_USAGE;
 }
 
-static int compile(const cc_language *language, int argc, char **argv)
+static int out_of_memory(void)
+{
+    cli_complain("out of memory: no room for the command line");
+    return CLI_FAILED;
+}
+
+/* Adds the arguments, and what instruments. -1, or an exit code after a message. */
+static int complete(const cc_language *language, cc_command *line, int argc, char **argv)
 {
     compiler_line asked;
-    if (!compiler_line_read(&asked, argc - 1, argv + 1)) {
-        cli_complain("out of memory");
-        return CLI_FAILED;
-    }
-    const char *chosen = getenv(language->variable);
-    cc_command line = {.room = (size_t)argc + (chosen ? strlen(chosen) : 0) + ADDED_MOST};
-    line.words = calloc(line.room, sizeof *line.words);
-    if (!line.words || !choose_compiler(language, &line)) {
-        cli_complain("out of memory");
-        return CLI_FAILED;
-    }
-    if (is_ourselves(&line))
-        return cli_misuse("%s names fathom itself: it must name a compiler", language->variable);
-
+    if (!compiler_line_read(&asked, argc - 1, argv + 1)) return out_of_memory();
     bool instruments = asked.inputs && !asked.question && !asked.freestanding;
     bool links = instruments && !asked.no_link && !asked.relocatable && (!asked.no_libc || asked.libc_named);
+    cc_parts parts;
     if (instruments) {
         int code = refuse(language, &asked);
         if (code >= 0) return code;
-        cc_family family = FAMILY_UNKNOWN;
-        for (size_t i = 0; i < line.count && family == FAMILY_UNKNOWN; i++)
-            family = family_by_name(line.words[i]);
-        if (family == FAMILY_UNKNOWN) family = family_by_asking(&line, language->source);
+        cc_family family = family_of(line, language);
         if (family == FAMILY_UNKNOWN) {
             cli_complain("%s: cannot be run, or is neither gcc nor clang; %s chooses the %s compiler",
-                         line.words[0], language->variable, language->what);
+                         line->words[0], language->variable, language->what);
             return CLI_FAILED;
         }
-        char *parts = find_parts();
-        if (!parts) return CLI_FAILED;
-        /* Before the user's own options, so that those win; the runtime after the objects that need it. */
-        bool fine = add_compiling(&line, &asked, family, parts);
-        for (int i = 1; i < argc; i++) add(&line, argv[i]);
-        if (!fine || (links && !add_linking(&line, &asked, parts))) {
-            cli_complain("out of memory");
-            return CLI_FAILED;
-        }
-    } else {
-        for (int i = 1; i < argc; i++) add(&line, argv[i]);
+        if (!find_parts(&parts)) return CLI_FAILED;
+        /* Before the user's own options, so that those win. */
+        if (!add_compiling(line, &asked, family, parts.path)) return out_of_memory();
     }
-    line.words[line.count] = NULL;
-    execvp(line.words[0], line.words);
-    cli_complain("%s: %s; %s chooses the %s compiler", line.words[0], strerror(errno), language->variable,
-                 language->what);
-    return CLI_FAILED;
+    for (int i = 1; i < argc; i++) add(line, argv[i]);
+    /* After the objects that need it. */
+    if (links && !add_linking(line, &asked, parts.path)) return out_of_memory();
+    line->words[line->count] = NULL;
+    return -1;
+}
+
+static int compile(const cc_language *language, int argc, char **argv)
+{
+    const char *chosen = getenv(language->variable);
+    cc_command line = {.room = (size_t)argc + (chosen ? strlen(chosen) : 1) + ADDED_MOST};
+    line.words = calloc(line.room, sizeof *line.words);
+    int code;
+    if (!line.words || !choose_compiler(language, &line))
+        code = out_of_memory();
+    else if (is_ourselves(line.words[0]))
+        code = cli_misuse("%s names fathom itself: it must name a compiler", language->variable);
+    else
+        code = complete(language, &line, argc, argv);
+    if (code < 0) {
+        execvp(line.words[0], line.words);
+        cli_complain("%s: %s; %s chooses the %s compiler", line.words[0], strerror(errno), language->variable,
+                     language->what);
+        code = CLI_FAILED;
+    }
+    command_free(&line);
+    return code;
 }
 
 /* ---- the verbs ---- */

@@ -230,6 +230,10 @@ static bool copy_tree(fm_call_tree *to, const fm_call_tree *from)
 
 fm_status fm_code_inherit(fm_code *child, const fm_code *parent, fm_error *error)
 {
+    /* A child that has told anything before it said whose it is, is damaged: it keeps what it has. */
+    if (child->file_count || child->map_count || child->context_count || child->calls.places.count ||
+        child->heap.places.count)
+        return FM_OK;
     if (fm_array_reserve((void **)&child->files, &child->file_capacity, parent->file_count,
                          sizeof *child->files) != 0)
         return no_memory(error);

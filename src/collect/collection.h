@@ -30,8 +30,8 @@ struct fm_collection {
     bool deliver;       /* the batch is to be delivered as it is */
     fm_process *owner;  /* whose references are in the batch */
     uint64_t delivered; /* references, of all processes */
-    double idle;   /* seconds since anything came */
-    double looked; /* at processes, last time */
+    double idle;        /* seconds since anything came */
+    double looked;      /* at processes, last time */
 
     /* The program. */
     pid_t child;

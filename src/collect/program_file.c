@@ -82,9 +82,9 @@ static fm_status check_rights(int file, const char *path, fm_error *error)
     if (fstat(file, &about) != 0) return fm_fail_io(error, path, "look at it", errno);
     if (about.st_mode & (S_ISUID | S_ISGID))
         return fm_fail(error, FM_E_UNSUPPORTED, path,
-                       "is set-%s-ID: traced, it would not get the rights that this gives it; a copy without "
+                       "is %s: traced, it would not get the rights that this gives it; a copy without "
                        "the bit (cp makes one) can be traced",
-                       about.st_mode & S_ISUID ? "user" : "group");
+                       about.st_mode & S_ISUID ? "setuid (set-user-ID)" : "setgid (set-group-ID)");
     if (fgetxattr(file, "security.capability", NULL, 0) > 0)
         return fm_fail(error, FM_E_UNSUPPORTED, path,
                        "has capabilities of its own: traced, it would not get them; a copy without them (cp "

@@ -214,7 +214,10 @@ void fm_watch_process(fm_collection *collection, fm_process *process)
     process->ours = (pid_t)process->pid == collection->child;
     for (int tries = 0; tries < 3 && !process->ours; tries++) /* ancestors may change while we look */
         process->ours = is_descendant(process->pid);
-    if (process->ours) process->handle = (int)syscall(SYS_pidfd_open, (pid_t)process->pid, 0);
+    if (process->ours)
+        process->handle = (int)syscall(SYS_pidfd_open, (pid_t)process->pid, 0);
+    else
+        process->gone = kill((pid_t)process->pid, 0) != 0 && errno == ESRCH; /* it was quick */
 }
 
 /* The exit status of a process that is not our child. */

@@ -66,17 +66,20 @@ ALWAYS_INLINE void pair_homes(const fm_pair_table *table, const uint64_t *restri
 #if defined(__AVX512F__)
     const __m512i low_multiplier = _mm512_set1_epi64(table->multiplier[0]);
     const __m512i high_multiplier = _mm512_set1_epi64(table->multiplier[1]);
+    const __m512i last_multiplier = _mm512_set1_epi64(table->multiplier[2]);
     const __m512i buckets = _mm512_set1_epi64((long long)table->bucket_count);
     const __m512i base = _mm512_set1_epi64((long long)(uintptr_t)table->buckets);
     for (size_t i = 0; i < count; i += 8) {
         __m512i word = _mm512_loadu_si512(words + i);
-        __m512i hash = _mm512_add_epi64(_mm512_mul_epu32(word, low_multiplier),
-                                        _mm512_mul_epu32(_mm512_srli_epi64(word, 32), high_multiplier));
+        __m512i mixed = _mm512_add_epi64(_mm512_mul_epu32(word, low_multiplier),
+                                         _mm512_mul_epu32(_mm512_srli_epi64(word, 32), high_multiplier));
+        mixed = _mm512_xor_si512(mixed, _mm512_srli_epi64(mixed, 29));
+        __m512i hash = _mm512_mul_epu32(mixed, last_multiplier);
         __m512i index = _mm512_srli_epi64(_mm512_mul_epu32(hash, buckets), 32);
         _mm512_storeu_si512(homes + i, _mm512_add_epi64(base, _mm512_slli_epi64(index, 6)));
     }
 #else
-    const uint32_t multiplier[2] = {table->multiplier[0], table->multiplier[1]};
+    const uint32_t multiplier[3] = {table->multiplier[0], table->multiplier[1], table->multiplier[2]};
     for (size_t i = 0; i < count; i++)
         homes[i] = table->buckets + fm_pair_home(words[i], multiplier, table->bucket_count);
 #endif
@@ -84,20 +87,14 @@ ALWAYS_INLINE void pair_homes(const fm_pair_table *table, const uint64_t *restri
 
 static void kernel_count_pairs(fm_pair_table *table, const uint64_t *restrict pairs, size_t count)
 {
-    /* Buckets found together; and from how many on (256 KiB) they are asked for one turn before they are
-     * looked at. */
-    enum { TURN = 64, MANY = 1 << 12 };
-    fm_pair_bucket *found[2][TURN], **homes = found[0], **soon = found[1];
-    const bool fetch = table->bucket_count >= MANY;
-    if (count > 0) pair_homes(table, pairs, count < TURN ? count : TURN, homes);
-    for (size_t i = 0; i < count; i += TURN) {
-        const size_t part = count - i < TURN ? count - i : TURN;
-        if (i + TURN < count) {
-            const size_t next = count - i - TURN < TURN ? count - i - TURN : TURN;
-            pair_homes(table, pairs + i + TURN, next, soon);
-            if (fetch)
-                for (size_t j = 0; j < next; j++) __builtin_prefetch(soon[j], 1, 3);
-        }
+    /* Buckets found together; and from how many on (512 KiB) they are asked for before they are looked at. */
+    enum { AHEAD = 64, MANY = 1 << 15 };
+    fm_pair_bucket *homes[AHEAD];
+    for (size_t i = 0; i < count; i += AHEAD) {
+        const size_t part = count - i < AHEAD ? count - i : AHEAD;
+        pair_homes(table, pairs + i, part, homes);
+        if (table->bucket_count >= MANY)
+            for (size_t j = 0; j < part; j++) __builtin_prefetch(homes[j], 1, 3);
         for (size_t j = 0; j < part; j++) {
             unsigned slot = pair_slot(homes[j], &pairs[i + j]);
             if (__builtin_expect(slot < FM_PAIR_SLOTS, 1))
@@ -105,9 +102,6 @@ static void kernel_count_pairs(fm_pair_table *table, const uint64_t *restrict pa
             else
                 fm_pair_table_add(table, homes[j], pairs[i + j], 1);
         }
-        fm_pair_bucket **swap = homes;
-        homes = soon;
-        soon = swap;
     }
 }
 

@@ -37,9 +37,10 @@ fm_status fm_pair_table_create(fm_pair_table *table, uint64_t seed, uint64_t max
     if (!table->buckets) return fm_fail_memory(error, bytes_of(FIRST_BUCKETS), "the counters of pairs");
     table->bucket_count = FIRST_BUCKETS;
     table->limit = limit_of(FIRST_BUCKETS);
-    /* Odd, with some bits of the seed below those that make the product spread small numbers. */
+    /* Odd, with some bits of the seed below those that make the products spread small numbers. */
     table->multiplier[0] = UINT32_C(0x9E3779B1) ^ ((uint32_t)seed & UINT32_C(0xFFFFE));
-    table->multiplier[1] = UINT32_C(0x85EBCA77) ^ ((uint32_t)(seed >> 32) & UINT32_C(0xFFFFE));
+    table->multiplier[1] = UINT32_C(0x85EBCA77) ^ ((uint32_t)(seed >> 20) & UINT32_C(0xFFFFE));
+    table->multiplier[2] = UINT32_C(0xC2B2AE3D) ^ ((uint32_t)(seed >> 40) & UINT32_C(0xFFFFE));
     table->max_memory = max_memory;
     table->memory_peak = bytes_of(FIRST_BUCKETS);
     return FM_OK;

@@ -37,7 +37,7 @@ typedef struct fm_pair_table {
     fm_pair_bucket *buckets;
     uint64_t bucket_count;  /* below 2^32 */
     uint64_t used, limit;   /* entries; as many as it may hold before it must grow */
-    uint32_t multiplier[2]; /* of the hash, for both halves of a word */
+    uint32_t multiplier[3]; /* of the hash */
     uint64_t max_memory;    /* bytes; 0: no limit */
     uint64_t memory_peak;
 } fm_pair_table;
@@ -55,9 +55,10 @@ static inline bool fm_pair_table_has_room(const fm_pair_table *table, uint64_t m
 fm_status fm_pair_table_reserve(fm_pair_table *table, uint64_t more, fm_error *error);
 
 /* Products of 32-bit halves only: kernels do eight at once. */
-static inline uint64_t fm_pair_home(uint64_t word, const uint32_t multiplier[2], uint64_t bucket_count)
+static inline uint64_t fm_pair_home(uint64_t word, const uint32_t multiplier[3], uint64_t bucket_count)
 {
-    uint32_t hash = (uint32_t)word * multiplier[0] + (uint32_t)(word >> 32) * multiplier[1];
+    uint64_t mixed = (word & UINT32_MAX) * multiplier[0] + (word >> 32) * multiplier[1];
+    uint32_t hash = (uint32_t)(mixed ^ mixed >> 29) * multiplier[2];
     return hash * bucket_count >> 32;
 }
 

@@ -183,17 +183,18 @@ def gone_within(part, seconds):
 
 # ---- cases ----
 
-shm_before = set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
-tmp_before = set(glob.glob("/tmp/vgdb-pipe*") + glob.glob("/tmp/valgrind_*") + glob.glob("/tmp/fathom*"))
+def shared_memory():
+    """Names in /dev/shm, without those of other tests that run at the same time (browser, outputs)."""
+    names = os.listdir("/dev/shm") if os.path.isdir("/dev/shm") else []
+    return {name for name in names if not name.startswith((".org.chromium", ".com.google", "fathom-test"))}
+
+
+shm_before = shared_memory()
 
 
 def leftovers():
-    left = sorted(set(os.listdir("/dev/shm")) - shm_before) if os.path.isdir("/dev/shm") else []
-    left += os.listdir(os.environ["TMPDIR"])
-    now = set(glob.glob("/tmp/vgdb-pipe*") + glob.glob("/tmp/valgrind_*") + glob.glob("/tmp/fathom*"))
-    # Other test programs run at the same time and make directories of their own.
-    left += [name for name in now - tmp_before if not name.startswith("/tmp/fathom-")]
-    return left
+    """What is in /dev/shm, or in the directory for temporary files, which TMPDIR makes the tests' own."""
+    return sorted(shared_memory() - shm_before) + os.listdir(os.environ["TMPDIR"])
 
 
 def main(cases):

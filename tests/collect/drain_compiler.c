@@ -24,6 +24,7 @@
 #include <inttypes.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,11 +59,14 @@ static int memory;
 static bool dump, fast, region_only;
 static uint64_t chunks, faults, detach_after, die_after, stop_after, kill_after;
 
-static void complain(const char *format, uint64_t value)
+static __attribute__((format(printf, 1, 2))) void complain(const char *format, ...)
 {
     faults++;
+    va_list arguments;
+    va_start(arguments, format);
     printf("fault: ");
-    printf(format, value);
+    vprintf(format, arguments);
+    va_end(arguments);
     printf("\n");
 }
 
@@ -84,7 +88,7 @@ static uint64_t *ring_of(int channel)
 static const char *text_of(const uint64_t *words, unsigned count)
 {
     if (count == 0 || words[count - 1] >> 56 != 0) {
-        complain("a text of %" PRIu64 " words has no end", count);
+        complain("a text of %u words has no end", count);
         return "";
     }
     return (const char *)words;
@@ -143,7 +147,7 @@ static size_t take_access(counts *c, const uint64_t *words, size_t left)
     }
     if (code == FM_ACCESS_LOAD_RANGE || code == FM_ACCESS_STORE_RANGE || code == FM_ACCESS_MODIFY_RANGE) {
         if (left < 2) {
-            complain("a range ends with its chunk%.0" PRIu64, 0);
+            complain("a range ends with its chunk");
             return 1;
         }
         bytes = words[1];
@@ -199,13 +203,13 @@ static void take_record(counts *c, uint64_t head, const uint64_t *words)
         [FM_RECORD_PAGE] = {"page", 0, 0},
     };
     if (kind >= sizeof known / sizeof *known || !known[kind].name) {
-        complain("record of kind %" PRIu64, kind);
+        complain("record of kind %u", kind);
         return;
     }
     name = known[kind].name;
     if (count < known[kind].least || count > known[kind].most) {
         printf("%s: ", name);
-        complain("%" PRIu64 " words", count);
+        complain("%u words", count);
         return;
     }
     switch (kind) {
@@ -281,7 +285,7 @@ static void take_words(counts *c, const uint64_t *words, size_t count)
         }
         unsigned follow = FM_RECORD_WORDS(words[i]);
         if (follow >= count - i) {
-            complain("a record of %" PRIu64 " words crosses the end of its chunk", follow);
+            complain("a record of %u words crosses the end of its chunk", follow);
             return;
         }
         take_record(c, words[i], words + i + 1);
@@ -302,7 +306,7 @@ static counts *counts_of(int index)
         c->process = channel->process;
         c->thread = channel->thread;
         current[index] = all_count;
-        if (channel->producer != FM_PRODUCER_COMPILER) complain("producer %" PRIu64, channel->producer);
+        if (channel->producer != FM_PRODUCER_COMPILER) complain("producer %u", channel->producer);
     }
     return &all[current[index] - 1];
 }
@@ -484,8 +488,7 @@ static void receive(void)
     for (int i = 0; i < FM_STREAM_CHANNELS; i++) {
         uint32_t state = session->channels[i].state;
         if (state == FM_CHANNEL_OPEN) take_rest(i), counts_of(i);
-        if (state == FM_CHANNEL_CLAIMED)
-            complain("channel %" PRIu64 " was claimed and not opened", (uint64_t)i);
+        if (state == FM_CHANNEL_CLAIMED) complain("channel %d was claimed and not opened", i);
     }
     struct rusage used;
     getrusage(RUSAGE_CHILDREN, &used);

@@ -165,10 +165,10 @@ static void play_fork(void)
         producer_claim(&mine, FM_PRODUCER_COMPILER, 0, 1);
         producer_begin(&mine, serial, "/played/program");
         numbers(&mine, 100, 120);
+        uint32_t parent = mine.channel->process; /* the channel may soon be another's */
         pid_t grandchild = fork();
         if (grandchild == 0) { /* an orphan that outlives all others, and is killed */
             producer last;
-            uint32_t parent = mine.channel->process;
             usleep(100000);
             producer_claim(&last, FM_PRODUCER_COMPILER, 0, 1);
             producer_begin(&last, parent, "/played/program");
@@ -176,6 +176,7 @@ static void play_fork(void)
             usleep(200000);
             raise(SIGKILL);
         }
+        producer_word(&mine, FM_RECORD(FM_RECORD_END, 7, 0));
         _exit(7);
     }
     waitpid(child, NULL, 0);
@@ -330,11 +331,11 @@ static void collect_with(const char *scenario, fm_collect_options options, resul
         const fm_batch *batch = &collected.batch;
         assert_in_range(batch->count, 1, FM_BATCH_MAX);
         assert_true(collected.process < got->announced && collected.process < PROCESSES);
-        assert_true(got->count + batch->count <= ADDRESSES);
-        memcpy(got->addresses + got->count, batch->address, batch->count * 8);
+        bool fits = got->count + batch->count <= ADDRESSES; /* what is endless does not */
+        if (fits) memcpy(got->addresses + got->count, batch->address, batch->count * 8);
         for (size_t i = 0; i < batch->count; i++) {
             assert_int_equal(batch->thread[i], collected.thread);
-            got->threads[got->count + i] = collected.thread;
+            if (fits) got->threads[got->count + i] = collected.thread;
         }
         got->count += batch->count;
         got->batches++;

@@ -46,6 +46,80 @@ static void test_collapse(void **state)
     }
 }
 
+/* The same with tags, and what is to be counted of the repeats, by hand. */
+static void test_collapse_tagged(void **state)
+{
+    (void)state;
+    enum { MOST = 300 };
+    static fm_kept_tags kept;
+    const char *isa;
+    for (size_t k = 0; (isa = fm_isa_at(k)); k++) {
+        const fm_exact_kernels *kernels = fm_exact_kernels_find(isa);
+        for (int round = 0; round < 2000; round++) {
+            uint64_t keys[MOST], left[FM_PART_ROOM], key[MOST], pair[MOST];
+            uint32_t tags[MOST], now[MOST], leave[MOST];
+            uint16_t index[MOST];
+            size_t count = random64() % MOST, expected = 0, pairs = 0;
+            for (size_t i = 0; i < count; i++) {
+                keys[i] = random64() % 3;
+                tags[i] = (uint32_t)random64() & FM_TAG_MAX;
+                if (i > 0 && keys[i] == keys[i - 1]) {
+                    pair[pairs++] = fm_pair_word(tags[i - 1], tags[i], 0);
+                } else {
+                    key[expected] = keys[i];
+                    now[expected] = tags[i];
+                    index[expected++] = (uint16_t)i;
+                }
+                leave[expected - 1] = tags[i];
+            }
+            memset(&kept, 0xAA, sizeof kept);
+            kept.index_wanted = round % 2;
+            assert_int_equal(kernels->collapse_tagged(keys, tags, count, left, &kept), expected);
+            assert_memory_equal(left, key, expected * sizeof *key);
+            assert_memory_equal(kept.now, now, expected * sizeof *now);
+            assert_memory_equal(kept.leave, leave, expected * sizeof *leave);
+            if (kept.index_wanted) assert_memory_equal(kept.index, index, expected * sizeof *index);
+            assert_int_equal(kept.pair_count, pairs);
+            assert_memory_equal(kept.pair, pair, pairs * sizeof *pair);
+        }
+    }
+}
+
+static void test_cut(void **state)
+{
+    (void)state;
+    enum { MOST = 200 };
+    const char *isa;
+    for (size_t k = 0; (isa = fm_isa_at(k)); k++) {
+        const fm_exact_kernels *kernels = fm_exact_kernels_find(isa);
+        for (int round = 0; round < 4000; round++) {
+            uint64_t address[MOST], blocks[MOST + 16];
+            uint32_t size[MOST], tags[MOST], copied[MOST], all = 0;
+            const size_t count = random64() % MOST;
+            const unsigned shift = (unsigned)(random64() % 64), seldom = 1 + (unsigned)(random64() % 300);
+            const uint64_t granularity = UINT64_C(1) << shift;
+            size_t within = count;
+            for (size_t i = 0; i < count; i++) {
+                uint64_t offset = random64() & (granularity - 1), room = granularity - offset;
+                address[i] = (random64() & ~(granularity - 1)) | offset;
+                if (room > UINT32_MAX) room = UINT32_MAX;
+                size[i] = (uint32_t)(random64() % (room + 1));
+                if (random64() % 4 == 0) size[i] = (uint32_t)room; /* to the very end */
+                if (random64() % seldom == 0) size[i] = (uint32_t)(random64() >> (random64() % 64));
+                if (within == count && offset + size[i] > granularity) within = i;
+                tags[i] = (uint32_t)random64();
+                all |= tags[i];
+            }
+            assert_int_equal(kernels->cut(address, size, count, shift, blocks), within);
+            for (size_t i = 0; i < within; i++) assert_int_equal(blocks[i], address[i] >> shift);
+            assert_int_equal(kernels->cut(address, NULL, count, shift, blocks), count);
+            for (size_t i = 0; i < count; i++) assert_int_equal(blocks[i], address[i] >> shift);
+            assert_int_equal(kernels->copy_tags(tags, count, copied), all);
+            assert_memory_equal(copied, tags, count * sizeof *tags);
+        }
+    }
+}
+
 static void test_loglinear(void **state)
 {
     (void)state;
@@ -66,12 +140,69 @@ static void test_loglinear(void **state)
     }
 }
 
-/* The front against a list of 16 blocks that is searched and moved by hand. */
+/* ---- the front ---- */
+
+static uint64_t front_keys[FM_PART];
+static fm_front front, plain_front;
+static fm_front_tags front_tags;
+static fm_kept_tags front_kept;
+
+/* Against a list of 16 blocks, each with its last tag, that is searched and moved by hand. */
+static void check_front(const fm_exact_kernels *kernels, size_t count)
+{
+    uint8_t place_range[FM_FRONT];
+    for (size_t p = 0; p < FM_FRONT; p++) place_range[p] = (uint8_t)(p * 5 + 3);
+    front_kept.pair_count = random64() % 2; /* what repeats left there stays */
+    front_kept.index_wanted = true;
+    size_t pairs = front_kept.pair_count;
+    kernels->front(front_keys, count, &plain_front);
+    kernels->front_tagged(front_keys, count, place_range, &front_kept, &front, &front_tags);
+    uint64_t stack[FM_FRONT + 1] = {0}, hits[FM_FRONT] = {0};
+    uint32_t last[FM_FRONT + 1] = {0};
+    size_t held = 0, missed = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t place = 0;
+        while (place < held && stack[place] != front_keys[i]) place++;
+        if (place < held) {
+            hits[place]++;
+            assert_int_equal(front_kept.pair[pairs++],
+                             fm_pair_word(last[place], front_kept.now[i], place_range[place]));
+        } else {
+            assert_int_equal(front.key[missed], front_keys[i]);
+            assert_int_equal(front_tags.now[missed], front_kept.now[i]);
+            assert_int_equal(front_tags.index[missed], i);
+            if (held == FM_FRONT) {
+                uint64_t evicted = front_tags.evicted[missed];
+                assert_int_equal(plain_front.key[plain_front.evicted[missed]], stack[FM_FRONT - 1]);
+                assert_int_equal(front.key[(uint16_t)evicted], stack[FM_FRONT - 1]);
+                assert_int_equal(evicted >> FM_TAG_SHIFT, last[FM_FRONT - 1]);
+            }
+            missed++;
+            held += held < FM_FRONT;
+        }
+        size_t moved = place < FM_FRONT ? place : FM_FRONT;
+        memmove(stack + 1, stack, moved * sizeof *stack);
+        memmove(last + 1, last, moved * sizeof *last);
+        stack[0] = front_keys[i];
+        last[0] = front_kept.leave[i];
+    }
+    assert_int_equal(front_kept.pair_count, pairs);
+    const fm_front *const both[] = {&front, &plain_front};
+    for (size_t f = 0; f < 2; f++) {
+        assert_int_equal(both[f]->missed, missed);
+        assert_memory_equal(both[f]->key, front.key, missed * sizeof *front.key);
+        assert_memory_equal(both[f]->hits, hits, sizeof hits);
+        assert_int_equal(both[f]->inside_count, held);
+        for (size_t place = 0; place < held; place++)
+            assert_int_equal(both[f]->key[both[f]->inside[place]], stack[place]);
+    }
+    for (size_t place = 0; place < held; place++)
+        assert_int_equal(front_tags.inside[place] >> FM_TAG_SHIFT, last[place]);
+}
+
 static void test_front(void **state)
 {
     (void)state;
-    static uint64_t keys[FM_PART];
-    static fm_front front;
     const char *isa;
     size_t tried = 0;
     for (size_t k = 0; (isa = fm_isa_at(k)); k++) {
@@ -79,32 +210,13 @@ static void test_front(void **state)
         if (!kernels->front) continue;
         for (int round = 0; round < 400; round++, tried++) {
             size_t count = random64() % (round % 4 ? 200 : FM_PART + 1), alphabet = 2 + random64() % 40;
-            for (size_t i = 0; i < count; i++) /* neighbours differ, as after collapse */
-                do keys[i] = random64() % alphabet - 3;
-                while (i > 0 && keys[i] == keys[i - 1]);
-            kernels->front(keys, count, &front);
-            uint64_t stack[FM_FRONT + 1] = {0}, hits[FM_FRONT] = {0};
-            size_t held = 0, missed = 0;
-            for (size_t i = 0; i < count; i++) {
-                size_t place = 0;
-                while (place < held && stack[place] != keys[i]) place++;
-                if (place < held) {
-                    hits[place]++;
-                } else {
-                    assert_int_equal(front.key[missed], keys[i]);
-                    if (held == FM_FRONT)
-                        assert_int_equal(front.key[front.evicted[missed]], stack[FM_FRONT - 1]);
-                    missed++;
-                    held += held < FM_FRONT;
-                }
-                memmove(stack + 1, stack, (place < FM_FRONT ? place : FM_FRONT) * sizeof *stack);
-                stack[0] = keys[i];
+            for (size_t i = 0; i < count; i++) { /* neighbours differ, as after collapse */
+                do front_keys[i] = random64() % alphabet - 3;
+                while (i > 0 && front_keys[i] == front_keys[i - 1]);
+                front_kept.now[i] = (uint32_t)random64() & FM_TAG_MAX;
+                front_kept.leave[i] = (uint32_t)random64() & FM_TAG_MAX;
             }
-            assert_int_equal(front.missed, missed);
-            assert_memory_equal(front.hits, hits, sizeof hits);
-            assert_int_equal(front.inside_count, held);
-            for (size_t place = 0; place < held; place++)
-                assert_int_equal(front.key[front.inside[place]], stack[place]);
+            check_front(kernels, count);
         }
     }
     if (!tried) {
@@ -222,10 +334,9 @@ static void test_window_against_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_collapse),
-        cmocka_unit_test(test_loglinear),
-        cmocka_unit_test(test_front),
-        cmocka_unit_test(test_window_against_bytes),
+        cmocka_unit_test(test_collapse), cmocka_unit_test(test_collapse_tagged),
+        cmocka_unit_test(test_cut),      cmocka_unit_test(test_loglinear),
+        cmocka_unit_test(test_front),    cmocka_unit_test(test_window_against_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
