@@ -79,7 +79,7 @@ for script in tests/collect/*_test.py tests/collect/*_test.sh; do
     name=$(basename "$script")
     wanted collect && add "collect/${name%_test.*}" "$script"
 done
-wanted asan && add asan/collect "env FATHOM=build-asan/fathom FATHOM_PARTS=$PWD/build/lib/fathom tests/collect/programs_test.py"
+wanted asan && add asan/collect "env FATHOM=build-asan/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$PWD/build/lib/fathom tests/collect/programs_test.py"
 # A sanitizer makes the oracles some ten times slower: the same tests on fewer random traces.
 wanted asan && add_programs asan/oracle build-asan/tests/oracle "env FATHOM_TEST_TRACES=400"
 wanted asan && add_programs asan build-asan/tests/unit

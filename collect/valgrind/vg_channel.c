@@ -192,6 +192,7 @@ void fm_channel_seal(void)
         cursor_throw_away();
         return;
     }
+    if (fm_vg.mine->cursor == chunk) return;
     chunk_publish();
     if (chunk_wait() && !fm_channel_order_is_detach())
         chunk_begin();

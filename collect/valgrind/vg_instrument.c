@@ -16,7 +16,8 @@
  * The access model is that of lackey and cachegrind: a load and a store of the same address and size by one
  * instruction are one access that modifies; compare-and-swap modifies, whether it succeeds or not, and a
  * double one is one access of both halves; a load or store under a condition counts when that holds; what a
- * helper of Valgrind's does for an instruction (fxsave, 80-bit floats) has the size of its effect.
+ * helper of Valgrind's does for an instruction (fxsave, 80-bit floats) has the size of its effect. Unlike
+ * there, a locked instruction is one access, and not a load and one that modifies.
  */
 #include "vg_tool.h"
 

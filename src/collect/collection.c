@@ -158,7 +158,7 @@ static fm_status idle(fm_collection *collection, bool *over, fm_error *error)
         *over = fm_watch_all_gone(collection);
         if (*over) return FM_OK;
     }
-    for (size_t i = 0; i < collection->receiver->active_count; i++) {
+    for (size_t i = 0; i < collection->receiver->active_count && !collection->receiver->gap; i++) {
         const fm_reception *channel = &collection->receiver->channels[collection->receiver->active[i]];
         if ((channel->dead || channel->closed) && channel->sealed == channel->taken)
             return FM_OK; /* there is something to take */

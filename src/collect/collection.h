@@ -62,7 +62,7 @@ void fm_collection_note_unseen(fm_collection *collection);
 fm_status fm_told_process(fm_collection *collection, uint32_t serial, uint32_t pid, fm_process **found,
                           fm_error *error);
 /* The decoder's fm_process_told. */
-fm_status fm_told_record(void *collection, fm_process *process, unsigned kind, uint64_t argument,
+fm_status fm_told_record(void *context, fm_process *process, unsigned kind, uint64_t argument,
                          const uint64_t *words, const char *text, fm_error *error);
 
 /* ---- receive.c ---- */
@@ -95,7 +95,7 @@ bool fm_watch_children_changed(void);
 /* Is nothing left to come? */
 bool fm_watch_all_gone(fm_collection *collection);
 /* Asks the program to end; what does not is killed 2 s later. */
-void fm_watch_terminate(fm_collection *collection, int signal);
+void fm_watch_terminate(fm_collection *collection, int number);
 void fm_watch_kill(fm_collection *collection);
 /* Says how a process ended and whether everything of it was received. */
 void fm_watch_judge(fm_collection *collection, fm_process *process);

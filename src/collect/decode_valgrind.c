@@ -74,17 +74,13 @@ static void read_plain(fm_decoder *decoder)
     decoder->at = decoder->marks[run.head];
 }
 
-/* A block that no kernel wants to read: an error, if it is not defined like that. */
-static fm_status check_block(const fm_decoder *decoder, uint64_t number, size_t count, fm_error *error)
+/* Says what is wrong with a block that is not as it was defined. */
+static fm_status wrong_block(const fm_block_detail *detail, uint64_t number, size_t count, fm_error *error)
 {
-    const fm_blocks *blocks = &decoder->process->blocks;
-    if (number >= blocks->count || !(blocks->details[number].flags & FM_BLOCK_KNOWN))
+    if (!(detail->flags & FM_BLOCK_KNOWN))
         return fm_fail(error, FM_E_CORRUPT, NULL, "the block with the number %" PRIu64 " was never defined",
                        number);
-    if (count > blocks->details[number].count)
-        return fm_fail(error, FM_E_CORRUPT, NULL, "a block with %u accesses has %zu",
-                       blocks->details[number].count, count);
-    return FM_OK;
+    return fm_fail(error, FM_E_CORRUPT, NULL, "a block with %u accesses has %zu", detail->count, count);
 }
 
 /*
@@ -105,8 +101,9 @@ static fm_status read_blocks(fm_decoder *decoder, fm_error *error)
         uint64_t number = fm_block_number(fm_word(&run.words[at]));
         if (number >> 32) break; /* no block */
         at++;
-        const fm_block_detail *detail = number < blocks->count ? &blocks->details[number] : NULL;
-        unsigned flags = detail ? detail->flags : 0;
+        static const fm_block_detail unknown;
+        const fm_block_detail *detail = number < blocks->count ? &blocks->details[number] : &unknown;
+        unsigned flags = detail->flags;
         bool has_stack = (flags & FM_BLOCK_HAS_SP) && at < end;
         if (has_stack && !fm_thread_block(thread, &process->code, fm_word(&run.words[at++]), wishes.paths,
                                           flags & FM_BLOCK_WATCHED)) {
@@ -115,7 +112,7 @@ static fm_status read_blocks(fm_decoder *decoder, fm_error *error)
         }
         size_t count = end - at;
         if (!(flags & FM_BLOCK_KNOWN) || count > detail->count) {
-            status = check_block(decoder, number, count, error);
+            status = wrong_block(detail, number, count, error);
             break;
         }
         if (count == 0) continue;

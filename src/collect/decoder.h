@@ -10,8 +10,8 @@
 #ifndef FATHOM_COLLECT_DECODER_H
 #define FATHOM_COLLECT_DECODER_H
 
-#include "collect/process.h"
 #include "collect/rows.h"
+#include "collect/traced_process.h"
 
 /* Records about processes go to whoever knows all of them. words: count of them, copied, the text (if the
  * kind has one) behind them and ended. */

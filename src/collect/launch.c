@@ -20,8 +20,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* ---- the parts ---- */
 
 static const char tool_name[] = "valgrind/fathom-amd64-linux";

@@ -96,7 +96,6 @@ fm_status fm_receive_read_on(fm_collection *collection, fm_error *error)
     fm_status status = fm_decoder_read(decoder, &damage);
     if (status == FM_E_CORRUPT) {
         fm_process_miss(process, "a part of what it sent is damaged: %s", damage.reason);
-        status = FM_OK;
     } else if (status != FM_OK) {
         if (error) *error = damage;
         return status;

@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,7 @@ static struct {
     uint32_t *wake; /* its futex */
     struct sigaction before[SIGNALS];
     bool set[SIGNALS];
-    int from_terminal[SIGNALS], from_process[SIGNALS]; /* how many came */
+    atomic_int from_terminal[SIGNALS], from_process[SIGNALS]; /* how many came */
 } watched;
 
 static void on_signal(int number, siginfo_t *information, void *unused)
@@ -55,21 +56,18 @@ static void on_signal(int number, siginfo_t *information, void *unused)
     for (int i = 0; i < SIGNALS; i++) {
         if (numbers[i] != number) continue;
         /* What the terminal sends goes to the program as well; what another process sends is for us alone. */
-        int *count = information->si_code == SI_KERNEL ? watched.from_terminal : watched.from_process;
-        __atomic_add_fetch(&count[i], 1, __ATOMIC_RELAXED);
+        atomic_int *count = information->si_code == SI_KERNEL ? watched.from_terminal : watched.from_process;
+        atomic_fetch_add(&count[i], 1);
     }
     uint32_t *wake = watched.wake; /* we may be about to sleep on it */
     if (wake) __atomic_add_fetch(wake, 1, __ATOMIC_SEQ_CST);
 }
 
-static int signals_came(int *counts, int which)
-{
-    return __atomic_exchange_n(&counts[which], 0, __ATOMIC_RELAXED);
-}
-
 bool fm_watch_children_changed(void)
 {
-    return signals_came(watched.from_terminal, CHLD) + signals_came(watched.from_process, CHLD) > 0;
+    return atomic_exchange(&watched.from_terminal[CHLD], 0) +
+               atomic_exchange(&watched.from_process[CHLD], 0) >
+           0;
 }
 
 fm_status fm_watch_begin(fm_collection *collection, fm_error *error)
@@ -78,9 +76,9 @@ fm_status fm_watch_begin(fm_collection *collection, fm_error *error)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "another collection is open in this process");
     collection->watching = true;
     watched.wake = &collection->receiver->session->wake;
-    memset(watched.from_terminal, 0, sizeof watched.from_terminal);
-    memset(watched.from_process, 0, sizeof watched.from_process);
     for (int i = 0; i < SIGNALS; i++) {
+        atomic_store(&watched.from_terminal[i], 0);
+        atomic_store(&watched.from_process[i], 0);
         struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
         sigemptyset(&action.sa_mask);
         watched.set[i] = false;
@@ -138,7 +136,8 @@ void fm_watch_orders(fm_collection *collection)
     double now = fm_now();
     const fm_collect_options *options = &collection->options;
     for (int i = INT; i <= HUP; i++) {
-        int terminal = signals_came(watched.from_terminal, i), other = signals_came(watched.from_process, i);
+        int terminal = atomic_exchange(&watched.from_terminal[i], 0),
+            other = atomic_exchange(&watched.from_process[i], 0);
         if (terminal + other == 0) continue;
         collection->interrupted = true;
         if (other) send_signal(collection, numbers[i]);
@@ -183,7 +182,7 @@ static bool stat_field(uint32_t pid, int field, long *value)
         at++;
     }
     if (field == 3) {
-        *value = *at;
+        *value = (unsigned char)*at;
         return true;
     }
     *value = strtol(at, NULL, 10);

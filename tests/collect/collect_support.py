@@ -12,6 +12,8 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FATHOM = os.path.abspath(os.environ.get("FATHOM", os.path.join(ROOT, "build", "fathom")))
+# A build with sanitizers has no runtime of its own: the ordinary one builds the programs then.
+BUILDER = os.path.abspath(os.environ.get("FATHOM_BUILDER", FATHOM))
 PROGRAMS = os.path.join(ROOT, "tests", "programs")
 BLOCK = 64
 
@@ -38,7 +40,7 @@ def expect_in(part, whole, what):
 
 # ---- programs ----
 
-COMPILERS = {"gcc": [["gcc"], ["g++"], ["gfortran"]], "fathom": [[FATHOM, "cc"], [FATHOM, "c++"], [FATHOM, "fc"]]}
+COMPILERS = {"gcc": [["gcc"], ["g++"], ["gfortran"]], "fathom": [[BUILDER, "cc"], [BUILDER, "c++"], [BUILDER, "fc"]]}
 built = {}
 
 
@@ -72,7 +74,7 @@ def run(options, command, timeout=120, env=None, code=0, stdin=None):
     if os.path.exists(path):
         os.unlink(path)
     full = [FATHOM, "run", "--json", path, *options, "--", *command]
-    done = subprocess.run(full, capture_output=True, text=True, timeout=timeout, env={**os.environ, **(env or {})},
+    done = subprocess.run(full, capture_output=True, text=True, errors="replace", timeout=timeout, env={**os.environ, **(env or {})},
                           stdin=stdin or subprocess.DEVNULL)
     if done.returncode != code:
         raise Failure(f"{' '.join(full)}\nexit code {done.returncode}, expected {code}\n{done.stdout}\n{done.stderr}")

@@ -19,30 +19,32 @@ def case(function):
     return function
 
 
-def text_file():
-    path = os.path.join(work, "text")
+def text_file(lines):
+    path = os.path.join(work, f"text-{lines}")
     if not os.path.exists(path):
         with open(path, "w") as file:
-            for i in range(40000):
+            for i in range(lines):
                 file.write(f"{i * i} {i % 97} some words {i // 7}\n")
     return path
 
 
-def subjects():
-    text = text_file()
+def subjects(lines=8000):
+    text = text_file(lines)
     return {
         "gzip": ["gzip", "-c", text],
         "sort": ["sort", "-n", "-k2", "--parallel=1", "-S", "64M", text],
         "sqlite": ["sqlite3", ":memory:", "with recursive c(x) as (select 1 union all select x+1 from c where x<4000)"
                    " select count(*), sum(x*x) from c where x%3=1;"],
-        "ls": ["ls", "-lR", "/usr/include/linux"],
     }
+
+
+def static_matmul():
+    return [build("kernels.c", "gcc", "-mavx2", "-fno-tree-vectorize", "-static"), "matmul"]
 
 
 def lackey(command):
     """Loads, stores and accesses that do both, as lackey sees them."""
     counts = {b" L": 0, b" S": 0, b" M": 0}
-    # --read-inline-info=no changes nothing that is counted.
     log = os.path.join(work, "lackey.log")
     subprocess.run(["valgrind", "--tool=lackey", "--trace-mem=yes", f"--log-file={log}", *command],
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -78,10 +80,9 @@ def close(found, wanted, share, what, slack=3000):
 
 @case
 def every_access_as_lackey_sees_it():
-    for name in ("gzip", "ls"):
-        command = subjects()[name]
+    for name, command in (("gzip", subjects(2000)["gzip"]), ("matmul", static_matmul())):
         for found, wanted, what in zip(recorded(command), lackey(command), ("loads", "stores", "modifies")):
-            close(found, wanted, 0.0005, f"{name}: {what}")
+            close(found, wanted, 0.0005, f"{name}: {what}", 8000)
 
 
 @case
@@ -92,9 +93,8 @@ def every_access_as_qemu_sees_it():
     subprocess.run(["gcc", "-O2", "-shared", "-fPIC", os.path.join(ROOT, "tests/collect/qemu_count.c"), "-o", plugin],
                    check=True)
     counted = os.path.join(work, "counted")
-    command = [build("kernels.c", "gcc", "-mavx2", "-static"), "matmul"]
-    for name, command in (("matmul", command), ("gzip", subjects()["gzip"])):
-        done = subprocess.run(["qemu-x86_64", "-plugin", plugin, *command], stdout=subprocess.DEVNULL,
+    for name, command in (("matmul", static_matmul()), ("gzip", subjects(2000)["gzip"])):
+        done = subprocess.run(["qemu-x86_64", "-plugin", plugin, shutil.which(command[0]), *command[1:]], stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, env={**os.environ, "QEMU_COUNT": counted}, text=True)
         if not os.path.exists(counted):
             return f"qemu ran no plug-in: {done.stderr.strip()[:100]}"
@@ -139,7 +139,7 @@ def collectors_agree_on_the_same_code():
 
 @case
 def run_and_record_agree():
-    command = [build("kernels.c", "gcc", "-mavx2", "-static"), "matmul"]
+    command = static_matmul()
     direct = run(["--bins", "exact"], command).profile
     trace, path = os.path.join(work, "t.fathom"), os.path.join(work, "t.json")
     subprocess.run([FATHOM, "record", "-q", "-o", trace, "--", *command], check=True, stdout=subprocess.DEVNULL)

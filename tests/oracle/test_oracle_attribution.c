@@ -296,6 +296,49 @@ static void test_many_live_blocks(void **state)
         }
 }
 
+/*
+ * Under a bound, blocks are dropped again and again while a few that come back in time stay: with their tags.
+ * Nine new blocks, then the next of a hundred: 900 new ones and 99 others lie between two uses.
+ */
+static void test_tags_outlive_dropping(void **state)
+{
+    (void)state;
+    if (getenv("FATHOM_TEST_ONLY")) return;
+    enum { HOT = 100, ROUNDS = 600, BATCH = HOT * 10 };
+    static const uint64_t edges[] = {0, 999, 1000};
+    static uint64_t address[BATCH];
+    static uint32_t tag[BATCH];
+    for (size_t k = 0; fm_isa_at(k); k++) {
+        fm_analyzer_options options = {
+            .isa = fm_isa_at(k), .edges = edges, .edge_count = 3, .seed = 3, .bound = 5000};
+        fm_analyzer *analyzer;
+        assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
+        for (uint32_t round = 0; round < ROUNDS; round++) {
+            for (uint32_t i = 0; i < BATCH; i++) {
+                const bool hot = i % 10 == 9;
+                address[i] = hot ? i / 10 : HOT + (uint64_t)round * BATCH + i;
+                tag[i] = hot ? 1 + round : FM_TAG_MAX;
+            }
+            fm_batch batch = {.count = BATCH, .address = address, .tag = tag};
+            assert_int_equal(fm_analyzer_feed(analyzer, &batch, NULL), FM_OK);
+        }
+        fm_raw_pair *pairs;
+        size_t count;
+        assert_int_equal(fm_analyzer_pairs(analyzer, &pairs, &count, NULL), FM_OK);
+        assert_int_equal(count, ROUNDS + 1);
+        for (uint32_t round = 0; round < ROUNDS; round++) {
+            assert_int_equal(pairs[round].reuse, 1 + round);
+            assert_int_equal(pairs[round].use, round);
+            assert_int_equal(pairs[round].range, round ? 1 : FM_RANGE_COLD);
+            assert_int_equal(pairs[round].count, HOT);
+        }
+        assert_int_equal(pairs[ROUNDS].reuse, FM_TAG_MAX);
+        assert_int_equal(pairs[ROUNDS].count, (uint64_t)ROUNDS * HOT * 9);
+        free(pairs);
+        fm_analyzer_destroy(analyzer);
+    }
+}
+
 /* ---- arguments ---- */
 
 static void test_wrong_arguments(void **state)
@@ -432,7 +475,7 @@ static void check_memory_limit(const char *engine, uint64_t limit, bool new_bloc
     uint32_t next = 0;
     while (!status && fed < UINT64_C(5) << 20) {
         for (size_t i = 0; i < BATCH; i++) {
-            address[i] = new_blocks ? fed + i : (fed + i) % 50;
+            address[i] = new_blocks ? (fed + i) / 2 : (fed + i) % 50; /* each new one twice */
             tag[i] = new_blocks ? 7 : 1 + next++;
         }
         fm_batch batch = {.count = BATCH, .address = address, .tag = tag};
@@ -517,9 +560,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_generated_traces), cmocka_unit_test(test_long_traces),
-        cmocka_unit_test(test_many_live_blocks), cmocka_unit_test(test_wrong_arguments),
-        cmocka_unit_test(test_large_batch),      cmocka_unit_test(test_memory_limit),
-        cmocka_unit_test(test_memory_promise),
+        cmocka_unit_test(test_many_live_blocks), cmocka_unit_test(test_tags_outlive_dropping),
+        cmocka_unit_test(test_wrong_arguments),  cmocka_unit_test(test_large_batch),
+        cmocka_unit_test(test_memory_limit),     cmocka_unit_test(test_memory_promise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

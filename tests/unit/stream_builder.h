@@ -121,11 +121,11 @@ static UNUSED void gotten_take(gotten *got, fm_decoder *decoder)
     if (rows->count == 0) return;
     assert_true(got->count + rows->count <= GOT_MOST);
     memcpy(got->address + got->count, rows->at->address, rows->count * 8);
-    memcpy(got->site + got->count, rows->at->site, rows->count * 8);
-    memcpy(got->size + got->count, rows->at->size, rows->count * 4);
-    memcpy(got->tag + got->count, rows->at->tag, rows->count * 4);
-    memcpy(got->thread + got->count, rows->at->thread, rows->count * 4);
-    memcpy(got->kind + got->count, rows->at->kind, rows->count);
+    if (rows->columns & FM_COLUMN_SITE) memcpy(got->site + got->count, rows->at->site, rows->count * 8);
+    if (rows->columns & FM_COLUMN_SIZE) memcpy(got->size + got->count, rows->at->size, rows->count * 4);
+    if (rows->columns & FM_COLUMN_TAG) memcpy(got->tag + got->count, rows->at->tag, rows->count * 4);
+    if (rows->columns & FM_COLUMN_THREAD) memcpy(got->thread + got->count, rows->at->thread, rows->count * 4);
+    if (rows->columns & FM_COLUMN_KIND) memcpy(got->kind + got->count, rows->at->kind, rows->count);
     got->count += rows->count;
     got->batches++;
     decoder->process->references += rows->count;

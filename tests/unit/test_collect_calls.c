@@ -116,10 +116,8 @@ static const char *path_of(const scene *self, size_t row)
         snprintf(reversed[count++], 4, "%s", names[call / 0x100]);
     }
     text[0] = '\0';
-    while (count > 0) {
-        strcat(text, text[0] ? ">" : "");
-        strcat(text, reversed[--count]);
-    }
+    for (size_t used = 0; count > 0;)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used ? ">" : "", reversed[--count]);
     return text;
 }
 

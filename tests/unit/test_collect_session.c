@@ -122,6 +122,15 @@ static void play_damage(const char *which)
             producer_seal(&self);
         }
     }
+    if (strcmp(which, "gap") == 0) { /* a number that was taken, and whose chunk never comes */
+        producer other;
+        producer_claim(&other, FM_PRODUCER_COMPILER, channel->process, 2);
+        __atomic_add_fetch(&self.session->sequence, 1, __ATOMIC_SEQ_CST);
+        producer_close(&other);
+        numbers(&self, 1000, 1100);
+        producer_seal(&self);
+        numbers(&self, 1100, 1200);
+    }
     if (strcmp(which, "text") == 0) { /* a module without an end */
         uint64_t words[1000];
         memset(words, 'x', sizeof words);
@@ -444,15 +453,11 @@ static void damage(void **state)
         uint64_t least; /* numbers from 0 that come */
         bool more;      /* and those from 2000 to 2099 */
     } table[] = {
-        {"damage-cursor", "damaged", 1000, false},
-        {"damage-words", "damaged", 1000, true},
-        {"damage-sealed", "damaged", 1000, false},
-        {"damage-sequence", NULL, 1020, false},
-        {"damage-text", NULL, 1000, true},
-        {"damage-record", "kind 77", 1100, true},
-        {"damage-lost", "42 references", 1000, false},
-        {"damage-refused", "channels", 1000, false},
-        {"damage-thread", "4294967295", 1000, true},
+        {"damage-cursor", "damaged", 1000, false},   {"damage-words", "damaged", 1000, true},
+        {"damage-sealed", "damaged", 1000, false},   {"damage-sequence", NULL, 1020, false},
+        {"damage-gap", NULL, 1200, false},           {"damage-text", NULL, 1000, true},
+        {"damage-record", "kind 77", 1100, true},    {"damage-lost", "42 references", 1000, false},
+        {"damage-refused", "channels", 1000, false}, {"damage-thread", "4294967295", 1000, true},
         {"damage-channel", NULL, 1000, false},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
@@ -551,7 +556,7 @@ static void described(bool call_paths)
     fm_collection *collection;
     fm_collected collected;
     fm_error error;
-    uint32_t tags[8];
+    uint32_t tags[8] = {0};
     size_t count = 0, map_count;
     const uint32_t *map;
     fm_attribution *told;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process.c - see process.h. */
+/* traced_process.c - see traced_process.h. */
 #define _GNU_SOURCE
-#include "collect/process.h"
+#include "collect/traced_process.h"
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process.h - a traced process: what it is, what is known of its code, its threads and its heap, how it ended
- * and whether everything of it was received.
+ * traced_process.h - a traced process: what it is, what is known of its code, its threads and its heap, how
+ * it ended and whether everything of it was received.
  */
-#ifndef FATHOM_COLLECT_PROCESS_H
-#define FATHOM_COLLECT_PROCESS_H
+#ifndef FATHOM_COLLECT_TRACED_PROCESS_H
+#define FATHOM_COLLECT_TRACED_PROCESS_H
 
 #include "collect/blocks.h"
 #include "collect/object_map.h"
 #include "collect/pages.h"
-#include "collect/thread.h"
+#include "collect/traced_thread.h"
 
 #include <sys/types.h>
 

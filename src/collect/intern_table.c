@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pair_table.c - see pair_table.h. Open addressing, linear probing, at most half full. */
-#include "collect/pair_table.h"
+/* intern_table.c - see intern_table.h. Open addressing, linear probing, at most half full. */
+#include "collect/intern_table.h"
 
 #include "base/memory.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pair_table.h - numbers pairs of numbers in order of their first appearance, each with a small value beside
- * it. Places in code (address, file), edges of the tree of calls (place, parent), sites on paths (place,
- * path): whatever the receiver interns is one of these. Entries are never removed.
+ * intern_table.h - numbers pairs of numbers in order of their first appearance, each with a small value
+ * beside it. Places in code (address, file), edges of the tree of calls (place, parent), sites on paths
+ * (place, path): whatever the receiver interns is one of these. Entries are never removed.
  */
-#ifndef FATHOM_COLLECT_PAIR_TABLE_H
-#define FATHOM_COLLECT_PAIR_TABLE_H
+#ifndef FATHOM_COLLECT_INTERN_TABLE_H
+#define FATHOM_COLLECT_INTERN_TABLE_H
 
 #include <fathom/status.h>
 

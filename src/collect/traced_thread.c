@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* thread.c - see thread.h. */
-#include "collect/thread.h"
+/* traced_thread.c - see traced_thread.h. */
+#include "collect/traced_thread.h"
 
 #include "base/memory.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * thread.h - what a traced thread is doing: where its stack lies, which calls it is in, whether it is inside
- * the function and the region that are watched.
+ * traced_thread.h - what a traced thread is doing: where its stack lies, which calls it is in, whether it is
+ * inside the function and the region that are watched.
  *
  * Calls are told by two kinds of producers. Valgrind tells the stack pointer at the beginning of every block:
  * a call is a block that ends with one and a next block whose stack pointer is where the return address was
@@ -9,8 +9,8 @@
  * The compiler's runtime tells entering and leaving; what was left by longjmp lies below the stack pointer of
  * the next function entered.
  */
-#ifndef FATHOM_COLLECT_THREAD_H
-#define FATHOM_COLLECT_THREAD_H
+#ifndef FATHOM_COLLECT_TRACED_THREAD_H
+#define FATHOM_COLLECT_TRACED_THREAD_H
 
 #include "collect/code.h"
 
