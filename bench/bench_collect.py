@@ -24,7 +24,6 @@ parser.add_argument("--only", choices=["valgrind", "compiler"])
 parser.add_argument("subjects", nargs="*")
 arguments = parser.parse_args()
 fathom = os.path.abspath(os.path.join(arguments.build, "fathom"))
-scale = 0.25 if arguments.quick else 1.0
 os.makedirs(work, exist_ok=True)
 
 
@@ -40,14 +39,14 @@ def make_text(path):
     """Text like a log: words, numbers, repeats. Deterministic."""
     state = 1
     with open(path, "w") as file:
-        for i in range(int(200000)):
+        for i in range(200000):
             state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
             file.write(f"{state >> 40} user{(state >> 33) % 5000} GET /page/{(state >> 50)}/{i % 311} {i}\n")
 
 
 def make_sql(path):
     with open(path, "w") as file:
-        rows = int(30000)
+        rows = 120000
         file.write("create table t(a integer primary key, b integer, c text);\n"
                    f"with recursive n(x) as (select 1 union all select x+1 from n where x<{rows})"
                    " insert into t select x, (x*7919)%10007, 'row '||x from n;\ncreate index i on t(b);\n"
@@ -58,7 +57,7 @@ def make_sql(path):
 
 def make_source(path):
     with open(path, "w") as file:
-        for i in range(600):
+        for i in range(150):
             file.write(f"static int table{i}[{i % 50 + 5}];\nint f{i}(int a, int b) {{ int s = {i}; for (int i = 0; i < a; i++) "
                        f"{{ s += table{i}[i % {i % 50 + 5}] * b; if (s & {1 << i % 20}) s ^= a << {i % 7}; "
                        f"else s -= b / ({i % 9} + 1); }} switch (b) {{ case 1: return s; case 2: return s * a; "
@@ -78,8 +77,8 @@ def instrumented(name, source, *flags):
 
 
 text = made("bench-text", make_text)
-sql = made("bench.sql", make_sql)
-program_source = made("bench-source.c", make_source)
+sql = made("bench-120k.sql", make_sql)
+program_source = made("bench-source-150.c", make_source)
 matmul_source = os.path.join(here, "subject_matmul.c")
 sort_source = os.path.join(here, "subject_sort.c")
 size = "320" if arguments.quick else "448"

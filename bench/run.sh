@@ -5,6 +5,7 @@
 # copy of the former. See bench/README.md.
 #
 #     bench/run.sh [quick] [PART…]       PART: engines isas real scaling flooding memory closed-forms formats
+#                                        collect
 #     FATHOM_BUILD=DIRECTORY             where the programs are (default: build/)
 set -eu
 
@@ -19,7 +20,7 @@ export BENCH_LINES
 
 quick=
 [ "${1-}" != quick ] || { quick=1; shift; }
-parts=${*:-engines isas real scaling flooding memory closed-forms formats}
+parts=${*:-engines isas real scaling flooding memory closed-forms formats collect}
 [ -x "$bin/bench_engines" ] || { echo "run.sh: no $bin/bench_engines: build first (make)" >&2; exit 1; }
 
 if [ "$quick" ]; then
@@ -119,6 +120,10 @@ for part in $parts; do
         "$here/make_traces.sh" -n "$trace_references" -b "$build" -w "$work_traces" >&2
         "$bin/bench_formats" $formats_options --work "$work" "$work_traces/cc1.fathom" "$work_traces/gzip.fathom" \
             "$work_traces/perl.fathom" >>"$results"
+        ;;
+    collect)
+        section 'Running programs'
+        "$here/bench_collect.py" --build "$build" ${quick:+--quick --repeat 1} >>"$results"
         ;;
     *)
         echo "run.sh: no part '$part'" >&2
