@@ -58,7 +58,7 @@ typedef struct cli_command {
     const cli_option *options; /* ends with a NULL name */
     const char *notes;         /* printed after the options; examples. May be NULL */
     size_t least, most;        /* positional arguments */
-    bool command_follows;      /* the first positional argument ends the options: the rest is another program's */
+    bool command_follows; /* the first positional argument ends the options: the rest is another program's */
 } cli_command;
 
 /*

@@ -163,7 +163,8 @@ int cli_verb_record(int argc, char **argv)
     const cli_option table[] = {
         {"output", 'o', CLI_STRING, &options.output, "TRACE", "the file to write, in the native format"},
         CLI_COLLECT_OPTIONS(&options.collect),
-        {"level", 0, CLI_COUNT, &options.level, "N", "zstd level, 1 (default) to 19; higher is smaller and slower"},
+        {"level", 0, CLI_COUNT, &options.level, "N",
+         "zstd level, 1 (default) to 19; higher is smaller and slower"},
         {"store", 0, CLI_FLAG, &options.store, NULL, "do not compress"},
         {"quiet", 'q', CLI_FLAG, &options.quiet, NULL, "no progress, no notes"},
         {"progress", 0, CLI_FLAG, &options.progress, NULL,
