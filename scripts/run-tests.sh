@@ -90,6 +90,8 @@ if wanted tsan; then
         add "tsan/$name" "build-tsan/tests/unit/$name"
     done
     add tsan/cli "tests/threads/run-read-ahead-test.sh build-tsan/fathom"
+    # The analysis beside the receiver: a few of the programs are enough, all go the same way.
+    add tsan/collect "env FATHOM=build-tsan/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$PWD/build/lib/fathom tests/collect/programs_test.py plain objects sixty"
 fi
 wanted install && add install tests/install/run-install-test.sh
 wanted docs && add docs tests/docs/run-docs-test.sh
