@@ -6,11 +6,12 @@
 #     bench/fetch_subjects.sh [FATHOM]        (default: build/fathom)
 #
 # The sources come from the archives that apt knows, asked for source packages by lists of our own: nothing of the
-# system is changed, nothing is installed. Objects are kept: a second call only links anew, with the runtime of now.
+# system is changed, nothing is installed. Objects are kept as long as fathom cc compiles as it did: a second call only
+# links anew, with the runtime of now.
 # Exit code 1: they cannot be fetched or built here; the last lines say why.
 set -euo pipefail
+fathom=$(realpath "${1:-$(dirname "$0")/../build/fathom}")
 cd "$(dirname "$0")"
-fathom=$(realpath "${1:-../build/fathom}")
 subjects=$PWD/work/subjects
 mkdir -p "$subjects"
 cd "$subjects"
@@ -97,6 +98,11 @@ build_tcc() {
     rm -f tcc
     make -j2 tcc
 }
+# What the compiler is told has changed: compile again.
+parts=$(dirname "$fathom")/lib/fathom/cc
+if [ "$parts/gcc.specs" -nt compiled ] || [ "$parts/inline.s" -nt compiled ]; then
+    rm -rf build-{gzip,sqlite,tcc}-fathom
+fi
 mkdir -p sqlite-made build-{gzip,sqlite,tcc}-{native,fathom}
 build sqlite-made native amalgamate || cannot "the sources of SQLite cannot be put together"
 for how in native fathom; do
@@ -107,4 +113,5 @@ for how in native fathom; do
     cp "build-sqlite-$how/sqlite3" "sqlite-$how"
     cp "build-tcc-$how/tcc" "tcc-$how"
 done
+touch compiled
 echo "built: $(cd "$subjects" && echo {gzip,sqlite,tcc}-{native,fathom}) in $subjects"

@@ -31,6 +31,7 @@ function(fathom_cc_variant name archive definition tls)
     OUTPUT ${object}
     COMMAND ${CMAKE_LINKER} -r -o ${object} $<TARGET_OBJECTS:fathom_cc_${name}>
     COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${object}
+    COMMAND ${CMAKE_OBJCOPY} --globalize-symbol=__fathom_anchor ${object}
     DEPENDS fathom_cc_${name} $<TARGET_OBJECTS:fathom_cc_${name}>
     COMMAND_EXPAND_LISTS VERBATIM)
   add_custom_command(
@@ -50,7 +51,7 @@ fathom_cc_variant(static libtsan_static.a FM_VARIANT_STATIC local-exec ${cc_core
 fathom_cc_variant(library libtsan_library.a FM_VARIANT_LIBRARY initial-exec ${cc_core})
 set(cc_made ${cc_directory}/libtsan.a ${cc_directory}/libtsan_static.a ${cc_directory}/libtsan_library.a)
 
-foreach(file gcc.specs wraps wraps-static exports)
+foreach(file gcc.specs inline.s wraps wraps-static exports)
   add_custom_command(
     OUTPUT ${cc_directory}/${file}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${cc_directory}

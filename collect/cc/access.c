@@ -11,6 +11,8 @@ _Static_assert(offsetof(fm_channel, spare0) + 8 * FM_SPARE_PAGE == FM_PAGE, "");
 _Static_assert(offsetof(fm_channel, spare0) + 8 * FM_SPARE_MASK == FM_MASK, "");
 _Static_assert(offsetof(fm_cells, load) == FM_CELL_LOAD && offsetof(fm_cells, store) == FM_CELL_STORE, "");
 _Static_assert(offsetof(fm_cells, any) == FM_CELL_ANY, "");
+_Static_assert(FM_CELL_LOAD == 0 && FM_CELL_STORE == 8 && offsetof(fm_cells, calls) == 24,
+               "inline.s has them as numbers");
 _Static_assert(FM_RECORD(FM_RECORD_PAGE, 0, 0) == UINT64_C(0x9500000000000000), "hooks.S has it as a number");
 _Static_assert(FM_ACCESS_LOAD_1 == 1 && FM_ACCESS_LOAD_16 == 5 && FM_ACCESS_STORE_1 == 7 &&
                    FM_ACCESS_STORE_16 == 11,

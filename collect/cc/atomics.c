@@ -20,7 +20,7 @@ typedef unsigned __int128 fm_u128;
 
 static bool exchange_16(volatile fm_u128 *place, fm_u128 *expected, fm_u128 value)
 {
-    bool done;
+    bool done = false;
     uint64_t low = (uint64_t)*expected, high = (uint64_t)(*expected >> 64);
     __asm__ volatile("lock cmpxchg16b %1"
                      : "=@ccz"(done), "+m"(*place), "+a"(low), "+d"(high)

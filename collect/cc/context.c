@@ -16,7 +16,7 @@ static size_t collect(fm_process *process, const fm_thread *thread, uintptr_t ca
     size_t count = 0;
     frames[count++] = caller;
     uint32_t depth = thread->depth < FM_FRAMES ? thread->depth : FM_FRAMES;
-    if (depth > 0 && !fm_module_is_instrumented(process, caller))
+    if (depth > 0 && !fm_module_instrumented(process, caller))
         frames[count++] = thread->frames[depth - 1].inside;
     while (depth > 0 && count < FM_CONTEXT_MOST) frames[count++] = thread->frames[--depth].call_site;
     return count;

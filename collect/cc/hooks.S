@@ -43,10 +43,10 @@ fm_hooks_begin:
     /* %rax = the channel of a cell; leads to 1: when there is none. */
     .macro channel cell
 #ifdef FM_VARIANT_LIBRARY
-    movq fm_my@gottpoff(%rip), %rax
+    movq __fathom_my@gottpoff(%rip), %rax
     movq %fs:\cell(%rax), %rax
 #else
-    movq %fs:fm_my@tpoff + \cell, %rax
+    movq %fs:__fathom_my@tpoff + \cell, %rax
 #endif
     testq %rax, %rax
     je 1f
@@ -214,5 +214,5 @@ fm_hooks_begin:
     .hidden fm_hooks_end
 fm_hooks_end:
 
-    .hidden fm_my, fm_access_slow, fm_append1_slow, fm_append2_slow, fm_append4_slow, fm_append_many_slow
+    .hidden fm_access_slow, fm_append1_slow, fm_append2_slow, fm_append4_slow, fm_append_many_slow
     .section .note.GNU-stack, "", @progbits

@@ -211,14 +211,14 @@ void fm_modules_tell(fm_process *process)
     fm_signals_restore(signals);
 }
 
-bool fm_module_is_instrumented(fm_process *process, uintptr_t code)
+const fm_module *fm_module_instrumented(const fm_process *process, uintptr_t code)
 {
     uint32_t count = __atomic_load_n(&process->module_count, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < count; i++) {
         const fm_module *module = &process->modules[i];
         if (module->instrumented && module->base != UINTPTR_MAX && code >= module->text_from &&
             code < module->text_to)
-            return true;
+            return module;
     }
-    return false;
+    return NULL;
 }

@@ -22,6 +22,11 @@
 #define RUNNING_ON_VALGRIND 0
 #endif
 
+/* What is linked by fathom cc asks for this name (-u), and nobody exports it: so everything gets a copy of
+ * the runtime of its own, and with it the note, though a library beside it may have all the hooks. */
+extern const uint32_t fm_anchor __asm__("__fathom_anchor") __attribute__((visibility("hidden")));
+const uint32_t fm_anchor = FM_STREAM_VERSION;
+
 extern fm_process fm_process_own __attribute__((visibility("hidden")));
 fm_process fm_process_own;
 fm_process *fm_process_here;

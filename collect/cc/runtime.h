@@ -69,7 +69,8 @@ typedef struct fm_cells {
     uint32_t number;          /* of the thread, when it had a channel once */
 } fm_cells;
 
-extern __thread fm_cells fm_my __attribute__((visibility("hidden")));
+/* Exported, as what inline.s puts into programs looks at it too. */
+FM_EXPORT extern __thread fm_cells fm_my __asm__("__fathom_my");
 extern fm_channel fm_unclaimed_channel;
 extern struct fm_thread fm_unclaimed_thread;
 
@@ -188,7 +189,8 @@ void fm_process_execs(fm_process *process, const char *path);
 void fm_process_forked(void); /* in the child */
 /* Tells every module that was not told before. */
 void fm_modules_tell(fm_process *process);
-bool fm_module_is_instrumented(fm_process *process, uintptr_t code);
+/* The instrumented module that a code address is in, or NULL. */
+const fm_module *fm_module_instrumented(const fm_process *process, uintptr_t code);
 /* The state of another copy that has started in this process, or NULL. */
 fm_process *fm_process_find_other(void);
 

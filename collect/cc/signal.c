@@ -4,9 +4,9 @@
  * write one.
  *
  * While a program is traced, its handlers are entered through fm_signal_entry. A hook that was interrupted
- * before its last store begins anew after the handler (hooks.S says why it can), so the handler's words come
- * first and nothing is overwritten. It begins anew also when it was done but for the store, and does not
- * when it was done. A handler that leaves by siglongjmp leaves nothing unfinished behind.
+ * before its last store begins anew after the handler (hooks.S says why it can), so the handler's
+ * words come first and nothing is overwritten. It begins anew also when it was done but for the store, and
+ * does not when it was done. A handler that leaves by siglongjmp leaves nothing unfinished behind.
  *
  * The other thing that hooks and handlers share is the code page that was told last. A hook sets it before
  * the word that tells it, so what a handler finds may not have been told yet: it is told again at the

@@ -19,7 +19,7 @@
 
 static inline long fm_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
-    long result;
+    long result = 0;
     register long r10 __asm__("r10") = d;
     register long r8 __asm__("r8") = e;
     register long r9 __asm__("r9") = f;

@@ -84,6 +84,10 @@ static const char *const sanitizers[] = {
     "kernel-memory", "leak",           "dataflow",  "fuzzer",           "fuzzer-no-link", NULL,
 };
 
+static const char *const not_pic[] = {
+    "-fno-PIC", "-fno-pic", "-fPIE", "-fpie", "-fno-PIE", "-fno-pie", NULL,
+};
+
 static bool is_among(const char *const *list, const char *word)
 {
     for (; *list; list++)
@@ -228,6 +232,14 @@ static void read_option(compiler_line *line, const char *option)
         line->freestanding = true;
     else if (strcmp(option, "-m32") == 0 || strcmp(option, "-mx32") == 0 || strcmp(option, "-m64") == 0)
         line->other_word = strcmp(option, "-m64") != 0;
+    else if (strcmp(option, "-fPIC") == 0 || strcmp(option, "-fpic") == 0)
+        line->pic = true;
+    else if (is_among(not_pic, option))
+        line->pic = false;
+    else if (strcmp(option, "-pipe") == 0)
+        line->pipe = true;
+    else if (starts_with(option, "-masm="))
+        line->intel = strcmp(option, "-masm=intel") == 0;
     else if (starts_with(option, "-flto"))
         line->lto = true;
     else if (strcmp(option, "-fno-lto") == 0)
@@ -260,6 +272,7 @@ static bool read_all(compiler_line *line, int count, char *const *arguments, int
             line->inputs = true;
             bool compiled = argument[0] == '-' || language_chosen || !is_for_linker(argument);
             line->sources |= compiled && !is_assembler(argument);
+            line->assembles |= is_assembler(argument);
         } else {
             read_option(line, argument);
             if (!is_among(with_value, argument) || i + 1 >= count) continue;

@@ -10,16 +10,20 @@
 #include <stddef.h>
 
 typedef struct compiler_line {
-    bool inputs;   /* there is at least one: else the compiler only answers a question */
-    bool sources;  /* … that is compiled, and not assembled or linked only */
-    bool question; /* -E, -M, --version, -print-…: nothing is made of the inputs */
-    bool no_link;  /* -c, -S, -fsyntax-only */
+    bool inputs;    /* there is at least one: else the compiler only answers a question */
+    bool sources;   /* … that is compiled, and not assembled or linked only */
+    bool assembles; /* … an assembler file is among them */
+    bool question;  /* -E, -M, --version, -print-…: nothing is made of the inputs */
+    bool no_link;   /* -c, -S, -fsyntax-only */
     bool shared, is_static, relocatable; /* what is linked: -shared; -static, -static-pie; -r */
     bool no_libc;                        /* -nostdlib or -nodefaultlibs … */
     bool libc_named;                     /* … but -lc */
     bool freestanding;                   /* -ffreestanding */
     bool debug_chosen;                   /* some -g option */
     bool lto;
+    bool pic;           /* -fPIC: for shared libraries */
+    bool intel;         /* -masm=intel */
+    bool pipe;          /* -pipe */
     bool other_word;    /* -m32 or -mx32 */
     char sanitizer[64]; /* one that has a runtime of its own, in the way of ours; "" */
 } compiler_line;

@@ -180,7 +180,15 @@ static cc_family family_of(const cc_command *compiler, const cc_language *langua
 static bool add_compiling(cc_command *line, const compiler_line *asked, cc_family family, const char *parts)
 {
     if (!asked->debug_chosen && (asked->sources || family == FAMILY_GCC)) add(line, "-g");
-    if (family == FAMILY_GCC) return add_joined(line, "-specs=", parts, "/gcc.specs");
+    if (family == FAMILY_GCC) {
+        /* What the assembler does to calls is for gcc's own output, in its usual syntax. With a file to read,
+         * it would not look at a pipe. */
+        bool inlines = (asked->sources || asked->lto) && !asked->intel && !asked->assembles && !asked->pipe;
+        bool fine = add_joined(line, "-specs=", parts, "/gcc.specs");
+        if (fine && inlines && (asked->pic || asked->shared)) add(line, "-Wa,--defsym,fathom_pic=1");
+        if (fine && inlines) fine = add_joined(line, "-Wa,", parts, "/inline.s");
+        return fine;
+    }
     if (asked->sources || asked->lto) {
         /* Past the driver, which would link its own runtime and insist on position-independent programs. */
         add(line, "-Xclang");
@@ -198,7 +206,8 @@ static bool add_linking(cc_command *line, const compiler_line *asked, const char
     const char *archive = asked->shared      ? "/libtsan_library.a"
                           : asked->is_static ? "/libtsan_static.a"
                                              : "/libtsan.a";
-    add(line, "-Xlinker"); /* not as an input, which -x might take for a source */
+    add(line, "-Wl,-u,__fathom_anchor"); /* also where a library on the line has the hooks already */
+    add(line, "-Xlinker");               /* not as an input, which -x might take for a source */
     bool fine = add_joined(line, parts, archive, "") && add_joined(line, "-Wl,@", parts, "/wraps");
     if (fine && asked->is_static && !asked->shared) fine = add_joined(line, "-Wl,@", parts, "/wraps-static");
     if (fine && !asked->is_static && !asked->shared)

@@ -76,7 +76,7 @@ case_ "strip leaves the note" stripped
 optimized_at_link() { cc -flto -O2 add.c main.c -o lto && works ./lto && cc -flto -O2 -c add.c -o l.o && cc -flto -O2 l.o main.c -o lto && works ./lto; }
 case_ "link-time optimization" optimized_at_link
 library() {
-    cc -O2 -shared -fPIC add.c -o libadd.so && has_note libadd.so && cc main.c -L. -ladd -Wl,-rpath,"$PWD" -o uses && works ./uses &&
+    cc -O2 -shared -fPIC add.c -o libadd.so && has_note libadd.so && cc main.c -L. -ladd -Wl,-rpath,"$PWD" -o uses && works ./uses && has_note uses &&
         gcc main.c -L. -ladd -Wl,-rpath,"$PWD" -o plain_uses && works ./plain_uses
 }
 case_ "shared library, in a program that is instrumented and in one that is not" library
@@ -112,6 +112,28 @@ other_linkers() {
     done
 }
 case_ "gold and lld, where they are" other_linkers
+assembler_ways() {
+    cat >intel.c <<'END'
+#include <stdio.h>
+void hello(void);
+void hello(void) { puts("0"); }
+int main(void)
+{
+    __asm__ volatile(".intel_syntax noprefix\n\tlea rsp, [rsp - 256]\n\tpush rbp\n\tmov rbp, rsp\n\tand rsp, -16\n\tcall hello@PLT\n\t"
+                     "mov rsp, rbp\n\tpop rbp\n\tlea rsp, [rsp + 256]\n\t.att_syntax prefix"
+                     ::: "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory");
+    return 7;
+}
+END
+    for way in -pipe -save-temps -masm=intel -fno-plt -fno-pic; do
+        cc -O2 $way -no-pie add.c main.c -o way && works ./way && continue
+        echo "$way"
+        return 1
+    done
+    cc -O1 intel.c -o intel && ./intel
+    [ $? -eq 7 ]
+}
+case_ "ways to the assembler, and its other syntax" assembler_ways
 odd_names() { mkdir -p 'a b' && cp add.c main.c 'a b' && cc -O2 'a b/add.c' 'a b/main.c' -o 'a b/pro gram' && works './a b/pro gram'; }
 case_ "names with blanks" odd_names
 freestanding() { cc -O2 -ffreestanding -c add.c -o free.o && is_plain free.o; }

@@ -492,8 +492,9 @@ static void receive(void)
     }
     struct rusage used;
     getrusage(RUSAGE_CHILDREN, &used);
-    printf("cpu %.3f\n", (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-                             (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6);
+    double user = (double)used.ru_utime.tv_sec + (double)used.ru_utime.tv_usec / 1e6;
+    double kernel = (double)used.ru_stime.tv_sec + (double)used.ru_stime.tv_usec / 1e6;
+    printf("cpu %.3f user=%.3f kernel=%.3f\n", user + kernel, user, kernel);
     if (WIFEXITED(status)) printf("exited %d\n", WEXITSTATUS(status));
     if (WIFSIGNALED(status)) printf("killed %d\n", WTERMSIG(status));
 }
