@@ -61,9 +61,9 @@ def busy_program_killed(how):
 
 
 @both
-def analyser_killed_while_the_program_sleeps(how):
+def analyser_killed_while_the_program_works(how):
     program = build("long_run.c", how)
-    process, path = start(WATCH, [program])
+    process, path = start(WATCH, [program, "1000000"])
     time.sleep(0.7)
     process.kill()
     process.wait()
@@ -77,7 +77,7 @@ def analyser_killed_while_the_program_sleeps(how):
 @both
 def analyser_killed_and_left_a_zombie(how):
     program = build("long_run.c", how)
-    process, path = start(WATCH, [program])
+    process, path = start(WATCH, [program, "1000000"])
     time.sleep(0.7)
     process.kill()  # not waited for: a zombie until the program is gone
     deadline = time.monotonic() + 60
