@@ -107,7 +107,6 @@ def compiler_subjects():
         found["sqlite"] = ([f"{base}/sqlite-native", ":memory:"], [f"{base}/sqlite-fathom", ":memory:"], sql)
         # Not /dev/null: tcc removes the file it is to write first, which root can do even there.
         output = os.path.join(work, "tcc.o")
-        # Not /dev/null: tcc removes its output first, and as root it would succeed.
         found["compiler"] = ([f"{base}/tcc-native", "-c", program_source, "-o", output],
                              [f"{base}/tcc-fathom", "-c", program_source, "-o", output], None)
     else:

@@ -427,6 +427,56 @@ static void engines(void **state)
     }
 }
 
+static fm_status take_late(void *context, const fm_late *late, size_t count, fm_error *error)
+{
+    (void)late;
+    (void)error;
+    *(uint64_t *)context += count;
+    return FM_OK;
+}
+
+/* Many pairs, so that their counters grow, and a list of late references that does. */
+static fm_status attribute_with_engine(fm_error *error)
+{
+    static const uint64_t edges[] = {0, 1, 16, 100, 1000};
+    static uint32_t tags[REFERENCES];
+    fm_analyzer_options options = {
+        .engine = engine_name, .granularity = 1, .bound = engine_bound, .edges = edges, .edge_count = 5};
+    fm_analyzer *analyzer = NULL;
+    fm_raw_pair *pairs = NULL;
+    size_t count = 0;
+    uint64_t late = 0, sum = 0;
+    for (uint32_t i = 0; i < REFERENCES; i++) tags[i] = 1 + i % 5000;
+    fm_batch batch = material();
+    batch.tag = tags;
+    batch.size = NULL;
+    fm_status status = fm_analyzer_create(&analyzer, &options, error);
+    if (status != FM_OK) return status;
+    fm_analyzer_set_late_sink(analyzer, 3, take_late, &late);
+    status = fm_analyzer_feed(analyzer, &batch, error);
+    if (status == FM_OK) status = fm_analyzer_pairs(analyzer, &pairs, &count, error);
+    fm_analyzer_destroy(analyzer);
+    if (status != FM_OK) return status;
+    for (size_t i = 0; i < count; i++) sum += pairs[i].count;
+    free(pairs);
+    assert_int_equal(sum, REFERENCES);
+    assert_true(late > 0);
+    return FM_OK;
+}
+
+static void attribution(void **state)
+{
+    (void)state;
+    const fm_engine_info *info;
+    for (size_t i = 0; (info = fm_engine_at(i)); i++) {
+        engine_name = info->name;
+        for (int bounded = 0; bounded < 2; bounded++) {
+            engine_bound = bounded ? 100 : 0;
+            refuse_each_request(attribute_with_engine);
+        }
+    }
+}
+
 /* ---- readers ---- */
 
 static const char *trace_name;
@@ -800,6 +850,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(engines),
+        cmocka_unit_test(attribution),
         cmocka_unit_test(reader_of_native_traces),
         cmocka_unit_test(reader_of_compressed_text),
         cmocka_unit_test(reader_of_raw_keys),
