@@ -96,7 +96,8 @@ typedef struct fm_channel {
     uint32_t
         process; /* serial number of the process: fm_session.processes before it was raised; see PROCESS */
     uint32_t thread; /* small number of the thread in its process, from 1 (compiler); 1 (Valgrind) */
-    uint32_t spare3[10];
+    uint64_t born;   /* fm_session.sequence when the channel was claimed */
+    uint32_t spare3[8];
     uint64_t chunk_sequence[FM_RING_CHUNKS]; /* fm_session.sequence, taken when the chunk was sealed: the
                                                 order in which chunks of a process's threads are merged */
     uint32_t chunk_words[FM_RING_CHUNKS];    /* words in each sealed chunk */

@@ -137,6 +137,7 @@ static void describe(fm_process *process, fm_thread *thread, fm_channel *channel
     channel->tid = thread->tid;
     channel->process = process->serial;
     channel->thread = thread->number;
+    channel->born = __atomic_load_n(&process->session->sequence, __ATOMIC_RELAXED);
     enter_chunk(thread, true);
     __atomic_store_n(&channel->state, FM_CHANNEL_OPEN, __ATOMIC_RELEASE);
 }

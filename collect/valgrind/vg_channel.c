@@ -118,6 +118,7 @@ Bool fm_channel_open(void)
     mine->tid = (UInt)VG_(gettid)();
     mine->process = __atomic_fetch_add(&session->processes, 1, __ATOMIC_RELAXED);
     mine->thread = 1;
+    mine->born = __atomic_load_n(&session->sequence, __ATOMIC_RELAXED);
     fm_vg.mine = mine;
     fm_vg.stopping = False;
     chunk_begin();

@@ -127,6 +127,7 @@ fm_reception *fm_receiver_opened(fm_receiver *receiver, bool *damaged, fm_status
             .pid = get(&shared->pid),
             .serial = get(&shared->process),
             .thread_number = get(&shared->thread),
+            .born = __atomic_load_n(&shared->born, __ATOMIC_RELAXED),
         };
         bool possible =
             channel->producer == FM_PRODUCER_VALGRIND || channel->producer == FM_PRODUCER_COMPILER;
@@ -202,7 +203,8 @@ static void take_rest(fm_receiver *receiver, fm_reception *channel, fm_handed *h
 /*
  * What the other threads of its process wrote before a thread's first words comes before those: the modules
  * that its code is in, the heap blocks that it was given. So each of the others is read once as far as it has
- * come, also in the middle of a chunk. False when all of them were.
+ * come, also in the middle of a chunk; except where that chunk was begun when the thread was there already.
+ * False when all of them were.
  */
 static bool catch_up(fm_receiver *receiver, fm_reception *late, fm_handed *handed)
 {
@@ -210,7 +212,7 @@ static bool catch_up(fm_receiver *receiver, fm_reception *late, fm_handed *hande
     while (late->caught_up < receiver->used) {
         fm_reception *channel = &receiver->channels[late->caught_up++];
         if (channel == late || !channel->active || channel->serial != late->serial || channel->closed ||
-            channel->dead)
+            channel->dead || channel->passed > late->born)
             continue;
         const fm_channel *shared = &receiver->session->channels[channel->index];
         /* A sealed chunk comes in its turn. */
@@ -247,6 +249,7 @@ static bool hand_out(fm_receiver *receiver, fm_reception *channel, fm_handed *ha
         handed->count = count;
         skip_begun(channel, handed);
     }
+    channel->passed = channel->sequence + 1;
     receiver->naps = 0;
     receiver->since_scan++;
     return true;

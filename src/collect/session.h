@@ -25,7 +25,9 @@ typedef struct fm_reception {
     uint32_t pid, serial, thread_number;
     uint32_t taken;       /* chunks handed out and done with */
     uint32_t sealed;      /* as last seen */
+    uint64_t born;        /* the sequence number that was next when it was claimed */
     uint64_t sequence;    /* of the next chunk, when sealed != taken */
+    uint64_t passed;      /* 1 + the sequence number of the last chunk that was handed out; 0: none was */
     uint32_t begun;       /* words of the chunk behind the sealed ones that were handed out already */
     uint32_t caught_up;   /* channels (of all there are) that were read before its own first words */
     const uint64_t *ring; /* mapped */

@@ -79,6 +79,7 @@ static inline void producer_claim(producer *self, unsigned kind, uint32_t serial
     channel->tid = (uint32_t)syscall(SYS_gettid);
     channel->process = serial ? serial : __atomic_fetch_add(&self->session->processes, 1, __ATOMIC_SEQ_CST);
     channel->thread = thread;
+    channel->born = __atomic_load_n(&self->session->sequence, __ATOMIC_SEQ_CST);
     producer_chunk(self);
     __atomic_store_n(&channel->state, FM_CHANNEL_OPEN, __ATOMIC_RELEASE);
 }
