@@ -105,6 +105,11 @@ static fm_status exact_create(fm_engine **engine, const fm_engine_options *optio
     self->max_memory = options->max_memory;
     self->clock = options->first_time;
     self->with_times = options->time_distances;
+    uint64_t mixed = options->seed * UINT64_C(0xD1342543DE82EF95);
+    for (int i = 0; i < 3; i++) {
+        mixed = (mixed ^ mixed >> 31) * UINT64_C(0x9E3779B97F4A7C15);
+        self->part.multiplier[i] = (uint32_t)(mixed >> 32) | 1;
+    }
     fm_status status = fm_block_table_create(&self->table, options->seed, options->time_distances, error);
     if (status == FM_OK) status = fm_recency_window_create(&self->window, error);
     if (status == FM_OK && options->bound) {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exact_count.c - counting without order, the usual way through `exact`: part by part, repeats are removed,
- * and where it pays the rest goes through the front.
+ * exact_count.c - counting without order, the usual way through `exact`: part by part. Repeats are removed;
+ * what is left is worked off as a part (exact_part.c), or where few blocks are touched twice, chunk by
+ * chunk.
  */
 #include "engine/exact_state.h"
 
 enum {
-    FRONT_LEAST = 128, /* references of a part that goes through the front, which is empty at its beginning */
-    FRONTLESS = 31,    /* parts that go past the front when it caught too little */
-    STRAIGHT = 15,     /* parts that go through without a look for repeats when there were few */
+    PART_LEAST = 64, /* references that are worth the beginning and the end of a part */
+    CHUNKWISE = 15,  /* parts that go chunk by chunk when most references were the first to their block */
+    STRAIGHT = 15,   /* parts that go through without a look for repeats when there were few */
 };
 
 /* Stands where a run stopped short: after the last repeat of the `taken`th reference that is no repeat. */
@@ -47,52 +48,55 @@ static size_t remove_repeats(fm_exact *self, const uint64_t *blocks, const uint3
     return left;
 }
 
-/* The front pays where it catches half of what is left; else a look now and then will do. */
-static bool through_front(fm_exact *self, const uint64_t *left, size_t left_count, fm_outlet out)
+/* As a part, where that pays: not where half of the references are the first to their block there. */
+static bool count_as_part(fm_exact *self, const uint64_t *left, size_t left_count, fm_outlet out)
 {
-    if (left_count < FRONT_LEAST) return false;
-    if (self->frontless > 0) {
-        self->frontless--;
+    if (left_count < PART_LEAST) return false;
+    if (self->chunkwise > 0) {
+        self->chunkwise--;
         return false;
     }
-    if (!fm_exact_front_fits(self)) return false;
-    fm_exact_run_front(self, left, left_count, out);
-    if (self->front.missed > left_count / 2) self->frontless = FRONTLESS;
-    return true;
+    if (!fm_exact_part_fits(self)) return false;
+    bool done = fm_exact_run_part(self, left, left_count, out);
+    if (!done || self->part.first_count > left_count / 2) self->chunkwise = CHUNKWISE;
+    return done;
 }
 
 /*
  * With tags, a part's first reference is never taken for a repeat: its block would have to be told of the new
- * tag. And where references that near are wanted on the list of late ones, nothing is removed.
+ * tag. And where distances of 0 are late, nothing is removed.
  */
 static fm_status count_part(fm_exact *self, const uint64_t *blocks, const uint32_t *tags, size_t part,
                             fm_outlet out, size_t *done, fm_error *error)
 {
-    const bool all_wanted = tags && out.pairs->late_wanted && out.pairs->late_from < FM_FRONT;
     const uint64_t before = self->started && !tags ? self->last : ~blocks[0];
+    const uint64_t *left = blocks;
+    size_t left_count = part, taken;
     *done = 0;
     fm_status status = fm_tally_reserve(out.tally, self->table.used + FM_PART + FM_TWO_CHUNKS, error);
     if (status == FM_OK && tags) status = fm_pairs_reserve(out.pairs, part, error);
     if (status != FM_OK) return status;
-    out.now = out.leave = tags;
-    if (all_wanted || self->straight > 0) {
+    if (self->straight > 0 || (tags && out.pairs->late_wanted && out.pairs->late_from == 0)) {
         self->straight -= self->straight > 0;
-        status = fm_exact_run(self, blocks, part, out, done, error);
+        out.now = out.leave = tags;
+        if (tags) self->tags->kept.pair_count = 0;
     } else {
-        size_t left = remove_repeats(self, blocks, tags, part, before, &out), taken = left;
-        bool caught = through_front(self, self->collapsed, left, out);
-        if (!caught)
-            status = fm_exact_run(self, self->collapsed, left, out, &taken, error);
-        else if (fm_exact_too_many(self))
-            status = fm_exact_restart(self, error);
-        *done = taken < left ? stand_after(blocks, part, before, taken) : part;
-        const size_t repeats = *done - taken;
-        fm_tally_add_many(out.tally, 0, repeats);
-        self->clock += repeats;
-        if (tags) { /* the words of repeats stand first, in order; then those of what the front caught */
-            const fm_kept_tags *kept = &self->tags->kept;
-            self->kernels->count_pairs(&out.pairs->table, kept->pair, caught ? kept->pair_count : repeats);
-        }
+        left = self->collapsed;
+        left_count = remove_repeats(self, blocks, tags, part, before, &out);
+    }
+    taken = left_count;
+    const bool as_part = count_as_part(self, left, left_count, out);
+    if (!as_part)
+        status = fm_exact_run(self, left, left_count, out, &taken, error);
+    else if (fm_exact_too_many(self))
+        status = fm_exact_restart(self, error);
+    *done = taken == left_count ? part : left == blocks ? taken : stand_after(blocks, part, before, taken);
+    const size_t repeats = *done - taken;
+    fm_tally_add_many(out.tally, 0, repeats);
+    self->clock += repeats;
+    if (tags) { /* the words of repeats stand first, in order; then those of close references */
+        const fm_kept_tags *kept = &self->tags->kept;
+        self->kernels->count_pairs(&out.pairs->table, kept->pair, as_part ? kept->pair_count : repeats);
     }
     if (*done > 0) {
         self->last = blocks[*done - 1];

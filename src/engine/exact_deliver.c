@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exact_deliver.c - where the distances of a chunk of `exact` go: into a tally, with tags also into the
- * counters of pairs and the list of late references; or one by one, in order.
+ * exact_deliver.c - where the distances that `exact` finds go: into a tally, with tags also into the counters
+ * of pairs and the list of late references; or one by one, in order.
  */
 #include "engine/exact_state.h"
 
@@ -27,13 +27,18 @@ static uint64_t fresh_distance(fm_exact *self, uint64_t key, uint64_t now, uint6
 
 /* ---- pairs ---- */
 
-static void note_late(const fm_outlet *out, uint32_t index, uint64_t pair)
+/* A reference of the run, by its number there. */
+static void note_late(const fm_outlet *out, size_t reference, uint64_t word)
 {
-    size_t reference = out->done + index;
-    if (out->missed_index) reference = out->missed_index[reference];
     if (out->kept_index) reference = out->kept_index[reference];
-    fm_pairs_note_late(out->pairs, out->offset + reference, (uint32_t)(pair >> 32) & FM_TAG_MAX,
-                       (uint32_t)pair & 0xFF);
+    fm_pairs_note_late(out->pairs, out->offset + reference, (uint32_t)(word >> 32) & FM_TAG_MAX,
+                       (uint32_t)word & 0xFF);
+}
+
+/* The number in the run of a reference of the chunk. */
+static size_t reference_of(const fm_outlet *out, uint32_t index)
+{
+    return out->first_index ? out->first_index[out->done + index] : out->done + index;
 }
 
 /* Words get their ranges and are counted. */
@@ -50,7 +55,7 @@ static void count_list(const fm_exact *self, const fm_outlet *out, const uint32_
         uint64_t from = pairs->late_from;
         if (self->bound && self->bound < from) from = self->bound;
         for (size_t i = 0; i < count; i++)
-            if (distances[i] >= from) note_late(out, indices[i], words[i]);
+            if (distances[i] >= from) note_late(out, reference_of(out, indices[i]), words[i]);
     }
     self->kernels->count_pairs(&pairs->table, words, count);
 }
@@ -95,7 +100,8 @@ static void deliver_fresh(fm_exact *self, const uint64_t *keys, const fm_outlet 
     out->tally->beyond += beyond;
     if (!out->pairs) return;
     if (out->pairs->late_wanted)
-        for (size_t i = 0; i < count; i++) note_late(out, chunk->fresh_index[i], chunk->fresh_pair[i]);
+        for (size_t i = 0; i < count; i++)
+            note_late(out, reference_of(out, chunk->fresh_index[i]), chunk->fresh_pair[i]);
     self->kernels->count_pairs(&out->pairs->table, chunk->fresh_pair, count);
 }
 
@@ -109,6 +115,66 @@ void fm_exact_deliver_counts(fm_exact *self, const uint64_t *keys, const fm_outl
     }
     tally_list(self, out->tally, chunk->near_distance, chunk->near_count);
     tally_list(self, out->tally, chunk->far_distance, chunk->far_count);
+}
+
+/* ---- what a part tells by itself ---- */
+
+/* References to blocks that the part touched before, by their numbers in it; distances are used up. */
+static void deliver_again(fm_exact *self, const fm_outlet *out, uint32_t *distances,
+                          const uint16_t *references, size_t count)
+{
+    if (out->pairs) {
+        const fm_part *part = &self->part;
+        fm_kept_tags *kept = &self->tags->kept;
+        uint64_t *const words = kept->pair + kept->pair_count; /* there is room for one of every reference */
+        uint32_t indices[FM_PART];
+        for (size_t i = 0; i < count; i++) {
+            const size_t reference = references[i];
+            indices[i] = (uint32_t)reference;
+            words[i] = fm_pair_word(out->leave[part->before[reference] - 1], out->now[reference], 0);
+        }
+        count_list(self, out, distances, indices, count, words);
+    }
+    tally_list(self, out->tally, distances, count);
+}
+
+/* Close references are many and their distances small: counted by distance, without a look at each. */
+static void deliver_close(fm_exact *self, size_t count, const fm_outlet *out)
+{
+    fm_part *part = &self->part;
+    for (uint64_t distance = 0; distance < FM_CLOSE; distance++)
+        fm_tally_add_many(out->tally, distance, part->close_count[distance]);
+    if (!out->pairs) return;
+    uint8_t close_range[FM_CLOSE];
+    for (uint64_t distance = 0; distance < FM_CLOSE; distance++)
+        close_range[distance] = (uint8_t)fm_range_of(&out->pairs->ranges, distance);
+    self->kernels->part_pairs(count, out->now, out->leave, close_range, part, &self->tags->kept);
+}
+
+/* Where they may be beyond the bound, or late, each is looked at. */
+static void deliver_close_one_by_one(fm_exact *self, size_t count, const fm_outlet *out)
+{
+    const fm_part *part = &self->part;
+    uint32_t distances[FM_PART_ROOM];
+    uint16_t references[FM_PART];
+    size_t close = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (fm_part_lag(part)[i] > FM_CLOSE) continue;
+        distances[close] = part->distance[i];
+        references[close++] = (uint16_t)i;
+    }
+    deliver_again(self, out, distances, references, close);
+}
+
+void fm_exact_deliver_part(fm_exact *self, size_t count, const fm_outlet *out)
+{
+    fm_part *part = &self->part;
+    if ((self->bound && self->bound < FM_CLOSE) ||
+        (out->pairs && out->pairs->late_wanted && out->pairs->late_from < FM_CLOSE))
+        deliver_close_one_by_one(self, count, out);
+    else
+        deliver_close(self, count, out);
+    deliver_again(self, out, part->apart_distance, part->apart, part->apart_count);
 }
 
 /* ---- in order ---- */

@@ -51,47 +51,78 @@ typedef struct fm_chunk {
 } fm_chunk;
 
 /*
- * What is left of a part of the trace without the references that repeat the one before. With tags, a block
- * is used under the tag of the first of its repeats, and left under that of the last.
+ * A part of the trace: up to FM_PART references that are worked off together. What is left of it without the
+ * references that repeat the one before; with tags, a block is used under the tag of the first of its
+ * repeats, and left under that of the last.
  */
-enum { FM_PART = 4096, FM_PART_ROOM = FM_PART + 16 };
+enum { FM_PART = 4096, FM_PART_ROOM = FM_PART + 64 };
 
 typedef struct fm_kept_tags {
     uint32_t now[FM_PART_ROOM];
     uint32_t leave[FM_PART_ROOM];
     bool index_wanted;
     uint16_t index[FM_PART_ROOM]; /* in the part; only where wanted */
-    uint64_t pair[FM_PART_ROOM];  /* words of what was removed and of what the front caught, to be counted */
+    uint64_t pair[FM_PART_ROOM];  /* words to be counted: of what was removed, then of close references */
     size_t pair_count;
 } fm_kept_tags;
 
 /*
- * The front: the 16 most recent blocks of a part of the trace, kept in registers. A reference to one of them
- * has its place there as its distance, and reaches neither table nor window. What misses the front goes the
- * ordinary way, except that a block's new position is not that of the reference but the one at which it
- * leaves the front again: the window holds every block but those in the front.
+ * Within a part, most references are to blocks that were touched in it before. Their distances follow from
+ * the part alone, and only a block's first reference in the part goes to the table and the window. Of the
+ * others,
+ *
+ *     close  the block was touched at most FM_CLOSE references ago: found by comparing lags, 64 at once
+ *     apart  further ago: by ranks in a bitmap of the part's references
+ *
+ * A block gets its new position in the window at the end of the part, in the order of last references.
  */
-enum { FM_FRONT = 16 };
+enum {
+    FM_CLOSE = 64,
+    FM_PART_SLOT_BITS = 13,
+    FM_PART_SLOTS = 1 << FM_PART_SLOT_BITS,
+    FM_PART_WORDS = FM_PART / 64,
+};
 
-typedef struct fm_front {
-    uint64_t hits[FM_FRONT]; /* by distance */
-    size_t missed;
-    uint64_t key[FM_PART_ROOM];     /* of what missed, in order */
-    uint16_t evicted[FM_PART_ROOM]; /* which missed block (by number) left for it; valid from FM_FRONT on */
-    uint16_t inside[FM_FRONT]; /* at the end: the numbers of the blocks in the front, most recent first */
-    size_t inside_count;
-    uint8_t place[FM_PART_ROOM + 64]; /* of every reference; FM_FRONT and over: missed */
-} fm_front;
+/* How long a reference is the latest to its block. */
+typedef enum fm_part_latest {
+    FM_LEFT_SOON = 0,  /* a close one follows */
+    FM_LEFT_LATER = 1, /* an apart one follows */
+    FM_LAST = 2,       /* none follows in this part */
+} fm_part_latest;
 
-/* With tags, beside it. A word is a tag << FM_TAG_SHIFT and a number of a missed block. */
-typedef struct fm_front_tags {
-    uint64_t
-        held[FM_PART_ROOM]; /* for every reference: the block's last tag; missed: of the block that left */
-    uint64_t evicted[FM_PART_ROOM]; /* of what missed: the word of what left for it, from FM_FRONT on */
-    uint32_t now[FM_PART_ROOM];     /* of what missed: its tag */
-    uint16_t index[FM_PART_ROOM];   /* of what missed: which reference it is; only where wanted */
-    uint64_t inside[FM_FRONT];
-} fm_front_tags;
+/* References are numbered from 0 here. */
+typedef struct fm_part {
+    uint32_t multiplier[3]; /* of the hash; secret */
+    /* A slot for each block: 1 + the latest reference to it; 0: free. All are free between parts. */
+    uint16_t entry[FM_PART_SLOTS];
+    /* Of every reference: */
+    uint16_t slot[FM_PART_ROOM];                /* its block's */
+    uint16_t before[FM_PART_ROOM];              /* 1 + the one before to the same block; 0: none */
+    uint8_t lags[FM_CLOSE + FM_PART_ROOM + 64]; /* see fm_part_lag */
+    uint8_t distance[FM_PART_ROOM];             /* close ones only */
+    uint8_t latest[FM_PART_ROOM];               /* fm_part_latest */
+    uint64_t first_bits[FM_PART_WORDS];
+    /* Close references by distance. */
+    uint64_t close_count[FM_CLOSE];
+    /* Apart references, in order. */
+    size_t apart_count;
+    uint16_t apart[FM_PART_ROOM];
+    uint32_t apart_distance[FM_PART_ROOM];
+    /* First references, in order; the last ones to their blocks; and what is looked up. */
+    size_t first_count;
+    uint16_t first[FM_PART_ROOM];
+    uint16_t last[FM_PART_ROOM];
+    uint64_t key[FM_PART_ROOM];
+    uint64_t position[FM_PART_ROOM]; /* that the block gets; with tags, as it stands in the table */
+    uint32_t now[FM_PART_ROOM];      /* with tags: the reference's */
+} fm_part;
+
+/* How many references ago the block was touched; over FM_CLOSE where it was not that close. There are
+ * readable ones before the first, too. */
+static inline const uint8_t *fm_part_lag(const fm_part *part)
+{
+    return part->lags + FM_CLOSE;
+}
 
 typedef struct fm_exact_kernels {
     const char *isa;
@@ -112,22 +143,26 @@ typedef struct fm_exact_kernels {
      * to fetch meanwhile. */
     void (*near)(fm_recency_window *window, fm_chunk *chunk, fm_bucket *const *soon);
     void (*far)(fm_recency_window *window, fm_chunk *chunk, fm_bucket *const *soon);
-    /* NULL, all four, where there are no registers for it. Runs count <= FM_PART keys, no neighbours
-     * the same, through an empty front. */
-    void (*front)(const uint64_t *keys, size_t count, fm_front *front);
-    /* place_range: of the distances below FM_FRONT. Words of what the front caught are added to kept->pair.
-     */
-    void (*front_tagged)(const uint64_t *keys, size_t count, const uint8_t *place_range, fm_kept_tags *kept,
-                         fm_front *front, fm_front_tags *tags);
     /*
-     * lookup for chunk->count blocks that missed the front, from number `first` on; homes are theirs. slots
-     * collects where every missed block's position stands in the table.
+     * Finds for every reference of a part the one before to the same block. False where too many blocks
+     * meet in one slot: then nothing was done.
      */
-    void (*lookup_missed)(fm_block_table *table, const fm_recency_window *window, const fm_front *front,
-                          size_t first, fm_bucket *const *homes, uint64_t **slots, fm_chunk *chunk);
-    void (*lookup_missed_tagged)(fm_block_table *table, const fm_recency_window *window,
-                                 const fm_front *front, const fm_front_tags *tags, size_t first,
-                                 fm_bucket *const *homes, uint64_t **slots, fm_chunk *chunk);
+    bool (*part_link)(const uint64_t *keys, size_t count, fm_part *part);
+    /* Tells first, close and apart references from each other; all entries are free again. */
+    void (*part_sort)(size_t count, fm_part *part);
+    void (*part_close)(size_t count, fm_part *part);
+    void (*part_apart)(size_t count, fm_part *part);
+    /* The words of close references, added to kept->pair. close_range: of the distances below FM_CLOSE. */
+    void (*part_pairs)(size_t count, const uint32_t *now, const uint32_t *leave, const uint8_t *close_range,
+                       const fm_part *part, fm_kept_tags *kept);
+    /* key, position and now of first references. now, leave: NULL without tags. */
+    void (*part_first)(const uint64_t *keys, size_t count, const fm_recency_window *window,
+                       const uint32_t *now, const uint32_t *leave, fm_part *part);
+    /* lookup for chunk->count first references, from number `first` on; homes are theirs. */
+    void (*lookup_first)(fm_block_table *table, const fm_recency_window *window, const fm_part *part,
+                         size_t first, fm_bucket *const *homes, fm_chunk *chunk);
+    void (*lookup_first_tagged)(fm_block_table *table, const fm_recency_window *window, const fm_part *part,
+                                size_t first, fm_bucket *const *homes, fm_chunk *chunk);
     /* Distances to the indices of their loglinear bins (fm_bins_index), in place. May write up to the next
      * multiple of 16. */
     void (*loglinear)(uint32_t *distances, size_t count);

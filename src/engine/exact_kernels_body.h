@@ -4,8 +4,8 @@
  * exact_portable.c define KERNEL_ISA and KERNEL_TABLE and include this file, which includes the loops:
  *
  *     exact_lookup_body.h   repeats removed, blocks found in the table, lists of near, far and fresh
- *     exact_front_body.h    the 16 most recent blocks in registers (AVX-512)
  *     exact_window_body.h   distances, by counting and clearing bits of the window
+ *     exact_part_body.h     what follows from a part of the trace alone
  *     exact_pairs_body.h    ranges of distances, counters of pairs, cutting accesses into blocks
  *
  * Only AVX-512 needs code of its own: it keeps the counters that every reference changes in registers.
@@ -35,9 +35,9 @@ ALWAYS_INLINE unsigned mask_bits(unsigned mask)
 /* In this order: each uses what comes before. */
 #include "engine/exact_lookup_body.h"
 
-#include "engine/exact_front_body.h"
-
 #include "engine/exact_window_body.h"
+
+#include "engine/exact_part_body.h"
 
 #include "engine/exact_pairs_body.h"
 
@@ -71,10 +71,12 @@ const fm_exact_kernels KERNEL_TABLE = {
     .count_pairs = kernel_count_pairs,
     .cut = kernel_cut,
     .copy_tags = kernel_copy_tags,
-#if defined(__AVX512F__)
-    .front = kernel_front,
-    .front_tagged = kernel_front_tagged,
-    .lookup_missed = kernel_lookup_missed,
-    .lookup_missed_tagged = kernel_lookup_missed_tagged,
-#endif
+    .part_link = kernel_part_link,
+    .part_sort = kernel_part_sort,
+    .part_close = kernel_part_close,
+    .part_apart = kernel_part_apart,
+    .part_pairs = kernel_part_pairs,
+    .part_first = kernel_part_first,
+    .lookup_first = kernel_lookup_first,
+    .lookup_first_tagged = kernel_lookup_first_tagged,
 };

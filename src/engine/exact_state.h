@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * exact_state.h - what the files of the engine `exact` share: exact.c (the engine), exact_run.c (references
- * chunk by chunk), exact_count.c (the usual way: repeats removed, then the front), exact_front.c (parts
- * through the front), exact_deliver.c (where distances go), exact_restart.c (when the window is full).
+ * chunk by chunk), exact_count.c (the usual way: repeats removed, then parts), exact_part.c (a part by
+ * itself), exact_deliver.c (where distances go), exact_restart.c (when the window is full).
  */
 #ifndef FATHOM_ENGINE_EXACT_STATE_H
 #define FATHOM_ENGINE_EXACT_STATE_H
@@ -16,7 +16,6 @@ enum { FM_TWO_CHUNKS = 2 * FM_CHUNK }; /* room in the table for the chunk at han
 /* What only attribution needs. */
 typedef struct fm_exact_tags {
     fm_kept_tags kept;
-    fm_front_tags front;
 } fm_exact_tags;
 
 typedef struct fm_exact {
@@ -29,7 +28,7 @@ typedef struct fm_exact {
     uint64_t clock;
     uint64_t last;      /* the latest block, for removing repeats */
     bool started;       /* there is a latest block */
-    unsigned frontless; /* parts that still go past the front */
+    unsigned chunkwise; /* parts that still go chunk by chunk */
     unsigned straight;  /* parts that still go through without a look for repeats */
     bool window_full;   /* a restart failed and must be tried again */
     bool with_times;
@@ -37,9 +36,8 @@ typedef struct fm_exact {
     fm_chunk chunk;
     fm_bucket *homes[2][FM_CHUNK];
     uint64_t collapsed[FM_PART_ROOM];
-    fm_front front;
-    fm_bucket *front_homes[FM_PART + FM_CHUNK];
-    uint64_t *front_slots[FM_PART];
+    fm_part part;
+    fm_bucket *part_homes[FM_PART + FM_CHUNK];
 } fm_exact;
 
 /* Where the distances of a run go, and with tags where the tags come from. */
@@ -53,7 +51,7 @@ typedef struct fm_outlet {
     fm_pairs *pairs;             /* counted runs only */
     size_t done;                 /* references of the run before the chunk at hand */
     /* Which reference a late one is: its number in the run, through these where they are not NULL, after */
-    const uint16_t *missed_index, *kept_index;
+    const uint16_t *first_index, *kept_index;
     size_t offset; /* references that the caller gave before this run */
 } fm_outlet;
 
@@ -79,11 +77,13 @@ fm_status fm_exact_count(fm_exact *self, const uint64_t *blocks, const uint32_t 
 void fm_exact_deliver_counts(fm_exact *self, const uint64_t *keys, const fm_outlet *out);
 void fm_exact_deliver_ordered(fm_exact *self, const uint64_t *keys, const fm_outlet *out);
 
-/* Whether a part can go through the front without a stop: the table and the window have room for all of it.
- */
-bool fm_exact_front_fits(fm_exact *self);
-/* Counts a part that fits. Nothing in it can fail. */
-void fm_exact_run_front(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out);
+/* What a part told by itself: close and apart references. */
+void fm_exact_deliver_part(fm_exact *self, size_t count, const fm_outlet *out);
+
+/* Whether a part can go through without a stop: the table and the window have room for all of it. */
+bool fm_exact_part_fits(fm_exact *self);
+/* Counts a part that fits. False where its blocks crowd a few slots: then nothing was done. */
+bool fm_exact_run_part(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out);
 
 /* The part of a run that the next chunk may take: it stays within a line. */
 static inline size_t fm_exact_chunk_size(size_t left, size_t line_left)

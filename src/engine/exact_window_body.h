@@ -62,22 +62,21 @@ ALWAYS_INLINE uint32_t lines_clear(uint16_t *counters, uint64_t line)
     return found;
 }
 
-static void kernel_near(fm_recency_window *window, fm_chunk *chunk, fm_bucket *const *soon)
+/* Ranks in one region: distances become smaller by them. soon: NULL, or what is to be fetched meanwhile. */
+ALWAYS_INLINE void near_body(uint64_t *words, uint16_t *node, const uint32_t *positions, uint32_t *distances,
+                             size_t count, fm_bucket *const *soon)
 {
-    uint64_t *const words = window->words + window->open * FM_REGION_LINES * FM_LINE_WORDS;
-    uint16_t *const node = window->lines + window->open * FM_REGION_LINES;
     const __m512i one = _mm512_set1_epi16(1);
     __m512i counters = _mm512_load_si512(node);
-    const size_t count = chunk->near_count;
     for (size_t i = 0; i < count; i++) {
-        __builtin_prefetch(soon[i], 1, 3);
-        uint32_t position = chunk->near_position[i];
+        if (soon) __builtin_prefetch(soon[i], 1, 3);
+        uint32_t position = positions[i];
         uint32_t rank = line_clear(words, position);
         uint32_t line = position >> FM_LINE_SHIFT;
         __m512i found = _mm512_permutexvar_epi16(_mm512_set1_epi16((short)line), counters);
         counters = _mm512_mask_sub_epi16(counters, (UINT32_MAX - 1) << (line & 31), counters, one);
         rank += (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(found)) & 0xFFFF;
-        chunk->near_distance[i] -= rank;
+        distances[i] -= rank;
     }
     _mm512_store_si512(node, counters);
 }
@@ -139,19 +138,24 @@ ALWAYS_INLINE uint32_t lines_clear(uint16_t *counters, uint64_t line)
     return found;
 }
 
-static void kernel_near(fm_recency_window *window, fm_chunk *chunk, fm_bucket *const *soon)
+/* Ranks in one region: distances become smaller by them. soon: NULL, or what is to be fetched meanwhile. */
+ALWAYS_INLINE void near_body(uint64_t *words, uint16_t *node, const uint32_t *positions, uint32_t *distances,
+                             size_t count, fm_bucket *const *soon)
 {
-    uint64_t *const words = window->words + window->open * FM_REGION_LINES * FM_LINE_WORDS;
-    uint16_t *const node = window->lines + window->open * FM_REGION_LINES;
-    const size_t count = chunk->near_count;
     for (size_t i = 0; i < count; i++) {
-        __builtin_prefetch(soon[i], 1, 3);
-        uint32_t position = chunk->near_position[i];
-        chunk->near_distance[i] -= line_clear(words, position) + lines_clear(node, position >> FM_LINE_SHIFT);
+        if (soon) __builtin_prefetch(soon[i], 1, 3);
+        distances[i] -= line_clear(words, positions[i]) + lines_clear(node, positions[i] >> FM_LINE_SHIFT);
     }
 }
 
 #endif
+
+static void kernel_near(fm_recency_window *window, fm_chunk *chunk, fm_bucket *const *soon)
+{
+    near_body(window->words + window->open * FM_REGION_LINES * FM_LINE_WORDS,
+              window->lines + window->open * FM_REGION_LINES, chunk->near_position, chunk->near_distance,
+              chunk->near_count, soon);
+}
 
 ALWAYS_INLINE void far_body(fm_recency_window *window, fm_chunk *restrict chunk,
                             fm_bucket *const *restrict soon, const int levels)

@@ -27,10 +27,22 @@ uint64_t fm_tally_memory(const fm_tally *tally);
 fm_status fm_tally_reserve(fm_tally *tally, uint64_t end, fm_error *error);
 /* Distances that are all below the reserved end. */
 void fm_tally_add32(fm_tally *tally, const uint32_t *distances, size_t count);
-/* Indices of bins that were found already. */
+/* Indices of bins that were found already. Loops over arrays give the same one many times over, and each
+ * increment would wait for the one before. */
 static inline void fm_tally_add_indices(fm_tally *tally, const uint32_t *indices, size_t count)
 {
-    for (size_t i = 0; i < count; i++) tally->counts[indices[i]]++;
+    enum { STEP = 8 };
+    size_t i = 0;
+    for (; i + STEP <= count; i += STEP) {
+        const uint32_t first = indices[i];
+        uint32_t others = 0;
+        for (size_t j = 1; j < STEP; j++) others |= indices[i + j] ^ first;
+        if (others == 0)
+            tally->counts[first] += STEP;
+        else
+            for (size_t j = 0; j < STEP; j++) tally->counts[indices[i + j]]++;
+    }
+    for (; i < count; i++) tally->counts[indices[i]]++;
     tally->total += count;
 }
 /* Distances, FM_COLD and FM_BEYOND; reserves by itself. On failure nothing is counted. */

@@ -140,88 +140,101 @@ static void test_loglinear(void **state)
     }
 }
 
-/* ---- the front ---- */
+/* ---- a part by itself ---- */
 
-static uint64_t front_keys[FM_PART];
-static fm_front front, plain_front;
-static fm_front_tags front_tags;
-static fm_kept_tags front_kept;
+static uint64_t part_keys[FM_PART];
+static fm_part part;
+static fm_kept_tags part_kept;
 
-/* Against a list of 16 blocks, each with its last tag, that is searched and moved by hand. */
-static void check_front(const fm_exact_kernels *kernels, size_t count)
+/* Against a list that is searched by hand: the one before, and the distinct blocks since. */
+static void check_part(const fm_exact_kernels *kernels, size_t count, const fm_recency_window *window)
 {
-    uint8_t place_range[FM_FRONT];
-    for (size_t p = 0; p < FM_FRONT; p++) place_range[p] = (uint8_t)(p * 5 + 3);
-    front_kept.pair_count = random64() % 2; /* what repeats left there stays */
-    front_kept.index_wanted = true;
-    size_t pairs = front_kept.pair_count;
-    kernels->front(front_keys, count, &plain_front);
-    kernels->front_tagged(front_keys, count, place_range, &front_kept, &front, &front_tags);
-    uint64_t stack[FM_FRONT + 1] = {0}, hits[FM_FRONT] = {0};
-    uint32_t last[FM_FRONT + 1] = {0};
-    size_t held = 0, missed = 0;
+    uint8_t close_range[FM_CLOSE];
+    for (size_t d = 0; d < FM_CLOSE; d++) close_range[d] = (uint8_t)(d * 3 + 1);
+    part_kept.pair_count = random64() % 2; /* what repeats left there stays */
+    size_t pairs = part_kept.pair_count;
+    assert_true(kernels->part_link(part_keys, count, &part));
+    kernels->part_sort(count, &part);
+    kernels->part_close(count, &part);
+    kernels->part_apart(count, &part);
+    kernels->part_pairs(count, part_kept.now, part_kept.leave, close_range, &part, &part_kept);
+    kernels->part_first(part_keys, count, window, part_kept.now, part_kept.leave, &part);
+    for (size_t i = 0; i < FM_PART_SLOTS; i++) assert_int_equal(part.entry[i], 0);
+    uint64_t close_count[FM_CLOSE] = {0};
+    size_t firsts = 0, aparts = 0;
     for (size_t i = 0; i < count; i++) {
-        size_t place = 0;
-        while (place < held && stack[place] != front_keys[i]) place++;
-        if (place < held) {
-            hits[place]++;
-            assert_int_equal(front_kept.pair[pairs++],
-                             fm_pair_word(last[place], front_kept.now[i], place_range[place]));
-        } else {
-            assert_int_equal(front.key[missed], front_keys[i]);
-            assert_int_equal(front_tags.now[missed], front_kept.now[i]);
-            assert_int_equal(front_tags.index[missed], i);
-            if (held == FM_FRONT) {
-                uint64_t evicted = front_tags.evicted[missed];
-                assert_int_equal(plain_front.key[plain_front.evicted[missed]], stack[FM_FRONT - 1]);
-                assert_int_equal(front.key[(uint16_t)evicted], stack[FM_FRONT - 1]);
-                assert_int_equal(evicted >> FM_TAG_SHIFT, last[FM_FRONT - 1]);
-            }
-            missed++;
-            held += held < FM_FRONT;
+        size_t before = i;
+        while (before > 0 && part_keys[before - 1] != part_keys[i]) before--; /* 1 + the one before */
+        assert_int_equal(part.before[i], before);
+        assert_int_equal(part.first_bits[i / 64] >> (i % 64) & 1, before == 0);
+        if (before == 0) {
+            size_t last = i;
+            for (size_t k = i; k < count; k++)
+                if (part_keys[k] == part_keys[i]) last = k;
+            assert_int_equal(part.first[firsts], i);
+            assert_int_equal(part.last[firsts], last);
+            assert_int_equal(part.key[firsts], part_keys[i]);
+            assert_int_equal(part.now[firsts], part_kept.now[i]);
+            firsts++;
+            continue;
         }
-        size_t moved = place < FM_FRONT ? place : FM_FRONT;
-        memmove(stack + 1, stack, moved * sizeof *stack);
-        memmove(last + 1, last, moved * sizeof *last);
-        stack[0] = front_keys[i];
-        last[0] = front_kept.leave[i];
+        uint32_t distance = 0;
+        for (size_t k = before; k < i; k++) /* blocks whose first reference since then this is */
+            distance += part.before[k] < before;
+        if (i + 1 - before > FM_CLOSE) {
+            assert_int_equal(part.apart[aparts], i);
+            assert_int_equal(part.apart_distance[aparts++], distance);
+            assert_true(fm_part_lag(&part)[i] > FM_CLOSE);
+        } else {
+            assert_int_equal(fm_part_lag(&part)[i], i + 1 - before);
+            assert_int_equal(part.distance[i], distance);
+            close_count[distance]++;
+            assert_int_equal(part_kept.pair[pairs++], fm_pair_word(part_kept.leave[before - 1],
+                                                                   part_kept.now[i], close_range[distance]));
+        }
     }
-    assert_int_equal(front_kept.pair_count, pairs);
-    const fm_front *const both[] = {&front, &plain_front};
-    for (size_t f = 0; f < 2; f++) {
-        assert_int_equal(both[f]->missed, missed);
-        assert_memory_equal(both[f]->key, front.key, missed * sizeof *front.key);
-        assert_memory_equal(both[f]->hits, hits, sizeof hits);
-        assert_int_equal(both[f]->inside_count, held);
-        for (size_t place = 0; place < held; place++)
-            assert_int_equal(both[f]->key[both[f]->inside[place]], stack[place]);
+    assert_int_equal(part.first_count, firsts);
+    assert_int_equal(part.apart_count, aparts);
+    assert_int_equal(part_kept.pair_count, pairs);
+    assert_memory_equal(part.close_count, close_count, sizeof close_count);
+    /* Positions follow each other in the order of last references. */
+    for (size_t f = 0; f < firsts; f++) {
+        uint64_t position = window->position, earlier = 0;
+        for (size_t g = 0; g < firsts; g++) earlier += part.last[g] < part.last[f];
+        for (; earlier > 0; earlier--)
+            if ((++position & ((1U << FM_LINE_SHIFT) - 1)) == FM_LINE_BITS)
+                position = ((position >> FM_LINE_SHIFT) + 1) << FM_LINE_SHIFT;
+        assert_int_equal(part.position[f] & FM_POSITION_BITS, position);
+        assert_int_equal(part.position[f] >> FM_TAG_SHIFT, part_kept.leave[part.last[f]]);
     }
-    for (size_t place = 0; place < held; place++)
-        assert_int_equal(front_tags.inside[place] >> FM_TAG_SHIFT, last[place]);
 }
 
-static void test_front(void **state)
+static void test_part(void **state)
 {
     (void)state;
     const char *isa;
-    size_t tried = 0;
     for (size_t k = 0; (isa = fm_isa_at(k)); k++) {
         const fm_exact_kernels *kernels = fm_exact_kernels_find(isa);
-        if (!kernels->front) continue;
-        for (int round = 0; round < 400; round++, tried++) {
-            size_t count = random64() % (round % 4 ? 200 : FM_PART + 1), alphabet = 2 + random64() % 40;
-            for (size_t i = 0; i < count; i++) { /* neighbours differ, as after collapse */
-                do front_keys[i] = random64() % alphabet - 3;
-                while (i > 0 && front_keys[i] == front_keys[i - 1]);
-                front_kept.now[i] = (uint32_t)random64() & FM_TAG_MAX;
-                front_kept.leave[i] = (uint32_t)random64() & FM_TAG_MAX;
+        for (int round = 0; round < 300; round++) {
+            fm_recency_window window = {.position = (1 + random64() % 99) << FM_LINE_SHIFT};
+            window.position += random64() % FM_LINE_BITS;
+            size_t count = random64() % (round % 30 ? 400 : FM_PART + 1);
+            uint64_t alphabet = 1 + random64() % (round % 3 ? 100 : 1000), stride = random64() | 1;
+            for (size_t m = 0; m < 3; m++) part.multiplier[m] = (uint32_t)random64() | 1;
+            if (round % 7 == 0) part.multiplier[2] = 1; /* blocks meet in few slots */
+            if (round % 7 == 0) stride = 3;
+            for (size_t i = 0; i < count; i++) {
+                part_keys[i] = (random64() % 2 ? random64() % alphabet : i * alphabet / (count + 1)) * stride;
+                part_kept.now[i] = (uint32_t)random64() & FM_TAG_MAX;
+                part_kept.leave[i] = (uint32_t)random64() & FM_TAG_MAX;
             }
-            check_front(kernels, count);
+            check_part(kernels, count, &window);
         }
-    }
-    if (!tried) {
-        print_message("SKIP: no instruction set of this machine has a front\n");
-        skip();
+        /* Nobody can make it slow: where all blocks meet in one slot, it gives up. */
+        for (size_t m = 0; m < 3; m++) part.multiplier[m] = 0;
+        for (size_t i = 0; i < FM_PART; i++) part_keys[i] = i;
+        assert_false(kernels->part_link(part_keys, FM_PART, &part));
+        for (size_t i = 0; i < FM_PART_SLOTS; i++) assert_int_equal(part.entry[i], 0);
     }
 }
 
@@ -336,7 +349,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_collapse), cmocka_unit_test(test_collapse_tagged),
         cmocka_unit_test(test_cut),      cmocka_unit_test(test_loglinear),
-        cmocka_unit_test(test_front),    cmocka_unit_test(test_window_against_bytes),
+        cmocka_unit_test(test_part),     cmocka_unit_test(test_window_against_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exact_part_body.h - a part of the trace by itself: which references touch a block that the part touched
+ * before, and their distances; what is left for the table and the window. See fm_part in exact_kernels.h.
+ */
+
+/* A lag that is none: more than FM_CLOSE, and not reached by counting down from FM_CLOSE through 0. */
+enum { FAR_LAG = 2 * FM_CLOSE };
+
+/* The slot in which a block is looked for first. Products of halves, as in fm_pair_home. */
+static void part_slots(const uint64_t *restrict keys, size_t count, const uint32_t multiplier[3],
+                       uint16_t *restrict slots)
+{
+    enum { SHIFT = 32 - FM_PART_SLOT_BITS };
+    size_t i = 0;
+#if defined(__AVX512F__)
+    const __m512i low = _mm512_set1_epi64(multiplier[0]), high = _mm512_set1_epi64(multiplier[1]),
+                  last = _mm512_set1_epi64(multiplier[2]);
+    for (; i < count; i += 8) {
+        const unsigned live = count - i >= 8 ? 0xFF : (1U << (count - i)) - 1;
+        __m512i key = _mm512_maskz_loadu_epi64((__mmask8)live, keys + i);
+        __m512i mixed =
+            _mm512_add_epi64(_mm512_mul_epu32(key, low), _mm512_mul_epu32(_mm512_srli_epi64(key, 32), high));
+        __m512i hash = _mm512_mul_epu32(_mm512_xor_si512(mixed, _mm512_srli_epi64(mixed, 29)), last);
+        __m256i halves = _mm512_cvtepi64_epi32(hash);
+        _mm_storeu_si128((__m128i *)(slots + i), _mm256_cvtepi32_epi16(_mm256_srli_epi32(halves, SHIFT)));
+    }
+#else
+    for (; i < count; i++) {
+        uint64_t mixed =
+            (uint64_t)(uint32_t)keys[i] * multiplier[0] + (uint64_t)(uint32_t)(keys[i] >> 32) * multiplier[1];
+        uint32_t hash = (uint32_t)(mixed ^ mixed >> 29) * multiplier[2];
+        slots[i] = (uint16_t)(hash >> SHIFT);
+    }
+#endif
+}
+
+/* Another block's slot: looks on. Returns the block's latest reference (1 + …) or 0; stores this one. */
+static size_t part_probe(const uint64_t *keys, size_t i, fm_part *part, size_t *probes)
+{
+    size_t slot = part->slot[i], found;
+    do {
+        slot = (slot + 1) % FM_PART_SLOTS;
+        found = part->entry[slot];
+        ++*probes;
+    } while (found != 0 && keys[found - 1] != keys[i]);
+    part->entry[slot] = (uint16_t)(i + 1);
+    part->slot[i] = (uint16_t)slot;
+    return found;
+}
+
+static bool kernel_part_link(const uint64_t *restrict keys, size_t count, fm_part *restrict part)
+{
+    uint16_t *const entry = part->entry, *const before = part->before;
+    size_t probes = 0;
+    part_slots(keys, count, part->multiplier, part->slot);
+    for (size_t i = 0; i < count; i++) {
+        const size_t slot = part->slot[i];
+        size_t found = entry[slot], at = found ? found - 1 : i; /* a free slot agrees with everything */
+        entry[slot] = (uint16_t)(i + 1);
+        if (__builtin_expect(keys[at] != keys[i], 0)) {
+            entry[slot] = (uint16_t)found;
+            found = part_probe(keys, i, part, &probes);
+            if (probes > 2 * FM_PART) { /* keys that nobody chose do not meet that often */
+                memset(entry, 0, sizeof part->entry);
+                return false;
+            }
+        }
+        before[i] = (uint16_t)found;
+    }
+    return true;
+}
+
+static void kernel_part_sort(size_t count, fm_part *restrict part)
+{
+    size_t firsts = 0, aparts = 0, i = 0;
+    memset(part->first_bits, 0, sizeof part->first_bits);
+#if defined(__AVX512F__)
+    const __m512i close = _mm512_set1_epi16(FM_CLOSE), none = _mm512_set1_epi16(FAR_LAG);
+    __m512i index = _mm512_add_epi16(
+        _mm512_set1_epi16(1),
+        _mm512_cvtepu8_epi16(_mm256_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17,
+                                              18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31)));
+    __m512i number = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    for (; i < count; i += 32) {
+        __m512i before = _mm512_loadu_si512(part->before + i);
+        __m512i lag = _mm512_sub_epi16(index, before);
+        const uint32_t live = count - i >= 32 ? UINT32_MAX : (UINT32_C(1) << (count - i)) - 1;
+        uint32_t first = mask_bits(_mm512_testn_epi16_mask(before, before)) & live;
+        uint32_t near = mask_bits(_mm512_cmple_epu16_mask(lag, close)) & live & ~first;
+        uint32_t apart = live & ~first & ~near;
+        _mm256_storeu_si256((__m256i *)(part->lags + FM_CLOSE + i),
+                            _mm512_cvtepi16_epi8(_mm512_mask_mov_epi16(none, near, lag)));
+        part->first_bits[i / 64] |= (uint64_t)first << (i % 64);
+        for (unsigned half = 0; half < 2; half++) {
+            __mmask16 some = (__mmask16)(first >> (16 * half)), others = (__mmask16)(apart >> (16 * half));
+            _mm256_storeu_si256((__m256i *)(part->first + firsts),
+                                _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(some, number)));
+            _mm256_storeu_si256((__m256i *)(part->apart + aparts),
+                                _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(others, number)));
+            firsts += (unsigned)__builtin_popcount(mask_bits(some));
+            aparts += (unsigned)__builtin_popcount(mask_bits(others));
+            number = _mm512_add_epi32(number, _mm512_set1_epi32(16));
+        }
+        index = _mm512_add_epi16(index, _mm512_set1_epi16(32));
+    }
+#else
+    for (; i < count; i++) {
+        const size_t lag = i + 1 - part->before[i];
+        const bool first = part->before[i] == 0, near = !first && lag <= FM_CLOSE;
+        part->lags[FM_CLOSE + i] = (uint8_t)(near ? lag : FAR_LAG);
+        part->first_bits[i / 64] |= (uint64_t)first << (i % 64);
+        part->first[firsts] = (uint16_t)i;
+        part->apart[aparts] = (uint16_t)i;
+        firsts += first;
+        aparts += !first && !near;
+    }
+#endif
+    memset(part->lags + FM_CLOSE + count, FAR_LAG, 64);
+    part->first_count = firsts;
+    part->apart_count = aparts;
+    memset(part->latest, 0, count);
+    for (size_t f = 0; f < firsts; f++) {
+        uint16_t *const entry = &part->entry[part->slot[part->first[f]]];
+        part->last[f] = (uint16_t)(*entry - 1);
+        part->latest[*entry - 1] = FM_LAST;
+        *entry = 0;
+    }
+}
+
+/*
+ * The distance of a close reference with lag L is the number of references among the L - 1 before it that are
+ * the first to their blocks there: those that are d back and have themselves a lag over L - d. So counting d
+ * up and L - d down, one comparison and one addition serve 64 references. Where d comes to L, the block's own
+ * reference is counted too, which is why it begins at -1; beyond that, L - d is over every lag.
+ */
+static void kernel_part_close(size_t count, fm_part *restrict part)
+{
+    memset(part->close_count, 0, sizeof part->close_count);
+    for (size_t i = 0; i < count; i += 64) {
+        uint8_t *const distance = part->distance + i;
+        const uint8_t *const lag = fm_part_lag(part) + i;
+#if defined(__AVX512F__)
+        const __m512i one = _mm512_set1_epi8(1), lags = _mm512_loadu_si512(lag);
+        const __mmask64 close = _mm512_cmple_epu8_mask(lags, _mm512_set1_epi8(FM_CLOSE));
+        unsigned most = 8;
+        while (most < FM_CLOSE && _mm512_mask_cmpgt_epu8_mask(close, lags, _mm512_set1_epi8((char)most)))
+            most += 8;
+        __m512i left = lags, counted = _mm512_set1_epi8(-1);
+        for (unsigned d = 1; d <= most; d += 4)
+            for (unsigned e = d; e < d + 4; e++) {
+                left = _mm512_sub_epi8(left, one);
+                __mmask64 first = _mm512_cmpgt_epu8_mask(_mm512_loadu_si512(lag - e), left);
+                counted = _mm512_mask_add_epi8(counted, first, counted, one);
+            }
+        _mm512_storeu_si512(distance, counted);
+        for (unsigned value = 0; value < 16; value++) {
+            uint64_t these = _mm512_mask_cmpeq_epi8_mask(close, counted, _mm512_set1_epi8((char)value));
+            __asm__("" : "+r"(these)); /* as in mask_bits */
+            part->close_count[value] += (uint64_t)__builtin_popcountll(these);
+        }
+        uint64_t others = _mm512_mask_cmpgt_epu8_mask(close, counted, _mm512_set1_epi8(15));
+        __asm__("" : "+r"(others));
+        for (; others; others &= others - 1) part->close_count[distance[__builtin_ctzll(others)]]++;
+#else
+        uint8_t left[64], counted[64];
+        for (unsigned j = 0; j < 64; j++) {
+            left[j] = lag[j];
+            counted[j] = UINT8_MAX;
+        }
+        for (unsigned d = 1; d <= FM_CLOSE; d++) {
+            const uint8_t *const back = lag - d;
+            for (unsigned j = 0; j < 64; j++) {
+                left[j]--;
+                counted[j] = (uint8_t)(counted[j] + (back[j] > left[j]));
+            }
+        }
+        memcpy(distance, counted, 64);
+        for (unsigned j = 0; j < 64; j++)
+            if (lag[j] <= FM_CLOSE) part->close_count[counted[j]]++;
+#endif
+    }
+}
+
+/* Which references are marked, at least as high as `least`. */
+static void part_bits(const fm_part *part, size_t count, uint8_t least, uint64_t *bits)
+{
+    for (size_t word = 0; word < FM_PART_WORDS; word++) {
+        const uint8_t *const latest = part->latest + 64 * word;
+        uint64_t all = 0;
+        if (64 * word < count) {
+#if defined(__AVX512F__)
+            all = _mm512_cmpge_epu8_mask(_mm512_loadu_si512(latest), _mm512_set1_epi8((char)least));
+#else
+            for (unsigned bit = 0; bit < 64; bit++) all |= (uint64_t)(latest[bit] >= least) << bit;
+#endif
+            if (count - 64 * word < 64) all &= (UINT64_C(1) << (count - 64 * word)) - 1;
+        }
+        bits[word] = all;
+    }
+}
+
+/* counters[w]: how many bits are set in the words before w. */
+typedef struct part_counters {
+#if defined(__AVX512F__)
+    __m512i low, high;
+#else
+    uint16_t words[FM_PART_WORDS] __attribute__((aligned(64)));
+#endif
+} part_counters;
+
+ALWAYS_INLINE void part_counters_load(part_counters *counters, const uint16_t *from)
+{
+#if defined(__AVX512F__)
+    counters->low = _mm512_loadu_si512(from);
+    counters->high = _mm512_loadu_si512(from + 32);
+#else
+    memcpy(counters->words, from, sizeof counters->words);
+#endif
+}
+
+/* The counter of a word, and one less for every word behind it. */
+ALWAYS_INLINE uint32_t part_counters_clear(part_counters *counters, uint32_t word)
+{
+#if defined(__AVX512F__)
+    const __m512i one = _mm512_set1_epi16(1);
+    __m512i found = _mm512_permutex2var_epi16(counters->low, _mm512_set1_epi16((short)word), counters->high);
+    const uint64_t behind = (UINT64_MAX - 1) << word;
+    counters->low = _mm512_mask_sub_epi16(counters->low, (__mmask32)behind, counters->low, one);
+    counters->high = _mm512_mask_sub_epi16(counters->high, (__mmask32)(behind >> 32), counters->high, one);
+    return (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(found)) & 0xFFFF;
+#else
+    const uint32_t found = counters->words[word];
+    for (uint32_t i = 0; i < FM_PART_WORDS; i++)
+        counters->words[i] = (uint16_t)(counters->words[i] - (i > word));
+    return found;
+#endif
+}
+
+/*
+ * At an apart reference, the blocks touched since the one before to its block are all that the part touched
+ * so far, but for those whose latest reference lies no later than that. Whatever is touched again closely is
+ * not among these by then: so a bitmap of the other references is enough, in which apart ones clear what they
+ * leave.
+ */
+static void kernel_part_apart(size_t count, fm_part *restrict part)
+{
+    const size_t aparts = part->apart_count;
+    if (aparts == 0) return;
+    uint64_t latest[FM_PART_WORDS];
+    uint16_t before[FM_PART_WORDS], touched[FM_PART_WORDS];
+    for (size_t a = 0; a < aparts; a++) part->latest[part->before[part->apart[a]] - 1] = FM_LEFT_LATER;
+    part_bits(part, count, FM_LEFT_LATER, latest);
+    uint32_t live = 0, firsts = 0;
+    for (size_t word = 0; word < FM_PART_WORDS; word++) {
+        before[word] = (uint16_t)live;
+        touched[word] = (uint16_t)firsts;
+        live += (uint32_t)__builtin_popcountll(latest[word]);
+        firsts += (uint32_t)__builtin_popcountll(part->first_bits[word]);
+    }
+    part_counters counters;
+    part_counters_load(&counters, before);
+    for (size_t a = 0; a < aparts; a++) {
+        const uint32_t reference = part->apart[a], left = part->before[reference] - 1U;
+        const uint64_t word = latest[left / 64], bit = UINT64_C(1) << (left % 64);
+        const uint64_t earlier = part->first_bits[reference / 64] & ((UINT64_C(1) << (reference % 64)) - 1);
+        latest[left / 64] = word & ~bit;
+        const uint32_t rank = part_counters_clear(&counters, left / 64) +
+                              (uint32_t)__builtin_popcountll(word & (bit | (bit - 1)));
+        part->apart_distance[a] = touched[reference / 64] + (uint32_t)__builtin_popcountll(earlier) - rank;
+    }
+}
+
+static void kernel_part_pairs(size_t count, const uint32_t *restrict now, const uint32_t *restrict leave,
+                              const uint8_t *restrict close_range, const fm_part *restrict part,
+                              fm_kept_tags *restrict kept)
+{
+    const uint8_t *const lag = fm_part_lag(part);
+    size_t pairs = kept->pair_count, i = 0;
+#if defined(__AVX512F__)
+    const __m512i mark = _mm512_set1_epi64((long long)FM_PAIR_MARK), one = _mm512_set1_epi32(1);
+    __m512i ranges[4];
+    for (int r = 0; r < 4; r++)
+        ranges[r] = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(close_range + 16 * r)));
+    for (; i < count; i += 16) {
+        __mmask16 close =
+            _mm_cmple_epu8_mask(_mm_loadu_si128((const __m128i *)(lag + i)), _mm_set1_epi8(FM_CLOSE));
+        __m512i back = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(part->before + i)));
+        __m512i use = _mm512_mask_i32gather_epi32(back, close, _mm512_sub_epi32(back, one), leave, 4);
+        __m512i distance = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(part->distance + i)));
+        __m512i range = _mm512_permutex2var_epi32(ranges[0], distance, ranges[1]);
+        range = _mm512_mask_mov_epi32(range, _mm512_test_epi32_mask(distance, _mm512_set1_epi32(32)),
+                                      _mm512_permutex2var_epi32(ranges[2], distance, ranges[3]));
+        __m512i low = _mm512_or_si512(_mm512_slli_epi32(use, 8), range);
+        const unsigned all = mask_bits(close);
+        for (unsigned half = 0; half < 2; half++) {
+            __m512i reuse = _mm512_slli_epi64(
+                _mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *)(now + i + 8 * half))), 32);
+            __m512i words = _mm512_or_si512(_mm512_or_si512(reuse, mark),
+                                            _mm512_cvtepu32_epi64(half ? _mm512_extracti64x4_epi64(low, 1)
+                                                                       : _mm512_castsi512_si256(low)));
+            const unsigned these = all >> (8 * half) & 0xFF;
+            _mm512_storeu_si512(kept->pair + pairs, _mm512_maskz_compress_epi64((__mmask8)these, words));
+            pairs += (unsigned)__builtin_popcount(these);
+        }
+    }
+#else
+    for (; i < count; i++) {
+        const bool close = lag[i] <= FM_CLOSE;
+        const uint32_t use = leave[part->before[i] - (size_t)close];
+        kept->pair[pairs] = fm_pair_word(use, now[i], close_range[part->distance[i] % FM_CLOSE]);
+        pairs += close;
+    }
+#endif
+    kept->pair_count = pairs;
+}
+
+static void kernel_part_first(const uint64_t *restrict keys, size_t count, const fm_recency_window *window,
+                              const uint32_t *restrict now, const uint32_t *restrict leave,
+                              fm_part *restrict part)
+{
+    uint64_t last_bits[FM_PART_WORDS];
+    const uint64_t line = window->position >> FM_LINE_SHIFT;
+    const uint32_t offset = (uint32_t)window->position & ((1U << FM_LINE_SHIFT) - 1);
+    uint32_t earlier[FM_PART_WORDS], lasts = 0;
+    part_bits(part, count, FM_LAST, last_bits);
+    for (size_t word = 0; word < FM_PART_WORDS; word++) {
+        earlier[word] = lasts;
+        lasts += (uint32_t)__builtin_popcountll(last_bits[word]);
+    }
+    for (size_t f = 0; f < part->first_count; f++) {
+        const size_t first = part->first[f], last = part->last[f];
+        const uint64_t before = last_bits[last / 64] & ((UINT64_C(1) << (last % 64)) - 1);
+        const uint32_t at = offset + earlier[last / 64] + (uint32_t)__builtin_popcountll(before);
+        uint64_t position = (line + at / FM_LINE_BITS) << FM_LINE_SHIFT | at % FM_LINE_BITS;
+        if (now) {
+            position |= (uint64_t)leave[last] << FM_TAG_SHIFT;
+            part->now[f] = now[first];
+        }
+        part->key[f] = keys[first];
+        part->position[f] = position;
+    }
+}
+
+ALWAYS_INLINE void lookup_first_body(fm_block_table *table, const fm_recency_window *window,
+                                     const fm_part *restrict part, size_t first,
+                                     fm_bucket *const *restrict homes, fm_chunk *restrict chunk,
+                                     const bool tagged)
+{
+    const char *const lines = (const char *)window->words;
+    const size_t count = chunk->count;
+    uint64_t old[FM_CHUNK];
+    for (size_t i = 0; i < count; i++) {
+        uint64_t *slot = place(table, homes[i], part->key[first + i]);
+        old[i] = *slot;
+        *slot = part->position[first + i];
+        fetch_line(lines, old[i], tagged);
+    }
+    /* Blocks that the part touched before are more recent than whatever the window has. */
+    split(window, old, part->now + first, window->open_live + (uint32_t)first, chunk, tagged);
+}
+
+static void kernel_lookup_first(fm_block_table *table, const fm_recency_window *window, const fm_part *part,
+                                size_t first, fm_bucket *const *homes, fm_chunk *chunk)
+{
+    lookup_first_body(table, window, part, first, homes, chunk, false);
+}
+
+static void kernel_lookup_first_tagged(fm_block_table *table, const fm_recency_window *window,
+                                       const fm_part *part, size_t first, fm_bucket *const *homes,
+                                       fm_chunk *chunk)
+{
+    lookup_first_body(table, window, part, first, homes, chunk, true);
+}
