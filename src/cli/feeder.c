@@ -5,14 +5,23 @@
  * A job is a batch, copied, and where it goes. Jobs live in a ring: the caller fills them, the thread feeds
  * them, the caller retires them (late references are counted then: a collection is used by one thread only).
  * So the three counters below only ever grow, in this order: filled >= fed >= retired >= filled - JOBS.
+ *
+ * Copying is cheaper than it looks: decoding right into memory that another core has just read took longer.
+ * Waking a thread takes longer than feeding a quarter of a batch: so none is woken for a single job.
  */
 #include "feeder.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { JOBS = 4 };
+enum {
+    JOBS = 8,
+    WORTH_WAKING = JOBS / 2, /* jobs to feed, or free places to fill */
+};
+
+#define AWAKE UINT64_MAX
 
 typedef struct feed_job {
     fm_collected collected; /* its batch points into the arrays below */
@@ -29,11 +38,14 @@ struct cli_feeder {
     fm_collection *collection;
     pthread_t thread;
     bool started;
+    atomic_uint_fast64_t filled, fed;
+    uint64_t retired; /* the caller's */
+    /* For sleeping only: whoever sleeps says so under the lock and then looks at the counters once more. */
     pthread_mutex_t lock;
-    pthread_cond_t changed;
-    uint64_t filled, fed, retired; /* under the lock */
-    bool ending;
-    feed_job *current; /* the thread's: the job being fed */
+    pthread_cond_t to_feed, room;
+    atomic_bool feeder_sleeps, ending;
+    atomic_uint_fast64_t most; /* the caller sleeps until no more jobs than this are under way; or AWAKE */
+    feed_job *current;         /* the thread's: the job being fed */
     feed_job jobs[JOBS];
 };
 
@@ -66,23 +78,38 @@ static fm_status keep_late(void *context, const fm_late *late, size_t count, fm_
     return FM_OK;
 }
 
+static void wake(cli_feeder *self, pthread_cond_t *who)
+{
+    pthread_mutex_lock(&self->lock);
+    pthread_mutex_unlock(&self->lock); /* now it sleeps, or has seen what there is */
+    pthread_cond_signal(who);
+}
+
+/* Waits for the next job; false at the end. */
+static bool wait_for_job(cli_feeder *self)
+{
+    if (self->filled == self->fed && !self->ending) {
+        pthread_mutex_lock(&self->lock);
+        self->feeder_sleeps = true;
+        while (self->filled == self->fed && !self->ending) pthread_cond_wait(&self->to_feed, &self->lock);
+        self->feeder_sleeps = false;
+        pthread_mutex_unlock(&self->lock);
+    }
+    return !self->ending;
+}
+
 static void *feed_all(void *context)
 {
     cli_feeder *self = context;
-    pthread_mutex_lock(&self->lock);
-    for (;;) {
-        while (self->fed == self->filled && !self->ending) pthread_cond_wait(&self->changed, &self->lock);
-        if (self->ending) break;
+    while (wait_for_job(self)) {
         feed_job *job = self->current = &self->jobs[self->fed % JOBS];
-        pthread_mutex_unlock(&self->lock);
         job->status = FM_OK;
         for (size_t i = 0; i < job->to.count && job->status == FM_OK; i++)
             job->status = fm_analyzer_feed(job->to.analyzer[i], &job->collected.batch, &job->error);
-        pthread_mutex_lock(&self->lock);
         self->fed++;
-        pthread_cond_broadcast(&self->changed);
+        const uint64_t most = self->most;
+        if (most != AWAKE && self->filled - self->fed <= most) wake(self, &self->room);
     }
-    pthread_mutex_unlock(&self->lock);
     return NULL;
 }
 
@@ -94,7 +121,9 @@ int cli_feeder_create(cli_feeder **feeder, fm_collection *late_to)
     if (!self) return out_of_memory();
     self->collection = late_to;
     pthread_mutex_init(&self->lock, NULL);
-    pthread_cond_init(&self->changed, NULL);
+    pthread_cond_init(&self->to_feed, NULL);
+    pthread_cond_init(&self->room, NULL);
+    self->most = AWAKE;
     if (pthread_create(&self->thread, NULL, feed_all, self) != 0) {
         cli_complain("cannot start a thread for the analysis");
         return CLI_FAILED;
@@ -127,11 +156,15 @@ static int retire(cli_feeder *self, uint64_t fed)
 /* Waits until at most `most` jobs are under way. */
 static int wait_for_room(cli_feeder *self, uint64_t most)
 {
-    pthread_mutex_lock(&self->lock);
-    while (self->filled - self->fed > most) pthread_cond_wait(&self->changed, &self->lock);
-    uint64_t fed = self->fed;
-    pthread_mutex_unlock(&self->lock);
-    return retire(self, fed);
+    if (self->filled - self->fed > most) {
+        if (self->feeder_sleeps) wake(self, &self->to_feed);
+        pthread_mutex_lock(&self->lock);
+        self->most = most;
+        while (self->filled - self->fed > most) pthread_cond_wait(&self->room, &self->lock);
+        self->most = AWAKE;
+        pthread_mutex_unlock(&self->lock);
+    }
+    return retire(self, self->fed);
 }
 
 static bool make_room(feed_job *job, size_t count)
@@ -149,7 +182,9 @@ static bool make_room(feed_job *job, size_t count)
 
 int cli_feeder_feed(cli_feeder *feeder, const fm_collected *collected, const cli_feeding *to)
 {
-    int code = wait_for_room(feeder, JOBS - 1);
+    const uint64_t fed = feeder->fed;
+    int code =
+        feeder->filled - fed == JOBS ? wait_for_room(feeder, JOBS - WORTH_WAKING) : retire(feeder, fed);
     if (code >= 0) return code;
     feed_job *job = &feeder->jobs[feeder->filled % JOBS];
     const fm_batch *batch = &collected->batch;
@@ -163,10 +198,8 @@ int cli_feeder_feed(cli_feeder *feeder, const fm_collected *collected, const cli
                                       .size = batch->size ? job->size : NULL,
                                       .tag = batch->tag ? job->tag : NULL};
     job->to = *to;
-    pthread_mutex_lock(&feeder->lock);
     feeder->filled++;
-    pthread_cond_broadcast(&feeder->changed);
-    pthread_mutex_unlock(&feeder->lock);
+    if (feeder->feeder_sleeps && feeder->filled - feeder->fed >= WORTH_WAKING) wake(feeder, &feeder->to_feed);
     return -1;
 }
 
@@ -179,10 +212,8 @@ void cli_feeder_destroy(cli_feeder *feeder)
 {
     if (!feeder) return;
     if (feeder->started) {
-        pthread_mutex_lock(&feeder->lock);
         feeder->ending = true;
-        pthread_cond_broadcast(&feeder->changed);
-        pthread_mutex_unlock(&feeder->lock);
+        wake(feeder, &feeder->to_feed);
         pthread_join(feeder->thread, NULL);
     }
     for (size_t i = 0; i < JOBS; i++) {
@@ -191,7 +222,8 @@ void cli_feeder_destroy(cli_feeder *feeder)
         free(feeder->jobs[i].tag);
         free(feeder->jobs[i].late);
     }
-    pthread_cond_destroy(&feeder->changed);
+    pthread_cond_destroy(&feeder->to_feed);
+    pthread_cond_destroy(&feeder->room);
     pthread_mutex_destroy(&feeder->lock);
     free(feeder);
 }

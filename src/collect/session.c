@@ -25,7 +25,7 @@ enum {
     NAP_NANOSECONDS = 100000, /* a producer does not fill its ring in that time */
     NAPS = 8,                 /* before sleeping until one wakes us, which costs it a system call */
     PATIENCE = 20,            /* naps for a chunk whose number was taken but that did not come */
-    SCAN_EVERY = 64,          /* chunks */
+    WAKE_AT = FM_RING_CHUNKS / 2,
 };
 #define FILE_BYTES ((off_t)FM_STREAM_RINGS_OFFSET + (off_t)FM_STREAM_CHANNELS * FM_RING_BYTES + PAGE)
 
@@ -68,6 +68,11 @@ void fm_receiver_destroy(fm_receiver *receiver)
 void fm_receiver_path(const fm_receiver *receiver, char *path, size_t size)
 {
     snprintf(path, size, "/proc/%ld/fd/%d", (long)getpid(), receiver->file);
+}
+
+static bool producer_waits(const fm_channel *channel)
+{
+    return __atomic_load_n(&channel->producer_waits, __ATOMIC_SEQ_CST);
 }
 
 static void wake_producer(fm_channel *channel)
@@ -301,7 +306,9 @@ void fm_receiver_done(fm_receiver *receiver, const fm_handed *handed)
     if (handed->ahead || channel->rest_taken) return;
     channel->begun = 0;
     __atomic_store_n(&shared->taken, ++channel->taken, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&shared->producer_waits, __ATOMIC_SEQ_CST)) wake_producer(shared);
+    /* A producer that waits is woken when there is room for several chunks: else it would sleep again at
+     * once, each time. */
+    if ((get(&shared->sealed) - channel->taken) <= WAKE_AT && producer_waits(shared)) wake_producer(shared);
     if (channel->sealed != channel->taken) /* the next one of those that were seen */
         channel->sequence =
             __atomic_load_n(&shared->chunk_sequence[channel->taken % FM_RING_CHUNKS], __ATOMIC_RELAXED);
@@ -312,6 +319,10 @@ void fm_receiver_done(fm_receiver *receiver, const fm_handed *handed)
 double fm_receiver_wait(fm_receiver *receiver)
 {
     fm_session *session = receiver->session;
+    for (size_t i = 0; i < receiver->active_count; i++) { /* whoever was left asleep may be waited for */
+        fm_channel *shared = &session->channels[receiver->active[i]];
+        if (producer_waits(shared)) wake_producer(shared);
+    }
     uint32_t seen = __atomic_load_n(&session->wake, __ATOMIC_SEQ_CST);
     if (receiver->naps++ < NAPS || receiver->gap) {
         struct timespec nap = {0, NAP_NANOSECONDS};
