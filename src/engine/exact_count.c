@@ -44,12 +44,15 @@ static size_t remove_repeats(fm_exact *self, const uint64_t *blocks, const uint3
     } else {
         left = self->kernels->collapse(blocks, part, &before, self->collapsed);
     }
-    if (part - left < part / 16) self->straight = STRAIGHT;
+    if (part - left < part / 16 && part == FM_PART) self->straight = STRAIGHT;
     return left;
 }
 
-/* As a part, where that pays: not where half of the references are the first to their block there. */
-static bool count_as_part(fm_exact *self, const uint64_t *left, size_t left_count, fm_outlet out)
+/*
+ * As a part, where that pays: not where half of the references are the first to their block there. A short
+ * one, of which that is always true, tells nothing of those to come.
+ */
+static bool count_as_part(fm_exact *self, const uint64_t *left, size_t left_count, bool whole, fm_outlet out)
 {
     if (left_count < PART_LEAST) return false;
     if (self->chunkwise > 0) {
@@ -58,7 +61,7 @@ static bool count_as_part(fm_exact *self, const uint64_t *left, size_t left_coun
     }
     if (!fm_exact_part_fits(self)) return false;
     bool done = fm_exact_run_part(self, left, left_count, out);
-    if (!done || self->part.first_count > left_count / 2) self->chunkwise = CHUNKWISE;
+    if (!done || (whole && self->part.first_count > left_count / 2)) self->chunkwise = CHUNKWISE;
     return done;
 }
 
@@ -85,7 +88,7 @@ static fm_status count_part(fm_exact *self, const uint64_t *blocks, const uint32
         left_count = remove_repeats(self, blocks, tags, part, before, &out);
     }
     taken = left_count;
-    const bool as_part = count_as_part(self, left, left_count, out);
+    const bool as_part = count_as_part(self, left, left_count, part == FM_PART, out);
     if (!as_part)
         status = fm_exact_run(self, left, left_count, out, &taken, error);
     else if (fm_exact_too_many(self))
