@@ -7,7 +7,8 @@
  * late reference falls into a module's data; its symbols are read then.
  *
  * Cost: alloc and free O(log blocks) in a B+-tree (heap_tree.c); a late reference the same, or nothing where
- * it falls into the same object as the one before.
+ * it falls into the same object as the one before, or into a piece of a stack or variable that was found
+ * lately.
  */
 #include "base/error.h"
 #include "base/memory.h"
@@ -185,6 +186,13 @@ static bool overlaps_last(const fm_object_map *map, uint64_t address, uint64_t s
     return address < map->last_start + map->last_size && map->last_start < address + size;
 }
 
+static void forget(fm_object_map *map)
+{
+    map->last_size = 0;
+    if (map->found_some) memset(map->found, 0, sizeof map->found);
+    map->found_some = false;
+}
+
 static int apply(fm_object_map *map, const fm_told *told)
 {
     uint64_t end = told->address + told->size;
@@ -192,6 +200,9 @@ static int apply(fm_object_map *map, const fm_told *told)
     case FM_TOLD_ALLOC:
         if (told->size == 0) return 0;
         if (overlaps_last(map, told->address, told->size)) map->last_size = 0;
+        if (map->found_some && (fm_address_ranges_touch(&map->data, told->address, end) ||
+                                fm_address_ranges_touch(&map->stacks, told->address, end)))
+            forget(map);
         if (fm_address_ranges_cut(&map->stacks, told->address, end) != 0) return -1;
         return fm_heap_tree_insert(&map->heap, (fm_heap_block){told->address, end, told->value});
     case FM_TOLD_FREE:
@@ -199,10 +210,10 @@ static int apply(fm_object_map *map, const fm_told *told)
         fm_heap_tree_erase(&map->heap, told->address);
         return 0;
     case FM_TOLD_STACK:
-        map->last_size = 0;
+        forget(map);
         return fm_address_ranges_put(&map->stacks, (fm_address_range){told->address, end, told->value});
     case FM_TOLD_MODULE:
-        map->last_size = 0;
+        forget(map);
         return fm_address_ranges_put(&map->data, (fm_address_range){told->address, end, told->value});
     }
     return 0;
@@ -253,6 +264,21 @@ static void remember(fm_object_map *map, uint64_t low, uint64_t high, uint32_t i
     map->last_object = index;
 }
 
+static fm_found_piece *place_of_piece(fm_object_map *map, uint64_t address)
+{
+    return &map->found[(address >> FM_PIECE_SHIFT) % FM_FOUND_PIECES];
+}
+
+/* The same for a stack or variable; they stay where they are. */
+static void remember_piece(fm_object_map *map, uint64_t address, uint64_t low, uint64_t high, uint32_t index)
+{
+    const uint64_t piece = address >> FM_PIECE_SHIFT, begin = piece << FM_PIECE_SHIFT;
+    remember(map, low, high, index);
+    if (begin < low || high - begin < UINT64_C(1) << FM_PIECE_SHIFT) return;
+    *place_of_piece(map, address) = (fm_found_piece){piece + 1, index};
+    map->found_some = true;
+}
+
 static fm_status variable_at(fm_object_map *map, uint64_t address, const fm_address_range *range,
                              uint32_t *index, fm_error *error)
 {
@@ -263,23 +289,26 @@ static fm_status variable_at(fm_object_map *map, uint64_t address, const fm_addr
         if (status == FM_OK) status = fm_symbols_read_table(module->symbols, error);
         if (status == FM_E_NOMEM) return status;
     }
-    const char *name;
-    uint64_t start, size;
-    if (!module->symbols ||
-        !fm_symbols_variable(module->symbols, address - module->bias, &name, &start, &size)) {
-        fm_counted_object rest = {.kind = FM_OBJECT_MODULE, .number = module->number};
-        return intern(map, &rest, NULL, index, error);
+    const char *name = NULL;
+    uint64_t start = 0, size = 0;
+    fm_counted_object found = {.kind = FM_OBJECT_MODULE, .number = module->number};
+    if (!module->symbols) {
+        start = range->low - module->bias;
+        size = range->high - range->low;
+    } else if (fm_symbols_variable(module->symbols, address - module->bias, &name, &start, &size)) {
+        found.kind = FM_OBJECT_GLOBAL;
+        found.address = start;
+        found.size = size;
     }
-    fm_counted_object variable = {
-        .kind = FM_OBJECT_GLOBAL, .number = module->number, .address = start, .size = size};
-    fm_status status = intern(map, &variable, name, index, error);
+    fm_status status = intern(map, &found, name, index, error);
     /* Only as far as the module's data goes: a block or stack elsewhere is not covered by a bad symbol. */
-    uint64_t low = start + module->bias, high = low + size;
-    if (low < range->low) low = range->low;
-    if (high > range->high) high = range->high;
-    if (low <= address && address < high && !fm_address_ranges_touch(&map->stacks, low, high) &&
+    uint64_t before = address - module->bias - start; /* so much of the variable, or gap, is before it */
+    uint64_t low = before < address - range->low ? address - before : range->low;
+    uint64_t high =
+        before < size && size - before < range->high - address ? address + (size - before) : range->high;
+    if (before < size && !fm_address_ranges_touch(&map->stacks, low, high) &&
         !fm_heap_tree_touches(&map->heap, low, high))
-        remember(map, low, high, *index);
+        remember_piece(map, address, low, high, *index);
     return status;
 }
 
@@ -289,7 +318,7 @@ static fm_status find_object(fm_object_map *map, uint64_t address, uint32_t *ind
     if (range) {
         fm_counted_object stack = {.kind = FM_OBJECT_STACK, .number = range->value};
         fm_status status = intern(map, &stack, NULL, index, error);
-        remember(map, range->low, range->high, *index);
+        remember_piece(map, address, range->low, range->high, *index);
         return status;
     }
     fm_heap_block block;
@@ -315,7 +344,11 @@ static inline fm_status count_one(fm_object_map *map, uint64_t address, const fm
 {
     uint32_t index = map->last_object;
     if (address - map->last_start >= map->last_size) {
-        fm_status status = find_object(map, address, &index, error);
+        const fm_found_piece *found = place_of_piece(map, address);
+        index = found->object;
+        fm_status status = FM_OK;
+        if (found->piece != (address >> FM_PIECE_SHIFT) + 1)
+            status = find_object(map, address, &index, error);
         if (status != FM_OK) return status;
     }
     if (fm_object_counts_add(&map->counts, index, late->tag, late->range & 255) != 0)

@@ -41,6 +41,17 @@ typedef struct fm_allocations {
     uint32_t object; /* 0: not counted yet */
 } fm_allocations;
 
+/*
+ * Pieces of memory that lately were found to lie wholly in one stack or variable: a look at their symbols
+ * takes as long as everything else that is done for a late reference.
+ */
+enum { FM_PIECE_SHIFT = 9, FM_FOUND_PIECES = 4096 };
+
+typedef struct fm_found_piece {
+    uint64_t piece; /* 1 + address >> FM_PIECE_SHIFT; 0: none */
+    uint32_t object;
+} fm_found_piece;
+
 struct fm_object_map {
     fm_told *queue; /* those from `done` on wait */
     size_t done, told, queue_capacity;
@@ -56,6 +67,8 @@ struct fm_object_map {
     fm_object_counts counts;
     uint64_t last_start, last_size; /* where the last late reference fell into; size 0: nowhere */
     uint32_t last_object;
+    bool found_some; /* there is something in `found` */
+    fm_found_piece found[FM_FOUND_PIECES];
     uint64_t *order; /* late references by time; twice, for sorting */
     size_t order_capacity;
 };

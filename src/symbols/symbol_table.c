@@ -199,9 +199,17 @@ const char *fm_symbols_shown_name(fm_symbols *symbols, fm_elf_symbol *symbol)
 bool fm_symbols_variable(fm_symbols *symbols, uint64_t address, const char **name, uint64_t *start,
                          uint64_t *size)
 {
+    *start = address;
+    *size = 0;
     if (fm_symbols_read_table(symbols, NULL) != FM_OK) return false;
     fm_elf_symbol *symbol = covering(&symbols->data, address);
-    if (!symbol) return false;
+    if (!symbol) {
+        const fm_elf_symbols *data = &symbols->data;
+        size_t before = last_before(data, address), behind = before < data->count ? before + 1 : 0;
+        *start = before < data->count ? data->list[before].furthest : 0;
+        *size = (behind < data->count ? data->list[behind].address : UINT64_MAX) - *start;
+        return false;
+    }
     *name = fm_symbols_shown_name(symbols, symbol);
     *start = symbol->address;
     *size = symbol->size;
