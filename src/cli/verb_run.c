@@ -18,6 +18,7 @@
 
 typedef struct run_options {
     const char *json, *report, *output, *distances;
+    bool no_source;
     bool threads_private, call_paths, quiet, progress;
     cli_analysis_options analysis;
     cli_collect_options collect;
@@ -120,13 +121,14 @@ static int show_text(const job *work, const run_options *options)
     return fm_output_commit(text, &error) ? cli_fail(&error) : -1;
 }
 
-static int write_report(const job *work, const char *path)
+static int write_report(const job *work, const run_options *options)
 {
     fm_error error;
     fm_output *page;
-    if (fm_output_open(&page, path, &error)) return cli_fail(&error);
-    if (fm_report_write(fm_output_stream(page), NULL, (const fm_profile *const *)work->profile,
-                        work->analysis.count, work->caches.caches, work->caches.count, &error)) {
+    if (fm_output_open(&page, options->report, &error)) return cli_fail(&error);
+    const fm_report_options how = {.no_source = options->no_source};
+    if (fm_report_write_page(fm_output_stream(page), &how, (const fm_profile *const *)work->profile,
+                             work->analysis.count, work->caches.caches, work->caches.count, &error)) {
         fm_output_abandon(page);
         return cli_fail(&error);
     }
@@ -147,7 +149,7 @@ static int deliver(job *work, const run_options *options)
         return cli_fail(&error);
     if (work->profile[0]->attribution)
         code = cli_attribution_write(&options->attribution, work->profile[0], &work->caches);
-    if (code < 0 && options->report) code = write_report(work, options->report);
+    if (code < 0 && options->report) code = write_report(work, options);
     bool taken = takes_stdout(options->json) || takes_stdout(options->distances) ||
                  takes_stdout(options->report) || cli_attribution_takes_stdout(&options->attribution);
     if (code < 0 && (options->output || !taken)) code = show_text(work, options);
@@ -191,6 +193,8 @@ static int check(const run_options *options, char **command, job *work)
         return cli_misuse("--call-paths and --no-sites contradict each other");
     if (work->analysis.max_memory && (options->threads_private || options->collect.follow_children))
         return cli_misuse("--max-memory: cannot be promised for an unknown number of threads or processes");
+    if (options->no_source && !options->report)
+        return cli_misuse("--no-source is about the page that --report writes");
     if (options->report && !fm_report_available())
         return cli_misuse("--report: this build has no report page (it was built without npm)");
     bool sites = !options->attribution.no_sites;
@@ -209,6 +213,7 @@ int cli_verb_run(int argc, char **argv)
     const cli_option table[] = {
         {"json", 'j', CLI_STRING, &options.json, "FILE", "write the profile as JSON; - for standard output"},
         {"report", 0, CLI_STRING, &options.report, "FILE", "write a page to look at, as fathom report does"},
+        {"no-source", 0, CLI_FLAG, &options.no_source, NULL, "no text of source files on that page"},
         {"output", 'o', CLI_STRING, &options.output, "FILE",
          "where the text goes that is shown at the end\n(default: standard output, after the program's own)"},
         CLI_COLLECT_OPTIONS(&options.collect),

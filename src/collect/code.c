@@ -32,15 +32,19 @@ static bool is_file(const char *path)
 }
 
 /* A file without symbols has no function; that none has it is said at the end. */
-static void find_function(fm_code *code, fm_code_file *file)
+static fm_status find_function(fm_code *code, fm_code_file *file, fm_error *error)
 {
     fm_symbols *symbols = NULL;
-    if (!code->function || fm_symbols_open(&symbols, file->path, NULL) != FM_OK) return;
-    if (fm_symbols_function_ranges(symbols, code->function, true, &file->watched, &file->watched_count,
-                                   NULL) != FM_OK)
-        file->watched_count = 0;
+    if (!code->function) return FM_OK;
+    fm_status status = fm_symbols_open(&symbols, file->path, error);
+    if (status == FM_OK) {
+        status = fm_symbols_function_ranges(symbols, code->function, true, &file->watched,
+                                            &file->watched_count, error);
+        if (status != FM_OK) file->watched_count = 0;
+        fm_symbols_close(symbols);
+    }
     code->function_found |= file->watched_count > 0;
-    fm_symbols_close(symbols);
+    return status == FM_E_NOMEM ? status : FM_OK;
 }
 
 static fm_status file_named(fm_code *code, const char *path, uint32_t *index, fm_error *error)
@@ -59,7 +63,11 @@ static fm_status file_named(fm_code *code, const char *path, uint32_t *index, fm
     *file = (fm_code_file){.path = copy};
     if (is_file(path)) {
         if (!fm_symbols_build_id(path, file->build_id)) file->build_id[0] = '\0';
-        find_function(code, file);
+        fm_status status = find_function(code, file, error);
+        if (status != FM_OK) {
+            free(copy);
+            return status;
+        }
     }
     *index = (uint32_t)code->file_count++;
     return FM_OK;

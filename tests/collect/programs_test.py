@@ -341,6 +341,23 @@ def recorded_and_analysed(collector, how):
 
 
 @case("valgrind")
+def a_page_with_and_without_source(collector, how):
+    page = os.path.join(work, "page.html")
+    program = build("plain.c", how)
+    done = subprocess.run([FATHOM, "run", "--report", page, "--", program], capture_output=True, text=True)
+    if "has no report page" in done.stderr:
+        return "this build has no report page"
+    found = []
+    for option in ([], ["--no-source"]):
+        subprocess.run([FATHOM, "run", "-q", "--report", page, *option, "--", program], check=True,
+                       stdout=subprocess.DEVNULL)
+        with open(page, encoding="utf-8") as file:
+            found.append("for (size_t p = 0; p" in file.read())
+    os.unlink(page)
+    expect(found, [True, False], "a line of the source, with and without --no-source")
+
+
+@case("valgrind")
 def a_script(collector, how):
     path = os.path.join(work, "script.sh")
     with open(path, "w") as file:
