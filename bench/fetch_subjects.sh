@@ -98,9 +98,10 @@ build_tcc() {
     rm -f tcc
     make -j2 tcc
 }
-# What the compiler is told has changed: compile again.
+# Another fathom, or what it tells the compiler has changed: compile again.
 parts=$(dirname "$fathom")/lib/fathom/cc
-if [ "$parts/gcc.specs" -nt compiled ] || [ "$parts/inline.s" -nt compiled ]; then
+if [ "$(cat compiled 2>/dev/null)" != "$fathom" ] || [ "$parts/gcc.specs" -nt compiled ] ||
+    [ "$parts/inline.s" -nt compiled ]; then
     rm -rf build-{gzip,sqlite,tcc}-fathom
 fi
 mkdir -p sqlite-made build-{gzip,sqlite,tcc}-{native,fathom}
@@ -113,5 +114,5 @@ for how in native fathom; do
     cp "build-sqlite-$how/sqlite3" "sqlite-$how"
     cp "build-tcc-$how/tcc" "tcc-$how"
 done
-touch compiled
+echo "$fathom" >compiled
 echo "built: $(cd "$subjects" && echo {gzip,sqlite,tcc}-{native,fathom}) in $subjects"
