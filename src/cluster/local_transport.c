@@ -46,7 +46,8 @@ static fm_status others_failed(const fm_local_cluster *cluster, fm_error *error)
 static void post(local_rank *self, uint32_t to, const void *data, size_t bytes)
 {
     fm_local_cluster *cluster = self->cluster;
-    cluster->boxes[(size_t)self->transport.rank * cluster->size + to] = (letter){data, bytes, true};
+    cluster->boxes[(size_t)self->transport.rank * cluster->size + to] =
+        (letter){.data = data, .bytes = bytes, .full = true};
     pthread_cond_signal(&cluster->ranks[to].changed);
 }
 

@@ -92,6 +92,14 @@ uint64_t *fm_block_table_place_slow(fm_block_table *table, fm_bucket *home, uint
     return slot;
 }
 
+uint64_t fm_block_table_find(const fm_block_table *table, uint64_t key)
+{
+    for (const fm_bucket *bucket = fm_block_home(table, key);;
+         bucket = next_bucket(table, (fm_bucket *)(uintptr_t)bucket))
+        for (size_t slot = 0; slot < FM_BUCKET_SLOTS; slot++)
+            if (bucket->position[slot] == 0 || bucket->key[slot] == key) return bucket->position[slot];
+}
+
 uint64_t fm_block_table_exchange_slow(fm_block_table *table, fm_bucket *home, uint64_t key, uint64_t position)
 {
     uint64_t *slot = fm_block_table_place_slow(table, home, key);

@@ -83,6 +83,9 @@ uint64_t fm_block_table_exchange_slow(fm_block_table *table, fm_bucket *home, ui
  */
 uint64_t *fm_block_table_place_slow(fm_block_table *table, fm_bucket *home, uint64_t key);
 
+/* The position of a key; 0 where it is not there. */
+uint64_t fm_block_table_find(const fm_block_table *table, uint64_t key);
+
 /* The slot of a key, for callers that want its time too: index into times; *old gets the old position. */
 size_t fm_block_table_exchange_slot(fm_block_table *table, uint64_t key, uint64_t position, uint64_t *old);
 

@@ -4,6 +4,9 @@
  * what is left is worked off as a part (exact_part.c), or where few blocks are touched twice, chunk by
  * chunk.
  */
+#include "base/error.h"
+#include "base/memory.h"
+#include "engine/exact_ends.h"
 #include "engine/exact_state.h"
 
 enum {
@@ -11,6 +14,14 @@ enum {
     CHUNKWISE = 15,  /* parts that go chunk by chunk when most references were the first to their block */
     STRAIGHT = 15,   /* parts that go through without a look for repeats when there were few */
 };
+
+static fm_status reserve_firsts(fm_first_touches *firsts, size_t more, fm_error *error)
+{
+    if (fm_array_reserve((void **)&firsts->blocks, &firsts->capacity, firsts->count + more,
+                         sizeof *firsts->blocks) != 0)
+        return fm_fail_memory(error, (firsts->count + more) * sizeof *firsts->blocks, "first touches");
+    return FM_OK;
+}
 
 /* Stands where a run stopped short: after the last repeat of the `taken`th reference that is no repeat. */
 static size_t stand_after(const uint64_t *blocks, size_t count, uint64_t before, size_t taken)
@@ -77,6 +88,7 @@ static fm_status count_part(fm_exact *self, const uint64_t *blocks, const uint32
     size_t left_count = part, taken;
     *done = 0;
     fm_status status = fm_tally_reserve(out.tally, self->table.used + FM_PART + FM_TWO_CHUNKS, error);
+    if (status == FM_OK && self->firsts) status = reserve_firsts(self->firsts, part + 1, error);
     if (status == FM_OK && tags) status = fm_pairs_reserve(out.pairs, part, error);
     if (status != FM_OK) return status;
     if (self->straight > 0 || (tags && out.pairs->late_wanted && out.pairs->late_from == 0)) {

@@ -3,6 +3,7 @@
  * exact_deliver.c - where the distances that `exact` finds go: into a tally, with tags also into the counters
  * of pairs and the list of late references; or one by one, in order.
  */
+#include "engine/exact_ends.h"
 #include "engine/exact_state.h"
 
 /* Under a bound: is a block that is not held a first touch? */
@@ -85,9 +86,33 @@ static void tally_list(const fm_exact *self, fm_tally *tally, uint32_t *distance
     fm_tally_add_indices(tally, distances, count);
 }
 
+/* Blocks that are not held go on the list of first touches, as exact_ends.h says. There is room. */
+static void list_fresh(fm_exact *self, const uint64_t *keys, fm_tally *tally)
+{
+    fm_first_touches *firsts = self->firsts;
+    const fm_chunk *chunk = &self->chunk;
+    for (size_t i = 0; i < chunk->fresh_count; i++) {
+        const uint64_t key = keys[chunk->fresh_index[i]];
+        bool listed = true;
+        if (self->bound) {
+            /* Nothing is dropped before more blocks than the bound were touched. */
+            const bool first = fresh_distance(self, key, 0, NULL) == FM_COLD;
+            listed = first || firsts->count < self->bound;
+            if (!listed) firsts->given_up |= fm_seen_set_given_up(self->seen);
+        }
+        firsts->blocks[firsts->count] = key;
+        firsts->count += listed;
+        tally->beyond += !listed;
+    }
+}
+
 static void deliver_fresh(fm_exact *self, const uint64_t *keys, const fm_outlet *out)
 {
     fm_chunk *chunk = &self->chunk;
+    if (self->firsts) {
+        list_fresh(self, keys, out->tally);
+        return;
+    }
     const size_t count = chunk->fresh_count;
     uint64_t beyond = 0;
     for (size_t i = 0; i < count; i++) {

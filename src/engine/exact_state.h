@@ -32,7 +32,8 @@ typedef struct fm_exact {
     unsigned straight;  /* parts that still go through without a look for repeats */
     bool window_full;   /* a restart failed and must be tried again */
     bool with_times;
-    fm_exact_tags *tags; /* NULL: no attribution, and no tags in the table */
+    struct fm_first_touches *firsts; /* NULL: nobody wants a list of them */
+    fm_exact_tags *tags;             /* NULL: no attribution, and no tags in the table */
     fm_chunk chunk;
     fm_bucket *homes[2][FM_CHUNK];
     uint64_t collapsed[FM_PART_ROOM];

@@ -83,6 +83,21 @@ fm_status fm_tally_add(fm_tally *tally, const uint64_t *distances, size_t count,
     return FM_OK;
 }
 
+fm_status fm_tally_move(fm_tally *tally, fm_tally *from, fm_error *error)
+{
+    uint64_t end = from->capacity;
+    while (end > 0 && from->counts[end - 1] == 0) end--;
+    fm_status status = fm_tally_reserve(tally, end, error);
+    if (status != FM_OK) return status;
+    for (uint64_t i = 0; i < end; i++) tally->counts[i] += from->counts[i];
+    memset(from->counts, 0, end * sizeof *from->counts);
+    tally->total += from->total;
+    tally->cold += from->cold;
+    tally->beyond += from->beyond;
+    from->total = from->cold = from->beyond = 0;
+    return FM_OK;
+}
+
 fm_status fm_tally_histogram(const fm_tally *tally, uint64_t bound, fm_histogram *histogram, fm_error *error)
 {
     size_t filled = 0;

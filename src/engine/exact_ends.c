@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exact_ends.c - see exact_ends.h. */
+#include "engine/exact_ends.h"
+
+#include "engine/exact_state.h"
+
+void fm_exact_list_firsts(fm_engine *engine, fm_first_touches *firsts)
+{
+    ((fm_exact *)engine)->firsts = firsts;
+}
+
+uint64_t fm_exact_live(const fm_engine *engine)
+{
+    return ((const fm_exact *)engine)->table.used;
+}
+
+static uint64_t depth_of(const fm_exact *self, uint64_t position)
+{
+    const uint32_t rank = fm_recency_window_rank(&self->window, position & FM_POSITION_BITS);
+    return (uint32_t)((uint32_t)self->table.used - rank); /* ranks are modulo 2^32 */
+}
+
+uint64_t fm_exact_depth(const fm_engine *engine, uint64_t block)
+{
+    const fm_exact *self = (const fm_exact *)engine;
+    return depth_of(self, fm_block_table_find(&self->table, block));
+}
+
+uint64_t fm_exact_stack(const fm_engine *engine, uint64_t most, uint64_t *blocks)
+{
+    const fm_exact *self = (const fm_exact *)engine;
+    const fm_block_table *table = &self->table;
+    for (uint64_t i = 0; i < table->bucket_count; i++)
+        for (int slot = 0; slot < FM_BUCKET_SLOTS; slot++) {
+            const fm_bucket *bucket = &table->buckets[i];
+            if (!bucket->position[slot]) break;
+            const uint64_t depth = depth_of(self, bucket->position[slot]);
+            if (depth < most) blocks[depth] = bucket->key[slot];
+        }
+    return table->used < most ? table->used : most;
+}

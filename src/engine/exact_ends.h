@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exact_ends.h - what somebody needs of `exact` who puts a trace together from pieces that were analysed by
+ * themselves: which blocks a piece touched first, in order, and in which order it touched them last.
+ */
+#ifndef FATHOM_ENGINE_EXACT_ENDS_H
+#define FATHOM_ENGINE_EXACT_ENDS_H
+
+#include "engine/engine.h"
+
+/* All zeroes is an empty list. */
+typedef struct fm_first_touches {
+    uint64_t *blocks; /* each once, in the order of first touches */
+    size_t count, capacity;
+    /*
+     * Under a bound, when so many first touches are on the list, the next ones are beyond the bound whatever
+     * came before the piece; they are listed as long as they can be told from returns (seen_set.h). Then:
+     */
+    bool given_up;
+} fm_first_touches;
+
+/*
+ * From now on first touches are not counted but put on the list. Before any reference; engine: of
+ * fm_engine_exact.
+ */
+void fm_exact_list_firsts(fm_engine *engine, fm_first_touches *firsts);
+
+/* Blocks that the engine holds. */
+uint64_t fm_exact_live(const fm_engine *engine);
+
+/* How many of the engine's blocks were touched later than this one, which it holds, the last time. */
+uint64_t fm_exact_depth(const fm_engine *engine, uint64_t block);
+
+/* The blocks that were touched last, at most `most`, the latest one first. Returns how many. */
+uint64_t fm_exact_stack(const fm_engine *engine, uint64_t most, uint64_t *blocks);
+
+#endif
