@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/parts.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -24,41 +24,12 @@
 
 static const char tool_name[] = "valgrind/fathom-amd64-linux";
 
-/* Whether directory/between/fathom/… is the tool. */
-static bool tool_in(const char *directory, const char *between, char *tool)
-{
-    return snprintf(tool, PATH_MAX, "%s%s/%s", directory, between, tool_name) < PATH_MAX &&
-           access(tool, X_OK) == 0;
-}
-
-/* Beside a file (the program, the library) as it is built, or as it is installed. */
-static bool tool_beside(const char *file, char *tool)
-{
-    static const char *const places[] = {
-        "/lib/fathom", "/fathom", "/../lib/fathom", "/../lib/x86_64-linux-gnu/fathom", "/../lib64/fathom",
-    };
-    char directory[PATH_MAX];
-    if (!realpath(file, directory)) return false;
-    char *slash = strrchr(directory, '/');
-    if (!slash) return false;
-    *slash = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
-        if (tool_in(directory, places[i], tool)) return true;
-    return false;
-}
-
 static fm_status find_tool(const char *parts, char *tool, fm_error *error)
 {
-    const char *named = parts ? parts : getenv("FATHOM_PARTS");
-    Dl_info library;
-    if (named && named[0]) {
-        if (tool_in(named, "", tool)) return FM_OK;
+    if (fm_part_find(parts, tool_name, tool, PATH_MAX)) return FM_OK;
+    if (tool[0])
         return fm_fail(error, FM_E_UNSUPPORTED, tool,
                        "there is no Valgrind tool here; build the program with `fathom cc` to do without it");
-    }
-    if (tool_beside("/proc/self/exe", tool)) return FM_OK;
-    if (dladdr(tool_name, &library) && library.dli_fname && tool_beside(library.dli_fname, tool))
-        return FM_OK;
     return fm_fail(error, FM_E_UNSUPPORTED, NULL,
                    "this fathom has no Valgrind tool: install Valgrind (Debian package valgrind) and build "
                    "fathom again, or build the program with `fathom cc`");
