@@ -140,7 +140,7 @@ fm_status fm_walk_index(fm_native_blocks *blocks, fm_native_event *event, fm_err
     if (!whole) return fm_walk_cut(blocks, event, "within its index", 0, error);
     if (!sound) return bad_index(blocks, event, "the index is damaged: its checksum is wrong", error);
     uint64_t lost = fm_walk_gap(blocks, references);
-    if (lost > 0 || (!agrees && !blocks->damaged)) {
+    if (lost > 0 || ((!agrees || references != blocks->expected) && !blocks->damaged)) {
         bad_index(blocks, event, "the index tells of other blocks than there are", error);
         return fm_walk_damage(blocks, event, lost, FM_E_CORRUPT, error);
     }

@@ -3,101 +3,10 @@
  * part of it, and lies are not believed. */
 #include "base/bytes.h"
 #include "trace/native_layout.h"
-#include "unit/trace_helpers.h"
+#include "unit/native_samples.h"
 
 #include <inttypes.h>
 #include <xxhash.h>
-
-enum { ALL_COLUMNS = FM_COLUMN_SIZE | FM_COLUMN_KIND | FM_COLUMN_THREAD | FM_COLUMN_SITE };
-
-typedef struct sample {
-    size_t count;
-    uint64_t *address, *site;
-    uint32_t *size, *thread;
-    uint8_t *kind;
-} sample;
-
-/* References of a shape: 0 loops over arrays, 1 random, 2 extremes, 3 all the same. */
-static sample make_sample(size_t count, int shape, uint64_t seed)
-{
-    sample s = {.count = count};
-    s.address = calloc(count + 1, sizeof *s.address);
-    s.site = calloc(count + 1, sizeof *s.site);
-    s.size = calloc(count + 1, sizeof *s.size);
-    s.thread = calloc(count + 1, sizeof *s.thread);
-    s.kind = calloc(count + 1, 1);
-    assert_true(s.address && s.site && s.size && s.thread && s.kind);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t r = next_random(&seed);
-        switch (shape) {
-        case 0:
-            s.address[i] = (i % 3 == 0   ? UINT64_C(0x7ffe00001000)
-                            : i % 3 == 1 ? 0x601000
-                                         : 0x10000) +
-                           i / 3 * 8;
-            s.site[i] = 0x400000 + i % 3 * 4;
-            s.size[i] = i % 3 == 2 ? 4 : 8;
-            s.kind[i] = i % 3 == 1;
-            s.thread[i] = (uint32_t)(i / 1000 % 4);
-            break;
-        case 1:
-            s.address[i] = r;
-            s.site[i] = next_random(&seed);
-            s.size[i] = (uint32_t)next_random(&seed);
-            s.kind[i] = (uint8_t)(r % 3); /* no fetches: those are passed over unless asked for */
-            s.thread[i] = (uint32_t)next_random(&seed);
-            break;
-        case 2:
-            s.address[i] = r & 1 ? UINT64_MAX : r & 2 ? 0 : UINT64_C(1) << (r >> 8 & 63);
-            s.site[i] = r & 4 ? UINT64_MAX : 0;
-            s.size[i] = r & 8 ? UINT32_MAX : 0;
-            s.thread[i] = r & 16 ? UINT32_MAX : 0;
-            break;
-        default:
-            s.address[i] = 42;
-            break;
-        }
-    }
-    return s;
-}
-
-static void free_sample(sample *s)
-{
-    free(s->address);
-    free(s->site);
-    free(s->size);
-    free(s->thread);
-    free(s->kind);
-}
-
-static void store(const sample *s, const char *path, unsigned columns, int level, size_t per_batch)
-{
-    fm_writer *writer;
-    fm_error error;
-    fm_writer_options options = {.columns = columns, .memory_addresses = true, .level = level};
-    assert_int_equal(fm_writer_open(&writer, path, &options, &error), FM_OK);
-    for (size_t at = 0; at < s->count; at += per_batch) {
-        size_t piece = s->count - at < per_batch ? s->count - at : per_batch;
-        fm_batch batch = {.count = piece,
-                          .address = s->address + at,
-                          .size = s->size + at,
-                          .kind = s->kind + at,
-                          .thread = s->thread + at,
-                          .site = s->site + at};
-        assert_int_equal(fm_writer_append(writer, &batch, &error), FM_OK);
-    }
-    assert_int_equal(fm_writer_finish(writer, &error), FM_OK);
-    fm_writer_close(writer);
-}
-
-static void assert_slice(const gathered *all, size_t at, const sample *s, size_t from, size_t count)
-{
-    assert_memory_equal(all->address + at, s->address + from, count * sizeof *s->address);
-    if (all->size) assert_memory_equal(all->size + at, s->size + from, count * sizeof *s->size);
-    if (all->kind) assert_memory_equal(all->kind + at, s->kind + from, count);
-    if (all->thread) assert_memory_equal(all->thread + at, s->thread + from, count * sizeof *s->thread);
-    if (all->site) assert_memory_equal(all->site + at, s->site + from, count * sizeof *s->site);
-}
 
 static void round_trip(void **state)
 {
@@ -164,48 +73,12 @@ typedef struct small_file {
     size_t size, block_at[SMALL_BLOCKS + 1]; /* the last: the index */
 } small_file;
 
-/* The writer makes blocks of 65536; small blocks are put together here from files of one block each, which
- * also checks the layout from outside. */
 static small_file make_small(const sample *s)
 {
-    small_file file = {.size = 0};
-    const char *path = in_directory("part.fathom");
-    uint8_t entries[SMALL_BLOCKS * 16];
-    for (size_t b = 0; b < SMALL_BLOCKS; b++) {
-        size_t from = b * SMALL_REFERENCES;
-        sample part = {SMALL_REFERENCES, s->address + from, s->site + from,
-                       s->size + from,   s->thread + from,  s->kind + from};
-        store(&part, path, ALL_COLUMNS, 0, 7);
-        size_t size;
-        uint8_t *bytes = read_whole(path, &size);
-        if (b == 0) {
-            memcpy(file.bytes, bytes, 64);
-            file.size = 64;
-        }
-        size_t header = fm_native_block_header_size(ALL_COLUMNS);
-        size_t whole = header + fm_load32(bytes + 64 + 12);
-        assert_int_equal(whole + 64 + 24 + 16 + 8 + 32, size);
-        uint8_t *block = file.bytes + file.size;
-        memcpy(block, bytes + 64, whole);
-        fm_store64(block + 16, from);
-        fm_store64(block + header - 8, XXH3_64bits(block, header - 8));
-        fm_store64(entries + 16 * b, file.size);
-        fm_store32(entries + 16 * b + 8, SMALL_REFERENCES);
-        fm_store32(entries + 16 * b + 12, (uint32_t)whole);
-        file.block_at[b] = file.size;
-        file.size += whole;
-        free(bytes);
-    }
-    file.block_at[SMALL_BLOCKS] = file.size;
-    uint8_t *index = file.bytes + file.size;
-    memcpy(index, "FmIx\0\0\0\0", 8);
-    fm_store64(index + 8, SMALL_BLOCKS);
-    fm_store64(index + 16, SMALL_BLOCKS * SMALL_REFERENCES);
-    memcpy(index + 24, entries, sizeof entries);
-    fm_store64(index + 24 + sizeof entries, XXH3_64bits(index, 24 + sizeof entries));
-    uint8_t *footer = index + 24 + sizeof entries + 8;
-    fm_native_footer_store(footer, &(fm_native_footer){file.size, SMALL_BLOCKS * SMALL_REFERENCES});
-    file.size = (size_t)(footer + 32 - file.bytes);
+    static const size_t references[SMALL_BLOCKS] = {SMALL_REFERENCES, SMALL_REFERENCES, SMALL_REFERENCES};
+    small_file file;
+    file.size =
+        make_blocks(s, references, SMALL_BLOCKS, NULL, 0, file.bytes, sizeof file.bytes, file.block_at);
     return file;
 }
 
@@ -442,6 +315,22 @@ static void lying_headers(void **state)
         assert_int_equal(all.status, FM_E_CORRUPT);
         assert_int_equal(all.lost, 0);
         assert_non_null(strstr(all.message, "the index is damaged"));
+        gathered_free(&all);
+    }
+    /* Another sum than that of its own entries, which are right. */
+    size_t end = 24 + 16 * SMALL_BLOCKS;
+    for (uint64_t sum = 59; sum <= 61; sum += 2) {
+        memcpy(bytes, file.bytes, file.size);
+        fm_store64(bytes + index + 16, sum);
+        fm_store64(bytes + index + end, XXH3_64bits(bytes + index, end));
+        fm_native_footer_store(bytes + index + end + 8, &(fm_native_footer){index, sum});
+        write_file(path, bytes, file.size);
+        gathered all;
+        gather(&all, path, NULL);
+        assert_int_equal(assert_whole_blocks(&all, &s), 7);
+        assert_int_equal(all.status, FM_E_CORRUPT);
+        assert_int_equal(all.lost, sum == 61);
+        assert_non_null(strstr(all.message, "the index tells of other blocks than there are"));
         gathered_free(&all);
     }
     free_sample(&s);
