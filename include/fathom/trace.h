@@ -57,6 +57,9 @@ typedef struct fm_reader_options {
     const char *format; /* NULL: by content (native) or by the name's ending */
     fm_fetches fetches; /* for formats that record instruction fetches (lackey, din, native) */
     bool read_ahead;    /* decode in a thread of its own, ahead of the caller */
+    /* Only part number `part`, from 0, of `parts` parts of about the same number of references: see
+     * fm_trace_divisible. 0 or 1 parts: the whole trace */
+    uint32_t part, parts;
     /* CSV only */
     const char *csv_key;    /* column name, or number from 1; NULL: column 1 */
     const char *csv_size;   /* column of the request's size; NULL: none */
@@ -71,9 +74,9 @@ typedef struct fm_trace_info {
     const char *compression;    /* "none", "zstd", "gzip" */
     bool memory_addresses;      /* addresses of memory (default granularity 64), not keys (default 1) */
     unsigned columns;           /* FM_COLUMN_… */
-    uint64_t bytes_total;       /* of the file as stored; 0 where unknown (pipes) */
-    uint64_t bytes_read;        /* of the file as stored, so far */
-    uint64_t references_total;  /* where the trace says so (native, with index); else 0 */
+    uint64_t bytes_total;       /* of the file, or the part of it, as stored; 0 where unknown (pipes) */
+    uint64_t bytes_read;        /* of these, so far */
+    uint64_t references_total;  /* where known beforehand (native, with index; parts); else 0 */
     uint64_t references;        /* delivered so far */
     uint64_t fetches_skipped;   /* instruction fetches passed over because of options.fetches */
     uint64_t string_keys;       /* distinct non-numeric keys that were hashed to 64 bits */
@@ -99,6 +102,28 @@ FM_API fm_status fm_reader_next(fm_reader *reader, fm_batch *batch, fm_error *er
 
 FM_API void fm_reader_info(const fm_reader *reader, fm_trace_info *info);
 FM_API void fm_reader_close(fm_reader *reader);
+
+/*
+ * Traces in parts, for threads and processes that each read their own: one after the other, the parts are the
+ * whole trace, and each reference is in exactly one. A reader of a part reads the bytes of its part (and the
+ * beginning of the file, and the index). Damage is told by the part that it is in; damage behind the last
+ * reference, by the last part. Native traces are divided between their blocks of up to 65536 references, so
+ * that some parts of a short trace are empty.
+ *
+ * That needs a regular file that is not compressed as a whole: native with a sound index, or u64.
+ * fm_reader_open fails with FM_E_UNSUPPORTED for parts of anything else, and the error says why.
+ */
+typedef struct fm_trace_extent {
+    uint64_t references; /* by the word of the index, or by the file's size; fetches are counted */
+    uint64_t bytes;      /* of the file */
+} fm_trace_extent;
+/*
+ * FM_OK: it can be read in parts. Those who do can compare extents first: another one is another file, or one
+ * that is being written. FM_E_UNSUPPORTED: it cannot, the error says why, and nothing was taken from a pipe.
+ * Fails otherwise as fm_reader_open does. options.part and parts do not matter.
+ */
+FM_API fm_status fm_trace_divisible(const char *path, const fm_reader_options *options,
+                                    fm_trace_extent *extent, fm_error *error);
 
 typedef struct fm_writer_options {
     const char *format;    /* NULL: by the name's ending (.zst and .gz compress) */

@@ -27,6 +27,7 @@ fm_status fm_input_open(fm_input *input, const char *path, fm_error *error)
 {
     memset(input, 0, sizeof *input);
     input->descriptor = input->wake = -1;
+    input->to = UINT64_MAX;
     if (strcmp(path, "-") == 0) {
         input->descriptor = STDIN_FILENO;
         input->name = "standard input";
@@ -61,6 +62,16 @@ fm_status fm_input_open(fm_input *input, const char *path, fm_error *error)
     return FM_OK;
 }
 
+fm_status fm_input_restrict(fm_input *input, uint64_t from, uint64_t to, fm_error *error)
+{
+    if (lseek(input->descriptor, (off_t)from, SEEK_SET) < 0)
+        return fm_fail_io(error, input->name, "go to a part of the file", errno);
+    input->from = from;
+    input->to = to;
+    input->taken = 0;
+    return FM_OK;
+}
+
 fm_status fm_input_allow_interrupt(fm_input *input, fm_error *error)
 {
     if (input->seekable || input->wake >= 0) return FM_OK; /* a regular file never lets us wait for long */
@@ -86,7 +97,9 @@ static bool interrupted(const fm_input *input)
 
 fm_status fm_input_read(fm_input *input, void *to, size_t capacity, size_t *got, fm_error *error)
 {
+    uint64_t at = input->from + input->taken, left = input->to - at;
     if (capacity > READ_MOST) capacity = READ_MOST;
+    if (capacity > left) capacity = (size_t)left;
     *got = 0;
     if (interrupted(input)) return FM_OK;
     ssize_t count;
@@ -94,8 +107,7 @@ fm_status fm_input_read(fm_input *input, void *to, size_t capacity, size_t *got,
     while (count < 0 && errno == EINTR);
     if (count < 0) {
         int cause = errno;
-        return fm_fail_at(error, FM_E_IO, input->name, FM_PLACE_BYTE, input->taken, "cannot read: %s",
-                          strerror(cause));
+        return fm_fail_at(error, FM_E_IO, input->name, FM_PLACE_BYTE, at, "cannot read: %s", strerror(cause));
     }
     *got = (size_t)count;
     input->taken += (uint64_t)count;

@@ -14,9 +14,10 @@ typedef struct fm_input {
     bool seekable;    /* a regular file: fm_input_read_at works */
     const char *name; /* for messages: the path, or "standard input". Points into path, or is static */
     char *path;
-    uint64_t total; /* bytes of a regular file when it was opened; 0: unknown */
-    uint64_t taken; /* bytes read so far */
-    int wake;       /* see fm_input_allow_interrupt; -1: not allowed */
+    uint64_t total;    /* bytes of a regular file when it was opened; 0: unknown */
+    uint64_t from, to; /* what is read: all there is, or see fm_input_restrict */
+    uint64_t taken;    /* bytes read so far, counted from `from` */
+    int wake;          /* see fm_input_allow_interrupt; -1: not allowed */
 } fm_input;
 
 /* path "-" is standard input. A directory is refused here, not at the first read. */
@@ -25,6 +26,9 @@ fm_status fm_input_open(fm_input *input, const char *path, fm_error *error);
 fm_status fm_input_read(fm_input *input, void *to, size_t capacity, size_t *got, fm_error *error);
 /* Exactly bytes at offset without moving the reading position; false when that cannot be had. */
 bool fm_input_read_at(const fm_input *input, void *to, size_t bytes, uint64_t offset);
+/* From now on only the bytes [from, to) of a regular file are read. Not for standard input: others may read
+ * through the same position. */
+fm_status fm_input_restrict(fm_input *input, uint64_t from, uint64_t to, fm_error *error);
 /* From now on fm_input_interrupt, from another thread, ends a read that waits (a pipe nobody writes to). */
 fm_status fm_input_allow_interrupt(fm_input *input, fm_error *error);
 /* Reads see the end of the input from now on. Does nothing where it was not allowed. */

@@ -53,6 +53,12 @@ typedef struct fm_format {
     /* Looks at the beginning and sets import->info. options are valid during this call only. May be NULL. */
     fm_status (*open)(fm_import *import, const fm_reader_options *options, fm_error *error);
     /*
+     * After open: goes to part number `part` of `parts` (from 1 on), reads that only, and sets bytes_total
+     * and references_total of it. The file is a regular one and not compressed. FM_E_UNSUPPORTED: this file
+     * cannot be divided. NULL: none of this format can.
+     */
+    fm_status (*divide)(fm_import *import, uint32_t part, uint32_t parts, fm_error *error);
+    /*
      * Fills columns and sets columns->count; FM_OK with count 0 is the end. A failure may come with
      * count > 0: those references are sound and are delivered before the failure is told.
      */

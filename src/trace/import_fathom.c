@@ -39,6 +39,12 @@ static fm_status fathom_open(fm_import *import, const fm_reader_options *options
     return FM_OK;
 }
 
+static fm_status fathom_divide(fm_import *import, uint32_t part, uint32_t parts, fm_error *error)
+{
+    return fm_native_blocks_divide(import->state, part, parts, &import->info.references_total,
+                                   &import->info.bytes_total, error);
+}
+
 static fm_status fathom_read(fm_import *import, fm_columns *columns, fm_error *error)
 {
     fm_native_event event;
@@ -220,6 +226,7 @@ const fm_format fm_format_fathom = {
              .columns = FM_COLUMN_SIZE | FM_COLUMN_KIND | FM_COLUMN_THREAD | FM_COLUMN_SITE},
     .resumes = true,
     .open = fathom_open,
+    .divide = fathom_divide,
     .read = fathom_read,
     .close = fathom_close,
     .start = fathom_start,

@@ -25,6 +25,7 @@ fm_status fm_native_blocks_open(fm_native_blocks **blocks_out, fm_stream *stream
     if (!blocks) return fm_fail_memory(error, sizeof *blocks, "a trace reader");
     blocks->stream = stream;
     blocks->name = name;
+    blocks->limit = UINT64_MAX;
     blocks->unpacker = fm_native_unpacker_create();
     blocks->seen = XXH3_createState();
     fm_status status = FM_OK;

@@ -17,6 +17,15 @@ fm_status fm_native_blocks_open(fm_native_blocks **blocks, fm_stream *stream, co
                                 fm_native_header *header, fm_error *error);
 void fm_native_blocks_close(fm_native_blocks *blocks); /* NULL is fine */
 
+/*
+ * Before the first call of next: walks through part number `part` of `parts` only, whole blocks by the word
+ * of the index. The modules are known in every part; what stands behind the blocks is checked by the last
+ * one. references, bytes: of the part, as stored. The stream's file is a regular one and not compressed.
+ * FM_E_UNSUPPORTED where there is no sound index.
+ */
+fm_status fm_native_blocks_divide(fm_native_blocks *blocks, uint32_t part, uint32_t parts,
+                                  uint64_t *references, uint64_t *bytes, fm_error *error);
+
 /* What a call of fm_native_blocks_next came upon. */
 typedef struct fm_native_event {
     uint64_t offset;       /* of the block, the index, or the damage, in the content */
@@ -27,7 +36,8 @@ typedef struct fm_native_event {
 
 /*
  * The next block's references into columns. FM_OK with count 0 is the end: index and footer were sound
- * and agreed with the blocks. Damage is told once for each place and walking goes on behind it.
+ * and agreed with the blocks, or the part ended as the index says. Damage is told once for each place and
+ * walking goes on behind it.
  */
 fm_status fm_native_blocks_next(fm_native_blocks *blocks, fm_columns *columns, fm_native_event *event,
                                 fm_error *error);

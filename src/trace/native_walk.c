@@ -49,8 +49,9 @@ fm_status fm_walk_damage(fm_native_blocks *blocks, fm_native_event *event, uint6
 fm_status fm_walk_cut(fm_native_blocks *blocks, fm_native_event *event, const char *within, uint64_t lost,
                       fm_error *error)
 {
-    blocks->ended = true;
     uint64_t end = blocks->offset + (blocks->filled - blocks->at);
+    if (end == blocks->limit) return fm_walk_limit(blocks, event, error);
+    blocks->ended = true;
     fm_fail_at(error, FM_E_TRUNCATED, blocks->name, FM_PLACE_BYTE, event->offset,
                "the trace ends %s, at byte %" PRIu64, within, end);
     return fm_walk_damage(blocks, event, lost, FM_E_TRUNCATED, error);
@@ -74,8 +75,8 @@ bool fm_walk_index_begins(const uint8_t *bytes)
            fm_load32(bytes + 4) <= FM_NATIVE_MODULES_FIXED + FM_NATIVE_MODULES_PAYLOAD_MAX;
 }
 
-/* Moves to the next sound header of a block or of the module table, or to the index; have 0 there: to the end
- * of the content. */
+/* Moves to the next sound header of a block or of the module table, or to the index, or to the end of the
+ * content. */
 static fm_status resynchronise(fm_native_blocks *blocks, uint64_t *lost, fm_error *error)
 {
     size_t header = fm_native_block_header_size(blocks->columns), have;
@@ -90,8 +91,9 @@ static fm_status resynchronise(fm_native_blocks *blocks, uint64_t *lost, fm_erro
         const uint8_t *found = have > 0 ? memchr(from, FM_NATIVE_BLOCK_MAGIC[0], have) : NULL;
         if (!found) {
             fm_walk_skip(blocks, have);
-            if (have < header) return FM_OK;
-            continue;
+            if (have >= header) continue;
+            if (blocks->offset == blocks->limit) *lost = fm_walk_gap(blocks, blocks->limit_reference);
+            return FM_OK;
         }
         fm_walk_skip(blocks, (size_t)(found - from));
         status = fm_walk_need(blocks, header, &have, error);
@@ -129,7 +131,7 @@ fm_status fm_walk_stray(fm_native_blocks *blocks, fm_native_event *event, fm_err
         return status;
     }
     /* Damage of the stream behind this one stays with the stream and is told next. */
-    bool more = blocks->filled > blocks->at || status != FM_OK;
+    bool more = blocks->filled > blocks->at || status != FM_OK || blocks->offset == blocks->limit;
     event->stored_bytes = blocks->offset - from;
     if (!more) blocks->ended = true;
     const char *after = more ? "" : "; nothing sound follows";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * native_walk.h - the state of a walk through a native trace, and the steps that all pieces of a file share:
- * having bytes at hand, passing over them, telling damage, finding the way again. For native_blocks.c and
- * native_tail.c only.
+ * having bytes at hand, passing over them, telling damage, finding the way again. For native_blocks.c,
+ * native_tail.c and native_divide.c only.
  */
 #ifndef FATHOM_TRACE_NATIVE_WALK_H
 #define FATHOM_TRACE_NATIVE_WALK_H
@@ -28,6 +28,10 @@ struct fm_native_blocks {
     size_t module_count;
     uint64_t modules_bytes; /* of the module table that was met, with its header; 0: none */
     bool misplaced;         /* it was told that blocks follow the module table */
+    /* Where a part ends that is not the last one, and what the index says of the blocks up to there. */
+    uint64_t limit;           /* offset; UINT64_MAX: the walk goes on to the end of the file */
+    uint64_t limit_reference; /* number of the first reference behind it */
+    uint64_t limit_seen;      /* what `seen` comes to */
 };
 
 /* Makes at least `bytes` bytes of content available at `at`, if there are as many: *have tells. Failures of
@@ -46,7 +50,8 @@ uint64_t fm_walk_gap(fm_native_blocks *blocks, uint64_t first);
  * status. */
 fm_status fm_walk_damage(fm_native_blocks *blocks, fm_native_event *event, uint64_t lost, fm_status status,
                          fm_error *error);
-/* The content ends too early. The place is where the incomplete piece begins, as for all other damage. */
+/* The content ends, too early unless it is the end of a part. The place is where the incomplete piece begins,
+ * as for all other damage. */
 fm_status fm_walk_cut(fm_native_blocks *blocks, fm_native_event *event, const char *within, uint64_t lost,
                       fm_error *error);
 /* Nothing sound is here: says so and goes to the next sound header of a block or of the module table, or to
@@ -59,5 +64,9 @@ bool fm_walk_skips_well(fm_native_blocks *blocks, size_t payload);
  * was read, and walking goes on behind it; of the index: this is the end. */
 fm_status fm_walk_modules(fm_native_blocks *blocks, size_t have, fm_native_event *event, fm_error *error);
 fm_status fm_walk_index(fm_native_blocks *blocks, fm_native_event *event, fm_error *error);
+
+/* At the limit (native_divide.c), with or without a piece of something before it. FM_OK: the blocks were
+ * those that the index says. */
+fm_status fm_walk_limit(fm_native_blocks *blocks, fm_native_event *event, fm_error *error);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reader.c - the public reader: finds the format, opens it, delivers its batches, with or without a
- * thread that decodes ahead.
+ * reader.c - the public reader: finds the format, opens it, on a part of the file where that is asked for,
+ * delivers its batches, with or without a thread that decodes ahead.
  *
  * A format hands over references and a failure together; here they are told one after the other. What a
  * format does after damage (go on or end) is its own business, said in its fm_format.
@@ -10,10 +10,14 @@
 #include "base/memory.h"
 #include "trace/columns.h"
 #include "trace/native_layout.h"
+#include "trace/part.h"
 #include "trace/read_ahead.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct fm_reader {
     const fm_format *format;
@@ -65,6 +69,34 @@ static fm_status find_format(fm_reader *reader, const char *path, const fm_reade
     return FM_OK;
 }
 
+/* Before anything is opened: opening and closing a FIFO would be noticed at its other end. */
+static fm_status refuse_pipes(const char *path, fm_error *error)
+{
+    struct stat about;
+    if (strcmp(path, "-") == 0)
+        return fm_part_refuse("standard input", "that takes a regular file with a name", error);
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
+        return fm_part_refuse(path, "it is not a regular file", error);
+    return FM_OK; /* for the rest, opening it finds the words */
+}
+
+static fm_status refuse_indivisible(const fm_reader *reader, fm_error *error)
+{
+    const fm_stream *stream = reader->import.stream;
+    char reason[128];
+    if (!stream->input.seekable)
+        return fm_part_refuse(reader->import.name, "it is not a regular file", error);
+    if (!reader->format->divide)
+        snprintf(reason, sizeof reason, "traces of format %s are read from their beginning only",
+                 reader->format->info.name);
+    else if (stream->compression != FM_COMPRESSION_NONE)
+        snprintf(reason, sizeof reason, "it is compressed as a whole (%s)",
+                 fm_compression_name(stream->compression));
+    else
+        return FM_OK;
+    return fm_part_refuse(reader->import.name, reason, error);
+}
+
 static fm_status open_format(fm_reader *reader, const fm_reader_options *options, fm_error *error)
 {
     fm_import *import = &reader->import;
@@ -74,30 +106,66 @@ static fm_status open_format(fm_reader *reader, const fm_reader_options *options
     import->info.memory_addresses = reader->format->info.memory_addresses;
     import->info.columns = reader->format->info.columns;
     import->info.bytes_total = import->stream->input.total;
+    fm_status status = options->parts > 0 ? refuse_indivisible(reader, error) : FM_OK;
+    if (status != FM_OK) return status;
     reader->opened = true;
-    fm_status status = reader->format->open ? reader->format->open(import, options, error) : FM_OK;
+    if (reader->format->open) status = reader->format->open(import, options, error);
+    if (status == FM_OK && options->parts > 0)
+        status = reader->format->divide(import, options->part, options->parts, error);
     if (status != FM_OK) return status;
     reader->info = import->info;
     return reader->read_ahead ? FM_OK
                               : fm_columns_allocate(&reader->own.columns, import->info.columns, error);
 }
 
-fm_status fm_reader_open(fm_reader **reader_out, const char *path, const fm_reader_options *options,
-                         fm_error *error)
+static const fm_reader_options defaults = {.csv_header = -1};
+
+/* options->parts 0: the whole trace, which need not be divisible. */
+static fm_status open_reader(fm_reader **reader_out, const char *path, const fm_reader_options *options,
+                             fm_error *error)
 {
-    static const fm_reader_options defaults = {.csv_header = -1};
-    *reader_out = NULL;
-    if (!options) options = &defaults;
+    fm_status status = options->parts > 0 ? refuse_pipes(path, error) : FM_OK;
+    if (status != FM_OK) return status;
     fm_reader *reader = fm_calloc(1, sizeof *reader);
     if (!reader) return fm_fail_memory(error, sizeof *reader, "a trace reader");
     reader->read_ahead = options->read_ahead;
-    fm_status status = find_format(reader, path, options, error);
+    status = find_format(reader, path, options, error);
     if (status == FM_OK) status = open_format(reader, options, error);
     if (status != FM_OK) {
         fm_reader_close(reader);
         return status;
     }
     *reader_out = reader;
+    return FM_OK;
+}
+
+fm_status fm_reader_open(fm_reader **reader, const char *path, const fm_reader_options *options,
+                         fm_error *error)
+{
+    *reader = NULL;
+    fm_reader_options chosen = options ? *options : defaults;
+    if (chosen.part > 0 && chosen.part >= chosen.parts)
+        return fm_fail(error, FM_E_ARGUMENT, NULL,
+                       "there is no part number %" PRIu32 " of %" PRIu32 "; they are numbered from 0",
+                       chosen.part, chosen.parts);
+    if (chosen.parts == 1) chosen.parts = 0;
+    return open_reader(reader, path, &chosen, error);
+}
+
+fm_status fm_trace_divisible(const char *path, const fm_reader_options *options, fm_trace_extent *extent,
+                             fm_error *error)
+{
+    *extent = (fm_trace_extent){0};
+    fm_reader_options all = options ? *options : defaults;
+    all.part = 0;
+    all.parts = 1;
+    all.read_ahead = false;
+    fm_reader *reader = NULL;
+    fm_status status = open_reader(&reader, path, &all, error);
+    if (!reader) return status;
+    extent->references = reader->info.references_total;
+    extent->bytes = reader->import.stream->input.total;
+    fm_reader_close(reader);
     return FM_OK;
 }
 

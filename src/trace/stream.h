@@ -49,11 +49,14 @@ fm_status fm_stream_open(fm_stream **stream, const char *path, bool binary, fm_e
 /* The first bytes, without taking them: fewer than FM_STREAM_PEEK only when there are no more. Failures
  * are left for fm_stream_read. Only before the first read. */
 void fm_stream_peek(fm_stream *stream, const uint8_t **bytes, size_t *count);
+/* From now on the content is the bytes [from, to) of the file, and offset counts on from there. Only where
+ * the file is a regular one, not standard input, and not compressed. */
+fm_status fm_stream_restrict(fm_stream *stream, uint64_t from, uint64_t to, fm_error *error);
 /* Up to capacity bytes, at least one; *got 0 with FM_OK is the end. */
 fm_status fm_stream_read(fm_stream *stream, void *to, size_t capacity, size_t *got, fm_error *error);
 /* As much of capacity as there is: less only at the end or before a failure, which the next call returns. */
 fm_status fm_stream_read_full(fm_stream *stream, void *to, size_t capacity, size_t *got, fm_error *error);
-/* Bytes of the stored file that were decoded so far. */
+/* Bytes of the stored file, or of what it was restricted to, that were decoded so far. */
 uint64_t fm_stream_stored_offset(const fm_stream *stream);
 void fm_stream_close(fm_stream *stream); /* NULL is fine */
 

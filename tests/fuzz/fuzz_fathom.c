@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_fathom.c - the reader and the checker of the native format. Every input is read twice: as it is, and
- * with its checksums put right, so that the fuzzer gets past them to the decoder behind.
+ * fuzz_fathom.c - the reader and the checker of the native format, whole and in parts. Every input is read
+ * twice: as it is, and with its checksums put right, so that the fuzzer gets past them to the decoder behind.
  */
 #include "fuzz/fuzz_target.h"
 
@@ -100,6 +100,18 @@ static void count_block(void *context, const fm_block_report *report)
     FUZZ_REQUIRE((report->status == FM_OK) == (report->reason == NULL));
 }
 
+/* The references of all parts; 0 where it cannot be divided. */
+static uint64_t read_parts(const uint8_t *data, size_t size, uint32_t parts)
+{
+    uint64_t references = 0;
+    for (uint32_t part = 0; part < parts; part++) {
+        fm_reader_options options = {
+            .format = "fathom", .fetches = FM_FETCHES_ALL, .part = part, .parts = parts};
+        references += fuzz_read_trace(data, size, &options);
+    }
+    return references;
+}
+
 static void read_and_check(const uint8_t *data, size_t size)
 {
     fm_reader_options options = {.format = "fathom", .fetches = FM_FETCHES_ALL};
@@ -111,7 +123,16 @@ static void read_and_check(const uint8_t *data, size_t size)
     fm_error error;
     fm_status status = fm_trace_check(path, count_block, &visits, &result, &error);
     FUZZ_REQUIRE(read_modules(path) == result.modules);
+    fm_trace_extent extent;
+    fm_status divisible = fm_trace_divisible(path, &options, &extent, &error);
     close(descriptor);
+    /* A sound file can be divided, unless it is compressed, and the parts are the whole. */
+    if (divisible != FM_OK) FUZZ_REQUIRE(divisible == status || divisible == FM_E_UNSUPPORTED);
+    if (status == FM_OK && size > 0 && data[0] == 0x89)
+        FUZZ_REQUIRE(divisible == FM_OK && extent.references == references && extent.bytes == size);
+    uint64_t in_parts = read_parts(data, size, (uint32_t)(2 + size % 3));
+    FUZZ_REQUIRE(divisible == FM_OK || in_parts == 0);
+    if (status == FM_OK && divisible == FM_OK) FUZZ_REQUIRE(in_parts == references);
     /* Both ways must agree on what is readable. */
     FUZZ_REQUIRE(result.references == references);
     FUZZ_REQUIRE(status != FM_OK ||

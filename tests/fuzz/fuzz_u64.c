@@ -6,7 +6,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fm_reader_options options = {.format = "u64", .csv_header = -1};
     if (size > 0) options.fetches = (fm_fetches)(data[size - 1] % 3);
-    fuzz_read_trace(data, size, &options);
+    uint64_t references = fuzz_read_trace(data, size, &options), in_parts = 0;
+    /* What cannot be compressed can be divided, and the parts are the whole. */
+    bool plain = size == 0 || (data[0] != 0x1f && data[0] != 0x28 && data[0] >> 4 != 5);
+    for (options.parts = (uint32_t)(2 + size % 3); options.part < options.parts; options.part++)
+        in_parts += fuzz_read_trace(data, size, &options);
+    FUZZ_REQUIRE(in_parts == references || (in_parts == 0 && !plain));
     return 0;
 }
 

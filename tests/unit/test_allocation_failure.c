@@ -481,6 +481,7 @@ static void attribution(void **state)
 
 static const char *trace_name;
 static fm_reader_options trace_options;
+static uint64_t trace_references;
 
 static fm_status read_and_analyze(fm_error *error)
 {
@@ -500,20 +501,26 @@ static fm_status read_and_analyze(fm_error *error)
         count += batch.count;
         status = fm_analyzer_feed(analyzer, &batch, error);
     }
-    if (status == FM_OK) assert_int_equal(count, REFERENCES);
+    if (status == FM_OK) assert_int_equal(count, trace_references);
     fm_analyzer_destroy(analyzer);
     fm_reader_close(reader);
     return status;
 }
 
-static void read_trace(const char *name, fm_reader_options options)
+static void read_part(const char *name, fm_reader_options options, uint64_t references)
 {
     trace_name = name;
     trace_options = options;
+    trace_references = references;
     trace_options.read_ahead = false;
     refuse_each_request(read_and_analyze);
     trace_options.read_ahead = true;
     refuse_each_request(read_and_analyze);
+}
+
+static void read_trace(const char *name, fm_reader_options options)
+{
+    read_part(name, options, REFERENCES);
 }
 
 static void reader_of_native_traces(void **state)
@@ -544,6 +551,21 @@ static void reader_of_csv_strings(void **state)
 {
     (void)state;
     read_trace("d.csv.gz", (fm_reader_options){.csv_header = -1, .csv_key = "name"});
+}
+
+static fm_status measure_trace(fm_error *error)
+{
+    char path[256];
+    fm_trace_extent extent;
+    fm_status status = fm_trace_divisible(in_directory(path, sizeof path, "a.fathom"), NULL, &extent, error);
+    if (status == FM_OK) assert_int_equal(extent.references, REFERENCES);
+    return status;
+}
+
+static void extent_of_a_trace(void **state)
+{
+    (void)state;
+    refuse_each_request(measure_trace);
 }
 
 static fm_status check_trace(fm_error *error)
@@ -656,6 +678,22 @@ static void code_sites(void **state)
 {
     (void)state;
     refuse_each_request(sites_there_and_back);
+}
+
+/* Of a trace of two blocks, and with modules, which every part looks for. */
+static void readers_of_parts(void **state)
+{
+    (void)state;
+    static const uint64_t native[3] = {0, 65536, 464};
+    char path[256];
+    fm_error error;
+    assert_int_equal(write_sites(in_directory(path, sizeof path, "parts.fathom"), &error), FM_OK);
+    for (uint32_t part = 0; part < 3; part++) {
+        fm_reader_options options = {.part = part, .parts = 3, .csv_header = -1};
+        read_part("parts.fathom", options, native[part]);
+        read_part("c.u64", options, REFERENCES / 3);
+    }
+    unlink(path);
 }
 
 static fm_status generate(fm_error *error)
@@ -856,9 +894,11 @@ int main(void)
         cmocka_unit_test(reader_of_raw_keys),
         cmocka_unit_test(reader_of_csv_requests),
         cmocka_unit_test(reader_of_csv_strings),
+        cmocka_unit_test(extent_of_a_trace),
         cmocka_unit_test(check_of_a_trace),
         cmocka_unit_test(writers),
         cmocka_unit_test(code_sites),
+        cmocka_unit_test(readers_of_parts),
         cmocka_unit_test(generators),
         cmocka_unit_test(attributions),
         cmocka_unit_test_setup_teardown(profiles_written_read_merged, make_profiles, drop_profiles),
