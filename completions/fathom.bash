@@ -10,7 +10,7 @@ _fathom_options() {
     case $1 in
     run) echo "--json --report --no-source --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --top --granularity --engine --bound --bins --time --max-memory --isa --distances --quiet --progress" ;;
     record) echo "--output $collect --level --store --quiet --progress" ;;
-    analyze) echo "--json --granularity --engine --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --top --quiet --progress $trace" ;;
+    analyze) echo "--json --granularity --engine --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --top --mpi --mpi-shards --quiet --progress $trace" ;;
     mrc) echo '--csv --json --size --blocks --cache --machine --no-machine --granularity --quiet' ;;
     compare) echo '--json --granularity --quiet' ;;
     report) echo '--output --title --size --no-machine --source --no-source --callgrind --csv --quiet' ;;

@@ -48,6 +48,10 @@ test command:g++ g++
 test command:clang clang
 test command:qemu-x86_64 qemu-user
 test command:sqlite3 sqlite3
+test module:ompi-c libopenmpi-dev
+test command:mpirun.openmpi openmpi-bin
+test module:mpich libmpich-dev
+test command:mpirun.mpich mpich
 demo command:gcc gcc
 bench command:python3 python3
 '

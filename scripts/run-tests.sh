@@ -3,8 +3,8 @@
 # Runs every test and counts single cases. The last line is "N passed, N failed, N skipped"; the exit code is 0
 # only when nothing failed. Output of what failed is shown, and why something was skipped.
 #
-#   scripts/run-tests.sh [--only GROUP]     GROUP: unit oracle fuzz cli fault collect browser install
-#                                           docs asan tsan
+#   scripts/run-tests.sh [--only GROUP]     GROUP: unit oracle fuzz cli fault collect mpi browser
+#                                           install docs asan tsan
 #
 # Every test program speaks TAP on standard output ("ok 1 - name", "not ok 2 - name", "ok 3 - name # SKIP why", or
 # "skip name why"):
@@ -46,7 +46,7 @@ build() { # directory, preset, targets…
 started=$SECONDS
 if [ "$only" != asan ] && [ "$only" != tsan ]; then build build release all; fi
 if wanted asan; then build build-asan asan unit_tests oracle_tests fuzz_targets fathom; fi
-if wanted tsan; then build build-tsan tsan unit_tests fathom; fi
+if wanted tsan; then build build-tsan tsan unit_tests oracle_tests fathom; fi
 echo "built in $((SECONDS - started)) s"
 
 # ---- the list of test programs: label, then the command ----
@@ -79,6 +79,7 @@ for script in tests/collect/*_test.py tests/collect/*_test.sh; do
     name=$(basename "$script")
     wanted collect && add "collect/${name%_test.*}" "$script"
 done
+wanted mpi && add mpi tests/mpi/mpi_test.py
 wanted asan && add asan/collect "env FATHOM=build-asan/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$PWD/build/lib/fathom tests/collect/programs_test.py"
 # A sanitizer makes the oracles some ten times slower: the same tests on fewer random traces.
 wanted asan && add_programs asan/oracle build-asan/tests/oracle "env FATHOM_TEST_TRACES=400"
@@ -89,6 +90,7 @@ if wanted tsan; then
         name=$(basename "$source" .c)
         add "tsan/$name" "build-tsan/tests/unit/$name"
     done
+    add tsan/oracle_team "env FATHOM_TEST_TRACES=200 build-tsan/tests/oracle/test_oracle_team"
     add tsan/cli "tests/threads/run-read-ahead-test.sh build-tsan/fathom"
     # The analysis beside the receiver: a few of the programs are enough, all go the same way.
     add tsan/collect "env FATHOM=build-tsan/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$PWD/build/lib/fathom tests/collect/programs_test.py plain objects sixty"

@@ -34,6 +34,7 @@
 
 #include <fathom/analyzer.h>
 #include <fathom/attribution.h>
+#include <fathom/cluster.h>
 #include <fathom/collect.h>
 #include <fathom/generate.h>
 #include <fathom/model.h>

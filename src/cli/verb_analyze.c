@@ -9,6 +9,7 @@
 #include "analysis_options.h"
 #include "attribution_output.h"
 #include "cli.h"
+#include "mpi_analysis.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ typedef struct analyze_options {
     cli_analysis_options analysis;
     cli_attribution_options attribution;
     cli_trace_options trace;
+    cli_mpi_options mpi;
 } analyze_options;
 
 /* Which code the references of the first granularity come from. */
@@ -252,6 +254,26 @@ static int prepare(analysis *run, const analyze_options *options, const char *pa
     return code < 0 ? create_analyzers(run, options) : code;
 }
 
+/* As one rank of many: rank 0 shows what all have found. */
+static int analyze_together(const char *path, const analyze_options *options,
+                            const fm_reader_options *reading, analysis *run)
+{
+    bool first, memory_addresses;
+    const unsigned threads = options->threads == UINT64_MAX ? 1 : (unsigned)options->threads;
+    int code = cli_mpi_analyze(&options->mpi, path, &run->what, reading, threads, run->profile,
+                               &memory_addresses, &first);
+    if (code >= 0) return code;
+    if (!first) return CLI_COMPLETE;
+    const char *name = options->mpi.shards ? options->mpi.shards
+                       : strcmp(path, "-") ? path
+                                           : "standard input";
+    for (size_t i = 0; i < run->what.count; i++)
+        if (!(run->profile[i]->name = strdup(name))) return out_of_memory();
+    if (memory_addresses || options->attribution.sizes)
+        code = cli_attribution_find_caches(&options->attribution, &run->caches);
+    return code < 0 ? deliver(run, options) : code;
+}
+
 static int analyze(const char *path, const analyze_options *options, fm_reader_options *reading,
                    analysis *run)
 {
@@ -279,7 +301,28 @@ static int analyze(const char *path, const analyze_options *options, fm_reader_o
 
 /* ---- options ---- */
 
-static int check(const analyze_options *options, analysis *run, fm_reader_options *reading)
+/* What ranks cannot do together. */
+static int check_mpi(const analyze_options *options, const analysis *run, size_t traces)
+{
+    if (!options->mpi.mpi) {
+        if (options->mpi.shards) return cli_misuse("--mpi-shards goes with --mpi");
+        if (traces == 1) return -1;
+        return cli_misuse(
+            "too few arguments: 0 where at least 1 is needed\nUsage: fathom analyze [options] TRACE");
+    }
+    if (options->mpi.shards && traces > 0)
+        return cli_misuse("--mpi-shards and a trace: one of them, not both");
+    if (!options->mpi.shards && traces == 0) return cli_misuse("expected a trace, or --mpi-shards");
+    const char *alone = options->distances ? "distances" : needs_sites(options);
+    if (!alone && run->what.analyzer.time_distances) alone = "time";
+    if (!alone && run->what.max_memory) alone = "max-memory";
+    if (alone) return cli_misuse("--mpi and --%s: cannot be had together", alone);
+    if (options->threads != UINT64_MAX && options->threads > 1024)
+        return cli_misuse("--threads: at most 1024 for each rank");
+    return -1;
+}
+
+static int check(const analyze_options *options, size_t traces, analysis *run, fm_reader_options *reading)
 {
     int code = cli_analysis_check(&options->analysis, &run->what);
     if (code < 0) code = cli_attribution_check(&options->attribution, options->json);
@@ -298,6 +341,7 @@ static int check(const analyze_options *options, analysis *run, fm_reader_option
         return cli_misuse("--size-column: needs --granularity, the size of a block in bytes");
     if ((code = cli_reader_options(&options->trace, reading)) >= 0) return code;
     if (options->threads == 0) return cli_misuse("--threads: expected at least 1");
+    if ((code = check_mpi(options, run, traces)) >= 0) return code;
     uint64_t threads =
         options->threads == UINT64_MAX ? (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) : options->threads;
     reading->read_ahead = threads > 1;
@@ -327,6 +371,7 @@ int cli_verb_analyze(int argc, char **argv)
         {"progress", 0, CLI_FLAG, &options.progress, NULL,
          "progress also when standard error is no terminal"},
         CLI_TRACE_OPTIONS(&options.trace),
+        CLI_MPI_OPTIONS(&options.mpi),
         {0},
     };
     const cli_command command = {
@@ -343,7 +388,7 @@ int cli_verb_analyze(int argc, char **argv)
                  "  fathom analyze trace.fathom --size 32K,1M --callgrind callgrind.out.trace\n"
                  "  fathom analyze --format csv --key lbn requests.csv\n"
                  "  zstdcat keys.txt.zst | fathom analyze --format text -\n",
-        .least = 1,
+        .least = 0,
         .most = 1,
     };
     size_t count;
@@ -353,8 +398,9 @@ int cli_verb_analyze(int argc, char **argv)
 
     analysis run = {0};
     fm_reader_options reading = {0};
-    if ((code = check(&options, &run, &reading)) >= 0) return code;
-    code = analyze(argv[1], &options, &reading, &run);
+    if ((code = check(&options, count, &run, &reading)) >= 0) return code;
+    code = options.mpi.mpi ? analyze_together(count > 0 ? argv[1] : NULL, &options, &reading, &run)
+                           : analyze(argv[1], &options, &reading, &run);
     for (size_t i = 0; i < run.what.count; i++) {
         fm_analyzer_destroy(run.analyzer[i]);
         fm_profile_destroy(run.profile[i]);

@@ -3,28 +3,14 @@
  * analyzer.c - the public streaming analyser: makes it and hands out what it found; analyzer_feed.c is what
  * references go through. Knows no file and no algorithm.
  */
-#define _GNU_SOURCE
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/random_seed.h"
 #include "engine/analyzer_state.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
-
-/* A seed nobody outside can guess; the clock's low bits where the kernel has none to give. */
-static uint64_t random_seed(void)
-{
-    uint64_t seed = 0;
-    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed) {
-        struct timespec now;
-        clock_gettime(CLOCK_REALTIME, &now);
-        seed = (uint64_t)now.tv_nsec * UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)(uintptr_t)&seed;
-    }
-    return seed ? seed : 1;
-}
 
 static uint64_t memory_beside_engine(const fm_analyzer *analyzer)
 {
@@ -90,7 +76,7 @@ static fm_status start(fm_analyzer *self, const fm_analyzer_options *options, fm
     fm_engine_options engine_options = {
         .bound = options->bound,
         .time_distances = options->time_distances,
-        .seed = options->seed ? options->seed : random_seed(),
+        .seed = options->seed ? options->seed : fm_random_seed(),
         .first_time = options->first_time,
         .isa = options->isa,
         .tags = options->edges != NULL,

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cluster.h - one trace analysed by many processes together, on one machine or many: the ranks of an MPI job.
+ * The result is, to the last bit, that of one process. MPI is not linked: a module is loaded by
+ * fm_cluster_join, for the MPI that started the process.
+ *
+ *     fm_cluster_join(&cluster, &error);
+ *     status = fm_cluster_analyze(cluster, &work, profiles, &error);    every rank; rank 0 gets the profiles
+ *     if (status) fm_cluster_abort(cluster, &error);                      ends all ranks
+ *     fm_cluster_leave(cluster);
+ */
+#ifndef FATHOM_PUBLIC_CLUSTER_H
+#define FATHOM_PUBLIC_CLUSTER_H
+
+#include <fathom/analyzer.h>
+#include <fathom/profile.h>
+#include <fathom/trace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct fm_cluster fm_cluster;
+
+/* FM_E_UNSUPPORTED: no module for this MPI, or none at all; the error says what to install. */
+FM_API fm_status fm_cluster_join(fm_cluster **cluster, fm_error *error);
+FM_API uint32_t fm_cluster_rank(const fm_cluster *cluster); /* from 0 */
+FM_API uint32_t fm_cluster_size(const fm_cluster *cluster);
+/* This rank cannot go on. Ends the whole job, with an exit code that is not 0; does not return. */
+FM_API void fm_cluster_abort(fm_cluster *cluster, const fm_error *error);
+/* Every rank, at the end. NULL is fine. */
+FM_API void fm_cluster_leave(fm_cluster *cluster);
+
+/* The same for every rank, but for what they find in their files. */
+typedef struct fm_cluster_work {
+    /*
+     * A trace that every rank can read: each reads its own part, if it can be divided (fm_trace_divisible);
+     * otherwise, and from "-", rank 0 alone reads, and deals out what it reads.
+     */
+    const char *path;
+    /* Instead: files that follow each other in time. Every rank reads its share of them. */
+    const char *const *shards;
+    size_t shard_count;
+    const fm_reader_options *reading;
+    /* engine: "exact" or "parda"; bound, bins, isa and seed count, nothing else. */
+    fm_analyzer_options analyzer;
+    const uint64_t *granularity; /* one profile for each; none: 64 for memory addresses, 1 for keys */
+    size_t granularity_count;
+    unsigned threads; /* of each rank; at least 1 */
+    uint64_t deal;    /* references dealt to a rank at a time; 0: as many as suit */
+} fm_cluster_work;
+
+/*
+ * In rank 0, profiles get one for each granularity (one where none was given); the caller destroys them. In
+ * other ranks nothing. *memory_addresses: see fm_trace_info. Damage of the trace is a failure here. A rank
+ * that fails must call fm_cluster_abort.
+ */
+FM_API fm_status fm_cluster_analyze(fm_cluster *cluster, const fm_cluster_work *work, fm_profile **profiles,
+                                    bool *memory_addresses, fm_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cluster.c - see fathom/cluster.h: ranks join, agree on what they are going to do, and put the profile
+ * together.
+ */
+#include "cluster/cluster_work.h"
+#include "cluster/mpi_module.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/random_seed.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+fm_status fm_cluster_join(fm_cluster **cluster, fm_error *error)
+{
+    *cluster = fm_calloc(1, sizeof **cluster);
+    if (!*cluster) return fm_fail_memory(error, sizeof **cluster, "the cluster");
+    fm_status status = fm_mpi_join(&(*cluster)->transport, error);
+    if (status != FM_OK) {
+        free(*cluster);
+        *cluster = NULL;
+    }
+    return status;
+}
+
+uint32_t fm_cluster_rank(const fm_cluster *cluster)
+{
+    return cluster->transport->rank;
+}
+
+uint32_t fm_cluster_size(const fm_cluster *cluster)
+{
+    return cluster->transport->size;
+}
+
+void fm_cluster_abort(fm_cluster *cluster, const fm_error *error)
+{
+    cluster->transport->fail(cluster->transport, error);
+}
+
+void fm_cluster_leave(fm_cluster *cluster)
+{
+    if (!cluster) return;
+    cluster->transport->close(cluster->transport);
+    free(cluster);
+}
+
+/* ---- pieces ---- */
+
+fm_block_cutter *fm_cluster_cutters(const fm_cluster_run *run, unsigned piece)
+{
+    fm_block_cutter *cutters = fm_calloc(run->count, sizeof *cutters);
+    for (size_t i = 0; i < run->count && cutters; i++) {
+        fm_block_cutter *cutter = &cutters[i];
+        cutter->ops = run->ops;
+        cutter->team = run->teams[i];
+        cutter->piece = piece;
+        cutter->shift = (unsigned)__builtin_ctzll(run->granularity[i]);
+        cutter->kernels = run->kernels;
+    }
+    return cutters;
+}
+
+fm_status fm_cluster_take(const fm_cluster_run *run, fm_block_cutter *cutters, const fm_batch *batch,
+                          fm_error *error)
+{
+    fm_status status = FM_OK;
+    for (size_t i = 0; i < run->count && status == FM_OK; i++)
+        status = fm_block_cutter_take(&cutters[i], batch, error);
+    return status;
+}
+
+fm_status fm_cluster_taken(const fm_cluster_run *run, fm_block_cutter *cutters, fm_error *error)
+{
+    fm_status status = FM_OK;
+    for (size_t i = 0; i < run->count && status == FM_OK; i++)
+        status = fm_block_cutter_finish(&cutters[i], error);
+    return status;
+}
+
+typedef struct piece_thread {
+    pthread_t thread;
+    bool started;
+    fm_piece_work work;
+    void *context;
+    unsigned piece;
+    fm_status status;
+    fm_error error;
+} piece_thread;
+
+static void *work_on_piece(void *context)
+{
+    piece_thread *self = context;
+    self->status = self->work(self->context, self->piece, &self->error);
+    return NULL;
+}
+
+fm_status fm_cluster_for_pieces(const fm_cluster_run *run, fm_piece_work work, void *context, fm_error *error)
+{
+    const unsigned count = run->work->threads;
+    piece_thread *threads = fm_calloc(count, sizeof *threads);
+    if (!threads) return fm_fail_memory(error, count * sizeof *threads, "threads");
+    for (unsigned i = 0; i < count; i++) {
+        threads[i].work = work;
+        threads[i].context = context;
+        threads[i].piece = i;
+    }
+    /* The first piece is this thread's own; so are those that no thread could be had for. */
+    for (unsigned i = 1; i < count; i++)
+        threads[i].started = pthread_create(&threads[i].thread, NULL, work_on_piece, &threads[i]) == 0;
+    for (unsigned i = 0; i < count; i++)
+        if (!threads[i].started) work_on_piece(&threads[i]);
+    fm_status status = FM_OK;
+    for (unsigned i = 0; i < count; i++) {
+        if (threads[i].started) pthread_join(threads[i].thread, NULL);
+        if (threads[i].status != FM_OK && status == FM_OK) {
+            status = threads[i].status;
+            if (error) *error = threads[i].error;
+        }
+    }
+    free(threads);
+    return status;
+}
+
+/* ---- what ranks agree on ---- */
+
+/* What a rank sees of the trace. */
+typedef struct seen_trace {
+    uint64_t bytes, references;
+    uint64_t divisible;
+    uint64_t addresses; /* 1: memory, 2: keys, 0: it has not looked */
+} seen_trace;
+
+/* Somebody else will end everything: waits for it. */
+static fm_status wait_for_end(fm_transport *transport, uint32_t rank, fm_error *error)
+{
+    char never;
+    return transport->receive(transport, rank, &never, 1, error);
+}
+
+/* All must see the same file. The first one that does not says so. */
+static fm_status compare_extents(const fm_cluster_run *run, const seen_trace *all, fm_error *error)
+{
+    const uint32_t rank = run->transport->rank;
+    for (uint32_t r = 1; r < run->transport->size; r++) {
+        if (all[r].bytes == all[0].bytes && all[r].references == all[0].references &&
+            all[r].divisible == all[0].divisible)
+            continue;
+        if (rank != r) return wait_for_end(run->transport, r, error);
+        return fm_fail(error, FM_E_IO, run->work->path,
+                       "not the same file as rank 0 sees: here %" PRIu64 " bytes and %" PRIu64
+                       " references, there %" PRIu64 " and %" PRIu64,
+                       all[r].bytes, all[r].references, all[0].bytes, all[0].references);
+    }
+    return FM_OK;
+}
+
+static fm_status look_at_file(const fm_cluster_run *run, seen_trace *seen, fm_error *error)
+{
+    const char *path = run->work->path;
+    fm_trace_extent extent = {0};
+    fm_error why;
+    if (strcmp(path, "-") == 0) return FM_OK; /* rank 0's */
+    fm_status status = fm_trace_divisible(path, run->work->reading, &extent, &why);
+    if (status == FM_E_UNSUPPORTED) return FM_OK;
+    if (status != FM_OK) {
+        if (error) *error = why;
+        return status;
+    }
+    seen->bytes = extent.bytes;
+    seen->references = extent.references;
+    seen->divisible = 1;
+    return FM_OK;
+}
+
+/* Memory or keys: of a file of this rank, if it has one. */
+static fm_status look_inside(const char *path, const fm_reader_options *reading, seen_trace *seen,
+                             fm_error *error)
+{
+    fm_reader *reader;
+    fm_trace_info info;
+    fm_status status = fm_reader_open(&reader, path, reading, error);
+    if (status != FM_OK) return status;
+    fm_reader_info(reader, &info);
+    seen->addresses = info.memory_addresses ? 1 : 2;
+    fm_reader_close(reader);
+    return FM_OK;
+}
+
+/*
+ * Whether every rank reads for itself, and the granularity where none was given. *reader: opened by rank 0
+ * where it reads for all.
+ */
+static fm_status agree(fm_cluster_run *run, fm_reader **reader, bool *together, bool *memory_addresses,
+                       fm_error *error)
+{
+    static const uint64_t usual[] = {0, 64, 1};
+    fm_transport *transport = run->transport;
+    const fm_cluster_work *work = run->work;
+    seen_trace mine = {0}, *all = fm_calloc(transport->size, sizeof *all);
+    if (!all) return fm_fail_memory(error, transport->size * sizeof *all, "what ranks see");
+    fm_status status = FM_OK;
+    if (work->shards)
+        status = transport->rank == 0 ? look_inside(work->shards[0], work->reading, &mine, error) : FM_OK;
+    else
+        status = look_at_file(run, &mine, error);
+    if (status == FM_OK && !work->shards && transport->rank == 0) {
+        if (mine.divisible) {
+            status = look_inside(work->path, work->reading, &mine, error);
+        } else {
+            fm_trace_info info;
+            status = fm_reader_open(reader, work->path, work->reading, error);
+            if (status == FM_OK) fm_reader_info(*reader, &info);
+            if (status == FM_OK) mine.addresses = info.memory_addresses ? 1 : 2;
+        }
+    }
+    if (status == FM_OK) status = transport->gather(transport, &mine, sizeof mine, all, error);
+    if (status == FM_OK && !work->shards) status = compare_extents(run, all, error);
+    if (status == FM_OK) {
+        *together = work->shards || all[0].divisible;
+        *memory_addresses = all[0].addresses == 1;
+        if (run->count == 0) {
+            run->granularity = &usual[all[0].addresses];
+            run->count = 1;
+        }
+    }
+    free(all);
+    return status;
+}
+
+/* Hash tables of all ranks have one seed, that nobody outside knows. */
+static fm_status agree_on_seed(const fm_cluster_run *run, uint64_t *seed, fm_error *error)
+{
+    uint64_t *all = fm_calloc(run->transport->size, sizeof *all), mine = fm_random_seed();
+    if (!all) return fm_fail_memory(error, run->transport->size * sizeof *all, "seeds");
+    fm_status status = run->transport->gather(run->transport, &mine, sizeof mine, all, error);
+    *seed = run->work->analyzer.seed ? run->work->analyzer.seed : all[0];
+    free(all);
+    return status;
+}
+
+/* ---- the analysis ---- */
+
+static fm_status create_teams(fm_cluster_run *run, fm_error *error)
+{
+    const fm_analyzer_options *analyzer = &run->work->analyzer;
+    fm_team_options options = {
+        .bound = analyzer->bound, .bins = analyzer->bins, .isa = analyzer->isa, .pieces = run->work->threads};
+    fm_status status = agree_on_seed(run, &options.seed, error);
+    run->teams = fm_calloc(run->count, sizeof(fm_team *));
+    if (!run->teams) return fm_fail_memory(error, run->count * sizeof(fm_team *), "teams");
+    for (size_t i = 0; i < run->count && status == FM_OK; i++)
+        status = run->ops->create(&run->teams[i], run->transport, &options, error);
+    return status;
+}
+
+static fm_status make_profile(const fm_cluster_run *run, size_t index, fm_profile **profile, fm_error *error)
+{
+    const fm_analyzer_options *analyzer = &run->work->analyzer;
+    fm_tally tally;
+    fm_team_result result;
+    fm_status status = fm_tally_create(&tally, analyzer->bins, error);
+    if (status == FM_OK) status = run->ops->finish(run->teams[index], &tally, &result, error);
+    if (status == FM_OK && run->transport->rank == 0) {
+        status = fm_profile_create(profile, error);
+        if (status == FM_OK) {
+            fm_profile *made = *profile;
+            free(made->engine);
+            made->engine = strdup(run->ops->name);
+            if (!made->engine) status = fm_fail_memory(error, 16, "the profile");
+            made->exact = true;
+            made->granularity = run->granularity[index];
+            made->references = tally.total + tally.cold + tally.beyond;
+            made->distinct = result.distinct;
+            made->cold = tally.cold;
+            made->bound = analyzer->bound;
+            made->beyond = tally.beyond;
+            made->cold_known = result.cold_known;
+            made->bins = tally.bins;
+            if (status == FM_OK)
+                status = fm_tally_histogram(&tally, analyzer->bound, &made->distances, error);
+        }
+    }
+    fm_tally_clear(&tally);
+    return status;
+}
+
+static fm_status find_engine(const char *name, const fm_team_ops **ops, fm_error *error)
+{
+    static const fm_team_ops *const all[] = {&fm_team_exact};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        *ops = all[i];
+        if (!name || strcmp(name, all[i]->name) == 0) return FM_OK;
+    }
+    return fm_fail(error, FM_E_ARGUMENT, NULL, "the engine '%s' does not work on several ranks", name);
+}
+
+fm_status fm_cluster_analyze(fm_cluster *cluster, const fm_cluster_work *work, fm_profile **profiles,
+                             bool *memory_addresses, fm_error *error)
+{
+    fm_cluster_run run = {.transport = cluster->transport,
+                          .work = work,
+                          .granularity = work->granularity,
+                          .count = work->granularity_count};
+    fm_reader *reader = NULL;
+    bool together = false;
+    fm_status status = find_engine(work->analyzer.engine, &run.ops, error);
+    if (status != FM_OK) return status;
+    run.kernels = fm_exact_kernels_find(work->analyzer.isa);
+    if (!run.kernels)
+        return fm_fail(error, FM_E_UNSUPPORTED, NULL, "this machine cannot run the instruction set '%s'",
+                       work->analyzer.isa ? work->analyzer.isa : "");
+    status = agree(&run, &reader, &together, memory_addresses, error);
+    if (status == FM_OK) status = create_teams(&run, error);
+    if (status == FM_OK)
+        status = together ? fm_cluster_read_files(&run, error) : fm_cluster_deal(&run, reader, error);
+    for (size_t i = 0; i < run.count && status == FM_OK; i++)
+        status = make_profile(&run, i, &profiles[i], error);
+    for (size_t i = 0; run.teams && i < run.count; i++) run.ops->destroy(run.teams[i]);
+    free(run.teams);
+    fm_reader_close(reader);
+    return status;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cluster_read.c - every thread of every rank reads its own part of the trace, or its own share of files that
+ * follow each other. One phase.
+ */
+#include "cluster/cluster_work.h"
+
+#include <stdlib.h>
+
+/* Reads a file, or a part of one, to its end. */
+static fm_status read_all(const fm_cluster_run *run, fm_block_cutter *cutters, const char *path,
+                          const fm_reader_options *reading, fm_error *error)
+{
+    fm_reader *reader = NULL;
+    fm_batch batch = {.count = 1};
+    fm_status status = fm_reader_open(&reader, path, reading, error);
+    while (status == FM_OK && batch.count > 0) {
+        status = fm_reader_next(reader, &batch, error);
+        if (status == FM_OK) status = fm_cluster_take(run, cutters, &batch, error);
+    }
+    fm_reader_close(reader);
+    return status;
+}
+
+static fm_status read_piece(void *context, unsigned piece, fm_error *error)
+{
+    const fm_cluster_run *run = context;
+    const fm_cluster_work *work = run->work;
+    /* All teams have the same places. */
+    const uint32_t pieces = run->transport->size * work->threads;
+    const uint32_t number = run->ops->place(run->teams[0]) * work->threads + piece;
+    fm_block_cutter *cutters = fm_cluster_cutters(run, piece);
+    fm_status status = cutters ? FM_OK : FM_E_NOMEM;
+    if (status != FM_OK && error)
+        *error = (fm_error){.status = FM_E_NOMEM, .reason = "out of memory for a thread that reads"};
+    fm_reader_options reading = *work->reading;
+    if (work->shards) {
+        const size_t first = (size_t)number * work->shard_count / pieces;
+        const size_t end = ((size_t)number + 1) * work->shard_count / pieces;
+        for (size_t i = first; i < end && status == FM_OK; i++)
+            status = read_all(run, cutters, work->shards[i], &reading, error);
+    } else if (status == FM_OK) {
+        reading.part = number;
+        reading.parts = pieces;
+        status = read_all(run, cutters, work->path, &reading, error);
+    }
+    if (status == FM_OK) status = fm_cluster_taken(run, cutters, error);
+    free(cutters);
+    return status;
+}
+
+fm_status fm_cluster_read_files(const fm_cluster_run *run, fm_error *error)
+{
+    fm_status status = fm_cluster_for_pieces(run, read_piece, (void *)(uintptr_t)run, error);
+    for (size_t i = 0; i < run->count && status == FM_OK; i++)
+        status = run->ops->settle(run->teams[i], true, error);
+    return status;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cluster_work.h - what the files of fm_cluster_analyze share: cluster.c (ranks, and what they agree on),
+ * cluster_read.c (every rank reads its own), cluster_deal.c (rank 0 reads for all).
+ */
+#ifndef FATHOM_CLUSTER_CLUSTER_WORK_H
+#define FATHOM_CLUSTER_CLUSTER_WORK_H
+
+#include "cluster/block_cutter.h"
+
+#include <fathom/cluster.h>
+
+struct fm_cluster {
+    fm_transport *transport;
+};
+
+/* An analysis under way: a team for each granularity. */
+typedef struct fm_cluster_run {
+    fm_transport *transport;
+    const fm_cluster_work *work;
+    const fm_team_ops *ops;
+    const uint64_t *granularity;
+    size_t count; /* of granularities */
+    fm_team **teams;
+    const fm_exact_kernels *kernels;
+} fm_cluster_run;
+
+/* One piece's cutters, one for each granularity; freed by free(). NULL when memory is short. */
+fm_block_cutter *fm_cluster_cutters(const fm_cluster_run *run, unsigned piece);
+fm_status fm_cluster_take(const fm_cluster_run *run, fm_block_cutter *cutters, const fm_batch *batch,
+                          fm_error *error);
+fm_status fm_cluster_taken(const fm_cluster_run *run, fm_block_cutter *cutters, fm_error *error);
+
+/* Runs one function for each piece of this rank, each in a thread of its own, and returns the first failure.
+ */
+typedef fm_status (*fm_piece_work)(void *context, unsigned piece, fm_error *error);
+fm_status fm_cluster_for_pieces(const fm_cluster_run *run, fm_piece_work work, void *context,
+                                fm_error *error);
+
+/* The whole trace, in one phase or many; the teams are settled. */
+fm_status fm_cluster_read_files(const fm_cluster_run *run, fm_error *error);
+fm_status fm_cluster_deal(const fm_cluster_run *run, struct fm_reader *reader, fm_error *error);
+
+#endif

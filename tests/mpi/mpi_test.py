@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""fathom analyze --mpi under every MPI that is here, on one machine: the same bytes as one process makes, for every number
+of ranks and threads and every way the trace comes; and what happens when something breaks."""
+import glob
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+FATHOM = os.environ.get("FATHOM", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build/fathom"))
+PARTS = os.path.join(os.path.dirname(os.path.realpath(FATHOM)), "lib/fathom")
+# More ranks than cores, also as root: this is a test.
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                   OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_hwloc_base_binding_policy="none",
+                   OMPI_MCA_btl_vader_single_copy_mechanism="none")
+MPIS = {"openmpi": "mpirun.openmpi", "mpich": "mpirun.mpich"}
+work = tempfile.mkdtemp(prefix="fathom-test-mpi.")
+SECONDS = 60
+number = failed = 0
+
+
+class Failure(Exception):
+    pass
+
+
+def expect(found, wanted, what):
+    if found != wanted:
+        raise Failure(f"{what}: expected {wanted!r}, found {found!r}")
+
+
+def expect_in(part, whole, what):
+    if part not in whole:
+        raise Failure(f"{what}: expected {part!r} in:\n{whole}")
+
+
+def say(ok, name, note=""):
+    global number, failed
+    number += 1
+    failed += not ok
+    print(f"{'ok' if ok else 'not ok'} {number} - {name}{note}", flush=True)
+
+
+def path(name):
+    return os.path.join(work, name)
+
+
+def fathom(*arguments, stdin=None):
+    done = subprocess.run([FATHOM, *arguments], capture_output=True, text=True, stdin=stdin, timeout=SECONDS)
+    expect(done.returncode, 0, f"exit code of fathom {' '.join(arguments)}: {done.stderr}")
+
+
+def mpirun(mpi, ranks, *arguments, stdin=None):
+    return subprocess.run([MPIS[mpi], "-np", str(ranks), FATHOM, "analyze", "--mpi", *arguments], capture_output=True,
+                          text=True, stdin=stdin, env=ENVIRONMENT, timeout=SECONDS)
+
+
+def through_fifo(mpi, ranks, source, *arguments):
+    """MPICH's launcher does not wait for those who read standard input slowly: it gives up. A named pipe is as good."""
+    fifo = path("fifo")
+    if os.path.exists(fifo):
+        os.unlink(fifo)
+    os.mkfifo(fifo)
+    with subprocess.Popen(["sh", "-c", 'exec cat "$1" > "$2"', "sh", source, fifo]) as writer:
+        try:
+            return mpirun(mpi, ranks, fifo, *arguments)
+        finally:
+            writer.kill()
+
+
+def contents(name):
+    with open(name, "rb") as file:
+        return file.read()
+
+
+def same(mpi, ranks, trace, *options, stdin=None, name=None):
+    """What the ranks find together is what one process finds alone, to the byte."""
+    key = name or trace
+    alone, together = path("alone.json"), path("together.json")
+    fathom("analyze", trace, "-q", "--json", alone, "--no-sites", *[o for o in options if not o.startswith("--threads")])
+    if os.path.exists(together):
+        os.unlink(together)
+    if stdin and mpi == "mpich":
+        done = through_fifo(mpi, ranks, stdin, "-q", "--json", together, *options)
+    else:
+        source = open(stdin, "rb") if stdin else None
+        done = mpirun(mpi, ranks, "-" if stdin else trace, "-q", "--json", together, *options, stdin=source)
+        if source:
+            source.close()
+    expect(done.returncode, 0, f"exit code on {ranks} ranks: {done.stderr}")
+    expect(done.stdout.count("profile of"), 1 + options.count("1,64"), "profiles on standard output")
+    a, b = contents(alone), contents(together)
+    if stdin:
+        a = a.replace(trace.encode(), path("fifo").encode() if mpi == "mpich" else b"standard input")
+    if a != b:
+        raise Failure(f"{key} on {ranks} ranks: not what one process finds:\n{a[:400]}\n{b[:400]}")
+
+
+# ---- the cases: each for every MPI ----
+
+def every_number_of_ranks(mpi):
+    for ranks in (1, 2, 3, 4, 8):
+        same(mpi, ranks, path("zipf.fathom"))
+
+
+def threads_within_ranks(mpi):
+    for ranks, threads in ((1, 3), (2, 4), (3, 2)):
+        same(mpi, ranks, path("zipf.fathom"), f"--threads={threads}")
+
+
+def keys_of_eight_bytes(mpi):
+    for ranks in (2, 3):
+        same(mpi, ranks, path("uniform.u64"), "--bins", "exact")
+        same(mpi, ranks, path("uniform.u64"), "--granularity", "1,64")
+
+
+def bounds(mpi):
+    for bound in ("1", "100", "20000", "1000000"):
+        same(mpi, 3, path("zipf.fathom"), "--bound", bound)
+
+
+def a_stream_that_rank_0_deals_out(mpi):
+    for ranks in (1, 2, 3):
+        same(mpi, ranks, path("zipf.fathom"), stdin=path("zipf.fathom"))
+    same(mpi, 3, path("large.u64"), "--format", "u64", stdin=path("large.u64"))
+    same(mpi, 2, path("large.u64"), "--format", "u64", "--bound", "5000", "--threads=2", stdin=path("large.u64"))
+
+
+def a_trace_that_cannot_be_divided(mpi):
+    same(mpi, 3, path("keys.txt"))
+
+
+def shorter_than_the_number_of_ranks(mpi):
+    same(mpi, 8, path("three.u64"))
+    same(mpi, 3, path("empty.u64"))
+
+
+def shards(mpi):
+    fathom("analyze", path("large.u64"), "-q", "--json", path("alone.json"))
+    for ranks, threads in ((1, 1), (2, 1), (4, 1), (3, 2), (8, 2)):
+        done = mpirun(mpi, ranks, "--mpi-shards", path("shard.*.u64"), "-q", f"--threads={threads}", "--json",
+                      path("together.json"))
+        expect(done.returncode, 0, f"exit code on {ranks} ranks: {done.stderr}")
+        alone = contents(path("alone.json")).replace(path("large.u64").encode(), path("shard.*.u64").encode())
+        expect(contents(path("together.json")), alone, f"shards on {ranks} ranks")
+
+
+def text_from_rank_0_alone(mpi):
+    done = mpirun(mpi, 3, path("zipf.fathom"))
+    expect(done.returncode, 0, "exit code")
+    expect(done.stdout.count("profile of"), 1, "profiles on standard output")
+
+
+# ---- faults ----
+
+def nothing_left(*names):
+    for name in names:
+        expect(glob.glob(name + "*"), [], "results left behind")
+
+
+def broken(mpi, ranks, *arguments, message, stdin=None):
+    result = path("broken.json")
+    begin = time.monotonic()
+    done = mpirun(mpi, ranks, *arguments, "--json", result, stdin=stdin)
+    if done.returncode == 0:
+        raise Failure("expected an exit code that is not 0")
+    if time.monotonic() - begin > 30:
+        raise Failure("it took too long")
+    expect_in(message, done.stderr, "standard error")
+    nothing_left(result)
+
+
+def no_such_trace(mpi):
+    broken(mpi, 3, path("nowhere.fathom"), message="nowhere.fathom")
+
+
+def a_part_that_cannot_be_read(mpi):
+    trace = bytearray(contents(path("zipf.fathom")))
+    trace[len(trace) * 5 // 6] ^= 0x55
+    with open(path("damaged.fathom"), "wb") as file:
+        file.write(trace)
+    broken(mpi, 3, path("damaged.fathom"), message="rank 2 of 3: ")
+
+
+def a_truncated_shard(mpi):
+    os.makedirs(path("cut"), exist_ok=True)
+    for i in range(3):
+        shutil.copy(path("zipf.fathom"), path(f"cut/{i}.fathom"))
+    with open(path("cut/1.fathom"), "r+b") as file:
+        file.truncate(os.path.getsize(path("zipf.fathom")) // 2)
+    broken(mpi, 3, "--mpi-shards", path("cut/*.fathom"), message="rank 1 of 3: ")
+
+
+def ranks_that_see_different_files(mpi):
+    # Every rank finds another file at the same place.
+    script = path("rank.sh")
+    with open(script, "w") as file:
+        file.write('#!/bin/sh\nrank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\ncd "$0.d/$rank" && exec "$@"\n')
+    os.chmod(script, 0o755)
+    for rank in range(3):
+        os.makedirs(f"{script}.d/{rank}", exist_ok=True)
+        shutil.copy(path("three.u64" if rank == 1 else "uniform.u64"), f"{script}.d/{rank}/trace.u64")
+    result = path("broken.json")
+    done = subprocess.run([MPIS[mpi], "-np", "3", script, FATHOM, "analyze", "--mpi", "trace.u64", "--json", result],
+                          capture_output=True, text=True, env=ENVIRONMENT, timeout=SECONDS)
+    if done.returncode == 0:
+        raise Failure("expected an exit code that is not 0")
+    expect_in("rank 1 of 3: ", done.stderr, "standard error")
+    expect_in("not the same file as rank 0 sees", done.stderr, "standard error")
+    nothing_left(result)
+
+
+def a_rank_is_killed(mpi):
+    result = path("broken.json")
+    fifo = path("fifo")
+    if os.path.exists(fifo):
+        os.unlink(fifo)
+    os.mkfifo(fifo)
+    process = subprocess.Popen([MPIS[mpi], "-np", "3", FATHOM, "analyze", "--mpi", "--format", "u64", fifo, "--json", result],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT,
+                               start_new_session=True)
+    try:
+        with open(fifo, "wb", buffering=0) as feed:
+            feed.write(b"\0" * 65536)
+            ranks = []
+            end = time.monotonic() + 20
+            while len(ranks) < 3 and time.monotonic() < end:
+                time.sleep(0.1)
+                ranks = [int(p.split("/")[2]) for p in glob.glob("/proc/[0-9]*/cmdline")
+                         if contents_or_nothing(p).startswith(os.fsencode(FATHOM)) and os.fsencode(fifo) in contents_or_nothing(p)]
+            expect(len(ranks), 3, "ranks that run")
+            time.sleep(0.3)
+            os.kill(max(ranks), signal.SIGKILL)
+            begin = time.monotonic()
+            process.wait(timeout=30)
+            if time.monotonic() - begin > 20:
+                raise Failure("it took too long")
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    if process.returncode == 0:
+        raise Failure("expected an exit code that is not 0")
+    nothing_left(result)
+
+
+def contents_or_nothing(name):
+    try:
+        return contents(name)
+    except OSError:
+        return b""
+
+
+def a_full_disk(mpi):
+    done = mpirun(mpi, 2, path("three.u64"), "--json", "/dev/full")
+    if done.returncode == 0:
+        raise Failure("expected an exit code that is not 0")
+    expect_in("/dev/full", done.stderr, "standard error")
+
+
+def options_that_ranks_do_not_have(mpi):
+    for options in (["--distances", path("d")], ["--time"], ["--max-memory", "1G"], ["--engine", "tree"]):
+        done = mpirun(mpi, 1, path("three.u64"), *options)
+        if done.returncode not in (1, 2):
+            raise Failure(f"{options}: exit code {done.returncode}")
+
+
+CASES = [every_number_of_ranks, threads_within_ranks, keys_of_eight_bytes, bounds, a_stream_that_rank_0_deals_out,
+         a_trace_that_cannot_be_divided, shorter_than_the_number_of_ranks, shards, text_from_rank_0_alone, no_such_trace,
+         a_part_that_cannot_be_read, a_truncated_shard, ranks_that_see_different_files, a_rank_is_killed, a_full_disk,
+         options_that_ranks_do_not_have]
+
+
+def prepare():
+    fathom("gen", "zipf", "--keys", "30K", "--references", "400K", "-o", path("zipf.fathom"))
+    fathom("gen", "uniform", "--keys", "5K", "--references", "100K", "-o", path("uniform.u64"))
+    fathom("gen", "zipf", "--keys", "200K", "--references", "5M", "--seed", "3", "-o", path("large.u64"))
+    fathom("gen", "zipf", "--keys", "1K", "--references", "20K", "-o", path("keys.txt"))
+    large = contents(path("large.u64"))
+    cuts = [len(large) // 8 * i * i // 121 * 8 for i in range(12)]
+    for i in range(11):
+        with open(path(f"shard.{i}.u64"), "wb") as file:
+            file.write(large[cuts[i]:cuts[i + 1] if i < 10 else len(large)])
+    with open(path("three.u64"), "wb") as file:
+        file.write(large[:16] + large[:8])
+    open(path("empty.u64"), "wb").close()
+
+
+def main():
+    global number
+    try:
+        prepare()
+        for mpi, launcher in MPIS.items():
+            if not os.path.exists(os.path.join(PARTS, f"fathom-{mpi}.so")):
+                number += 1
+                print(f"ok {number} - {mpi} # SKIP this fathom was built without it")
+                continue
+            if not shutil.which(launcher):
+                number += 1
+                print(f"ok {number} - {mpi} # SKIP there is no {launcher}")
+                continue
+            for case in CASES:
+                name = f"{mpi}: {case.__name__.replace('_', ' ')}"
+                if sys.argv[1:] and not any(part in name for part in sys.argv[1:]):
+                    continue
+                try:
+                    case(mpi)
+                    say(True, name)
+                except (Failure, subprocess.TimeoutExpired) as problem:
+                    say(False, name)
+                    print("".join(f"# {line}\n" for line in str(problem).splitlines()), end="")
+        print(f"1..{number}")
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
