@@ -4,6 +4,7 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 enum { HUGE_PAGE = 2 << 20 };
@@ -50,10 +51,24 @@ void *fm_pages_allocate(size_t bytes)
     return pages;
 }
 
+/* ThreadSanitizer does not know mremap, and takes another thread's pages of earlier for these. */
+static void *move_pages(void *pages, size_t old_size, size_t new_size)
+{
+#if defined(__SANITIZE_THREAD__)
+    void *moved = mmap(NULL, new_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (moved == MAP_FAILED) return moved;
+    memcpy(moved, pages, old_size < new_size ? old_size : new_size);
+    munmap(pages, old_size);
+    return moved;
+#else
+    return mremap(pages, old_size, new_size, MREMAP_MAYMOVE);
+#endif
+}
+
 void *fm_pages_resize(void *pages, size_t old_bytes, size_t new_bytes)
 {
     size_t size = rounded(new_bytes);
-    void *moved = mremap(pages, rounded(old_bytes), size, MREMAP_MAYMOVE);
+    void *moved = move_pages(pages, rounded(old_bytes), size);
     if (moved == MAP_FAILED) return NULL;
     prefer_huge(moved, size);
     return moved;
