@@ -38,6 +38,12 @@ typedef struct fm_analyzer_options {
     uint64_t first_time; /* the clock's value at the first reference: for tests of overflow; usually 0 */
     const char *isa;     /* NULL: the best this machine has; "avx512", "avx2", "portable" */
     /*
+     * Threads that count, the one that feeds among them; 0: 1. Results never depend on it. One thread does
+     * all where several make no sense: for short traces, for distances in order, for time distances, for
+     * attribution, under max_memory, and with engines other than "exact".
+     */
+    unsigned threads;
+    /*
      * Attribution: counts pairs of tags (batch->tag). Ranges of distances are cut at these edges, ascending,
      * the first 0, at most 250; NULL: no attribution.
      */

@@ -74,6 +74,19 @@ void *fm_pages_resize(void *pages, size_t old_bytes, size_t new_bytes)
     return moved;
 }
 
+void fm_pages_prepare(void *pages, size_t from, size_t to)
+{
+#ifdef MADV_POPULATE_WRITE
+    enum { PAGE = 4096 };
+    const size_t first = from / PAGE * PAGE, end = (to + PAGE - 1) / PAGE * PAGE;
+    (void)madvise((char *)pages + first, end - first, MADV_POPULATE_WRITE);
+#else
+    (void)pages;
+    (void)from;
+    (void)to;
+#endif
+}
+
 void fm_pages_free(void *pages, size_t bytes)
 {
     if (pages) munmap(pages, rounded(bytes));

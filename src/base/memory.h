@@ -20,6 +20,12 @@ void *fm_pages_allocate(size_t bytes);
 /* Contents up to the smaller size are kept, what is new is zero. NULL when memory is short: then the
  * old pages are as they were. */
 void *fm_pages_resize(void *pages, size_t old_bytes, size_t new_bytes);
+/*
+ * The bytes [from, to) will be written to soon. A page that is read before it is written is the kernel's page
+ * of zeros first; the write then faults again and, in a program with threads, interrupts every core. Only a
+ * hint.
+ */
+void fm_pages_prepare(void *pages, size_t from, size_t to);
 void fm_pages_free(void *pages, size_t bytes); /* NULL is fine */
 /* Gives back the bytes [from, to) of pages that were allocated as `bytes`: whole pages of 4096, or to the end
  * where `to` is `bytes`. In this way an array goes back piece by piece, from its beginning. */

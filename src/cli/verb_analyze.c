@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { CLI_MOST_THREADS = 1024 };
+
 typedef struct analyze_options {
     const char *json, *distances;
     uint64_t threads;
@@ -345,6 +347,7 @@ static int check(const analyze_options *options, size_t traces, analysis *run, f
     uint64_t threads =
         options->threads == UINT64_MAX ? (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) : options->threads;
     reading->read_ahead = threads > 1;
+    run->what.analyzer.threads = threads > CLI_MOST_THREADS ? CLI_MOST_THREADS : (unsigned)threads;
     return -1;
 }
 

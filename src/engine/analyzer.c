@@ -79,6 +79,7 @@ static fm_status start(fm_analyzer *self, const fm_analyzer_options *options, fm
         .seed = options->seed ? options->seed : fm_random_seed(),
         .first_time = options->first_time,
         .isa = options->isa,
+        .threads = options->threads,
         .tags = options->edges != NULL,
     };
     fm_status status = fm_tally_create(&self->distances, options->bins, error);
@@ -90,6 +91,12 @@ static fm_status start(fm_analyzer *self, const fm_analyzer_options *options, fm
     if (options->edges) status = start_attributing(self, options, engine_options.seed, &share, error);
     if (status == FM_OK) status = self->ops->create(&self->engine, &engine_options, error);
     return status;
+}
+
+/* Several threads count where nothing asks for order, and no limit for exact knowledge of what is held. */
+static bool for_several_threads(const fm_analyzer_options *options)
+{
+    return options->threads > 1 && !options->time_distances && !options->edges && !options->max_memory;
 }
 
 fm_status fm_analyzer_create(fm_analyzer **analyzer, const fm_analyzer_options *options, fm_error *error)
@@ -105,7 +112,7 @@ fm_status fm_analyzer_create(fm_analyzer **analyzer, const fm_analyzer_options *
 
     fm_analyzer *self = fm_calloc(1, sizeof *self);
     if (!self) return fm_fail_memory(error, sizeof *self, "the analyzer");
-    self->ops = ops;
+    self->ops = ops == &fm_engine_exact && for_several_threads(options) ? &fm_engine_parallel : ops;
     self->kernels = fm_exact_kernels_find(options->isa);
     if (!self->kernels) self->kernels = fm_exact_kernels_find(NULL); /* engines complain, if it is theirs */
     self->granularity = granularity;

@@ -143,7 +143,10 @@ static fm_status drain(fm_analyzer *self, size_t count, fm_error *error)
 
 fm_status fm_analyzer_flush(fm_analyzer *self, fm_error *error)
 {
-    return drain(self, self->pending, error);
+    fm_status status = drain(self, self->pending, error);
+    if (status == FM_OK && self->ops->catch_up)
+        status = self->ops->catch_up(self->engine, &self->distances, error);
+    return status;
 }
 
 static bool late_wanted(const fm_analyzer *self)

@@ -9,6 +9,7 @@
 
 enum {
     FIRST_BUCKETS = 512,    /* room for two chunks of the exact engine: what can start can also go on */
+    PREPARE_STEP = 8192,    /* buckets of the old table after which more of the new one is made ready */
     RELEASE_STEP = 2 << 20, /* bytes of the old table that are given back at a time while growing */
 };
 
@@ -148,6 +149,14 @@ static void release(void *array, uint64_t bytes, uint64_t *released, uint64_t up
     *released = end;
 }
 
+/* Buckets [*prepared, upto) will be filled now. */
+static void prepare(const fm_block_table *table, uint64_t *prepared, uint64_t upto)
+{
+    if (upto <= *prepared) return;
+    fm_pages_prepare(table->buckets, *prepared * sizeof(fm_bucket), upto * sizeof(fm_bucket));
+    *prepared = upto;
+}
+
 fm_status fm_block_table_grow(fm_block_table *table, uint64_t more, fm_error *error)
 {
     if (fm_block_table_has_room(table, more)) return FM_OK;
@@ -171,8 +180,12 @@ fm_status fm_block_table_grow(fm_block_table *table, uint64_t more, fm_error *er
 
     const uint64_t old_bytes = old.bucket_count * sizeof(fm_bucket);
     const uint64_t old_times = times_bytes(table, old.bucket_count);
-    uint64_t released = 0, times_released = 0;
+    uint64_t released = 0, times_released = 0, prepared = 0;
     for (uint64_t i = 0; i < old.bucket_count; i++) {
+        if (i % PREPARE_STEP == 0) { /* homes are in the same order in both tables */
+            const uint64_t upto = (i + 2 * PREPARE_STEP) * grown.bucket_count / old.bucket_count;
+            prepare(&grown, &prepared, upto < grown.bucket_count ? upto : grown.bucket_count);
+        }
         const fm_bucket *bucket = &old.buckets[i];
         for (size_t slot = 0; slot < FM_BUCKET_SLOTS && bucket->position[slot]; slot++) {
             uint64_t none;

@@ -21,6 +21,7 @@ typedef struct fm_engine_options {
     uint64_t seed;       /* of hash tables; never 0 here */
     uint64_t first_time; /* value of the clock at the first reference; it counts modulo 2^64 */
     const char *isa;     /* NULL: best */
+    unsigned threads;    /* for engines that can use several; 0: 1 */
     bool tags;           /* it will be fed through feed_tagged and count_tagged, and through these alone */
 } fm_engine_options;
 
@@ -56,6 +57,9 @@ typedef struct fm_engine_ops {
                              fm_error *error);
     fm_status (*count_tagged)(fm_engine *engine, const uint64_t *blocks, const uint32_t *tags, size_t count,
                               fm_tally *tally, fm_pairs *pairs, size_t *done, fm_error *error);
+    /* For engines whose count only takes references and counts them when it suits: all that was taken is in
+     * the tally after this. NULL where that is always so. */
+    fm_status (*catch_up)(fm_engine *engine, fm_tally *tally, fm_error *error);
     /* Whether so many references can be counted now without anything that may fail. NULL: never. */
     bool (*can_take)(const fm_engine *engine, size_t count, const fm_tally *tally);
     /* Distinct blocks seen, as far as the engine can know under its bound. */
@@ -69,6 +73,9 @@ typedef struct fm_engine_ops {
 extern const fm_engine_ops fm_engine_list;
 extern const fm_engine_ops fm_engine_tree;
 extern const fm_engine_ops fm_engine_exact;
+
+/* `exact` by several threads: for counting without tags, times and limits of memory. Not in the table. */
+extern const fm_engine_ops fm_engine_parallel;
 
 /* NULL where there is no engine of that name. */
 const fm_engine_ops *fm_engine_find(const char *name);

@@ -75,14 +75,15 @@ static size_t cut_at_bound(uint32_t *distances, size_t count, uint64_t bound, ui
     return kept;
 }
 
-static void tally_list(const fm_exact *self, fm_tally *tally, uint32_t *distances, size_t count)
+void fm_exact_tally(const fm_exact_kernels *kernels, uint64_t bound, fm_tally *tally, uint32_t *distances,
+                    size_t count)
 {
-    if (self->bound) count = cut_at_bound(distances, count, self->bound, &tally->beyond);
+    if (bound) count = cut_at_bound(distances, count, bound, &tally->beyond);
     if (tally->bins != FM_BINS_LOGLINEAR) {
         fm_tally_add32(tally, distances, count);
         return;
     }
-    self->kernels->loglinear(distances, count);
+    kernels->loglinear(distances, count);
     fm_tally_add_indices(tally, distances, count);
 }
 
@@ -104,6 +105,11 @@ static void list_fresh(fm_exact *self, const uint64_t *keys, fm_tally *tally)
         firsts->count += listed;
         tally->beyond += !listed;
     }
+}
+
+static void tally_list(const fm_exact *self, fm_tally *tally, uint32_t *distances, size_t count)
+{
+    fm_exact_tally(self->kernels, self->bound, tally, distances, count);
 }
 
 static void deliver_fresh(fm_exact *self, const uint64_t *keys, const fm_outlet *out)

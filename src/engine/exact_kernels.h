@@ -124,6 +124,9 @@ static inline const uint8_t *fm_part_lag(const fm_part *part)
     return part->lags + FM_CLOSE;
 }
 
+/* Of tables and windows that are shared by threads (parallel.h). */
+enum { FM_PARTITIONS = 32, FM_RANGES = 32 };
+
 typedef struct fm_exact_kernels {
     const char *isa;
     bool (*usable)(void);
@@ -163,6 +166,19 @@ typedef struct fm_exact_kernels {
                          size_t first, fm_bucket *const *homes, fm_chunk *chunk);
     void (*lookup_first_tagged)(fm_block_table *table, const fm_recency_window *window, const fm_part *part,
                                 size_t first, fm_bucket *const *homes, fm_chunk *chunk);
+    /* Exchanges the positions of keys: from the new to the old ones, 0 where there was none. There is room.
+     * soon: what is to be fetched meanwhile. */
+    void (*exchange)(fm_block_table *table, const uint64_t *keys, fm_bucket *const *homes, size_t count,
+                     uint64_t *positions, fm_bucket *const *soon);
+    /* Which of FM_PARTITIONS each key belongs to: by bits of its hash that the table does not use. */
+    void (*partition)(const uint64_t *keys, size_t count, const uint64_t seed[3], uint8_t *partitions);
+    /*
+     * Sorts events by their ranges, stably. groups: below FM_RANGES, or that for those without; next:
+     * where each group's next one goes; known gets the event's number (from `number` on) less how many
+     * before it were in a higher range.
+     */
+    void (*split_ranges)(const uint64_t *positions, const uint8_t *groups, size_t count, uint32_t number,
+                         uint32_t *next, uint64_t *sorted, uint32_t *known);
     /* Distances to the indices of their loglinear bins (fm_bins_index), in place. May write up to the next
      * multiple of 16. */
     void (*loglinear)(uint32_t *distances, size_t count);

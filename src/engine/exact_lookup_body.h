@@ -136,6 +136,27 @@ ALWAYS_INLINE uint64_t *place(fm_block_table *table, fm_bucket *bucket, uint64_t
     return fm_block_table_place_slow(table, bucket, key);
 }
 
+static void kernel_partition(const uint64_t *restrict keys, size_t count, const uint64_t seed[3],
+                             uint8_t *restrict partitions)
+{
+    const uint64_t seeds[3] = {seed[0], seed[1], seed[2]};
+    for (size_t i = 0; i < count; i++)
+        partitions[i] = (uint8_t)(fm_block_hash(keys[i], seeds) >> 24 & (FM_PARTITIONS - 1));
+}
+
+static void kernel_exchange(fm_block_table *table, const uint64_t *restrict keys,
+                            fm_bucket *const *restrict homes, size_t count, uint64_t *restrict positions,
+                            fm_bucket *const *restrict soon)
+{
+    for (size_t i = 0; i < count; i++) {
+        __builtin_prefetch(soon[i], 1, 3);
+        uint64_t *slot = place(table, homes[i], keys[i]);
+        uint64_t old = *slot;
+        *slot = positions[i];
+        positions[i] = old;
+    }
+}
+
 /* The line of the window that the position in this word of the table will need. A line takes 2^9 positions
  * and 2^6 bytes. */
 ALWAYS_INLINE void fetch_line(const char *lines, uint64_t word, const bool tagged)

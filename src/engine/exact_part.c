@@ -12,18 +12,26 @@ bool fm_exact_part_fits(fm_exact *self)
     return fm_exact_make_room(self, FM_PART + FM_TWO_CHUNKS, NULL) == FM_OK;
 }
 
+bool fm_exact_part_by_itself(fm_exact *self, const uint64_t *keys, size_t count, const fm_outlet *out)
+{
+    const fm_exact_kernels *kernels = self->kernels;
+    fm_part *part = &self->part;
+    if (!kernels->part_link(keys, count, part)) return false;
+    kernels->part_sort(count, part);
+    kernels->part_close(count, part);
+    kernels->part_apart(count, part);
+    fm_exact_deliver_part(self, count, out);
+    kernels->part_first(keys, count, &self->window, out->now, out->leave, part);
+    return true;
+}
+
 bool fm_exact_run_part(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out)
 {
     const fm_exact_kernels *kernels = self->kernels;
     fm_recency_window *window = &self->window;
     fm_chunk *chunk = &self->chunk;
     fm_part *part = &self->part;
-    if (!kernels->part_link(keys, count, part)) return false;
-    kernels->part_sort(count, part);
-    kernels->part_close(count, part);
-    kernels->part_apart(count, part);
-    fm_exact_deliver_part(self, count, &out);
-    kernels->part_first(keys, count, window, out.now, out.leave, part);
+    if (!fm_exact_part_by_itself(self, keys, count, &out)) return false;
 
     const size_t firsts = part->first_count;
     fm_bucket **homes = self->part_homes;

@@ -78,11 +78,19 @@ fm_status fm_exact_count(fm_exact *self, const uint64_t *blocks, const uint32_t 
 void fm_exact_deliver_counts(fm_exact *self, const uint64_t *keys, const fm_outlet *out);
 void fm_exact_deliver_ordered(fm_exact *self, const uint64_t *keys, const fm_outlet *out);
 
+/* Counts distances below and beyond a bound (0: none). Distances are used up. May write up to the next
+ * multiple of 16. */
+void fm_exact_tally(const fm_exact_kernels *kernels, uint64_t bound, fm_tally *tally, uint32_t *distances,
+                    size_t count);
+
 /* What a part told by itself: close and apart references. */
 void fm_exact_deliver_part(fm_exact *self, size_t count, const fm_outlet *out);
 
 /* Whether a part can go through without a stop: the table and the window have room for all of it. */
 bool fm_exact_part_fits(fm_exact *self);
+/* Counts what a part tells by itself and finds its first references, with the positions that their blocks
+ * get; touches neither table nor window. False where its blocks crowd a few slots: then nothing was done. */
+bool fm_exact_part_by_itself(fm_exact *self, const uint64_t *keys, size_t count, const fm_outlet *out);
 /* Counts a part that fits. False where its blocks crowd a few slots: then nothing was done. */
 bool fm_exact_run_part(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out);
 

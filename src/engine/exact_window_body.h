@@ -215,6 +215,36 @@ static void kernel_far(fm_recency_window *window, fm_chunk *chunk, fm_bucket *co
     }
 }
 
+static void kernel_split_ranges(const uint64_t *restrict positions, const uint8_t *restrict groups,
+                                size_t count, uint32_t number, uint32_t *restrict next,
+                                uint64_t *restrict sorted, uint32_t *restrict known)
+{
+#if defined(__AVX512F__)
+    /* How many there were in higher ranges, for each range. */
+    __m512i low = _mm512_setzero_si512(), high = low;
+    const __m512i one = _mm512_set1_epi32(1);
+#else
+    uint32_t higher[FM_RANGES] __attribute__((aligned(64))) = {0}; /* of the highest range first */
+#endif
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t group = groups[i], at = next[group]++;
+        sorted[at] = positions[i];
+#if defined(__AVX512F__)
+        const __m512i found = _mm512_permutex2var_epi32(low, _mm512_set1_epi32((int)group), high);
+        known[at] = number + (uint32_t)i - (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(found));
+        /* Those without a range are above none. */
+        const uint32_t below = (uint32_t)((UINT64_C(1) << (group & 31)) - 1);
+        low = _mm512_mask_add_epi32(low, (__mmask16)below, low, one);
+        high = _mm512_mask_add_epi32(high, (__mmask16)(below >> 16), high, one);
+#else
+        /* Those without a range count as the lowest: none is behind it. */
+        const uint32_t behind = (FM_RANGES - 1 - group) & (FM_RANGES - 1);
+        known[at] = number + (uint32_t)i - higher[behind];
+        for (int r = 0; r < FM_RANGES; r++) higher[r] += steps32[behind][r];
+#endif
+    }
+}
+
 /*
  * Without branches: by the distance's highest bit, at least 9. Single distances below 1024, then 64 bins
  * for every power of two.

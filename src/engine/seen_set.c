@@ -154,6 +154,26 @@ fm_seen fm_seen_set_insert(fm_seen_set *set, uint64_t key, uint64_t budget, uint
     return FM_SEEN_NEW;
 }
 
+bool fm_seen_set_absorb(fm_seen_set *set, const fm_seen_set *other)
+{
+    if (other->given_up) {
+        fm_seen_set_give_up(set, other->count);
+        return true;
+    }
+    if (other->zero_known && fm_seen_set_insert(set, 0, UINT64_MAX, NULL) == FM_SEEN_NO_MEMORY) return false;
+    for (uint64_t slot = 0; slot < slots_of(other->bits); slot++)
+        if (other->keys[slot] &&
+            fm_seen_set_insert(set, other->keys[slot], UINT64_MAX, NULL) == FM_SEEN_NO_MEMORY)
+            return false;
+    return true;
+}
+
+void fm_seen_set_give_up(fm_seen_set *set, uint64_t count)
+{
+    give_up(set);
+    set->count = count;
+}
+
 void fm_seen_set_store_time(fm_seen_set *set, uint64_t key, uint64_t time)
 {
     if (!set->times) return;

@@ -55,6 +55,11 @@ void fm_seen_set_destroy(fm_seen_set *set); /* NULL is fine */
  */
 fm_seen fm_seen_set_insert(fm_seen_set *set, uint64_t key, uint64_t budget, uint64_t *last_time);
 
+/* Takes over all keys of another set; false where memory is short. If that one was given up, so is this. */
+bool fm_seen_set_absorb(fm_seen_set *set, const fm_seen_set *other);
+/* Gives the set up; it had `count` keys. */
+void fm_seen_set_give_up(fm_seen_set *set, uint64_t count);
+
 /* Remembers the time of a key that is in the set; does nothing in a set that was given up or has no times. */
 void fm_seen_set_store_time(fm_seen_set *set, uint64_t key, uint64_t time);
 

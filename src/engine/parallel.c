@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * parallel.c - `exact` with several threads: the same distances, counted by all of them (parallel.h).
+ *
+ * Short traces stay on one thread, the caller's: references are gathered first, and only when there are
+ * enough of them, threads are started. Distances in order (feed) are found by one thread, too: from the first
+ * such call on, everything is.
+ *
+ * What is counted becomes part of a tally with catch_up. A failure (memory) ends the analysis: it is reported
+ * by the next call, and by all after it.
+ *
+ * Space: that of `exact`, plus a fixed amount for each thread: FM_PIECE references of 25 bytes in four
+ * pieces, and an engine for pieces.
+ */
+#include "engine/parallel.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+size_t fm_parallel_piece = 1 << 16;
+size_t fm_parallel_least = 1 << 18;
+
+enum {
+    PIECES_A_THREAD = 2, /* in a phase; as many again are being filled meanwhile */
+    ROOM = 64,           /* kernels store whole vectors at an array's end */
+};
+
+/* ---- pieces ---- */
+
+static size_t piece_bytes(const fm_parallel *self)
+{
+    const size_t room = self->piece_size + ROOM;
+    return room * (sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint8_t)) +
+           fm_piece_most_bundles(self->piece_size) * sizeof(fm_bundle);
+}
+
+static fm_status piece_create(const fm_parallel *self, fm_piece *piece, fm_error *error)
+{
+    const size_t room = self->piece_size + ROOM;
+    piece->pages = fm_pages_allocate(piece_bytes(self));
+    if (!piece->pages) return fm_fail_memory(error, piece_bytes(self), "a piece of the trace");
+    piece->blocks = piece->pages;
+    piece->bundles = (fm_bundle *)(piece->blocks + room);
+    piece->known = (uint32_t *)(piece->bundles + fm_piece_most_bundles(self->piece_size));
+    piece->group = (uint8_t *)(piece->known + room);
+    return FM_OK;
+}
+
+/* ---- beginning and end ---- */
+
+static void release_workers(fm_parallel *self)
+{
+    fm_crew_destroy(self->crew);
+    self->crew = NULL;
+    for (unsigned w = 0; self->workers && w < self->threads; w++) {
+        fm_parallel_worker *worker = &self->workers[w];
+        fm_engine_exact.destroy((fm_engine *)worker->local);
+        fm_tally_clear(&worker->tally);
+        if (worker->counters) fm_pages_free(worker->counters, worker->counter_bytes);
+    }
+    free(self->workers);
+    self->workers = NULL;
+    for (size_t p = 0; p < FM_PARTITIONS; p++) {
+        fm_block_table_clear(&self->partition[p].table);
+        fm_seen_set_destroy(self->partition[p].seen);
+        self->partition[p].seen = NULL;
+    }
+    fm_shared_window_clear(&self->window);
+    fm_tally_clear(&self->shared);
+    if (self->range_of) fm_pages_free(self->range_of, self->range_of_bytes);
+    self->range_of = NULL;
+    self->range_of_bytes = 0;
+}
+
+static void release_pieces(fm_parallel *self)
+{
+    for (size_t i = 0; self->pieces && i < self->piece_count; i++)
+        if (self->pieces[i].pages) fm_pages_free(self->pieces[i].pages, piece_bytes(self));
+    if (self->pieces) memset(self->pieces, 0, self->piece_count * sizeof *self->pieces);
+}
+
+static void parallel_destroy(fm_engine *engine)
+{
+    fm_parallel *self = (fm_parallel *)engine;
+    if (!self) return;
+    release_workers(self);
+    release_pieces(self);
+    pthread_mutex_destroy(&self->shared_lock);
+    fm_tally_clear(&self->counted);
+    fm_engine_exact.destroy((fm_engine *)self->alone);
+    free(self->pieces);
+    free(self);
+}
+
+static fm_status parallel_create(fm_engine **engine, const fm_engine_options *options, fm_error *error)
+{
+    fm_parallel *self = NULL;
+    if (posix_memalign((void **)&self, 64, sizeof *self) != 0 || !self)
+        return fm_fail_memory(error, sizeof *self, "the engine");
+    memset(self, 0, sizeof *self);
+    pthread_mutex_init(&self->shared_lock, NULL);
+    self->options = *options;
+    self->threads = options->threads ? options->threads : 1;
+    self->piece_size = fm_parallel_piece;
+    self->pieces_a_phase = PIECES_A_THREAD * self->threads;
+    self->piece_count = 2 * self->pieces_a_phase;
+    fm_status status = fm_engine_exact.create((fm_engine **)&self->alone, options, error);
+    if (status == FM_OK) {
+        self->kernels = self->alone->kernels;
+        self->pieces = fm_calloc(self->piece_count, sizeof *self->pieces);
+        if (!self->pieces)
+            status = fm_fail_memory(error, self->piece_count * sizeof *self->pieces, "the engine");
+    }
+    if (status != FM_OK) {
+        parallel_destroy((fm_engine *)self);
+        return status;
+    }
+    *engine = (fm_engine *)self;
+    return FM_OK;
+}
+
+static fm_status start_partition(fm_parallel *self, fm_partition *partition, fm_error *error)
+{
+    fm_status status = fm_block_table_create(&partition->table, self->options.seed, false, error);
+    if (status == FM_OK && self->options.bound) {
+        partition->seen = fm_seen_set_create(UINT64_MAX, ~self->options.seed, false);
+        if (!partition->seen) status = fm_fail_memory(error, 0, "the set of blocks seen");
+    }
+    return status;
+}
+
+static fm_status start_together(fm_parallel *self, fm_error *error)
+{
+    const size_t bytes = self->threads * sizeof *self->workers;
+    const fm_bins bins = self->counted.bins;
+    fm_status status = FM_OK;
+    self->bins = bins;
+    if (posix_memalign((void **)&self->workers, 64, bytes) != 0 || !self->workers) {
+        self->workers = NULL;
+        return fm_fail_memory(error, bytes, "the threads");
+    }
+    memset(self->workers, 0, bytes);
+    for (unsigned w = 0; w < self->threads && status == FM_OK; w++) {
+        status = fm_tally_create(&self->workers[w].tally, bins, error);
+        if (status == FM_OK)
+            status = fm_engine_exact.create((fm_engine **)&self->workers[w].local, &self->options, error);
+    }
+    for (size_t p = 0; p < FM_PARTITIONS && status == FM_OK; p++)
+        status = start_partition(self, &self->partition[p], error);
+    memcpy(self->seed, self->partition[0].table.seed, sizeof self->seed);
+    if (status == FM_OK) status = fm_shared_window_create(&self->window, error);
+    if (status == FM_OK && bins == FM_BINS_EXACT) status = fm_tally_create(&self->shared, bins, error);
+    for (size_t i = 0; i < self->piece_count && status == FM_OK; i++)
+        if (!self->pieces[i].pages) status = piece_create(self, &self->pieces[i], error);
+    if (status == FM_OK) status = fm_crew_create(&self->crew, self->threads, &fm_parallel_work, self, error);
+    return status;
+}
+
+void fm_parallel_fail(fm_parallel *self, fm_status status, const fm_error *error)
+{
+    fm_crew_lock(self->crew);
+    if (self->status == FM_OK) {
+        self->status = status;
+        self->error = *error;
+        __atomic_store_n(&self->failed, true, __ATOMIC_RELAXED);
+    }
+    fm_crew_unlock(self->crew);
+}
+
+/* ---- the crew's work, seen from outside ---- */
+
+static bool has_free_piece(void *context)
+{
+    const fm_parallel *self = context;
+    return self->status != FM_OK || self->filled - self->retired < self->piece_count;
+}
+
+static bool is_quiet(void *context)
+{
+    const fm_parallel *self = context;
+    return self->retired == self->filled;
+}
+
+static fm_status report(const fm_parallel *self, fm_error *error)
+{
+    if (self->status != FM_OK && error) *error = self->error;
+    return self->status;
+}
+
+/* The piece that is being filled goes to the crew. */
+static void hand_in(fm_parallel *self)
+{
+    fm_crew_lock(self->crew);
+    self->filled++;
+    fm_crew_call(self->crew);
+    fm_crew_unlock(self->crew);
+}
+
+static fm_piece *filling(const fm_parallel *self)
+{
+    return &self->pieces[self->filled % self->piece_count];
+}
+
+/* As many of the blocks from number *done on as the piece has room for. */
+static void take(const fm_parallel *self, fm_piece *piece, const uint64_t *blocks, size_t count, size_t *done)
+{
+    const size_t room = self->piece_size - piece->count, left = count - *done;
+    const size_t taken = left < room ? left : room;
+    memcpy(piece->blocks + piece->count, blocks + *done, taken * sizeof *blocks);
+    piece->count += taken;
+    *done += taken;
+}
+
+static fm_status count_together(fm_parallel *self, const uint64_t *blocks, size_t count, size_t *done,
+                                fm_error *error)
+{
+    while (*done < count) {
+        fm_crew_help(self->crew, has_free_piece);
+        if (fm_parallel_failed(self)) return report(self, error);
+        fm_piece *piece = filling(self);
+        take(self, piece, blocks, count, done);
+        if (piece->count == self->piece_size) hand_in(self);
+    }
+    return FM_OK;
+}
+
+/* ---- from one way to the other ---- */
+
+/* All counts of the crew, which is quiet, move into a tally. */
+static fm_status collect(fm_parallel *self, fm_tally *tally, fm_error *error)
+{
+    fm_status status = FM_OK;
+    for (unsigned w = 0; w < self->threads && status == FM_OK; w++)
+        status = fm_tally_move(tally, &self->workers[w].tally, error);
+    if (status == FM_OK && self->bins == FM_BINS_EXACT) status = fm_tally_move(tally, &self->shared, error);
+    if (status != FM_OK) return status;
+    tally->cold += self->cold;
+    tally->beyond += self->beyond;
+    self->cold = self->beyond = 0;
+    return FM_OK;
+}
+
+/* Waits until all that was handed in is counted. */
+static fm_status quiet(fm_parallel *self, fm_error *error)
+{
+    fm_crew_help(self->crew, has_free_piece);
+    if (fm_parallel_failed(self)) return report(self, error);
+    if (filling(self)->count > 0) hand_in(self);
+    fm_crew_lock(self->crew);
+    self->flushing = true;
+    fm_crew_unlock(self->crew);
+    fm_crew_help(self->crew, is_quiet);
+    self->flushing = false;
+    return report(self, error);
+}
+
+/* What was gathered goes through one thread. */
+static fm_status count_gathered(fm_parallel *self, fm_tally *tally, fm_error *error)
+{
+    fm_status status = FM_OK;
+    for (uint64_t i = 0; i < self->piece_count && status == FM_OK; i++) {
+        const fm_piece *piece = &self->pieces[i];
+        size_t done;
+        if (piece->count > 0)
+            status = fm_engine_exact.count((fm_engine *)self->alone, piece->blocks, piece->count, tally,
+                                           &done, error);
+    }
+    release_pieces(self);
+    self->filled = 0;
+    self->mode = FM_ALONE;
+    return status;
+}
+
+/* All blocks, in the order of their last touches, into the engine for one thread. */
+static fm_status hand_over(fm_parallel *self, fm_error *error)
+{
+    fm_exact *alone = self->alone;
+    fm_status status = fm_exact_make_room(alone, self->live, error);
+    if (status == FM_OK) status = fm_recency_window_reserve(&alone->window, self->live, error);
+    if (status != FM_OK) return status;
+    fm_shared_window_rank_regions(&self->window);
+    for (size_t p = 0; p < FM_PARTITIONS; p++) {
+        const fm_partition *partition = &self->partition[p];
+        for (uint64_t i = 0; i < partition->table.bucket_count; i++) {
+            const fm_bucket *bucket = &partition->table.buckets[i];
+            for (int slot = 0; slot < FM_BUCKET_SLOTS && bucket->position[slot]; slot++) {
+                uint64_t none, rank = fm_shared_window_rank(&self->window, bucket->position[slot]);
+                fm_block_table_exchange_slot(&alone->table, bucket->key[slot],
+                                             fm_recency_window_packed_position(rank), &none);
+            }
+        }
+        if (partition->seen && !self->given_up && !fm_seen_set_absorb(alone->seen, partition->seen))
+            return fm_fail_memory(error, 0, "the set of blocks seen");
+    }
+    if (self->given_up) fm_seen_set_give_up(alone->seen, self->distinct);
+    fm_recency_window_restart(&alone->window, self->live);
+    return FM_OK;
+}
+
+/* Somebody wants distances in order: from now on one thread finds them. */
+static fm_status go_alone(fm_parallel *self, fm_error *error)
+{
+    if (self->mode == FM_ALONE) return FM_OK;
+    if (self->mode == FM_GATHERING) return count_gathered(self, &self->counted, error);
+    fm_status status = quiet(self, error);
+    if (status == FM_OK) status = collect(self, &self->counted, error);
+    if (status == FM_OK) status = hand_over(self, error);
+    if (status != FM_OK) return status;
+    release_workers(self);
+    release_pieces(self);
+    self->mode = FM_ALONE;
+    return FM_OK;
+}
+
+/* Enough has come for several threads. Where there is no memory for them, one goes on. */
+static fm_status go_together(fm_parallel *self, fm_tally *tally, fm_error *error)
+{
+    if (start_together(self, NULL) != FM_OK) {
+        release_workers(self);
+        return count_gathered(self, tally, error);
+    }
+    self->mode = FM_TOGETHER;
+    return FM_OK;
+}
+
+/* The first references of a trace. */
+static fm_status gather(fm_parallel *self, const uint64_t *blocks, size_t count, fm_tally *tally,
+                        size_t *done, fm_error *error)
+{
+    while (*done < count && self->mode == FM_GATHERING) {
+        if (self->filled == self->piece_count || self->gathered >= fm_parallel_least)
+            return go_together(self, tally, error);
+        fm_piece *piece = filling(self);
+        if (!piece->pages && piece_create(self, piece, NULL) != FM_OK)
+            return count_gathered(self, tally, error);
+        const size_t before = *done;
+        take(self, piece, blocks, count, done);
+        self->gathered += *done - before;
+        if (piece->count == self->piece_size) self->filled++;
+    }
+    return FM_OK;
+}
+
+/* ---- the interface ---- */
+
+static fm_status parallel_feed(fm_engine *engine, const uint64_t *blocks, size_t count, uint64_t *distances,
+                               uint64_t *times, size_t *done, fm_error *error)
+{
+    fm_parallel *self = (fm_parallel *)engine;
+    *done = 0;
+    fm_status status = go_alone(self, error);
+    if (status != FM_OK) return status;
+    return fm_engine_exact.feed((fm_engine *)self->alone, blocks, count, distances, times, done, error);
+}
+
+static fm_status parallel_count(fm_engine *engine, const uint64_t *blocks, size_t count, fm_tally *tally,
+                                size_t *done, fm_error *error)
+{
+    fm_parallel *self = (fm_parallel *)engine;
+    fm_status status = FM_OK;
+    *done = 0;
+    if (!self->counted.counts) status = fm_tally_create(&self->counted, tally->bins, error);
+    if (status == FM_OK && self->mode == FM_GATHERING)
+        status = gather(self, blocks, count, tally, done, error);
+    if (status != FM_OK || *done == count) return status;
+    if (self->mode == FM_TOGETHER) return count_together(self, blocks, count, done, error);
+    size_t more;
+    status =
+        fm_engine_exact.count((fm_engine *)self->alone, blocks + *done, count - *done, tally, &more, error);
+    *done += more;
+    return status;
+}
+
+static fm_status parallel_catch_up(fm_engine *engine, fm_tally *tally, fm_error *error)
+{
+    fm_parallel *self = (fm_parallel *)engine;
+    fm_status status = FM_OK;
+    if (self->mode == FM_GATHERING && self->gathered > 0) status = count_gathered(self, tally, error);
+    if (self->mode == FM_TOGETHER) {
+        status = quiet(self, error);
+        if (status == FM_OK) status = collect(self, tally, error);
+    }
+    if (status == FM_OK && self->counted.counts) status = fm_tally_move(tally, &self->counted, error);
+    return status;
+}
+
+static uint64_t parallel_distinct(const fm_engine *engine)
+{
+    const fm_parallel *self = (const fm_parallel *)engine;
+    if (self->mode != FM_TOGETHER) return fm_engine_exact.distinct((const fm_engine *)self->alone);
+    return self->options.bound ? self->distinct : self->live;
+}
+
+static bool parallel_cold_known(const fm_engine *engine)
+{
+    const fm_parallel *self = (const fm_parallel *)engine;
+    if (self->mode != FM_TOGETHER) return fm_engine_exact.cold_known((const fm_engine *)self->alone);
+    return !self->given_up;
+}
+
+/* Threads may be at work: what they change is read as it happens to be. */
+static uint64_t parallel_memory(const fm_engine *engine)
+{
+    const fm_parallel *self = (const fm_parallel *)engine;
+    uint64_t bytes = sizeof *self + self->piece_count * sizeof *self->pieces + fm_exact_memory(self->alone);
+    if (self->counted.counts) bytes += fm_tally_memory(&self->counted);
+    for (size_t i = 0; i < self->piece_count; i++)
+        if (self->pieces[i].pages) bytes += piece_bytes(self);
+    if (self->mode != FM_TOGETHER) return bytes;
+    for (unsigned w = 0; w < self->threads; w++)
+        bytes += sizeof *self->workers + __atomic_load_n(&self->workers[w].bytes, __ATOMIC_RELAXED);
+    return bytes + __atomic_load_n(&self->growing_bytes, __ATOMIC_RELAXED);
+}
+
+static uint64_t parallel_memory_peak(const fm_engine *engine)
+{
+    const fm_parallel *self = (const fm_parallel *)engine;
+    const uint64_t now = parallel_memory(engine),
+                   alone = fm_engine_exact.memory_peak((fm_engine *)self->alone);
+    return now > alone ? now : alone;
+}
+
+const fm_engine_ops fm_engine_parallel = {
+    .info = {.name = "exact", .summary = "exact, by several threads", .exact = true},
+    .create = parallel_create,
+    .destroy = parallel_destroy,
+    .feed = parallel_feed,
+    .count = parallel_count,
+    .catch_up = parallel_catch_up,
+    .distinct = parallel_distinct,
+    .cold_known = parallel_cold_known,
+    .memory = parallel_memory,
+    .memory_peak = parallel_memory_peak,
+};

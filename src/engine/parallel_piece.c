@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * parallel_piece.c - what follows from a piece of the trace alone: distances within its parts (exact_part.c),
+ * counted at once, and its events, sorted by partitions in bundles.
+ *
+ * Where most references of a part are the first to their blocks, looking for the others costs more than it
+ * saves: then every reference but immediate repeats is an event, and the phase finds its distance.
+ */
+#include "engine/parallel.h"
+
+#include <string.h>
+
+enum {
+    PART_LEAST = 64, /* the same choices as in exact_count.c: references worth a part, */
+    CHUNKWISE = 15,  /* parts without a look for what is local after one with little of it, */
+    STRAIGHT = 15,   /* and without a look for repeats */
+};
+
+/* What is held becomes a bundle, sorted by partitions; stable. */
+static void make_bundle(const fm_parallel *self, fm_held_events *held, fm_piece *piece)
+{
+    if (held->count == 0) return;
+    fm_bundle *bundle = &piece->bundles[piece->bundle_count++];
+    uint32_t next[FM_PARTITIONS] = {0}, begin = 0;
+    bundle->first = piece->events;
+    bundle->count = held->count;
+    uint8_t *const group = piece->group + bundle->first;
+    self->kernels->partition(held->key, held->count, self->seed, group);
+    for (size_t i = 0; i < held->count; i++) next[group[i]]++;
+    for (size_t p = 0; p < FM_PARTITIONS; p++) {
+        bundle->begin[p] = (uint16_t)begin;
+        begin += next[p];
+        next[p] = bundle->begin[p];
+    }
+    bundle->begin[FM_PARTITIONS] = (uint16_t)begin;
+    /* References that stood here have become events, or were counted. */
+    uint64_t *const keys = piece->blocks + bundle->first;
+    uint32_t *const positions = piece->known + bundle->first;
+    for (size_t i = 0; i < held->count; i++) {
+        const uint32_t at = next[group[i]]++;
+        keys[at] = held->key[i];
+        positions[at] = held->position[i];
+    }
+    piece->events += held->count;
+    held->count = 0;
+}
+
+/* Events so far; the next one's position follows from it. */
+static size_t events_so_far(const fm_piece *piece, const fm_held_events *held)
+{
+    return piece->events + held->count;
+}
+
+/* Every reference is an event; positions are consecutive. */
+static void hold_all(const uint64_t *blocks, size_t count, size_t before, fm_held_events *held)
+{
+    memcpy(held->key + held->count, blocks, count * sizeof *blocks);
+    uint32_t offset = (uint32_t)(before % FM_LINE_BITS), line = (uint32_t)(before / FM_LINE_BITS);
+    for (size_t i = 0; i < count;) {
+        const size_t end = count - i < FM_LINE_BITS - offset ? count : i + FM_LINE_BITS - offset;
+        for (; i < end; i++) held->position[held->count + i] = (line << FM_LINE_SHIFT) + offset++;
+        line++;
+        offset = 0;
+    }
+    held->count += count;
+}
+
+/* Events are the first references of the part. */
+static void hold_firsts(const fm_part *part, fm_held_events *held)
+{
+    memcpy(held->key + held->count, part->key, part->first_count * sizeof *part->key);
+    for (size_t i = 0; i < part->first_count; i++)
+        held->position[held->count + i] = (uint32_t)part->position[i];
+    held->count += part->first_count;
+}
+
+static bool as_part(fm_exact *local, const uint64_t *blocks, size_t count, size_t before,
+                    const fm_outlet *out)
+{
+    if (count < PART_LEAST) return false;
+    if (local->chunkwise > 0) {
+        local->chunkwise--;
+        return false;
+    }
+    local->window.position = fm_shared_window_offset(before); /* where the part's positions begin */
+    const bool done = fm_exact_part_by_itself(local, blocks, count, out);
+    if (!done || local->part.first_count > count / 2) local->chunkwise = CHUNKWISE;
+    return done;
+}
+
+void fm_piece_analyze(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker)
+{
+    fm_exact *local = worker->local;
+    fm_held_events *held = &worker->held;
+    const fm_outlet out = {.tally = &worker->tally};
+    uint64_t before = piece->count > 0 ? ~piece->blocks[0] : 0;
+    piece->events = piece->bundle_count = 0;
+    held->count = 0;
+    for (size_t at = 0; at < piece->count; at += FM_PART) {
+        const uint64_t *blocks = piece->blocks + at;
+        const size_t count = piece->count - at < FM_PART ? piece->count - at : FM_PART;
+        const uint64_t last = blocks[count - 1];
+        size_t left = count;
+        if (local->straight > 0) {
+            local->straight--;
+        } else {
+            left = local->kernels->collapse(blocks, count, &before, local->collapsed);
+            blocks = local->collapsed;
+            fm_tally_add_many(&worker->tally, 0, count - left);
+            if (count - left < count / 16) local->straight = STRAIGHT;
+        }
+        before = last;
+        const bool alone = as_part(local, blocks, left, events_so_far(piece, held), &out);
+        const size_t events = alone ? local->part.first_count : left;
+        if (held->count + events > FM_BUNDLE) make_bundle(self, held, piece);
+        if (alone)
+            hold_firsts(&local->part, held);
+        else
+            hold_all(blocks, left, events_so_far(piece, held), held);
+    }
+    make_bundle(self, held, piece);
+    __atomic_store_n(&worker->bytes,
+                     fm_exact_memory(local) + fm_tally_memory(&worker->tally) + worker->counter_bytes,
+                     __ATOMIC_RELAXED);
+}
