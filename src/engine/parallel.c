@@ -24,7 +24,9 @@ size_t fm_parallel_piece = 1 << 16;
 size_t fm_parallel_least = 1 << 18;
 
 enum {
-    PIECES_A_THREAD = 2, /* in a phase; as many again are being filled meanwhile */
+    PIECES_A_THREAD = 2, /* in a phase */
+    PHASES = 3,          /* two under way, one being filled */
+    DIVIDE_FROM = 4,     /* threads from which on table and window are divided */
     ROOM = 64,           /* kernels store whole vectors at an array's end */
 };
 
@@ -63,7 +65,7 @@ static void release_workers(fm_parallel *self)
     }
     free(self->workers);
     self->workers = NULL;
-    for (size_t p = 0; p < FM_PARTITIONS; p++) {
+    for (size_t p = 0; p < self->partitions; p++) {
         fm_block_table_clear(&self->partition[p].table);
         fm_seen_set_destroy(self->partition[p].seen);
         self->partition[p].seen = NULL;
@@ -106,7 +108,9 @@ static fm_status parallel_create(fm_engine **engine, const fm_engine_options *op
     self->threads = options->threads ? options->threads : 1;
     self->piece_size = fm_parallel_piece;
     self->pieces_a_phase = PIECES_A_THREAD * self->threads;
-    self->piece_count = 2 * self->pieces_a_phase;
+    self->piece_count = PHASES * self->pieces_a_phase;
+    self->partitions = self->threads < DIVIDE_FROM ? 1 : FM_PARTITIONS;
+    self->most_ranges = self->threads < DIVIDE_FROM ? 1 : FM_RANGES;
     fm_status status = fm_engine_exact.create((fm_engine **)&self->alone, options, error);
     if (status == FM_OK) {
         self->kernels = self->alone->kernels;
@@ -148,10 +152,15 @@ static fm_status start_together(fm_parallel *self, fm_error *error)
         if (status == FM_OK)
             status = fm_engine_exact.create((fm_engine **)&self->workers[w].local, &self->options, error);
     }
-    for (size_t p = 0; p < FM_PARTITIONS && status == FM_OK; p++)
+    for (size_t p = 0; p < self->partitions && status == FM_OK; p++)
         status = start_partition(self, &self->partition[p], error);
     memcpy(self->seed, self->partition[0].table.seed, sizeof self->seed);
     if (status == FM_OK) status = fm_shared_window_create(&self->window, error);
+    if (status == FM_OK) {
+        self->range_of_bytes = self->window.regions;
+        self->range_of = fm_pages_allocate(self->range_of_bytes);
+        if (!self->range_of) status = fm_fail_memory(error, self->range_of_bytes, "the ranges of the window");
+    }
     if (status == FM_OK && bins == FM_BINS_EXACT) status = fm_tally_create(&self->shared, bins, error);
     for (size_t i = 0; i < self->piece_count && status == FM_OK; i++)
         if (!self->pieces[i].pages) status = piece_create(self, &self->pieces[i], error);
@@ -282,7 +291,7 @@ static fm_status hand_over(fm_parallel *self, fm_error *error)
     if (status == FM_OK) status = fm_recency_window_reserve(&alone->window, self->live, error);
     if (status != FM_OK) return status;
     fm_shared_window_rank_regions(&self->window);
-    for (size_t p = 0; p < FM_PARTITIONS; p++) {
+    for (size_t p = 0; p < self->partitions; p++) {
         const fm_partition *partition = &self->partition[p];
         for (uint64_t i = 0; i < partition->table.bucket_count; i++) {
             const fm_bucket *bucket = &partition->table.buckets[i];

@@ -21,7 +21,9 @@
  * - (events before e with a larger q). The bits in q's own range are counted as they are cleared; of the
  * others, how many there were when the phase began, and how many were cleared before, is known by then.
  *
- * While a phase goes through these steps, the next one's pieces are being worked off.
+ * Two or three threads need no such division: there is one partition and one range, nothing is sorted, and
+ * what happens at the same time are the pieces of one phase, the table of the phase before, and the window of
+ * the one before that.
  */
 #ifndef FATHOM_ENGINE_PARALLEL_H
 #define FATHOM_ENGINE_PARALLEL_H
@@ -117,6 +119,22 @@ typedef struct fm_parallel_worker {
     fm_bucket *soon[FM_CHUNK];
 } __attribute__((aligned(64))) fm_parallel_worker;
 
+typedef struct fm_phase {
+    uint64_t first; /* number of its first piece */
+    size_t count;   /* pieces */
+    /* Under the crew's lock: */
+    unsigned step; /* the next one */
+    size_t tasks, tasks_begun, tasks_done;
+    /* Written by steps with one task: */
+    uint64_t events;
+    uint64_t lines; /* of the window that its new positions take */
+    bool restarting;
+    uint64_t dropped; /* at a restart: blocks of this rank or below go */
+    size_t range_count;
+    uint64_t range_region[FM_RANGES + 1];
+    uint32_t range_above[FM_RANGES]; /* bits in the ranges above, at the phase's beginning */
+} fm_phase;
+
 typedef enum fm_parallel_mode {
     FM_GATHERING, /* the first references: perhaps there will not be many */
     FM_ALONE,     /* few, or somebody wants distances in order: all goes through `alone` */
@@ -132,6 +150,7 @@ typedef struct fm_parallel {
     fm_tally counted;  /* what no tally of the caller's was at hand for */
     uint64_t gathered; /* references, while gathering */
     size_t piece_size, pieces_a_phase, piece_count;
+    size_t partitions, most_ranges;
     fm_piece *pieces;
 
     /* From here on only when TOGETHER. Pieces are numbered; number n is pieces[n % piece_count]. */
@@ -140,9 +159,8 @@ typedef struct fm_parallel {
     /* Under the crew's lock: */
     uint64_t filled, claimed, retired; /* pieces handed in, taken by a thread, gone through all steps */
     bool flushing;                     /* nothing more comes for now: a phase need not be full */
-    size_t phase_count;                /* pieces of the phase at hand; 0: none */
-    unsigned step;
-    size_t tasks, tasks_begun, tasks_done;
+    uint64_t begun, ended;             /* phases; number n is phases[n % 2] */
+    fm_phase phases[2];
     fm_status status; /* of the first failure: then all is over */
     fm_error error;
 
@@ -150,17 +168,11 @@ typedef struct fm_parallel {
     uint64_t seed[3]; /* of all tables; never changes */
     fm_partition partition[FM_PARTITIONS];
     fm_shared_window window;
-    uint64_t live;    /* blocks held */
-    uint64_t events;  /* of the phase */
-    uint64_t dropped; /* at a restart: blocks of this rank or below go */
-    bool restarting;
+    uint64_t live;         /* blocks held */
     uint64_t cold, beyond; /* counted by the phases, in all; nothing else counts there */
     bool given_up;         /* under a bound: first touches cannot be told any more */
     uint64_t distinct;     /* under a bound */
-    size_t range_count;
-    uint64_t range_region[FM_RANGES + 1];
-    uint32_t range_above[FM_RANGES]; /* bits in the ranges above, at the phase's beginning */
-    uint8_t *range_of;               /* of each region */
+    uint8_t *range_of;     /* of each region */
     uint64_t range_of_bytes;
     fm_bins bins;
     fm_tally shared; /* with one bin per distance: counts of phases, for every worker cannot have its own */
@@ -185,17 +197,19 @@ static inline size_t fm_piece_most_bundles(size_t references)
 /* parallel_piece.c: finds a piece's events, sorted by partitions. */
 void fm_piece_analyze(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker);
 
-/* parallel_phase.c: the steps, in this order, and how many tasks each has. */
+/* parallel_phase.c: the steps, in this order. */
 typedef struct fm_phase_step {
-    size_t (*tasks)(const fm_parallel *self);
-    void (*run)(fm_parallel *self, size_t task, fm_parallel_worker *worker);
+    size_t (*tasks)(const fm_parallel *self, const fm_phase *phase);
+    void (*run)(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker);
+    bool after_previous;  /* not before the phase before is over */
+    bool lets_next_begin; /* when it is done, the next phase may begin */
 } fm_phase_step;
 extern const fm_phase_step fm_phase_steps[];
 extern const unsigned fm_phase_step_count;
 
-static inline fm_piece *fm_phase_piece(const fm_parallel *self, size_t index)
+static inline fm_piece *fm_phase_piece(const fm_parallel *self, const fm_phase *phase, size_t index)
 {
-    return &self->pieces[(self->retired + index) % self->piece_count];
+    return &self->pieces[(phase->first + index) % self->piece_count];
 }
 
 /* parallel_plan.c: what the crew does. */

@@ -22,19 +22,20 @@ enum {
 /* Counters of the window are u32: right as long as no more blocks are live. */
 #define LIVE_LIMIT UINT64_C(0xFFFFFFFF)
 
-static size_t one_task(const fm_parallel *self)
+static size_t one_task(const fm_parallel *self, const fm_phase *phase)
 {
     (void)self;
+    (void)phase;
     return 1;
 }
 
-static size_t tasks_for_events(const fm_parallel *self, size_t most)
+static size_t tasks_for_events(const fm_phase *phase, size_t most)
 {
-    const uint64_t tasks = self->events / EVENTS_A_TASK + 1;
+    const uint64_t tasks = phase->events / EVENTS_A_TASK + 1;
     return tasks < most ? (size_t)tasks : most;
 }
 
-/* ---- plan: what the phase will need ---- */
+/* ---- measure: what the phase will need ---- */
 
 static bool too_many(const fm_parallel *self)
 {
@@ -42,71 +43,80 @@ static bool too_many(const fm_parallel *self)
     return bound && self->live > BOUND_SLACK && (self->live - BOUND_SLACK) / 2 > bound;
 }
 
-static void plan(fm_parallel *self, size_t task, fm_parallel_worker *worker)
+static void measure(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
 {
     (void)task;
     (void)worker;
-    self->events = 0;
-    self->restarting = false;
-    if (fm_parallel_failed(self)) return;
-    uint64_t lines = 0;
-    for (size_t i = 0; i < self->phase_count; i++) {
-        fm_piece *piece = fm_phase_piece(self, i);
-        piece->base = self->events;
-        self->events += piece->events;
-        lines += fm_shared_window_lines(piece->events);
+    for (size_t i = 0; i < phase->count; i++) {
+        fm_piece *piece = fm_phase_piece(self, phase, i);
+        piece->base = phase->events;
+        phase->events += piece->events;
+        phase->lines += fm_shared_window_lines(piece->events);
     }
+    phase->restarting = !fm_shared_window_fits(&self->window, phase->lines) || too_many(self);
+    if (self->live + phase->events <= LIVE_LIMIT) return;
     fm_error error;
-    fm_status status = FM_OK;
-    if (self->live + self->events > LIVE_LIMIT)
-        status = fm_fail(&error, FM_E_LIMIT, NULL, "more than %" PRIu64 " distinct blocks are live",
-                         LIVE_LIMIT - self->events);
-    if (status == FM_OK && (!fm_shared_window_fits(&self->window, lines) || too_many(self))) {
-        const uint64_t bound = self->options.bound;
-        self->dropped = bound && self->live > bound ? self->live - bound : 0;
-        status = fm_shared_window_reserve(&self->window, self->live - self->dropped, lines, &error);
-        self->restarting = status == FM_OK;
-        if (self->restarting) fm_shared_window_rank_regions(&self->window);
-    }
-    if (status == FM_OK && self->bins == FM_BINS_EXACT)
-        status = fm_tally_reserve(&self->shared, self->live + self->events, &error);
+    fm_status status = fm_fail(&error, FM_E_LIMIT, NULL, "more than %" PRIu64 " distinct blocks are live",
+                               LIVE_LIMIT - phase->events);
+    fm_parallel_fail(self, status, &error);
+}
+
+/* ---- room and restart: blocks get new positions, when the window is full ---- */
+
+static size_t room_tasks(const fm_parallel *self, const fm_phase *phase)
+{
+    return phase->restarting && !fm_parallel_failed(self) ? 1 : 0;
+}
+
+static void make_room(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+{
+    (void)task;
+    (void)worker;
+    const uint64_t bound = self->options.bound;
+    fm_error error;
+    phase->dropped = bound && self->live > bound ? self->live - bound : 0;
+    fm_status status =
+        fm_shared_window_reserve(&self->window, self->live - phase->dropped, phase->lines, &error);
     if (status == FM_OK && self->range_of_bytes < self->window.regions) {
-        uint8_t *grown = self->range_of
-                             ? fm_pages_resize(self->range_of, self->range_of_bytes, self->window.regions)
-                             : fm_pages_allocate(self->window.regions);
-        if (!grown) {
-            status = fm_fail_memory(&error, self->window.regions, "the ranges of the window");
-        } else {
+        uint8_t *grown = fm_pages_resize(self->range_of, self->range_of_bytes, self->window.regions);
+        if (grown) {
             self->range_of = grown;
             self->range_of_bytes = self->window.regions;
+        } else {
+            status = fm_fail_memory(&error, self->window.regions, "the ranges of the window");
         }
     }
     if (status != FM_OK) fm_parallel_fail(self, status, &error);
+    fm_shared_window_rank_regions(&self->window);
 }
 
-/* ---- restart: blocks get new positions, when the window is full ---- */
-
-static size_t restart_tasks(const fm_parallel *self)
+static size_t restart_tasks(const fm_parallel *self, const fm_phase *phase)
 {
-    return self->restarting && !fm_parallel_failed(self) ? FM_PARTITIONS : 0;
+    return phase->restarting && !fm_parallel_failed(self) ? self->partitions : 0;
 }
+
+typedef struct keeping {
+    const fm_shared_window *window;
+    uint64_t dropped;
+} keeping;
 
 static uint64_t keep(void *context, uint64_t key, uint64_t position, uint64_t time)
 {
-    const fm_parallel *self = context;
+    const keeping *kept = context;
     (void)key;
     (void)time;
-    const uint64_t rank = fm_shared_window_rank(&self->window, position);
-    return rank > self->dropped ? fm_shared_window_packed_position(rank - self->dropped) : 0;
+    const uint64_t rank = fm_shared_window_rank(kept->window, position);
+    return rank > kept->dropped ? fm_shared_window_packed_position(rank - kept->dropped) : 0;
 }
 
-static void restart(fm_parallel *self, size_t task, fm_parallel_worker *worker)
+static void restart(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
 {
     (void)worker;
     enum { AHEAD = 8 }; /* buckets whose lines of the window are fetched ahead */
     fm_block_table *table = &self->partition[task].table;
-    if (self->dropped > 0) {
-        fm_block_table_filter(table, keep, self);
+    if (phase->dropped > 0) {
+        keeping kept = {.window = &self->window, .dropped = phase->dropped};
+        fm_block_table_filter(table, keep, &kept);
         return;
     }
     fm_bucket *const buckets = table->buckets;
@@ -123,18 +133,18 @@ static void restart(fm_parallel *self, size_t task, fm_parallel_worker *worker)
 
 /* ---- lay: bits for the phase's new positions ---- */
 
-static void lay(fm_parallel *self, size_t task, fm_parallel_worker *worker)
+static void lay(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
 {
     (void)task;
     (void)worker;
     if (fm_parallel_failed(self)) return;
-    if (self->restarting) {
-        self->live -= self->dropped;
+    if (phase->restarting) {
+        self->live -= phase->dropped;
         fm_shared_window_restart(&self->window, self->live);
     }
     fm_shared_window_begin(&self->window);
-    for (size_t i = 0; i < self->phase_count; i++) {
-        fm_piece *piece = fm_phase_piece(self, i);
+    for (size_t i = 0; i < phase->count; i++) {
+        fm_piece *piece = fm_phase_piece(self, phase, i);
         piece->position = fm_shared_window_add(&self->window, piece->events);
     }
     fm_shared_window_end(&self->window);
@@ -142,9 +152,9 @@ static void lay(fm_parallel *self, size_t task, fm_parallel_worker *worker)
 
 /* ---- table: where was every block, and where is it now ---- */
 
-static size_t table_tasks(const fm_parallel *self)
+static size_t table_tasks(const fm_parallel *self, const fm_phase *phase)
 {
-    return tasks_for_events(self, FM_PARTITIONS);
+    return tasks_for_events(phase, self->partitions);
 }
 
 /* Blocks that were not held: under a bound, are they new? */
@@ -176,10 +186,10 @@ typedef struct segment {
     size_t first, count; /* places in the arrays of the piece */
 } segment;
 
-static bool next_segment(const fm_parallel *self, walk *at, segment *found)
+static bool next_segment(const fm_parallel *self, const fm_phase *phase, walk *at, segment *found)
 {
-    for (; at->piece < self->phase_count; at->piece++, at->bundle = 0) {
-        const fm_piece *piece = fm_phase_piece(self, at->piece);
+    for (; at->piece < phase->count; at->piece++, at->bundle = 0) {
+        const fm_piece *piece = fm_phase_piece(self, phase, at->piece);
         if (at->bundle == piece->bundle_count) continue;
         const fm_bundle *bundle = &piece->bundles[at->bundle++];
         *found = (segment){.piece = piece,
@@ -192,11 +202,11 @@ static bool next_segment(const fm_parallel *self, walk *at, segment *found)
 }
 
 /* The next events of a partition, as many as a chunk takes; `rest` is what the last one had no room for. */
-static void gather_keys(const fm_parallel *self, walk *at, segment *rest, const fm_block_table *table,
-                        fm_table_chunk *chunk)
+static void gather_keys(const fm_parallel *self, const fm_phase *phase, walk *at, segment *rest,
+                        const fm_block_table *table, fm_table_chunk *chunk)
 {
     chunk->count = 0;
-    while (chunk->count < FM_CHUNK && (rest->count > 0 || next_segment(self, at, rest))) {
+    while (chunk->count < FM_CHUNK && (rest->count > 0 || next_segment(self, phase, at, rest))) {
         const size_t room = FM_CHUNK - chunk->count, count = rest->count < room ? rest->count : room;
         uint64_t *const from = rest->piece->blocks + rest->first;
         const uint32_t *const known = rest->piece->known + rest->first;
@@ -213,29 +223,29 @@ static void gather_keys(const fm_parallel *self, walk *at, segment *rest, const 
     self->kernels->home(table, chunk->key, chunk->count, chunk->home);
 }
 
-static uint64_t events_of(const fm_parallel *self, size_t group)
+static uint64_t events_of(const fm_parallel *self, const fm_phase *phase, size_t group)
 {
     uint64_t events = 0;
     walk at = {.group = group};
-    for (segment found; next_segment(self, &at, &found);) events += found.count;
+    for (segment found; next_segment(self, phase, &at, &found);) events += found.count;
     return events;
 }
 
 /* The events of a partition: their keys are replaced by their blocks' old positions. */
-static fm_status look_up(const fm_parallel *self, size_t group, fm_partition *partition,
-                         fm_parallel_worker *worker, fm_error *error)
+static fm_status look_up(const fm_parallel *self, const fm_phase *phase, size_t group,
+                         fm_partition *partition, fm_parallel_worker *worker, fm_error *error)
 {
     fm_block_table *table = &partition->table;
-    const uint64_t events = events_of(self, group);
+    const uint64_t events = events_of(self, phase, group);
     fm_status status = fm_block_table_grow(table, events, error);
     if (status != FM_OK || events == 0) return status;
     fm_table_chunk *now = &worker->looked_up[0], *next = &worker->looked_up[1];
     walk at = {.group = group};
     segment rest = {0};
-    gather_keys(self, &at, &rest, table, now);
+    gather_keys(self, phase, &at, &rest, table, now);
     for (size_t i = 0; i < now->count; i++) __builtin_prefetch(now->home[i], 1, 3);
     while (now->count > 0 && status == FM_OK) {
-        gather_keys(self, &at, &rest, table, next);
+        gather_keys(self, phase, &at, &rest, table, next);
         for (size_t i = next->count; i < now->count; i++) next->home[i] = table->buckets;
         const uint64_t held = table->used;
         self->kernels->exchange(table, now->key, now->home, now->count, now->position, next->home);
@@ -252,26 +262,30 @@ static fm_status look_up(const fm_parallel *self, size_t group, fm_partition *pa
     return status;
 }
 
-static void table(fm_parallel *self, size_t task, fm_parallel_worker *worker)
+static void table(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
 {
-    const size_t tasks = self->tasks;
+    const size_t tasks = phase->tasks;
     fm_error error;
-    for (size_t p = task * FM_PARTITIONS / tasks; p < (task + 1) * FM_PARTITIONS / tasks; p++) {
+    for (size_t p = task * self->partitions / tasks; p < (task + 1) * self->partitions / tasks; p++) {
         fm_partition *partition = &self->partition[p];
         partition->fresh = partition->forgotten = 0;
         partition->sample_count = 0;
         if (fm_parallel_failed(self)) return;
-        fm_status status = look_up(self, p, partition, worker, &error);
+        fm_status status = look_up(self, phase, p, partition, worker, &error);
         if (status != FM_OK) fm_parallel_fail(self, status, &error);
     }
 }
 
-/* ---- cut: ranges with about as many events each ---- */
+/* ---- count_cold: how many blocks were new ---- */
 
-static void count_cold(fm_parallel *self)
+static void count_cold(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
 {
+    (void)phase;
+    (void)task;
+    (void)worker;
     uint64_t fresh = 0, seen = 0;
-    for (size_t p = 0; p < FM_PARTITIONS; p++) {
+    if (fm_parallel_failed(self)) return;
+    for (size_t p = 0; p < self->partitions; p++) {
         fresh += self->partition[p].fresh;
         self->beyond += self->partition[p].forgotten;
         self->live += self->partition[p].fresh + self->partition[p].forgotten;
@@ -281,7 +295,7 @@ static void count_cold(fm_parallel *self)
         /* One thread would have stopped at the limit. */
         const uint64_t too_late = seen - fm_seen_limit;
         self->given_up = true;
-        for (size_t p = 0; p < FM_PARTITIONS; p++) fm_seen_set_give_up(self->partition[p].seen, 0);
+        for (size_t p = 0; p < self->partitions; p++) fm_seen_set_give_up(self->partition[p].seen, 0);
         fresh -= too_late;
         self->beyond += too_late;
     }
@@ -289,47 +303,51 @@ static void count_cold(fm_parallel *self)
     if (self->options.bound) self->distinct = self->given_up ? fm_seen_limit : seen;
 }
 
-static void cut(fm_parallel *self, size_t task, fm_parallel_worker *worker)
+/* ---- cut: ranges with about as many events each ---- */
+
+static void cut(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
 {
     (void)task;
     (void)worker;
-    self->range_count = 0;
+    fm_error error;
+    fm_status status = FM_OK;
+    if (self->bins == FM_BINS_EXACT) status = fm_tally_reserve(&self->shared, self->live, &error);
+    if (status != FM_OK) fm_parallel_fail(self, status, &error);
     if (fm_parallel_failed(self)) return;
-    count_cold(self);
     /* Samples by region; `before` is not needed until the next restart. */
     uint64_t *const samples = self->window.before, used = self->window.used;
     size_t sample_count = 0;
     memset(samples, 0, used * sizeof *samples);
-    for (size_t p = 0; p < FM_PARTITIONS; p++) {
+    for (size_t p = 0; p < self->partitions; p++) {
         const fm_partition *partition = &self->partition[p];
         for (size_t i = 0; i < partition->sample_count; i++) samples[partition->samples[i]]++;
         sample_count += partition->sample_count;
     }
-    const size_t wanted = tasks_for_events(self, FM_RANGES);
+    const size_t wanted = tasks_for_events(phase, self->most_ranges);
     uint64_t passed = 0;
     uint32_t bits = 0;
     size_t range = 0;
-    self->range_region[0] = 0;
-    self->range_above[0] = 0;
+    phase->range_region[0] = 0;
+    phase->range_above[0] = 0;
     for (uint64_t region = 0; region < used; region++) {
         self->range_of[region] = (uint8_t)range;
         passed += samples[region];
         bits += self->window.live[region];
         if (passed * wanted < (range + 1) * sample_count || range + 1 == wanted) continue;
-        self->range_above[range] = bits; /* so far: those up to its end */
-        self->range_region[++range] = region + 1;
+        phase->range_above[range] = bits; /* so far: those up to its end */
+        phase->range_region[++range] = region + 1;
     }
-    self->range_above[range] = bits;
-    if (self->range_region[range] < used) self->range_region[++range] = used;
-    self->range_count = range;
-    for (size_t r = 0; r < range; r++) self->range_above[r] = bits - self->range_above[r];
+    phase->range_above[range] = bits;
+    if (phase->range_region[range] < used) phase->range_region[++range] = used;
+    phase->range_count = range;
+    for (size_t r = 0; r < range; r++) phase->range_above[r] = bits - phase->range_above[r];
 }
 
 /* ---- split: events by ranges ---- */
 
-static size_t split_tasks(const fm_parallel *self)
+static size_t split_tasks(const fm_parallel *self, const fm_phase *phase)
 {
-    return self->phase_count;
+    return fm_parallel_failed(self) ? 0 : phase->count;
 }
 
 _Static_assert(FM_PARTITIONS == FM_RANGES, "arrays are used for both");
@@ -341,7 +359,7 @@ static void split_bundle(const fm_parallel *self, const fm_piece *piece, fm_bund
     const uint8_t *const group = piece->group + bundle->first;
     uint32_t next[FM_RANGES + 1], counts[FM_RANGES + 1] = {0}, begin = 0;
     /* Back into order. */
-    for (size_t p = 0; p < FM_PARTITIONS; p++) next[p] = bundle->begin[p];
+    for (size_t p = 0; p < self->partitions; p++) next[p] = bundle->begin[p];
     for (size_t i = 0; i < bundle->count; i++) {
         const uint64_t old = positions[next[group[i]]++];
         const uint8_t range = old ? self->range_of[old >> FM_REGION_SHIFT] : COLD;
@@ -361,19 +379,38 @@ static void split_bundle(const fm_parallel *self, const fm_piece *piece, fm_bund
                                 piece->known + bundle->first);
 }
 
-static void split(fm_parallel *self, size_t task, fm_parallel_worker *worker)
+/* With one partition and one range they are in order, and only first touches have to go. */
+static void close_up(const fm_piece *piece, fm_bundle *bundle)
 {
-    const fm_piece *piece = fm_phase_piece(self, task);
-    if (fm_parallel_failed(self)) return;
-    for (size_t b = 0; b < piece->bundle_count; b++)
-        split_bundle(self, piece, &piece->bundles[b], &worker->ordered);
+    uint64_t *const positions = piece->blocks + bundle->first;
+    uint32_t *const known = piece->known + bundle->first;
+    const uint32_t number = (uint32_t)(piece->base + bundle->first);
+    size_t kept = 0;
+    for (size_t i = 0; i < bundle->count; i++) {
+        const uint64_t old = positions[i];
+        positions[kept] = old;
+        known[kept] = number + (uint32_t)i;
+        kept += old != 0;
+    }
+    for (size_t r = 1; r <= FM_RANGES; r++) bundle->begin[r] = (uint16_t)kept;
+}
+
+static void split(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+{
+    const fm_piece *piece = fm_phase_piece(self, phase, task);
+    for (size_t b = 0; b < piece->bundle_count; b++) {
+        if (self->partitions > 1)
+            split_bundle(self, piece, &piece->bundles[b], &worker->ordered);
+        else
+            close_up(piece, &piece->bundles[b]);
+    }
 }
 
 /* ---- range: the distances ---- */
 
-static size_t range_tasks(const fm_parallel *self)
+static size_t range_tasks(const fm_parallel *self, const fm_phase *phase)
 {
-    return self->range_count;
+    return fm_parallel_failed(self) ? 0 : phase->range_count;
 }
 
 static fm_status reserve_counters(fm_parallel_worker *worker, uint64_t bytes, fm_error *error)
@@ -400,8 +437,8 @@ static void tally_range(fm_parallel *self, fm_tally *tally, fm_chunk *chunk)
 }
 
 /* The next events of a range. known: what is to be added to what is known of their distances. */
-static void gather_positions(const fm_parallel *self, walk *at, segment *rest, uint64_t origin,
-                             uint32_t *known, fm_chunk *chunk)
+static void gather_positions(const fm_parallel *self, const fm_phase *phase, walk *at, segment *rest,
+                             uint64_t origin, uint32_t *known, fm_chunk *chunk)
 {
     chunk->far_count = 0;
     while (chunk->far_count < FM_CHUNK) {
@@ -409,7 +446,7 @@ static void gather_positions(const fm_parallel *self, walk *at, segment *rest, u
             /* Those of higher ranges that came before. */
             if (rest->bundle) *known -= rest->bundle->begin[FM_RANGES] - rest->bundle->begin[at->group + 1];
             rest->bundle = NULL;
-            if (!next_segment(self, at, rest)) return;
+            if (!next_segment(self, phase, at, rest)) return;
             continue;
         }
         const size_t room = FM_CHUNK - chunk->far_count, count = rest->count < room ? rest->count : room;
@@ -423,13 +460,13 @@ static void gather_positions(const fm_parallel *self, walk *at, segment *rest, u
     }
 }
 
-static void range(fm_parallel *self, size_t task, fm_parallel_worker *worker)
+static void range(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
 {
-    const uint64_t first = self->range_region[task], end = self->range_region[task + 1];
+    const uint64_t first = phase->range_region[task], end = phase->range_region[task + 1];
     const uint64_t origin = first << FM_REGION_SHIFT;
     fm_recency_window view;
     fm_error error;
-    if (fm_parallel_failed(self) || events_of(self, task) == 0) return;
+    if (fm_parallel_failed(self) || events_of(self, phase, task) == 0) return;
     fm_status status = reserve_counters(worker, fm_shared_window_view_bytes(end - first), &error);
     if (status != FM_OK) {
         fm_parallel_fail(self, status, &error);
@@ -437,15 +474,15 @@ static void range(fm_parallel *self, size_t task, fm_parallel_worker *worker)
     }
     fm_shared_window_view(&self->window, first, end, worker->counters, &view);
     fm_chunk *now = &worker->cleared[0], *next = &worker->cleared[1];
-    uint32_t known = self->range_above[task] - (uint32_t)self->events;
+    uint32_t known = phase->range_above[task] - (uint32_t)phase->events;
     walk at = {.group = task};
     segment rest = {0};
-    gather_positions(self, &at, &rest, origin, &known, now);
+    gather_positions(self, phase, &at, &rest, origin, &known, now);
     for (size_t i = 0; i < now->far_count; i++)
         __builtin_prefetch(fm_recency_window_line(&view, now->far_position[i]), 1, 3);
     while (now->far_count > 0) {
         /* The next chunk's lines are fetched while this one is worked off. */
-        gather_positions(self, &at, &rest, origin, &known, next);
+        gather_positions(self, phase, &at, &rest, origin, &known, next);
         for (size_t i = 0; i < now->far_count; i++)
             worker->soon[i] = (fm_bucket *)fm_recency_window_line(
                 &view, i < next->far_count ? next->far_position[i] : now->far_position[0]);
@@ -460,12 +497,13 @@ static void range(fm_parallel *self, size_t task, fm_parallel_worker *worker)
 
 /* ---- account: what it all takes ---- */
 
-static void account(fm_parallel *self, size_t task, fm_parallel_worker *worker)
+static void account(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
 {
+    (void)phase;
     (void)task;
     (void)worker;
     uint64_t bytes = fm_shared_window_memory(&self->window) + self->range_of_bytes;
-    for (size_t p = 0; p < FM_PARTITIONS; p++) {
+    for (size_t p = 0; p < self->partitions; p++) {
         bytes += fm_block_table_memory(&self->partition[p].table);
         if (self->partition[p].seen) bytes += fm_seen_set_memory(self->partition[p].seen);
     }
@@ -474,7 +512,15 @@ static void account(fm_parallel *self, size_t task, fm_parallel_worker *worker)
 }
 
 const fm_phase_step fm_phase_steps[] = {
-    {one_task, plan}, {restart_tasks, restart}, {one_task, lay},      {table_tasks, table},
-    {one_task, cut},  {split_tasks, split},     {range_tasks, range}, {one_task, account},
+    {.tasks = one_task, .run = measure},
+    {.tasks = room_tasks, .run = make_room, .after_previous = true},
+    {.tasks = restart_tasks, .run = restart},
+    {.tasks = one_task, .run = lay},
+    {.tasks = table_tasks, .run = table},
+    {.tasks = one_task, .run = count_cold, .lets_next_begin = true},
+    {.tasks = one_task, .run = cut, .after_previous = true},
+    {.tasks = split_tasks, .run = split},
+    {.tasks = range_tasks, .run = range},
+    {.tasks = one_task, .run = account},
 };
 const unsigned fm_phase_step_count = sizeof fm_phase_steps / sizeof fm_phase_steps[0];

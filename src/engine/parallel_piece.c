@@ -16,15 +16,14 @@ enum {
     STRAIGHT = 15,   /* and without a look for repeats */
 };
 
-/* What is held becomes a bundle, sorted by partitions; stable. */
-static void make_bundle(const fm_parallel *self, fm_held_events *held, fm_piece *piece)
+/* Stable. References that stood in the piece's arrays have become events, or were counted. */
+static void sort_by_partition(const fm_parallel *self, const fm_held_events *held, const fm_piece *piece,
+                              fm_bundle *bundle)
 {
-    if (held->count == 0) return;
-    fm_bundle *bundle = &piece->bundles[piece->bundle_count++];
-    uint32_t next[FM_PARTITIONS] = {0}, begin = 0;
-    bundle->first = piece->events;
-    bundle->count = held->count;
     uint8_t *const group = piece->group + bundle->first;
+    uint64_t *const keys = piece->blocks + bundle->first;
+    uint32_t *const positions = piece->known + bundle->first;
+    uint32_t next[FM_PARTITIONS] = {0}, begin = 0;
     self->kernels->partition(held->key, held->count, self->seed, group);
     for (size_t i = 0; i < held->count; i++) next[group[i]]++;
     for (size_t p = 0; p < FM_PARTITIONS; p++) {
@@ -33,13 +32,27 @@ static void make_bundle(const fm_parallel *self, fm_held_events *held, fm_piece 
         next[p] = bundle->begin[p];
     }
     bundle->begin[FM_PARTITIONS] = (uint16_t)begin;
-    /* References that stood here have become events, or were counted. */
-    uint64_t *const keys = piece->blocks + bundle->first;
-    uint32_t *const positions = piece->known + bundle->first;
     for (size_t i = 0; i < held->count; i++) {
         const uint32_t at = next[group[i]]++;
         keys[at] = held->key[i];
         positions[at] = held->position[i];
+    }
+}
+
+/* What is held becomes a bundle. */
+static void make_bundle(const fm_parallel *self, fm_held_events *held, fm_piece *piece)
+{
+    if (held->count == 0) return;
+    fm_bundle *bundle = &piece->bundles[piece->bundle_count++];
+    bundle->first = piece->events;
+    bundle->count = held->count;
+    if (self->partitions > 1) {
+        sort_by_partition(self, held, piece, bundle);
+    } else {
+        bundle->begin[0] = 0;
+        bundle->begin[1] = (uint16_t)held->count;
+        memcpy(piece->blocks + bundle->first, held->key, held->count * sizeof *held->key);
+        memcpy(piece->known + bundle->first, held->position, held->count * sizeof *held->position);
     }
     piece->events += held->count;
     held->count = 0;

@@ -2,57 +2,74 @@
 /*
  * parallel_plan.c - who does what next. Everything here runs under the crew's lock, but run.
  *
- * Steps of a phase go before pieces of the next one: they are what the others wait for.
+ * Up to two phases are under way: while the window of one is worked off, the table of the next is. Steps of
+ * the older go first, then those of the younger, then pieces of the one after: what others wait for the most
+ * comes first.
  */
 #include "engine/parallel.h"
 
-enum { PIECE, STEP }; /* kinds of jobs */
+enum { PIECE = 2 }; /* kinds of jobs: below it, a step of phases[kind] */
+
+static fm_phase *phase_of(fm_parallel *self, uint64_t number)
+{
+    return &self->phases[number % 2];
+}
+
+/* Phases go through the steps; one that is over makes way for the next. */
+static void advance(fm_parallel *self)
+{
+    for (uint64_t number = self->ended; number < self->begun; number++) {
+        fm_phase *phase = phase_of(self, number);
+        while (phase->tasks_done == phase->tasks && phase->step < fm_phase_step_count) {
+            if (fm_phase_steps[phase->step].after_previous && number != self->ended) break;
+            phase->tasks = fm_phase_steps[phase->step++].tasks(self, phase);
+            phase->tasks_begun = phase->tasks_done = 0;
+        }
+        if (phase->tasks_done < phase->tasks || phase->step < fm_phase_step_count) continue;
+        for (size_t i = 0; i < phase->count; i++) {
+            fm_piece *piece = fm_phase_piece(self, phase, i);
+            piece->done = false;
+            piece->count = 0;
+        }
+        self->retired += phase->count;
+        self->ended++;
+    }
+}
+
+/* The phase before has left the tables alone. */
+static bool may_begin(fm_parallel *self)
+{
+    if (self->begun == self->ended) return true;
+    if (self->begun - self->ended == 2) return false;
+    const fm_phase *before = phase_of(self, self->begun - 1);
+    for (unsigned step = before->step; step < fm_phase_step_count; step++)
+        if (fm_phase_steps[step].lets_next_begin) return false;
+    return !fm_phase_steps[before->step - 1].lets_next_begin || before->tasks_done == before->tasks;
+}
 
 /* A phase begins when enough pieces in a row are done; when nothing more comes, with those there are. */
-static void begin_phase(fm_parallel *self)
+static bool begin_phase(fm_parallel *self)
 {
-    const uint64_t waiting = self->filled - self->retired;
-    size_t ready = 0;
-    while (ready < self->pieces_a_phase && ready < waiting && fm_phase_piece(self, ready)->done) ready++;
-    if (ready < self->pieces_a_phase && !(self->flushing && ready == waiting)) return;
-    self->phase_count = ready;
-    self->step = 0;
-    self->tasks = self->tasks_begun = self->tasks_done = 0;
-}
-
-static void retire(fm_parallel *self, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        fm_piece *piece = fm_phase_piece(self, i);
-        piece->done = false;
-        piece->count = 0;
-    }
-    self->retired += count;
-    self->phase_count = 0;
-}
-
-/* The next step that has something to do; the phase is over after the last. */
-static void next_step(fm_parallel *self)
-{
-    while (self->phase_count > 0 && self->tasks_done == self->tasks) {
-        if (self->step == fm_phase_step_count) {
-            retire(self, self->phase_count);
-            break;
-        }
-        self->tasks = fm_phase_steps[self->step++].tasks(self);
-        self->tasks_begun = self->tasks_done = 0;
-    }
+    if (!may_begin(self)) return false;
+    const fm_phase *before = phase_of(self, self->begun + 1);
+    fm_phase next = {.first = self->begun == self->ended ? self->retired : before->first + before->count};
+    while (next.count < self->pieces_a_phase && next.first + next.count < self->filled &&
+           fm_phase_piece(self, &next, next.count)->done)
+        next.count++;
+    const bool all = self->flushing && next.first + next.count == self->filled;
+    if (next.count == 0 || (next.count < self->pieces_a_phase && !all)) return false;
+    *phase_of(self, self->begun++) = next;
+    return true;
 }
 
 static bool claim(void *context, fm_job *job)
 {
     fm_parallel *self = context;
-    if (self->phase_count == 0) {
-        begin_phase(self);
-        next_step(self);
-    }
-    if (self->phase_count > 0 && self->tasks_begun < self->tasks) {
-        *job = (fm_job){.kind = STEP, .task = self->tasks_begun++};
+    while (begin_phase(self)) advance(self);
+    for (uint64_t number = self->ended; number < self->begun; number++) {
+        fm_phase *phase = phase_of(self, number);
+        if (phase->tasks_begun == phase->tasks) continue;
+        *job = (fm_job){.kind = (unsigned)(number % 2), .task = phase->tasks_begun++};
         return true;
     }
     if (self->claimed == self->filled) return false;
@@ -63,10 +80,12 @@ static bool claim(void *context, fm_job *job)
 static void run(void *context, fm_job job, unsigned worker)
 {
     fm_parallel *self = context;
-    if (job.kind == PIECE)
+    if (job.kind == PIECE) {
         fm_piece_analyze(self, &self->pieces[job.task], &self->workers[worker]);
-    else
-        fm_phase_steps[self->step - 1].run(self, job.task, &self->workers[worker]);
+        return;
+    }
+    fm_phase *phase = &self->phases[job.kind];
+    fm_phase_steps[phase->step - 1].run(self, phase, job.task, &self->workers[worker]);
 }
 
 static void complete(void *context, fm_job job)
@@ -76,8 +95,8 @@ static void complete(void *context, fm_job job)
         self->pieces[job.task].done = true;
         return;
     }
-    self->tasks_done++;
-    next_step(self);
+    self->phases[job.kind].tasks_done++;
+    advance(self);
 }
 
 const fm_crew_work fm_parallel_work = {.claim = claim, .run = run, .complete = complete};
