@@ -421,7 +421,8 @@ static uint64_t parallel_memory(const fm_engine *engine)
     if (self->mode != FM_TOGETHER) return bytes;
     for (unsigned w = 0; w < self->threads; w++)
         bytes += sizeof *self->workers + __atomic_load_n(&self->workers[w].bytes, __ATOMIC_RELAXED);
-    return bytes + __atomic_load_n(&self->growing_bytes, __ATOMIC_RELAXED);
+    return bytes + __atomic_load_n(&self->table_bytes, __ATOMIC_RELAXED) +
+           __atomic_load_n(&self->window_bytes, __ATOMIC_RELAXED);
 }
 
 static uint64_t parallel_memory_peak(const fm_engine *engine)

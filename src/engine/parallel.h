@@ -42,14 +42,15 @@ extern size_t fm_parallel_piece, fm_parallel_least;
 
 /*
  * Events are sorted in *bundles* that stay in the first-level cache, by partitions and then by ranges; begin
- * tells where in the bundle each partition's (range's) events begin, and where the last one's end.
+ * tells where in the bundle each partition's (range's) events begin, and where the last one's end. With one
+ * partition there is nothing to sort, and the whole piece is a bundle.
  */
 enum { FM_BUNDLE = FM_PART };
 
 typedef struct fm_bundle {
     size_t first; /* its first event's place in the arrays of its piece */
     size_t count;
-    uint16_t begin[FM_PARTITIONS + 1];
+    uint32_t begin[FM_PARTITIONS + 1];
 } fm_bundle;
 
 /*
@@ -74,11 +75,9 @@ typedef struct fm_piece {
 
 typedef struct fm_partition {
     fm_block_table table;
-    fm_seen_set *seen;            /* only under a bound */
-    uint64_t fresh;               /* events of the phase whose block was not held: new ones, */
-    uint64_t forgotten;           /* and known ones, or nobody can know */
-    uint32_t samples[FM_SAMPLES]; /* regions of old positions */
-    size_t sample_count;
+    fm_seen_set *seen;  /* only under a bound */
+    uint64_t fresh;     /* events of the phase whose block was not held: new ones, */
+    uint64_t forgotten; /* and known ones, or nobody can know */
 } __attribute__((aligned(64))) fm_partition;
 
 /* Events that are not yet in a bundle. */
@@ -130,6 +129,12 @@ typedef struct fm_phase {
     uint64_t lines; /* of the window that its new positions take */
     bool restarting;
     uint64_t dropped; /* at a restart: blocks of this rank or below go */
+    uint64_t regions; /* of the window, its own last; the next phase may be adding more by now */
+    uint64_t live;    /* blocks held after it */
+    /* Written by the step table, each partition its own: */
+    uint32_t samples[FM_PARTITIONS][FM_SAMPLES]; /* regions of old positions */
+    size_t sample_count[FM_PARTITIONS];
+    /* Written by the step cut: */
     size_t range_count;
     uint64_t range_region[FM_RANGES + 1];
     uint32_t range_above[FM_RANGES]; /* bits in the ranges above, at the phase's beginning */
@@ -177,8 +182,8 @@ typedef struct fm_parallel {
     fm_bins bins;
     fm_tally shared; /* with one bin per distance: counts of phases, for every worker cannot have its own */
     pthread_mutex_t shared_lock;
-    uint64_t growing_bytes; /* held by what grows with the blocks: atomic */
-    bool failed;            /* status, for tasks: atomic */
+    uint64_t table_bytes, window_bytes; /* held by what grows with the blocks: atomic */
+    bool failed;                        /* status, for tasks: atomic */
 } fm_parallel;
 
 /* A failure that ends everything; the first one is kept. Without the lock. */

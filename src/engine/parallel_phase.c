@@ -148,6 +148,7 @@ static void lay(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_wor
         piece->position = fm_shared_window_add(&self->window, piece->events);
     }
     fm_shared_window_end(&self->window);
+    phase->regions = self->window.used;
 }
 
 /* ---- table: where was every block, and where is it now ---- */
@@ -232,8 +233,8 @@ static uint64_t events_of(const fm_parallel *self, const fm_phase *phase, size_t
 }
 
 /* The events of a partition: their keys are replaced by their blocks' old positions. */
-static fm_status look_up(const fm_parallel *self, const fm_phase *phase, size_t group,
-                         fm_partition *partition, fm_parallel_worker *worker, fm_error *error)
+static fm_status look_up(const fm_parallel *self, fm_phase *phase, size_t group, fm_partition *partition,
+                         fm_parallel_worker *worker, fm_error *error)
 {
     fm_block_table *table = &partition->table;
     const uint64_t events = events_of(self, phase, group);
@@ -252,13 +253,50 @@ static fm_status look_up(const fm_parallel *self, const fm_phase *phase, size_t 
         if (table->used > held)
             status = count_fresh(self, partition, now->key, now->position, now->count, error);
         for (size_t i = 0; i < now->count; i++) *now->from[i] = now->position[i];
-        if (partition->sample_count < FM_SAMPLES)
-            partition->samples[partition->sample_count++] =
+        if (phase->sample_count[group] < FM_SAMPLES)
+            phase->samples[group][phase->sample_count[group]++] =
                 (uint32_t)(now->position[now->count / 2] >> FM_REGION_SHIFT);
         fm_table_chunk *swap = now;
         now = next;
         next = swap;
     }
+    return status;
+}
+
+/*
+ * With one partition and one range all events are in order, and splitting would only take out those without
+ * an old position: that is done here. The next chunk's buckets are fetched meanwhile.
+ */
+static fm_status look_up_in_order(const fm_parallel *self, fm_piece *piece, fm_partition *partition,
+                                  fm_parallel_worker *worker, fm_error *error)
+{
+    fm_block_table *table = &partition->table;
+    fm_status status = fm_block_table_grow(table, piece->events, error);
+    fm_table_chunk *now = &worker->looked_up[0], *next = &worker->looked_up[1];
+    size_t kept = 0;
+    next->count = piece->events < FM_CHUNK ? piece->events : FM_CHUNK;
+    if (status == FM_OK) self->kernels->home(table, piece->blocks, next->count, next->home);
+    for (size_t at = 0; at < piece->events && status == FM_OK; at += now->count) {
+        fm_table_chunk *swap = now;
+        now = next;
+        next = swap;
+        const uint64_t *const keys = piece->blocks + at;
+        const size_t left = piece->events - at - now->count;
+        next->count = left < FM_CHUNK ? left : FM_CHUNK;
+        self->kernels->home(table, keys + now->count, next->count, next->home);
+        for (size_t i = next->count; i < now->count; i++) next->home[i] = table->buckets;
+        for (size_t i = 0; i < now->count; i++) now->position[i] = piece->position + piece->known[at + i];
+        const uint64_t held = table->used;
+        self->kernels->exchange(table, keys, now->home, now->count, now->position, next->home);
+        if (table->used > held) status = count_fresh(self, partition, keys, now->position, now->count, error);
+        const uint32_t number = (uint32_t)(piece->base + at);
+        for (size_t i = 0; i < now->count; i++) {
+            piece->blocks[kept] = now->position[i];
+            piece->known[kept] = number + (uint32_t)i;
+            kept += now->position[i] != 0;
+        }
+    }
+    for (size_t r = 1; r <= FM_RANGES; r++) piece->bundles[0].begin[r] = (uint32_t)kept;
     return status;
 }
 
@@ -269,9 +307,11 @@ static void table(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_w
     for (size_t p = task * self->partitions / tasks; p < (task + 1) * self->partitions / tasks; p++) {
         fm_partition *partition = &self->partition[p];
         partition->fresh = partition->forgotten = 0;
-        partition->sample_count = 0;
         if (fm_parallel_failed(self)) return;
-        fm_status status = look_up(self, phase, p, partition, worker, &error);
+        fm_status status = FM_OK;
+        if (self->partitions > 1) status = look_up(self, phase, p, partition, worker, &error);
+        for (size_t i = 0; self->partitions == 1 && i < phase->count && status == FM_OK; i++)
+            status = look_up_in_order(self, fm_phase_piece(self, phase, i), partition, worker, &error);
         if (status != FM_OK) fm_parallel_fail(self, status, &error);
     }
 }
@@ -280,17 +320,21 @@ static void table(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_w
 
 static void count_cold(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
 {
-    (void)phase;
     (void)task;
     (void)worker;
-    uint64_t fresh = 0, seen = 0;
+    uint64_t fresh = 0, seen = 0, bytes = 0;
     if (fm_parallel_failed(self)) return;
     for (size_t p = 0; p < self->partitions; p++) {
         fresh += self->partition[p].fresh;
         self->beyond += self->partition[p].forgotten;
         self->live += self->partition[p].fresh + self->partition[p].forgotten;
-        if (self->partition[p].seen) seen += fm_seen_set_count(self->partition[p].seen);
+        bytes += fm_block_table_memory(&self->partition[p].table);
+        if (!self->partition[p].seen) continue;
+        seen += fm_seen_set_count(self->partition[p].seen);
+        bytes += fm_seen_set_memory(self->partition[p].seen);
     }
+    __atomic_store_n(&self->table_bytes, bytes, __ATOMIC_RELAXED);
+    phase->live = self->live;
     if (self->options.bound && !self->given_up && seen > fm_seen_limit) {
         /* One thread would have stopped at the limit. */
         const uint64_t too_late = seen - fm_seen_limit;
@@ -311,17 +355,16 @@ static void cut(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_wor
     (void)worker;
     fm_error error;
     fm_status status = FM_OK;
-    if (self->bins == FM_BINS_EXACT) status = fm_tally_reserve(&self->shared, self->live, &error);
+    if (self->bins == FM_BINS_EXACT) status = fm_tally_reserve(&self->shared, phase->live, &error);
     if (status != FM_OK) fm_parallel_fail(self, status, &error);
     if (fm_parallel_failed(self)) return;
     /* Samples by region; `before` is not needed until the next restart. */
-    uint64_t *const samples = self->window.before, used = self->window.used;
+    uint64_t *const samples = self->window.before, used = phase->regions;
     size_t sample_count = 0;
     memset(samples, 0, used * sizeof *samples);
     for (size_t p = 0; p < self->partitions; p++) {
-        const fm_partition *partition = &self->partition[p];
-        for (size_t i = 0; i < partition->sample_count; i++) samples[partition->samples[i]]++;
-        sample_count += partition->sample_count;
+        for (size_t i = 0; i < phase->sample_count[p]; i++) samples[phase->samples[p][i]]++;
+        sample_count += phase->sample_count[p];
     }
     const size_t wanted = tasks_for_events(phase, self->most_ranges);
     uint64_t passed = 0;
@@ -347,7 +390,7 @@ static void cut(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_wor
 
 static size_t split_tasks(const fm_parallel *self, const fm_phase *phase)
 {
-    return fm_parallel_failed(self) ? 0 : phase->count;
+    return fm_parallel_failed(self) || self->partitions == 1 ? 0 : phase->count;
 }
 
 _Static_assert(FM_PARTITIONS == FM_RANGES, "arrays are used for both");
@@ -368,42 +411,22 @@ static void split_bundle(const fm_parallel *self, const fm_piece *piece, fm_bund
         counts[range]++;
     }
     for (size_t r = 0; r < FM_RANGES; r++) {
-        bundle->begin[r] = (uint16_t)begin;
+        bundle->begin[r] = begin;
         next[r] = begin;
         begin += counts[r];
     }
-    bundle->begin[FM_RANGES] = (uint16_t)begin;
+    bundle->begin[FM_RANGES] = begin;
     next[COLD] = begin; /* they go last, and nobody looks at them again */
     self->kernels->split_ranges(ordered->position, ordered->range, bundle->count,
                                 (uint32_t)(piece->base + bundle->first), next, positions,
                                 piece->known + bundle->first);
 }
 
-/* With one partition and one range they are in order, and only first touches have to go. */
-static void close_up(const fm_piece *piece, fm_bundle *bundle)
-{
-    uint64_t *const positions = piece->blocks + bundle->first;
-    uint32_t *const known = piece->known + bundle->first;
-    const uint32_t number = (uint32_t)(piece->base + bundle->first);
-    size_t kept = 0;
-    for (size_t i = 0; i < bundle->count; i++) {
-        const uint64_t old = positions[i];
-        positions[kept] = old;
-        known[kept] = number + (uint32_t)i;
-        kept += old != 0;
-    }
-    for (size_t r = 1; r <= FM_RANGES; r++) bundle->begin[r] = (uint16_t)kept;
-}
-
 static void split(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
 {
     const fm_piece *piece = fm_phase_piece(self, phase, task);
-    for (size_t b = 0; b < piece->bundle_count; b++) {
-        if (self->partitions > 1)
-            split_bundle(self, piece, &piece->bundles[b], &worker->ordered);
-        else
-            close_up(piece, &piece->bundles[b]);
-    }
+    for (size_t b = 0; b < piece->bundle_count; b++)
+        split_bundle(self, piece, &piece->bundles[b], &worker->ordered);
 }
 
 /* ---- range: the distances ---- */
@@ -503,12 +526,8 @@ static void account(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel
     (void)task;
     (void)worker;
     uint64_t bytes = fm_shared_window_memory(&self->window) + self->range_of_bytes;
-    for (size_t p = 0; p < self->partitions; p++) {
-        bytes += fm_block_table_memory(&self->partition[p].table);
-        if (self->partition[p].seen) bytes += fm_seen_set_memory(self->partition[p].seen);
-    }
     if (self->bins == FM_BINS_EXACT) bytes += fm_tally_memory(&self->shared);
-    __atomic_store_n(&self->growing_bytes, bytes, __ATOMIC_RELAXED);
+    __atomic_store_n(&self->window_bytes, bytes, __ATOMIC_RELAXED);
 }
 
 const fm_phase_step fm_phase_steps[] = {

@@ -27,11 +27,11 @@ static void sort_by_partition(const fm_parallel *self, const fm_held_events *hel
     self->kernels->partition(held->key, held->count, self->seed, group);
     for (size_t i = 0; i < held->count; i++) next[group[i]]++;
     for (size_t p = 0; p < FM_PARTITIONS; p++) {
-        bundle->begin[p] = (uint16_t)begin;
+        bundle->begin[p] = begin;
         begin += next[p];
         next[p] = bundle->begin[p];
     }
-    bundle->begin[FM_PARTITIONS] = (uint16_t)begin;
+    bundle->begin[FM_PARTITIONS] = begin;
     for (size_t i = 0; i < held->count; i++) {
         const uint32_t at = next[group[i]]++;
         keys[at] = held->key[i];
@@ -46,45 +46,36 @@ static void make_bundle(const fm_parallel *self, fm_held_events *held, fm_piece 
     fm_bundle *bundle = &piece->bundles[piece->bundle_count++];
     bundle->first = piece->events;
     bundle->count = held->count;
-    if (self->partitions > 1) {
-        sort_by_partition(self, held, piece, bundle);
-    } else {
-        bundle->begin[0] = 0;
-        bundle->begin[1] = (uint16_t)held->count;
-        memcpy(piece->blocks + bundle->first, held->key, held->count * sizeof *held->key);
-        memcpy(piece->known + bundle->first, held->position, held->count * sizeof *held->position);
-    }
+    sort_by_partition(self, held, piece, bundle);
     piece->events += held->count;
     held->count = 0;
 }
 
-/* Events so far; the next one's position follows from it. */
-static size_t events_so_far(const fm_piece *piece, const fm_held_events *held)
-{
-    return piece->events + held->count;
-}
+/* Where the next events go. */
+typedef struct events_end {
+    uint64_t *keys;
+    uint32_t *positions;
+    size_t before; /* events of the piece before them: their blocks' positions follow from it */
+} events_end;
 
-/* Every reference is an event; positions are consecutive. */
-static void hold_all(const uint64_t *blocks, size_t count, size_t before, fm_held_events *held)
+/* Every reference is an event; positions are consecutive. The references may stand where the keys go. */
+static void put_all(const uint64_t *blocks, size_t count, events_end end)
 {
-    memcpy(held->key + held->count, blocks, count * sizeof *blocks);
-    uint32_t offset = (uint32_t)(before % FM_LINE_BITS), line = (uint32_t)(before / FM_LINE_BITS);
+    memmove(end.keys, blocks, count * sizeof *blocks);
+    uint32_t offset = (uint32_t)(end.before % FM_LINE_BITS), line = (uint32_t)(end.before / FM_LINE_BITS);
     for (size_t i = 0; i < count;) {
-        const size_t end = count - i < FM_LINE_BITS - offset ? count : i + FM_LINE_BITS - offset;
-        for (; i < end; i++) held->position[held->count + i] = (line << FM_LINE_SHIFT) + offset++;
+        const size_t stop = count - i < FM_LINE_BITS - offset ? count : i + FM_LINE_BITS - offset;
+        for (; i < stop; i++) end.positions[i] = (line << FM_LINE_SHIFT) + offset++;
         line++;
         offset = 0;
     }
-    held->count += count;
 }
 
 /* Events are the first references of the part. */
-static void hold_firsts(const fm_part *part, fm_held_events *held)
+static void put_firsts(const fm_part *part, events_end end)
 {
-    memcpy(held->key + held->count, part->key, part->first_count * sizeof *part->key);
-    for (size_t i = 0; i < part->first_count; i++)
-        held->position[held->count + i] = (uint32_t)part->position[i];
-    held->count += part->first_count;
+    memcpy(end.keys, part->key, part->first_count * sizeof *part->key);
+    for (size_t i = 0; i < part->first_count; i++) end.positions[i] = (uint32_t)part->position[i];
 }
 
 static bool as_part(fm_exact *local, const uint64_t *blocks, size_t count, size_t before,
@@ -101,13 +92,22 @@ static bool as_part(fm_exact *local, const uint64_t *blocks, size_t count, size_
     return done;
 }
 
-void fm_piece_analyze(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker)
+/* With one partition events are not sorted: they go where they stay. Otherwise they are held. */
+static events_end make_place(const fm_parallel *self, fm_piece *piece, fm_held_events *held, size_t count)
+{
+    if (self->partitions == 1)
+        return (events_end){piece->blocks + piece->events, piece->known + piece->events, piece->events};
+    if (held->count + count > FM_BUNDLE) make_bundle(self, held, piece);
+    return (events_end){held->key + held->count, held->position + held->count, piece->events + held->count};
+}
+
+static void find_events(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker)
 {
     fm_exact *local = worker->local;
     fm_held_events *held = &worker->held;
     const fm_outlet out = {.tally = &worker->tally};
-    uint64_t before = piece->count > 0 ? ~piece->blocks[0] : 0;
-    piece->events = piece->bundle_count = 0;
+    size_t *const added = self->partitions == 1 ? &piece->events : &held->count;
+    uint64_t before = ~piece->blocks[0];
     held->count = 0;
     for (size_t at = 0; at < piece->count; at += FM_PART) {
         const uint64_t *blocks = piece->blocks + at;
@@ -123,16 +123,28 @@ void fm_piece_analyze(const fm_parallel *self, fm_piece *piece, fm_parallel_work
             if (count - left < count / 16) local->straight = STRAIGHT;
         }
         before = last;
-        const bool alone = as_part(local, blocks, left, events_so_far(piece, held), &out);
+        const size_t so_far = piece->events + held->count;
+        const bool alone = as_part(local, blocks, left, so_far, &out);
         const size_t events = alone ? local->part.first_count : left;
-        if (held->count + events > FM_BUNDLE) make_bundle(self, held, piece);
+        const events_end end = make_place(self, piece, held, events);
         if (alone)
-            hold_firsts(&local->part, held);
+            put_firsts(&local->part, end);
         else
-            hold_all(blocks, left, events_so_far(piece, held), held);
+            put_all(blocks, left, end);
+        *added += events;
     }
     make_bundle(self, held, piece);
+}
+
+void fm_piece_analyze(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker)
+{
+    piece->events = piece->bundle_count = 0;
+    find_events(self, piece, worker);
+    if (self->partitions == 1) {
+        piece->bundle_count = 1;
+        piece->bundles[0] = (fm_bundle){.count = piece->events};
+    }
     __atomic_store_n(&worker->bytes,
-                     fm_exact_memory(local) + fm_tally_memory(&worker->tally) + worker->counter_bytes,
+                     fm_exact_memory(worker->local) + fm_tally_memory(&worker->tally) + worker->counter_bytes,
                      __ATOMIC_RELAXED);
 }

@@ -21,9 +21,12 @@ static void advance(fm_parallel *self)
     for (uint64_t number = self->ended; number < self->begun; number++) {
         fm_phase *phase = phase_of(self, number);
         while (phase->tasks_done == phase->tasks && phase->step < fm_phase_step_count) {
-            if (fm_phase_steps[phase->step].after_previous && number != self->ended) break;
-            phase->tasks = fm_phase_steps[phase->step++].tasks(self, phase);
+            const fm_phase_step *step = &fm_phase_steps[phase->step];
+            const size_t tasks = step->tasks(self, phase);
+            if (tasks > 0 && step->after_previous && number != self->ended) break;
+            phase->tasks = tasks;
             phase->tasks_begun = phase->tasks_done = 0;
+            phase->step++;
         }
         if (phase->tasks_done < phase->tasks || phase->step < fm_phase_step_count) continue;
         for (size_t i = 0; i < phase->count; i++) {
