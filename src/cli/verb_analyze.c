@@ -41,6 +41,7 @@ typedef struct code_sites {
 
 typedef struct analysis {
     cli_analysis what;
+    unsigned threads; /* of all analyzers together */
     fm_analyzer *analyzer[CLI_MOST_GRANULARITIES];
     fm_profile *profile[CLI_MOST_GRANULARITIES];
     fm_output *distances; /* NULL: not asked for, or committed */
@@ -123,6 +124,14 @@ static fm_status write_distances(void *context, const uint64_t *distances, size_
     return fm_output_write(context, distances, count * sizeof *distances, error);
 }
 
+/* The threads are shared out among the granularities: where there are several, at least two for each, so that
+ * none of them holds up the others. */
+static unsigned threads_each(const analysis *run)
+{
+    const unsigned share = (run->threads + (unsigned)run->what.count - 1) / (unsigned)run->what.count;
+    return run->threads > 1 && share < 2 ? 2 : share;
+}
+
 static int create_analyzers(analysis *run, const analyze_options *options)
 {
     fm_error error;
@@ -133,6 +142,7 @@ static int create_analyzers(analysis *run, const analyze_options *options)
         fm_analyzer_options analyzer = run->what.analyzer;
         analyzer.granularity = run->what.granularity[i];
         analyzer.max_memory = share;
+        analyzer.threads = threads_each(run);
         if (i == 0 && run->code.index) {
             analyzer.edges = run->code.edges;
             analyzer.edge_count = run->code.edge_count;
@@ -347,7 +357,7 @@ static int check(const analyze_options *options, size_t traces, analysis *run, f
     uint64_t threads =
         options->threads == UINT64_MAX ? (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) : options->threads;
     reading->read_ahead = threads > 1;
-    run->what.analyzer.threads = threads > CLI_MOST_THREADS ? CLI_MOST_THREADS : (unsigned)threads;
+    run->threads = threads < CLI_MOST_THREADS ? (unsigned)threads : CLI_MOST_THREADS;
     return -1;
 }
 
@@ -360,8 +370,9 @@ int cli_verb_analyze(int argc, char **argv)
         {"json", 'j', CLI_STRING, &options.json, "FILE", "write the profile as JSON; - for standard output"},
         CLI_ANALYSIS_OPTIONS(&options.analysis),
         {"threads", 0, CLI_COUNT, &options.threads, "N",
-         "1: everything in one thread; 2 and more: the trace is decoded\n"
-         "ahead of the analysis (default: as many as there are cores)"},
+         "threads that analyse; from 2 on another one reads and decodes\n"
+         "ahead of them (default: as many as there are cores). Results\n"
+         "never depend on it; short traces take one thread"},
         {"distances", 0, CLI_STRING, &options.distances, "FILE",
          "write every reference's distance: little-endian u64 in trace\n"
          "order, first touch = 2^64-1, beyond the bound = 2^64-2"},

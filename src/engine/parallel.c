@@ -252,17 +252,22 @@ static fm_status collect(fm_parallel *self, fm_tally *tally, fm_error *error)
     return FM_OK;
 }
 
+static void set_flushing(fm_parallel *self, bool flushing)
+{
+    fm_crew_lock(self->crew);
+    self->flushing = flushing;
+    fm_crew_unlock(self->crew);
+}
+
 /* Waits until all that was handed in is counted. */
 static fm_status quiet(fm_parallel *self, fm_error *error)
 {
     fm_crew_help(self->crew, has_free_piece);
     if (fm_parallel_failed(self)) return report(self, error);
     if (filling(self)->count > 0) hand_in(self);
-    fm_crew_lock(self->crew);
-    self->flushing = true;
-    fm_crew_unlock(self->crew);
+    set_flushing(self, true);
     fm_crew_help(self->crew, is_quiet);
-    self->flushing = false;
+    set_flushing(self, false);
     return report(self, error);
 }
 

@@ -43,6 +43,7 @@ check "8 MB of keys" 900 1000000 t.u64 --granularity 1
 check "the portable loops" 900 1000000 t.u64 --granularity 1 --isa portable
 check "a native trace" 900 1000000 t.fathom --granularity 1
 check "a compressed trace" 900 1000000 t.u64.zst --granularity 1
+check "four threads" 900 1000000 t.u64 --granularity 1 --threads 4
 check "a pipe" 900 1000000 - --format u64 --granularity 1 < <(cat t.u64)
 echo "1..$cases"
 [ "$bad" -eq 0 ]

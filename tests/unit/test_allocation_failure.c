@@ -47,6 +47,8 @@ int main(void)
 
 #else
 
+#include "engine/parallel.h"
+
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -402,6 +404,7 @@ static fm_status analyze(const fm_analyzer_options *options, fm_profile **profil
 static const char *engine_name;
 static uint64_t engine_bound;
 static fm_bins engine_bins;
+static unsigned engine_threads;
 
 static fm_status analyze_with_engine(fm_error *error)
 {
@@ -425,6 +428,30 @@ static void engines(void **state)
                 refuse_each_request(analyze_with_engine);
             }
     }
+}
+
+/* Every reference goes through threads; pieces are so small that tables and the window grow on the way. */
+static fm_status analyze_with_threads(fm_error *error)
+{
+    fm_analyzer_options options = {
+        .granularity = 1, .bound = engine_bound, .bins = engine_bins, .threads = engine_threads};
+    return analyze(&options, NULL, error);
+}
+
+static void several_threads(void **state)
+{
+    (void)state;
+    const size_t usual_piece = fm_parallel_piece, usual_least = fm_parallel_least;
+    fm_parallel_piece = 1000;
+    fm_parallel_least = 0;
+    for (engine_threads = 2; engine_threads <= 5; engine_threads += 3) /* undivided, divided */
+        for (int bounded = 0; bounded < 2; bounded++)
+            for (engine_bins = FM_BINS_LOGLINEAR; engine_bins <= FM_BINS_EXACT; engine_bins++) {
+                engine_bound = bounded ? 100 : 0;
+                refuse_each_request(analyze_with_threads);
+            }
+    fm_parallel_piece = usual_piece;
+    fm_parallel_least = usual_least;
 }
 
 static fm_status take_late(void *context, const fm_late *late, size_t count, fm_error *error)
@@ -888,6 +915,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(engines),
+        cmocka_unit_test(several_threads),
         cmocka_unit_test(attribution),
         cmocka_unit_test(reader_of_native_traces),
         cmocka_unit_test(reader_of_compressed_text),
