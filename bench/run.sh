@@ -4,8 +4,8 @@
 # and bench/work/results.lines (key=value, one measurement a line). bench/RESULTS.md is the committed
 # copy of the former. See bench/README.md.
 #
-#     bench/run.sh [quick] [PART…]       PART: engines isas real scaling flooding memory closed-forms formats
-#                                        collect
+#     bench/run.sh [quick] [PART…]       PART: engines isas real threads scaling flooding memory closed-forms
+#                                        formats collect
 #     FATHOM_BUILD=DIRECTORY             where the programs are (default: build/)
 set -eu
 
@@ -20,7 +20,7 @@ export BENCH_LINES
 
 quick=
 [ "${1-}" != quick ] || { quick=1; shift; }
-parts=${*:-engines isas real scaling flooding memory closed-forms formats collect}
+parts=${*:-engines isas real threads scaling flooding memory closed-forms formats collect}
 [ -x "$bin/bench_engines" ] || { echo "run.sh: no $bin/bench_engines: build first (make)" >&2; exit 1; }
 
 if [ "$quick" ]; then
@@ -98,6 +98,17 @@ for part in $parts; do
         set --
         for name in cc1 gzip perl; do set -- "$@" "$work_traces/$name.fathom@64" "$work_traces/$name.fathom@8"; done
         "$bin/bench_engines" $engines_options --slow 5 "$@" >>"$results"
+        ;;
+    threads)
+        section 'Several threads'
+        "$here/make_traces.sh" -n "$trace_references" -b "$build" -w "$work_traces" >&2
+        counts=1
+        for count in 2 4 8 16; do [ "$count" -gt "$(nproc)" ] || counts=$counts,$count; done
+        set -- zipf:1M "$uniform" cyclic:1M
+        for name in cc1 gzip perl; do set -- "$@" "$work_traces/$name.fathom@64"; done
+        "$bin/bench_threads" $engines_options --threads "$counts" "$@" >>"$results"
+        echo >>"$results"
+        "$bin/bench_threads" $engines_options --threads "$counts" --bound 2097152 "$uniform" >>"$results"
         ;;
     scaling)
         section 'Growth with the number of distinct keys'

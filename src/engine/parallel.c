@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t fm_parallel_piece = 1 << 16;
+size_t fm_parallel_piece = 1 << 15;
 size_t fm_parallel_least = 1 << 18;
 
 enum {
