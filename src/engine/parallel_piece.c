@@ -78,7 +78,7 @@ static void put_firsts(const fm_part *part, events_end end)
     for (size_t i = 0; i < part->first_count; i++) end.positions[i] = (uint32_t)part->position[i];
 }
 
-static bool as_part(fm_exact *local, const uint64_t *blocks, size_t count, size_t before,
+static bool as_part(fm_exact *local, const uint64_t *blocks, size_t count, bool whole, size_t before,
                     const fm_outlet *out)
 {
     if (count < PART_LEAST) return false;
@@ -88,7 +88,7 @@ static bool as_part(fm_exact *local, const uint64_t *blocks, size_t count, size_
     }
     local->window.position = fm_shared_window_offset(before); /* where the part's positions begin */
     const bool done = fm_exact_part_by_itself(local, blocks, count, out);
-    if (!done || local->part.first_count > count / 2) local->chunkwise = CHUNKWISE;
+    if (!done || (whole && local->part.first_count > count / 2)) local->chunkwise = CHUNKWISE;
     return done;
 }
 
@@ -120,11 +120,11 @@ static void find_events(const fm_parallel *self, fm_piece *piece, fm_parallel_wo
             left = local->kernels->collapse(blocks, count, &before, local->collapsed);
             blocks = local->collapsed;
             fm_tally_add_many(&worker->tally, 0, count - left);
-            if (count - left < count / 16) local->straight = STRAIGHT;
+            if (count - left < count / 16 && count == FM_PART) local->straight = STRAIGHT;
         }
         before = last;
         const size_t so_far = piece->events + held->count;
-        const bool alone = as_part(local, blocks, left, so_far, &out);
+        const bool alone = as_part(local, blocks, left, count == FM_PART, so_far, &out);
         const size_t events = alone ? local->part.first_count : left;
         const events_end end = make_place(self, piece, held, events);
         if (alone)
