@@ -38,7 +38,7 @@ static bool work_once(fm_crew *crew, unsigned worker)
     return true;
 }
 
-static void *work(void *argument)
+static void *look_for_work(void *argument)
 {
     const crew_thread *self = argument;
     fm_crew *crew = self->crew;
@@ -49,16 +49,16 @@ static void *work(void *argument)
     return NULL;
 }
 
-fm_status fm_crew_create(fm_crew **result, unsigned size, const fm_crew_work *crew_work, void *context,
+fm_status fm_crew_create(fm_crew **made, unsigned size, const fm_crew_work *work, void *context,
                          fm_error *error)
 {
-    *result = NULL;
+    *made = NULL;
     const size_t bytes = sizeof(fm_crew) + (size - 1) * sizeof(crew_thread);
     fm_crew *crew = fm_calloc(1, bytes);
     if (!crew) return fm_fail_memory(error, bytes, "the threads");
     pthread_mutex_init(&crew->lock, NULL);
     pthread_cond_init(&crew->changed, NULL);
-    crew->work = crew_work;
+    crew->work = work;
     crew->context = context;
     /* The program's signals are for its own threads. */
     sigset_t all, before;
@@ -68,11 +68,11 @@ fm_status fm_crew_create(fm_crew **result, unsigned size, const fm_crew_work *cr
         crew_thread *next = &crew->thread[crew->threads];
         next->crew = crew;
         next->worker = crew->threads + 1;
-        if (pthread_create(&next->thread, NULL, work, next) != 0) break;
+        if (pthread_create(&next->thread, NULL, look_for_work, next) != 0) break;
         crew->threads++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    *result = crew;
+    *made = crew;
     return FM_OK;
 }
 

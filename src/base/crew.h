@@ -32,7 +32,7 @@ typedef struct fm_crew_work {
 typedef struct fm_crew fm_crew;
 
 /* size: workers in all, at least 1. Threads that the system refuses are done without. */
-fm_status fm_crew_create(fm_crew **crew, unsigned size, const fm_crew_work *work, void *context,
+fm_status fm_crew_create(fm_crew **made, unsigned size, const fm_crew_work *work, void *context,
                          fm_error *error);
 /* Jobs that were claimed are finished, others never begun. NULL is fine. */
 void fm_crew_destroy(fm_crew *crew);

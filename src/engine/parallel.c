@@ -9,8 +9,7 @@
  * What is counted becomes part of a tally with catch_up. A failure (memory) ends the analysis: it is reported
  * by the next call, and by all after it.
  *
- * Space: that of `exact`, plus a fixed amount for each thread: FM_PIECE references of 25 bytes in four
- * pieces, and an engine for pieces.
+ * Space: that of `exact`, and for each thread 3 to 5 MB, most of it six pieces of 13 bytes a reference.
  */
 #include "engine/parallel.h"
 
@@ -24,8 +23,8 @@ size_t fm_parallel_piece = 1 << 15;
 size_t fm_parallel_least = 1 << 18;
 
 enum {
-    PIECES_A_THREAD = 2, /* in a phase */
     PHASES = 3,          /* two under way, one being filled */
+    PIECES_A_THREAD = 2, /* in a phase */
     DIVIDE_FROM = 4,     /* threads from which on table and window are divided */
     ROOM = 64,           /* kernels store whole vectors at an array's end */
 };
@@ -107,10 +106,11 @@ static fm_status parallel_create(fm_engine **engine, const fm_engine_options *op
     self->options = *options;
     self->threads = options->threads ? options->threads : 1;
     self->piece_size = fm_parallel_piece;
+    const bool divided = self->threads >= DIVIDE_FROM;
+    self->partitions = divided ? FM_PARTITIONS : 1;
+    self->most_ranges = divided ? FM_RANGES : 1;
     self->pieces_a_phase = PIECES_A_THREAD * self->threads;
     self->piece_count = PHASES * self->pieces_a_phase;
-    self->partitions = self->threads < DIVIDE_FROM ? 1 : FM_PARTITIONS;
-    self->most_ranges = self->threads < DIVIDE_FROM ? 1 : FM_RANGES;
     fm_status status = fm_engine_exact.create((fm_engine **)&self->alone, options, error);
     if (status == FM_OK) {
         self->kernels = self->alone->kernels;

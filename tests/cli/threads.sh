@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2016,SC2086
+# Any number of threads gives the same bytes. A cyclic walk over 5,000 keys, 600,000 references, has all re-uses at
+# 4,999; for a Zipf trace one thread is the judge.
+fathom gen cyclic --keys 5000 --references 600000 -o cyclic.u64 --quiet
+for threads in 1 2 3 4 8; do
+    try_silently "fathom analyze cyclic.u64 --threads $threads --bins exact --json p.json --quiet"
+    fields p.json references distinct cold histogram | tr '\n' ' '
+    echo
+done
+fathom gen zipf --keys 200K --references 700000 --seed 4 -o zipf.u64 --quiet
+for options in '' '--bound 1' '--bound 5000' '--bins exact' '--time' '--granularity 1,8,4096' '--max-memory 256M'; do
+    fathom analyze zipf.u64 $options --threads 1 --json one.json --quiet >/dev/null
+    for threads in 2 4 7; do
+        try_silently "fathom analyze zipf.u64 $options --threads $threads --json many.json --quiet && cmp one.json many.json"
+    done
+done
+# Distances in order, and a trace that comes through a pipe.
+fathom analyze zipf.u64 --threads 1 --distances one --quiet >/dev/null
+try_silently 'fathom analyze zipf.u64 --threads 4 --distances many --quiet && cmp one many'
+fathom analyze - --format u64 --threads 1 --json one.json --quiet <zipf.u64 >/dev/null
+try_silently 'cat zipf.u64 | fathom analyze - --format u64 --threads 4 --json many.json --quiet && cmp one.json many.json'
+# Fewer references than threads, and none at all.
+printf 'a\nb\na\n' >short.txt
+try_silently 'fathom analyze short.txt --threads 8 --json p.json --quiet'
+fields p.json references distinct cold histogram | tr '\n' ' '
+echo
+: >empty.u64
+try_silently 'fathom analyze empty.u64 --threads 8 --json p.json --quiet'
+fields p.json references distinct cold histogram | tr '\n' ' '
+echo
