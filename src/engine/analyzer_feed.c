@@ -57,7 +57,7 @@ static fm_status feed_ordered(fm_analyzer *self, const uint64_t *blocks, const u
                                      done, error);
     else
         fed = self->ops->feed(self->engine, blocks, count, distances, times, done, error);
-    if (attributing && !self->ops->feed_tagged)
+    if (attributing && tags && !self->ops->feed_tagged)
         for (size_t i = 0; i < *done; i++)
             attributing->uses[i] = fm_block_tags_exchange(&attributing->last, blocks[i], tags[i]);
     /* What the engine took counts, whether it could go on or not. */
@@ -65,7 +65,7 @@ static fm_status feed_ordered(fm_analyzer *self, const uint64_t *blocks, const u
     fm_status status = FM_OK;
     if (self->sink) status = self->sink(self->sink_context, distances, *done, note);
     if (status == FM_OK) status = fm_tally_add(&self->distances, distances, *done, note);
-    if (status == FM_OK && attributing) attribute(self, distances, tags, *done);
+    if (status == FM_OK && attributing && tags) attribute(self, distances, tags, *done);
     if (status == FM_OK && times) status = fm_tally_add(&self->times, times, *done, note);
     return fed != FM_OK ? fed : status;
 }
@@ -141,11 +141,11 @@ static fm_status drain(fm_analyzer *self, size_t count, fm_error *error)
     return FM_OK;
 }
 
-fm_status fm_analyzer_flush(fm_analyzer *self, fm_error *error)
+fm_status fm_analyzer_flush(fm_analyzer *analyzer, fm_error *error)
 {
-    fm_status status = drain(self, self->pending, error);
-    if (status == FM_OK && self->ops->catch_up)
-        status = self->ops->catch_up(self->engine, &self->distances, error);
+    fm_status status = drain(analyzer, analyzer->pending, error);
+    if (status == FM_OK && analyzer->ops->catch_up)
+        status = analyzer->ops->catch_up(analyzer->engine, &analyzer->distances, error);
     return status;
 }
 
@@ -235,7 +235,7 @@ static fm_status cut_long(fm_analyzer *self, const fm_batch *batch, size_t index
     if (self->attributing && batch->tag && batch->tag[index] > FM_TAG_MAX)
         return check_tag(batch, index, 1, error);
     uint64_t address = batch->address[index];
-    uint64_t extent = batch->size[index] ? batch->size[index] - 1 : 0;
+    uint64_t extent = batch->size && batch->size[index] ? batch->size[index] - 1 : 0;
     uint64_t end = address > UINT64_MAX - extent ? UINT64_MAX : address + extent;
     uint64_t block = address >> self->shift, last = end >> self->shift;
     for (;; block++) {

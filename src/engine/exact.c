@@ -150,7 +150,9 @@ static fm_status feed(fm_exact *self, const uint64_t *blocks, size_t count, fm_o
 static fm_status exact_feed(fm_engine *engine, const uint64_t *blocks, size_t count, uint64_t *distances,
                             uint64_t *times, size_t *done, fm_error *error)
 {
-    fm_outlet out = {.distances = distances, .times = times};
+    fm_outlet out = {0};
+    out.distances = distances;
+    out.times = times;
     return feed((fm_exact *)engine, blocks, count, out, done, error);
 }
 
@@ -158,7 +160,10 @@ static fm_status exact_feed_tagged(fm_engine *engine, const uint64_t *blocks, co
                                    size_t count, uint64_t *distances, uint64_t *times, uint32_t *uses,
                                    size_t *done, fm_error *error)
 {
-    fm_outlet out = {.distances = distances, .times = times, .uses = uses, .now = tags, .leave = tags};
+    fm_outlet out = {.now = tags, .leave = tags};
+    out.distances = distances;
+    out.times = times;
+    out.uses = uses;
     return feed((fm_exact *)engine, blocks, count, out, done, error);
 }
 

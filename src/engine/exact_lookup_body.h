@@ -239,6 +239,7 @@ ALWAYS_INLINE void split(const fm_recency_window *window, const uint64_t *restri
         chunk->far_index[far] = (uint32_t)i;
         chunk->fresh_index[fresh] = (uint32_t)i;
         if (tagged) {
+            // cppcheck-suppress nullPointer
             uint64_t pair = fm_pair_word((uint32_t)(old[i] >> FM_TAG_SHIFT), now[i], 0);
             chunk->near_pair[near] = pair;
             chunk->far_pair[far] = pair;
@@ -266,6 +267,7 @@ ALWAYS_INLINE void lookup_body(fm_block_table *table, const fm_recency_window *w
     for (size_t i = 0; i < count; i++) {
         uint64_t *slot = place(table, homes[i], keys[i]);
         old[i] = *slot;
+        // cppcheck-suppress nullPointer
         *slot = tagged ? (first + i) | (uint64_t)leave[i] << FM_TAG_SHIFT : first + i;
         fetch_line(lines, old[i], tagged);
     }

@@ -91,6 +91,7 @@ static fm_status allocate_worker(fm_native_encoder *encoder, size_t i, fm_error 
 static fm_status allocate_job(fm_native_encoder *encoder, size_t i, fm_error *error)
 {
     size_t room = fm_native_packed_most(encoder->columns);
+    if (!encoder->jobs) return fm_fail_memory(error, room, "a trace writer");
     fm_status status = fm_columns_allocate(&encoder->jobs[i].columns, encoder->columns, error);
     if (status != FM_OK) return status;
     encoder->jobs[i].packed = malloc(room);
