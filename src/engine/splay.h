@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * splay.h - the splay tree of the tree engine (tree.c): nodes in the order of their times, of which any
+ * splay.h - the splay tree of block_tree.h: nodes in the order of their times, of which any
  * one can be taken out while those before it are counted.
  *
  * Shapes chosen by measurement: top-down, because bottom-up splaying with parent links also writes to
@@ -12,7 +12,7 @@
  * uniform.
  *
  * It does not know hashing or memory, and does not look at the block. Here, in a header, so that it is
- * compiled into the one loop that uses it.
+ * compiled into the loops that use it.
  *
  * D. D. Sleator, R. E. Tarjan: Self-adjusting binary search trees, J. ACM 32(3), 1985.
  */
