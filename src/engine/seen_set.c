@@ -210,3 +210,18 @@ uint64_t fm_seen_set_memory_next(const fm_seen_set *set)
     uint64_t now = fm_seen_set_memory(set);
     return set->keys && is_full(set) ? now + bytes_of(set, set->bits + 1) : now;
 }
+
+bool fm_seen_set_next(const fm_seen_set *set, uint64_t *cursor, uint64_t *key)
+{
+    if (!set->keys) return false;
+    /* Slot by slot; the key 0, which has none, at the end. */
+    for (; *cursor < slots_of(set->bits); ++*cursor) {
+        if (!set->keys[*cursor]) continue;
+        *key = set->keys[(*cursor)++];
+        return true;
+    }
+    if (*cursor > slots_of(set->bits) || !set->zero_known) return false;
+    ++*cursor;
+    *key = 0;
+    return true;
+}

@@ -72,4 +72,8 @@ uint64_t fm_seen_set_memory_peak(const fm_seen_set *set); /* the most ever held 
  * grow. */
 uint64_t fm_seen_set_memory_next(const fm_seen_set *set);
 
+/* All keys, one at each call, in no order; false when there are no more (none after giving up). *cursor is 0
+ * at the first call. */
+bool fm_seen_set_next(const fm_seen_set *set, uint64_t *cursor, uint64_t *key);
+
 #endif
