@@ -40,7 +40,7 @@ typedef struct fm_analyzer_options {
     /*
      * Threads that count, the one that feeds among them; 0: 1. Results never depend on it. One thread does
      * all where several make no sense: for short traces, for distances in order, for time distances, for
-     * attribution, under max_memory, and with engines other than "exact".
+     * attribution, under max_memory, and with engines other than "exact" and "parda".
      */
     unsigned threads;
     /*

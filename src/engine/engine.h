@@ -73,6 +73,7 @@ typedef struct fm_engine_ops {
 extern const fm_engine_ops fm_engine_list;
 extern const fm_engine_ops fm_engine_tree;
 extern const fm_engine_ops fm_engine_exact;
+extern const fm_engine_ops fm_engine_parda;
 
 /* `exact` by several threads: for counting without tags, times and limits of memory. Not in the table. */
 extern const fm_engine_ops fm_engine_parallel;

@@ -8,6 +8,7 @@ static const fm_engine_ops *const engines[] = {
     &fm_engine_exact,
     &fm_engine_tree,
     &fm_engine_list,
+    &fm_engine_parda,
 };
 
 enum { ENGINES = sizeof engines / sizeof engines[0] };

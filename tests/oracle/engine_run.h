@@ -135,6 +135,7 @@ static inline const char *engine_count_agrees(const fm_engine_ops *ops, const ch
         if (!wrong && done != chunk) wrong = "count took fewer references than it was given";
         i += chunk;
     }
+    if (!wrong && ops->catch_up && ops->catch_up(engine, &tally, NULL)) wrong = "catching up failed";
     if (!wrong && (tally.cold != wanted.cold || tally.beyond != wanted.beyond || tally.total != wanted.total))
         wrong = "count: wrong totals";
     for (uint64_t b = 0; b < tally.capacity && !wrong; b++)

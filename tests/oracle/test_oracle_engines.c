@@ -122,7 +122,8 @@ static void test_table_of_engines(void **state)
     assert_string_equal(fm_engine_at(0)->name, "exact");
     assert_string_equal(fm_engine_at(1)->name, "tree");
     assert_string_equal(fm_engine_at(2)->name, "list");
-    assert_null(fm_engine_at(3));
+    assert_string_equal(fm_engine_at(3)->name, "parda");
+    assert_null(fm_engine_at(4));
     assert_null(fm_engine_find("lists"));
     assert_null(fm_engine_find(""));
     assert_ptr_equal(fm_engine_find("tree"), &fm_engine_tree);
