@@ -291,8 +291,11 @@ static fm_status parda_create(fm_team **result, fm_transport *transport, const f
     team->bound = options->bound;
     fm_status status = fm_parda_messages_create(&team->messages, transport, error);
     while (team->pieces < options->pieces && status == FM_OK) {
+        /* A seed for each chunk: keys that one set of blocks seen gives in the order of its hashes would
+         * otherwise crowd at one end of the next, at quadratic cost. */
+        const uint64_t chunk = (uint64_t)transport->rank * options->pieces + team->pieces;
         status = fm_parda_chunk_create(&team->chunks[team->pieces], options->bound, options->bins,
-                                       options->seed, error);
+                                       options->seed + 1 + chunk, error);
         if (status == FM_OK) team->pieces++;
     }
     if (status != FM_OK) {

@@ -67,7 +67,8 @@ fm_status fm_parda_ranks_create(fm_parda_ranks **result, const fm_engine_options
     fm_status status = FM_OK;
     ranks->teams = fm_calloc(ranks->count, sizeof *ranks->teams);
     ranks->errors = fm_calloc(ranks->count, sizeof *ranks->errors);
-    if (ranks->bound) ranks->seen = fm_seen_set_create(fm_seen_limit, options->seed, false);
+    /* Not the seed of any chunk's set: see team_parda.c. */
+    if (ranks->bound) ranks->seen = fm_seen_set_create(fm_seen_limit, options->seed - 1, false);
     if (!ranks->teams || !ranks->errors || (ranks->bound && !ranks->seen))
         status = fm_fail_memory(error, ranks->count * sizeof *ranks->errors, "the ranks");
     if (status == FM_OK) status = fm_local_cluster_create(&ranks->cluster, ranks->count, error);
