@@ -55,7 +55,7 @@ _fathom() {
     fi
     case $previous in
     --format | --to) _fathom_words 'u64 text csv lackey din oracle fathom' "$current" ;;
-    --engine) _fathom_words 'exact tree list' "$current" ;;
+    --engine) _fathom_words 'exact tree list parda' "$current" ;;
     --bins) _fathom_words 'exact log2 loglinear' "$current" ;;
     --instructions) _fathom_words 'skip only all' "$current" ;;
     --header) _fathom_words 'yes no' "$current" ;;

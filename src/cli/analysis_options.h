@@ -24,8 +24,13 @@ typedef struct cli_analysis_options {
      "BYTES",                                                                                                \
      "block size, a power of two; several as 8,64,4096 in one pass\n"                                        \
      "(default 64 for memory addresses, 1 for keys)"},                                                       \
-        {"engine",     'e',    CLI_STRING,                                                                   \
-         &(a)->engine, "NAME", "exact (default), tree (Olken's splay tree), list (Mattson's stack)"},        \
+        {"engine",                                                                                           \
+         'e',                                                                                                \
+         CLI_STRING,                                                                                         \
+         &(a)->engine,                                                                                       \
+         "NAME",                                                                                             \
+         "exact (default), tree (Olken's splay tree), list (Mattson's\n"                                     \
+         "stack), parda (PARDA's chunks, in parallel)"},                                                     \
         {"bound",     0,        CLI_STRING,                                                                  \
          &(a)->bound, "BLOCKS", "distances from here on are one class, `beyond`; memory is\nbounded by it"}, \
         {"bins",                                                                                             \

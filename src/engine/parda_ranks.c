@@ -149,18 +149,20 @@ static fm_status settle_phase(fm_parda_ranks *ranks, fm_error *error)
     return FM_OK;
 }
 
-/* Room for a whole phase: pages that are not touched cost nothing. */
+/* Room for a whole phase: pages that are not touched cost nothing. Where memory is short, phases stay as long
+ * as they are: settling more often is slower, but not wrong. */
 static fm_status make_room(fm_parda_ranks *ranks, fm_error *error)
 {
     if (ranks->waiting_capacity >= ranks->phase) return FM_OK;
+    const size_t held = ranks->waiting_capacity * sizeof *ranks->waiting;
     const size_t bytes = ranks->phase * sizeof *ranks->waiting;
-    uint64_t *grown =
-        ranks->waiting
-            ? fm_pages_resize(ranks->waiting, ranks->waiting_capacity * sizeof *ranks->waiting, bytes)
-            : fm_pages_allocate(bytes);
-    if (!grown) return fm_fail_memory(error, bytes, "references that wait for a phase");
-    ranks->waiting = grown;
-    ranks->waiting_capacity = ranks->phase;
+    uint64_t *grown = held ? fm_pages_resize(ranks->waiting, held, bytes) : fm_pages_allocate(bytes);
+    if (!grown && !held) return fm_fail_memory(error, bytes, "references that wait for a phase");
+    if (grown) {
+        ranks->waiting = grown;
+        ranks->waiting_capacity = ranks->phase;
+    }
+    ranks->phase = ranks->waiting_capacity;
     return FM_OK;
 }
 

@@ -3,7 +3,7 @@
 # Distances of the bound and over are one class. Cyclic over 10: all reuses at 9.
 fathom gen cyclic --keys 10 --references 30 -o t.u64 --quiet
 for bound in 9 10; do
-    for engine in exact tree list; do
+    for engine in exact tree list parda; do
         try_silently "fathom analyze t.u64 --bound $bound --engine $engine --json p.json --distances d --quiet"
         fields p.json references distinct cold beyond histogram | tr '\n' ' '
         distances d

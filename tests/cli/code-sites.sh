@@ -25,7 +25,7 @@ END
 python3 "$TESTS/cli/write_fathom.py" plain.fathom --by-site <lines
 try_silently 'fathom analyze plain.fathom --size 32K,64000,64K --json p.json'
 pairs p.json
-for engine in tree list; do
+for engine in tree list parda; do
     try_silently "fathom analyze plain.fathom --engine $engine --size 32K,64000,64K --json $engine.json --quiet"
     pairs $engine.json | cmp - <(pairs p.json) && echo "$engine: the same"
 done

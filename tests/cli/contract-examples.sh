@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2016
 # The sequences that define a reuse distance, with every engine. Cold is inf.
-for engine in exact tree list; do
+for engine in exact tree list parda; do
     try "printf 'a\na\n' | fathom analyze - --format text --engine $engine --distances d --json p.json --quiet >/dev/null"
     distances d
     fields p.json engine exact references distinct cold histogram

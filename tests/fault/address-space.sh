@@ -9,4 +9,5 @@ said() { # shows the message without its numbers, and the exit code
 }
 said 100000 exact
 said 100000 tree
+said 100000 parda
 try 'ls'

@@ -4,7 +4,7 @@
 # How much an engine needs is its own business: numbers of three digits and more are shown as N.
 limited() { try_silently "$1" | sed '/^!/s/[0-9]\{3,\}/N/g'; }
 fathom gen distinct --keys 2M --references 2M -o t.u64 --quiet
-for engine in exact tree; do
+for engine in exact tree parda; do
     limited "fathom analyze t.u64 --engine $engine --max-memory 32M"
 done
 # The list is quadratic: a limit just above what the program itself needs is reached soonest.

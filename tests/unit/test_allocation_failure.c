@@ -48,6 +48,7 @@ int main(void)
 #else
 
 #include "engine/parallel.h"
+#include "engine/parda.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -491,6 +492,54 @@ static fm_status attribute_with_engine(fm_error *error)
     return FM_OK;
 }
 
+static fm_status take_distances(void *context, const uint64_t *distances, size_t count, fm_error *error)
+{
+    (void)distances;
+    (void)error;
+    *(uint64_t *)context += count;
+    return FM_OK;
+}
+
+/* Ranks count the first half, in several phases; then distances are wanted in order. */
+static fm_status count_with_ranks(fm_error *error)
+{
+    fm_analyzer_options options = {
+        .engine = "parda", .bound = engine_bound, .bins = engine_bins, .threads = 3};
+    fm_analyzer *analyzer = NULL;
+    fm_profile *profile = NULL;
+    uint64_t ordered = 0;
+    fm_status status = fm_analyzer_create(&analyzer, &options, error);
+    if (status != FM_OK) return status;
+    status = fm_analyzer_feed_blocks(analyzer, addresses, REFERENCES, error);
+    if (status == FM_OK) status = fm_analyzer_profile(analyzer, &profile, error);
+    fm_profile_destroy(profile);
+    profile = NULL;
+    if (status == FM_OK) {
+        fm_analyzer_set_sink(analyzer, take_distances, &ordered);
+        status = fm_analyzer_feed_blocks(analyzer, addresses, REFERENCES, error);
+    }
+    if (status == FM_OK) status = fm_analyzer_profile(analyzer, &profile, error);
+    fm_analyzer_destroy(analyzer);
+    if (status != FM_OK) return status;
+    assert_int_equal(profile->references, 2 * REFERENCES);
+    assert_int_equal(ordered, REFERENCES);
+    fm_profile_destroy(profile);
+    return FM_OK;
+}
+
+static void parda_ranks(void **state)
+{
+    (void)state;
+    const size_t usual = fm_parda_share;
+    fm_parda_share = 500;
+    for (int bounded = 0; bounded < 2; bounded++)
+        for (engine_bins = FM_BINS_LOGLINEAR; engine_bins <= FM_BINS_EXACT; engine_bins++) {
+            engine_bound = bounded ? 100 : 0;
+            refuse_each_request(count_with_ranks);
+        }
+    fm_parda_share = usual;
+}
+
 static void attribution(void **state)
 {
     (void)state;
@@ -917,6 +966,7 @@ int main(void)
         cmocka_unit_test(engines),
         cmocka_unit_test(several_threads),
         cmocka_unit_test(attribution),
+        cmocka_unit_test(parda_ranks),
         cmocka_unit_test(reader_of_native_traces),
         cmocka_unit_test(reader_of_compressed_text),
         cmocka_unit_test(reader_of_raw_keys),
