@@ -37,8 +37,8 @@ static void run_once(const contender *who, const workload *work, uint64_t seed, 
     contender_run *run = contender_start(who, seed);
     double start = bench_seconds();
     contender_feed(run, work->blocks, work->count);
+    into->distinct = contender_distinct(run); /* asks for the profile: what was only taken is counted now */
     into->seconds[into->count++] = bench_seconds() - start;
-    into->distinct = contender_distinct(run);
     into->memory_peak = contender_memory_peak(run);
     contender_end(run);
 }

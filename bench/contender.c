@@ -31,16 +31,18 @@ contender contender_named(const char *name)
 {
     contender who = {.name = name};
     if (strcmp(name, "floor") == 0) return who;
-    size_t length = strcspn(name, "/+");
+    size_t length = strcspn(name, "/+*");
     const fm_engine_info *engine;
     for (size_t i = 0; (engine = fm_engine_at(i)); i++) {
         if (strlen(engine->name) != length || strncmp(engine->name, name, length) != 0) continue;
         who.engine = engine;
         if (name[length] == '/') who.isa = name + length + 1;
         who.distances = strcmp(name + length, "+distances") == 0;
-        if (!name[length] || who.isa || who.distances) return who;
+        if (name[length] == '*') who.threads = (unsigned)bench_count(name + length + 1);
+        if (!name[length] || who.isa || who.distances || who.threads) return who;
     }
-    bench_die("no contender '%s': floor, exact, exact/ISA, exact+distances, tree, list", name);
+    bench_die("no contender '%s': floor, exact, exact/ISA, exact+distances, exact*THREADS, tree, list, parda",
+              name);
 }
 
 contender_run *contender_start(const contender *who, uint64_t seed)
@@ -54,7 +56,8 @@ contender_run *contender_start(const contender *who, uint64_t seed)
         return run;
     }
     fm_error error = {0};
-    fm_analyzer_options options = {.engine = who->engine->name, .seed = seed, .isa = who->isa};
+    fm_analyzer_options options = {
+        .engine = who->engine->name, .seed = seed, .isa = who->isa, .threads = who->threads};
     if (fm_analyzer_create(&run->analyzer, &options, &error)) bench_die("%s: %s", who->name, error.reason);
     if (who->distances) fm_analyzer_set_sink(run->analyzer, take, NULL);
     return run;

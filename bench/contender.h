@@ -5,7 +5,7 @@
  * A contender is named in words: "floor" (only looks each key up in the default engine's hash table and
  * stores its time); "exact", "tree", "list" (an engine behind the public analyzer, as `fathom analyze`
  * uses it: what comes out is the histogram); "exact/avx2" (with a chosen instruction set);
- * "exact+distances" (every single distance comes out too, in trace order).
+ * "exact+distances" (every single distance comes out too, in trace order); "parda*2" (with two threads).
  */
 #ifndef FATHOM_BENCH_CONTENDER_H
 #define FATHOM_BENCH_CONTENDER_H
@@ -19,6 +19,7 @@ typedef struct contender {
     const fm_engine_info *engine; /* NULL: the floor */
     const char *isa;              /* NULL: best */
     bool distances;
+    unsigned threads;
 } contender;
 
 typedef struct contender_run contender_run;

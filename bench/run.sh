@@ -5,7 +5,7 @@
 # copy of the former. See bench/README.md.
 #
 #     bench/run.sh [quick] [PART…]       PART: engines isas real threads scaling flooding memory closed-forms
-#                                        formats collect
+#                                        formats collect parda
 #     FATHOM_BUILD=DIRECTORY             where the programs are (default: build/)
 set -eu
 
@@ -20,7 +20,7 @@ export BENCH_LINES
 
 quick=
 [ "${1-}" != quick ] || { quick=1; shift; }
-parts=${*:-engines isas real threads scaling flooding memory closed-forms formats collect}
+parts=${*:-engines isas real threads scaling flooding memory closed-forms formats collect parda}
 [ -x "$bin/bench_engines" ] || { echo "run.sh: no $bin/bench_engines: build first (make)" >&2; exit 1; }
 
 if [ "$quick" ]; then
@@ -33,6 +33,7 @@ if [ "$quick" ]; then
     memory_options='--keys 3M'
     closed_options='--references 3M --keys 100K'
     formats_options='--references 1M --repeat 1'
+    parda_options='--references 2M --repeat 1'
 else
     work_traces=$work
     trace_references=26000000
@@ -43,6 +44,7 @@ else
     memory_options='--keys 100M'
     closed_options='--references 100M --keys 1M,20M'
     formats_options='--references 20M --repeat 3'
+    parda_options='--references 20M --repeat 3 --slow 3'
 fi
 
 memory_available=$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)
@@ -135,6 +137,13 @@ for part in $parts; do
     collect)
         section 'Running programs'
         "$here/bench_collect.py" --build "$build" ${quick:+--quick --repeat 1} >>"$results"
+        ;;
+    parda)
+        section "PARDA's scheme beside one tree"
+        contenders=exact,tree,parda*1,parda*2
+        [ "$(nproc)" -lt 4 ] || contenders=$contenders,parda*4
+        [ "$(nproc)" -lt 16 ] || contenders=$contenders,parda*16
+        "$bin/bench_engines" $parda_options --contenders "$contenders" zipf:1M uniform:1M cyclic:100K >>"$results"
         ;;
     *)
         echo "run.sh: no part '$part'" >&2

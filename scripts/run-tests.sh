@@ -93,7 +93,7 @@ if wanted tsan; then
     add tsan/oracle_team "env FATHOM_TEST_TRACES=200 build-tsan/tests/oracle/test_oracle_team"
     add tsan/oracle_parallel "env FATHOM_TEST_TRACES=400 build-tsan/tests/oracle/test_oracle_parallel"
     add tsan/oracle_team_parda "env FATHOM_TEST_TRACES=400 build-tsan/tests/oracle/test_oracle_team_parda"
-    add tsan/oracle_parda "env FATHOM_TEST_TRACES=400 build-tsan/tests/oracle/test_oracle_parda"
+    add tsan/oracle_parda "env FATHOM_TEST_TRACES=200 build-tsan/tests/oracle/test_oracle_parda"
     add tsan/cli "tests/threads/run-read-ahead-test.sh build-tsan/fathom"
     # The analysis beside the receiver: a few of the programs are enough, all go the same way.
     add tsan/collect "env FATHOM=build-tsan/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$PWD/build/lib/fathom tests/collect/programs_test.py plain objects sixty"

@@ -14,7 +14,7 @@ extern size_t fm_parda_share;
 /* As many PARDA ranks as there are threads, and the references that wait for them. */
 typedef struct fm_parda_ranks fm_parda_ranks;
 
-fm_status fm_parda_ranks_create(fm_parda_ranks **ranks, const fm_engine_options *options, fm_bins bins,
+fm_status fm_parda_ranks_create(fm_parda_ranks **result, const fm_engine_options *options, fm_bins bins,
                                 fm_error *error);
 void fm_parda_ranks_destroy(fm_parda_ranks *ranks); /* NULL is fine */
 uint64_t fm_parda_ranks_memory(const fm_parda_ranks *ranks);

@@ -144,11 +144,11 @@ static void test_profiles(void **state)
 {
     (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
-    enum { LENGTH = 2000000 };
+    enum { LENGTH = 1200000 };
     static const struct {
         uint64_t keys, bound;
         unsigned threads;
-    } cases[] = {{600000, 0, 3}, {400000, 20000, 4}, {1000, 0, 2}, {2000000, 1, 2}};
+    } cases[] = {{600000, 0, 3}, {400000, 20000, 4}, {1000, 0, 2}, {1200000, 1, 2}};
     uint64_t *trace = malloc(LENGTH * sizeof *trace);
     if (!trace) abort();
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
