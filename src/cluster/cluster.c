@@ -291,7 +291,7 @@ static fm_status make_profile(const fm_cluster_run *run, size_t index, fm_profil
 
 static fm_status find_engine(const char *name, const fm_team_ops **ops, fm_error *error)
 {
-    static const fm_team_ops *const all[] = {&fm_team_exact};
+    static const fm_team_ops *const all[] = {&fm_team_exact, &fm_team_parda};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         *ops = all[i];
         if (!name || strcmp(name, all[i]->name) == 0) return FM_OK;

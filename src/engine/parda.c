@@ -10,7 +10,7 @@
  * order: the ranks hand over to the tree what they know.
  *
  * Time O(n log M / threads) for n references to M blocks, and O(M log M) for the settling of each phase, in
- * which there are at least 4 M references, if M is below 16 Mi. Space: 44 to 58 bytes for each block held by
+ * which there are at least 4 M references, if M is below 16 Mi. Space: 43 to 61 bytes for each block held by
  * the rank that has the stack, as much again when that passes from one rank to another, 32 for references
  * that wait, and what the blocks of a share take in the other ranks.
  *

@@ -111,6 +111,15 @@ def threads_within_ranks(mpi):
         same(mpi, ranks, path("zipf.fathom"), f"--threads={threads}")
 
 
+def the_papers_scheme(mpi):
+    for ranks in (1, 2, 3, 8):
+        same(mpi, ranks, path("zipf.fathom"), "--engine", "parda")
+    same(mpi, 2, path("zipf.fathom"), "--engine", "parda", "--threads=3")
+    same(mpi, 3, path("zipf.fathom"), "--engine", "parda", "--bound", "100")
+    same(mpi, 3, path("large.u64"), "--engine", "parda", "--format", "u64", stdin=path("large.u64"))
+    same(mpi, 8, path("three.u64"), "--engine", "parda", "--bound", "1")
+
+
 def keys_of_eight_bytes(mpi):
     for ranks in (2, 3):
         same(mpi, ranks, path("uniform.u64"), "--bins", "exact")
@@ -268,10 +277,10 @@ def options_that_ranks_do_not_have(mpi):
             raise Failure(f"{options}: exit code {done.returncode}")
 
 
-CASES = [every_number_of_ranks, threads_within_ranks, keys_of_eight_bytes, bounds, a_stream_that_rank_0_deals_out,
-         a_trace_that_cannot_be_divided, shorter_than_the_number_of_ranks, shards, text_from_rank_0_alone, no_such_trace,
-         a_part_that_cannot_be_read, a_truncated_shard, ranks_that_see_different_files, a_rank_is_killed, a_full_disk,
-         options_that_ranks_do_not_have]
+CASES = [every_number_of_ranks, threads_within_ranks, the_papers_scheme, keys_of_eight_bytes, bounds,
+         a_stream_that_rank_0_deals_out, a_trace_that_cannot_be_divided, shorter_than_the_number_of_ranks, shards,
+         text_from_rank_0_alone, no_such_trace, a_part_that_cannot_be_read, a_truncated_shard,
+         ranks_that_see_different_files, a_rank_is_killed, a_full_disk, options_that_ranks_do_not_have]
 
 
 def prepare():
