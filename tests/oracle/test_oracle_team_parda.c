@@ -89,6 +89,37 @@ static void test_smallest(void **state)
     }
 }
 
+/* Table II of the paper: two processors, and the distances that both together must find. */
+static void test_the_papers_example(void **state)
+{
+    (void)state;
+    static const char trace[] = "dacbccg" /* the first processor's */
+                                "efafbc";
+    enum { FIRST = 7, LENGTH = sizeof trace - 1 };
+    uint64_t blocks[LENGTH];
+    fm_parda_chunk first, second;
+    for (size_t i = 0; i < LENGTH; i++) blocks[i] = (uint64_t)trace[i];
+    assert_int_equal(fm_parda_chunk_create(&first, 0, FM_BINS_EXACT, 1, NULL), FM_OK);
+    assert_int_equal(fm_parda_chunk_create(&second, 0, FM_BINS_EXACT, 2, NULL), FM_OK);
+    fm_parda_chunk_begin_phase(&first, true);
+    assert_int_equal(fm_parda_chunk_feed(&first, blocks, FIRST, NULL), FM_OK);
+    assert_int_equal(fm_parda_chunk_feed(&second, blocks + FIRST, LENGTH - FIRST, NULL), FM_OK);
+    static const uint64_t infinities[] = {'e', 'f', 'a', 'b', 'c'};
+    size_t count = second.infinity_count;
+    assert_int_equal(count, 5);
+    assert_memory_equal(second.infinities, infinities, sizeof infinities);
+    assert_int_equal(fm_parda_chunk_absorb(&first, second.infinities, &count, NULL), FM_OK);
+    assert_int_equal(count, 0);
+    assert_int_equal(fm_tally_move(&first.tally, &second.tally, NULL), FM_OK);
+    assert_int_equal(first.tally.cold, 7);
+    assert_int_equal(first.tally.total, 6);
+    assert_int_equal(first.tally.counts[0], 1);
+    assert_int_equal(first.tally.counts[1], 2);
+    assert_int_equal(first.tally.counts[5], 3);
+    fm_parda_chunk_clear(&first);
+    fm_parda_chunk_clear(&second);
+}
+
 /* Algorithm 4: what the right has is forgotten on the left, so that together the ranks hold each block once.
  */
 static void test_no_block_twice(void **state)
@@ -152,9 +183,9 @@ static void test_bounded_chunk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_block_twice), cmocka_unit_test(test_bounded_chunk),
-        cmocka_unit_test(test_smallest),       cmocka_unit_test(test_generated_traces),
-        cmocka_unit_test(test_long_traces),
+        cmocka_unit_test(test_the_papers_example), cmocka_unit_test(test_no_block_twice),
+        cmocka_unit_test(test_bounded_chunk),      cmocka_unit_test(test_smallest),
+        cmocka_unit_test(test_generated_traces),   cmocka_unit_test(test_long_traces),
     };
     return cmocka_run_group_tests_name("PARDA teams", tests, NULL, NULL);
 }

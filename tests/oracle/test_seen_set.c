@@ -93,13 +93,34 @@ static void test_budget(void **state)
     fm_seen_set_destroy(set);
 }
 
+/* Every key once: the ones that a table might take for something else, and others. */
+static void test_all_keys(void **state)
+{
+    (void)state;
+    for (uint64_t keys = 0; keys < 3000; keys += keys < 4 ? 1 : 743) {
+        bool given[3000] = {false};
+        fm_seen_set *set = fm_seen_set_create(2000, 3, false);
+        assert_non_null(set);
+        for (uint64_t i = 0; i < keys; i++) (void)fm_seen_set_insert(set, i - 1, UINT64_MAX, NULL);
+        uint64_t cursor = 0, key, count = 0;
+        while (fm_seen_set_next(set, &cursor, &key)) {
+            assert_true(key + 1 < keys);
+            assert_false(given[key + 1]);
+            given[key + 1] = true;
+            count++;
+        }
+        assert_false(fm_seen_set_next(set, &cursor, &key));
+        assert_int_equal(count, keys <= 2000 ? keys : 0); /* none is left of a set that was given up */
+        fm_seen_set_destroy(set);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_and_again),
-        cmocka_unit_test(test_against_an_array),
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_first_and_again), cmocka_unit_test(test_against_an_array),
+        cmocka_unit_test(test_limit),           cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_all_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
