@@ -140,9 +140,9 @@ for part in $parts; do
         ;;
     parda)
         section "PARDA's scheme beside one tree"
-        contenders=exact,tree,parda*1,parda*2
-        [ "$(nproc)" -lt 4 ] || contenders=$contenders,parda*4
-        [ "$(nproc)" -lt 16 ] || contenders=$contenders,parda*16
+        contenders='exact,tree,parda*1,parda*2'
+        [ "$(nproc)" -lt 4 ] || contenders="$contenders,parda*4"
+        [ "$(nproc)" -lt 16 ] || contenders="$contenders,parda*16"
         "$bin/bench_engines" $parda_options --contenders "$contenders" zipf:1M uniform:1M cyclic:100K >>"$results"
         ;;
     *)
