@@ -158,7 +158,7 @@ static void test_profiles(void **state)
         for (int parda = 0; parda < 2; parda++) {
             fm_analyzer_options options = {.engine = parda ? "parda" : "exact",
                                            .bound = cases[c].bound,
-                                           .threads = cases[c].threads,
+                                           .threads = parda ? cases[c].threads : 1,
                                            .bins = FM_BINS_EXACT};
             fm_analyzer *analyzer;
             assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
