@@ -76,6 +76,7 @@ else()
       source=${FATHOM_WEB_SOURCE}/source.js
       objects=${FATHOM_WEB_SOURCE}/objects.js
       parts=${FATHOM_WEB_SOURCE}/parts.js
+      phases=${FATHOM_WEB_SOURCE}/phases.js
       report=${FATHOM_WEB_SOURCE}/report.js
       uplot_style=${FATHOM_UPLOT}/dist/uPlot.min.css
       uplot_script=${FATHOM_UPLOT}/dist/uPlot.iife.min.js

@@ -27,6 +27,8 @@ const fillWarnings = () => {
       warn('INCOMPLETE', shortNames[i] + ': ' +
         (profile.lost ? count(profile.lost) + ' references are known to be missing' : 'an unknown number of references is missing') +
         (profile.whatMissing ? ': ' + profile.whatMissing : ''));
+    if (!profile.exact)
+      warn('APPROXIMATE', shortNames[i] + ': ' + (profile.accuracy || 'how far it may be from the truth is not known'));
     if (!profile.coldKnown)
       warn('UNKNOWN', shortNames[i] + ': memory ran out for telling first touches from returns beyond the bound; ' +
         'cold and distinct are lower bounds');
@@ -52,7 +54,7 @@ const fillProfiles = () => {
       element('td', {}, least + count(profile.distinct)),
       element('td', {}, profile.granularity > 1 ? least + bytes(profile.distinct * profile.granularity) : '–'),
       element('td', {}, least + (profile.references ? percent(profile.cold / profile.references) : '–')),
-      element('td', {}, profile.engine + (profile.exact ? '' : ' (estimate)')),
+      element('td', {}, profile.engine + (profile.exact ? '' : ' (approximate)')),
       state);
   });
   byId('profiles').append(element('table', {},
@@ -129,6 +131,7 @@ if (profiles.some((profile) => profile.times)) {
   addHistogram('times', 'Histogram of time distances', 'times', 'time distance, references', false);
 }
 
+fillPhases();
 fillParts(() => charts.forEach((chart) => chart.draw()));
 
 if (lateProfiles.length) {

@@ -27,6 +27,30 @@ extern "C" {
 /* Under a bound: a distance that reached it (or, when cold_known is false, perhaps a first touch). */
 #define FM_BEYOND (UINT64_MAX - 1)
 
+/*
+ * What engines that do not tell exact distances may lose. Each looks at its own fields alone; all 0: its
+ * defaults.
+ */
+typedef struct fm_approximation {
+    /* approx: one of the two (default: a relative error of FM_RELATIVE_ERROR) */
+    double relative_error;   /* 0 < E < 1: actual (1-E) <= told <= actual, for every reference */
+    uint64_t absolute_error; /* B: actual - B <= told <= actual … */
+    uint64_t cutoff;         /* … and distances below this are exact */
+    /* shards, aet: which share of the blocks is looked at */
+    double rate; /* 0 < R <= 1 (default: FM_SAMPLE_RATE for shards, 1 for aet) … */
+    /* shards */
+    uint64_t samples;     /* … or so many blocks, at whatever rate that is */
+    unsigned hashes;      /* independent samples, for the confidence band: 1 … FM_MOST_HASHES (default 4) */
+    uint64_t exact_below; /* distances below are exact (default 4096 blocks); FM_NOTHING_EXACT: none */
+    uint64_t hash_seed;   /* another number, other samples */
+} fm_approximation;
+#define FM_RELATIVE_ERROR 0.01
+#define FM_SAMPLE_RATE 0.001
+#define FM_SAMPLE_HASHES 4
+#define FM_MOST_HASHES 32
+#define FM_EXACT_BELOW 4096
+#define FM_NOTHING_EXACT UINT64_MAX
+
 typedef struct fm_analyzer_options {
     const char *engine;   /* NULL: "exact" */
     uint64_t granularity; /* power of two; 0: 1 */
@@ -49,6 +73,7 @@ typedef struct fm_analyzer_options {
      */
     const uint64_t *edges;
     size_t edge_count;
+    fm_approximation approximation;
 } fm_analyzer_options;
 
 typedef struct fm_analyzer fm_analyzer;
@@ -67,6 +92,7 @@ FM_API fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *
  * It is called before the run is counted: when it fails, the run is not counted. */
 typedef fm_status (*fm_distance_sink)(void *context, const uint64_t *distances, size_t count,
                                       fm_error *error);
+/* Engines that tell the histogram only never call it. */
 FM_API void fm_analyzer_set_sink(fm_analyzer *analyzer, fm_distance_sink sink, void *context);
 
 /*
@@ -106,6 +132,8 @@ typedef struct fm_engine_info {
     const char *name;
     const char *summary;
     bool exact;
+    bool unbounded;      /* takes no bound */
+    bool histogram_only; /* estimates the histogram as a whole: tells no single distances, times or pairs */
 } fm_engine_info;
 FM_API const fm_engine_info *fm_engine_at(size_t index); /* NULL past the end */
 /* Names of the instruction sets this machine can run, best first; NULL past the end. */

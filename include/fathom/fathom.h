@@ -16,6 +16,8 @@
  *     profile.h    the distances' histogram: read, write, merge
  *     attribution.h  and which code, which data they come from
  *     model.h      what it means: miss ratios, caches, likeness
+ *     predict.h    profiles of inputs that were never run
+ *     phases.h     where a trace begins anew
  *     view.h       for people: terminal, CSV, JSON, HTML
  *
  * Whatever goes into a file appears under its name only when it is whole (output.h).
@@ -39,6 +41,8 @@
 #include <fathom/generate.h>
 #include <fathom/model.h>
 #include <fathom/output.h>
+#include <fathom/phases.h>
+#include <fathom/predict.h>
 #include <fathom/profile.h>
 #include <fathom/status.h>
 #include <fathom/trace.h>

@@ -26,6 +26,10 @@ typedef struct fm_misses {
 FM_API fm_misses fm_profile_misses(const fm_profile *profile, uint64_t blocks);
 FM_API double fm_profile_miss_ratio(const fm_profile *profile, uint64_t blocks); /* 0 for an empty profile */
 
+/* Where the profile has a confidence band (fm_accuracy): the miss ratios between which that of a cache of
+ * `blocks` blocks lies, with the probability accuracy->confidence. False: there is none for that size. */
+FM_API bool fm_profile_band(const fm_profile *profile, uint64_t blocks, double *least, double *most);
+
 /* One point of a miss-ratio curve. */
 typedef struct fm_curve_point {
     uint64_t blocks;
@@ -71,7 +75,8 @@ typedef struct fm_comparison {
     double average_error;       /* HP-RDA: mean difference of the bins' shares of all references */
     double curve_largest;       /* largest difference of the two miss-ratio curves, over sizes */
     uint64_t curve_largest_at;  /* blocks */
-    double curve_mean; /* mean difference over log-spaced sizes from 1 block to the larger footprint */
+    double curve_mean;     /* mean difference over log-spaced sizes from 1 block to the larger footprint */
+    bool a_exact, b_exact; /* whether the profiles are */
 } fm_comparison;
 FM_API fm_status fm_profile_compare(const fm_profile *a, const fm_profile *b, fm_comparison *result,
                                     fm_error *error);

@@ -48,6 +48,52 @@ typedef struct fm_run {
     char *notes;      /* what was not seen, hints; lines */
 } fm_run;
 
+/* Between which miss ratios that of an LRU cache of so many blocks lies. */
+typedef struct fm_band_point {
+    uint64_t blocks;
+    double least, most;
+} fm_band_point;
+
+/* How far a profile that is not exact may be from the truth. Numbers that do not apply are 0. */
+typedef struct fm_accuracy {
+    char *statement;         /* what is promised, for people. Never NULL */
+    double relative_error;   /* E: of each distance, actual (1-E) <= told <= actual */
+    uint64_t absolute_error; /* B: of each distance, actual - B <= told <= actual */
+    uint64_t exact_below;    /* distances below this are exact */
+    double rate;             /* share of the blocks that was looked at */
+    uint64_t samples;        /* blocks that were looked at */
+    double expected_overlap; /* of a predicted profile: 1 - E/2 to be expected, on power-of-two bins */
+    double confidence;       /* with this probability, the miss ratio at a size is within the band there */
+    size_t band_count;
+    fm_band_point *band; /* ascending sizes. Owned */
+} fm_accuracy;
+
+/* A block that was watched, and each time it came back from afar (predict.h, fm_sampler). */
+typedef struct fm_time_sample {
+    uint64_t time; /* references before it */
+    uint64_t distance;
+} fm_time_sample;
+typedef struct fm_data_sample {
+    uint64_t block;
+    size_t count, capacity;
+    fm_time_sample *times;
+} fm_data_sample;
+
+/* A stretch of a trace between two peaks (phases.h). */
+typedef struct fm_trace_phase {
+    uint64_t begin, end; /* references [begin, end) */
+    uint64_t distinct;   /* blocks touched in it */
+    uint64_t cold;       /* of these, for the first time at all */
+    uint32_t kind;       /* phases that recur have the same, from 0 on in order of appearance */
+} fm_trace_phase;
+typedef struct fm_phases {
+    uint64_t threshold; /* blocks: smaller distances are no time samples */
+    size_t sample_count;
+    fm_data_sample *samples; /* the first is the one whose peaks cut the trace */
+    size_t count;
+    fm_trace_phase *phases; /* ascending, without gaps */
+} fm_phases;
+
 typedef struct fm_profile {
     char *name;   /* where it came from, for people: the trace's path. May be NULL */
     char *engine; /* "exact", … */
@@ -68,6 +114,8 @@ typedef struct fm_profile {
     uint64_t lost;               /* references known to be missing */
     char *what_missing;          /* why it is incomplete, for people; NULL when complete */
     fm_attribution *attribution; /* which code it comes from; NULL: not known */
+    fm_accuracy *accuracy;       /* NULL where everything is exact, or where nobody says */
+    fm_phases *phases;           /* of the trace; NULL: not looked for */
     fm_run *run;                 /* the run of a program that it describes; NULL: a trace's profile */
     /* Profiles of parts of the same run: of its threads, of its processes. Owned. */
     size_t part_count;
@@ -76,6 +124,10 @@ typedef struct fm_profile {
 
 FM_API fm_status fm_profile_create(fm_profile **profile, fm_error *error); /* empty, complete */
 FM_API void fm_profile_destroy(fm_profile *profile);                       /* NULL is fine */
+/* Nothing promised but the statement. */
+FM_API fm_status fm_accuracy_create(fm_accuracy **accuracy, fm_error *error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+FM_API void fm_accuracy_destroy(fm_accuracy *accuracy); /* NULL is fine */
 
 /* A file holds one profile, or several of one run at different granularities. */
 typedef struct fm_profile_list {

@@ -81,6 +81,7 @@ static fm_status start(fm_analyzer *self, const fm_analyzer_options *options, fm
         .isa = options->isa,
         .threads = options->threads,
         .tags = options->edges != NULL,
+        .approximation = options->approximation,
     };
     fm_status status = fm_tally_create(&self->distances, options->bins, error);
     if (status == FM_OK && self->with_times) status = fm_tally_create(&self->times, options->bins, error);
@@ -105,6 +106,10 @@ fm_status fm_analyzer_create(fm_analyzer **analyzer, const fm_analyzer_options *
     const char *name = options->engine ? options->engine : "exact";
     const fm_engine_ops *ops = fm_engine_find(name);
     if (!ops) return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no engine '%s'", name);
+    if (options->bound && ops->info.unbounded)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "the engine '%s' takes no bound", name);
+    if ((options->time_distances || options->edges) && ops->info.histogram_only)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "the engine '%s' tells no single distances", name);
     uint64_t granularity = options->granularity ? options->granularity : 1;
     if (granularity & (granularity - 1))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "a granularity of %" PRIu64 " is not a power of two",
@@ -145,6 +150,7 @@ void fm_analyzer_destroy(fm_analyzer *analyzer)
 /* What is pending was fed before: it is not for the new sink. */
 void fm_analyzer_set_sink(fm_analyzer *analyzer, fm_distance_sink sink, void *context)
 {
+    if (analyzer->ops->info.histogram_only) return;
     (void)fm_analyzer_flush(analyzer, NULL);
     analyzer->sink = sink;
     analyzer->sink_context = context;
@@ -201,6 +207,7 @@ fm_status fm_analyzer_profile(const fm_analyzer *analyzer, fm_profile **result, 
         profile->has_times = true;
         status = fm_tally_histogram(&analyzer->times, 0, &profile->times, error);
     }
+    if (status == FM_OK && ops->describe) status = ops->describe(analyzer->engine, profile, error);
     if (status != FM_OK) {
         fm_profile_destroy(profile);
         return status;

@@ -136,7 +136,10 @@ uint64_t fm_block_table_memory_grown(const fm_block_table *table, uint64_t more)
 {
     uint64_t count = buckets_for(table, more);
     uint64_t grown = count * sizeof(fm_bucket) + times_bytes(table, count);
-    return count == table->bucket_count ? grown : grown + 2 * RELEASE_STEP;
+    if (count == table->bucket_count) return grown;
+    /* Of the old table, what is not given back yet. */
+    const uint64_t old = fm_block_table_memory(table);
+    return grown + (old < 2 * RELEASE_STEP ? old : 2 * RELEASE_STEP);
 }
 
 /* Gives pages [*released, upto) of an old array of `bytes` back; whole steps only, or all at the end. */

@@ -23,6 +23,8 @@ typedef struct fm_engine_options {
     const char *isa;     /* NULL: best */
     unsigned threads;    /* for engines that can use several; 0: 1 */
     bool tags;           /* it will be fed through feed_tagged and count_tagged, and through these alone */
+    fm_approximation approximation;
+    uint64_t seen_limit; /* blocks remembered under a bound (seen_set.h); 0: fm_seen_limit */
 } fm_engine_options;
 
 typedef struct fm_engine fm_engine;
@@ -36,7 +38,8 @@ typedef struct fm_engine_ops {
      * the number of distinct other blocks since), and its time distance into times where that is not
      * NULL (FM_COLD for a first touch; references since the last one to the block, itself included).
      * On failure *done tells how many were taken; the engine then stands exactly after those and may
-     * be fed on, should the caller find more memory.
+     * be fed on, should the caller find more memory. NULL where info.histogram_only is set: then `count`
+     * takes references, and `describe` tells the histogram.
      */
     fm_status (*feed)(fm_engine *engine, const uint64_t *blocks, size_t count, uint64_t *distances,
                       uint64_t *times, size_t *done, fm_error *error);
@@ -66,6 +69,9 @@ typedef struct fm_engine_ops {
     uint64_t (*distinct)(const fm_engine *engine);
     /* False when, under a bound, first touches can no longer be told from returns (reported FM_BEYOND). */
     bool (*cold_known)(const fm_engine *engine);
+    /* Adds to a profile, which has what the tally counted, what is not exact about it; where
+     * info.histogram_only is set, all that was estimated. NULL for exact engines. */
+    fm_status (*describe)(const fm_engine *engine, fm_profile *profile, fm_error *error);
     uint64_t (*memory)(const fm_engine *engine);
     uint64_t (*memory_peak)(const fm_engine *engine);
 } fm_engine_ops;
@@ -74,6 +80,9 @@ extern const fm_engine_ops fm_engine_list;
 extern const fm_engine_ops fm_engine_tree;
 extern const fm_engine_ops fm_engine_exact;
 extern const fm_engine_ops fm_engine_parda;
+extern const fm_engine_ops fm_engine_approx;
+extern const fm_engine_ops fm_engine_shards;
+extern const fm_engine_ops fm_engine_aet;
 
 /* `exact` by several threads: for counting without tags, times and limits of memory. Not in the table. */
 extern const fm_engine_ops fm_engine_parallel;

@@ -4,12 +4,17 @@
 
 #include <string.h>
 
+/* clang-format off */
 static const fm_engine_ops *const engines[] = {
     &fm_engine_exact,
     &fm_engine_tree,
     &fm_engine_list,
     &fm_engine_parda,
+    &fm_engine_approx,
+    &fm_engine_shards,
+    &fm_engine_aet,
 };
+/* clang-format on */
 
 enum { ENGINES = sizeof engines / sizeof engines[0] };
 

@@ -113,7 +113,8 @@ static fm_status exact_create(fm_engine **engine, const fm_engine_options *optio
     fm_status status = fm_block_table_create(&self->table, options->seed, options->time_distances, error);
     if (status == FM_OK) status = fm_recency_window_create(&self->window, error);
     if (status == FM_OK && options->bound) {
-        self->seen = fm_seen_set_create(fm_seen_limit, ~options->seed, options->time_distances);
+        const uint64_t limit = options->seen_limit ? options->seen_limit : fm_seen_limit;
+        self->seen = fm_seen_set_create(limit, ~options->seed, options->time_distances);
         if (!self->seen) status = fm_fail_memory(error, 0, "the set of blocks seen");
     }
     if (status == FM_OK && options->tags) {

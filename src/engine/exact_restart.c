@@ -5,7 +5,14 @@
  */
 #include "engine/exact_state.h"
 
-enum { BOUND_SLACK = 1 << 16 };
+/* Blocks that may be held beyond twice the bound: dropping them costs a sweep of the table, so that it should
+ * be worth it; but a small bound is a wish for little memory. */
+static uint64_t slack_of(uint64_t bound)
+{
+    enum { LEAST = 1 << 12, MOST = 1 << 16, SHARES = 4 };
+    if (bound >= MOST / SHARES) return MOST;
+    return bound * SHARES > LEAST ? bound * SHARES : LEAST;
+}
 
 /* Lines of the window are fetched eight buckets ahead of their use. */
 static void renumber(fm_exact *self)
@@ -45,8 +52,10 @@ static uint64_t keep_within_bound(void *context, uint64_t key, uint64_t position
 
 bool fm_exact_too_many(const fm_exact *self)
 {
-    return self->bound && self->table.used > BOUND_SLACK &&
-           (self->table.used - BOUND_SLACK) / 2 > self->bound; /* a bound may be as large as 2^64 - 1 */
+    if (!self->bound) return false;
+    const uint64_t slack = slack_of(self->bound);
+    /* A bound may be as large as 2^64 - 1. */
+    return self->table.used > slack && (self->table.used - slack) / 2 > self->bound;
 }
 
 fm_status fm_exact_restart(fm_exact *self, fm_error *error)

@@ -130,10 +130,7 @@ static fm_status start_partition(fm_parallel *self, fm_partition *partition, fm_
 {
     fm_status status = fm_block_table_create(&partition->table, self->options.seed, false, error);
     if (status == FM_OK && self->options.bound) {
-        /* Sets with seeds of their own: to unite those whose keys are in the order of one hash is quadratic.
-         */
-        const uint64_t number = 1 + (uint64_t)(partition - self->partition);
-        partition->seen = fm_seen_set_create(UINT64_MAX, ~self->options.seed - number, false);
+        partition->seen = fm_seen_set_create(UINT64_MAX, ~self->options.seed, false);
         if (!partition->seen) status = fm_fail_memory(error, 0, "the set of blocks seen");
     }
     return status;

@@ -213,7 +213,7 @@ static double mean_difference(const shares *a, const shares *b, uint64_t largest
 
 fm_status fm_profile_compare(const fm_profile *a, const fm_profile *b, fm_comparison *result, fm_error *error)
 {
-    *result = (fm_comparison){0};
+    *result = (fm_comparison){.a_exact = a->exact, .b_exact = b->exact};
     if (a->granularity != b->granularity)
         return fm_fail(error, FM_E_ARGUMENT, NULL,
                        "cannot compare profiles of different granularities, %" PRIu64 " and %" PRIu64

@@ -4,12 +4,15 @@
  *
  * Everything new is made first and put in place last: a failed merge leaves its target as it was.
  * Time distances survive only where both have them, since half of them would look like all; so does the
- * attribution, and only where its ranges are cut at the same edges. Run and parts stay those of the target.
+ * attribution, and only where its ranges are cut at the same edges. Phases are those of one trace, and go.
+ * Run and parts stay those of the target.
  */
 #define _GNU_SOURCE
+#include <fathom/phases.h>
 #include <fathom/profile.h>
 
 #include "base/error.h"
+#include "profile/accuracy.h"
 #include "profile/attribution_check.h"
 #include "profile/attribution_merge.h"
 #include "profile/histogram.h"
@@ -87,6 +90,8 @@ fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *e
     fm_profile sum = *into;
     sum.name = sum.engine = sum.what_missing = NULL;
     sum.attribution = NULL;
+    sum.accuracy = NULL;
+    sum.phases = NULL;
     sum.distances = sum.times = (fm_histogram){0, NULL};
     sum.bins = fm_bins_coarser(into->bins, from->bins);
     sum.exact = into->exact && from->exact;
@@ -107,8 +112,10 @@ fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *e
             fm_histogram_sum(&sum.distances, &into->distances, &from->distances, sum.bins, sum.bound, error);
     if (!status && sum.has_times)
         status = fm_histogram_sum(&sum.times, &into->times, &from->times, sum.bins, 0, error);
+    if (!status) status = fm_accuracy_weaker(&sum.accuracy, into, from, error);
     if (!status) status = add_attributions(&sum.attribution, into, from, error);
     if (status) {
+        fm_accuracy_destroy(sum.accuracy);
         free(sum.times.bins);
         free(sum.name);
         free(sum.engine);
@@ -122,6 +129,8 @@ fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *e
     free(into->distances.bins);
     free(into->times.bins);
     fm_attribution_destroy(into->attribution);
+    fm_accuracy_destroy(into->accuracy);
+    fm_phases_destroy(into->phases);
     *into = sum;
     return FM_OK;
 }

@@ -11,6 +11,8 @@
 #include "base/memory.h"
 #include "profile/attribution_json.h"
 
+#include <fathom/phases.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +43,8 @@ void fm_profile_destroy(fm_profile *profile)
     free(profile->distances.bins);
     free(profile->times.bins);
     fm_attribution_destroy(profile->attribution);
+    fm_accuracy_destroy(profile->accuracy);
+    fm_phases_destroy(profile->phases);
     fm_run_destroy(profile->run);
     for (size_t i = 0; i < profile->part_count; i++) fm_profile_destroy(profile->parts[i]);
     free(profile->parts);

@@ -10,10 +10,12 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "profile/accuracy.h"
 #include "profile/attribution_check.h"
 #include "profile/attribution_json.h"
 #include "profile/histogram.h"
 #include "profile/json_scan.h"
+#include "profile/phases_json.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,6 +31,7 @@ typedef enum field {
     NAME,
     ENGINE,
     EXACT,
+    ACCURACY,
     GRANULARITY,
     REFERENCES,
     DISTINCT,
@@ -42,6 +45,7 @@ typedef enum field {
     HISTOGRAM,
     TIMES,
     BINS,
+    PHASES,
     RUN,
     ATTRIBUTION,
     PARTS,
@@ -57,6 +61,7 @@ static const struct {
     [NAME] = {"name", false},
     [ENGINE] = {"engine", true},
     [EXACT] = {"exact", true},
+    [ACCURACY] = {"accuracy", false},
     [GRANULARITY] = {"granularity", true},
     [REFERENCES] = {"references", true},
     [DISTINCT] = {"distinct", true},
@@ -70,6 +75,7 @@ static const struct {
     [HISTOGRAM] = {"histogram", true},
     [TIMES] = {"times", false},
     [BINS] = {"bins", false},
+    [PHASES] = {"phases", false},
     [RUN] = {"run", false},
     [ATTRIBUTION] = {"attribution", false},
     [PARTS] = {"parts", false},
@@ -218,6 +224,8 @@ static fm_status read_field(source *from, field which)
         return fm_json_text(scan, what, &profile->engine);
     case EXACT:
         return fm_json_truth(scan, what, &profile->exact);
+    case ACCURACY:
+        return fm_accuracy_read(scan, from->where, &profile->accuracy);
     case GRANULARITY:
         return fm_json_whole(scan, what, &profile->granularity);
     case REFERENCES:
@@ -245,6 +253,8 @@ static fm_status read_field(source *from, field which)
         return read_histogram(from, what, &profile->times);
     case BINS:
         return read_resolution(from, what, &profile->bins);
+    case PHASES:
+        return fm_phases_read(scan, from->where, &profile->phases);
     case RUN:
         return fm_run_read(scan, from->where, &profile->run);
     case ATTRIBUTION:

@@ -8,10 +8,12 @@
 #include <fathom/profile.h>
 
 #include "base/error.h"
+#include "profile/accuracy.h"
 #include "profile/attribution_check.h"
 #include "profile/attribution_json.h"
 #include "profile/histogram.h"
 #include "profile/json_text.h"
+#include "profile/phases_json.h"
 
 #include <inttypes.h>
 
@@ -72,6 +74,11 @@ static void write_counts(FILE *out, const fm_profile *profile, const char *inden
     write_text(out, "name", profile->name, indent);
     write_text(out, "engine", profile->engine ? profile->engine : "", indent);
     fprintf(out, "%s\"exact\": %s,\n", indent, truth(profile->exact));
+    if (profile->accuracy) {
+        fprintf(out, "%s\"accuracy\": ", indent);
+        fm_accuracy_write(out, profile->accuracy, indent);
+        fputs(",\n", out);
+    }
     fprintf(out, "%s\"granularity\": %" PRIu64 ",\n", indent, profile->granularity);
     fprintf(out, "%s\"references\": %" PRIu64 ",\n", indent, profile->references);
     fprintf(out, "%s\"distinct\": %" PRIu64 ",\n", indent, profile->distinct);
@@ -87,6 +94,10 @@ static void write_counts(FILE *out, const fm_profile *profile, const char *inden
     write_histogram(out, "histogram", &profile->distances, indent);
     if (profile->has_times) write_histogram(out, "times", &profile->times, indent);
     fprintf(out, "%s\"bins\": \"%s\"", indent, fm_bins_name(profile->bins));
+    if (profile->phases) {
+        fprintf(out, ",\n%s\"phases\": ", indent);
+        fm_phases_write(out, profile->phases, indent);
+    }
     if (profile->run) {
         fprintf(out, ",\n%s\"run\": ", indent);
         fm_run_write(out, profile->run, indent);

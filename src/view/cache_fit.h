@@ -13,6 +13,8 @@ typedef struct fm_cache_fit {
     bool estimated;  /* estimate is there */
     bool other_line; /* no estimate because the cache's line is not the profile's block */
     double estimate; /* set-associative miss ratio */
+    bool has_band;   /* the profile tells between which the fully associative ratio lies */
+    double least, most;
 } fm_cache_fit;
 
 fm_cache_fit fm_cache_fit_make(const fm_profile *profile, const fm_cache *cache);

@@ -35,6 +35,8 @@ void fm_view_comparison_json(FILE *out, const fm_comparison *comparison, const c
     fm_json_write_string(out, name_a, FM_JSON_PLAIN);
     fputs(",\n  \"b\": ", out);
     fm_json_write_string(out, name_b, FM_JSON_PLAIN);
+    fprintf(out, ",\n  \"a_exact\": %s,\n  \"b_exact\": %s", comparison->a_exact ? "true" : "false",
+            comparison->b_exact ? "true" : "false");
     const struct {
         const char *key;
         double value;

@@ -2,6 +2,7 @@
 /* curve_files.c - the miss-ratio curve for other programs: CSV and JSON, every edge of it. */
 #include <fathom/view.h>
 
+#include "profile/accuracy.h"
 #include "profile/json_text.h"
 #include "view/cache_fit.h"
 #include "view/text.h"
@@ -39,6 +40,13 @@ static void write_cache(FILE *out, const fm_profile *profile, const fm_cache *ca
     fprintf(out, ", \"misses_least\": %" PRIu64 ", \"misses_most\": %" PRIu64 ", \"miss_ratio\": ",
             fit.misses.least, fit.misses.most);
     fm_json_write_real(out, fit.ratio);
+    if (fit.has_band) {
+        fputs(", \"miss_ratio_band\": [", out);
+        fm_json_write_real(out, fit.least);
+        fputs(", ", out);
+        fm_json_write_real(out, fit.most);
+        putc(']', out);
+    }
     if (fit.estimated) {
         fprintf(out, ", \"sets\": %" PRIu64 ", \"miss_ratio_set_associative_estimate\": ", fit.sets);
         fm_json_write_real(out, fit.estimate);
@@ -56,11 +64,15 @@ fm_status fm_view_curve_json(FILE *out, const fm_profile *profile, const fm_cach
     fm_json_write_string(out, profile->name, FM_JSON_PLAIN);
     fputs(",\n  \"engine\": ", out);
     fm_json_write_string(out, profile->engine, FM_JSON_PLAIN);
+    fprintf(out, ",\n  \"exact\": %s", profile->exact ? "true" : "false");
+    if (profile->accuracy) {
+        fputs(",\n  \"accuracy\": ", out);
+        fm_accuracy_write(out, profile->accuracy, "  ");
+    }
     fprintf(out,
-            ",\n  \"exact\": %s,\n  \"granularity\": %" PRIu64 ",\n  \"references\": %" PRIu64
-            ",\n  \"distinct\": %" PRIu64 ",\n  \"cold\": %" PRIu64 ",\n",
-            profile->exact ? "true" : "false", profile->granularity, profile->references, profile->distinct,
-            profile->cold);
+            ",\n  \"granularity\": %" PRIu64 ",\n  \"references\": %" PRIu64 ",\n  \"distinct\": %" PRIu64
+            ",\n  \"cold\": %" PRIu64 ",\n",
+            profile->granularity, profile->references, profile->distinct, profile->cold);
     if (profile->bound)
         fprintf(out, "  \"bound\": %" PRIu64 ",\n  \"beyond\": %" PRIu64 ",\n", profile->bound,
                 profile->beyond);

@@ -22,6 +22,7 @@ enum {
     PARTS_BINS = 100000,
     MOST_CURVES = 1000,
     MOST_PARTS = 5000,
+    MOST_TIME_SAMPLES = 50000,
     MOST_PAIRS = 30000, /* of all attributions on the page, by how many each has, */
     LEAST_PAIRS = 1000, /* but each may have so many */
 };
@@ -118,6 +119,7 @@ static void write_counts(FILE *out, const fm_profile *profile)
     text_field(out, "name", profile->name);
     text_field(out, "engine", profile->engine);
     truth_field(out, "exact", profile->exact);
+    if (profile->accuracy) text_field(out, "accuracy", profile->accuracy->statement);
     count_field(out, "granularity", profile->granularity);
     count_field(out, "references", profile->references);
     count_field(out, "distinct", profile->distinct);
@@ -167,6 +169,31 @@ static fm_status write_histograms(const page_data *page, const fm_profile *profi
     return status;
 }
 
+/* The data sample that cuts the trace, as far as a picture can show it, and all phases. */
+static void write_phases(FILE *out, const fm_phases *phases)
+{
+    fputs("\"phases\":{", out);
+    count_field(out, "threshold", phases->threshold);
+    fputs("\"samples\":[", out);
+    if (phases->sample_count > 0) {
+        const fm_data_sample *sample = &phases->samples[0];
+        putc('{', out);
+        count_field(out, "block", sample->block);
+        fputs("\"times\":[", out);
+        for (size_t i = 0; i < sample->count && i < MOST_TIME_SAMPLES; i++)
+            fprintf(out, "%s[%" PRIu64 ",%" PRIu64 "]", i ? "," : "", sample->times[i].time,
+                    sample->times[i].distance);
+        fputs("]}", out);
+    }
+    fputs("],\"phases\":[", out);
+    for (size_t i = 0; i < phases->count; i++) {
+        const fm_trace_phase *phase = &phases->phases[i];
+        fprintf(out, "%s[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu32 "]", i ? "," : "",
+                phase->begin, phase->end, phase->distinct, phase->cold, phase->kind);
+    }
+    fputs("]},", out);
+}
+
 static fm_status write_profile(page_data *page, const fm_profile *profile, bool part, fm_error *error)
 {
     FILE *out = page->out;
@@ -187,6 +214,7 @@ static fm_status write_profile(page_data *page, const fm_profile *profile, bool 
         status = write_parts(page, profile, error);
         if (status) return status;
     }
+    if (profile->phases) write_phases(out, profile->phases);
     write_fits(out, profile, page->caches, page->cache_count);
     putc('}', out);
     return FM_OK;

@@ -14,6 +14,7 @@ fm_cache_fit fm_cache_fit_make(const fm_profile *profile, const fm_cache *cache)
     fit.blocks = profile->granularity ? cache->bytes / profile->granularity : 0;
     fit.misses = fm_profile_misses(profile, fit.blocks);
     fit.ratio = profile->references ? fit.misses.expected / (double)profile->references : 0;
+    fit.has_band = fm_profile_band(profile, fit.blocks, &fit.least, &fit.most);
     if (cache->ways == 0) return fit;
     if (cache->line && cache->line != profile->granularity) {
         fit.other_line = true;
@@ -33,9 +34,10 @@ void fm_view_caches(FILE *out, const fm_profile *profile, const fm_cache *caches
 {
     if (count == 0) return;
     bool other_line = false, unknown = false;
+    const bool band = profile->accuracy && profile->accuracy->band_count > 0;
     fm_text_ink(out, options, FM_INK_DIM);
-    fprintf(out, "%-12s %10s %13s %5s %12s %20s\n", "cache", "size", "blocks", "ways", "miss ratio",
-            "with sets (estimate)");
+    fprintf(out, "%-12s %10s %13s %5s %12s %20s%s\n", "cache", "size", "blocks", "ways", "miss ratio",
+            "with sets (estimate)", band ? "   between" : "");
     fm_text_ink(out, options, FM_INK_NONE);
     for (size_t i = 0; i < count; i++) {
         const fm_cache *cache = &caches[i];
@@ -50,12 +52,18 @@ void fm_view_caches(FILE *out, const fm_profile *profile, const fm_cache *caches
         else
             fprintf(out, "%5s", "-");
         fprintf(out, " %12s", fit.misses.known ? fm_text_percent(fit.ratio).text : "unknown");
-        fprintf(out, " %20s\n", fit.estimated ? fm_text_percent(fit.estimate).text : "-");
+        fprintf(out, " %20s", fit.estimated ? fm_text_percent(fit.estimate).text : "-");
+        if (fit.has_band)
+            fprintf(out, "   %s and %s", fm_text_percent(fit.least).text, fm_text_percent(fit.most).text);
+        putc('\n', out);
         other_line |= fit.other_line;
         unknown |= !fit.misses.known;
     }
     fprintf(out, "miss ratio: fully associative LRU, of all %s references\n",
             fm_text_count(profile->references).text);
+    if (band)
+        fprintf(out, "between: where the miss ratio lies with %.0f %% confidence, at each size by itself\n",
+                profile->accuracy->confidence * 100);
     fputs("with sets: an estimate, by Hill & Smith's binomial model (sets chosen at random)\n", out);
     if (other_line)
         fprintf(out,

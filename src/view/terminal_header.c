@@ -139,6 +139,11 @@ void fm_view_header(FILE *out, const fm_profile *profile, const fm_view_options 
     fm_text_write_name(out, profile->engine, options->unicode);
     fprintf(out, ", %s; %s bins\n", profile->exact ? "every distance exact" : "distances estimated",
             fm_bins_name(profile->bins));
+    if (!profile->exact) {
+        const char *statement = profile->accuracy ? profile->accuracy->statement : "nothing is promised";
+        warning(out, options, "APPROXIMATE");
+        write_note(out, statement, strlen(statement), options);
+    }
     if (!profile->complete) {
         warning(out, options, "INCOMPLETE");
         if (profile->lost)

@@ -36,3 +36,7 @@ for (let i = 0; i < 1000000; i += 5) many.push([i, i, 1 + (i % 7)]);
 write('large.json', profile('many-bins', 64, 1000000, many, {bins: 'exact'}));
 
 write('empty.json', profile('nothing', 64, 0, [], {bins: 'loglinear'}));
+
+write('phases.json', profile('steps', 1, 50, [[49, 49, 350]], {bins: 'exact', exact: false, accuracy: {statement: '<b>within 5 %</b>'},
+  phases: {threshold: 25, samples: [{block: 7, times: [[100, 49], [250, 49]]}],
+    phases: [[0, 100, 50, 50, 0], [100, 250, 40, 0, 1], [250, 400, 40, 0, 1]]}}));

@@ -171,6 +171,14 @@ size_t fuzz_seed(size_t number, uint8_t *to, size_t room)
         "\"parts\":[{\"schema\":\"fathom-profile-1\",\"engine\":\"exact\",\"exact\":true,\"granularity\":64,"
         "\"references\":0,\"distinct\":0,\"cold\":0,\"histogram\":[],\"complete\":true,\"lost\":0,"
         "\"run\":{\"process\":5,\"parent\":5}}]}\n",
+        "{\"schema\":\"fathom-profile-1\",\"engine\":\"shards\",\"exact\":false,\"granularity\":1,"
+        "\"references\":9,\"distinct\":4,\"cold\":4,\"histogram\":[[2,2,5]],\"complete\":true,\"lost\":0,"
+        "\"accuracy\":{\"statement\":\"within 5 "
+        "%\",\"relative_error\":0.05,\"absolute_error\":3,\"exact_below\":7,"
+        "\"rate\":0.5,\"samples\":2,\"expected_overlap\":0.9,\"confidence\":0.95,\"band\":[[1,0.5,1],[8,0,0."
+        "25]]},"
+        "\"phases\":{\"threshold\":1,\"samples\":[{\"block\":7,\"times\":[[3,2],[6,2]]}],"
+        "\"phases\":[[0,3,3,3,0],[3,6,3,1,1],[6,9,3,0,1]]}}\n",
     };
     return fuzz_text_seed(texts, sizeof texts / sizeof texts[0], number, to, room);
 }

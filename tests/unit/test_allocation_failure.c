@@ -407,13 +407,15 @@ static uint64_t engine_bound;
 static fm_bins engine_bins;
 static unsigned engine_threads;
 
+static bool engine_with_times;
+
 static fm_status analyze_with_engine(fm_error *error)
 {
     fm_analyzer_options options = {.engine = engine_name,
                                    .granularity = 1,
                                    .bound = engine_bound,
                                    .bins = engine_bins,
-                                   .time_distances = true};
+                                   .time_distances = engine_with_times};
     return analyze(&options, NULL, error);
 }
 
@@ -423,7 +425,8 @@ static void engines(void **state)
     const fm_engine_info *info;
     for (size_t i = 0; (info = fm_engine_at(i)); i++) {
         engine_name = info->name;
-        for (int bounded = 0; bounded < 2; bounded++)
+        engine_with_times = !info->histogram_only;
+        for (int bounded = 0; bounded < (info->unbounded ? 1 : 2); bounded++)
             for (engine_bins = FM_BINS_LOGLINEAR; engine_bins <= FM_BINS_EXACT; engine_bins++) {
                 engine_bound = bounded ? 100 : 0;
                 refuse_each_request(analyze_with_engine);
@@ -545,8 +548,9 @@ static void attribution(void **state)
     (void)state;
     const fm_engine_info *info;
     for (size_t i = 0; (info = fm_engine_at(i)); i++) {
+        if (info->histogram_only) continue;
         engine_name = info->name;
-        for (int bounded = 0; bounded < 2; bounded++) {
+        for (int bounded = 0; bounded < (info->unbounded ? 1 : 2); bounded++) {
             engine_bound = bounded ? 100 : 0;
             refuse_each_request(attribute_with_engine);
         }
@@ -922,6 +926,55 @@ static void comparison_and_curve(void **state)
     refuse_each_request(model);
 }
 
+static fm_status count_phases(const fm_sampler *sampler, const uint64_t *distances, fm_error *error)
+{
+    fm_phases *phases = NULL;
+    fm_phase_counter *counter = NULL;
+    fm_profile **profiles = NULL;
+    fm_status status = fm_phases_create(&phases, sampler, 0, 4, error);
+    if (status == FM_OK) status = fm_phase_counter_create(&counter, phases, 1, error);
+    if (status == FM_OK) status = fm_phase_counter_feed(counter, distances, 4, error);
+    if (status == FM_OK) status = fm_phase_counter_finish(counter, 0.9, &profiles, error);
+    for (size_t i = 0; profiles && i < phases->count; i++) fm_profile_destroy(profiles[i]);
+    free(profiles);
+    fm_phase_counter_destroy(counter);
+    fm_phases_destroy(phases);
+    return status;
+}
+
+/* A model of two profiles, through a file, to a profile; and phases. */
+static fm_status prediction(fm_error *error)
+{
+    char path[256];
+    in_directory(path, sizeof path, "a.model");
+    static const double data[] = {100, 400};
+    static const uint64_t blocks[] = {1, 5, 1, 5}, distances[] = {FM_COLD, 9, 9, 8};
+    const fm_profile *both[] = {one, one};
+    fm_model *trained = NULL, *read = NULL;
+    fm_profile *predicted = NULL;
+    fm_sampler *sampler = NULL;
+    fm_status status =
+        fm_model_train(&trained, both, 2, &(fm_training_options){.percent = 10, .sizes = data}, error);
+    if (status == FM_OK) status = fm_model_write(path, trained, error);
+    if (status == FM_OK) status = fm_model_read(path, &read, error);
+    if (status == FM_OK) status = fm_model_predict(read, 1600, FM_BINS_LOGLINEAR, &predicted, error);
+    if (status == FM_OK) status = fm_sampler_create(&sampler, &(fm_sampler_options){.separation = 1}, error);
+    if (status == FM_OK) status = fm_sampler_feed(sampler, blocks, distances, 4, error);
+    if (status == FM_OK) status = count_phases(sampler, distances, error);
+    fm_sampler_destroy(sampler);
+    fm_profile_destroy(predicted);
+    fm_model_destroy(trained);
+    fm_model_destroy(read);
+    unlink(path);
+    return status;
+}
+
+static void models_and_predictions(void **state)
+{
+    (void)state;
+    refuse_each_request(prediction);
+}
+
 static fm_status machine(fm_error *error)
 {
     fm_cache caches[16];
@@ -981,6 +1034,7 @@ int main(void)
         cmocka_unit_test(attributions),
         cmocka_unit_test_setup_teardown(profiles_written_read_merged, make_profiles, drop_profiles),
         cmocka_unit_test_setup_teardown(comparison_and_curve, make_profiles, drop_profiles),
+        cmocka_unit_test_setup_teardown(models_and_predictions, make_profiles, drop_profiles),
         cmocka_unit_test(caches_of_this_machine),
         cmocka_unit_test_setup_teardown(views_and_report, make_profiles, drop_profiles),
     };

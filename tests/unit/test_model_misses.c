@@ -115,13 +115,42 @@ static void the_curve_has_every_change(void **state)
     fm_profile_destroy(profile);
 }
 
+/* Points as they are; between them, what a falling curve allows; below, what is exact. */
+static void the_band_at_any_size(void **state)
+{
+    (void)state;
+    fm_bin bins[] = {{3, 3, 50}, {200, 200, 25}};
+    fm_band_point band[] = {{100, 0.4, 0.6}, {150, 0.3, 0.5}, {300, 0.1, 0.2}};
+    fm_accuracy accuracy = {.exact_below = 100, .confidence = 0.95, .band_count = 3, .band = band};
+    fm_profile profile = {.references = 100,
+                          .cold = 25,
+                          .granularity = 1,
+                          .cold_known = true,
+                          .bins = FM_BINS_EXACT,
+                          .distances = {2, bins}};
+    static const struct {
+        uint64_t blocks;
+        double least, most;
+    } expected[] = {{2, 1, 1},       {4, 0.5, 0.5},   {99, 0.5, 0.5},  {100, 0.4, 0.6},       {101, 0.3, 0.6},
+                    {150, 0.3, 0.5}, {299, 0.1, 0.5}, {300, 0.1, 0.2}, {UINT64_MAX, 0.1, 0.2}};
+    double least, most;
+    assert_false(fm_profile_band(&profile, 100, &least, &most));
+    profile.accuracy = &accuracy;
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        assert_true(fm_profile_band(&profile, expected[i].blocks, &least, &most));
+        assert_true(least == expected[i].least && most == expected[i].most);
+    }
+    /* Nothing is exact, and the band begins further on. */
+    accuracy.exact_below = 0;
+    assert_false(fm_profile_band(&profile, 99, &least, &most));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(misses_are_counted_right),
-        cmocka_unit_test(a_bin_is_spread_evenly),
-        cmocka_unit_test(extremes_are_ordinary),
-        cmocka_unit_test(the_curve_has_every_change),
+        cmocka_unit_test(misses_are_counted_right), cmocka_unit_test(a_bin_is_spread_evenly),
+        cmocka_unit_test(extremes_are_ordinary),    cmocka_unit_test(the_curve_has_every_change),
+        cmocka_unit_test(the_band_at_any_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

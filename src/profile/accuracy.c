@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* accuracy.c - what a profile that is not exact promises: its life, and its field in JSON (docs/PROFILE.md).
+ */
+#define _GNU_SOURCE
+#include "profile/accuracy.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "profile/json_text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void fm_accuracy_destroy(fm_accuracy *accuracy)
+{
+    if (!accuracy) return;
+    free(accuracy->statement);
+    free(accuracy->band);
+    free(accuracy);
+}
+
+fm_status fm_accuracy_create(fm_accuracy **accuracy, fm_error *error, const char *format, ...)
+{
+    char statement[600];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(statement, sizeof statement, format, arguments);
+    va_end(arguments);
+    *accuracy = NULL;
+    fm_accuracy *made = fm_calloc(1, sizeof *made);
+    if (made) made->statement = strdup(statement);
+    if (!made || !made->statement) {
+        fm_accuracy_destroy(made);
+        return fm_fail_memory(error, sizeof *made + sizeof statement, "a profile's accuracy");
+    }
+    *accuracy = made;
+    return FM_OK;
+}
+
+/* NULL where either is not known: a sum then promises nothing. */
+fm_status fm_accuracy_weaker(fm_accuracy **weaker, const fm_profile *a, const fm_profile *b, fm_error *error)
+{
+    *weaker = NULL;
+    const fm_accuracy *of_a = a->accuracy, *of_b = b->accuracy;
+    if ((!of_a && !a->exact) || (!of_b && !b->exact) || (!of_a && !of_b)) return FM_OK;
+    const bool alike = of_a && of_b && strcmp(of_a->statement, of_b->statement) == 0;
+    if (of_a && of_b && !alike) return FM_OK;
+    const fm_accuracy *kept = of_a ? of_a : of_b;
+    /* A band, and how much was sampled, hold for a whole run: they do not add up. */
+    if (kept->confidence > 0 || kept->rate > 0 || kept->expected_overlap > 0) return FM_OK;
+    fm_status status = fm_accuracy_create(weaker, error, "%s", kept->statement);
+    if (status != FM_OK) return status;
+    (*weaker)->relative_error = kept->relative_error;
+    (*weaker)->absolute_error = kept->absolute_error;
+    (*weaker)->exact_below = kept->exact_below;
+    return FM_OK;
+}
+
+/* ---- JSON ---- */
+
+static void real_field(FILE *out, const char *key, double value, const char *indent)
+{
+    if (value <= 0) return;
+    fprintf(out, ",\n%s  \"%s\": ", indent, key);
+    fm_json_write_real(out, value);
+}
+
+static void whole_field(FILE *out, const char *key, uint64_t value, const char *indent)
+{
+    if (value > 0) fprintf(out, ",\n%s  \"%s\": %" PRIu64, indent, key, value);
+}
+
+static void write_band(FILE *out, const fm_accuracy *accuracy, const char *indent)
+{
+    fprintf(out, ",\n%s  \"band\": [", indent);
+    for (size_t i = 0; i < accuracy->band_count; i++) {
+        fprintf(out, "%s\n%s    [%" PRIu64 ", ", i ? "," : "", indent, accuracy->band[i].blocks);
+        fm_json_write_real(out, accuracy->band[i].least);
+        fputs(", ", out);
+        fm_json_write_real(out, accuracy->band[i].most);
+        putc(']', out);
+    }
+    fprintf(out, "\n%s  ]", indent);
+}
+
+void fm_accuracy_write(FILE *out, const fm_accuracy *accuracy, const char *indent)
+{
+    fprintf(out, "{\n%s  \"statement\": ", indent);
+    fm_json_write_string(out, accuracy->statement, FM_JSON_PLAIN);
+    real_field(out, "relative_error", accuracy->relative_error, indent);
+    whole_field(out, "absolute_error", accuracy->absolute_error, indent);
+    whole_field(out, "exact_below", accuracy->exact_below, indent);
+    real_field(out, "rate", accuracy->rate, indent);
+    whole_field(out, "samples", accuracy->samples, indent);
+    real_field(out, "expected_overlap", accuracy->expected_overlap, indent);
+    real_field(out, "confidence", accuracy->confidence, indent);
+    if (accuracy->band_count > 0) write_band(out, accuracy, indent);
+    fprintf(out, "\n%s}", indent);
+}
+
+static fm_status read_share(fm_json_scan *scan, const char *what, double *value)
+{
+    fm_status status = fm_json_real(scan, what, value);
+    if (!status && !(*value >= 0 && *value <= 1))
+        return fm_json_refuse(scan, "%s: expected a number from 0 to 1, found another", what);
+    return status;
+}
+
+static fm_status read_point(fm_json_scan *scan, const char *what, fm_band_point *point)
+{
+    fm_json_list list;
+    fm_status status = fm_json_enter_array(scan, what, &list);
+    for (int i = 0; i < 4 && !status; i++) {
+        bool more;
+        status = fm_json_more(scan, &list, &more);
+        if (status) break;
+        if (more != (i < 3)) return fm_json_refuse(scan, "%s: expected [blocks, least, most]", what);
+        if (i == 0) status = fm_json_whole(scan, what, &point->blocks);
+        if (i == 1) status = read_share(scan, what, &point->least);
+        if (i == 2) status = read_share(scan, what, &point->most);
+    }
+    return status;
+}
+
+static fm_status read_band(fm_json_scan *scan, const char *what, fm_accuracy *accuracy)
+{
+    fm_json_list list;
+    size_t capacity = 0;
+    if (accuracy->band) return fm_json_refuse(scan, "%s is given twice", what);
+    fm_status status = fm_json_enter_array(scan, what, &list);
+    while (!status) {
+        bool more;
+        status = fm_json_more(scan, &list, &more);
+        if (status || !more) break;
+        void *grown = accuracy->band;
+        if (fm_array_reserve(&grown, &capacity, accuracy->band_count + 1, sizeof *accuracy->band))
+            return fm_fail_memory(scan->error, (accuracy->band_count + 1) * sizeof *accuracy->band, "a band");
+        accuracy->band = grown;
+        fm_band_point *point = &accuracy->band[accuracy->band_count];
+        status = read_point(scan, what, point);
+        if (!status && accuracy->band_count && point->blocks <= point[-1].blocks)
+            return fm_json_refuse(scan, "%s: expected ascending sizes, found %" PRIu64 " after %" PRIu64,
+                                  what, point->blocks, point[-1].blocks);
+        if (!status && point->least > point->most)
+            return fm_json_refuse(scan, "%s: expected least <= most, found another order", what);
+        if (!status) accuracy->band_count++;
+    }
+    return status;
+}
+
+static fm_status read_field(fm_json_scan *scan, const char *what, const char *key, fm_accuracy *accuracy)
+{
+    if (strcmp(key, "statement") == 0) return fm_json_text(scan, what, &accuracy->statement);
+    if (strcmp(key, "relative_error") == 0) return read_share(scan, what, &accuracy->relative_error);
+    if (strcmp(key, "absolute_error") == 0) return fm_json_whole(scan, what, &accuracy->absolute_error);
+    if (strcmp(key, "exact_below") == 0) return fm_json_whole(scan, what, &accuracy->exact_below);
+    if (strcmp(key, "rate") == 0) return read_share(scan, what, &accuracy->rate);
+    if (strcmp(key, "samples") == 0) return fm_json_whole(scan, what, &accuracy->samples);
+    if (strcmp(key, "expected_overlap") == 0) return read_share(scan, what, &accuracy->expected_overlap);
+    if (strcmp(key, "confidence") == 0) return read_share(scan, what, &accuracy->confidence);
+    if (strcmp(key, "band") == 0) return read_band(scan, what, accuracy);
+    return fm_json_skip(scan);
+}
+
+fm_status fm_accuracy_read(fm_json_scan *scan, const char *where, fm_accuracy **accuracy)
+{
+    char what[128];
+    fm_json_list list;
+    snprintf(what, sizeof what, "\"%saccuracy\"", where);
+    fm_status status = fm_json_enter_object(scan, what, &list);
+    if (status) return status;
+    fm_accuracy *made = fm_calloc(1, sizeof *made);
+    if (!made) return fm_fail_memory(scan->error, sizeof *made, "a profile's accuracy");
+    while (!status) {
+        bool more;
+        char key[24];
+        status = fm_json_more(scan, &list, &more);
+        if (status || !more) break;
+        status = fm_json_key(scan, key, sizeof key);
+        if (status) break;
+        snprintf(what, sizeof what, "\"%saccuracy.%s\"", where, key);
+        status = read_field(scan, what, key, made);
+    }
+    if (!status && !made->statement)
+        status = fm_json_refuse(scan, "\"%saccuracy\": expected a \"statement\", found none", where);
+    if (status) {
+        fm_accuracy_destroy(made);
+        return status;
+    }
+    fm_accuracy_destroy(*accuracy);
+    *accuracy = made;
+    return FM_OK;
+}
