@@ -7,16 +7,20 @@
 _fathom_options() {
     local trace='--format --instructions --key --size-column --key-unit --size-unit --delimiter --header'
     local collect='--collector --function --region --loads --stores --no-stack --follow-children --limit --limit-time --at-limit'
+    local approximate='--error --abs-error --cutoff --rate --samples --hashes --exact-below'
     case $1 in
-    run) echo "--json --report --no-source --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --top --granularity --engine --bound --bins --time --max-memory --isa --distances --quiet --progress" ;;
+    run) echo "--json --report --no-source --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --top --granularity --engine $approximate --bound --bins --time --max-memory --isa --distances --quiet --progress" ;;
     record) echo "--output $collect --level --store --quiet --progress" ;;
-    analyze) echo "--json --granularity --engine --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --top --mpi --mpi-shards --quiet --progress $trace" ;;
+    analyze) echo "--json --granularity --engine $approximate --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --top --mpi --mpi-shards --quiet --progress $trace" ;;
     mrc) echo '--csv --json --size --blocks --cache --machine --no-machine --granularity --quiet' ;;
     compare) echo '--json --granularity --quiet' ;;
     report) echo '--output --title --size --no-machine --source --no-source --callgrind --csv --quiet' ;;
     convert) echo "--output --to --level --store --quiet --progress $trace" ;;
     gen) echo '--output --keys --references --seed --skew --format --level --quiet --progress' ;;
     check) echo "--verbose --json --quiet --progress $trace" ;;
+    train) echo '--output --sizes --dimensions --percent --granularity --quiet' ;;
+    phases) echo "--threshold --alike --granularity --json --profiles --top --quiet --progress $trace" ;;
+    predict) echo "--data-size --sample --threshold --samples --peaks --json --bins --quiet --progress $trace" ;;
     esac
     echo '--help'
 }
@@ -37,7 +41,7 @@ _fathom_files() {
 
 _fathom() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]}
-    local verbs='run record analyze mrc compare report convert gen check cc c++ fc'
+    local verbs='run record analyze mrc compare report convert gen check train predict phases cc c++ fc'
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
         _fathom_words "$verbs help --help --version" "$current"
@@ -55,14 +59,14 @@ _fathom() {
     fi
     case $previous in
     --format | --to) _fathom_words 'u64 text csv lackey din oracle fathom' "$current" ;;
-    --engine) _fathom_words 'exact tree list parda' "$current" ;;
+    --engine) _fathom_words 'exact tree list parda approx shards aet' "$current" ;;
     --bins) _fathom_words 'exact log2 loglinear' "$current" ;;
     --instructions) _fathom_words 'skip only all' "$current" ;;
     --header) _fathom_words 'yes no' "$current" ;;
     --collector) _fathom_words 'auto valgrind compiler' "$current" ;;
     --at-limit) _fathom_words 'continue stop' "$current" ;;
     --isa) _fathom_words 'avx512 avx2 portable' "$current" ;;
-    --granularity | --threads | --bound | --max-memory | --key | --size-column | --key-unit | --size-unit | --delimiter | \
+    --granularity | --threads | --bound | --error | --abs-error | --cutoff | --rate | --samples | --hashes | --exact-below | --sizes | --dimensions | --percent | --data-size | --threshold | --peaks | --alike | --profiles | --max-memory | --key | --size-column | --key-unit | --size-unit | --delimiter | \
         --size | --blocks | --cache | --title | --keys | --references | --seed | --skew | --level | \
         --function | --region | --limit | --limit-time | --top) ;;
     *)

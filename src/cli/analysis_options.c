@@ -6,6 +6,7 @@
 #include "analysis_options.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What the program needs beside the analyzers: itself, the reader's buffers. */
@@ -62,6 +63,107 @@ static int check_isa(const char *name)
     return cli_misuse("--isa: this machine cannot run '%s'; it can run %s", name, names);
 }
 
+/* ---- approximation ---- */
+
+static bool is_engine(const cli_analysis_options *options, const char *name)
+{
+    return options->engine && strcmp(options->engine, name) == 0;
+}
+
+static int parse_blocks(const char *option, const char *text, uint64_t *value)
+{
+    if (!text || (cli_parse_count(text, value) && *value > 0)) return -1;
+    return cli_misuse("--%s: expected a number of blocks, at least 1, found '%s'", option, text);
+}
+
+static int parse_error(const char *text, double *value)
+{
+    char *end;
+    if (!text) return -1;
+    *value = strtod(text, &end);
+    if (end != text && *end == '\0' && *value > 0 && *value < 1) return -1;
+    return cli_misuse("--error: expected a number between 0 and 1, both excluded, found '%s'", text);
+}
+
+/* An option that only some engines know. */
+typedef struct engine_option {
+    const char *name, *given;
+    const char *engines[2];
+} engine_option;
+
+static int check_engine_option(const cli_analysis_options *options, const engine_option *option)
+{
+    if (!option->given || is_engine(options, option->engines[0])) return -1;
+    if (option->engines[1] && is_engine(options, option->engines[1])) return -1;
+    return cli_misuse("--%s: goes with --engine %s%s%s only", option->name, option->engines[0],
+                      option->engines[1] ? " or " : "", option->engines[1] ? option->engines[1] : "");
+}
+
+static int check_sampling(const cli_analysis_options *options, fm_approximation *approximation)
+{
+    uint64_t hashes = 0;
+    if (options->rate && options->samples)
+        return cli_misuse("--rate and --samples: one of them sizes the samples, not both");
+    char *end;
+    if (options->rate) {
+        approximation->rate = strtod(options->rate, &end);
+        if (end == options->rate || *end || !(approximation->rate > 0 && approximation->rate <= 1))
+            return cli_misuse("--rate: expected a number over 0 and up to 1, found '%s'", options->rate);
+    }
+    int code = parse_blocks("samples", options->samples, &approximation->samples);
+    if (code >= 0) return code;
+    if (approximation->samples > UINT64_C(1) << 30)
+        return cli_misuse("--samples: expected at most 1G blocks, found '%s'", options->samples);
+    if (options->hashes &&
+        (!cli_parse_count(options->hashes, &hashes) || hashes == 0 || hashes > FM_MOST_HASHES))
+        return cli_misuse("--hashes: expected a number from 1 to %d, found '%s'", FM_MOST_HASHES,
+                          options->hashes);
+    approximation->hashes = (unsigned)hashes;
+    if (options->exact_below && strcmp(options->exact_below, "0") == 0) {
+        approximation->exact_below = FM_NOTHING_EXACT;
+        return -1;
+    }
+    return parse_blocks("exact-below", options->exact_below, &approximation->exact_below);
+}
+
+static int check_approximation(const cli_analysis_options *options, fm_approximation *approximation)
+{
+    const engine_option own[] = {{"error", options->error, {"approx", NULL}},
+                                 {"abs-error", options->absolute_error, {"approx", NULL}},
+                                 {"cutoff", options->cutoff, {"approx", NULL}},
+                                 {"rate", options->rate, {"shards", "aet"}},
+                                 {"samples", options->samples, {"shards", NULL}},
+                                 {"hashes", options->hashes, {"shards", NULL}},
+                                 {"exact-below", options->exact_below, {"shards", NULL}}};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        int code = check_engine_option(options, &own[i]);
+        if (code >= 0) return code;
+    }
+    if (options->error && options->absolute_error)
+        return cli_misuse("--error and --abs-error: one of them bounds the error, not both");
+    if (options->cutoff && !options->absolute_error)
+        return cli_misuse("--cutoff: goes with --abs-error only");
+    int code = parse_error(options->error, &approximation->relative_error);
+    if (code < 0) code = parse_blocks("abs-error", options->absolute_error, &approximation->absolute_error);
+    if (code < 0) code = parse_blocks("cutoff", options->cutoff, &approximation->cutoff);
+    return code < 0 ? check_sampling(options, approximation) : code;
+}
+
+/* What the engine cannot do. */
+static int check_abilities(const cli_analysis_options *options, cli_analysis *analysis)
+{
+    const fm_engine_info *info;
+    for (size_t i = 0; (info = fm_engine_at(i)); i++) {
+        if (!is_engine(options, info->name)) continue;
+        if (options->bound && info->unbounded)
+            return cli_misuse("--bound: the engine %s takes none", info->name);
+        if (options->time && info->histogram_only)
+            return cli_misuse("--time: the engine %s tells the histogram of distances only", info->name);
+        analysis->histogram_only = info->histogram_only;
+    }
+    return -1;
+}
+
 int cli_analysis_check(const cli_analysis_options *options, cli_analysis *analysis)
 {
     int code;
@@ -72,8 +174,9 @@ int cli_analysis_check(const cli_analysis_options *options, cli_analysis *analys
     if ((code = parse_bins(options->bins, &analyzer->bins)) >= 0) return code;
     if ((code = check_engine(options->engine)) >= 0) return code;
     if ((code = check_isa(options->isa)) >= 0) return code;
-    if (options->bound && (!cli_parse_count(options->bound, &analyzer->bound) || analyzer->bound == 0))
-        return cli_misuse("--bound: expected a number of blocks, at least 1, found '%s'", options->bound);
+    if ((code = check_approximation(options, &analyzer->approximation)) >= 0) return code;
+    if ((code = check_abilities(options, analysis)) >= 0) return code;
+    if ((code = parse_blocks("bound", options->bound, &analyzer->bound)) >= 0) return code;
     if (options->max_memory == 0) return cli_misuse("--max-memory: expected at least 1 byte");
     analysis->max_memory = options->max_memory == UINT64_MAX ? 0 : options->max_memory;
     analyzer->engine = options->engine;

@@ -12,6 +12,7 @@ enum { CLI_MOST_GRANULARITIES = 16 };
 /* As given on the command line. max_memory must start as UINT64_MAX: not given. */
 typedef struct cli_analysis_options {
     const char *granularity, *engine, *bins, *bound, *isa;
+    const char *error, *absolute_error, *cutoff, *rate, *samples, *hashes, *exact_below;
     bool time;
     uint64_t max_memory;
 } cli_analysis_options;
@@ -30,7 +31,32 @@ typedef struct cli_analysis_options {
          &(a)->engine,                                                                                       \
          "NAME",                                                                                             \
          "exact (default), tree (Olken's splay tree), list (Mattson's\n"                                     \
-         "stack), parda (PARDA's chunks, in parallel)"},                                                     \
+         "stack), parda (PARDA's chunks, in parallel), approx (within a\n"                                   \
+         "guaranteed error), shards (samples with a confidence band),\n"                                     \
+         "aet (by a model from reuse times)"},                                                               \
+        {"error",                                                                                            \
+         0,                                                                                                  \
+         CLI_STRING,                                                                                         \
+         &(a)->error,                                                                                        \
+         "SHARE",                                                                                            \
+         "approx: every distance d is told as d (1 - SHARE) to d\n"                                          \
+         "(default 0.01)"},                                                                                  \
+        {"abs-error",          0,        CLI_STRING,                                                         \
+         &(a)->absolute_error, "BLOCKS", "approx: every distance d is told as d - BLOCKS to d"},             \
+        {"cutoff",     0,        CLI_STRING,                                                                 \
+         &(a)->cutoff, "BLOCKS", "approx with --abs-error: distances below are exact"},                      \
+        {"rate",                                                                                             \
+         0,                                                                                                  \
+         CLI_STRING,                                                                                         \
+         &(a)->rate,                                                                                         \
+         "SHARE",                                                                                            \
+         "shards, aet: share of the blocks that is looked at (default\n"                                     \
+         "0.001 for each sample of shards, 1 for aet)"},                                                     \
+        {"samples",     0,        CLI_STRING,                                                                \
+         &(a)->samples, "BLOCKS", "shards: so many blocks in each sample, instead of a rate"},               \
+        {"hashes", 0, CLI_STRING, &(a)->hashes, "N", "shards: independent samples (default 4; 1: no band)"}, \
+        {"exact-below",     0,        CLI_STRING,                                                            \
+         &(a)->exact_below, "BLOCKS", "shards: smaller distances are exact (default 4096; 0: none)"},        \
         {"bound",     0,        CLI_STRING,                                                                  \
          &(a)->bound, "BLOCKS", "distances from here on are one class, `beyond`; memory is\nbounded by it"}, \
         {"bins",                                                                                             \
@@ -41,8 +67,13 @@ typedef struct cli_analysis_options {
          "histogram resolution: loglinear (default; exact below 1024,\n"                                     \
          "then 64 bins per power of two), log2, exact"},                                                     \
         {"time", 0, CLI_FLAG, &(a)->time, NULL, "count time distances too"},                                 \
-        {"max-memory",     0,       CLI_COUNT,                                                               \
-         &(a)->max_memory, "BYTES", "never use more; stop with a message when that cannot be kept"},         \
+        {"max-memory",                                                                                       \
+         0,                                                                                                  \
+         CLI_COUNT,                                                                                          \
+         &(a)->max_memory,                                                                                   \
+         "BYTES",                                                                                            \
+         "never use more; stop with a message when that cannot be kept\n(analyze without --engine: go on "   \
+         "with samples instead)"},                                                                           \
     {                                                                                                        \
         "isa", 0, CLI_STRING, &(a)->isa, "NAME",                                                             \
             "instruction set of the exact engine: avx512, avx2, portable\n"                                  \
@@ -55,6 +86,7 @@ typedef struct cli_analysis {
     uint64_t granularity[CLI_MOST_GRANULARITIES];
     fm_analyzer_options analyzer; /* everything but the granularity */
     uint64_t max_memory;          /* of the whole program; 0: no limit */
+    bool histogram_only;          /* the engine tells no single distances */
 } cli_analysis;
 
 /* -1, or an exit code after a message. */

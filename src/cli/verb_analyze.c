@@ -9,6 +9,7 @@
 #include "analysis_options.h"
 #include "attribution_output.h"
 #include "cli.h"
+#include "memory_choice.h"
 #include "mpi_analysis.h"
 
 #include <inttypes.h>
@@ -42,7 +43,9 @@ typedef struct code_sites {
 typedef struct analysis {
     cli_analysis what;
     unsigned threads; /* of all analyzers together */
+    bool chooses;     /* the engine by itself, within --max-memory */
     fm_analyzer *analyzer[CLI_MOST_GRANULARITIES];
+    cli_memory_choice choice[CLI_MOST_GRANULARITIES]; /* instead of analyzer, where it chooses */
     fm_profile *profile[CLI_MOST_GRANULARITIES];
     fm_output *distances; /* NULL: not asked for, or committed */
     cli_attribution_caches caches;
@@ -73,7 +76,7 @@ static int prepare_sites(analysis *run, const analyze_options *options, const ch
                          const fm_trace_info *info)
 {
     const char *needs = needs_sites(options);
-    if (options->attribution.no_sites) return -1;
+    if (options->attribution.no_sites || run->what.histogram_only) return -1;
     if (!(info->columns & FM_COLUMN_SITE)) {
         if (!needs) return -1;
         cli_complain("--%s: %s does not tell which code its references come from (fathom record stores it)",
@@ -132,7 +135,7 @@ static unsigned threads_each(const analysis *run)
     return run->threads > 1 && share < 2 ? 2 : share;
 }
 
-static int create_analyzers(analysis *run, const analyze_options *options)
+static int create_analyzers(analysis *run, const analyze_options *options, const fm_trace_info *info)
 {
     fm_error error;
     uint64_t share;
@@ -147,7 +150,10 @@ static int create_analyzers(analysis *run, const analyze_options *options)
             analyzer.edges = run->code.edges;
             analyzer.edge_count = run->code.edge_count;
         }
-        if (fm_analyzer_create(&run->analyzer[i], &analyzer, &error)) return cli_fail(&error);
+        fm_status status = run->chooses ? cli_memory_choice_create(&run->choice[i], &analyzer,
+                                                                   info->references_total, &error)
+                                        : fm_analyzer_create(&run->analyzer[i], &analyzer, &error);
+        if (status) return cli_fail(&error);
     }
     if (options->distances) {
         if (fm_output_open(&run->distances, options->distances, &error)) return cli_fail(&error);
@@ -181,7 +187,8 @@ static fm_status feed_all(fm_reader *reader, analysis *run, cli_progress *progre
             batch.tag = run->code.tags;
         }
         for (size_t i = 0; i < run->what.count; i++) {
-            status = fm_analyzer_feed(run->analyzer[i], &batch, error);
+            status = run->chooses ? cli_memory_choice_feed(&run->choice[i], &batch, error)
+                                  : fm_analyzer_feed(run->analyzer[i], &batch, error);
             if (status) return status;
         }
         fm_trace_info info;
@@ -194,8 +201,11 @@ static int take_profiles(analysis *run, const char *name)
 {
     fm_error error;
     for (size_t i = 0; i < run->what.count; i++) {
-        if (fm_analyzer_profile(run->analyzer[i], &run->profile[i], &error)) return cli_fail(&error);
+        fm_status status = run->chooses ? cli_memory_choice_profile(&run->choice[i], &run->profile[i], &error)
+                                        : fm_analyzer_profile(run->analyzer[i], &run->profile[i], &error);
+        if (status) return cli_fail(&error);
         fm_profile *profile = run->profile[i];
+        if (run->chooses) cli_memory_choice_note(&run->choice[i], profile);
         profile->name = strdup(name);
         if (run->damages) {
             char message[1200];
@@ -263,7 +273,7 @@ static int prepare(analysis *run, const analyze_options *options, const char *pa
     if (info.memory_addresses || options->attribution.sizes)
         code = cli_attribution_find_caches(&options->attribution, &run->caches);
     if (code < 0) code = prepare_sites(run, options, path, &info);
-    return code < 0 ? create_analyzers(run, options) : code;
+    return code < 0 ? create_analyzers(run, options, &info) : code;
 }
 
 /* As one rank of many: rank 0 shows what all have found. */
@@ -276,9 +286,9 @@ static int analyze_together(const char *path, const analyze_options *options,
                                &memory_addresses, &first);
     if (code >= 0) return code;
     if (!first) return CLI_COMPLETE;
-    const char *name = options->mpi.shards         ? options->mpi.shards
-                       : path && strcmp(path, "-") ? path
-                                                   : "standard input";
+    const char *name = options->mpi.shards ? options->mpi.shards
+                       : strcmp(path, "-") ? path
+                                           : "standard input";
     for (size_t i = 0; i < run->what.count; i++)
         if (!(run->profile[i]->name = strdup(name))) return out_of_memory();
     if (memory_addresses || options->attribution.sizes)
@@ -348,7 +358,13 @@ static int check(const analyze_options *options, size_t traces, analysis *run, f
     if (options->sites && options->attribution.no_sites)
         return cli_misuse("--sites and --no-sites contradict each other");
     const char *needs = needs_sites(options);
+    if (run->what.histogram_only && (needs || options->distances))
+        return cli_misuse("--%s: the engine %s tells the histogram of distances only",
+                          needs ? needs : "distances", options->analysis.engine);
     if (needs && run->what.max_memory) return cli_misuse("--max-memory: cannot be promised with --%s", needs);
+    /* What only single distances can tell needs an engine that tells them. */
+    run->chooses = run->what.max_memory && !options->analysis.engine && !options->analysis.bound &&
+                   !options->analysis.time && !options->distances;
     if (options->trace.size_column && run->what.count == 0)
         return cli_misuse("--size-column: needs --granularity, the size of a block in bytes");
     if ((code = cli_reader_options(&options->trace, reading)) >= 0) return code;
@@ -417,6 +433,7 @@ int cli_verb_analyze(int argc, char **argv)
                            : analyze(argv[1], &options, &reading, &run);
     for (size_t i = 0; i < run.what.count; i++) {
         fm_analyzer_destroy(run.analyzer[i]);
+        cli_memory_choice_destroy(&run.choice[i]);
         fm_profile_destroy(run.profile[i]);
     }
     fm_output_abandon(run.distances);

@@ -33,6 +33,13 @@ static const char *name_of(const fm_profile *profile, const char *path)
     return profile->name ? profile->name : path;
 }
 
+static void say_accuracy(const fm_profile *profile, char which)
+{
+    if (profile->exact) return;
+    printf("\nAPPROXIMATE: %c is no exact profile: %s\n", which,
+           profile->accuracy ? profile->accuracy->statement : "nothing is promised");
+}
+
 static int compare(const fm_profile *a, const fm_profile *b, char **paths, const char *json)
 {
     fm_comparison comparison;
@@ -43,6 +50,7 @@ static int compare(const fm_profile *a, const fm_profile *b, char **paths, const
         for (int i = 0; i < 2; i++)
             if (!(i ? b : a)->complete)
                 printf("\nINCOMPLETE: %c covers only part of its input\n", i ? 'B' : 'A');
+        for (int i = 0; i < 2; i++) say_accuracy(i ? b : a, i ? 'B' : 'A');
     }
     if (json) {
         fm_output *output;

@@ -71,7 +71,7 @@ static int start(job *work, const run_options *options)
     if (fm_collection_start(&work->collection, &work->collecting, &error)) return cli_fail(&error);
     cli_run_setup setup = {.analysis = &work->analysis,
                            .caches = &work->caches,
-                           .sites = !options->attribution.no_sites,
+                           .sites = work->collecting.objects,
                            .threads_private = options->threads_private,
                            .distances = work->distances};
     return cli_run_profiles_create(&work->profiles, &setup, work->collection);
@@ -189,6 +189,12 @@ static int check(const run_options *options, char **command, job *work)
             takes_stdout(options->output) + cli_attribution_takes_stdout(&options->attribution) >
         1)
         return cli_misuse("only one result can go to standard output");
+    if (work->analysis.histogram_only && (options->distances || options->call_paths ||
+                                          options->attribution.callgrind || options->attribution.csv))
+        return cli_misuse(
+            "the engine %s tells the histogram of distances only: no --distances, --call-paths, "
+            "--callgrind or --csv",
+            options->analysis.engine);
     if (options->call_paths && options->attribution.no_sites)
         return cli_misuse("--call-paths and --no-sites contradict each other");
     if (work->analysis.max_memory && (options->threads_private || options->collect.follow_children))
@@ -197,7 +203,7 @@ static int check(const run_options *options, char **command, job *work)
         return cli_misuse("--no-source is about the page that --report writes");
     if (options->report && !fm_report_available())
         return cli_misuse("--report: this build has no report page (it was built without npm)");
-    bool sites = !options->attribution.no_sites;
+    bool sites = !options->attribution.no_sites && !work->analysis.histogram_only;
     work->collecting.columns = FM_COLUMN_SIZE | (sites ? FM_COLUMN_TAG : 0);
     work->collecting.call_paths = options->call_paths;
     work->collecting.objects = sites;

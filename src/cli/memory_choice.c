@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory_choice.c - see memory_choice.h. */
+#include "memory_choice.h"
+
+#include <inttypes.h>
+
+/* What `exact` takes at most for a block while it grows, and to start with. */
+enum { EXACT_BYTES_A_BLOCK = 100, EXACT_BYTES_TO_START = 8 << 20 };
+/* The samples' part of the memory: a quarter, but no more than brings anything. */
+enum { SAMPLED_MOST = 64 << 20, SAMPLED_SHARE = 4 };
+/* Of that: half for the exact small distances, the rest for samples, by what block_sample.h says of a block.
+ */
+enum { SAMPLES_LEAST = 256, SAMPLE_BYTES_A_BLOCK = 60, SAMPLES_BASE = 512 << 10, ROOMY = 6 << 20 };
+
+static fm_approximation sampling_within(uint64_t bytes)
+{
+    const uint64_t half = bytes / 2, hashes = FM_SAMPLE_HASHES;
+    uint64_t samples =
+        half > SAMPLES_BASE ? (half - SAMPLES_BASE) / hashes / SAMPLE_BYTES_A_BLOCK : SAMPLES_LEAST;
+    if (samples < SAMPLES_LEAST) samples = SAMPLES_LEAST;
+    return (fm_approximation){.samples = samples,
+                              .hashes = (unsigned)hashes,
+                              .exact_below = bytes >= ROOMY ? FM_EXACT_BELOW : FM_EXACT_BELOW / 16};
+}
+
+static bool exact_always_fits(uint64_t memory, uint64_t references)
+{
+    return references > 0 && memory > EXACT_BYTES_TO_START &&
+           references <= (memory - EXACT_BYTES_TO_START) / EXACT_BYTES_A_BLOCK;
+}
+
+fm_status cli_memory_choice_create(cli_memory_choice *choice, const fm_analyzer_options *options,
+                                   uint64_t references, fm_error *error)
+{
+    fm_analyzer_options exact = *options, sampled = *options;
+    *choice = (cli_memory_choice){0};
+    if (!exact_always_fits(options->max_memory, references)) {
+        sampled.engine = "shards";
+        sampled.max_memory = options->max_memory / SAMPLED_SHARE;
+        if (sampled.max_memory > SAMPLED_MOST) sampled.max_memory = SAMPLED_MOST;
+        sampled.approximation = sampling_within(sampled.max_memory);
+        fm_status status = fm_analyzer_create(&choice->sampled, &sampled, error);
+        if (status == FM_OK) exact.max_memory -= sampled.max_memory;
+        if (status != FM_OK && status != FM_E_LIMIT) return status;
+        choice->samples = sampled.approximation.samples;
+    }
+    fm_status status = fm_analyzer_create(&choice->exact, &exact, error);
+    if (status != FM_OK) cli_memory_choice_destroy(choice);
+    return status;
+}
+
+void cli_memory_choice_destroy(cli_memory_choice *choice)
+{
+    fm_analyzer_destroy(choice->exact);
+    fm_analyzer_destroy(choice->sampled);
+    *choice = (cli_memory_choice){0};
+}
+
+fm_status cli_memory_choice_feed(cli_memory_choice *choice, const fm_batch *batch, fm_error *error)
+{
+    fm_status status = FM_OK;
+    if (choice->exact) status = fm_analyzer_feed(choice->exact, batch, error);
+    if (status == FM_E_LIMIT && choice->sampled) {
+        fm_analyzer_destroy(choice->exact);
+        choice->exact = NULL;
+        status = FM_OK;
+    }
+    if (status == FM_OK && choice->sampled) status = fm_analyzer_feed(choice->sampled, batch, error);
+    return status;
+}
+
+fm_status cli_memory_choice_profile(const cli_memory_choice *choice, fm_profile **profile, fm_error *error)
+{
+    return fm_analyzer_profile(choice->exact ? choice->exact : choice->sampled, profile, error);
+}
+
+void cli_memory_choice_note(const cli_memory_choice *choice, const fm_profile *profile)
+{
+    if (choice->exact)
+        cli_note("--max-memory: the exact engine fits");
+    else
+        cli_note("--max-memory: the exact engine does not fit; chosen was --engine shards --samples %" PRIu64
+                 ": %s",
+                 choice->samples, profile->accuracy->statement);
+}
