@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* distance_stream.c - see distance_stream.h. */
+#include "distance_stream.h"
+
+#include <stdlib.h>
+
+typedef struct run {
+    cli_distance_stream *stream;
+    fm_reader *reader;
+    fm_analyzer *analyzer;
+    unsigned shift;
+    uint64_t *blocks;
+    size_t delivered; /* of the blocks that were fed last */
+} run;
+
+static fm_status pass_on(void *context, const uint64_t *distances, size_t count, fm_error *error)
+{
+    run *self = context;
+    const uint64_t *blocks = self->blocks + self->delivered;
+    self->delivered += count;
+    return self->stream->take(self->stream->context, blocks, distances, count, error);
+}
+
+static fm_status feed(run *self, const fm_batch *batch, fm_error *error)
+{
+    const bool *enough = self->stream->enough;
+    self->stream->references += batch->count;
+    if (enough && *enough) return FM_OK;
+    for (size_t i = 0; i < batch->count; i++) self->blocks[i] = batch->address[i] >> self->shift;
+    self->delivered = 0;
+    return fm_analyzer_feed_blocks(self->analyzer, self->blocks, batch->count, error);
+}
+
+static int read_all(run *self)
+{
+    cli_progress progress;
+    fm_error error;
+    fm_status status = FM_OK;
+    cli_progress_start(&progress, "references", self->stream->progress);
+    while (status == FM_OK) {
+        fm_batch batch;
+        status = fm_reader_next(self->reader, &batch, &error);
+        if (fm_status_is_damage(status)) {
+            char message[1200];
+            cli_complain("%s", fm_error_message(&error, message, sizeof message));
+            self->stream->incomplete = true;
+            status = FM_OK;
+            continue;
+        }
+        if (status || batch.count == 0) break;
+        status = feed(self, &batch, &error);
+        fm_trace_info info;
+        fm_reader_info(self->reader, &info);
+        cli_progress_update_read(&progress, &info);
+    }
+    cli_progress_end(&progress);
+    return status ? cli_fail(&error) : -1;
+}
+
+int cli_distance_stream_run(cli_distance_stream *stream)
+{
+    fm_error error;
+    fm_trace_info info;
+    run self = {.stream = stream, .blocks = malloc(FM_BATCH_MAX * sizeof *self.blocks)};
+    stream->references = 0;
+    if (!self.blocks) {
+        cli_complain("out of memory");
+        return CLI_FAILED;
+    }
+    int code = fm_reader_open(&self.reader, stream->path, &stream->reading, &error) ? cli_fail(&error) : -1;
+    if (code < 0) {
+        fm_reader_info(self.reader, &info);
+        if (stream->granularity == 0) stream->granularity = info.memory_addresses ? 64 : 1;
+        self.shift = (unsigned)__builtin_ctzll(stream->granularity);
+        fm_analyzer_options options = {0};
+        if (fm_analyzer_create(&self.analyzer, &options, &error)) code = cli_fail(&error);
+    }
+    if (code < 0) {
+        fm_analyzer_set_sink(self.analyzer, pass_on, &self);
+        code = read_all(&self);
+    }
+    if (code < 0) cli_trace_notes(self.reader);
+    fm_analyzer_destroy(self.analyzer);
+    fm_reader_close(self.reader);
+    free(self.blocks);
+    return code;
+}

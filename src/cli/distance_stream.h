@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * distance_stream.h - a trace as a stream of blocks with their distances, for the verbs that look at single
+ * ones (predict, phases).
+ */
+#ifndef FATHOM_CLI_DISTANCE_STREAM_H
+#define FATHOM_CLI_DISTANCE_STREAM_H
+
+#include "cli.h"
+
+typedef struct cli_distance_stream {
+    const char *path;
+    fm_reader_options reading;
+    uint64_t granularity; /* 0: what suits the trace; then filled in */
+    bool progress;
+    /* Every reference in order; it returns FM_OK to go on. An access that straddles blocks counts once, for
+     * its first. */
+    fm_status (*take)(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
+                      fm_error *error);
+    void *context;
+    const bool *enough; /* NULL: all of the trace; else, once it is true, the rest is only counted */
+    /* Results. */
+    uint64_t references;
+    bool incomplete; /* the trace is damaged: messages were given */
+} cli_distance_stream;
+
+/* -1, or an exit code after a message. */
+int cli_distance_stream_run(cli_distance_stream *stream);
+
+#endif

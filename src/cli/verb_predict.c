@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * verb_predict.c - fathom predict: the profile that a model expects for data of another size, which is given,
+ * or found by sampling the beginning of a trace.
+ */
+#include "cli.h"
+#include "distance_stream.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct predict_options {
+    const char *json, *sample, *bins;
+    double data_size;
+    uint64_t threshold, samples, peaks;
+    bool progress;
+    cli_trace_options trace;
+} predict_options;
+
+/* ---- the size of the data ---- */
+
+typedef struct sampling {
+    fm_sampler *sampler;
+    bool found;
+} sampling;
+
+static fm_status sample(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
+                        fm_error *error)
+{
+    sampling *self = context;
+    uint64_t size, after;
+    fm_status status = fm_sampler_feed(self->sampler, blocks, distances, count, error);
+    self->found = fm_sampler_found(self->sampler, &size, &after);
+    return status;
+}
+
+/* From distinct blocks, which the sampler tells, to the unit of the model's sizes. */
+static double in_units_of(const fm_model *model, double blocks)
+{
+    return model->distinct_e > 0 ? (blocks - model->distinct_c) / model->distinct_e : blocks;
+}
+
+static int report_size(const sampling *self, const cli_distance_stream *stream, const fm_model *model,
+                       const predict_options *options, double *size)
+{
+    uint64_t blocks, after;
+    if (!fm_sampler_found(self->sampler, &blocks, &after)) {
+        cli_complain("%s: no size was found: %" PRIu64
+                     " data samples with a peak over the threshold of %" PRIu64
+                     " blocks are needed; --data-size tells it, --threshold lowers what is looked for",
+                     options->sample, options->samples ? options->samples : 2, options->threshold);
+        return CLI_FAILED;
+    }
+    *size = in_units_of(model, (double)blocks);
+    const double share = stream->references ? (double)after / (double)stream->references : 1;
+    cli_note("data of size %.6g (%" PRIu64 " blocks), found after %" PRIu64 " of %" PRIu64
+             " references: a coverage of %.2f %%",
+             *size, blocks, after, stream->references, 100 * (1 - share));
+    return stream->incomplete ? CLI_INCOMPLETE : -1;
+}
+
+static int find_size(const fm_model *model, predict_options *options, double *size)
+{
+    fm_error error;
+    sampling self = {0};
+    cli_distance_stream stream = {.path = options->sample,
+                                  .granularity = model->granularity,
+                                  .progress = options->progress,
+                                  .take = sample,
+                                  .context = &self,
+                                  .enough = &self.found};
+    int code = cli_reader_options(&options->trace, &stream.reading);
+    if (code >= 0) return code;
+    /* What is far for the smallest run that was seen is no detail. */
+    if (options->threshold == 0) options->threshold = model->runs[0].distinct / 2;
+    fm_sampler_options sampler = {.threshold = options->threshold,
+                                  .samples = (unsigned)options->samples,
+                                  .peaks = (unsigned)options->peaks};
+    if (fm_sampler_create(&self.sampler, &sampler, &error)) return cli_fail(&error);
+    code = cli_distance_stream_run(&stream);
+    if (code < 0) code = report_size(&self, &stream, model, options, size);
+    fm_sampler_destroy(self.sampler);
+    return code;
+}
+
+/* ---- the profile ---- */
+
+static int deliver(const fm_model *model, double size, fm_bins bins, const char *json)
+{
+    fm_error error;
+    fm_profile *profile;
+    if (fm_model_predict(model, size, bins, &profile, &error)) return cli_fail(&error);
+    const fm_profile *one = profile;
+    int code = -1;
+    if (json && fm_profile_write(json, &one, 1, &error)) code = cli_fail(&error);
+    if (code < 0 && (!json || strcmp(json, "-") != 0)) {
+        fm_view_options view = cli_view_options();
+        fm_view_histogram(stdout, profile, &view);
+    }
+    fm_profile_destroy(profile);
+    return code;
+}
+
+static int predict(const char *path, predict_options *options, fm_bins bins)
+{
+    fm_error error;
+    fm_model *model;
+    if (fm_model_read(path, &model, &error)) return cli_fail(&error);
+    double size = options->data_size;
+    int incomplete = CLI_COMPLETE, code = -1;
+    if (options->sample) code = find_size(model, options, &size);
+    if (code == CLI_INCOMPLETE) incomplete = code, code = -1;
+    if (code < 0) code = deliver(model, size, bins, options->json);
+    fm_model_destroy(model);
+    return code < 0 ? incomplete : code;
+}
+
+int cli_verb_predict(int argc, char **argv)
+{
+    predict_options options = {0};
+    const char *size = NULL;
+    const cli_option table[] = {
+        {"data-size", 0, CLI_STRING, &size, "S",
+         "size of the data, in the model's unit: distinct blocks,\nunless fathom train was told otherwise"},
+        {"sample", 0, CLI_STRING, &options.sample, "TRACE",
+         "find the size by distance-based sampling of a trace's\nbeginning"},
+        {"threshold", 0, CLI_COUNT, &options.threshold, "BLOCKS",
+         "with --sample: distances over it are looked at (default:\nhalf of the smallest run's distinct "
+         "blocks)"},
+        {"samples", 0, CLI_COUNT, &options.samples, "M",
+         "with --sample: data samples that must have their peak\n(default 2)"},
+        {"peaks", 0, CLI_COUNT, &options.peaks, "K", "with --sample: which peak of each tells (default 1)"},
+        {"json", 'j', CLI_STRING, &options.json, "FILE", "write the profile as JSON; - for standard output"},
+        {"bins", 0, CLI_STRING, &options.bins, "NAME", "histogram resolution: loglinear (default), log2"},
+        {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no progress, no notes"},
+        {"progress", 0, CLI_FLAG, &options.progress, NULL,
+         "progress also when standard error is no terminal"},
+        CLI_TRACE_OPTIONS(&options.trace),
+        {0},
+    };
+    const cli_command command = {
+        .usage = "fathom predict [options] MODEL",
+        .about = "The profile that a model (fathom train) expects for data of another size. It is a profile\n"
+                 "like any other, marked as predicted, with the accuracy to be expected.",
+        .options = table,
+        .notes = "Examples:\n"
+                 "  fathom predict solve.model --data-size 1M --json huge.json\n"
+                 "  fathom predict solve.model --sample huge.fathom\n",
+        .least = 1,
+        .most = 1,
+    };
+    size_t count;
+    fm_bins bins = FM_BINS_LOGLINEAR;
+    uint64_t number = 0;
+    int code = cli_parse(&command, argc, argv, &count);
+    if (code >= 0) return code;
+    if (!size == !options.sample) return cli_misuse("expected one of --data-size and --sample");
+    if (size && (!cli_parse_count(size, &number) || number == 0))
+        return cli_misuse("--data-size: expected a number such as 1000 or 4K, found '%s'", size);
+    if (!options.sample && (options.threshold || options.samples || options.peaks))
+        return cli_misuse("--threshold, --samples and --peaks go with --sample only");
+    if (options.samples > FM_MOST_DATA_SAMPLES)
+        return cli_misuse("--samples: expected at most %d", FM_MOST_DATA_SAMPLES);
+    if (options.peaks > UINT32_MAX) return cli_misuse("--peaks: that is too many");
+    if (options.bins && (!fm_bins_from_name(options.bins, &bins) || bins == FM_BINS_EXACT))
+        return cli_misuse("--bins: expected loglinear or log2, found '%s'", options.bins);
+    options.data_size = (double)number;
+    return cli_finish(predict(argv[1], &options, bins));
+}
