@@ -27,22 +27,37 @@ static fm_status take(void *context, const uint64_t *distances, size_t count, fm
     return FM_OK;
 }
 
+/* "0.01", "0.01+alone". */
+static fm_approximation approximation_named(const char *words)
+{
+    char *end;
+    fm_approximation made = {.rate = strtod(words, &end)};
+    if (strcmp(end, "+alone") == 0) {
+        made.hashes = 1;
+        made.exact_below = FM_NOTHING_EXACT;
+    }
+    return made;
+}
+
 contender contender_named(const char *name)
 {
     contender who = {.name = name};
     if (strcmp(name, "floor") == 0) return who;
-    size_t length = strcspn(name, "/+*");
+    size_t length = strcspn(name, "/+@*");
     const fm_engine_info *engine;
     for (size_t i = 0; (engine = fm_engine_at(i)); i++) {
         if (strlen(engine->name) != length || strncmp(engine->name, name, length) != 0) continue;
         who.engine = engine;
         if (name[length] == '/') who.isa = name + length + 1;
         who.distances = strcmp(name + length, "+distances") == 0;
+        if (name[length] == '@') who.approximation = approximation_named(name + length + 1);
         if (name[length] == '*') who.threads = (unsigned)bench_count(name + length + 1);
-        if (!name[length] || who.isa || who.distances || who.threads) return who;
+        if (!name[length] || who.isa || who.distances || who.threads || who.approximation.rate > 0)
+            return who;
     }
-    bench_die("no contender '%s': floor, exact, exact/ISA, exact+distances, exact*THREADS, tree, list, parda",
-              name);
+    bench_die(
+        "no contender '%s': floor, ENGINE, exact/ISA, exact+distances, ENGINE*THREADS, shards@RATE[+alone]",
+        name);
 }
 
 contender_run *contender_start(const contender *who, uint64_t seed)
@@ -56,8 +71,11 @@ contender_run *contender_start(const contender *who, uint64_t seed)
         return run;
     }
     fm_error error = {0};
-    fm_analyzer_options options = {
-        .engine = who->engine->name, .seed = seed, .isa = who->isa, .threads = who->threads};
+    fm_analyzer_options options = {.engine = who->engine->name,
+                                   .seed = seed,
+                                   .isa = who->isa,
+                                   .threads = who->threads,
+                                   .approximation = who->approximation};
     if (fm_analyzer_create(&run->analyzer, &options, &error)) bench_die("%s: %s", who->name, error.reason);
     if (who->distances) fm_analyzer_set_sink(run->analyzer, take, NULL);
     return run;

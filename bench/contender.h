@@ -5,7 +5,8 @@
  * A contender is named in words: "floor" (only looks each key up in the default engine's hash table and
  * stores its time); "exact", "tree", "list" (an engine behind the public analyzer, as `fathom analyze`
  * uses it: what comes out is the histogram); "exact/avx2" (with a chosen instruction set);
- * "exact+distances" (every single distance comes out too, in trace order); "parda*2" (with two threads).
+ * "exact+distances" (every single distance comes out too, in trace order); "parda*2" (with two threads);
+ * "shards@0.01" (with that rate), "shards@0.01+alone" (one sample, nothing exact).
  */
 #ifndef FATHOM_BENCH_CONTENDER_H
 #define FATHOM_BENCH_CONTENDER_H
@@ -20,6 +21,7 @@ typedef struct contender {
     const char *isa;              /* NULL: best */
     bool distances;
     unsigned threads;
+    fm_approximation approximation;
 } contender;
 
 typedef struct contender_run contender_run;

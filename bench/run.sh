@@ -5,7 +5,7 @@
 # copy of the former. See bench/README.md.
 #
 #     bench/run.sh [quick] [PART…]       PART: engines isas real threads scaling flooding memory closed-forms
-#                                        formats collect parda
+#                                        formats collect parda approx predict
 #     FATHOM_BUILD=DIRECTORY             where the programs are (default: build/)
 set -eu
 
@@ -20,7 +20,7 @@ export BENCH_LINES
 
 quick=
 [ "${1-}" != quick ] || { quick=1; shift; }
-parts=${*:-engines isas real threads scaling flooding memory closed-forms formats collect parda}
+parts=${*:-engines isas real threads scaling flooding memory closed-forms formats collect parda approx predict}
 [ -x "$bin/bench_engines" ] || { echo "run.sh: no $bin/bench_engines: build first (make)" >&2; exit 1; }
 
 if [ "$quick" ]; then
@@ -34,6 +34,7 @@ if [ "$quick" ]; then
     closed_options='--references 3M --keys 100K'
     formats_options='--references 1M --repeat 1'
     parda_options='--references 2M --repeat 1'
+    approx_options='--references 2M --repeat 1 --engine-data 100K,1M'
 else
     work_traces=$work
     trace_references=26000000
@@ -45,6 +46,7 @@ else
     closed_options='--references 100M --keys 1M,20M'
     formats_options='--references 20M --repeat 3'
     parda_options='--references 20M --repeat 3 --slow 3'
+    approx_options='--references 20M --repeat 3'
 fi
 
 memory_available=$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)
@@ -144,6 +146,18 @@ for part in $parts; do
         [ "$(nproc)" -lt 4 ] || contenders="$contenders,parda*4"
         [ "$(nproc)" -lt 16 ] || contenders="$contenders,parda*16"
         "$bin/bench_engines" $parda_options --contenders "$contenders" zipf:1M uniform:1M cyclic:100K >>"$results"
+        ;;
+    approx)
+        section 'Speed against the number of data'
+        "$bin/bench_approx" $approx_options >>"$results"
+        "$here/speed_figure.py" "$BENCH_LINES" >"$work/speed.svg" # bench/speed.svg is the committed copy
+        echo >>"$results"
+        "$bin/bench_engines" $engines_options \
+            --contenders exact,shards@0.01+alone,shards@0.01,shards@0.001,aet zipf:1M "$uniform" >>"$results"
+        ;;
+    predict)
+        section 'Prediction for other inputs'
+        "$here/bench_predict.py" --build "$build" ${quick:+--quick} >>"$results"
         ;;
     *)
         echo "run.sh: no part '$part'" >&2
