@@ -116,24 +116,22 @@ static fm_status write_blocks(settlement *at, told_block **out, fm_error *error)
     }
     told_block *told = fm_calloc(total ? total : 1, sizeof *told);
     uint32_t *owner = fm_calloc(total ? total : 1, sizeof *owner);
-    uint64_t *stack = fm_calloc(bounded && most ? most : 1, sizeof *stack);
+    uint64_t *stack = fm_calloc(most ? most : 1, sizeof *stack); /* of a piece, or the depths of its blocks */
     *out = fm_calloc(total ? total : 1, sizeof **out);
     size_t count = 0, events = 0;
     fm_status status = told && owner && stack && *out ? FM_OK : no_memory(error);
     memset(at->begin, 0, (at->size + 1) * sizeof *at->begin);
     for (unsigned p = 0; p < team->options.pieces && status == FM_OK; p++) {
         const fm_team_piece *piece = &team->pieces[p];
-        for (size_t i = 0; i < piece->firsts.count; i++) {
-            const uint64_t block = piece->firsts.blocks[i];
-            const uint64_t position =
-                bounded ? NOWHERE : piece->base + piece->positions - 1 - fm_exact_depth(piece->engine, block);
-            told[count++] = (told_block){block, position};
-        }
+        const uint64_t latest = piece->base + piece->positions - 1;
+        if (!bounded && piece->engine)
+            fm_exact_depths(piece->engine, piece->firsts.blocks, piece->firsts.count, stack);
+        for (size_t i = 0; i < piece->firsts.count; i++)
+            told[count++] = (told_block){piece->firsts.blocks[i], bounded ? NOWHERE : latest - stack[i]};
         const uint64_t stacked =
             bounded && piece->engine ? fm_exact_stack(piece->engine, piece->positions, stack) : 0;
         for (uint64_t depth = 0; depth < stacked; depth++)
-            told[count++] =
-                (told_block){stack[depth], (piece->base + piece->positions - 1 - depth) | NO_EVENT};
+            told[count++] = (told_block){stack[depth], (latest - depth) | NO_EVENT};
     }
     for (size_t i = 0; i < count && status == FM_OK; i++) {
         owner[i] = owner_of(at, told[i].block);

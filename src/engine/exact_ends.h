@@ -28,8 +28,8 @@ void fm_exact_list_firsts(fm_engine *engine, fm_first_touches *firsts);
 /* Blocks that the engine holds. */
 uint64_t fm_exact_live(const fm_engine *engine);
 
-/* How many of the engine's blocks were touched later than this one, which it holds, the last time. */
-uint64_t fm_exact_depth(const fm_engine *engine, uint64_t block);
+/* Of blocks that the engine holds: how many others were touched later, the last time. */
+void fm_exact_depths(const fm_engine *engine, const uint64_t *blocks, size_t count, uint64_t *depths);
 
 /* The blocks that were touched last, at most `most`, the latest one first. Returns how many. */
 uint64_t fm_exact_stack(const fm_engine *engine, uint64_t most, uint64_t *blocks);
