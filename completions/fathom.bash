@@ -7,11 +7,12 @@
 _fathom_options() {
     local trace='--format --instructions --key --size-column --key-unit --size-unit --delimiter --header'
     local collect='--collector --function --region --loads --stores --no-stack --follow-children --limit --limit-time --at-limit'
+    local hp_rda='--trace-size --thread-trace-size --hash-size --pool-size --disable-adjusting'
     local approximate='--error --abs-error --cutoff --rate --samples --hashes --exact-below'
     case $1 in
-    run) echo "--json --report --no-source --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --top --granularity --engine $approximate --bound --bins --time --max-memory --isa --distances --quiet --progress" ;;
+    run) echo "--json --report --no-source --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --top --granularity --engine $approximate $hp_rda --bound --bins --time --max-memory --isa --distances --quiet --progress" ;;
     record) echo "--output $collect --level --store --quiet --progress" ;;
-    analyze) echo "--json --granularity --engine $approximate --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --top --mpi --mpi-shards --quiet --progress $trace" ;;
+    analyze) echo "--json --granularity --engine $approximate $hp_rda --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --top --mpi --mpi-shards --quiet --progress $trace" ;;
     mrc) echo '--csv --json --size --blocks --cache --machine --no-machine --granularity --quiet' ;;
     compare) echo '--json --granularity --quiet' ;;
     report) echo '--output --title --size --no-machine --source --no-source --callgrind --csv --quiet' ;;
@@ -59,14 +60,15 @@ _fathom() {
     fi
     case $previous in
     --format | --to) _fathom_words 'u64 text csv lackey din oracle fathom' "$current" ;;
-    --engine) _fathom_words 'exact tree list parda approx shards aet' "$current" ;;
+    --engine) _fathom_words 'exact tree list parda approx shards aet gpu auto hp-rda hp-rda-gpu' "$current" ;;
     --bins) _fathom_words 'exact log2 loglinear' "$current" ;;
     --instructions) _fathom_words 'skip only all' "$current" ;;
     --header) _fathom_words 'yes no' "$current" ;;
     --collector) _fathom_words 'auto valgrind compiler' "$current" ;;
     --at-limit) _fathom_words 'continue stop' "$current" ;;
     --isa) _fathom_words 'avx512 avx2 portable' "$current" ;;
-    --granularity | --threads | --bound | --error | --abs-error | --cutoff | --rate | --samples | --hashes | --exact-below | --sizes | --dimensions | --percent | --data-size | --threshold | --peaks | --alike | --profiles | --max-memory | --key | --size-column | --key-unit | --size-unit | --delimiter | \
+    --trace-size | --thread-trace-size | --hash-size | --pool-size | \
+        --granularity | --threads | --bound | --error | --abs-error | --cutoff | --rate | --samples | --hashes | --exact-below | --sizes | --dimensions | --percent | --data-size | --threshold | --peaks | --alike | --profiles | --max-memory | --key | --size-column | --key-unit | --size-unit | --delimiter | \
         --size | --blocks | --cache | --title | --keys | --references | --seed | --skew | --level | \
         --function | --region | --limit | --limit-time | --top) ;;
     *)

@@ -94,6 +94,10 @@ if wanted tsan; then
     add tsan/oracle_parallel "env FATHOM_TEST_TRACES=400 build-tsan/tests/oracle/test_oracle_parallel"
     add tsan/oracle_team_parda "env FATHOM_TEST_TRACES=400 build-tsan/tests/oracle/test_oracle_team_parda"
     add tsan/oracle_parda "env FATHOM_TEST_TRACES=200 build-tsan/tests/oracle/test_oracle_parda"
+    # Engines with threads of their own.
+    for name in test_oracle_gpu test_oracle_hp_rda; do
+        add "tsan/$name" "env FATHOM_TEST_TRACES=150 build-tsan/tests/oracle/$name"
+    done
     add tsan/cli "tests/threads/run-read-ahead-test.sh build-tsan/fathom"
     # The analysis beside the receiver: a few of the programs are enough, all go the same way.
     add tsan/collect "env FATHOM=build-tsan/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$PWD/build/lib/fathom tests/collect/programs_test.py plain objects sixty"

@@ -51,6 +51,15 @@ typedef struct fm_approximation {
 #define FM_EXACT_BELOW 4096
 #define FM_NOTHING_EXACT UINT64_MAX
 
+/* HP-RDA's parameters (engines hp-rda and hp-rda-gpu); 0: what its paper chose. */
+typedef struct fm_hp_rda_options {
+    uint64_t trace_size;        /* N: references that are analysed at a time (2^26) */
+    uint64_t thread_trace_size; /* ST: of which one thread analyses so many (2048) */
+    uint64_t hash_size;         /* HS: entries of the hash table (2 N) */
+    uint64_t pool_size;         /* MS: elements of each memory pool (N) */
+    bool disable_adjusting;     /* without the effective factor */
+} fm_hp_rda_options;
+
 typedef struct fm_analyzer_options {
     const char *engine;   /* NULL: "exact" */
     uint64_t granularity; /* power of two; 0: 1 */
@@ -64,7 +73,7 @@ typedef struct fm_analyzer_options {
     /*
      * Threads that count, the one that feeds among them; 0: 1. Results never depend on it. One thread does
      * all where several make no sense: for short traces, for distances in order, for time distances, for
-     * attribution, under max_memory, and with engines other than "exact" and "parda".
+     * attribution, under max_memory, and with engines other than "exact", "parda" and "hp-rda".
      */
     unsigned threads;
     /*
@@ -74,6 +83,8 @@ typedef struct fm_analyzer_options {
     const uint64_t *edges;
     size_t edge_count;
     fm_approximation approximation;
+    fm_hp_rda_options hp_rda;
+    unsigned card; /* which graphics card, for engines that need one; counted round where there are fewer */
 } fm_analyzer_options;
 
 typedef struct fm_analyzer fm_analyzer;
@@ -134,8 +145,15 @@ typedef struct fm_engine_info {
     bool exact;
     bool unbounded;      /* takes no bound */
     bool histogram_only; /* estimates the histogram as a whole: tells no single distances, times or pairs */
+    bool on_card;        /* needs a graphics card, and the module for it */
+    bool no_sites;       /* tells no pairs of code sites */
 } fm_engine_info;
 FM_API const fm_engine_info *fm_engine_at(size_t index); /* NULL past the end */
+/*
+ * "gpu" where there is a graphics card that can be used and so many references are enough for it to be worth
+ * its start; otherwise "exact". 0: nobody knows how many.
+ */
+FM_API const char *fm_engine_choose(uint64_t references);
 /* Names of the instruction sets this machine can run, best first; NULL past the end. */
 FM_API const char *fm_isa_at(size_t index);
 

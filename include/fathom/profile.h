@@ -94,6 +94,13 @@ typedef struct fm_phases {
     fm_trace_phase *phases; /* ascending, without gaps */
 } fm_phases;
 
+/* What an engine spent its time on. */
+typedef struct fm_stage {
+    const char *name; /* a constant of the engine's */
+    double seconds;
+} fm_stage;
+enum { FM_MOST_STAGES = 8 };
+
 typedef struct fm_profile {
     char *name;   /* where it came from, for people: the trace's path. May be NULL */
     char *engine; /* "exact", … */
@@ -117,6 +124,9 @@ typedef struct fm_profile {
     fm_accuracy *accuracy;       /* NULL where everything is exact, or where nobody says */
     fm_phases *phases;           /* of the trace; NULL: not looked for */
     fm_run *run;                 /* the run of a program that it describes; NULL: a trace's profile */
+    /* Where the engine tells: written, and not read again. */
+    size_t stage_count;
+    fm_stage stages[FM_MOST_STAGES];
     /* Profiles of parts of the same run: of its threads, of its processes. Owned. */
     size_t part_count;
     struct fm_profile **parts;

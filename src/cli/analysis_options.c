@@ -39,16 +39,49 @@ static int parse_bins(const char *name, fm_bins *bins)
     return cli_misuse("--bins: expected exact, log2 or loglinear, found '%s'", name);
 }
 
+static const fm_engine_info *find_engine(const char *name)
+{
+    const fm_engine_info *info;
+    for (size_t i = 0; (info = fm_engine_at(i)); i++)
+        if (!name || strcmp(info->name, name) == 0) return info; /* the first is the default */
+    return NULL;
+}
+
+const fm_engine_info *cli_analysis_engine(const cli_analysis *analysis)
+{
+    return find_engine(analysis->analyzer.engine);
+}
+
+void cli_analysis_choose_engine(cli_analysis *analysis, uint64_t references)
+{
+    if (analysis->analyzer.engine && strcmp(analysis->analyzer.engine, "auto") == 0)
+        analysis->analyzer.engine = fm_engine_choose(references);
+}
+
+static int check_hp_rda(const cli_analysis_options *options)
+{
+    const fm_engine_info *info = find_engine(options->engine);
+    const fm_hp_rda_options *hp_rda = &options->hp_rda;
+    const bool given = hp_rda->trace_size || hp_rda->thread_trace_size || hp_rda->hash_size ||
+                       hp_rda->pool_size || hp_rda->disable_adjusting;
+    if (given && (!info || strncmp(info->name, "hp-rda", 6) != 0))
+        return cli_misuse(
+            "--trace-size, --thread-trace-size, --hash-size, --pool-size and --disable-adjusting need "
+            "--engine hp-rda or hp-rda-gpu");
+    return -1;
+}
+
 static int check_engine(const char *name)
 {
     char names[256] = "";
+    if (name && strcmp(name, "auto") == 0) return -1;
     const fm_engine_info *info;
     for (size_t i = 0; (info = fm_engine_at(i)); i++) {
         if (!name || strcmp(info->name, name) == 0) return -1;
         size_t length = strlen(names);
         snprintf(names + length, sizeof names - length, "%s%s", length ? ", " : "", info->name);
     }
-    return cli_misuse("--engine: there is no engine '%s'; there are %s", name, names);
+    return cli_misuse("--engine: there is no engine '%s'; there are %s, auto", name, names);
 }
 
 static int check_isa(const char *name)
@@ -173,6 +206,7 @@ int cli_analysis_check(const cli_analysis_options *options, cli_analysis *analys
         return code;
     if ((code = parse_bins(options->bins, &analyzer->bins)) >= 0) return code;
     if ((code = check_engine(options->engine)) >= 0) return code;
+    if ((code = check_hp_rda(options)) >= 0) return code;
     if ((code = check_isa(options->isa)) >= 0) return code;
     if ((code = check_approximation(options, &analyzer->approximation)) >= 0) return code;
     if ((code = check_abilities(options, analysis)) >= 0) return code;
@@ -181,6 +215,7 @@ int cli_analysis_check(const cli_analysis_options *options, cli_analysis *analys
     analysis->max_memory = options->max_memory == UINT64_MAX ? 0 : options->max_memory;
     analyzer->engine = options->engine;
     analyzer->isa = options->isa;
+    analyzer->hp_rda = options->hp_rda;
     analyzer->time_distances = options->time;
     return -1;
 }

@@ -15,6 +15,7 @@ typedef struct cli_analysis_options {
     const char *error, *absolute_error, *cutoff, *rate, *samples, *hashes, *exact_below;
     bool time;
     uint64_t max_memory;
+    fm_hp_rda_options hp_rda;
 } cli_analysis_options;
 
 #define CLI_ANALYSIS_OPTIONS(a)                                                                              \
@@ -33,7 +34,9 @@ typedef struct cli_analysis_options {
          "exact (default), tree (Olken's splay tree), list (Mattson's\n"                                     \
          "stack), parda (PARDA's chunks, in parallel), approx (within a\n"                                   \
          "guaranteed error), shards (samples with a confidence band),\n"                                     \
-         "aet (by a model from reuse times)"},                                                               \
+         "aet (by a model from reuse times), gpu (exact, on an NVIDIA\n"                                     \
+         "graphics card), auto (gpu where it pays, otherwise exact),\n"                                      \
+         "hp-rda (approximate; a paper's), hp-rda-gpu (the same on a card)"},                                \
         {"error",                                                                                            \
          0,                                                                                                  \
          CLI_STRING,                                                                                         \
@@ -57,6 +60,27 @@ typedef struct cli_analysis_options {
         {"hashes", 0, CLI_STRING, &(a)->hashes, "N", "shards: independent samples (default 4; 1: no band)"}, \
         {"exact-below",     0,        CLI_STRING,                                                            \
          &(a)->exact_below, "BLOCKS", "shards: smaller distances are exact (default 4096; 0: none)"},        \
+        {"trace-size", 0,                                                                                    \
+         CLI_COUNT,    &(a)->hp_rda.trace_size,                                                              \
+         "N",          "hp-rda: references analysed at a time (default 64M)"},                               \
+        {"thread-trace-size",                                                                                \
+         0,                                                                                                  \
+         CLI_COUNT,                                                                                          \
+         &(a)->hp_rda.thread_trace_size,                                                                     \
+         "N",                                                                                                \
+         "hp-rda: of which one thread analyses so many (default 2048)"},                                     \
+        {"hash-size", 0,                                                                                     \
+         CLI_COUNT,   &(a)->hp_rda.hash_size,                                                                \
+         "N",         "hp-rda: entries of its hash table (default: twice the trace\nsize)"},                 \
+        {"pool-size", 0,                                                                                     \
+         CLI_COUNT,   &(a)->hp_rda.pool_size,                                                                \
+         "N",         "hp-rda: elements of each memory pool (default: the trace size)"},                     \
+        {"disable-adjusting",                                                                                \
+         0,                                                                                                  \
+         CLI_FLAG,                                                                                           \
+         &(a)->hp_rda.disable_adjusting,                                                                     \
+         NULL,                                                                                               \
+         "hp-rda: without the final adjustment of distances"},                                               \
         {"bound",     0,        CLI_STRING,                                                                  \
          &(a)->bound, "BLOCKS", "distances from here on are one class, `beyond`; memory is\nbounded by it"}, \
         {"bins",                                                                                             \
@@ -89,6 +113,10 @@ typedef struct cli_analysis {
     bool histogram_only;          /* the engine tells no single distances */
 } cli_analysis;
 
+/* What --engine auto means for so many references; 0: nobody knows how many. Before any analyzer is made. */
+void cli_analysis_choose_engine(cli_analysis *analysis, uint64_t references);
+/* What is known of the engine; NULL: it is still to be chosen. */
+const fm_engine_info *cli_analysis_engine(const cli_analysis *analysis);
 /* -1, or an exit code after a message. */
 int cli_analysis_check(const cli_analysis_options *options, cli_analysis *analysis);
 /* What each of `count` analyzers may use so that the program keeps --max-memory; 0: no limit. -1, or an exit

@@ -87,6 +87,15 @@ static int prepare_sites(analysis *run, const analyze_options *options, const ch
         cli_note("code sites are left out: --max-memory cannot be promised with them");
         return -1;
     }
+    const fm_engine_info *engine = cli_analysis_engine(&run->what);
+    if (engine->no_sites && needs) {
+        cli_complain("--%s: the engine %s does not tell code sites apart", needs, engine->name);
+        return CLI_FAILED;
+    }
+    if (engine->no_sites) {
+        cli_note("code sites are left out: the engine %s does not tell them apart", engine->name);
+        return -1;
+    }
     fm_error error;
     if (fm_site_index_create(&run->code.index, &error)) return cli_fail(&error);
     run->code.tags = malloc(FM_BATCH_MAX * sizeof *run->code.tags);
@@ -146,6 +155,7 @@ static int create_analyzers(analysis *run, const analyze_options *options, const
         analyzer.granularity = run->what.granularity[i];
         analyzer.max_memory = share;
         analyzer.threads = threads_each(run);
+        analyzer.card = (unsigned)i; /* several granularities on several cards */
         if (i == 0 && run->code.index) {
             analyzer.edges = run->code.edges;
             analyzer.edge_count = run->code.edge_count;
@@ -262,12 +272,27 @@ static int deliver(analysis *run, const analyze_options *options)
     return code >= 0 ? code : run->damages ? CLI_INCOMPLETE : CLI_COMPLETE;
 }
 
+/* Whether code sites would be lost, or a limit, if --engine auto chose a card. */
+static bool needs_exact(const analysis *run, const analyze_options *options, const fm_trace_info *info)
+{
+    return run->what.max_memory || (info->columns & FM_COLUMN_SITE && !options->attribution.no_sites);
+}
+
+/* As many as the trace says, or as its size tells; 0: nobody knows. */
+static uint64_t references_expected(const fm_trace_info *info)
+{
+    if (info->references_total) return info->references_total;
+    const bool raw = strcmp(info->format, "u64") == 0 && strcmp(info->compression, "none") == 0;
+    return raw ? info->bytes_total / sizeof(uint64_t) : 0;
+}
+
 /* Everything that is known once the trace is open. */
 static int prepare(analysis *run, const analyze_options *options, const char *path, const fm_reader *reader)
 {
     fm_trace_info info;
     int code = -1;
     fm_reader_info(reader, &info);
+    cli_analysis_choose_engine(&run->what, needs_exact(run, options, &info) ? 0 : references_expected(&info));
     if (run->what.count == 0) run->what.granularity[run->what.count++] = info.memory_addresses ? 64 : 1;
     /* Keys of a storage trace do not live in this machine's caches. */
     if (info.memory_addresses || options->attribution.sizes)

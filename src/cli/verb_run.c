@@ -63,6 +63,13 @@ static int receive(job *work, bool show_progress)
     return code;
 }
 
+/* Whether code sites are told apart. */
+static bool tells_sites(const run_options *options, const job *work)
+{
+    return !options->attribution.no_sites && !work->analysis.histogram_only &&
+           !cli_analysis_engine(&work->analysis)->no_sites;
+}
+
 static int start(job *work, const run_options *options)
 {
     fm_error error;
@@ -71,7 +78,7 @@ static int start(job *work, const run_options *options)
     if (fm_collection_start(&work->collection, &work->collecting, &error)) return cli_fail(&error);
     cli_run_setup setup = {.analysis = &work->analysis,
                            .caches = &work->caches,
-                           .sites = work->collecting.objects,
+                           .sites = tells_sites(options, work),
                            .threads_private = options->threads_private,
                            .distances = work->distances};
     return cli_run_profiles_create(&work->profiles, &setup, work->collection);
@@ -177,6 +184,7 @@ static int run(job *work, const run_options *options)
 static int check(const run_options *options, char **command, job *work)
 {
     int code = cli_analysis_check(&options->analysis, &work->analysis);
+    if (code < 0) cli_analysis_choose_engine(&work->analysis, 0);
     if (code < 0) code = cli_collect_check(&options->collect, command, &work->collecting);
     if (code < 0) code = cli_attribution_check(&options->attribution, options->json);
     if (code >= 0) return code;
@@ -197,13 +205,18 @@ static int check(const run_options *options, char **command, job *work)
             options->analysis.engine);
     if (options->call_paths && options->attribution.no_sites)
         return cli_misuse("--call-paths and --no-sites contradict each other");
+    const fm_engine_info *engine = cli_analysis_engine(&work->analysis);
+    if (options->call_paths && engine->no_sites)
+        return cli_misuse("--call-paths: the engine %s does not tell code sites apart", engine->name);
+    if (engine->no_sites && !options->attribution.no_sites)
+        cli_note("code sites are left out: the engine %s does not tell them apart", engine->name);
     if (work->analysis.max_memory && (options->threads_private || options->collect.follow_children))
         return cli_misuse("--max-memory: cannot be promised for an unknown number of threads or processes");
     if (options->no_source && !options->report)
         return cli_misuse("--no-source is about the page that --report writes");
     if (options->report && !fm_report_available())
         return cli_misuse("--report: this build has no report page (it was built without npm)");
-    bool sites = !options->attribution.no_sites && !work->analysis.histogram_only;
+    bool sites = tells_sites(options, work);
     work->collecting.columns = FM_COLUMN_SIZE | (sites ? FM_COLUMN_TAG : 0);
     work->collecting.call_paths = options->call_paths;
     work->collecting.objects = sites;

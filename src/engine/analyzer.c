@@ -80,6 +80,8 @@ static fm_status start(fm_analyzer *self, const fm_analyzer_options *options, fm
         .first_time = options->first_time,
         .isa = options->isa,
         .threads = options->threads,
+        .hp_rda = options->hp_rda,
+        .card = options->card,
         .tags = options->edges != NULL,
         .approximation = options->approximation,
     };
@@ -110,6 +112,8 @@ fm_status fm_analyzer_create(fm_analyzer **analyzer, const fm_analyzer_options *
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the engine '%s' takes no bound", name);
     if ((options->time_distances || options->edges) && ops->info.histogram_only)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the engine '%s' tells no single distances", name);
+    if (options->edges && ops->info.no_sites)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "the engine '%s' does not tell code sites apart", name);
     uint64_t granularity = options->granularity ? options->granularity : 1;
     if (granularity & (granularity - 1))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "a granularity of %" PRIu64 " is not a power of two",
@@ -203,6 +207,7 @@ fm_status fm_analyzer_profile(const fm_analyzer *analyzer, fm_profile **result, 
     profile->cold_known = ops->cold_known(analyzer->engine);
     profile->bins = tally->bins;
     if (status == FM_OK) status = fm_tally_histogram(tally, analyzer->bound, &profile->distances, error);
+    if (ops->stages) ops->stages(analyzer->engine, profile);
     if (status == FM_OK && analyzer->with_times) {
         profile->has_times = true;
         status = fm_tally_histogram(&analyzer->times, 0, &profile->times, error);

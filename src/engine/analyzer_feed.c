@@ -13,6 +13,14 @@ enum { LATE_BATCH = 65536 }; /* references after which late ones are told at the
 
 /* ---- one run through the engine ---- */
 
+static fm_engine_results results_of(fm_analyzer *self)
+{
+    return (fm_engine_results){.distances = &self->distances,
+                               .times = self->with_times ? &self->times : NULL,
+                               .sink = self->sink,
+                               .sink_context = self->sink_context};
+}
+
 static bool in_order(const fm_analyzer *self)
 {
     if (self->sink || self->with_times) return true;
@@ -74,6 +82,11 @@ static fm_status feed_ordered(fm_analyzer *self, const uint64_t *blocks, const u
 static fm_status count_blocks(fm_analyzer *self, const uint64_t *blocks, const uint32_t *tags, size_t count,
                               size_t *done, fm_error *error)
 {
+    if (self->ops->take) {
+        const fm_engine_results results = results_of(self);
+        *done = count; /* what it took of a run that failed, it does not tell: the engine is of no use then */
+        return self->ops->take(self->engine, blocks, count, &results, error);
+    }
     if (!in_order(self) && self->attributing)
         return self->ops->count_tagged(self->engine, blocks, tags, count, &self->distances,
                                        &self->attributing->pairs, done, error);
@@ -146,7 +159,9 @@ fm_status fm_analyzer_flush(fm_analyzer *analyzer, fm_error *error)
     fm_status status = drain(analyzer, analyzer->pending, error);
     if (status == FM_OK && analyzer->ops->catch_up)
         status = analyzer->ops->catch_up(analyzer->engine, &analyzer->distances, error);
-    return status;
+    if (status != FM_OK || !analyzer->ops->deliver) return status;
+    const fm_engine_results results = results_of(analyzer);
+    return analyzer->ops->deliver(analyzer->engine, &results, error);
 }
 
 static bool late_wanted(const fm_analyzer *self)

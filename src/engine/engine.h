@@ -22,10 +22,20 @@ typedef struct fm_engine_options {
     uint64_t first_time; /* value of the clock at the first reference; it counts modulo 2^64 */
     const char *isa;     /* NULL: best */
     unsigned threads;    /* for engines that can use several; 0: 1 */
-    bool tags;           /* it will be fed through feed_tagged and count_tagged, and through these alone */
+    fm_hp_rda_options hp_rda;
+    unsigned card; /* as in fm_analyzer_options */
+    bool tags;     /* it will be fed through feed_tagged and count_tagged, and through these alone */
     fm_approximation approximation;
     uint64_t seen_limit; /* blocks remembered under a bound (seen_set.h); 0: fm_seen_limit */
 } fm_engine_options;
+
+/* Where an engine that gathers large batches delivers what it found. */
+typedef struct fm_engine_results {
+    fm_tally *distances;
+    fm_tally *times;       /* NULL: not asked for */
+    fm_distance_sink sink; /* NULL: nobody asks for single distances */
+    void *sink_context;
+} fm_engine_results;
 
 typedef struct fm_engine fm_engine;
 
@@ -63,6 +73,13 @@ typedef struct fm_engine_ops {
     /* For engines whose count only takes references and counts them when it suits: all that was taken is in
      * the tally after this. NULL where that is always so. */
     fm_status (*catch_up)(fm_engine *engine, fm_tally *tally, fm_error *error);
+    /*
+     * Engines that gather large batches have these two instead of all the above. take takes all references,
+     * and delivers what it found of any taken so far when it suits; after deliver, all are delivered.
+     */
+    fm_status (*take)(fm_engine *engine, const uint64_t *blocks, size_t count,
+                      const fm_engine_results *results, fm_error *error);
+    fm_status (*deliver)(fm_engine *engine, const fm_engine_results *results, fm_error *error);
     /* Whether so many references can be counted now without anything that may fail. NULL: never. */
     bool (*can_take)(const fm_engine *engine, size_t count, const fm_tally *tally);
     /* Distinct blocks seen, as far as the engine can know under its bound. */
@@ -72,6 +89,8 @@ typedef struct fm_engine_ops {
     /* Adds to a profile, which has what the tally counted, what is not exact about it; where
      * info.histogram_only is set, all that was estimated. NULL for exact engines. */
     fm_status (*describe)(const fm_engine *engine, fm_profile *profile, fm_error *error);
+    /* Tells a profile what the time went into; NULL where nobody measures it. */
+    void (*stages)(const fm_engine *engine, fm_profile *profile);
     uint64_t (*memory)(const fm_engine *engine);
     uint64_t (*memory_peak)(const fm_engine *engine);
 } fm_engine_ops;
@@ -83,6 +102,9 @@ extern const fm_engine_ops fm_engine_parda;
 extern const fm_engine_ops fm_engine_approx;
 extern const fm_engine_ops fm_engine_shards;
 extern const fm_engine_ops fm_engine_aet;
+extern const fm_engine_ops fm_engine_gpu;
+extern const fm_engine_ops fm_engine_hp_rda;
+extern const fm_engine_ops fm_engine_hp_rda_gpu;
 
 /* `exact` by several threads: for counting without tags, times and limits of memory. Not in the table. */
 extern const fm_engine_ops fm_engine_parallel;

@@ -13,6 +13,9 @@ static const fm_engine_ops *const engines[] = {
     &fm_engine_approx,
     &fm_engine_shards,
     &fm_engine_aet,
+    &fm_engine_gpu,
+    &fm_engine_hp_rda,
+    &fm_engine_hp_rda_gpu,
 };
 /* clang-format on */
 

@@ -93,6 +93,13 @@ static void write_counts(FILE *out, const fm_profile *profile, const char *inden
     write_text(out, "what_missing", profile->what_missing, indent);
     write_histogram(out, "histogram", &profile->distances, indent);
     if (profile->has_times) write_histogram(out, "times", &profile->times, indent);
+    if (profile->stage_count) {
+        fprintf(out, "%s\"stages\": [", indent);
+        for (size_t i = 0; i < profile->stage_count; i++)
+            fprintf(out, "%s{\"name\": \"%s\", \"seconds\": %.6f}", i ? ", " : "", profile->stages[i].name,
+                    profile->stages[i].seconds);
+        fputs("],\n", out);
+    }
     fprintf(out, "%s\"bins\": \"%s\"", indent, fm_bins_name(profile->bins));
     if (profile->phases) {
         fprintf(out, ",\n%s\"phases\": ", indent);

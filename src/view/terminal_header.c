@@ -144,6 +144,12 @@ void fm_view_header(FILE *out, const fm_profile *profile, const fm_view_options 
         warning(out, options, "APPROXIMATE");
         write_note(out, statement, strlen(statement), options);
     }
+    if (profile->stage_count) {
+        label(out, options, "time");
+        for (size_t i = 0; i < profile->stage_count; i++)
+            fprintf(out, "%s%s %.3f s", i ? ", " : "", profile->stages[i].name, profile->stages[i].seconds);
+        putc('\n', out);
+    }
     if (!profile->complete) {
         warning(out, options, "INCOMPLETE");
         if (profile->lost)

@@ -189,7 +189,7 @@ static bool check_ways(const tagged_case *wanted)
     recipe_random random = {wanted->made.seed ^ 1234};
     for (size_t e = 0; fm_engine_at(e); e++) {
         const char *engine = fm_engine_at(e)->name;
-        if (!fm_engine_at(e)->exact) continue;
+        if (!fm_engine_at(e)->exact || fm_engine_at(e)->no_sites) continue;
         const bool exact = strcmp(engine, "exact") == 0, list = strcmp(engine, "list") == 0;
         /* The oracle never forgets a block, and takes its time. */
         if (list && (wanted->made.length > LONG || wanted->forgetful)) continue;

@@ -47,8 +47,11 @@ int main(void)
 
 #else
 
+#include "engine/gpu_loader.h"
+#include "engine/gpu_state.h"
 #include "engine/parallel.h"
 #include "engine/parda.h"
+#include "oracle/gpu_stand_in.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -425,6 +428,7 @@ static void engines(void **state)
     const fm_engine_info *info;
     for (size_t i = 0; (info = fm_engine_at(i)); i++) {
         engine_name = info->name;
+        if (info->no_sites) continue; /* engines_in_batches */
         engine_with_times = !info->histogram_only;
         for (int bounded = 0; bounded < (info->unbounded ? 1 : 2); bounded++)
             for (engine_bins = FM_BINS_LOGLINEAR; engine_bins <= FM_BINS_EXACT; engine_bins++) {
@@ -456,6 +460,34 @@ static void several_threads(void **state)
             }
     fm_parallel_piece = usual_piece;
     fm_parallel_least = usual_least;
+}
+
+/* Engines that gather batches, with threads of their own. */
+static fm_status analyze_in_batches(fm_error *error)
+{
+    fm_analyzer_options options = {.engine = engine_name, .threads = 2, .hp_rda = {.trace_size = 3000}};
+    if (strcmp(engine_name, "gpu") == 0) options.time_distances = true;
+    if (engine_bound) options.bins = FM_BINS_EXACT; /* single distances come from the card then */
+    return analyze(&options, NULL, error);
+}
+
+static void engines_in_batches(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"gpu", "hp-rda"};
+    static const fm_gpu_module module = GPU_STAND_IN_TABLE;
+    const fm_gpu_sizes usual = fm_gpu_first_sizes;
+    fm_gpu_stand_in = &module;
+    fm_gpu_first_sizes = (fm_gpu_sizes){.batch = 500, .each_batch = 300, .stack = 1000, .piece = 200};
+    for (int small = 0; small < 2; small++)
+        for (size_t i = 0; i < 2; i++) {
+            engine_name = names[i];
+            engine_bound = (uint64_t)small;
+            stand_in.memory = small ? 4000 : UINT64_MAX; /* and older blocks go to the host */
+            refuse_each_request(analyze_in_batches);
+        }
+    fm_gpu_stand_in = NULL;
+    fm_gpu_first_sizes = usual;
 }
 
 static fm_status take_late(void *context, const fm_late *late, size_t count, fm_error *error)
@@ -550,6 +582,7 @@ static void attribution(void **state)
     for (size_t i = 0; (info = fm_engine_at(i)); i++) {
         if (info->histogram_only) continue;
         engine_name = info->name;
+        if (info->no_sites) continue;
         for (int bounded = 0; bounded < (info->unbounded ? 1 : 2); bounded++) {
             engine_bound = bounded ? 100 : 0;
             refuse_each_request(attribute_with_engine);
@@ -1018,6 +1051,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(engines),
         cmocka_unit_test(several_threads),
+        cmocka_unit_test(engines_in_batches),
         cmocka_unit_test(attribution),
         cmocka_unit_test(parda_ranks),
         cmocka_unit_test(reader_of_native_traces),

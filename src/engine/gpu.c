@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu.c - exact distances on a graphics card, a batch of up to 2^26 references at a time.
+ *
+ * The card gets each batch with the stack of all distinct blocks put before it (gpu_module.h), so that what
+ * it counts is exact across batches. This file cuts the stream into batches and keeps the books: how many
+ * blocks there are, which first touches can be told from returns under a bound, and how much room the card
+ * needs. References are read, copied and counted at the same time (gpu_batches.c). The card's own algorithm
+ * is in modules/cuda.
+ *
+ * Time: the card's, O((n + M) log) for a batch of n references after M blocks; batches are at least as long
+ * as half of the stack where the card's memory allows. Space: 64 MiB of the host; blocks that do not fit the
+ * card take 8 bytes each (gpu_older.c).
+ *
+ * Under a bound, the stack is kept whole up to fm_seen_limit blocks, which is what other engines remember
+ * (seen_set.h), and cut to the bound from there on.
+ */
+#include "engine/gpu_state.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "engine/gpu_loader.h"
+#include "engine/seen_set.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+fm_gpu_sizes fm_gpu_first_sizes = {.batch = (size_t)1 << 26,
+                                   .each_batch = (size_t)1 << 24,
+                                   .stack = (size_t)1 << 27,
+                                   .piece = (size_t)1 << 18};
+
+/* With shorter batches than that, a card is no use. */
+static size_t least_batch(void)
+{
+    const size_t least = (size_t)1 << 16, tests = fm_gpu_first_sizes.batch / 8;
+    return tests < least ? tests : least;
+}
+
+typedef struct gpu_engine {
+    const fm_gpu_module *module;
+    unsigned device;
+    uint64_t bound, max_memory, seen_limit;
+    bool times;
+    fm_gpu_batches batches;
+    bool open, wants_each; /* each: the mode the card is open in */
+    fm_gpu_older older;
+    bool outgrown;    /* the card has no more memory to give: older blocks go to the host */
+    uint64_t clock;   /* of the next reference that is taken */
+    size_t stack;     /* blocks on the card, after what was collected */
+    uint64_t deepest; /* no distance so far can have reached this */
+    uint64_t distinct;
+    bool cold_known;
+    uint64_t memory_peak;
+    double seconds[FM_GPU_STAGES];
+} gpu_engine;
+
+/* ---- memory ---- */
+
+static uint64_t gpu_memory(const fm_engine *engine)
+{
+    const gpu_engine *self = (const gpu_engine *)engine;
+    return sizeof *self + fm_gpu_older_memory(&self->older) +
+           (self->open ? fm_gpu_batches_memory(&self->batches.setup) : 0);
+}
+
+static uint64_t gpu_memory_peak(const fm_engine *engine)
+{
+    return ((const gpu_engine *)engine)->memory_peak;
+}
+
+static void note_memory(gpu_engine *self)
+{
+    const uint64_t now = gpu_memory((const fm_engine *)self);
+    if (now > self->memory_peak) self->memory_peak = now;
+}
+
+static fm_status check_limit(const gpu_engine *self, const fm_gpu_setup *setup, fm_error *error)
+{
+    const uint64_t needed = sizeof *self + fm_gpu_batches_memory(setup) + fm_gpu_older_memory(&self->older);
+    if (self->max_memory == 0 || needed <= self->max_memory) return FM_OK;
+    return fm_fail(error, FM_E_LIMIT, NULL,
+                   "the gpu engine needs %" PRIu64 " bytes of the host's memory, the limit is %" PRIu64,
+                   needed, self->max_memory);
+}
+
+/* ---- the card: how it is opened, and opened again when it has to be larger ---- */
+
+/* What the card should be opened for. */
+static fm_gpu_setup plan(const gpu_engine *self, size_t stack, bool each, fm_bins bins)
+{
+    fm_gpu_setup setup = {
+        .device = self->device,
+        .batch = each ? fm_gpu_first_sizes.each_batch : fm_gpu_first_sizes.batch,
+        .stack = stack,
+        .piece = fm_gpu_first_sizes.piece,
+        .bins = bins,
+        .bound = self->bound,
+        .count = !each,
+        .count_times = !each && self->times,
+        .each = each,
+        .times = self->times,
+    };
+    if (!each && setup.batch < stack / 4) setup.batch = stack / 4;
+    if (setup.stack / 2 < setup.batch) setup.stack = setup.batch * 2;
+    return setup;
+}
+
+/* Whether the card has room for it, now that it has so many bytes free. CUDA itself takes some. */
+static bool fits(const gpu_engine *self, const fm_gpu_setup *setup, uint64_t free_bytes)
+{
+    return setup->stack + setup->batch <= FM_GPU_MOST &&
+           self->module->memory_needed(setup) <= free_bytes - free_bytes / 16;
+}
+
+static fm_status open_card(gpu_engine *self, size_t stack, bool each, const fm_engine_results *results,
+                           fm_error *error)
+{
+    fm_gpu_setup setup = plan(self, stack, each, results->distances->bins);
+    fm_gpu_description card;
+    fm_status status = check_limit(self, &setup, error);
+    if (status == FM_OK) status = self->module->describe(setup.device, &card, error);
+    if (status != FM_OK) return status;
+    while (!fits(self, &setup, card.memory_free)) {
+        if (setup.batch / 2 <= least_batch())
+            return fm_fail(error, FM_E_NOMEM, NULL,
+                           "the graphics card (%s) has %" PRIu64 " bytes of free memory; at least %" PRIu64
+                           " are needed",
+                           card.name, card.memory_free, self->module->memory_needed(&setup));
+        setup.stack /= 2;
+        setup.batch /= 2;
+    }
+    status = fm_gpu_batches_open(&self->batches, self->module, &setup, error);
+    self->open = status == FM_OK;
+    self->wants_each = each;
+    note_memory(self);
+    return status;
+}
+
+/* Whether the card could be opened for a stack twice as large. */
+static bool can_grow(const gpu_engine *self)
+{
+    const fm_gpu_setup *now = &self->batches.setup;
+    const fm_gpu_setup then = plan(self, now->stack * 2, self->wants_each, now->bins);
+    fm_gpu_description card;
+    return self->module->describe(now->device, &card, NULL) == FM_OK &&
+           fits(self, &then, card.memory_free + self->module->memory_needed(now));
+}
+
+/* The histograms on the card are added to the tallies. */
+static fm_status fetch_counts(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+{
+    if (!self->open || self->wants_each) return FM_OK;
+    fm_tally *distances = results->distances, *times = results->times;
+    fm_status status = fm_tally_reserve(distances, self->deepest, error);
+    if (status != FM_OK) return status;
+    fm_gpu_counts counts = {
+        .bins = distances->capacity, .distances = distances->counts, .times = times ? times->counts : NULL};
+    status = self->module->fetch_counts(self->batches.card, &counts, error);
+    if (status != FM_OK) return status;
+    distances->total += counts.total;
+    distances->beyond += counts.beyond;
+    if (times) times->total += counts.times_total;
+    return FM_OK;
+}
+
+/* The card is opened again for a larger stack, or another mode, and gets back what it knew. Nothing may be
+ * under way. */
+static fm_status reopen(gpu_engine *self, size_t stack, bool each, const fm_engine_results *results,
+                        fm_error *error)
+{
+    uint64_t *blocks = NULL, *times = NULL;
+    const size_t bytes = self->stack * sizeof *blocks;
+    fm_status status = fetch_counts(self, results, error);
+    if (status != FM_OK) return status;
+    if (self->stack > 0) {
+        blocks = fm_pages_allocate(bytes);
+        if (self->times) times = fm_pages_allocate(bytes);
+        if (!blocks || (self->times && !times))
+            status = fm_fail_memory(error, bytes, "the stack");
+        else
+            status = self->module->fetch_stack(self->batches.card, blocks, times, self->stack, error);
+    }
+    if (status == FM_OK) {
+        fm_gpu_batches_close(&self->batches);
+        self->open = false;
+        status = open_card(self, stack, each, results, error);
+    }
+    if (status == FM_OK && self->stack > 0)
+        status = self->module->load_stack(self->batches.card, blocks, times, self->stack, error);
+    fm_pages_free(blocks, bytes);
+    fm_pages_free(times, bytes);
+    return status;
+}
+
+/* ---- what a batch brought ---- */
+
+/* New blocks: first touches as far as they can be known. Returns how many are. */
+static uint64_t count_new(gpu_engine *self, uint64_t count)
+{
+    const uint64_t room = !self->bound       ? UINT64_MAX
+                          : self->cold_known ? self->seen_limit - self->distinct
+                                             : 0;
+    const uint64_t known = count < room ? count : room;
+    if (count > room) self->cold_known = false;
+    self->distinct += known;
+    return known;
+}
+
+/* Single distances: what can no longer be known to be a first touch is beyond the bound. */
+static void hide_unknown(fm_gpu_batch *batch, uint64_t known)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        if (batch->distances[i] != FM_COLD) continue;
+        if (known > 0) {
+            known--;
+            continue;
+        }
+        batch->distances[i] = FM_BEYOND;
+        if (batch->times) batch->times[i] = FM_BEYOND;
+    }
+}
+
+static fm_status deliver_each(const fm_gpu_batch *batch, const fm_engine_results *results, fm_error *error)
+{
+    fm_status status = FM_OK;
+    if (results->sink) status = results->sink(results->sink_context, batch->distances, batch->count, error);
+    if (status == FM_OK) status = fm_tally_add(results->distances, batch->distances, batch->count, error);
+    if (status == FM_OK && results->times)
+        status = fm_tally_add(results->times, batch->times, batch->count, error);
+    return status;
+}
+
+static fm_status collect(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+{
+    if (!self->open || !self->batches.uncollected) return FM_OK;
+    const size_t stack_before = self->stack;
+    uint64_t found = 0;
+    fm_status status = fm_gpu_batches_collect(&self->batches, error);
+    if (status != FM_OK) return status;
+    fm_gpu_batch *batch = &self->batches.batch;
+    self->stack = batch->stack;
+    for (int stage = 0; stage < FM_GPU_STAGES; stage++) self->seconds[stage] += batch->seconds[stage];
+    if (stack_before + batch->cold > self->deepest) self->deepest = stack_before + batch->cold;
+    if (self->wants_each)
+        status = fm_gpu_older_search(&self->older, &self->batches, stack_before, &found, error);
+    if (status != FM_OK) return status;
+    const uint64_t cold = batch->cold - found, known = count_new(self, cold);
+    if (!self->cold_known)
+        fm_gpu_older_drop(&self->older, self->bound > self->stack ? self->bound - self->stack : 0);
+    if (self->wants_each) {
+        if (known < cold) hide_unknown(batch, known);
+        return deliver_each(batch, results, error);
+    }
+    results->distances->cold += known;
+    results->distances->beyond += cold - known;
+    return FM_OK;
+}
+
+/* ---- batches ---- */
+
+static fm_status start(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+{
+    const size_t filled = self->batches.filled;
+    fm_status status = collect(self, results, error);
+    if (status != FM_OK) return status;
+    const size_t keep = self->cold_known || self->bound > SIZE_MAX ? SIZE_MAX : (size_t)self->bound;
+    return fm_gpu_batches_start(&self->batches, self->clock - filled, keep, error);
+}
+
+/* Single distances come back where somebody asks for them, where time distances have one bin each, and where
+ * the older blocks are not on the card. */
+static bool needs_each(const gpu_engine *self, const fm_engine_results *results)
+{
+    return results->sink || (self->times && results->distances->bins == FM_BINS_EXACT) || self->outgrown;
+}
+
+/* Blocks that may be on the card when the batch in the making is counted. */
+static uint64_t stack_then(const gpu_engine *self)
+{
+    return self->stack + (self->batches.uncollected ? self->batches.batch.count : 0);
+}
+
+/* Before a slot is begun: the stack and what the slot may bring must fit the card. */
+static fm_status make_room(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+{
+    const fm_gpu_setup *setup = &self->batches.setup;
+    if (stack_then(self) + setup->batch <= setup->stack) return FM_OK;
+    fm_status status = collect(self, results, error);
+    if (status != FM_OK || self->stack + setup->batch <= setup->stack) return status;
+    if (!self->outgrown && can_grow(self))
+        return reopen(self, setup->stack * 2, self->wants_each, results, error);
+    if (!self->outgrown) {
+        self->outgrown = true;
+        if (!self->wants_each) status = reopen(self, setup->stack, true, results, error);
+        if (status != FM_OK || self->stack + setup->batch <= setup->stack) return status;
+    }
+    status = fm_gpu_older_take(&self->older, &self->batches, self->stack, setup->stack / 4, error);
+    if (status != FM_OK) return status;
+    self->stack = setup->stack / 4;
+    note_memory(self);
+    return check_limit(self, setup, error);
+}
+
+static fm_status gpu_take(fm_engine *engine, const uint64_t *blocks, size_t count,
+                          const fm_engine_results *results, fm_error *error)
+{
+    gpu_engine *self = (gpu_engine *)engine;
+    fm_status status = FM_OK;
+    if (!self->open) {
+        status = open_card(self, fm_gpu_first_sizes.stack, needs_each(self, results), results, error);
+    } else if (!self->wants_each &&
+               needs_each(self, results)) { /* there is no way back: nobody would notice */
+        if (self->batches.filled > 0) status = start(self, results, error);
+        if (status == FM_OK) status = collect(self, results, error);
+        if (status == FM_OK) status = reopen(self, self->batches.setup.stack, true, results, error);
+    }
+    while (count > 0 && status == FM_OK) {
+        if (self->batches.filled == 0) status = make_room(self, results, error);
+        if (status != FM_OK) break;
+        const size_t room = self->batches.setup.batch - self->batches.filled;
+        const size_t some = count < room ? count : room;
+        status = fm_gpu_batches_put(&self->batches, blocks, some, error);
+        self->clock += some;
+        blocks += some;
+        count -= some;
+        if (status == FM_OK && some == room) status = start(self, results, error);
+    }
+    return status;
+}
+
+static fm_status gpu_deliver(fm_engine *engine, const fm_engine_results *results, fm_error *error)
+{
+    gpu_engine *self = (gpu_engine *)engine;
+    if (!self->open) return FM_OK;
+    fm_status status = FM_OK;
+    if (self->batches.filled > 0) status = start(self, results, error);
+    if (status == FM_OK) status = collect(self, results, error);
+    return status == FM_OK ? fetch_counts(self, results, error) : status;
+}
+
+/* ---- the engine ---- */
+
+static void gpu_destroy(fm_engine *engine)
+{
+    gpu_engine *self = (gpu_engine *)engine;
+    if (!self) return;
+    if (self->open) fm_gpu_batches_close(&self->batches);
+    fm_gpu_older_clear(&self->older);
+    free(self);
+}
+
+static fm_status gpu_create(fm_engine **engine, const fm_engine_options *options, fm_error *error)
+{
+    *engine = NULL;
+    const fm_gpu_module *module;
+    unsigned cards;
+    fm_status status = fm_gpu_find(&module, &cards, error);
+    if (status != FM_OK) return status;
+    gpu_engine *self = fm_calloc(1, sizeof *self);
+    if (!self) return fm_fail_memory(error, sizeof *self, "the gpu engine");
+    self->module = module;
+    self->device = options->card % cards;
+    self->bound = options->bound;
+    self->max_memory = options->max_memory;
+    self->seen_limit = fm_seen_limit;
+    self->times = self->older.times = options->time_distances;
+    self->clock = options->first_time;
+    self->cold_known = true;
+    note_memory(self);
+    *engine = (fm_engine *)self;
+    return FM_OK;
+}
+
+static uint64_t gpu_distinct(const fm_engine *engine)
+{
+    return ((const gpu_engine *)engine)->distinct;
+}
+
+static void gpu_stages(const fm_engine *engine, fm_profile *profile)
+{
+    static const char *const names[FM_GPU_STAGES] = {"upload", "keys",   "sort",  "link",
+                                                     "split",  "finish", "stack", "deliver"};
+    const gpu_engine *self = (const gpu_engine *)engine;
+    profile->stage_count = FM_GPU_STAGES;
+    for (size_t stage = 0; stage < FM_GPU_STAGES; stage++)
+        profile->stages[stage] = (fm_stage){.name = names[stage], .seconds = self->seconds[stage]};
+}
+
+static bool gpu_cold_known(const fm_engine *engine)
+{
+    return ((const gpu_engine *)engine)->cold_known;
+}
+
+const fm_engine_ops fm_engine_gpu = {
+    .info = {.name = "gpu",
+             .summary = "exact, on an NVIDIA graphics card: for traces of many millions of references",
+             .exact = true,
+             .on_card = true,
+             .no_sites = true},
+    .create = gpu_create,
+    .destroy = gpu_destroy,
+    .take = gpu_take,
+    .deliver = gpu_deliver,
+    .stages = gpu_stages,
+    .distinct = gpu_distinct,
+    .cold_known = gpu_cold_known,
+    .memory = gpu_memory,
+    .memory_peak = gpu_memory_peak,
+};

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu_stand_in.h - the interface of src/engine/gpu_module.h without a graphics card: the stack is a list that
+ * is searched from its end, one reference after the other. What it answers is obviously right; what it is for
+ * is the other side of the interface, which cuts a trace into batches.
+ *
+ * It is as strict as a card: it answers from copies of what was uploaded, it fails where a batch or a stack
+ * does not fit, and it can be given little memory, so that the library has to make do.
+ */
+#ifndef FATHOM_TESTS_GPU_STAND_IN_H
+#define FATHOM_TESTS_GPU_STAND_IN_H
+
+#include "engine/gpu_module.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the card is like; tests set it. */
+typedef struct stand_in_nature {
+    uint64_t memory;        /* bytes; a block of the stack takes one, and so does a reference of a batch */
+    fm_status devices;      /* what asking for devices answers */
+    unsigned more_cards;    /* beside the first */
+    unsigned opened_on;     /* the card opened last */
+    uint64_t taken;         /* bytes of it that an open card has */
+    size_t opened, counted; /* how often; counted up */
+    size_t fail_at;         /* counting number fail_at fails; 0: never */
+} stand_in_nature;
+static stand_in_nature stand_in = {.memory = UINT64_MAX};
+
+struct fm_gpu_card {
+    fm_gpu_setup setup;
+    uint64_t *pieces[FM_GPU_PIECES], *slots[FM_GPU_SLOTS];
+    uint64_t *blocks, *times; /* the stack */
+    size_t stack;
+    uint64_t *counts, *time_counts;
+    size_t bins;
+    uint64_t total, beyond, times_total;
+};
+
+static inline fm_status stand_in_fail(fm_error *error, fm_status status, const char *reason)
+{
+    if (error) {
+        memset(error, 0, sizeof *error);
+        error->status = status;
+        snprintf(error->reason, sizeof error->reason, "%s", reason);
+    }
+    return status;
+}
+
+static inline fm_status stand_in_devices(unsigned *count, fm_error *error)
+{
+    *count = stand_in.devices == FM_OK ? 1 + stand_in.more_cards : 0;
+    return stand_in.devices == FM_OK
+               ? FM_OK
+               : stand_in_fail(error, stand_in.devices, "there is no graphics card to stand in for");
+}
+
+static inline fm_status stand_in_describe(unsigned device, fm_gpu_description *description, fm_error *error)
+{
+    (void)device;
+    (void)error;
+    snprintf(description->name, sizeof description->name, "stand-in");
+    description->memory_total = stand_in.memory;
+    description->memory_free = stand_in.memory - stand_in.taken;
+    return FM_OK;
+}
+
+static inline uint64_t stand_in_memory_needed(const fm_gpu_setup *setup)
+{
+    return setup->stack + setup->batch;
+}
+
+static inline void *stand_in_allocate(size_t count)
+{
+    return calloc(count + 1, sizeof(uint64_t));
+}
+
+static inline void stand_in_close(fm_gpu_card *card)
+{
+    if (!card) return;
+    stand_in.taken -= stand_in_memory_needed(&card->setup);
+    for (int i = 0; i < FM_GPU_PIECES; i++) free(card->pieces[i]);
+    for (int i = 0; i < FM_GPU_SLOTS; i++) free(card->slots[i]);
+    free(card->blocks);
+    free(card->times);
+    free(card->counts);
+    free(card->time_counts);
+    free(card);
+}
+
+static inline fm_status stand_in_open(fm_gpu_card **result, const fm_gpu_setup *setup, fm_error *error)
+{
+    *result = NULL;
+    if (stand_in_memory_needed(setup) > stand_in.memory || setup->batch == 0)
+        return stand_in_fail(error, FM_E_NOMEM, "the graphics card's memory is too small");
+    stand_in.opened++;
+    stand_in.opened_on = setup->device;
+    stand_in.taken += stand_in_memory_needed(setup);
+    fm_gpu_card *card = calloc(1, sizeof *card);
+    if (!card) {
+        stand_in.taken -= stand_in_memory_needed(setup);
+        return stand_in_fail(error, FM_E_NOMEM, "out of memory");
+    }
+    card->setup = *setup;
+    for (int i = 0; i < FM_GPU_SLOTS; i++) card->slots[i] = stand_in_allocate(setup->batch);
+    card->blocks = stand_in_allocate(setup->stack + setup->batch);
+    card->times = stand_in_allocate(setup->stack + setup->batch);
+    card->bins = setup->bins == FM_BINS_EXACT ? setup->stack + setup->batch : 4480;
+    card->counts = stand_in_allocate(card->bins);
+    card->time_counts = stand_in_allocate(4480);
+    if (!card->slots[0] || !card->slots[1] || !card->blocks || !card->times || !card->counts ||
+        !card->time_counts) {
+        stand_in_close(card);
+        return stand_in_fail(error, FM_E_NOMEM, "out of memory");
+    }
+    *result = card;
+    return FM_OK;
+}
+
+/* As bins.c, which a module cannot call. */
+static inline size_t stand_in_bin(fm_bins bins, uint64_t distance)
+{
+    if (bins == FM_BINS_LOG2) return distance ? 64u - (size_t)__builtin_clzll(distance) : 0;
+    if (bins == FM_BINS_EXACT || distance < 1024) return (size_t)distance;
+    const unsigned exponent = 63u - (unsigned)__builtin_clzll(distance);
+    return 1024 + (exponent - 10) * 64 + (size_t)(distance >> (exponent - 6)) - 64;
+}
+
+static inline fm_status stand_in_wait_for_piece(fm_gpu_card *card, unsigned piece, uint64_t **memory,
+                                                fm_error *error)
+{
+    /* New memory each time: what is written after the upload must not arrive. */
+    free(card->pieces[piece]);
+    *memory = card->pieces[piece] = stand_in_allocate(card->setup.piece);
+    return *memory ? FM_OK : stand_in_fail(error, FM_E_NOMEM, "out of memory");
+}
+
+static inline fm_status stand_in_upload(fm_gpu_card *card, unsigned piece, size_t count, unsigned slot,
+                                        size_t at, fm_error *error)
+{
+    if (count > card->setup.piece || at + count > card->setup.batch || slot >= FM_GPU_SLOTS)
+        return stand_in_fail(error, FM_E_ARGUMENT, "an upload that does not fit");
+    memcpy(card->slots[slot] + at, card->pieces[piece], count * sizeof(uint64_t));
+    return FM_OK;
+}
+
+static inline void stand_in_answer(fm_gpu_card *card, fm_gpu_batch *batch, size_t i, uint64_t distance,
+                                   uint64_t time)
+{
+    if (card->setup.bound && distance >= card->setup.bound && distance != FM_COLD) distance = FM_BEYOND;
+    if (batch->distances) batch->distances[i] = distance;
+    if (batch->times) batch->times[i] = time;
+    if (distance == FM_COLD) return;
+    if (card->setup.count && distance == FM_BEYOND) card->beyond++;
+    if (card->setup.count && distance != FM_BEYOND) {
+        card->counts[stand_in_bin(card->setup.bins, distance)]++;
+        card->total++;
+    }
+    if (card->setup.count_times) {
+        card->time_counts[stand_in_bin(card->setup.bins, time)]++;
+        card->times_total++;
+    }
+}
+
+static inline fm_status stand_in_count(fm_gpu_card *card, fm_gpu_batch *batch, fm_error *error)
+{
+    if (batch->count == 0 || batch->count > card->setup.batch || (batch->distances && !card->setup.each) ||
+        (batch->times && !card->setup.times))
+        return stand_in_fail(error, FM_E_ARGUMENT, "a batch that the card was not opened for");
+    if (++stand_in.counted == stand_in.fail_at)
+        return stand_in_fail(error, FM_E_IO, "the card fell off the bus");
+    const uint64_t *references = card->slots[batch->slot];
+    batch->cold = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        const uint64_t now = batch->first_time + i;
+        size_t at = card->stack;
+        while (at > 0 && card->blocks[at - 1] != references[i]) at--;
+        if (at == 0) {
+            if (batch->firsts) batch->firsts[batch->cold] = references[i];
+            batch->cold++;
+            card->stack++;
+            stand_in_answer(card, batch, i, FM_COLD, FM_COLD);
+        } else {
+            stand_in_answer(card, batch, i, card->stack - at, now - card->times[at - 1]);
+            memmove(&card->blocks[at - 1], &card->blocks[at], (card->stack - at) * sizeof(uint64_t));
+            memmove(&card->times[at - 1], &card->times[at], (card->stack - at) * sizeof(uint64_t));
+        }
+        card->blocks[card->stack - 1] = references[i];
+        card->times[card->stack - 1] = now;
+    }
+    const size_t drop = card->stack > batch->keep ? card->stack - batch->keep : 0;
+    card->stack -= drop;
+    memmove(card->blocks, card->blocks + drop, card->stack * sizeof(uint64_t));
+    memmove(card->times, card->times + drop, card->stack * sizeof(uint64_t));
+    batch->stack = card->stack;
+    if (card->stack > card->setup.stack)
+        return stand_in_fail(error, FM_E_LIMIT, "the stack does not fit the card");
+    /* A card does not keep a batch's references. */
+    memset(card->slots[batch->slot], 0xAA, card->setup.batch * sizeof(uint64_t));
+    return FM_OK;
+}
+
+static inline fm_status stand_in_load_stack(fm_gpu_card *card, const uint64_t *blocks, const uint64_t *times,
+                                            size_t count, fm_error *error)
+{
+    if (count > card->setup.stack)
+        return stand_in_fail(error, FM_E_ARGUMENT, "the stack does not fit the card");
+    memcpy(card->blocks, blocks, count * sizeof(uint64_t));
+    if (times) memcpy(card->times, times, count * sizeof(uint64_t));
+    card->stack = count;
+    return FM_OK;
+}
+
+static inline fm_status stand_in_fetch_stack(fm_gpu_card *card, uint64_t *blocks, uint64_t *times,
+                                             size_t count, fm_error *error)
+{
+    if (count > card->stack) return stand_in_fail(error, FM_E_ARGUMENT, "the stack has fewer blocks");
+    memcpy(blocks, card->blocks, count * sizeof(uint64_t));
+    if (times) memcpy(times, card->times, count * sizeof(uint64_t));
+    return FM_OK;
+}
+
+static inline fm_status stand_in_fetch_counts(fm_gpu_card *card, fm_gpu_counts *counts, fm_error *error)
+{
+    for (size_t i = 0; i < card->bins; i++) {
+        if (card->counts[i] && i >= counts->bins) return stand_in_fail(error, FM_E_ARGUMENT, "too few bins");
+        if (card->counts[i]) counts->distances[i] += card->counts[i];
+        card->counts[i] = 0;
+    }
+    for (size_t i = 0; i < 4480 && card->setup.count_times; i++) {
+        if (counts->times && card->time_counts[i]) counts->times[i] += card->time_counts[i];
+        card->time_counts[i] = 0;
+    }
+    counts->total = card->total;
+    counts->beyond = card->beyond;
+    counts->times_total = card->times_total;
+    card->total = card->beyond = card->times_total = 0;
+    return FM_OK;
+}
+
+#define GPU_STAND_IN_TABLE                                                                                   \
+    {                                                                                                        \
+        .interface = FM_GPU_INTERFACE, .devices = stand_in_devices, .describe = stand_in_describe,           \
+        .memory_needed = stand_in_memory_needed, .open = stand_in_open, .close = stand_in_close,             \
+        .wait_for_piece = stand_in_wait_for_piece, .upload = stand_in_upload, .count = stand_in_count,       \
+        .load_stack = stand_in_load_stack, .fetch_stack = stand_in_fetch_stack,                              \
+        .fetch_counts = stand_in_fetch_counts,                                                               \
+    }
+
+#endif

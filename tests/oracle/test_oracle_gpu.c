@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_oracle_gpu.c - the gpu engine equals the list engine: histogram for histogram, and reference by
+ * reference, on thousands of generated traces, with batches from 1 reference on, cards that outgrow their
+ * memory, and all that may change between two feeds. Where there is a graphics card and FATHOM_TEST_GPU=1, it
+ * does the counting; otherwise a stand-in (gpu_stand_in.h).
+ *
+ *     FATHOM_TEST_SEED=N, FATHOM_TEST_TRACES=N, FATHOM_TEST_ONLY=N    as in test_oracle_engines.c
+ *     FATHOM_TEST_BATCH=N                                             no shorter batches: for slow sanitizers
+ */
+#include "engine/gpu_loader.h"
+#include "engine/gpu_state.h"
+#include "oracle/engine_run.h"
+#include "oracle/gpu_stand_in.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+enum { TRACES = 3000 };
+
+static const fm_gpu_module gpu_stand_in = GPU_STAND_IN_TABLE;
+
+static uint64_t from_environment(const char *name, uint64_t usual)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 0) : usual;
+}
+
+static bool on_card(void)
+{
+    return from_environment("FATHOM_TEST_GPU", 0) != 0;
+}
+
+static int use_stand_in(void **state)
+{
+    (void)state;
+    fm_gpu_stand_in = on_card() ? NULL : &gpu_stand_in;
+    stand_in = (stand_in_nature){.memory = UINT64_MAX};
+    return 0;
+}
+
+typedef struct sunk {
+    const uint64_t *expected;
+    size_t count, wrong_at;
+} sunk;
+
+static fm_status take_sunk(void *context, const uint64_t *distances, size_t count, fm_error *error)
+{
+    (void)error;
+    sunk *sink = context;
+    for (size_t i = 0; i < count; i++)
+        if (distances[i] != sink->expected[sink->count + i] && sink->wrong_at == SIZE_MAX)
+            sink->wrong_at = sink->count + i;
+    sink->count += count;
+    return FM_OK;
+}
+
+/* How a trace is fed. */
+typedef struct feeding {
+    fm_bins bins;
+    bool times, sometimes_sink;
+    fm_gpu_sizes sizes;
+} feeding;
+
+static feeding choose_feeding(const recipe *made, recipe_random *random)
+{
+    feeding how = {.bins = (fm_bins)recipe_below(random, 3),
+                   .times = recipe_chance(random, 2),
+                   .sometimes_sink = recipe_chance(random, 3)};
+    uint64_t batch =
+        recipe_chance(random, 4) ? 1 + recipe_below(random, 3) : 1 + recipe_below(random, made->length + 1);
+    const uint64_t least = from_environment("FATHOM_TEST_BATCH", 1);
+    if (batch < least) batch = least;
+    how.sizes = (fm_gpu_sizes){.batch = (size_t)batch,
+                               .each_batch = 1 + (size_t)recipe_below(random, batch),
+                               .stack = (size_t)(2 * batch + recipe_below(random, made->alphabet + 1)),
+                               .piece = 1 + (size_t)recipe_below(random, batch < 500 ? batch : 500)};
+    stand_in.memory = recipe_chance(random, 2) ? UINT64_MAX : 4 * (how.sizes.batch + how.sizes.stack) + 64;
+    return how;
+}
+
+static bool tallies_agree(const fm_tally *wanted, const fm_tally *got, const char **wrong)
+{
+    if (wanted->total != got->total) *wrong = "a wrong number of distances";
+    for (uint64_t i = 0; i < wanted->capacity || i < got->capacity; i++)
+        if ((i < wanted->capacity ? wanted->counts[i] : 0) != (i < got->capacity ? got->counts[i] : 0))
+            *wrong = "a wrong bin";
+    return !*wrong;
+}
+
+/* NULL, or what went wrong. */
+static const char *compare(const recipe *made, const uint64_t *trace, const engine_answers *expected,
+                           const feeding *how, recipe_random *random)
+{
+    fm_engine_options options = engine_options_of(made);
+    options.time_distances = how->times;
+    fm_tally distances, times, wanted, wanted_times;
+    fm_error error = {0};
+    fm_engine *engine;
+    if (fm_tally_create(&distances, how->bins, NULL) || fm_tally_create(&times, how->bins, NULL) ||
+        fm_tally_create(&wanted, how->bins, NULL) || fm_tally_create(&wanted_times, how->bins, NULL))
+        abort();
+    fm_gpu_first_sizes = how->sizes;
+    const char *wrong = NULL;
+    if (fm_engine_gpu.create(&engine, &options, &error)) return "the engine was not created";
+    sunk sink = {.expected = expected->distances, .wrong_at = SIZE_MAX};
+    fm_engine_results results = {.distances = &distances, .times = how->times ? &times : NULL};
+    for (size_t i = 0; i < made->length && !wrong;) {
+        size_t chunk = 1 + recipe_below(random, made->chunk_most);
+        if (chunk > made->length - i) chunk = made->length - i;
+        if (how->sometimes_sink && recipe_chance(random, 8)) {
+            if (fm_engine_gpu.deliver(engine, &results, &error)) wrong = "deliver failed";
+            results.sink = results.sink ? NULL : take_sunk;
+            results.sink_context = &sink;
+            sink.expected = expected->distances + i;
+            sink.count = 0;
+        }
+        if (!wrong && fm_engine_gpu.take(engine, trace + i, chunk, &results, &error)) wrong = "take failed";
+        i += chunk;
+    }
+    if (!wrong && fm_engine_gpu.deliver(engine, &results, &error)) wrong = "deliver failed";
+    if (!wrong && sink.wrong_at != SIZE_MAX) wrong = "a wrong single distance";
+    if (fm_tally_add(&wanted, expected->distances, made->length, NULL)) abort();
+    for (size_t i = 0; i < made->length; i++)
+        if (expected->times[i] < FM_BEYOND && fm_tally_add(&wanted_times, &expected->times[i], 1, NULL))
+            abort();
+    if (!wrong && (distances.cold != wanted.cold || distances.beyond != wanted.beyond))
+        wrong = "cold or beyond";
+    if (!wrong) tallies_agree(&wanted, &distances, &wrong);
+    /* Once blocks were forgotten, times of returns from beyond the bound need not be known. */
+    if (!wrong && how->times && expected->cold_known) tallies_agree(&wanted_times, &times, &wrong);
+    if (!wrong && fm_engine_gpu.distinct(engine) != expected->distinct)
+        wrong = "a wrong number of distinct blocks";
+    if (!wrong && fm_engine_gpu.cold_known(engine) != expected->cold_known) wrong = "a wrong cold_known";
+    if (!wrong && fm_engine_gpu.memory(engine) > fm_engine_gpu.memory_peak(engine))
+        wrong = "memory over its peak";
+    if (wrong && error.reason[0]) fprintf(stderr, "%s\n", error.reason);
+    fm_engine_gpu.destroy(engine);
+    fm_tally_clear(&distances);
+    fm_tally_clear(&times);
+    fm_tally_clear(&wanted);
+    fm_tally_clear(&wanted_times);
+    return wrong;
+}
+
+static bool check_recipe(const recipe *made)
+{
+    uint64_t *trace = recipe_trace(made);
+    engine_answers expected = engine_answers_make(made->length);
+    recipe_random random = {made->seed ^ 4242};
+    const feeding how = choose_feeding(made, &random);
+    fm_seen_limit = made->seen_limit;
+    const char *wrong = engine_expect(made, trace, &expected);
+    if (!wrong) wrong = compare(made, trace, &expected, &how, &random);
+    fm_seen_limit = FM_SEEN_LIMIT;
+    if (wrong) {
+        fprintf(stderr, "%s; bins %s%s%s, batch %zu, each %zu, stack %zu, card memory %" PRIu64 "\n", wrong,
+                fm_bins_name(how.bins), how.times ? ", times" : "", how.sometimes_sink ? ", sink" : "",
+                how.sizes.batch, how.sizes.each_batch, how.sizes.stack, stand_in.memory);
+        recipe_print(made);
+    }
+    engine_answers_free(&expected);
+    free(trace);
+    return !wrong;
+}
+
+static void test_generated_traces(void **state)
+{
+    (void)state;
+    const fm_gpu_sizes usual = fm_gpu_first_sizes;
+    const uint64_t seed = from_environment("FATHOM_TEST_SEED", 20260101);
+    const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
+    const uint64_t only = from_environment("FATHOM_TEST_ONLY", UINT64_MAX);
+    uint64_t bad = 0;
+    for (uint64_t index = only == UINT64_MAX ? 0 : only;
+         index < (only == UINT64_MAX ? traces : only + 1) && bad < 5; index++) {
+        recipe made = recipe_make(seed, index);
+        made.times = true; /* the judge's */
+        bad += !check_recipe(&made);
+    }
+    fm_gpu_first_sizes = usual;
+    assert_int_equal(bad, 0);
+}
+
+/* ---- through the analyzer ---- */
+
+/* Pieces by several threads, and several batches: one cycle after the other has one distance only. */
+static void test_large_feeds(void **state)
+{
+    (void)state;
+    if (!on_card()) stand_in.memory = UINT64_MAX;
+    const fm_gpu_sizes usual = fm_gpu_first_sizes;
+    fm_gpu_first_sizes =
+        (fm_gpu_sizes){.batch = 5 << 20, .each_batch = 3 << 20, .stack = 10 << 20, .piece = 1 << 20};
+    enum { BLOCKS = 5, REFERENCES = (11 << 20) + 12345 };
+    uint64_t *trace = malloc(REFERENCES * sizeof *trace);
+    if (!trace) abort();
+    for (size_t i = 0; i < REFERENCES; i++) trace[i] = i % BLOCKS;
+    fm_analyzer_options options = {.engine = "gpu", .time_distances = true};
+    fm_analyzer *analyzer;
+    fm_profile *profile;
+    fm_error error;
+    if (fm_analyzer_create(&analyzer, &options, &error)) fail_msg("%s", error.reason);
+    assert_int_equal(fm_analyzer_feed_blocks(analyzer, trace, 3, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_feed_blocks(analyzer, trace + 3, REFERENCES - 3, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_profile(analyzer, &profile, NULL), FM_OK);
+    assert_int_equal(profile->references, REFERENCES);
+    assert_int_equal(profile->cold, BLOCKS);
+    assert_int_equal(profile->distances.count, 1);
+    assert_int_equal(profile->distances.bins[0].lo, BLOCKS - 1);
+    assert_int_equal(profile->distances.bins[0].count, REFERENCES - BLOCKS);
+    assert_int_equal(profile->times.count, 1);
+    assert_int_equal(profile->times.bins[0].lo, BLOCKS);
+    assert_string_equal(profile->engine, "gpu");
+    assert_true(profile->exact);
+    fm_profile_destroy(profile);
+    fm_analyzer_destroy(analyzer);
+    free(trace);
+    fm_gpu_first_sizes = usual;
+}
+
+static void test_attribution_is_refused(void **state)
+{
+    (void)state;
+    static const uint64_t edges[] = {0, 8};
+    fm_analyzer_options options = {.engine = "gpu", .edges = edges, .edge_count = 2};
+    fm_analyzer *analyzer;
+    fm_error error;
+    assert_int_equal(fm_analyzer_create(&analyzer, &options, &error), FM_E_ARGUMENT);
+    assert_non_null(strstr(error.reason, "code sites"));
+}
+
+/* Each analyzer on the card it was given, counted round. */
+static void test_several_cards(void **state)
+{
+    (void)state;
+    if (on_card()) skip();
+    stand_in.more_cards = 2;
+    const uint64_t blocks[] = {1, 2, 1};
+    static const unsigned asked[] = {0, 1, 2, 3, 5}, expected[] = {0, 1, 2, 0, 2};
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        fm_analyzer_options options = {.engine = "gpu", .card = asked[i]};
+        fm_analyzer *analyzer;
+        assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
+        assert_int_equal(fm_analyzer_feed_blocks(analyzer, blocks, 3, NULL), FM_OK);
+        assert_int_equal(stand_in.opened_on, expected[i]);
+        fm_analyzer_destroy(analyzer);
+    }
+}
+
+/* A card is chosen where there is one and many references are expected. */
+static void test_choice(void **state)
+{
+    (void)state;
+    assert_string_equal(fm_engine_choose(0), "exact");
+    assert_string_equal(fm_engine_choose(1000000), "exact");
+    assert_string_equal(fm_engine_choose(UINT64_C(1) << 30), "gpu");
+    if (on_card()) return;
+    stand_in.devices = FM_E_UNSUPPORTED;
+    assert_string_equal(fm_engine_choose(UINT64_C(1) << 30), "exact");
+}
+
+/* ---- failure ---- */
+
+static void test_no_device(void **state)
+{
+    (void)state;
+    if (on_card()) skip();
+    stand_in.devices = FM_E_UNSUPPORTED;
+    fm_analyzer_options options = {.engine = "gpu"};
+    fm_analyzer *analyzer;
+    fm_error error;
+    assert_int_equal(fm_analyzer_create(&analyzer, &options, &error), FM_E_UNSUPPORTED);
+    assert_null(analyzer);
+}
+
+static void test_too_little_card_memory(void **state)
+{
+    (void)state;
+    if (on_card()) skip();
+    stand_in.memory = 1000;
+    const uint64_t blocks[] = {1, 2, 1};
+    fm_analyzer_options options = {.engine = "gpu"};
+    fm_analyzer *analyzer;
+    fm_error error;
+    assert_int_equal(fm_analyzer_create(&analyzer, &options, &error), FM_OK);
+    assert_int_equal(fm_analyzer_feed_blocks(analyzer, blocks, 3, &error), FM_E_NOMEM);
+    assert_non_null(strstr(error.reason, "1000 bytes of free memory"));
+    fm_analyzer_destroy(analyzer);
+}
+
+static void test_host_memory_limit(void **state)
+{
+    (void)state;
+    const uint64_t blocks[] = {1, 2, 1};
+    fm_analyzer_options options = {.engine = "gpu", .max_memory = 32 << 20};
+    fm_analyzer *analyzer;
+    fm_error error;
+    assert_int_equal(fm_analyzer_create(&analyzer, &options, &error), FM_OK);
+    assert_int_equal(fm_analyzer_feed_blocks(analyzer, blocks, 3, &error), FM_E_LIMIT);
+    fm_analyzer_destroy(analyzer);
+}
+
+/* A card that fails in the middle: the error comes out, nothing hangs, nothing leaks. */
+static void test_failing_card(void **state)
+{
+    (void)state;
+    if (on_card()) skip();
+    const fm_gpu_sizes usual = fm_gpu_first_sizes;
+    fm_gpu_first_sizes = (fm_gpu_sizes){.batch = 1000, .each_batch = 1000, .stack = 4000, .piece = 300};
+    uint64_t blocks[5000];
+    for (size_t i = 0; i < 5000; i++) blocks[i] = i % 7;
+    stand_in.fail_at = 3;
+    fm_analyzer_options options = {.engine = "gpu"};
+    fm_analyzer *analyzer;
+    fm_error error;
+    assert_int_equal(fm_analyzer_create(&analyzer, &options, &error), FM_OK);
+    assert_int_equal(fm_analyzer_feed_blocks(analyzer, blocks, 5000, &error), FM_E_IO);
+    assert_string_equal(error.reason, "the card fell off the bus");
+    fm_analyzer_destroy(analyzer);
+    fm_gpu_first_sizes = usual;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_generated_traces, use_stand_in),
+        cmocka_unit_test_setup(test_large_feeds, use_stand_in),
+        cmocka_unit_test_setup(test_attribution_is_refused, use_stand_in),
+        cmocka_unit_test_setup(test_several_cards, use_stand_in),
+        cmocka_unit_test_setup(test_choice, use_stand_in),
+        cmocka_unit_test_setup(test_no_device, use_stand_in),
+        cmocka_unit_test_setup(test_too_little_card_memory, use_stand_in),
+        cmocka_unit_test_setup(test_host_memory_limit, use_stand_in),
+        cmocka_unit_test_setup(test_failing_card, use_stand_in),
+    };
+    return cmocka_run_group_tests_name("the gpu engine", tests, NULL, NULL);
+}
