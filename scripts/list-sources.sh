@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Lists source files of one kind, one path a line: c (C sources and headers) or shell (scripts).
+# Lists source files of one kind, one path a line: c (C and CUDA sources and headers) or shell (scripts).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # Untracked files count too, ignored ones do not; outside a git checkout, everything but build directories.
@@ -12,7 +12,7 @@ all_files() {
     fi | sort -u | while read -r path; do [ -f "$path" ] && echo "$path"; done
 }
 case ${1:-} in
-c) all_files | grep -E '\.[ch]$' ;;
+c) all_files | grep -E '\.([ch]|cuh?)$' ;;
 shell)
     all_files | while read -r path; do
         case $path in

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stack.cu - see stack.cuh. Everything here is one sweep over the positions. */
+#include "stack.cuh"
+
+#include "link.cuh"
+
+#include <algorithm>
+#include <cub/device/device_scan.cuh>
+#include <cub/device/device_select.cuh>
+#include <fathom/analyzer.h>
+
+namespace fathom
+{
+
+namespace
+{
+
+constexpr int THREADS = 256;
+constexpr unsigned SWEEP_BLOCKS = 132 * 8;
+
+unsigned sweep_blocks(size_t count)
+{
+    return (unsigned)std::min<size_t>((count + THREADS - 1) / THREADS, SWEEP_BLOCKS);
+}
+
+/* Positions of a word of the bitmap that exist and are the last reference to their block. */
+__device__ __forceinline__ uint32_t last_in_word(const uint32_t *again, uint32_t word, uint32_t positions)
+{
+    const uint32_t left = positions - word * 32;
+    return ~again[word] & (left >= 32 ? 0xffffffffu : (1u << left) - 1u);
+}
+
+__global__ void __launch_bounds__(THREADS)
+    count_words(const uint32_t *again, uint32_t positions, uint32_t words, uint32_t *counts)
+{
+    const uint32_t word = blockIdx.x * THREADS + threadIdx.x;
+    if (word > words) return;
+    counts[word] = word < words ? (uint32_t)__popc(last_in_word(again, word, positions)) : 0;
+}
+
+__device__ __forceinline__ uint64_t time_of(const Sequence &sequence, uint32_t position)
+{
+    return position < sequence.stack ? sequence.stack_times[position]
+                                     : sequence.first_time + (position - sequence.stack);
+}
+
+/* A warp for each word at a time. */
+__global__ void __launch_bounds__(THREADS)
+    gather_last(const __grid_constant__ Sequence sequence, const uint32_t *again, const uint32_t *sums,
+                uint32_t words, uint32_t drop, uint64_t *blocks, uint64_t *times)
+{
+    const uint32_t lane = lane_number();
+    for (uint32_t word = (blockIdx.x * THREADS + threadIdx.x) / 32; word < words;
+         word += gridDim.x * (THREADS / 32)) {
+        const uint32_t last = last_in_word(again, word, sequence.count);
+        if (!(last >> lane & 1u)) continue;
+        const uint32_t place = sums[word] + (uint32_t)__popc(last & lanes_before());
+        if (place < drop) continue;
+        const uint32_t position = word * 32 + lane;
+        blocks[place - drop] = sequence.blocks[position];
+        if (times) times[place - drop] = time_of(sequence, position);
+    }
+}
+
+/* The time distance of a batch's reference; FM_COLD for a first touch. */
+__device__ __forceinline__ uint64_t time_distance(const Sequence &sequence, uint32_t position)
+{
+    const uint32_t before = sequence.previous[position];
+    return before == NO_POSITION ? FM_COLD : time_of(sequence, position) - time_of(sequence, before);
+}
+
+template <fm_bins BINS>
+__global__ void __launch_bounds__(THREADS)
+    tally_times(const __grid_constant__ Sequence sequence, Count *histogram, Count *total)
+{
+    __shared__ BlockHistogram<BINS> shared;
+    Count counted = 0;
+    shared.clear();
+    __syncthreads();
+    const uint32_t rounded = (sequence.count - sequence.stack + 31) / 32 * 32; /* whole warps */
+    for (size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x; i < rounded;
+         i += (size_t)gridDim.x * THREADS) {
+        const size_t position = sequence.stack + i;
+        const uint64_t time =
+            position < sequence.count ? time_distance(sequence, (uint32_t)position) : FM_COLD;
+        shared.add(time != FM_COLD, time, histogram);
+        counted += time != FM_COLD;
+    }
+    __syncthreads();
+    shared.flush(histogram);
+    for (int step = 16; step > 0; step /= 2) counted += __shfl_xor_sync(ALL_LANES, counted, step);
+    if (lane_number() == 0 && counted) atomicAdd(total, counted);
+}
+
+__global__ void __launch_bounds__(THREADS)
+    write_distances(const __grid_constant__ Sequence sequence, const uint32_t *distance_of_next,
+                    uint64_t bound, uint64_t *distances)
+{
+    const uint32_t count = sequence.count - sequence.stack;
+    for (size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x; i < count; i += (size_t)gridDim.x * THREADS) {
+        const uint32_t before = sequence.previous[sequence.stack + i];
+        const uint64_t distance = before == NO_POSITION ? FM_COLD : distance_of_next[before];
+        distances[i] = before != NO_POSITION && distance >= bound ? FM_BEYOND : distance;
+    }
+}
+
+__global__ void __launch_bounds__(THREADS)
+    write_times(const __grid_constant__ Sequence sequence, uint64_t *times)
+{
+    const uint32_t count = sequence.count - sequence.stack;
+    for (size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x; i < count; i += (size_t)gridDim.x * THREADS)
+        times[i] = time_distance(sequence, sequence.stack + (uint32_t)i);
+}
+
+struct IsFirst {
+    __device__ bool operator()(uint32_t before) const
+    {
+        return before == NO_POSITION;
+    }
+};
+
+} // namespace
+
+fm_status count_last(const uint32_t *again, uint32_t positions, uint32_t *sums, void *scan_space,
+                     size_t scan_bytes, uint32_t *distinct, cudaStream_t stream, fm_error *error)
+{
+    const uint32_t words = (positions + 31) / 32;
+    count_words<<<words / THREADS + 1, THREADS, 0, stream>>>(again, positions, words, sums);
+    CUDA_TRY(cudaGetLastError(), "counting distinct blocks");
+    CUDA_TRY(cub::DeviceScan::ExclusiveSum(scan_space, scan_bytes, sums, sums, (size_t)words + 1, stream),
+             "counting distinct blocks");
+    CUDA_TRY(cudaMemcpyAsync(distinct, sums + words, sizeof *distinct, cudaMemcpyDeviceToHost, stream),
+             "counting distinct blocks");
+    CUDA_TRY(cudaStreamSynchronize(stream), "counting distances");
+    return FM_OK;
+}
+
+fm_status gather_stack(const Sequence &sequence, const uint32_t *again, const uint32_t *sums, uint32_t drop,
+                       uint64_t *blocks, uint64_t *times, cudaStream_t stream, fm_error *error)
+{
+    const uint32_t words = (sequence.count + 31) / 32;
+    gather_last<<<sweep_blocks((size_t)words * 32), THREADS, 0, stream>>>(sequence, again, sums, words, drop,
+                                                                          blocks, times);
+    CUDA_TRY(cudaGetLastError(), "gathering the stack");
+    return FM_OK;
+}
+
+fm_status count_times(const Sequence &sequence, fm_bins bins, Count *histogram, Count *total,
+                      cudaStream_t stream, fm_error *error)
+{
+    const unsigned grid = sweep_blocks(sequence.count - sequence.stack);
+    if (bins == FM_BINS_LOG2)
+        tally_times<FM_BINS_LOG2><<<grid, THREADS, 0, stream>>>(sequence, histogram, total);
+    else
+        tally_times<FM_BINS_LOGLINEAR><<<grid, THREADS, 0, stream>>>(sequence, histogram, total);
+    CUDA_TRY(cudaGetLastError(), "counting time distances");
+    return FM_OK;
+}
+
+fm_status deliver_distances(const Sequence &sequence, const uint32_t *distance_of_next, uint64_t bound,
+                            uint64_t *distances, cudaStream_t stream, fm_error *error)
+{
+    write_distances<<<sweep_blocks(sequence.count - sequence.stack), THREADS, 0, stream>>>(
+        sequence, distance_of_next, bound, distances);
+    CUDA_TRY(cudaGetLastError(), "delivering distances");
+    return FM_OK;
+}
+
+fm_status deliver_times(const Sequence &sequence, uint64_t *times, cudaStream_t stream, fm_error *error)
+{
+    write_times<<<sweep_blocks(sequence.count - sequence.stack), THREADS, 0, stream>>>(sequence, times);
+    CUDA_TRY(cudaGetLastError(), "delivering time distances");
+    return FM_OK;
+}
+
+size_t firsts_space_needed(size_t positions)
+{
+    size_t bytes = 0;
+    const uint64_t *blocks = nullptr;
+    const uint32_t *flags = nullptr;
+    uint64_t *to = nullptr;
+    uint32_t *found = nullptr;
+    cub::DeviceSelect::FlaggedIf(nullptr, bytes, blocks, flags, to, found, (int64_t)positions, IsFirst());
+    return bytes;
+}
+
+fm_status gather_firsts(const Sequence &sequence, uint64_t *firsts, uint32_t *found, void *space,
+                        size_t bytes, cudaStream_t stream, fm_error *error)
+{
+    CUDA_TRY(cub::DeviceSelect::FlaggedIf(space, bytes, sequence.blocks + sequence.stack,
+                                          sequence.previous + sequence.stack, firsts, found,
+                                          (int64_t)(sequence.count - sequence.stack), IsFirst(), stream),
+             "gathering new blocks");
+    return FM_OK;
+}
+
+} // namespace fathom

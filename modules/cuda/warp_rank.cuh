@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * warp_rank.cuh - how many elements before each one have the same digit, and how many a greater one: what a
+ * stable split by several bits needs, and what inversions are counted with.
+ *
+ * A warp goes through its elements in rows of 32. Within a row, one ballot per bit of the digit gives bit
+ * planes; comparing a digit with all lanes of a row at once is then a few logical operations per bit. Every
+ * lane does it twice: for its own element, and for the digit whose number is the lane's, whose running counts
+ * it keeps.
+ */
+#ifndef FATHOM_CUDA_WARP_RANK_CUH
+#define FATHOM_CUDA_WARP_RANK_CUH
+
+#include <stdint.h>
+
+namespace fathom
+{
+
+constexpr uint32_t ALL_LANES = 0xffffffffu;
+
+__device__ __forceinline__ uint32_t lane_number()
+{
+    return threadIdx.x & 31u;
+}
+
+__device__ __forceinline__ uint32_t lanes_before()
+{
+    return (1u << lane_number()) - 1u;
+}
+
+/* Lanes of a row whose digit equals, or is greater than, one digit. */
+struct Comparison {
+    uint32_t equal, greater;
+
+    __device__ __forceinline__ explicit Comparison(uint32_t valid) : equal(valid), greater(0)
+    {
+    }
+    /* From the highest bit down: `plane` has the lanes with the bit set, `bit` is the one compared with. */
+    __device__ __forceinline__ void step(uint32_t plane, uint32_t bit)
+    {
+        const uint32_t set = 0u - bit;
+        greater |= equal & plane & ~set;
+        equal &= plane ^ ~set;
+    }
+};
+
+/* Two counts of at most 65535 in one register. */
+__device__ __forceinline__ uint32_t pack_counts(uint32_t equal, uint32_t greater)
+{
+    return equal | greater << 16;
+}
+__device__ __forceinline__ uint32_t packed_equal(uint32_t counts)
+{
+    return counts & 0xffffu;
+}
+__device__ __forceinline__ uint32_t packed_greater(uint32_t counts)
+{
+    return counts >> 16;
+}
+
+/*
+ * The running counts of a warp: lane d (d < 2^BITS) keeps how many elements so far had digit d, and how many
+ * a greater one.
+ */
+template <int BITS> struct WarpCounts {
+    static_assert(BITS >= 1 && BITS <= 5, "one lane per digit");
+    uint32_t counts = 0; /* packed */
+
+    /* The next row. Returns for this lane's element the elements before it, packed. Invalid lanes give digit
+     * 0. */
+    __device__ __forceinline__ uint32_t add_row(bool valid, uint32_t digit)
+    {
+        const uint32_t row = __ballot_sync(ALL_LANES, valid);
+        Comparison mine(row), kept(row);
+#pragma unroll
+        for (int bit = BITS - 1; bit >= 0; bit--) {
+            const uint32_t plane = __ballot_sync(ALL_LANES, digit >> bit & 1u);
+            mine.step(plane, digit >> bit & 1u);
+            kept.step(plane, lane_number() >> bit & 1u);
+        }
+        const uint32_t before = __shfl_sync(ALL_LANES, counts, digit);
+        const uint32_t lanes = lanes_before();
+        counts += pack_counts(__popc(kept.equal), __popc(kept.greater));
+        uint32_t result = before + pack_counts(__popc(mine.equal & lanes), __popc(mine.greater & lanes));
+        /* Row after row: ballots of many rows at once would need more registers than there are. */
+        asm volatile("" : "+r"(counts), "+r"(result));
+        return result;
+    }
+    /* The same where only the counts are wanted. */
+    __device__ __forceinline__ void count_row(bool valid, uint32_t digit)
+    {
+        const uint32_t row = __ballot_sync(ALL_LANES, valid);
+        Comparison kept(row);
+#pragma unroll
+        for (int bit = BITS - 1; bit >= 0; bit--)
+            kept.step(__ballot_sync(ALL_LANES, digit >> bit & 1u), lane_number() >> bit & 1u);
+        counts += __popc(kept.equal);
+    }
+};
+
+/* Sum over the lanes after this one. */
+__device__ __forceinline__ uint32_t sum_of_later_lanes(uint32_t value)
+{
+    uint32_t sum = value;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const uint32_t other = __shfl_down_sync(ALL_LANES, sum, step);
+        if (lane_number() + step < 32) sum += other;
+    }
+    return sum - value;
+}
+
+/* Sum over the lanes before this one. */
+__device__ __forceinline__ uint32_t sum_of_earlier_lanes(uint32_t value)
+{
+    uint32_t sum = value;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const uint32_t other = __shfl_up_sync(ALL_LANES, sum, step);
+        if (lane_number() >= step) sum += other;
+    }
+    return sum - value;
+}
+
+} // namespace fathom
+
+#endif
