@@ -16,14 +16,14 @@ export JOBS
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all help dependencies test demo bench lint format install uninstall asan tsan fuzz clean
+.PHONY: all help dependencies test test-gpu demo bench bench-gpu lint format install uninstall asan tsan fuzz clean
 
 all: $(BUILD)/build.ninja  ## build the program at build/fathom (release)
 	@[ ! -e $(BUILD)/web/left-out ] || $(CMAKE) --preset release
 	@$(CMAKE) --build $(BUILD) --parallel $(JOBS)
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  \1\t/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' Makefile | expand -t 16
 
 # One stamp for each group of Debian packages, so that a second call costs nothing. What is missing is
 # installed with apt-get by root or through sudo; FATHOM_NO_INSTALL=1 only says what is missing.
@@ -39,11 +39,18 @@ $(BUILD)/build.ninja: CMakeLists.txt CMakePresets.json | $(STAMPS)/build
 test: all | $(STAMPS)/test  ## all tests; the last line is "N passed, N failed, N skipped"
 	@scripts/run-tests.sh
 
+test-gpu: all  ## what needs a graphics card: oracles, compute-sanitizer; kept in bench/results/
+	@bench/run_gpu.sh test
+
 demo: all | $(STAMPS)/demo  ## a real program's trace, its profile on the terminal, report.html
 	@scripts/demo.sh
 
 bench: all | $(STAMPS)/bench  ## speed, as ratios within one run; see bench/RESULTS.md
 	@bench/run.sh
+
+bench-gpu: all  ## speed on a graphics card; kept in bench/results/
+	@$(CMAKE) --build $(BUILD) --target card_floor
+	@bench/run_gpu.sh
 
 lint: $(BUILD)/build.ninja | $(STAMPS)/lint  ## clang-format, clang-tidy, cppcheck, shellcheck
 	@scripts/lint.sh
