@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { TRACES = 2500 };
+enum { TRACES = 1200 };
 
 static uint64_t from_environment(const char *name, uint64_t usual)
 {

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { TRACES = 1000 };
+enum { TRACES = 700 };
 
 static uint64_t traces(void)
 {

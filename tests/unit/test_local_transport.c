@@ -172,7 +172,8 @@ static void give_up(fm_transport *transport, const fm_error *error)
 /* Rank 0 gives up; each of the others waits for it, or for one that waits, in a way of its own. */
 static const char *wait_in_vain(fm_transport *transport)
 {
-    const uint32_t last = transport->size - 1;
+    const uint32_t last =
+        transport->size > 4 ? transport->size - 1 : 0; /* not rank 3 itself: it would not wait */
     uint64_t numbers[MOST_RANKS] = {0};
     fm_error error = {0};
     fm_status status = FM_OK;
