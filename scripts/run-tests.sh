@@ -92,12 +92,12 @@ if wanted tsan; then
         add "tsan/$name" "build-tsan/tests/unit/$name"
     done
     add tsan/oracle_team "env FATHOM_TEST_TRACES=80 build-tsan/tests/oracle/test_oracle_team"
-    add tsan/oracle_parallel "env FATHOM_TEST_TRACES=80 build-tsan/tests/oracle/test_oracle_parallel"
+    add tsan/oracle_parallel "env FATHOM_TEST_TRACES=40 build-tsan/tests/oracle/test_oracle_parallel"
     add tsan/oracle_team_parda "env FATHOM_TEST_TRACES=80 build-tsan/tests/oracle/test_oracle_team_parda"
     add tsan/oracle_parda "env FATHOM_TEST_TRACES=80 build-tsan/tests/oracle/test_oracle_parda"
     # Engines with threads of their own.
     for name in test_oracle_gpu test_oracle_hp_rda; do
-        add "tsan/$name" "env FATHOM_TEST_TRACES=60 build-tsan/tests/oracle/$name"
+        add "tsan/$name" "env FATHOM_TEST_TRACES=20 build-tsan/tests/oracle/$name"
     done
     add tsan/cli "tests/threads/run-read-ahead-test.sh build-tsan/fathom"
     # The analysis beside the receiver: a few of the programs are enough, all go the same way.

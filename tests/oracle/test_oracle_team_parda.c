@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { TRACES = 1000, TRACES_PER_LONG_ONE = 250 };
+enum { TRACES = 800, TRACES_PER_LONG_ONE = 250 };
 
 static uint64_t from_environment(const char *name, uint64_t usual)
 {
