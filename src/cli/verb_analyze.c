@@ -311,9 +311,9 @@ static int analyze_together(const char *path, const analyze_options *options,
                                &memory_addresses, &first);
     if (code >= 0) return code;
     if (!first) return CLI_COMPLETE;
-    const char *name = options->mpi.shards ? options->mpi.shards
-                       : strcmp(path, "-") ? path
-                                           : "standard input";
+    const char *name = options->mpi.shards              ? options->mpi.shards
+                       : path && strcmp(path, "-") != 0 ? path
+                                                        : "standard input";
     for (size_t i = 0; i < run->what.count; i++)
         if (!(run->profile[i]->name = strdup(name))) return out_of_memory();
     if (memory_addresses || options->attribution.sizes)

@@ -37,7 +37,8 @@ fm_status fm_block_cutter_take(fm_block_cutter *cutter, const fm_batch *batch, f
         cutter->pending += cut;
         next += cut;
         if (cut < most)
-            status = cut_long(cutter, batch->address[next], batch->size[next], error), next++;
+            status = cut_long(cutter, batch->address[next], batch->size ? batch->size[next] : 1, error),
+            next++;
         else if (cutter->pending == FM_CUT_MOST)
             status = fm_block_cutter_finish(cutter, error);
     }

@@ -163,10 +163,10 @@ fm_status fm_cluster_deal(const fm_cluster_run *run, fm_reader *reader, fm_error
         fm_reader_info(reader, &info);
         sizes = (info.columns & FM_COLUMN_SIZE) != 0;
     }
+    uint32_t *rank_at = fm_calloc(run->transport->size, sizeof *rank_at);
+    if (!rank_at) return fm_fail_memory(error, run->transport->size * sizeof *rank_at, "places of ranks");
     fm_status status = fm_transport_sum(run->transport, &sizes, 1, error);
     deal.sizes = sizes > 0;
-    uint32_t *rank_at = fm_calloc(run->transport->size, sizeof *rank_at);
-    if (!rank_at) status = fm_fail_memory(error, run->transport->size * sizeof *rank_at, "places of ranks");
     while (status == FM_OK && !last) {
         status = find_places(run, rank_at, error);
         if (status == FM_OK) status = deal_out(&deal, share_size(run), rank_at, error);

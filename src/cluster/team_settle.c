@@ -51,7 +51,8 @@ typedef struct settlement {
 
 static fm_status no_memory(fm_error *error)
 {
-    return fm_fail(error, FM_E_NOMEM, NULL, "out of memory while ranks put together what they know");
+    (void)fm_fail(error, FM_E_NOMEM, NULL, "out of memory while ranks put together what they know");
+    return FM_E_NOMEM;
 }
 
 /* ---- positions ---- */

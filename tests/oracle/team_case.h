@@ -126,7 +126,7 @@ static inline const char *team_rank_phase(team_rank *self, fm_team *team, const 
     const team_case *chosen = self->chosen;
     const uint32_t place = chosen->ops->place(team);
     team_piece pieces[TEAM_CASE_MOST_PIECES];
-    if (place >= chosen->ranks) return "place is out of range";
+    if (place >= chosen->ranks || chosen->pieces == 0) return "place is out of range";
     for (unsigned i = 0; i < chosen->pieces; i++) {
         const size_t *cut = &phases->cuts[place * chosen->pieces + i];
         pieces[i] = (team_piece){.chosen = chosen,

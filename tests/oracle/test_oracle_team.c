@@ -121,7 +121,8 @@ static void one_rank_fails(void **state)
 
 int main(void)
 {
-    /* Engines come and go with every phase: without this their memory would be the kernel's work, each time. */
+    /* Engines come and go with every phase: without this their memory would be the kernel's work, each time.
+     */
     mallopt(M_MMAP_THRESHOLD, 64 << 20);
     mallopt(M_TRIM_THRESHOLD, 512 << 20);
     const struct CMUnitTest tests[] = {
