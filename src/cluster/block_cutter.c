@@ -13,13 +13,12 @@ fm_status fm_block_cutter_finish(fm_block_cutter *cutter, fm_error *error)
 /* An access that reaches beyond its block: a reference to each block touched, in ascending order. */
 static fm_status cut_long(fm_block_cutter *cutter, uint64_t address, uint32_t size, fm_error *error)
 {
-    const uint64_t extent = size ? size - 1 : 0;
-    const uint64_t end = address > UINT64_MAX - extent ? UINT64_MAX : address + extent;
+    const uint64_t last = fm_last_block(address, size, cutter->shift);
     fm_status status = FM_OK;
     for (uint64_t block = address >> cutter->shift; status == FM_OK; block++) {
         cutter->blocks[cutter->pending++] = block;
         if (cutter->pending == FM_CUT_MOST) status = fm_block_cutter_finish(cutter, error);
-        if (block == end >> cutter->shift) break;
+        if (block == last) break;
     }
     return status;
 }
@@ -36,11 +35,12 @@ fm_status fm_block_cutter_take(fm_block_cutter *cutter, const fm_batch *batch, f
                                  cutter->shift, cutter->blocks + cutter->pending);
         cutter->pending += cut;
         next += cut;
-        if (cut < most)
-            status = cut_long(cutter, batch->address[next], batch->size ? batch->size[next] : 1, error),
+        if (cut < most) {
+            status = cut_long(cutter, batch->address[next], batch->size ? batch->size[next] : 0, error);
             next++;
-        else if (cutter->pending == FM_CUT_MOST)
+        } else if (cutter->pending == FM_CUT_MOST) {
             status = fm_block_cutter_finish(cutter, error);
+        }
     }
     return status;
 }

@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/random_seed.h"
+#include "engine/tally_profile.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,47 +82,37 @@ fm_status fm_cluster_taken(const fm_cluster_run *run, fm_block_cutter *cutters, 
     return status;
 }
 
-typedef struct piece_thread {
-    pthread_t thread;
-    bool started;
-    fm_piece_work work;
-    void *context;
-    unsigned piece;
+/* What became of a piece. */
+typedef struct piece_end {
     fm_status status;
     fm_error error;
-} piece_thread;
+} piece_end;
 
-static void *work_on_piece(void *context)
+typedef struct piece_round {
+    fm_piece_work work;
+    void *context;
+    piece_end *ends;
+} piece_round;
+
+static void work_on_piece(void *context, size_t piece)
 {
-    piece_thread *self = context;
-    self->status = self->work(self->context, self->piece, &self->error);
-    return NULL;
+    const piece_round *round = context;
+    piece_end *end = &round->ends[piece];
+    end->status = round->work(round->context, (unsigned)piece, &end->error);
 }
 
 fm_status fm_cluster_for_pieces(const fm_cluster_run *run, fm_piece_work work, void *context, fm_error *error)
 {
     const unsigned count = run->work->threads;
-    piece_thread *threads = fm_calloc(count, sizeof *threads);
-    if (!threads) return fm_fail_memory(error, count * sizeof *threads, "threads");
-    for (unsigned i = 0; i < count; i++) {
-        threads[i].work = work;
-        threads[i].context = context;
-        threads[i].piece = i;
-    }
-    /* The first piece is this thread's own; so are those that no thread could be had for. */
-    for (unsigned i = 1; i < count; i++)
-        threads[i].started = pthread_create(&threads[i].thread, NULL, work_on_piece, &threads[i]) == 0;
-    for (unsigned i = 0; i < count; i++)
-        if (!threads[i].started) work_on_piece(&threads[i]);
+    piece_round round = {.work = work, .context = context, .ends = fm_calloc(count, sizeof *round.ends)};
+    if (!round.ends) return fm_fail_memory(error, count * sizeof *round.ends, "threads");
+    fm_rounds_run(run->threads, work_on_piece, &round, count);
     fm_status status = FM_OK;
-    for (unsigned i = 0; i < count; i++) {
-        if (threads[i].started) pthread_join(threads[i].thread, NULL);
-        if (threads[i].status != FM_OK && status == FM_OK) {
-            status = threads[i].status;
-            if (error) *error = threads[i].error;
-        }
+    for (unsigned i = 0; i < count && status == FM_OK; i++) {
+        status = round.ends[i].status;
+        if (status != FM_OK && error) *error = round.ends[i].error;
     }
-    free(threads);
+    free(round.ends);
     return status;
 }
 
@@ -266,24 +256,13 @@ static fm_status make_profile(const fm_cluster_run *run, size_t index, fm_profil
     fm_status status = fm_tally_create(&tally, analyzer->bins, error);
     if (status == FM_OK) status = run->ops->finish(run->teams[index], &tally, &result, error);
     if (status == FM_OK && run->transport->rank == 0) {
-        status = fm_profile_create(profile, error);
-        if (status == FM_OK) {
-            fm_profile *made = *profile;
-            free(made->engine);
-            made->engine = strdup(run->ops->name);
-            if (!made->engine) status = fm_fail_memory(error, 16, "the profile");
-            made->exact = true;
-            made->granularity = run->granularity[index];
-            made->references = tally.total + tally.cold + tally.beyond;
-            made->distinct = result.distinct;
-            made->cold = tally.cold;
-            made->bound = analyzer->bound;
-            made->beyond = tally.beyond;
-            made->cold_known = result.cold_known;
-            made->bins = tally.bins;
-            if (status == FM_OK)
-                status = fm_tally_histogram(&tally, analyzer->bound, &made->distances, error);
-        }
+        const fm_tally_origin origin = {.engine = run->ops->name,
+                                        .exact = true,
+                                        .granularity = run->granularity[index],
+                                        .bound = analyzer->bound,
+                                        .distinct = result.distinct,
+                                        .cold_known = result.cold_known};
+        status = fm_tally_profile(&tally, &origin, profile, error);
     }
     fm_tally_clear(&tally);
     return status;
@@ -315,6 +294,7 @@ fm_status fm_cluster_analyze(fm_cluster *cluster, const fm_cluster_work *work, f
         return fm_fail(error, FM_E_UNSUPPORTED, NULL, "this machine cannot run the instruction set '%s'",
                        work->analyzer.isa ? work->analyzer.isa : "");
     status = agree(&run, &reader, &together, memory_addresses, error);
+    if (status == FM_OK) status = fm_rounds_create(&run.threads, work->threads, error);
     if (status == FM_OK) status = create_teams(&run, error);
     if (status == FM_OK)
         status = together ? fm_cluster_read_files(&run, error) : fm_cluster_deal(&run, reader, error);
@@ -322,6 +302,7 @@ fm_status fm_cluster_analyze(fm_cluster *cluster, const fm_cluster_work *work, f
         status = make_profile(&run, i, &profiles[i], error);
     for (size_t i = 0; run.teams && i < run.count; i++) run.ops->destroy(run.teams[i]);
     free(run.teams);
+    fm_rounds_destroy(run.threads);
     fm_reader_close(reader);
     return status;
 }

@@ -6,6 +6,7 @@
 #ifndef FATHOM_CLUSTER_CLUSTER_WORK_H
 #define FATHOM_CLUSTER_CLUSTER_WORK_H
 
+#include "base/rounds.h"
 #include "cluster/block_cutter.h"
 
 #include <fathom/cluster.h>
@@ -23,6 +24,7 @@ typedef struct fm_cluster_run {
     size_t count; /* of granularities */
     fm_team **teams;
     const fm_exact_kernels *kernels;
+    fm_rounds *threads; /* of this rank */
 } fm_cluster_run;
 
 /* One piece's cutters, one for each granularity; freed by free(). NULL when memory is short. */
@@ -31,7 +33,7 @@ fm_status fm_cluster_take(const fm_cluster_run *run, fm_block_cutter *cutters, c
                           fm_error *error);
 fm_status fm_cluster_taken(const fm_cluster_run *run, fm_block_cutter *cutters, fm_error *error);
 
-/* Runs one function for each piece of this rank, each in a thread of its own, and returns the first failure.
+/* Runs one function for each piece of this rank, by its threads, and returns the first failure.
  */
 typedef fm_status (*fm_piece_work)(void *context, unsigned piece, fm_error *error);
 fm_status fm_cluster_for_pieces(const fm_cluster_run *run, fm_piece_work work, void *context,

@@ -33,9 +33,7 @@ fm_status fm_team_sum_tallies(fm_transport *transport, fm_tally *tally, fm_error
             status = receive_tally(transport, from, tally, error);
         return status;
     }
-    /* With one bin per distance, most of the room is behind the largest one. */
-    uint64_t bins = tally->capacity;
-    while (bins > 0 && tally->counts[bins - 1] == 0) bins--;
+    const uint64_t bins = fm_tally_end(tally);
     const uint64_t head[4] = {bins, tally->total, tally->cold, tally->beyond};
     status = transport->send(transport, 0, head, sizeof head, error);
     if (status == FM_OK)

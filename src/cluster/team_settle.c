@@ -102,6 +102,13 @@ static void counts_to_begin(uint64_t *begin, uint32_t size)
     }
 }
 
+/* When every item was put where its rank's next one goes: each number stands where the next one should. */
+static void back_to_begin(uint64_t *begin, uint32_t size)
+{
+    memmove(begin + 1, begin, size * sizeof *begin);
+    begin[0] = 0;
+}
+
 /*
  * What the owners of blocks are told, in order of time. Under a bound, first touches are one thing, and the
  * blocks that get positions another: more are touched than those, and not all of those are listed.
@@ -142,8 +149,7 @@ static fm_status write_blocks(settlement *at, told_block **out, fm_error *error)
     if (status == FM_OK) {
         counts_to_begin(at->begin, at->size);
         for (size_t i = 0; i < count; i++) (*out)[at->begin[owner[i]]++] = told[i];
-        for (uint32_t r = at->size; r > 0; r--) at->begin[r] = at->begin[r - 1];
-        at->begin[0] = 0;
+        back_to_begin(at->begin, at->size);
     }
     free(told);
     free(owner);
@@ -303,10 +309,7 @@ static fm_status write_positions(settlement *at, left_position **out, fm_error *
             for (uint32_t r = 0; r < range; r++) higher[r]++;
         }
     }
-    if (status == FM_OK) {
-        for (uint32_t r = at->size; r > 0; r--) at->begin[r] = at->begin[r - 1];
-        at->begin[0] = 0;
-    }
+    if (status == FM_OK) back_to_begin(at->begin, at->size);
     free(higher);
     return status;
 }

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/random_seed.h"
 #include "engine/analyzer_state.h"
+#include "engine/tally_profile.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -187,28 +188,21 @@ fm_status fm_analyzer_pairs(const fm_analyzer *analyzer, fm_raw_pair **pairs, si
 fm_status fm_analyzer_profile(const fm_analyzer *analyzer, fm_profile **result, fm_error *error)
 {
     const fm_engine_ops *ops = analyzer->ops;
-    const fm_tally *tally = &analyzer->distances;
-    fm_profile *profile;
     *result = NULL;
     /* What waits for company is part of what is known. */
     fm_status status = fm_analyzer_flush((fm_analyzer *)analyzer, error);
-    if (status == FM_OK) status = fm_profile_create(&profile, error);
     if (status != FM_OK) return status;
-    free(profile->engine);
-    profile->engine = strdup(ops->info.name);
-    if (!profile->engine) status = fm_fail_memory(error, strlen(ops->info.name) + 1, "the profile");
-    profile->exact = ops->info.exact;
-    profile->granularity = analyzer->granularity;
-    profile->references = tally->total + tally->cold + tally->beyond;
-    profile->distinct = ops->distinct(analyzer->engine);
-    profile->cold = tally->cold;
-    profile->bound = analyzer->bound;
-    profile->beyond = tally->beyond;
-    profile->cold_known = ops->cold_known(analyzer->engine);
-    profile->bins = tally->bins;
-    if (status == FM_OK) status = fm_tally_histogram(tally, analyzer->bound, &profile->distances, error);
+    const fm_tally_origin origin = {.engine = ops->info.name,
+                                    .exact = ops->info.exact,
+                                    .granularity = analyzer->granularity,
+                                    .bound = analyzer->bound,
+                                    .distinct = ops->distinct(analyzer->engine),
+                                    .cold_known = ops->cold_known(analyzer->engine)};
+    fm_profile *profile;
+    status = fm_tally_profile(&analyzer->distances, &origin, &profile, error);
+    if (status != FM_OK) return status;
     if (ops->stages) ops->stages(analyzer->engine, profile);
-    if (status == FM_OK && analyzer->with_times) {
+    if (analyzer->with_times) {
         profile->has_times = true;
         status = fm_tally_histogram(&analyzer->times, 0, &profile->times, error);
     }

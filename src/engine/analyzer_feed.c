@@ -250,9 +250,8 @@ static fm_status cut_long(fm_analyzer *self, const fm_batch *batch, size_t index
     if (self->attributing && batch->tag && batch->tag[index] > FM_TAG_MAX)
         return check_tag(batch, index, 1, error);
     uint64_t address = batch->address[index];
-    uint64_t extent = batch->size && batch->size[index] ? batch->size[index] - 1 : 0;
-    uint64_t end = address > UINT64_MAX - extent ? UINT64_MAX : address + extent;
-    uint64_t block = address >> self->shift, last = end >> self->shift;
+    uint64_t block = address >> self->shift;
+    uint64_t last = fm_last_block(address, batch->size ? batch->size[index] : 0, self->shift);
     for (;; block++) {
         if (self->attributing) {
             self->attributing->tags[self->pending] = batch->tag ? batch->tag[index] : 0;

@@ -9,12 +9,6 @@
 #include "engine/exact_ends.h"
 #include "engine/exact_state.h"
 
-enum {
-    PART_LEAST = 64, /* references that are worth the beginning and the end of a part */
-    CHUNKWISE = 15,  /* parts that go chunk by chunk when most references were the first to their block */
-    STRAIGHT = 15,   /* parts that go through without a look for repeats when there were few */
-};
-
 static fm_status reserve_firsts(fm_first_touches *firsts, size_t more, fm_error *error)
 {
     if (fm_array_reserve((void **)&firsts->blocks, &firsts->capacity, firsts->count + more,
@@ -37,8 +31,7 @@ static size_t stand_after(const uint64_t *blocks, size_t count, uint64_t before,
 }
 
 /*
- * A repeat of the latest block has distance 0 and moves nothing: it need not reach the table. Looking for
- * repeats pays from one in sixteen on; where there were fewer, the next parts go through as they are.
+ * A repeat of the latest block has distance 0 and moves nothing: it need not reach the table.
  * Returns how many references are left, in self->collapsed.
  */
 static size_t remove_repeats(fm_exact *self, const uint64_t *blocks, const uint32_t *tags, size_t part,
@@ -55,24 +48,15 @@ static size_t remove_repeats(fm_exact *self, const uint64_t *blocks, const uint3
     } else {
         left = self->kernels->collapse(blocks, part, &before, self->collapsed);
     }
-    if (part - left < part / 16 && part == FM_PART) self->straight = STRAIGHT;
+    fm_exact_judge_repeats(self, part, left);
     return left;
 }
 
-/*
- * As a part, where that pays: not where half of the references are the first to their block there. A short
- * one, of which that is always true, tells nothing of those to come.
- */
 static bool count_as_part(fm_exact *self, const uint64_t *left, size_t left_count, bool whole, fm_outlet out)
 {
-    if (left_count < PART_LEAST) return false;
-    if (self->chunkwise > 0) {
-        self->chunkwise--;
-        return false;
-    }
-    if (!fm_exact_part_fits(self)) return false;
+    if (!fm_exact_try_part(self, left_count) || !fm_exact_part_fits(self)) return false;
     bool done = fm_exact_run_part(self, left, left_count, out);
-    if (!done || (whole && self->part.first_count > left_count / 2)) self->chunkwise = CHUNKWISE;
+    fm_exact_judge_part(self, done, left_count, whole);
     return done;
 }
 

@@ -127,6 +127,13 @@ static inline const uint8_t *fm_part_lag(const fm_part *part)
 /* Of tables and windows that are shared by threads (parallel.h). */
 enum { FM_PARTITIONS = 32, FM_RANGES = 32 };
 
+/* The last block that an access touches; those of 0 bytes touch one. */
+static inline uint64_t fm_last_block(uint64_t address, uint32_t size, unsigned shift)
+{
+    const uint64_t extent = size ? size - 1 : 0;
+    return (address > UINT64_MAX - extent ? UINT64_MAX : address + extent) >> shift;
+}
+
 typedef struct fm_exact_kernels {
     const char *isa;
     bool (*usable)(void);

@@ -94,6 +94,35 @@ bool fm_exact_part_by_itself(fm_exact *self, const uint64_t *keys, size_t count,
 /* Counts a part that fits. False where its blocks crowd a few slots: then nothing was done. */
 bool fm_exact_run_part(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out);
 
+/*
+ * Parts are tried where they pay: where less than half of the references were the first to their block there.
+ * Elsewhere one in sixteen is. The same for looking for repeats, which pays from one in sixteen on. A short
+ * part, of which nothing of that is ever true, tells nothing of those to come.
+ */
+enum {
+    FM_PART_LEAST = 64, /* references that are worth the beginning and the end of a part */
+    FM_PARTS_SKIPPED = 15,
+};
+
+static inline bool fm_exact_try_part(fm_exact *self, size_t count)
+{
+    if (count < FM_PART_LEAST) return false;
+    if (self->chunkwise == 0) return true;
+    self->chunkwise--;
+    return false;
+}
+
+/* done: it could be worked off by itself; whole: it was FM_PART references before repeats were removed. */
+static inline void fm_exact_judge_part(fm_exact *self, bool done, size_t count, bool whole)
+{
+    if (!done || (whole && self->part.first_count > count / 2)) self->chunkwise = FM_PARTS_SKIPPED;
+}
+
+static inline void fm_exact_judge_repeats(fm_exact *self, size_t part, size_t left)
+{
+    if (part - left < part / 16 && part == FM_PART) self->straight = FM_PARTS_SKIPPED;
+}
+
 /* The part of a run that the next chunk may take: it stays within a line. */
 static inline size_t fm_exact_chunk_size(size_t left, size_t line_left)
 {

@@ -10,12 +10,6 @@
 
 #include <string.h>
 
-enum {
-    PART_LEAST = 64, /* the same choices as in exact_count.c: references worth a part, */
-    CHUNKWISE = 15,  /* parts without a look for what is local after one with little of it, */
-    STRAIGHT = 15,   /* and without a look for repeats */
-};
-
 /* Stable. References that stood in the piece's arrays have become events, or were counted. */
 static void sort_by_partition(const fm_parallel *self, const fm_held_events *held, const fm_piece *piece,
                               fm_bundle *bundle)
@@ -81,14 +75,10 @@ static void put_firsts(const fm_part *part, events_end end)
 static bool as_part(fm_exact *local, const uint64_t *blocks, size_t count, bool whole, size_t before,
                     const fm_outlet *out)
 {
-    if (count < PART_LEAST) return false;
-    if (local->chunkwise > 0) {
-        local->chunkwise--;
-        return false;
-    }
+    if (!fm_exact_try_part(local, count)) return false;
     local->window.position = fm_shared_window_offset(before); /* where the part's positions begin */
     const bool done = fm_exact_part_by_itself(local, blocks, count, out);
-    if (!done || (whole && local->part.first_count > count / 2)) local->chunkwise = CHUNKWISE;
+    fm_exact_judge_part(local, done, count, whole);
     return done;
 }
 
@@ -120,7 +110,7 @@ static void find_events(const fm_parallel *self, fm_piece *piece, fm_parallel_wo
             left = local->kernels->collapse(blocks, count, &before, local->collapsed);
             blocks = local->collapsed;
             fm_tally_add_many(&worker->tally, 0, count - left);
-            if (count - left < count / 16 && count == FM_PART) local->straight = STRAIGHT;
+            fm_exact_judge_repeats(local, count, left);
         }
         before = last;
         const size_t so_far = piece->events + held->count;

@@ -85,8 +85,7 @@ fm_status fm_tally_add(fm_tally *tally, const uint64_t *distances, size_t count,
 
 fm_status fm_tally_move(fm_tally *tally, fm_tally *from, fm_error *error)
 {
-    uint64_t end = from->capacity;
-    while (end > 0 && from->counts[end - 1] == 0) end--;
+    const uint64_t end = fm_tally_end(from);
     fm_status status = fm_tally_reserve(tally, end, error);
     if (status != FM_OK) return status;
     for (uint64_t i = 0; i < end; i++) tally->counts[i] += from->counts[i];

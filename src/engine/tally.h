@@ -47,6 +47,13 @@ static inline void fm_tally_add_indices(fm_tally *tally, const uint32_t *indices
 }
 /* Distances, FM_COLD and FM_BEYOND; reserves by itself. On failure nothing is counted. */
 fm_status fm_tally_add(fm_tally *tally, const uint64_t *distances, size_t count, fm_error *error);
+/* Behind the last bin that is not empty. With one bin per distance, most of the room is behind it. */
+static inline uint64_t fm_tally_end(const fm_tally *tally)
+{
+    uint64_t end = tally->capacity;
+    while (end > 0 && tally->counts[end - 1] == 0) end--;
+    return end;
+}
 /* All counts of another tally with the same bins, which is then empty. On failure nothing has changed. */
 fm_status fm_tally_move(fm_tally *tally, fm_tally *from, fm_error *error);
 /* The same distance many times; it must be below the reserved end. */

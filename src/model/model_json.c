@@ -112,10 +112,8 @@ static fm_status read_run(fm_json_scan *scan, fm_training_run *run)
     while (!status) {
         bool more;
         char key[16];
-        status = fm_json_more(scan, &list, &more);
+        status = fm_json_field(scan, &list, key, sizeof key, &more);
         if (status || !more) break;
-        status = fm_json_key(scan, key, sizeof key);
-        if (status) break;
         if (strcmp(key, "name") == 0)
             status = fm_json_optional_text(scan, "\"runs.name\"", &run->name);
         else if (strcmp(key, "size") == 0)
@@ -244,11 +242,10 @@ static fm_status read_model(fm_json_scan *scan, fm_model *model)
     while (!status) {
         bool more;
         char key[32];
-        status = fm_json_more(scan, &list, &more);
+        status = fm_json_field(scan, &list, key, sizeof key, &more);
         if (status || !more) break;
-        status = fm_json_key(scan, key, sizeof key);
-        if (!status && strcmp(key, "schema") == 0) known = true;
-        if (!status) status = read_field(scan, key, model);
+        known |= strcmp(key, "schema") == 0;
+        status = read_field(scan, key, model);
     }
     if (!status) status = fm_json_end(scan);
     if (!status && !known)

@@ -177,10 +177,8 @@ fm_status fm_accuracy_read(fm_json_scan *scan, const char *where, fm_accuracy **
     while (!status) {
         bool more;
         char key[24];
-        status = fm_json_more(scan, &list, &more);
+        status = fm_json_field(scan, &list, key, sizeof key, &more);
         if (status || !more) break;
-        status = fm_json_key(scan, key, sizeof key);
-        if (status) break;
         snprintf(what, sizeof what, "\"%saccuracy.%s\"", where, key);
         status = read_field(scan, what, key, made);
     }

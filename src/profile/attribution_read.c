@@ -116,10 +116,8 @@ fm_status fm_attribution_read(fm_json_scan *scan, const char *where, fm_attribut
     while (!status) {
         bool more;
         char key[16];
-        status = fm_json_more(scan, &list, &more);
+        status = fm_json_field(scan, &list, key, sizeof key, &more);
         if (status || !more) break;
-        status = fm_json_key(scan, key, sizeof key);
-        if (status) break;
         size_t which = 0;
         while (which < FM_TABLES && strcmp(table_names[which], key) != 0) which++;
         status = which < FM_TABLES ? read_table(&from, (fm_table)which) : fm_json_skip(scan);

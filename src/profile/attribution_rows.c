@@ -140,10 +140,8 @@ static fm_status read_module(fm_table_reader *from)
     for (;;) {
         bool more;
         char key[16];
-        status = fm_json_more(from->scan, &list, &more);
+        status = fm_json_field(from->scan, &list, key, sizeof key, &more);
         if (status || !more) return status;
-        status = fm_json_key(from->scan, key, sizeof key);
-        if (status) return status;
         if (strcmp(key, "path") == 0)
             status = read_text(from, &module->path);
         else if (strcmp(key, "build_id") == 0)
@@ -328,10 +326,8 @@ static fm_status read_object(fm_table_reader *from)
     for (;;) {
         bool more;
         char key[16];
-        status = fm_json_more(from->scan, &list, &more);
+        status = fm_json_field(from->scan, &list, key, sizeof key, &more);
         if (status || !more) return status;
-        status = fm_json_key(from->scan, key, sizeof key);
-        if (status) return status;
         if (strcmp(key, "kind") == 0)
             status = read_kind(from, &object->kind);
         else if (strcmp(key, "name") == 0)

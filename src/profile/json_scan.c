@@ -330,6 +330,12 @@ fm_status fm_json_key(fm_json_scan *scan, char *name, size_t size)
     return FM_OK;
 }
 
+fm_status fm_json_field(fm_json_scan *scan, fm_json_list *list, char *name, size_t size, bool *more)
+{
+    fm_status status = fm_json_more(scan, list, more);
+    return status || !*more ? status : fm_json_key(scan, name, size);
+}
+
 /* ---- values ---- */
 
 static fm_status expect_kind(fm_json_scan *scan, const char *what, fm_json_kind wanted,

@@ -61,6 +61,9 @@ fm_status fm_json_enter_object(fm_json_scan *scan, const char *what, fm_json_lis
 fm_status fm_json_enter_array(fm_json_scan *scan, const char *what, fm_json_list *list);
 fm_status fm_json_more(fm_json_scan *scan, fm_json_list *list, bool *more);
 fm_status fm_json_key(fm_json_scan *scan, char *name, size_t size);
+/* The two together: the key of an object's next field, whose value is then to be taken; if there is one more.
+ */
+fm_status fm_json_field(fm_json_scan *scan, fm_json_list *list, char *name, size_t size, bool *more);
 
 /* Values. `what` names the value in messages. */
 fm_status fm_json_whole(fm_json_scan *scan, const char *what, uint64_t *value);

@@ -89,10 +89,8 @@ static fm_status read_sample(fm_json_scan *scan, const char *what, fm_data_sampl
     while (!status) {
         bool more;
         char key[16];
-        status = fm_json_more(scan, &list, &more);
+        status = fm_json_field(scan, &list, key, sizeof key, &more);
         if (status || !more) break;
-        status = fm_json_key(scan, key, sizeof key);
-        if (status) break;
         if (strcmp(key, "block") == 0)
             status = fm_json_whole(scan, what, &sample->block);
         else if (strcmp(key, "times") == 0)
@@ -163,10 +161,8 @@ fm_status fm_phases_read(fm_json_scan *scan, const char *where, fm_phases **phas
     while (!status) {
         bool more;
         char key[24];
-        status = fm_json_more(scan, &list, &more);
+        status = fm_json_field(scan, &list, key, sizeof key, &more);
         if (status || !more) break;
-        status = fm_json_key(scan, key, sizeof key);
-        if (status) break;
         snprintf(what, sizeof what, "\"%sphases.%s\"", where, key);
         if (strcmp(key, "threshold") == 0)
             status = fm_json_whole(scan, what, &made->threshold);

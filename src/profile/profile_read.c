@@ -360,10 +360,8 @@ static fm_status read_object(source *from)
     while (!status) {
         bool more;
         char key[32];
-        status = fm_json_more(scan, &list, &more);
+        status = fm_json_field(scan, &list, key, sizeof key, &more);
         if (status || !more) break;
-        status = fm_json_key(scan, key, sizeof key);
-        if (status) break;
         size_t which = 0;
         while (which < FIELDS && strcmp(fields[which].name, key) != 0) which++;
         bool known = which < FIELDS && !(which == PROFILES && !from->list);

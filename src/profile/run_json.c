@@ -142,10 +142,8 @@ fm_status fm_run_read(fm_json_scan *scan, const char *where, fm_run **run)
     while (!status) {
         bool more;
         char key[16];
-        status = fm_json_more(scan, &list, &more);
+        status = fm_json_field(scan, &list, key, sizeof key, &more);
         if (status || !more) break;
-        status = fm_json_key(scan, key, sizeof key);
-        if (status) break;
         snprintf(what, sizeof what, "\"%srun.%s\"", where, key);
         status = read_field(scan, what, key, made);
     }
