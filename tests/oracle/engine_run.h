@@ -184,4 +184,17 @@ static inline bool engine_answers_agree(const char *who, const recipe *made, con
     return false;
 }
 
+/* What two tallies with the same bins do not agree on; NULL: nothing. */
+static inline const char *engine_tallies_agree(const fm_tally *got, const fm_tally *wanted)
+{
+    if (got->cold != wanted->cold) return "wrong number of first touches";
+    if (got->beyond != wanted->beyond) return "wrong number beyond the bound";
+    if (got->total != wanted->total) return "wrong total";
+    const uint64_t end = got->capacity > wanted->capacity ? got->capacity : wanted->capacity;
+    for (uint64_t b = 0; b < end; b++)
+        if ((b < got->capacity ? got->counts[b] : 0) != (b < wanted->capacity ? wanted->counts[b] : 0))
+            return "a wrong bin";
+    return NULL;
+}
+
 #endif

@@ -171,18 +171,6 @@ static inline void *team_rank_run(void *argument)
     return NULL;
 }
 
-static inline const char *team_tallies_agree(const fm_tally *got, const fm_tally *wanted)
-{
-    if (got->cold != wanted->cold) return "wrong number of first touches";
-    if (got->beyond != wanted->beyond) return "wrong number beyond the bound";
-    if (got->total != wanted->total) return "wrong total";
-    const uint64_t end = got->capacity > wanted->capacity ? got->capacity : wanted->capacity;
-    for (uint64_t b = 0; b < end; b++)
-        if ((b < got->capacity ? got->counts[b] : 0) != (b < wanted->capacity ? wanted->counts[b] : 0))
-            return "a wrong bin";
-    return NULL;
-}
-
 /* NULL, or what was wrong. `wanted` is what rank 0 must have counted. */
 static inline const char *team_case_run(const team_case *chosen, const recipe *made, const uint64_t *trace,
                                         const fm_tally *wanted, uint64_t distinct, bool cold_known)
@@ -200,7 +188,7 @@ static inline const char *team_case_run(const team_case *chosen, const recipe *m
     team_rank_run(&ranks[0]);
     for (uint32_t r = 1; r < chosen->ranks; r++) pthread_join(ranks[r].thread, NULL);
     for (uint32_t r = 0; r < chosen->ranks && !wrong; r++) wrong = ranks[r].wrong;
-    if (!wrong) wrong = team_tallies_agree(&ranks[0].tally, wanted);
+    if (!wrong) wrong = engine_tallies_agree(&ranks[0].tally, wanted);
     if (!wrong && ranks[0].result.distinct != distinct) wrong = "wrong number of distinct blocks";
     if (!wrong && ranks[0].result.cold_known != cold_known) wrong = "wrong cold_known";
     for (uint32_t r = 0; r < chosen->ranks; r++) fm_tally_clear(&ranks[r].tally);

@@ -17,12 +17,6 @@
 
 enum { TRACES = 3000 };
 
-static uint64_t from_environment(const char *name, uint64_t usual)
-{
-    const char *text = getenv(name);
-    return text && *text ? strtoull(text, NULL, 0) : usual;
-}
-
 /* ---- the promise ---- */
 
 static bool keeps_promise(const fm_approximation *promised, uint64_t actual, uint64_t told)

@@ -15,12 +15,6 @@
 
 enum { TRACES = 2000, TRACES_PER_LONG_ONE = 500, LONG = 100000 };
 
-static uint64_t from_environment(const char *name, uint64_t usual)
-{
-    const char *text = getenv(name);
-    return text && *text ? strtoull(text, NULL, 0) : usual;
-}
-
 /* ---- one way to count a case ---- */
 
 typedef struct how {

@@ -17,12 +17,6 @@
 
 enum { TRACES = 10000, TRACES_PER_LONG_ONE = 400 };
 
-static uint64_t from_environment(const char *name, uint64_t usual)
-{
-    const char *text = getenv(name);
-    return text && *text ? strtoull(text, NULL, 0) : usual;
-}
-
 /* ---- the definition ---- */
 
 static void by_definition(const uint64_t *trace, size_t length, uint64_t *distances, uint64_t *times)

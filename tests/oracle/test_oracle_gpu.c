@@ -22,12 +22,6 @@ enum { TRACES = 3000 };
 
 static const fm_gpu_module gpu_stand_in = GPU_STAND_IN_TABLE;
 
-static uint64_t from_environment(const char *name, uint64_t usual)
-{
-    const char *text = getenv(name);
-    return text && *text ? strtoull(text, NULL, 0) : usual;
-}
-
 static bool on_card(void)
 {
     return from_environment("FATHOM_TEST_GPU", 0) != 0;

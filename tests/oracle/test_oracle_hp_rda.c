@@ -16,12 +16,6 @@
 
 enum { TRACES = 1500, LONGEST = 2500 };
 
-static uint64_t from_environment(const char *name, uint64_t usual)
-{
-    const char *text = getenv(name);
-    return text && *text ? strtoull(text, NULL, 0) : usual;
-}
-
 static bool on_card(void)
 {
     return from_environment("FATHOM_TEST_GPU", 0) != 0;

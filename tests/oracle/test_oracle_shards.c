@@ -17,12 +17,6 @@
 
 #include <cmocka.h>
 
-static uint64_t from_environment(const char *name, uint64_t usual)
-{
-    const char *text = getenv(name);
-    return text && *text ? strtoull(text, NULL, 0) : usual;
-}
-
 static fm_profile *profile_by(const char *engine, const fm_approximation *approximation, fm_bins bins,
                               const uint64_t *trace, size_t length)
 {

@@ -17,8 +17,7 @@ enum { TRACES = 700 };
 
 static uint64_t traces(void)
 {
-    const char *text = getenv("FATHOM_TEST_TRACES");
-    return text && *text ? strtoull(text, NULL, 0) : TRACES;
+    return from_environment("FATHOM_TEST_TRACES", TRACES);
 }
 
 static void generated_traces(void **state)

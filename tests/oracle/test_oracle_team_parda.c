@@ -17,12 +17,6 @@
 
 enum { TRACES = 800, TRACES_PER_LONG_ONE = 250 };
 
-static uint64_t from_environment(const char *name, uint64_t usual)
-{
-    const char *text = getenv(name);
-    return text && *text ? strtoull(text, NULL, 0) : usual;
-}
-
 static bool check_recipe(const recipe *made)
 {
     static const size_t messages[] = {1, 2, 3, 16, 100, 16384};
@@ -41,35 +35,16 @@ static bool check_recipe(const recipe *made)
 static void test_generated_traces(void **state)
 {
     (void)state;
-    const uint64_t seed = from_environment("FATHOM_TEST_SEED", 20240612);
     const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
-    const uint64_t only = from_environment("FATHOM_TEST_ONLY", UINT64_MAX);
-    uint64_t bad = 0;
-    if (only != UINT64_MAX) {
-        const recipe made =
-            only >= RECIPE_FIRST_LONG ? recipe_make_long(seed, only) : recipe_make(seed, only);
-        assert_true(check_recipe(&made));
-        return;
-    }
-    for (uint64_t index = 0; index < traces && bad < 5; index++) {
-        const recipe made = recipe_make(seed, index);
-        bad += !check_recipe(&made);
-    }
-    assert_int_equal(bad, 0);
+    assert_int_equal(recipes_failing(check_recipe, 20240612, traces), 0);
 }
 
 static void test_long_traces(void **state)
 {
     (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
-    const uint64_t seed = from_environment("FATHOM_TEST_SEED", 20240612);
     const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES) / TRACES_PER_LONG_ONE;
-    uint64_t bad = 0;
-    for (uint64_t index = 0; index < traces && bad < 3; index++) {
-        const recipe made = recipe_make_long(seed, RECIPE_FIRST_LONG + index);
-        bad += !check_recipe(&made);
-    }
-    assert_int_equal(bad, 0);
+    assert_int_equal(long_recipes_failing(check_recipe, 20240612, traces), 0);
 }
 
 /* The smallest traces, and the smallest bounds, with every number of ranks. */

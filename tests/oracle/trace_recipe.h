@@ -20,6 +20,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* A number that FATHOM_TEST_… gives, or the usual one. */
+static inline uint64_t from_environment(const char *name, uint64_t usual)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 0) : usual;
+}
+
 /* ---- random numbers: splitmix64 ---- */
 
 typedef struct recipe_random {
@@ -419,6 +426,43 @@ static inline uint64_t *recipe_trace(const recipe *made)
         recipe_fill(&random, made->kind, trace, made->length, made->alphabet);
     for (size_t i = 0; i < made->length; i++) trace[i] = recipe_key(made, trace[i]);
     return trace;
+}
+
+/* ---- many of them ---- */
+
+typedef bool (*recipe_check)(const recipe *made);
+
+/*
+ * How many of the first `traces` recipes fail, the fifth being the last that is tried; or only the one that
+ * FATHOM_TEST_ONLY names, long or not. FATHOM_TEST_SEED gives others.
+ */
+static inline uint64_t recipes_failing(recipe_check check, uint64_t usual_seed, uint64_t traces)
+{
+    const uint64_t seed = from_environment("FATHOM_TEST_SEED", usual_seed);
+    const uint64_t only = from_environment("FATHOM_TEST_ONLY", UINT64_MAX);
+    uint64_t bad = 0;
+    if (only != UINT64_MAX) {
+        const recipe made =
+            only >= RECIPE_FIRST_LONG ? recipe_make_long(seed, only) : recipe_make(seed, only);
+        return !check(&made);
+    }
+    for (uint64_t index = 0; index < traces && bad < 5; index++) {
+        const recipe made = recipe_make(seed, index);
+        bad += !check(&made);
+    }
+    return bad;
+}
+
+/* The same for long ones, up to the third. */
+static inline uint64_t long_recipes_failing(recipe_check check, uint64_t usual_seed, uint64_t traces)
+{
+    const uint64_t seed = from_environment("FATHOM_TEST_SEED", usual_seed);
+    uint64_t bad = 0;
+    for (uint64_t index = 0; index < traces && bad < 3; index++) {
+        const recipe made = recipe_make_long(seed, RECIPE_FIRST_LONG + index);
+        bad += !check(&made);
+    }
+    return bad;
 }
 
 #endif
