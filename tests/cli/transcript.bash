@@ -61,3 +61,17 @@ skip() {
     echo "SKIP $*" >.skip
     exit 0
 }
+
+# A sanitizer's own memory would count: for tests/fault only, which no sanitizer runs.
+peak() { # runs a command, prints its exit code and whether it held more than a limit: MEBIBYTES COMMAND
+    python3 - "$@" <<'END'
+import resource, subprocess, sys
+limit, command = int(sys.argv[1]), sys.argv[2]
+done = subprocess.run(command, shell=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+held = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+print("$", command)
+print("".join("! " + line + "\n" for line in done.stderr.splitlines()), end="")
+print("=", done.returncode)
+print("memory:", f"at most {limit} MiB" if held <= limit else f"{held:.0f} MiB, more than {limit}")
+END
+}

@@ -186,9 +186,9 @@ def gone_within(part, seconds):
 # ---- cases ----
 
 def shared_memory():
-    """Names in /dev/shm, without those of other tests that run at the same time (browser, outputs, MPI)."""
+    """Names in /dev/shm that fathom or Valgrind could have made: other tests run at the same time (MPI, browser)."""
     names = os.listdir("/dev/shm") if os.path.isdir("/dev/shm") else []
-    return {name for name in names if not name.startswith((".org.chromium", ".com.google", "fathom-test", "vader_segment", "mpich"))}
+    return {name for name in names if name.startswith(("fathom-", "vgdb-", "valgrind")) and not name.startswith("fathom-test")}
 
 
 shm_before = shared_memory()

@@ -1,18 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2016
 # Little files that unpack to a lot: the answer is right and memory stays small.
-peak() { # runs a command, prints its exit code and whether it held more than a limit: MEBIBYTES COMMAND
-    python3 - "$@" <<'END'
-import resource, subprocess, sys
-limit, command = int(sys.argv[1]), sys.argv[2]
-done = subprocess.run(command, shell=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-held = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-print("$", command)
-print("".join("! " + line + "\n" for line in done.stderr.splitlines()), end="")
-print("=", done.returncode)
-print("memory:", f"at most {limit} MiB" if held <= limit else f"{held:.0f} MiB, more than {limit}")
-END
-}
 # 256 MiB of zeros: 32 Mi references to key 0.
 head -c 256M /dev/zero | zstd -q -1 >zeros.u64.zst
 peak 200 'fathom analyze zeros.u64.zst --json p.json --quiet'

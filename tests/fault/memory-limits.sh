@@ -12,3 +12,7 @@ limited 'fathom analyze t.u64 --engine list --max-memory 16500K'
 limited 'fathom analyze t.u64 --max-memory 1'
 try_silently 'fathom analyze t.u64 --max-memory 1G --json p.json --quiet'
 fields p.json references distinct
+# Samples are taken where the blocks do not fit, and the process keeps its word.
+fathom gen uniform --keys 2M --references 4M --seed 1 -o large.u64 --quiet
+peak 40 'fathom analyze large.u64 --max-memory 40M --json used.json --quiet'
+fields used.json engine
