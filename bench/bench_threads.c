@@ -6,6 +6,10 @@
  * within repetitions. The workload is held in memory and may be fed several times over (--passes), so that
  * 10^9 references need not take 8 GB. Every histogram must be that of one thread.
  *
+ * What the machine gives at most is measured beside it: as many engines as there are threads, each by itself
+ * on the whole workload and without a word to the others, against one alone. Cores share caches and memory,
+ * and on a rented machine more than that.
+ *
  *     bench_threads [--references 50M] [--repeat 3] [--passes 1] [--threads 1,2] [--bound BLOCKS] WORKLOAD…
  */
 #include "contender.h"
@@ -13,6 +17,7 @@
 
 #include <getopt.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,18 +32,17 @@ typedef struct setup {
 
 typedef struct outcome {
     double seconds[MOST_REPEATS];
-    uint64_t memory; /* the most in any repetition */
+    double side_by_side[MOST_REPEATS]; /* seconds of as many engines, each by itself */
+    uint64_t memory;                   /* the most in any repetition */
     fm_profile *profile;
 } outcome;
 
-static void run_once(const setup *chosen, const workload *work, unsigned threads, uint64_t repetition,
-                     outcome *out)
+/* The whole workload through one engine; returns its analyzer. */
+static fm_analyzer *analyze(const setup *chosen, const workload *work, unsigned threads)
 {
     fm_analyzer_options options = {.threads = threads, .bound = chosen->bound};
     fm_analyzer *analyzer;
-    fm_profile *profile;
     fm_error error;
-    const double start = bench_seconds();
     if (fm_analyzer_create(&analyzer, &options, &error)) bench_die("%s", error.reason);
     for (uint64_t pass = 0; pass < chosen->passes; pass++)
         for (size_t i = 0; i < work->count; i += CONTENDER_CHUNK) {
@@ -47,6 +51,44 @@ static void run_once(const setup *chosen, const workload *work, unsigned threads
                                         left < CONTENDER_CHUNK ? left : CONTENDER_CHUNK, &error))
                 bench_die("%s", error.reason);
         }
+    return analyzer;
+}
+
+typedef struct lone_engine {
+    const setup *chosen;
+    const workload *work;
+    pthread_t thread;
+} lone_engine;
+
+static void *run_alone(void *context)
+{
+    const lone_engine *self = context;
+    fm_analyzer_destroy(analyze(self->chosen, self->work, 1));
+    return NULL;
+}
+
+static double run_side_by_side(const setup *chosen, const workload *work, unsigned count)
+{
+    lone_engine *engines = bench_allocate(count * sizeof *engines);
+    const double start = bench_seconds();
+    for (unsigned i = 0; i < count; i++) {
+        engines[i] = (lone_engine){.chosen = chosen, .work = work};
+        if (pthread_create(&engines[i].thread, NULL, run_alone, &engines[i]) != 0)
+            bench_die("no thread can be started");
+    }
+    for (unsigned i = 0; i < count; i++) pthread_join(engines[i].thread, NULL);
+    const double seconds = bench_seconds() - start;
+    free(engines);
+    return seconds;
+}
+
+static void run_once(const setup *chosen, const workload *work, unsigned threads, uint64_t repetition,
+                     outcome *out)
+{
+    fm_profile *profile;
+    fm_error error;
+    const double start = bench_seconds();
+    fm_analyzer *analyzer = analyze(chosen, work, threads);
     if (fm_analyzer_profile(analyzer, &profile, &error)) bench_die("%s", error.reason);
     out->seconds[repetition] = bench_seconds() - start;
     const uint64_t memory = fm_analyzer_memory_peak(analyzer);
@@ -54,6 +96,8 @@ static void run_once(const setup *chosen, const workload *work, unsigned threads
     fm_analyzer_destroy(analyzer);
     fm_profile_destroy(out->profile);
     out->profile = profile;
+    out->side_by_side[repetition] =
+        threads > 1 ? run_side_by_side(chosen, work, threads) : out->seconds[repetition];
 }
 
 static bool same(const fm_profile *a, const fm_profile *b)
@@ -76,20 +120,23 @@ static void measure(const setup *chosen, const char *words)
         }
     const double references = (double)work.count * (double)chosen->passes;
     for (size_t c = 0; c < chosen->counts; c++) {
-        double ratios[MOST_REPEATS], best = outcomes[c].seconds[0];
+        double ratios[MOST_REPEATS], most[MOST_REPEATS], best = outcomes[c].seconds[0];
+        const double threads = (double)bench_count(chosen->threads[c]);
         for (uint64_t r = 0; r < chosen->repeat; r++) {
             ratios[r] = outcomes[0].seconds[r] / outcomes[c].seconds[r];
+            most[r] = threads * outcomes[0].seconds[r] / outcomes[c].side_by_side[r];
             if (outcomes[c].seconds[r] < best) best = outcomes[c].seconds[r];
         }
         const double ratio = bench_median(ratios, chosen->repeat);
+        const double ceiling = bench_median(most, chosen->repeat);
         const double memory = (double)outcomes[c].memory / (double)outcomes[0].memory;
-        printf("| %s | %.1f M | %" PRIu64 " | %s | %.1f | %.2f | %.0f | %.2f |\n", work.name,
+        printf("| %s | %.1f M | %" PRIu64 " | %s | %.1f | %.2f | %.2f | %.0f | %.2f |\n", work.name,
                references / 1e6, outcomes[c].profile->distinct, chosen->threads[c], references / best / 1e6,
-               ratio, (double)outcomes[c].memory / 1048576.0, memory);
+               ratio, ceiling, (double)outcomes[c].memory / 1048576.0, memory);
         fflush(stdout);
         bench_line("bench=threads workload=%s bound=%" PRIu64
-                   " threads=%s mrefs=%.2f ratio=%.3f memory_ratio=%.3f",
-                   words, chosen->bound, chosen->threads[c], references / best / 1e6, ratio, memory);
+                   " threads=%s mrefs=%.2f ratio=%.3f side_by_side=%.3f memory_ratio=%.3f",
+                   words, chosen->bound, chosen->threads[c], references / best / 1e6, ratio, ceiling, memory);
         fm_profile_destroy(outcomes[c].profile);
     }
     free(outcomes);
@@ -127,9 +174,8 @@ int main(int argc, char **argv)
         bench_die("between 1 and %d repetitions", MOST_REPEATS);
     chosen.counts = bench_split(threads, chosen.threads, MOST_COUNTS);
     if (chosen.bound) printf("Under a bound of %" PRIu64 " blocks.\n\n", chosen.bound);
-    printf("| workload | references | distinct | threads | million references/s | times one thread | memory, "
-           "MiB | "
-           "times one thread's |\n|---|--:|--:|--:|--:|--:|--:|--:|\n");
+    printf("| workload | references | distinct | threads | million references/s | times one thread | engines "
+           "side by side | memory, MiB | times one thread's |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     for (int i = optind; i < argc; i++) measure(&chosen, argv[i]);
     return fflush(stdout) ? 1 : 0;
 }
