@@ -99,6 +99,24 @@ FM_API fm_status fm_analyzer_feed(fm_analyzer *analyzer, const fm_batch *batch, 
 FM_API fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *blocks, size_t count,
                                          fm_error *error);
 
+/*
+ * What is done to a batch first needs no engine, and another thread may do it while the analyzer is busy:
+ * accesses are cut into blocks, and references that repeat the block before them, at distance 0, are counted
+ * and left out. Analyzers with the same granularity prepare alike. Those that need every single reference
+ * (for single distances, time distances, code sites, estimates) cannot.
+ */
+typedef struct fm_prepared {
+    uint64_t *blocks;
+    size_t count, capacity;
+    uint64_t repeats;
+} fm_prepared; /* all 0 before its first use; may be used again */
+FM_API bool fm_analyzer_can_prepare(const fm_analyzer *analyzer);
+FM_API fm_status fm_analyzer_prepare(const fm_analyzer *analyzer, const fm_batch *batch,
+                                     fm_prepared *prepared, fm_error *error);
+FM_API fm_status fm_analyzer_feed_prepared(fm_analyzer *analyzer, const fm_prepared *prepared,
+                                           fm_error *error);
+FM_API void fm_prepared_free(fm_prepared *prepared);
+
 /* Every distance in trace order is also given to this function, in runs. It returns FM_OK to go on.
  * It is called before the run is counted: when it fails, the run is not counted. */
 typedef fm_status (*fm_distance_sink)(void *context, const uint64_t *distances, size_t count,

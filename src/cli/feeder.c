@@ -2,9 +2,10 @@
 /*
  * feeder.c - the thread between a collection and its analyzers.
  *
- * A job is a batch, copied, and where it goes. Jobs live in a ring: the caller fills them, the thread feeds
- * them, the caller retires them (late references are counted then: a collection is used by one thread only).
- * So the three counters below only ever grow, in this order: filled >= fed >= retired >= filled - JOBS.
+ * A job is a batch, copied or prepared (fathom/analyzer.h), and where it goes. Jobs live in a ring: the
+ * caller fills them, the thread feeds them, the caller retires them (late references are counted then: a
+ * collection is used by one thread only). So the three counters below only ever grow, in this order: filled
+ * >= fed >= retired >= filled - JOBS.
  *
  * Copying is cheaper than it looks: decoding right into memory that another core has just read took longer.
  * Waking a thread takes longer than feeding a quarter of a batch: so none is woken for a single job.
@@ -26,6 +27,7 @@ enum {
 typedef struct feed_job {
     fm_collected collected; /* its batch points into the arrays below */
     cli_feeding to;
+    fm_prepared prepared; /* instead of the batch's arrays, where `to` says so */
     uint64_t *address;
     uint32_t *size, *tag;
     fm_late *late;
@@ -105,7 +107,9 @@ static void *feed_all(void *context)
         feed_job *job = self->current = &self->jobs[self->fed % JOBS];
         job->status = FM_OK;
         for (size_t i = 0; i < job->to.count && job->status == FM_OK; i++)
-            job->status = fm_analyzer_feed(job->to.analyzer[i], &job->collected.batch, &job->error);
+            job->status = job->to.prepared
+                              ? fm_analyzer_feed_prepared(job->to.analyzer[i], &job->prepared, &job->error)
+                              : fm_analyzer_feed(job->to.analyzer[i], &job->collected.batch, &job->error);
         self->fed++;
         const uint64_t most = self->most;
         if (most != AWAKE && self->filled - self->fed <= most) wake(self, &self->room);
@@ -180,6 +184,19 @@ static bool make_room(feed_job *job, size_t count)
     return job->room > 0;
 }
 
+static int copy_batch(feed_job *job, const fm_batch *batch)
+{
+    if (!make_room(job, batch->count)) return out_of_memory();
+    memcpy(job->address, batch->address, batch->count * sizeof *job->address);
+    if (batch->size) memcpy(job->size, batch->size, batch->count * sizeof *job->size);
+    if (batch->tag) memcpy(job->tag, batch->tag, batch->count * sizeof *job->tag);
+    job->collected.batch = (fm_batch){.count = batch->count,
+                                      .address = job->address,
+                                      .size = batch->size ? job->size : NULL,
+                                      .tag = batch->tag ? job->tag : NULL};
+    return -1;
+}
+
 int cli_feeder_feed(cli_feeder *feeder, const fm_collected *collected, const cli_feeding *to)
 {
     const uint64_t fed = feeder->fed;
@@ -187,17 +204,14 @@ int cli_feeder_feed(cli_feeder *feeder, const fm_collected *collected, const cli
         feeder->filled - fed == JOBS ? wait_for_room(feeder, JOBS - WORTH_WAKING) : retire(feeder, fed);
     if (code >= 0) return code;
     feed_job *job = &feeder->jobs[feeder->filled % JOBS];
-    const fm_batch *batch = &collected->batch;
-    if (!make_room(job, batch->count)) return out_of_memory();
-    memcpy(job->address, batch->address, batch->count * sizeof *job->address);
-    if (batch->size) memcpy(job->size, batch->size, batch->count * sizeof *job->size);
-    if (batch->tag) memcpy(job->tag, batch->tag, batch->count * sizeof *job->tag);
     job->collected = *collected;
-    job->collected.batch = (fm_batch){.count = batch->count,
-                                      .address = job->address,
-                                      .size = batch->size ? job->size : NULL,
-                                      .tag = batch->tag ? job->tag : NULL};
     job->to = *to;
+    fm_error error;
+    if (!to->prepared)
+        code = copy_batch(job, &collected->batch);
+    else if (fm_analyzer_prepare(to->analyzer[0], &collected->batch, &job->prepared, &error))
+        code = cli_fail(&error);
+    if (code >= 0) return code;
     feeder->filled++;
     if (feeder->feeder_sleeps && feeder->filled - feeder->fed >= WORTH_WAKING) wake(feeder, &feeder->to_feed);
     return -1;
@@ -217,6 +231,7 @@ void cli_feeder_destroy(cli_feeder *feeder)
         pthread_join(feeder->thread, NULL);
     }
     for (size_t i = 0; i < JOBS; i++) {
+        fm_prepared_free(&feeder->jobs[i].prepared);
         free(feeder->jobs[i].address);
         free(feeder->jobs[i].size);
         free(feeder->jobs[i].tag);

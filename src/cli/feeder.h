@@ -16,6 +16,7 @@ typedef struct cli_feeder cli_feeder;
 typedef struct cli_feeding {
     fm_analyzer *analyzer[CLI_MOST_FED];
     size_t count;
+    bool prepared; /* all can take what the first one prepares (fathom/analyzer.h) */
 } cli_feeding;
 
 /* late_to: whose objects late references are counted for, those of the analyzers that cli_feeder_tell_late

@@ -129,7 +129,11 @@ int cli_run_profiles_feed(cli_run_profiles *profiles, const fm_collected *collec
     memcpy(to.analyzer, process->analyzer, to.count * sizeof to.analyzer[0]);
     if (profiles->setup.threads_private)
         code = thread_analyzer(profiles, process, collected->thread, &to.analyzer[to.count++]);
-    return code < 0 ? cli_feeder_feed(profiles->feeder, collected, &to) : code;
+    if (code >= 0) return code;
+    to.prepared = profiles->setup.analysis->count == 1; /* the same granularity */
+    for (size_t i = 0; i < to.count; i++)
+        to.prepared = to.prepared && fm_analyzer_can_prepare(to.analyzer[i]);
+    return cli_feeder_feed(profiles->feeder, collected, &to);
 }
 
 /* ---- profiles of what was fed ---- */

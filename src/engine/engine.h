@@ -59,6 +59,8 @@ typedef struct fm_engine_ops {
      */
     fm_status (*count)(fm_engine *engine, const uint64_t *blocks, size_t count, fm_tally *tally, size_t *done,
                        fm_error *error);
+    /* count need not see references that repeat the block before: nothing but their number matters. */
+    bool spared_repeats;
     /*
      * The same for references with tags; NULL, both, where an engine keeps none (analyzer.c then keeps them
      * for it). uses[i] is the tag under which the block was used last, 0 where the distance is FM_COLD or

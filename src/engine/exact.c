@@ -212,6 +212,7 @@ const fm_engine_ops fm_engine_exact = {
     .feed = exact_feed,
     .feed_tagged = exact_feed_tagged,
     .count = exact_count,
+    .spared_repeats = true,
     .count_tagged = exact_count_tagged,
     .can_take = exact_can_take,
     .distinct = exact_distinct,

@@ -199,6 +199,12 @@ typedef struct fm_exact_kernels {
      */
     size_t (*cut)(const uint64_t *address, const uint32_t *size, size_t count, unsigned shift,
                   uint64_t *blocks);
+    /*
+     * The same without blocks that repeat the one before: *before, at first, and the latest afterwards. *kept
+     * is how many blocks there are.
+     */
+    size_t (*cut_distinct)(const uint64_t *address, const uint32_t *size, size_t count, unsigned shift,
+                           uint64_t *before, uint64_t *blocks, size_t *kept);
     /* Copies tags; returns all their bits together. */
     uint32_t (*copy_tags)(const uint32_t *from, size_t count, uint32_t *to);
 } fm_exact_kernels;

@@ -127,6 +127,43 @@ static size_t kernel_cut(const uint64_t *restrict address, const uint32_t *restr
     return i;
 }
 
+static size_t kernel_cut_distinct(const uint64_t *restrict address, const uint32_t *restrict size,
+                                  size_t count, unsigned shift, uint64_t *restrict before,
+                                  uint64_t *restrict blocks, size_t *restrict kept)
+{
+    const uint64_t granularity = UINT64_C(1) << shift, within = granularity - 1;
+    uint64_t latest = *before;
+    size_t taken = 0, i = 0;
+#if defined(__AVX512F__)
+    const __m512i all = _mm512_set1_epi64((long long)granularity),
+                  rest = _mm512_set1_epi64((long long)within);
+    const __m128i by = _mm_cvtsi32_si128((int)shift);
+    __m512i last = _mm512_set1_epi64((long long)latest);
+    for (; i + 8 <= count; i += 8) {
+        __m512i where = _mm512_loadu_si512(address + i), now = _mm512_srl_epi64(where, by);
+        if (size) {
+            __m512i bytes = _mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *)(size + i)));
+            __m512i end = _mm512_add_epi64(_mm512_and_si512(where, rest), bytes);
+            if (__builtin_expect(mask_bits(_mm512_cmpgt_epu64_mask(end, all)) != 0, 0)) break;
+        }
+        unsigned keep = mask_bits(_mm512_cmpneq_epi64_mask(now, _mm512_alignr_epi64(now, last, 7)));
+        _mm512_storeu_si512(blocks + taken, _mm512_maskz_compress_epi64((__mmask8)keep, now));
+        taken += (size_t)__builtin_popcount(keep);
+        last = now;
+    }
+    if (i > 0) latest = address[i - 1] >> shift;
+#endif
+    for (; i < count && (!size || (address[i] & within) + size[i] <= granularity); i++) {
+        const uint64_t block = address[i] >> shift;
+        blocks[taken] = block;
+        taken += block != latest;
+        latest = block;
+    }
+    *before = latest;
+    *kept = taken;
+    return i;
+}
+
 static uint32_t kernel_copy_tags(const uint32_t *restrict from, size_t count, uint32_t *restrict to)
 {
     uint32_t all = 0;

@@ -444,6 +444,7 @@ const fm_engine_ops fm_engine_parallel = {
     .destroy = parallel_destroy,
     .feed = parallel_feed,
     .count = parallel_count,
+    .spared_repeats = true,
     .catch_up = parallel_catch_up,
     .distinct = parallel_distinct,
     .cold_known = parallel_cold_known,

@@ -36,6 +36,7 @@ def plain_program(collector, how):
     cyclic(result.profile, 100, 3)
     expect(result.profile["run"]["collector"], collector, "collector")
     expect(ending(result), "exited with 0", "ending")
+    cyclic(run(WATCH + ["--no-sites"], [build("plain.c", how)]).profile, 100, 3, "without sites")
     result = run(WATCH, [build("plain.c", how), "42"])
     expect(ending(result), "exited with 42", "ending")
     expect(result.profile["run"]["exit_code"], 42, "exit code")

@@ -178,6 +178,87 @@ static void test_splitting(void **state)
     for (size_t i = 0; i < 5; i++) check_splitting(granularities[i], "exact", false);
 }
 
+/* What another thread prepared gives the profile that feeding would have given. */
+static void check_prepared(uint64_t granularity, const fm_analyzer_options *wishes)
+{
+    enum { ACCESSES = 30000 };
+    recipe_random random = {granularity + wishes->bound};
+    uint64_t *address = malloc(ACCESSES * sizeof *address);
+    uint32_t *size = malloc(ACCESSES * sizeof *size);
+    assert_non_null(address);
+    assert_non_null(size);
+    for (size_t i = 0; i < ACCESSES; i++) {
+        address[i] = recipe_below(&random, 3000 * granularity);
+        if (i > 0 && recipe_chance(&random, 2)) address[i] = address[i - 1];
+        size[i] = (uint32_t)(1 + recipe_below(&random, recipe_chance(&random, 30) ? 3 * granularity : 8));
+    }
+    fm_analyzer_options options = *wishes;
+    options.granularity = granularity;
+    fm_analyzer *fed = analyzer_made(&options), *given = analyzer_made(&options);
+    assert_true(fm_analyzer_can_prepare(given));
+    fm_prepared prepared = {0};
+    for (size_t i = 0; i < ACCESSES;) {
+        size_t count = recipe_below(&random, recipe_chance(&random, 3) ? 10 : 9000);
+        if (count > ACCESSES - i) count = ACCESSES - i;
+        fm_batch batch = {
+            .count = count, .address = address + i, .size = recipe_chance(&random, 4) ? NULL : size + i};
+        assert_int_equal(fm_analyzer_feed(fed, &batch, NULL), FM_OK);
+        assert_int_equal(fm_analyzer_prepare(given, &batch, &prepared, NULL), FM_OK);
+        assert_int_equal(fm_analyzer_feed_prepared(given, &prepared, NULL), FM_OK);
+        i += count;
+    }
+    fm_profile *wanted = profile_of(fed), *found = profile_of(given);
+    assert_int_equal(found->references, wanted->references);
+    assert_int_equal(found->distinct, wanted->distinct);
+    assert_int_equal(found->cold, wanted->cold);
+    assert_int_equal(found->beyond, wanted->beyond);
+    assert_int_equal(found->distances.count, wanted->distances.count);
+    assert_memory_equal(found->distances.bins, wanted->distances.bins,
+                        found->distances.count * sizeof *found->distances.bins);
+    fm_profile_destroy(wanted);
+    fm_profile_destroy(found);
+    fm_prepared_free(&prepared);
+    fm_analyzer_destroy(fed);
+    fm_analyzer_destroy(given);
+    free(address);
+    free(size);
+}
+
+static void test_prepared(void **state)
+{
+    (void)state;
+    static const uint64_t granularities[] = {1, 2, 64, 4096};
+    static const fm_analyzer_options wishes[] = {
+        {0}, {.bins = FM_BINS_EXACT}, {.bound = 1}, {.bound = 700}, {.threads = 2}};
+    for (size_t g = 0; g < 4; g++)
+        for (size_t w = 0; w < sizeof wishes / sizeof wishes[0]; w++)
+            check_prepared(granularities[g], &wishes[w]);
+}
+
+/* Those that need every single reference say so. */
+static void test_not_prepared(void **state)
+{
+    (void)state;
+    static const uint64_t edges[] = {0, 8};
+    static const fm_analyzer_options wishes[] = {{.time_distances = true}, {.edges = edges, .edge_count = 2},
+                                                 {.engine = "list"},       {.engine = "tree"},
+                                                 {.engine = "shards"},     {.engine = "hp-rda"}};
+    fm_error error;
+    fm_prepared nothing = {0};
+    for (size_t w = 0; w < sizeof wishes / sizeof wishes[0]; w++) {
+        fm_analyzer *analyzer = analyzer_made(&wishes[w]);
+        assert_false(fm_analyzer_can_prepare(analyzer));
+        assert_int_equal(fm_analyzer_feed_prepared(analyzer, &nothing, &error), FM_E_ARGUMENT);
+        fm_analyzer_destroy(analyzer);
+    }
+    fm_analyzer_options plain = {0};
+    fm_analyzer *analyzer = analyzer_made(&plain);
+    numbers got = {0};
+    fm_analyzer_set_sink(analyzer, collect, &got);
+    assert_false(fm_analyzer_can_prepare(analyzer));
+    fm_analyzer_destroy(analyzer);
+}
+
 /* An access that would run over the end of the address space must end, and be counted. */
 static void test_end_of_the_address_space(void **state)
 {
@@ -424,6 +505,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_straddling),
         cmocka_unit_test(test_splitting),
+        cmocka_unit_test(test_prepared),
+        cmocka_unit_test(test_not_prepared),
         cmocka_unit_test(test_end_of_the_address_space),
         cmocka_unit_test(test_default_granularity),
         cmocka_unit_test(test_profiles),

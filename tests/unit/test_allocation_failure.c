@@ -392,7 +392,14 @@ static fm_status analyze(const fm_analyzer_options *options, fm_profile **profil
     fm_status status = fm_analyzer_create(&analyzer, options, error);
     if (status != FM_OK) return status;
     status = fm_analyzer_feed(analyzer, &batch, error);
-    if (status == FM_OK) status = fm_analyzer_feed_blocks(analyzer, addresses, REFERENCES, error);
+    if (status == FM_OK && fm_analyzer_can_prepare(analyzer)) {
+        fm_prepared prepared = {0};
+        status = fm_analyzer_prepare(analyzer, &batch, &prepared, error);
+        if (status == FM_OK) status = fm_analyzer_feed_prepared(analyzer, &prepared, error);
+        fm_prepared_free(&prepared);
+    } else if (status == FM_OK) {
+        status = fm_analyzer_feed_blocks(analyzer, addresses, REFERENCES, error);
+    }
     fm_profile *made = NULL;
     if (status == FM_OK) status = fm_analyzer_profile(analyzer, &made, error);
     fm_analyzer_destroy(analyzer);

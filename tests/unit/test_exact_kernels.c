@@ -114,6 +114,27 @@ static void test_cut(void **state)
             for (size_t i = 0; i < within; i++) assert_int_equal(blocks[i], address[i] >> shift);
             assert_int_equal(kernels->cut(address, NULL, count, shift, blocks), count);
             for (size_t i = 0; i < count; i++) assert_int_equal(blocks[i], address[i] >> shift);
+            /* Blocks that repeat the one before are left out. */
+            const size_t runs = 1 + random64() % 4;
+            for (size_t i = 1; i < count; i++)
+                if (random64() % runs != 0) address[i] = address[i - 1], size[i] = size[i - 1];
+            for (int sized = 0; sized < 2; sized++) {
+                uint64_t latest = random64() % 2 && count > 0 ? address[0] >> shift : random64(),
+                         seen = latest;
+                size_t kept, wanted = 0, taken = 0;
+                const size_t cut =
+                    kernels->cut_distinct(address, sized ? size : NULL, count, shift, &latest, blocks, &kept);
+                for (; taken < count; taken++) {
+                    if (sized && (address[taken] & (granularity - 1)) + size[taken] > granularity) break;
+                    const uint64_t block = address[taken] >> shift;
+                    if (block == seen) continue;
+                    assert_int_equal(blocks[wanted++], block);
+                    seen = block;
+                }
+                assert_int_equal(cut, taken);
+                assert_int_equal(kept, wanted);
+                assert_int_equal(latest, seen);
+            }
             assert_int_equal(kernels->copy_tags(tags, count, copied), all);
             assert_memory_equal(copied, tags, count * sizeof *tags);
         }
