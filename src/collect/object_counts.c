@@ -9,8 +9,9 @@ enum { FIRST_SLOTS = 256 };
 static fm_object_count *place_of(const fm_object_counts *counts, uint64_t key)
 {
     size_t mask = counts->slot_count - 1;
-    uint64_t mixed = key * UINT64_C(0x9E3779B97F4A7C15);
-    size_t at = (size_t)(mixed ^ mixed >> 32) & mask;
+    /* The product's middle: bits of all three parts of the key reach it. */
+    uint64_t mixed = (key ^ key >> 29) * UINT64_C(0x9E3779B97F4A7C15);
+    size_t at = (size_t)(mixed >> 32) & mask;
     while (counts->slots[at].key && counts->slots[at].key != key) at = (at + 1) & mask;
     return &counts->slots[at];
 }

@@ -42,6 +42,25 @@ static size_t reference_of(const fm_outlet *out, uint32_t index)
     return out->first_index ? out->first_index[out->done + index] : out->done + index;
 }
 
+/* Those at a distance from `from` on go on the list. Which these are is hard to foresee: all are written
+ * behind it, for which there is room, and the list grows by those that count. */
+static void note_all_late(const fm_outlet *out, const uint32_t *distances, uint64_t from,
+                          const uint32_t *indices, size_t count, const uint64_t *words)
+{
+    const uint16_t *const kept_index = out->kept_index;
+    fm_late *const late = out->pairs->late;
+    size_t noted = out->pairs->late_count;
+    for (size_t i = 0; i < count; i++) {
+        size_t reference = reference_of(out, indices[i]);
+        if (kept_index) reference = kept_index[reference];
+        late[noted] = (fm_late){.index = (uint32_t)(out->offset + reference),
+                                .tag = (uint32_t)(words[i] >> 32) & FM_TAG_MAX,
+                                .range = (uint32_t)words[i] & 0xFF};
+        noted += distances[i] >= from;
+    }
+    out->pairs->late_count = noted;
+}
+
 /* Words get their ranges and are counted. */
 static void count_list(const fm_exact *self, const fm_outlet *out, const uint32_t *distances,
                        const uint32_t *indices, size_t count, uint64_t *words)
@@ -55,8 +74,7 @@ static void count_list(const fm_exact *self, const fm_outlet *out, const uint32_
     if (pairs->late_wanted) {
         uint64_t from = pairs->late_from;
         if (self->bound && self->bound < from) from = self->bound;
-        for (size_t i = 0; i < count; i++)
-            if (distances[i] >= from) note_late(out, reference_of(out, indices[i]), words[i]);
+        note_all_late(out, distances, from, indices, count, words);
     }
     self->kernels->count_pairs(&pairs->table, words, count);
 }

@@ -39,7 +39,7 @@ uint64_t fm_pairs_memory_peak(const fm_pairs *pairs)
 
 static fm_status reserve_late(fm_pairs *pairs, size_t more, fm_error *error)
 {
-    const size_t needed = pairs->late_count + more;
+    const size_t needed = pairs->late_count + more + 1; /* one is written that may not count */
     if (needed <= pairs->late_capacity) return FM_OK;
     /* It doubles, and is held together with what it was. */
     uint64_t bytes = (uint64_t)needed * 3 * sizeof(fm_late);

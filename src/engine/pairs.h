@@ -33,7 +33,7 @@ fm_status fm_pairs_reserve(fm_pairs *pairs, size_t more, fm_error *error);
 static inline bool fm_pairs_has_room(const fm_pairs *pairs, size_t more)
 {
     return fm_pair_table_has_room(&pairs->table, more) &&
-           (!pairs->late_wanted || more <= pairs->late_capacity - pairs->late_count);
+           (!pairs->late_wanted || more < pairs->late_capacity - pairs->late_count);
 }
 
 /* References of range `from` on are wanted on the list. */
