@@ -53,7 +53,7 @@ fm_status fm_analyzer_prepare(const fm_analyzer *analyzer, const fm_batch *batch
         prepared->count += kept;
         prepared->repeats += taken - kept;
         next += taken;
-        if (next == batch->count) break;
+        if (next == batch->count || !batch->size) break; /* without sizes nothing is long */
         const uint64_t address = batch->address[next];
         before = fm_last_block(address, batch->size[next], shift);
         next++;
