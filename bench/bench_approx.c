@@ -77,6 +77,7 @@ typedef struct cost {
 static cost time_stack(double error, uint64_t data, uint64_t references)
 {
     const uint64_t piece = data / 100;
+    if (piece == 0 || references < 2) bench_die("at least 100 data and 2 references");
     fm_merged_stack stack = full_stack(error, data, references);
     cost found = {0};
     uint64_t sum = 0;
