@@ -134,6 +134,8 @@ static inline uint64_t fm_last_block(uint64_t address, uint32_t size, unsigned s
     return (address > UINT64_MAX - extent ? UINT64_MAX : address + extent) >> shift;
 }
 
+struct fm_small_stack;
+
 typedef struct fm_exact_kernels {
     const char *isa;
     bool (*usable)(void);
@@ -165,9 +167,10 @@ typedef struct fm_exact_kernels {
     /* The words of close references, added to kept->pair. close_range: of the distances below FM_CLOSE. */
     void (*part_pairs)(size_t count, const uint32_t *now, const uint32_t *leave, const uint8_t *close_range,
                        const fm_part *part, fm_kept_tags *kept);
-    /* key, position and now of first references. now, leave: NULL without tags. */
-    void (*part_first)(const uint64_t *keys, size_t count, const fm_recency_window *window,
-                       const uint32_t *now, const uint32_t *leave, fm_part *part);
+    /* key, position and now of first references; position: the next one to be given out, in a window with room
+     * for them. now, leave: NULL without tags. */
+    void (*part_first)(const uint64_t *keys, size_t count, uint64_t position, const uint32_t *now,
+                       const uint32_t *leave, fm_part *part);
     /* lookup for chunk->count first references, from number `first` on; homes are theirs. */
     void (*lookup_first)(fm_block_table *table, const fm_recency_window *window, const fm_part *part,
                          size_t first, fm_bucket *const *homes, fm_chunk *chunk);
@@ -177,6 +180,14 @@ typedef struct fm_exact_kernels {
      * soon: what is to be fetched meanwhile. */
     void (*exchange)(fm_block_table *table, const uint64_t *keys, fm_bucket *const *homes, size_t count,
                      uint64_t *positions, fm_bucket *const *soon);
+    /*
+     * For small_stack.h. From the part's first touches to the lists of those whose blocks are held and of
+     * those that are not; positions are exchanged. Then held_distance, from live bits at that moment to
+     * distances. And the blocks within the bound to the region's beginning.
+     */
+    void (*small_find)(struct fm_small_stack *stack);
+    void (*small_ranks)(struct fm_small_stack *stack);
+    void (*small_restart)(struct fm_small_stack *stack);
     /* Which of FM_PARTITIONS each key belongs to: by bits of its hash that the table does not use. */
     void (*partition)(const uint64_t *keys, size_t count, const uint64_t seed[3], uint8_t *partitions);
     /*

@@ -21,7 +21,7 @@ bool fm_exact_part_by_itself(fm_exact *self, const uint64_t *keys, size_t count,
     kernels->part_close(count, part);
     kernels->part_apart(count, part);
     fm_exact_deliver_part(self, count, out);
-    kernels->part_first(keys, count, &self->window, out->now, out->leave, part);
+    kernels->part_first(keys, count, self->window.position, out->now, out->leave, part);
     return true;
 }
 

@@ -8,10 +8,9 @@
 enum { FAR_LAG = 2 * FM_CLOSE };
 
 /* The slot in which a block is looked for first. Products of halves, as in fm_pair_home. */
-static void part_slots(const uint64_t *restrict keys, size_t count, const uint32_t multiplier[3],
-                       uint16_t *restrict slots)
+ALWAYS_INLINE void part_slots(const uint64_t *restrict keys, size_t count, const uint32_t multiplier[3],
+                              const unsigned shift, uint16_t *restrict slots)
 {
-    enum { SHIFT = 32 - FM_PART_SLOT_BITS };
     size_t i = 0;
 #if defined(__AVX512F__)
     const __m512i low = _mm512_set1_epi64(multiplier[0]), high = _mm512_set1_epi64(multiplier[1]),
@@ -23,14 +22,15 @@ static void part_slots(const uint64_t *restrict keys, size_t count, const uint32
             _mm512_add_epi64(_mm512_mul_epu32(key, low), _mm512_mul_epu32(_mm512_srli_epi64(key, 32), high));
         __m512i hash = _mm512_mul_epu32(_mm512_xor_si512(mixed, _mm512_srli_epi64(mixed, 29)), last);
         __m256i halves = _mm512_cvtepi64_epi32(hash);
-        _mm_storeu_si128((__m128i *)(slots + i), _mm256_cvtepi32_epi16(_mm256_srli_epi32(halves, SHIFT)));
+        _mm_storeu_si128((__m128i *)(slots + i),
+                         _mm256_cvtepi32_epi16(_mm256_srli_epi32(halves, (int)shift)));
     }
 #else
     for (; i < count; i++) {
         uint64_t mixed =
             (uint64_t)(uint32_t)keys[i] * multiplier[0] + (uint64_t)(uint32_t)(keys[i] >> 32) * multiplier[1];
         uint32_t hash = (uint32_t)(mixed ^ mixed >> 29) * multiplier[2];
-        slots[i] = (uint16_t)(hash >> SHIFT);
+        slots[i] = (uint16_t)(hash >> shift);
     }
 #endif
 }
@@ -53,7 +53,7 @@ static bool kernel_part_link(const uint64_t *restrict keys, size_t count, fm_par
 {
     uint16_t *const entry = part->entry, *const before = part->before;
     size_t probes = 0;
-    part_slots(keys, count, part->multiplier, part->slot);
+    part_slots(keys, count, part->multiplier, 32 - FM_PART_SLOT_BITS, part->slot);
     for (size_t i = 0; i < count; i++) {
         const size_t slot = part->slot[i];
         size_t found = entry[slot], at = found ? found - 1 : i; /* a free slot agrees with everything */
@@ -315,13 +315,13 @@ static void kernel_part_pairs(size_t count, const uint32_t *restrict now, const 
     kept->pair_count = pairs;
 }
 
-static void kernel_part_first(const uint64_t *restrict keys, size_t count, const fm_recency_window *window,
+static void kernel_part_first(const uint64_t *restrict keys, size_t count, uint64_t position,
                               const uint32_t *restrict now, const uint32_t *restrict leave,
                               fm_part *restrict part)
 {
     uint64_t last_bits[FM_PART_WORDS];
-    const uint64_t line = window->position >> FM_LINE_SHIFT;
-    const uint32_t offset = (uint32_t)window->position & ((1U << FM_LINE_SHIFT) - 1);
+    const uint64_t line = position >> FM_LINE_SHIFT;
+    const uint32_t offset = (uint32_t)position & ((1U << FM_LINE_SHIFT) - 1);
     uint32_t earlier[FM_PART_WORDS], lasts = 0;
     part_bits(part, count, FM_LAST, last_bits);
     for (size_t word = 0; word < FM_PART_WORDS; word++) {
@@ -332,13 +332,12 @@ static void kernel_part_first(const uint64_t *restrict keys, size_t count, const
         const size_t first = part->first[f], last = part->last[f];
         const uint64_t before = last_bits[last / 64] & ((UINT64_C(1) << (last % 64)) - 1);
         const uint32_t at = offset + earlier[last / 64] + (uint32_t)__builtin_popcountll(before);
-        uint64_t position = (line + at / FM_LINE_BITS) << FM_LINE_SHIFT | at % FM_LINE_BITS;
+        part->key[f] = keys[first];
+        part->position[f] = (line + at / FM_LINE_BITS) << FM_LINE_SHIFT | at % FM_LINE_BITS;
         if (now) {
-            position |= (uint64_t)leave[last] << FM_TAG_SHIFT;
+            part->position[f] |= (uint64_t)leave[last] << FM_TAG_SHIFT;
             part->now[f] = now[first];
         }
-        part->key[f] = keys[first];
-        part->position[f] = position;
     }
 }
 

@@ -116,16 +116,19 @@ fm_status fm_recency_window_create(fm_recency_window *window, fm_error *error)
     return FM_OK;
 }
 
-/* A new region: every bit set ahead of time, so that a reference only ever clears the bit it leaves. */
-static void fill_region(fm_recency_window *window, uint64_t region)
+void fm_recency_region_fill(uint64_t *line, uint16_t *counters)
 {
-    uint64_t *line = window->words + region * FM_REGION_LINES * FM_LINE_WORDS;
-    uint16_t *counters = window->lines + region * FM_REGION_LINES;
     for (int i = 0; i < FM_REGION_LINES; i++, line += FM_LINE_WORDS) {
         for (int w = 0; w < FM_LINE_WORDS - 1; w++) line[w] = ~UINT64_C(0);
         line[FM_LINE_WORDS - 1] = PACKED_FULL;
         counters[i] = (uint16_t)(i * FM_LINE_BITS);
     }
+}
+
+static void fill_region(fm_recency_window *window, uint64_t region)
+{
+    fm_recency_region_fill(window->words + region * FM_REGION_LINES * FM_LINE_WORDS,
+                           window->lines + region * FM_REGION_LINES);
 }
 
 /*

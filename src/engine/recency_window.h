@@ -77,6 +77,10 @@ static inline uint64_t fm_recency_window_left(const fm_recency_window *window)
     return lines * FM_LINE_BITS; /* a line that was begun is not counted */
 }
 
+/* A new region: every bit set ahead of time, so that a reference only ever clears the bit it leaves. words:
+ * those of its lines; counters: one for each. */
+void fm_recency_region_fill(uint64_t *words, uint16_t *counters);
+
 fm_status fm_recency_window_create(fm_recency_window *window, fm_error *error);
 void fm_recency_window_clear(fm_recency_window *window);
 uint64_t fm_recency_window_memory(const fm_recency_window *window);

@@ -20,7 +20,7 @@
 #include "engine/block_sample.h"
 #include "engine/distinct_sketch.h"
 #include "engine/engine.h"
-#include "engine/exact_kernels.h"
+#include "engine/exact_below.h"
 #include "engine/sample_estimate.h"
 
 #include <inttypes.h>
@@ -31,8 +31,7 @@
 enum { SHARE = FM_PART }; /* references taken at a time: what `exact` likes best */
 
 struct fm_engine {
-    fm_engine *near; /* NULL: nothing is exact */
-    uint64_t exact_below;
+    fm_exact_below near;
     uint64_t references;
     fm_distinct_sketch sketch; /* of all blocks; only beside an exact part */
     uint64_t samples_limit;    /* bytes of everything but the exact part; 0: no limit */
@@ -54,12 +53,12 @@ static uint64_t memory_of_samples(const fm_engine *self)
 
 static uint64_t shards_memory(const fm_engine *self)
 {
-    return sizeof *self + memory_of_samples(self) + (self->near ? fm_engine_exact.memory(self->near) : 0);
+    return sizeof *self + memory_of_samples(self) + fm_exact_below_memory(&self->near);
 }
 
 static uint64_t shards_memory_peak(const fm_engine *self)
 {
-    return self->samples_peak + (self->near ? fm_engine_exact.memory_peak(self->near) : 0);
+    return self->samples_peak + fm_exact_below_memory_peak(&self->near);
 }
 
 /* bytes: of everything but the exact part, which keeps its own share of the limit. */
@@ -106,6 +105,14 @@ static void sample_share(fm_engine *self, fm_block_sample *sample, const uint64_
     }
 }
 
+/* Blocks that the exact part holds are not new to the sketch either. */
+static void sketch_share(fm_engine *self, const uint64_t *blocks, size_t count)
+{
+    const uint64_t *const fresh = fm_exact_below_fresh(&self->near, blocks, &count);
+    for (size_t i = 0; i < count; i++)
+        fm_distinct_sketch_add(&self->sketch, fm_block_sample_common(fresh[i]));
+}
+
 static fm_status shards_count(fm_engine *self, const uint64_t *blocks, size_t count, fm_tally *tally,
                               size_t *done, fm_error *error)
 {
@@ -114,11 +121,9 @@ static fm_status shards_count(fm_engine *self, const uint64_t *blocks, size_t co
         size_t share = count - *done < SHARE ? count - *done : SHARE;
         status = make_room(self, error);
         if (status != FM_OK) return status;
-        if (self->near)
-            status = fm_engine_exact.count(self->near, blocks + *done, share, tally, &share, error);
+        status = fm_exact_below_count(&self->near, blocks + *done, share, tally, &share, error);
+        if (self->near.bound) sketch_share(self, blocks + *done, share);
         for (size_t i = 0; i < share; i++) self->common[i] = fm_block_sample_common(blocks[*done + i]);
-        for (size_t i = 0; i < share && self->near; i++)
-            fm_distinct_sketch_add(&self->sketch, self->common[i]);
         for (unsigned k = 0; k < self->sample_count; k++)
             sample_share(self, &self->samples[k], blocks + *done, share);
         self->references += share;
@@ -132,7 +137,7 @@ static fm_status shards_count(fm_engine *self, const uint64_t *blocks, size_t co
 static void shards_destroy(fm_engine *self)
 {
     if (!self) return;
-    if (self->near) fm_engine_exact.destroy(self->near);
+    fm_exact_below_clear(&self->near);
     for (unsigned k = 0; k < self->sample_count; k++) fm_block_sample_clear(&self->samples[k]);
     free(self);
 }
@@ -153,24 +158,17 @@ static fm_status check_wishes(const fm_approximation *wishes, fm_error *error)
     return FM_OK;
 }
 
-/* What the exact part may hold beside the samples: half of it all, with a limit. */
-static fm_status start_near(fm_engine *self, const fm_engine_options *options, fm_error *error)
-{
-    if (self->exact_below == 0) return FM_OK;
-    fm_engine_options near = {.bound = self->exact_below,
-                              .seed = options->seed,
-                              .isa = options->isa,
-                              .max_memory = options->max_memory / 2,
-                              .seen_limit = 2 * self->exact_below};
-    return fm_engine_exact.create(&self->near, &near, error);
-}
-
 static fm_status start(fm_engine *self, const fm_engine_options *options, fm_error *error)
 {
     const fm_approximation *wishes = &options->approximation;
+    uint64_t exact_below = wishes->exact_below ? wishes->exact_below : FM_EXACT_BELOW;
+    if (wishes->exact_below == FM_NOTHING_EXACT) exact_below = 0;
+    /* With a limit, the exact part may hold half of it. */
+    const uint64_t near_limit = exact_below ? options->max_memory / 2 : 0;
+    self->samples_limit = options->max_memory - near_limit;
     const unsigned hashes = wishes->hashes ? wishes->hashes : FM_SAMPLE_HASHES;
     const double rate = wishes->rate != 0 ? wishes->rate : FM_SAMPLE_RATE;
-    fm_status status = start_near(self, options, error);
+    fm_status status = fm_exact_below_create(&self->near, exact_below, options, near_limit, error);
     for (unsigned k = 0; k < hashes && status == FM_OK; k++) {
         self->sample_count++;
         status = fm_block_sample_create(&self->samples[k], rate, wishes->samples,
@@ -188,10 +186,6 @@ static fm_status shards_create(fm_engine **engine, const fm_engine_options *opti
     if (status != FM_OK) return status;
     fm_engine *self = fm_calloc(1, sizeof *self);
     if (!self) return fm_fail_memory(error, sizeof *self, "the engine");
-    self->exact_below = wishes->exact_below ? wishes->exact_below : FM_EXACT_BELOW;
-    if (wishes->exact_below == FM_NOTHING_EXACT) self->exact_below = 0;
-    self->samples_limit =
-        self->exact_below ? options->max_memory - options->max_memory / 2 : options->max_memory;
     status = start(self, options, error);
     if (status != FM_OK) {
         shards_destroy(self);
@@ -233,10 +227,10 @@ static fm_status shards_describe(const fm_engine *self, fm_profile *profile, fm_
                           .count = self->sample_count,
                           .references = self->references,
                           .far = self->references,
-                          .exact_below = self->exact_below};
+                          .exact_below = self->near.bound};
     profile->references = self->references;
-    if (self->near) {
-        sampled.cold_known = fm_engine_exact.cold_known(self->near);
+    if (self->near.bound) {
+        sampled.cold_known = fm_exact_below_cold_known(&self->near);
         sampled.far = profile->beyond;
         if (!sampled.cold_known) estimate_cold(self, &sampled, profile);
         profile->beyond = 0;

@@ -179,7 +179,7 @@ static void check_part(const fm_exact_kernels *kernels, size_t count, const fm_r
     kernels->part_close(count, &part);
     kernels->part_apart(count, &part);
     kernels->part_pairs(count, part_kept.now, part_kept.leave, close_range, &part, &part_kept);
-    kernels->part_first(part_keys, count, window, part_kept.now, part_kept.leave, &part);
+    kernels->part_first(part_keys, count, window->position, part_kept.now, part_kept.leave, &part);
     for (size_t i = 0; i < FM_PART_SLOTS; i++) assert_int_equal(part.entry[i], 0);
     uint64_t close_count[FM_CLOSE] = {0};
     size_t firsts = 0, aparts = 0;

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* small_stack.c - see small_stack.h. The loops are in exact_small_body.h. */
+#include "engine/small_stack.h"
+
+#include "base/memory.h"
+#include "engine/exact_state.h"
+
+fm_small_stack *fm_small_stack_create(uint64_t bound, uint64_t seed, const fm_exact_kernels *kernels)
+{
+    fm_small_stack *stack = fm_pages_allocate(sizeof *stack);
+    if (!stack) return NULL;
+    stack->kernels = kernels;
+    stack->bound = bound;
+    uint64_t mixed = seed * UINT64_C(0xD1342543DE82EF95);
+    for (int i = 0; i < 6; i++) {
+        mixed = (mixed ^ mixed >> 31) * UINT64_C(0x9E3779B97F4A7C15);
+        *(i < 3 ? &stack->part.multiplier[i] : &stack->multiplier[i - 3]) = (uint32_t)(mixed >> 32) | 1;
+    }
+    stack->next = stack->live = 1;
+    kernels->small_restart(stack);
+    return stack;
+}
+
+void fm_small_stack_destroy(fm_small_stack *stack)
+{
+    fm_pages_free(stack, sizeof *stack);
+}
+
+/* What the part told by itself. */
+static void tally_part(fm_small_stack *stack, fm_tally *tally)
+{
+    fm_part *part = &stack->part;
+    for (uint64_t distance = 0; distance < FM_CLOSE; distance++)
+        if (distance < stack->bound)
+            fm_tally_add_many(tally, distance, part->close_count[distance]);
+        else
+            tally->beyond += part->close_count[distance];
+    fm_exact_tally(stack->kernels, stack->bound, tally, part->apart_distance, part->apart_count);
+}
+
+/* False where the blocks crowd a few slots of the part's table: then nothing was done. */
+static bool count_part(fm_small_stack *stack, const uint64_t *keys, size_t count, fm_tally *tally)
+{
+    const fm_exact_kernels *kernels = stack->kernels;
+    fm_part *part = &stack->part;
+    if (!kernels->part_link(keys, count, part)) return false;
+    kernels->part_sort(count, part);
+    kernels->part_close(count, part);
+    kernels->part_apart(count, part);
+    tally_part(stack, tally);
+    if (stack->next + part->first_count > FM_REGION_BITS) kernels->small_restart(stack);
+    kernels->part_first(keys, count, fm_small_position(stack->next), NULL, NULL, part);
+    kernels->small_find(stack);
+    kernels->small_ranks(stack);
+    stack->next += (uint32_t)part->first_count;
+    stack->live += (uint32_t)(part->first_count - stack->held_count);
+    fm_exact_tally(kernels, stack->bound, tally, stack->held_distance, stack->held_count);
+    return true;
+}
+
+/* A part that crowds its table goes through in halves: a hundred references cannot. */
+static void count_in_parts(fm_small_stack *stack, const uint64_t *keys, size_t count, fm_tally *tally)
+{
+    size_t most = count;
+    for (size_t done = 0; done < count;) {
+        const size_t now = count - done < most ? count - done : most;
+        if (count_part(stack, keys + done, now, tally))
+            done += now;
+        else
+            most = (now + 1) / 2;
+    }
+}
+
+void fm_small_stack_count(fm_small_stack *stack, const uint64_t *blocks, size_t count, fm_tally *tally)
+{
+    stack->fresh_count = 0;
+    if (count == 0) return;
+    if (stack->straight > 0) {
+        stack->straight--;
+        count_in_parts(stack, blocks, count, tally);
+    } else {
+        uint64_t before = stack->started ? stack->last : ~blocks[0];
+        const size_t left = stack->kernels->collapse(blocks, count, &before, stack->collapsed);
+        /* Looking for repeats pays from one in sixteen on. */
+        if (count == FM_PART && count - left < count / 16) stack->straight = FM_PARTS_SKIPPED;
+        fm_tally_add_many(tally, 0, count - left);
+        count_in_parts(stack, stack->collapsed, left, tally);
+    }
+    stack->last = blocks[count - 1];
+    stack->started = true;
+}

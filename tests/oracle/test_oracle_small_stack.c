@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_oracle_small_stack.c - the exact part of `shards`: below any bound it counts what the list engine
+ * says, whatever the shares and the instruction set; all other references are beyond, or listed as fresh, and
+ * every first touch is among those.
+ *
+ *     FATHOM_TEST_SEED=N     other traces
+ */
+#include "engine/exact_below.h"
+#include "oracle/engine_run.h"
+
+#include <fathom/fathom.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static uint64_t *true_distances(const uint64_t *trace, size_t length)
+{
+    fm_engine_options options = {.seed = 1};
+    fm_engine *list;
+    uint64_t *distances = malloc((length + 1) * sizeof *distances);
+    size_t done = 0;
+    assert_non_null(distances);
+    /* `tree` where `list` takes minutes. */
+    const fm_engine_ops *ops = length > 20000 ? &fm_engine_tree : &fm_engine_list;
+    assert_int_equal(ops->create(&list, &options, NULL), FM_OK);
+    assert_int_equal(ops->feed(list, trace, length, distances, NULL, &done, NULL), FM_OK);
+    assert_int_equal(done, length);
+    ops->destroy(list);
+    return distances;
+}
+
+static bool is_among(const uint64_t *blocks, size_t count, uint64_t block)
+{
+    for (size_t i = 0; i < count; i++)
+        if (blocks[i] == block) return true;
+    return false;
+}
+
+static void assert_same_tally(const fm_tally *got, const fm_tally *wanted, uint64_t bound, const char *isa)
+{
+    if (got->total == wanted->total && got->beyond == wanted->beyond && got->cold == wanted->cold &&
+        memcmp(got->counts, wanted->counts, wanted->capacity * sizeof *wanted->counts) == 0)
+        return;
+    fail_msg("bound %" PRIu64 ", %s: %" PRIu64 " below, %" PRIu64 " beyond, %" PRIu64
+             " cold; expected %" PRIu64 ", %" PRIu64 ", %" PRIu64,
+             bound, isa, got->total, got->beyond, got->cold, wanted->total, wanted->beyond, wanted->cold);
+}
+
+/* How blocks are hashed: with multipliers of 0, all into one slot. */
+typedef enum crowd { NO_CROWD, PART_CROWDED, ALL_CROWDED } crowd;
+
+static void check_stack(const uint64_t *trace, const uint64_t *distances, size_t length, uint64_t bound,
+                        const char *isa, recipe_random *random, crowd how)
+{
+    fm_small_stack *stack =
+        fm_small_stack_create(bound, 1 + recipe_below(random, 1000), fm_exact_kernels_find(isa));
+    fm_tally got, wanted;
+    assert_non_null(stack);
+    if (how != NO_CROWD) stack->part.multiplier[0] = stack->part.multiplier[1] = 0;
+    if (how == ALL_CROWDED) stack->multiplier[0] = stack->multiplier[1] = 0;
+    const fm_bins bins = (fm_bins)recipe_below(random, 3);
+    assert_int_equal(fm_tally_create(&got, bins, NULL), FM_OK);
+    assert_int_equal(fm_tally_create(&wanted, bins, NULL), FM_OK);
+    assert_int_equal(fm_tally_reserve(&got, bound, NULL), FM_OK);
+    assert_int_equal(fm_tally_reserve(&wanted, bound, NULL), FM_OK);
+    const bool whole = recipe_chance(random, 2);
+    uint64_t far = 0, fresh = 0;
+    for (size_t i = 0; i < length;) {
+        size_t share = whole ? FM_PART : recipe_below(random, FM_PART + 1);
+        if (share > length - i) share = length - i;
+        fm_small_stack_count(stack, trace + i, share, &got);
+        for (size_t j = i; j < i + share; j++) {
+            if (distances[j] < bound)
+                fm_tally_add_many(&wanted, distances[j], 1);
+            else
+                far++;
+            if (distances[j] == FM_COLD && length < 5000)
+                assert_true(is_among(stack->fresh, stack->fresh_count, trace[j]));
+        }
+        fresh += stack->fresh_count;
+        i += share;
+    }
+    assert_true(fresh <= far);
+    wanted.beyond = far - fresh;
+    assert_same_tally(&got, &wanted, bound, isa);
+    fm_tally_clear(&got);
+    fm_tally_clear(&wanted);
+    fm_small_stack_destroy(stack);
+}
+
+static void check_all_isas(const uint64_t *trace, size_t length, uint64_t bound, recipe_random *random,
+                           crowd how)
+{
+    uint64_t *distances = true_distances(trace, length);
+    const char *isa;
+    for (size_t i = 0; (isa = fm_isa_at(i)); i++)
+        check_stack(trace, distances, length, bound, isa, random, how);
+    free(distances);
+}
+
+static void test_recipes(void **state)
+{
+    (void)state;
+    const uint64_t seed = from_environment("FATHOM_TEST_SEED", 4096);
+    recipe_random random = {seed};
+    for (uint64_t index = 0; index < 2000; index++) {
+        recipe made = recipe_make(seed, index);
+        uint64_t *trace = recipe_trace(&made);
+        const uint64_t bound = 1 + recipe_below(&random, index % 3 == 0 ? 80 : FM_SMALL_BOUND);
+        check_all_isas(trace, made.length, bound, &random,
+                       index % 10 == 0   ? PART_CROWDED
+                       : index % 10 == 1 ? ALL_CROWDED
+                                         : NO_CROWD);
+        free(trace);
+    }
+}
+
+/* Long enough for many restarts: new blocks, a drifting working set, blocks in clusters. */
+static void test_restarts(void **state)
+{
+    (void)state;
+    enum { LENGTH = 120000 };
+    recipe_random random = {from_environment("FATHOM_TEST_SEED", 4096)};
+    uint64_t *trace = malloc(LENGTH * sizeof *trace);
+    assert_non_null(trace);
+    static const uint64_t bounds[] = {
+        1, 63, 64, 65, 1000, 4095, 4096, 4097, FM_SMALL_BOUND - 1, FM_SMALL_BOUND};
+    for (size_t round = 0; round < 30; round++) {
+        const uint64_t keys = UINT64_C(1) << (4 + recipe_below(&random, 14)),
+                       drift = recipe_below(&random, 3);
+        const unsigned runs = 1 + (unsigned)recipe_below(&random, 3);
+        for (size_t i = 0; i < LENGTH; i++) {
+            trace[i] = recipe_below(&random, keys) + drift * i / 2;
+            if (i > 0 && recipe_below(&random, runs) > 0)
+                trace[i] = trace[i - 1 - recipe_below(&random, i < 100 ? i : 100)];
+            if (round % 3 == 0) trace[i] *= UINT64_C(0x9E3779B97F4A7C15);
+        }
+        check_all_isas(trace, LENGTH, bounds[round % 10], &random, round % 7 == 0 ? PART_CROWDED : NO_CROWD);
+    }
+    free(trace);
+}
+
+/* First touches are told as long as there are at most twice as many blocks as the bound; from either way. */
+static void test_first_touches(void **state)
+{
+    (void)state;
+    enum { LENGTH = 60000 };
+    recipe_random random = {from_environment("FATHOM_TEST_SEED", 4096)};
+    uint64_t *trace = malloc(LENGTH * sizeof *trace);
+    assert_non_null(trace);
+    for (size_t round = 0; round < 60; round++) {
+        const uint64_t bound =
+            round % 2 ? 1 + recipe_below(&random, 3 * FM_SMALL_BOUND) : 1 + recipe_below(&random, 500);
+        const uint64_t keys = 1 + recipe_below(&random, 4 * bound);
+        for (size_t i = 0; i < LENGTH; i++) trace[i] = recipe_below(&random, keys);
+        uint64_t *distances = true_distances(trace, LENGTH), distinct = 0;
+        fm_engine_options options = {.seed = 7,
+                                     .isa = fm_isa_at(round % 3 && fm_isa_at(round % 3) ? round % 3 : 0)};
+        fm_exact_below below;
+        fm_tally got, wanted;
+        assert_int_equal(fm_exact_below_create(&below, bound, &options, 0, NULL), FM_OK);
+        assert_true((below.small != NULL) == (bound <= FM_SMALL_BOUND));
+        assert_int_equal(fm_tally_create(&got, FM_BINS_LOGLINEAR, NULL), FM_OK);
+        assert_int_equal(fm_tally_create(&wanted, FM_BINS_LOGLINEAR, NULL), FM_OK);
+        for (size_t i = 0, done; i < LENGTH; i += done) {
+            size_t share = 1 + recipe_below(&random, FM_PART);
+            if (share > LENGTH - i) share = LENGTH - i;
+            assert_int_equal(fm_exact_below_count(&below, trace + i, share, &got, &done, NULL), FM_OK);
+            assert_int_equal(done, share);
+        }
+        for (size_t i = 0; i < LENGTH; i++) {
+            if (distances[i] < bound)
+                fm_tally_add_many(&wanted, distances[i], 1);
+            else if (distances[i] == FM_COLD && ++distinct <= 2 * bound)
+                wanted.cold++;
+            else
+                wanted.beyond++;
+        }
+        assert_same_tally(&got, &wanted, bound, options.isa);
+        assert_int_equal(fm_exact_below_cold_known(&below), distinct <= 2 * bound);
+        assert_true(fm_exact_below_memory(&below) <= fm_exact_below_memory_peak(&below));
+        fm_exact_below_clear(&below);
+        fm_tally_clear(&got);
+        fm_tally_clear(&wanted);
+        free(distances);
+    }
+    free(trace);
+}
+
+/* What is remembered of first touches keeps to the limit; without room for it, they are not told. */
+static void test_memory_limit(void **state)
+{
+    (void)state;
+    fm_engine_options options = {.seed = 7};
+    fm_exact_below below;
+    assert_int_equal(fm_exact_below_create(&below, 4096, &options, 1000, NULL), FM_E_LIMIT);
+    assert_null(below.small);
+    const uint64_t limit = sizeof(fm_small_stack) + (64 << 10);
+    fm_tally tally;
+    assert_int_equal(fm_exact_below_create(&below, 4096, &options, limit, NULL), FM_OK);
+    assert_int_equal(fm_tally_create(&tally, FM_BINS_LOGLINEAR, NULL), FM_OK);
+    for (uint64_t i = 0; i < 8000; i++) {
+        size_t done;
+        assert_int_equal(fm_exact_below_count(&below, &i, 1, &tally, &done, NULL), FM_OK);
+        assert_true(fm_exact_below_memory(&below) <= limit);
+    }
+    assert_false(fm_exact_below_cold_known(&below));
+    assert_true(fm_exact_below_memory_peak(&below) <= limit);
+    assert_int_equal(tally.cold + tally.beyond, 8000);
+    fm_tally_clear(&tally);
+    fm_exact_below_clear(&below);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_recipes),
+        cmocka_unit_test(test_restarts),
+        cmocka_unit_test(test_first_touches),
+        cmocka_unit_test(test_memory_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
