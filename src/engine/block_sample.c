@@ -10,20 +10,29 @@
 enum {
     FIRST_CAPACITY = 256,
     FIRST_BITS = 9,
-    LAST_BITS = 31, /* node numbers have 32 bits */
+    LAST_BITS = 31,        /* node numbers have 32 bits */
+    POSITIONS_A_BLOCK = 8, /* blocks are renumbered after seven touches for each, at the earliest */
 };
+#define LAST_POSITIONS (UINT32_MAX - 63) /* positions have 32 bits, too; FM_SAMPLE_GONE is none */
 
 /* ---- memory ---- */
 
 static uint64_t node_bytes(const fm_block_sample *sample)
 {
-    return sizeof(splay_node) + (sample->most ? sizeof(uint32_t) : 0);
+    return sizeof(fm_sample_node) + (sample->most ? sizeof(uint32_t) : 0);
+}
+
+/* Positions for so many blocks. */
+static uint32_t positions_for(uint64_t capacity)
+{
+    const uint64_t positions = (capacity * POSITIONS_A_BLOCK + 63) / 64 * 64;
+    return positions < LAST_POSITIONS ? (uint32_t)positions : LAST_POSITIONS;
 }
 
 static uint64_t bytes_with(const fm_block_sample *sample, uint64_t capacity, unsigned bits)
 {
-    return (capacity + 1) * node_bytes(sample) + (sizeof(uint32_t) << bits) +
-           sample->count_bins * sizeof(double);
+    return (capacity + 1) * node_bytes(sample) + fm_recency_bits_memory(positions_for(capacity)) +
+           (sizeof(uint32_t) << bits) + sample->count_bins * sizeof(double);
 }
 
 /* At most five eighths of the slots are taken. */
@@ -61,7 +70,7 @@ bool fm_block_sample_has_room(const fm_block_sample *sample, uint64_t more)
 
 uint64_t fm_block_sample_memory(const fm_block_sample *sample)
 {
-    return sample->nodes ? bytes_with(sample, sample->capacity, sample->bits) : 0;
+    return sample->capacity ? bytes_with(sample, sample->capacity, sample->bits) : 0;
 }
 
 uint64_t fm_block_sample_memory_growing(const fm_block_sample *sample, uint64_t more)
@@ -74,17 +83,12 @@ uint64_t fm_block_sample_memory_growing(const fm_block_sample *sample, uint64_t 
 
 /* ---- the hash table ---- */
 
-static inline uint64_t home_of(const fm_block_sample *sample, uint64_t common)
-{
-    return common >> (64 - sample->bits);
-}
-
 /* The slot of the block, or the empty one where it belongs. */
 static inline uint32_t *slot_find(const fm_block_sample *sample, uint64_t block, uint64_t common)
 {
     const uint64_t mask = (UINT64_C(1) << sample->bits) - 1;
-    uint64_t at = home_of(sample, common);
-    while (sample->slots[at] != SPLAY_NONE && sample->nodes[sample->slots[at]].block != block)
+    uint64_t at = (uint64_t)(fm_block_sample_home(sample, common) - sample->slots);
+    while (sample->slots[at] != FM_SAMPLE_NONE && sample->nodes[sample->slots[at]].block != block)
         at = (at + 1) & mask;
     return &sample->slots[at];
 }
@@ -94,15 +98,15 @@ static void slot_remove(fm_block_sample *sample, const uint32_t *removed)
 {
     const uint64_t mask = (UINT64_C(1) << sample->bits) - 1;
     uint64_t hole = (uint64_t)(removed - sample->slots);
-    for (uint64_t at = (hole + 1) & mask; sample->slots[at] != SPLAY_NONE; at = (at + 1) & mask) {
+    for (uint64_t at = (hole + 1) & mask; sample->slots[at] != FM_SAMPLE_NONE; at = (at + 1) & mask) {
         const uint64_t common = fm_block_sample_common(sample->nodes[sample->slots[at]].block);
-        const uint64_t home = home_of(sample, common);
+        const uint64_t home = (uint64_t)(fm_block_sample_home(sample, common) - sample->slots);
         if (((at - home) & mask) >= ((at - hole) & mask)) {
             sample->slots[hole] = sample->slots[at];
             hole = at;
         }
     }
-    sample->slots[hole] = SPLAY_NONE;
+    sample->slots[hole] = FM_SAMPLE_NONE;
 }
 
 static fm_status grow_slots(fm_block_sample *sample, unsigned bits, fm_error *error)
@@ -129,30 +133,49 @@ static void *resized(void *array, uint64_t old_count, uint64_t count, size_t siz
     return fm_pages_resize(array, (size_t)old_count * size, (size_t)count * size);
 }
 
+/* Live blocks move to the first positions. */
+static void renumber(fm_block_sample *sample)
+{
+    fm_recency_bits_start_ranks(&sample->order);
+    for (uint32_t i = 1; i <= sample->used; i++) {
+        fm_sample_node *node = &sample->nodes[i];
+        if (node->position != FM_SAMPLE_GONE)
+            node->position = fm_recency_bits_rank(&sample->order, node->position);
+    }
+    fm_recency_bits_restart(&sample->order, sample->count);
+}
+
+/* Each array by itself; what has grown stays so where another cannot. */
+static bool grow_nodes(fm_block_sample *sample, uint64_t capacity)
+{
+    if (capacity > sample->node_capacity) {
+        fm_sample_node *nodes =
+            resized(sample->nodes, sample->node_capacity + 1, capacity + 1, sizeof *nodes);
+        if (!nodes) return false;
+        sample->nodes = nodes;
+        sample->node_capacity = capacity;
+    }
+    if (sample->most && capacity > sample->heap_capacity) {
+        uint32_t *heap = resized(sample->heap, sample->heap_capacity + 1, capacity + 1, sizeof *heap);
+        if (!heap) return false;
+        sample->heap = heap;
+        sample->heap_capacity = capacity;
+    }
+    if (sample->order.size) renumber(sample);
+    if (!fm_recency_bits_grow(&sample->order, positions_for(capacity))) return false;
+    fm_recency_bits_restart(&sample->order, sample->count);
+    sample->capacity = capacity;
+    return true;
+}
+
 fm_status fm_block_sample_reserve(fm_block_sample *sample, uint64_t more, fm_error *error)
 {
     if (fm_block_sample_has_room(sample, more)) return FM_OK;
     const uint64_t blocks = blocks_after(sample, more), capacity = capacity_for(sample, blocks);
     const unsigned bits = bits_for(sample, blocks);
     if (!fits(blocks, bits)) return fm_fail(error, FM_E_LIMIT, NULL, "a sample holds at most 2^30 blocks");
-    if (capacity > sample->capacity) {
-        const size_t bytes = (size_t)((capacity + 1) * node_bytes(sample));
-        splay_node *nodes = resized(sample->nodes, sample->capacity + 1, capacity + 1, sizeof *nodes);
-        if (!nodes) return fm_fail_memory(error, bytes, "a sample's blocks");
-        sample->nodes = nodes;
-        uint32_t *heap = NULL;
-        if (sample->most) heap = resized(sample->heap, sample->capacity + 1, capacity + 1, sizeof *heap);
-        if (sample->most && !heap) {
-            /* Back to what clear and memory count with. Making an array smaller does not fail. */
-            nodes =
-                sample->capacity ? resized(nodes, capacity + 1, sample->capacity + 1, sizeof *nodes) : nodes;
-            if (sample->capacity == 0) fm_pages_free(nodes, (size_t)(capacity + 1) * sizeof *nodes);
-            sample->nodes = sample->capacity ? nodes : NULL;
-            return fm_fail_memory(error, bytes, "a sample's blocks");
-        }
-        sample->heap = heap;
-        sample->capacity = capacity;
-    }
+    if (capacity > sample->capacity && !grow_nodes(sample, capacity))
+        return fm_fail_memory(error, (size_t)((capacity + 1) * node_bytes(sample)), "a sample's blocks");
     return bits > sample->bits ? grow_slots(sample, bits, error) : FM_OK;
 }
 
@@ -173,9 +196,9 @@ fm_status fm_block_sample_create(fm_block_sample *sample, double rate, uint64_t 
 
 void fm_block_sample_clear(fm_block_sample *sample)
 {
-    const size_t nodes = (size_t)sample->capacity + 1;
-    if (sample->nodes) fm_pages_free(sample->nodes, nodes * sizeof *sample->nodes);
-    if (sample->heap) fm_pages_free(sample->heap, nodes * sizeof *sample->heap);
+    fm_recency_bits_clear(&sample->order);
+    fm_pages_free(sample->nodes, (size_t)(sample->node_capacity + 1) * sizeof *sample->nodes);
+    fm_pages_free(sample->heap, (size_t)(sample->heap_capacity + 1) * sizeof *sample->heap);
     if (sample->slots) fm_pages_free(sample->slots, sizeof(uint32_t) << sample->bits);
     if (sample->counts) fm_pages_free(sample->counts, sample->count_bins * sizeof *sample->counts);
     memset(sample, 0, sizeof *sample);
@@ -185,13 +208,13 @@ void fm_block_sample_clear(fm_block_sample *sample)
 
 static inline uint32_t heap_hash(const fm_block_sample *sample, uint64_t at)
 {
-    return sample->nodes[sample->heap[at]].unused;
+    return sample->nodes[sample->heap[at]].hash;
 }
 
 static void heap_push(fm_block_sample *sample, uint32_t node)
 {
     uint64_t at = sample->count; /* it is counted already: the heap is [1 … count] */
-    while (at > 1 && heap_hash(sample, at / 2) < sample->nodes[node].unused) {
+    while (at > 1 && heap_hash(sample, at / 2) < sample->nodes[node].hash) {
         sample->heap[at] = sample->heap[at / 2];
         at /= 2;
     }
@@ -206,33 +229,13 @@ static void heap_pop(fm_block_sample *sample)
     uint64_t at = 1;
     for (uint64_t child; (child = 2 * at) < last; at = child) {
         if (child + 1 < last && heap_hash(sample, child + 1) > heap_hash(sample, child)) child++;
-        if (heap_hash(sample, child) <= sample->nodes[moved].unused) break;
+        if (heap_hash(sample, child) <= sample->nodes[moved].hash) break;
         sample->heap[at] = sample->heap[child];
     }
     sample->heap[at] = moved;
 }
 
 /* ---- references ---- */
-
-static void tree_put(fm_block_sample *sample, uint32_t node, uint32_t others)
-{
-    splay_node *put = &sample->nodes[node];
-    put->time = sample->clock;
-    put->left = sample->root;
-    put->right = SPLAY_NONE;
-    put->older = others;
-    sample->root = node;
-}
-
-/* Returns how many are older. */
-static uint32_t tree_take(fm_block_sample *sample, uint32_t node)
-{
-    if (node != sample->root) return splay_take(sample->nodes, &sample->root, node);
-    const splay_node *taken = &sample->nodes[node];
-    const uint32_t older = taken->older;
-    sample->root = splay_join(sample->nodes, taken->left, taken->right);
-    return older;
-}
 
 /* The block with the largest hash, and those with the same, leave; the rate falls to what is left. */
 static void shrink(fm_block_sample *sample)
@@ -241,11 +244,12 @@ static void shrink(fm_block_sample *sample)
     while (sample->count > 0 && heap_hash(sample, 1) >= sample->threshold) {
         const uint32_t gone = sample->heap[1];
         heap_pop(sample);
-        const uint64_t block = sample->nodes[gone].block;
-        tree_take(sample, gone);
-        slot_remove(sample, slot_find(sample, block, fm_block_sample_common(block)));
+        fm_sample_node *node = &sample->nodes[gone];
+        fm_recency_bits_take(&sample->order, node->position);
+        slot_remove(sample, slot_find(sample, node->block, fm_block_sample_common(node->block)));
         sample->count--;
-        sample->nodes[gone].left = sample->free;
+        node->position = FM_SAMPLE_GONE;
+        node->hash = sample->free;
         sample->free = gone;
     }
     if (sample->threshold == 0) sample->threshold = 1;
@@ -254,9 +258,9 @@ static void shrink(fm_block_sample *sample)
 static uint32_t new_node(fm_block_sample *sample)
 {
     sample->count++;
-    if (sample->free == SPLAY_NONE) return ++sample->used;
+    if (sample->free == FM_SAMPLE_NONE) return ++sample->used;
     const uint32_t node = sample->free;
-    sample->free = sample->nodes[node].left;
+    sample->free = sample->nodes[node].hash;
     return node;
 }
 
@@ -273,25 +277,24 @@ static void count_distance(fm_block_sample *sample, uint32_t between)
 void fm_block_sample_touch(fm_block_sample *sample, uint64_t block, uint64_t common, uint32_t hash)
 {
     uint32_t *slot = slot_find(sample, block, common);
-    const uint32_t node = *slot;
     sample->references++;
-    if (node != SPLAY_NONE && sample->nodes[node].time + 1 == sample->clock) {
+    if (*slot != FM_SAMPLE_NONE && sample->nodes[*slot].position + 1 == sample->order.next) {
         count_distance(sample, 0); /* the newest again: nothing moves */
-        sample->nodes[node].time = sample->clock;
-    } else if (node != SPLAY_NONE) {
-        const uint32_t others = sample->count - 1;
-        count_distance(sample, others - tree_take(sample, node));
-        tree_put(sample, node, others);
-    } else {
-        sample->cold += 1 / fm_block_sample_rate(sample);
-        const uint32_t made = *slot = new_node(sample);
-        sample->nodes[made].block = block;
-        sample->nodes[made].unused = hash;
-        tree_put(sample, made, sample->count - 1);
-        if (sample->most) {
-            heap_push(sample, made);
-            if (sample->count > sample->most) shrink(sample);
-        }
+        return;
     }
-    sample->clock++;
+    if (sample->order.next == sample->order.size) renumber(sample);
+    if (*slot != FM_SAMPLE_NONE) {
+        fm_sample_node *node = &sample->nodes[*slot];
+        count_distance(sample, fm_recency_bits_take(&sample->order, node->position));
+        node->position = fm_recency_bits_give(&sample->order);
+        return;
+    }
+    sample->cold += 1 / fm_block_sample_rate(sample);
+    const uint32_t made = *slot = new_node(sample);
+    sample->nodes[made] =
+        (fm_sample_node){.block = block, .position = fm_recency_bits_give(&sample->order), .hash = hash};
+    if (sample->most) {
+        heap_push(sample, made);
+        if (sample->count > sample->most) shrink(sample);
+    }
 }

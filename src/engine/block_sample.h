@@ -10,32 +10,42 @@
  * and the rate falls with it. (The paper then scales down what was counted; giving each reference the weight
  * 1/R of its own time is the same sum.)
  *
- * Time O(log S) for a sampled reference, S blocks being in the sample; space 40 to 56 bytes a block.
+ * Time O(log S) for a sampled reference, S blocks being in the sample; space 24 to 36 bytes a block.
  */
 #ifndef FATHOM_ENGINE_BLOCK_SAMPLE_H
 #define FATHOM_ENGINE_BLOCK_SAMPLE_H
 
-#include "engine/splay.h"
+#include "engine/recency_bits.h"
 
 #include <fathom/profile.h>
 #include <fathom/status.h>
 
+enum { FM_SAMPLE_NONE = 0 }; /* no node: nodes[0] is never used */
+
+typedef struct fm_sample_node {
+    uint64_t block;
+    uint32_t position; /* of the last touch, in recency_bits.h; FM_SAMPLE_GONE: the block has left */
+    uint32_t hash;     /* where the block has left: the next such node */
+} fm_sample_node;
+
+#define FM_SAMPLE_GONE UINT32_MAX
+
 typedef struct fm_block_sample {
-    uint64_t threshold;   /* of hashes of 32 bits: those below are in the sample; 2^32: all */
-    uint64_t most;        /* blocks; 0: any number, at a fixed rate */
-    uint64_t multiplier;  /* makes this sample's hash of the common one */
-    splay_node *nodes;    /* [1 … used]; `unused` holds the block's hash */
-    uint32_t *slots;      /* node numbers by linear probing, SPLAY_NONE: empty */
-    uint32_t *heap;       /* node numbers, the largest hash first; only with a fixed number */
-    uint32_t root, count; /* of the tree */
-    uint32_t used,
-        free; /* node numbers given out so far; the first of those that came back, linked by `left` */
-    uint64_t capacity; /* of nodes and heap */
-    unsigned bits;     /* 2^bits slots */
-    uint64_t clock;
-    uint64_t dither;     /* pseudo-random numbers, the same in every run */
-    uint64_t references; /* sampled */
-    double *counts;      /* by bin of FM_BINS_LOGLINEAR: references that the sampled ones stand for */
+    uint64_t threshold;    /* of hashes of 32 bits: those below are in the sample; 2^32: all */
+    uint64_t most;         /* blocks; 0: any number, at a fixed rate */
+    uint64_t multiplier;   /* makes this sample's hash of the common one */
+    fm_sample_node *nodes; /* [1 … used] */
+    uint32_t *slots;       /* node numbers by linear probing, FM_SAMPLE_NONE: empty */
+    uint32_t *heap;        /* node numbers, the largest hash first; only with a fixed number */
+    fm_recency_bits order; /* of last touches */
+    uint32_t count;        /* blocks in the sample */
+    uint32_t used, free;   /* node numbers given out so far; the first of those that came back */
+    uint64_t capacity;     /* blocks there is room for, but for the slots */
+    uint64_t node_capacity, heap_capacity; /* of single arrays: more than that after a failure to grow */
+    unsigned bits;                         /* 2^bits slots */
+    uint64_t dither;                       /* pseudo-random numbers, the same in every run */
+    uint64_t references;                   /* sampled */
+    double *counts; /* by bin of FM_BINS_LOGLINEAR: references that the sampled ones stand for */
     size_t count_bins;
     double cold;
 } fm_block_sample;
@@ -52,11 +62,14 @@ bool fm_block_sample_has_room(const fm_block_sample *sample, uint64_t more);
 uint64_t fm_block_sample_memory(const fm_block_sample *sample);
 uint64_t fm_block_sample_memory_growing(const fm_block_sample *sample, uint64_t more);
 
+#define FM_SAMPLE_MIX_FIRST UINT64_C(0x9FB21C651E98DF25)
+#define FM_SAMPLE_MIX_SECOND UINT64_C(0xD6E8FEB86659FD93)
+
 /* The common hash of a block, which all samples share. */
 static inline uint64_t fm_block_sample_common(uint64_t block)
 {
-    uint64_t mixed = (block ^ block >> 32) * UINT64_C(0x9FB21C651E98DF25);
-    mixed = (mixed ^ mixed >> 28) * UINT64_C(0xD6E8FEB86659FD93);
+    uint64_t mixed = (block ^ block >> 32) * FM_SAMPLE_MIX_FIRST;
+    mixed = (mixed ^ mixed >> 28) * FM_SAMPLE_MIX_SECOND;
     return mixed ^ mixed >> 32;
 }
 
@@ -73,6 +86,26 @@ static inline uint64_t fm_block_sample_next_dither(uint64_t dither)
 static inline double fm_block_sample_rate(const fm_block_sample *sample)
 {
     return (double)sample->threshold * 0x1p-32;
+}
+
+/* Products of the common hash and the multiplier up to this one are in the sample. */
+static inline uint64_t fm_block_sample_limit(const fm_block_sample *sample)
+{
+    return (sample->threshold << 32) - 1; /* 2^32 becomes 2^64 - 1 */
+}
+
+/* What touching the block will need is fetched: the first some blocks ahead, then the second. */
+static inline const uint32_t *fm_block_sample_home(const fm_block_sample *sample, uint64_t common)
+{
+    return &sample->slots[common >> (64 - sample->bits)];
+}
+static inline void fm_block_sample_fetch_slot(const fm_block_sample *sample, uint64_t common)
+{
+    __builtin_prefetch(fm_block_sample_home(sample, common));
+}
+static inline void fm_block_sample_fetch_node(const fm_block_sample *sample, uint64_t common)
+{
+    __builtin_prefetch(&sample->nodes[*fm_block_sample_home(sample, common)], 1);
 }
 
 /* A reference to a block of the sample: hash is below the threshold. */

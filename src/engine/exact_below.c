@@ -13,14 +13,11 @@ static uint64_t seen_limit(uint64_t bound)
     return bound <= UINT64_MAX / 2 ? 2 * bound : UINT64_MAX;
 }
 
-static fm_status create_small(fm_exact_below *below, const fm_engine_options *options, fm_error *error)
+static fm_status create_small(fm_exact_below *below, const fm_exact_kernels *kernels, uint64_t seed,
+                              fm_error *error)
 {
-    const fm_exact_kernels *kernels = fm_exact_kernels_find(options->isa);
-    if (!kernels)
-        return fm_fail(error, FM_E_UNSUPPORTED, NULL, "this machine cannot run the instruction set '%s'",
-                       options->isa ? options->isa : "");
-    below->small = fm_small_stack_create(below->bound, options->seed, kernels);
-    below->seen = fm_seen_set_create(seen_limit(below->bound), ~options->seed, false);
+    below->small = fm_small_stack_create(below->bound, seed, kernels);
+    below->seen = fm_seen_set_create(seen_limit(below->bound), ~seed, false);
     if (!below->small || !below->seen) return fm_fail_memory(error, sizeof *below->small, "the engine");
     below->memory_peak = fm_exact_below_memory(below);
     if (below->max_memory && below->memory_peak > below->max_memory)
@@ -30,8 +27,8 @@ static fm_status create_small(fm_exact_below *below, const fm_engine_options *op
     return FM_OK;
 }
 
-fm_status fm_exact_below_create(fm_exact_below *below, uint64_t bound, const fm_engine_options *options,
-                                uint64_t max_memory, fm_error *error)
+fm_status fm_exact_below_create(fm_exact_below *below, uint64_t bound, const fm_exact_kernels *kernels,
+                                uint64_t seed, uint64_t max_memory, fm_error *error)
 {
     memset(below, 0, sizeof *below);
     below->bound = bound;
@@ -39,11 +36,11 @@ fm_status fm_exact_below_create(fm_exact_below *below, uint64_t bound, const fm_
     if (bound == 0) return FM_OK;
     fm_status status;
     if (bound <= FM_SMALL_BOUND) {
-        status = create_small(below, options, error);
+        status = create_small(below, kernels, seed, error);
     } else {
         fm_engine_options exact = {.bound = bound,
-                                   .seed = options->seed,
-                                   .isa = options->isa,
+                                   .seed = seed,
+                                   .isa = kernels->isa,
                                    .max_memory = max_memory,
                                    .seen_limit = seen_limit(bound)};
         status = fm_engine_exact.create(&below->engine, &exact, error);

@@ -20,9 +20,9 @@ typedef struct fm_exact_below {
     fm_engine *engine; /* otherwise: of fm_engine_exact */
 } fm_exact_below;
 
-/* options: those of `shards`; max_memory, 0: no limit, is for this part alone. On failure it is empty. */
-fm_status fm_exact_below_create(fm_exact_below *below, uint64_t bound, const fm_engine_options *options,
-                                uint64_t max_memory, fm_error *error);
+/* seed: of hash tables; max_memory: 0, no limit. On failure it is empty. */
+fm_status fm_exact_below_create(fm_exact_below *below, uint64_t bound, const fm_exact_kernels *kernels,
+                                uint64_t seed, uint64_t max_memory, fm_error *error);
 void fm_exact_below_clear(fm_exact_below *below); /* safe on an empty one */
 
 /* At most FM_PART references; as fm_engine_ops.count. */

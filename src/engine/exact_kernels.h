@@ -188,6 +188,12 @@ typedef struct fm_exact_kernels {
     void (*small_find)(struct fm_small_stack *stack);
     void (*small_ranks)(struct fm_small_stack *stack);
     void (*small_restart)(struct fm_small_stack *stack);
+    /* For block_sample.h: the common hash of every block. And the indices, in order, of the common hashes that
+     * are in a sample: their product with its multiplier is at most `limit`. At most 2^16 of them; may write up
+     * to 16 more than it returns. */
+    void (*sample_common)(const uint64_t *blocks, size_t count, uint64_t *common);
+    size_t (*sample_choose)(const uint64_t *common, size_t count, uint64_t multiplier, uint64_t limit,
+                            uint16_t *chosen);
     /* Which of FM_PARTITIONS each key belongs to: by bits of its hash that the table does not use. */
     void (*partition)(const uint64_t *keys, size_t count, const uint64_t seed[3], uint8_t *partitions);
     /*

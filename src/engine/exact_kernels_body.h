@@ -7,6 +7,7 @@
  *     exact_window_body.h   distances, by counting and clearing bits of the window
  *     exact_part_body.h     what follows from a part of the trace alone
  *     exact_small_body.h    the stack of a small bound
+ *     exact_sample_body.h   which references are in a sample of `shards`
  *     exact_pairs_body.h    ranges of distances, counters of pairs, cutting accesses into blocks
  *
  * Only AVX-512 needs code of its own: it keeps the counters that every reference changes in registers.
@@ -42,6 +43,8 @@ ALWAYS_INLINE unsigned mask_bits(unsigned mask)
 
 #include "engine/exact_small_body.h"
 
+#include "engine/exact_sample_body.h"
+
 #include "engine/exact_pairs_body.h"
 
 static bool kernel_usable(void)
@@ -66,6 +69,8 @@ const fm_exact_kernels KERNEL_TABLE = {
     .collapse_tagged = kernel_collapse_tagged,
     .home = kernel_home,
     .exchange = kernel_exchange,
+    .sample_common = kernel_sample_common,
+    .sample_choose = kernel_sample_choose,
     .small_find = kernel_small_find,
     .small_ranks = kernel_small_ranks,
     .small_restart = kernel_small_restart,

@@ -32,6 +32,7 @@ enum { SHARE = FM_PART }; /* references taken at a time: what `exact` likes best
 
 struct fm_engine {
     fm_exact_below near;
+    const fm_exact_kernels *kernels;
     uint64_t references;
     fm_distinct_sketch sketch; /* of all blocks; only beside an exact part */
     uint64_t samples_limit;    /* bytes of everything but the exact part; 0: no limit */
@@ -39,7 +40,7 @@ struct fm_engine {
     unsigned sample_count;
     fm_block_sample samples[FM_MOST_HASHES];
     uint64_t common[SHARE];
-    uint16_t chosen[SHARE]; /* indices of a sample's references in the share */
+    uint16_t chosen[SHARE + 16]; /* indices of a sample's references in the share */
 };
 
 /* ---- memory ---- */
@@ -91,12 +92,10 @@ static fm_status make_room(fm_engine *self, fm_error *error)
 
 static void sample_share(fm_engine *self, fm_block_sample *sample, const uint64_t *blocks, size_t count)
 {
-    const uint64_t threshold = sample->threshold;
-    size_t chosen = 0;
-    for (size_t i = 0; i < count; i++) {
-        self->chosen[chosen] = (uint16_t)i;
-        chosen += fm_block_sample_hash(sample, self->common[i]) < threshold;
-    }
+    const size_t chosen = self->kernels->sample_choose(self->common, count, sample->multiplier,
+                                                       fm_block_sample_limit(sample), self->chosen);
+    for (size_t i = 0; i < chosen; i++) fm_block_sample_fetch_slot(sample, self->common[self->chosen[i]]);
+    for (size_t i = 0; i < chosen; i++) fm_block_sample_fetch_node(sample, self->common[self->chosen[i]]);
     for (size_t i = 0; i < chosen; i++) {
         const size_t at = self->chosen[i];
         const uint32_t hash = fm_block_sample_hash(sample, self->common[at]);
@@ -109,8 +108,8 @@ static void sample_share(fm_engine *self, fm_block_sample *sample, const uint64_
 static void sketch_share(fm_engine *self, const uint64_t *blocks, size_t count)
 {
     const uint64_t *const fresh = fm_exact_below_fresh(&self->near, blocks, &count);
-    for (size_t i = 0; i < count; i++)
-        fm_distinct_sketch_add(&self->sketch, fm_block_sample_common(fresh[i]));
+    self->kernels->sample_common(fresh, count, self->common);
+    for (size_t i = 0; i < count; i++) fm_distinct_sketch_add(&self->sketch, self->common[i]);
 }
 
 static fm_status shards_count(fm_engine *self, const uint64_t *blocks, size_t count, fm_tally *tally,
@@ -123,7 +122,7 @@ static fm_status shards_count(fm_engine *self, const uint64_t *blocks, size_t co
         if (status != FM_OK) return status;
         status = fm_exact_below_count(&self->near, blocks + *done, share, tally, &share, error);
         if (self->near.bound) sketch_share(self, blocks + *done, share);
-        for (size_t i = 0; i < share; i++) self->common[i] = fm_block_sample_common(blocks[*done + i]);
+        self->kernels->sample_common(blocks + *done, share, self->common);
         for (unsigned k = 0; k < self->sample_count; k++)
             sample_share(self, &self->samples[k], blocks + *done, share);
         self->references += share;
@@ -168,7 +167,8 @@ static fm_status start(fm_engine *self, const fm_engine_options *options, fm_err
     self->samples_limit = options->max_memory - near_limit;
     const unsigned hashes = wishes->hashes ? wishes->hashes : FM_SAMPLE_HASHES;
     const double rate = wishes->rate != 0 ? wishes->rate : FM_SAMPLE_RATE;
-    fm_status status = fm_exact_below_create(&self->near, exact_below, options, near_limit, error);
+    fm_status status =
+        fm_exact_below_create(&self->near, exact_below, self->kernels, options->seed, near_limit, error);
     for (unsigned k = 0; k < hashes && status == FM_OK; k++) {
         self->sample_count++;
         status = fm_block_sample_create(&self->samples[k], rate, wishes->samples,
@@ -184,8 +184,13 @@ static fm_status shards_create(fm_engine **engine, const fm_engine_options *opti
     *engine = NULL;
     fm_status status = check_wishes(wishes, error);
     if (status != FM_OK) return status;
+    const fm_exact_kernels *kernels = fm_exact_kernels_find(options->isa);
+    if (!kernels)
+        return fm_fail(error, FM_E_UNSUPPORTED, NULL, "this machine cannot run the instruction set '%s'",
+                       options->isa ? options->isa : "");
     fm_engine *self = fm_calloc(1, sizeof *self);
     if (!self) return fm_fail_memory(error, sizeof *self, "the engine");
+    self->kernels = kernels;
     status = start(self, options, error);
     if (status != FM_OK) {
         shards_destroy(self);

@@ -156,11 +156,10 @@ static void test_first_touches(void **state)
         const uint64_t keys = 1 + recipe_below(&random, 4 * bound);
         for (size_t i = 0; i < LENGTH; i++) trace[i] = recipe_below(&random, keys);
         uint64_t *distances = true_distances(trace, LENGTH), distinct = 0;
-        fm_engine_options options = {.seed = 7,
-                                     .isa = fm_isa_at(round % 3 && fm_isa_at(round % 3) ? round % 3 : 0)};
+        const char *other = fm_isa_at(round % 3), *isa = other ? other : fm_isa_at(0);
         fm_exact_below below;
         fm_tally got, wanted;
-        assert_int_equal(fm_exact_below_create(&below, bound, &options, 0, NULL), FM_OK);
+        assert_int_equal(fm_exact_below_create(&below, bound, fm_exact_kernels_find(isa), 7, 0, NULL), FM_OK);
         assert_true((below.small != NULL) == (bound <= FM_SMALL_BOUND));
         assert_int_equal(fm_tally_create(&got, FM_BINS_LOGLINEAR, NULL), FM_OK);
         assert_int_equal(fm_tally_create(&wanted, FM_BINS_LOGLINEAR, NULL), FM_OK);
@@ -178,7 +177,7 @@ static void test_first_touches(void **state)
             else
                 wanted.beyond++;
         }
-        assert_same_tally(&got, &wanted, bound, options.isa);
+        assert_same_tally(&got, &wanted, bound, isa);
         assert_int_equal(fm_exact_below_cold_known(&below), distinct <= 2 * bound);
         assert_true(fm_exact_below_memory(&below) <= fm_exact_below_memory_peak(&below));
         fm_exact_below_clear(&below);
@@ -193,13 +192,13 @@ static void test_first_touches(void **state)
 static void test_memory_limit(void **state)
 {
     (void)state;
-    fm_engine_options options = {.seed = 7};
+    const fm_exact_kernels *kernels = fm_exact_kernels_find(NULL);
     fm_exact_below below;
-    assert_int_equal(fm_exact_below_create(&below, 4096, &options, 1000, NULL), FM_E_LIMIT);
+    assert_int_equal(fm_exact_below_create(&below, 4096, kernels, 7, 1000, NULL), FM_E_LIMIT);
     assert_null(below.small);
     const uint64_t limit = sizeof(fm_small_stack) + (64 << 10);
     fm_tally tally;
-    assert_int_equal(fm_exact_below_create(&below, 4096, &options, limit, NULL), FM_OK);
+    assert_int_equal(fm_exact_below_create(&below, 4096, kernels, 7, limit, NULL), FM_OK);
     assert_int_equal(fm_tally_create(&tally, FM_BINS_LOGLINEAR, NULL), FM_OK);
     for (uint64_t i = 0; i < 8000; i++) {
         size_t done;

@@ -445,6 +445,22 @@ static void engines(void **state)
     }
 }
 
+/* Samples of a fixed number of blocks have arrays of their own; a large bound another exact part. */
+static fm_status analyze_with_samples(fm_error *error)
+{
+    fm_analyzer_options options = {.engine = "shards", .granularity = 1};
+    options.approximation.samples = 2000;
+    options.approximation.exact_below = engine_bound;
+    return analyze(&options, NULL, error);
+}
+
+static void samples(void **state)
+{
+    (void)state;
+    for (engine_bound = 100; engine_bound < 100000; engine_bound *= 100)
+        refuse_each_request(analyze_with_samples);
+}
+
 /* Every reference goes through threads; pieces are so small that tables and the window grow on the way. */
 static fm_status analyze_with_threads(fm_error *error)
 {
@@ -1057,6 +1073,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(engines),
+        cmocka_unit_test(samples),
         cmocka_unit_test(several_threads),
         cmocka_unit_test(engines_in_batches),
         cmocka_unit_test(attribution),
