@@ -62,13 +62,16 @@ bool fm_block_sample_has_room(const fm_block_sample *sample, uint64_t more);
 uint64_t fm_block_sample_memory(const fm_block_sample *sample);
 uint64_t fm_block_sample_memory_growing(const fm_block_sample *sample, uint64_t more);
 
+#define FM_SAMPLE_MIX_START UINT64_C(0x9E3779B97F4A7C15)
 #define FM_SAMPLE_MIX_FIRST UINT64_C(0x9FB21C651E98DF25)
 #define FM_SAMPLE_MIX_SECOND UINT64_C(0xD6E8FEB86659FD93)
 
-/* The common hash of a block, which all samples share. */
+/* The common hash of a block, which all samples share. It is 0 for one block, which is then in all of them:
+ * so that must not be a usual one, such as 0. */
 static inline uint64_t fm_block_sample_common(uint64_t block)
 {
-    uint64_t mixed = (block ^ block >> 32) * FM_SAMPLE_MIX_FIRST;
+    uint64_t mixed = block + FM_SAMPLE_MIX_START;
+    mixed = (mixed ^ mixed >> 32) * FM_SAMPLE_MIX_FIRST;
     mixed = (mixed ^ mixed >> 28) * FM_SAMPLE_MIX_SECOND;
     return mixed ^ mixed >> 32;
 }

@@ -55,6 +55,24 @@ static void test_choice(void **state)
     }
 }
 
+/* Every block is in as many samples as others: 0, with which keys often begin, was once in all of them. */
+static void test_no_favourites(void **state)
+{
+    (void)state;
+    static const uint64_t blocks[] = {0, 1, 2, 4096, UINT64_C(1) << 32, UINT64_MAX - 1, UINT64_MAX};
+    enum { SAMPLES = 4000, BLOCKS = sizeof blocks / sizeof *blocks };
+    unsigned chosen[BLOCKS] = {0};
+    for (uint64_t seed = 0; seed < SAMPLES; seed++) {
+        fm_block_sample sample;
+        assert_int_equal(fm_block_sample_create(&sample, 0.25, 0, seed, NULL), FM_OK);
+        for (size_t i = 0; i < BLOCKS; i++)
+            chosen[i] += fm_block_sample_hash(&sample, fm_block_sample_common(blocks[i])) < sample.threshold;
+        fm_block_sample_clear(&sample);
+    }
+    for (size_t i = 0; i < BLOCKS; i++)
+        assert_true(chosen[i] > SAMPLES / 4 - 5 * 28 && chosen[i] < SAMPLES / 4 + 5 * 28); /* 5 sigma */
+}
+
 /* The list has the positions of all live blocks, oldest first; they rise. */
 static void test_order(void **state)
 {
@@ -95,6 +113,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_no_favourites),
         cmocka_unit_test(test_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
