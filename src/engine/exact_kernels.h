@@ -167,8 +167,8 @@ typedef struct fm_exact_kernels {
     /* The words of close references, added to kept->pair. close_range: of the distances below FM_CLOSE. */
     void (*part_pairs)(size_t count, const uint32_t *now, const uint32_t *leave, const uint8_t *close_range,
                        const fm_part *part, fm_kept_tags *kept);
-    /* key, position and now of first references; position: the next one to be given out, in a window with room
-     * for them. now, leave: NULL without tags. */
+    /* key, position and now of first references; position: the next one to be given out, in a window with
+     * room for them. now, leave: NULL without tags. */
     void (*part_first)(const uint64_t *keys, size_t count, uint64_t position, const uint32_t *now,
                        const uint32_t *leave, fm_part *part);
     /* lookup for chunk->count first references, from number `first` on; homes are theirs. */
@@ -181,16 +181,17 @@ typedef struct fm_exact_kernels {
     void (*exchange)(fm_block_table *table, const uint64_t *keys, fm_bucket *const *homes, size_t count,
                      uint64_t *positions, fm_bucket *const *soon);
     /*
-     * For small_stack.h. From the part's first touches to the lists of those whose blocks are held and of
-     * those that are not; positions are exchanged. Then held_distance, from live bits at that moment to
-     * distances. And the blocks within the bound to the region's beginning.
+     * For small_stack.h. The next positions in order, to part.position. Touches of blocks, which get those
+     * positions, to the lists of those that are held and of those that are not. Then held_distance, from live
+     * bits at that moment to distances. And the blocks within the bound to the region's beginning.
      */
-    void (*small_find)(struct fm_small_stack *stack);
+    void (*small_places)(size_t count, struct fm_small_stack *stack);
+    void (*small_find)(const uint64_t *blocks, size_t count, struct fm_small_stack *stack);
     void (*small_ranks)(struct fm_small_stack *stack);
     void (*small_restart)(struct fm_small_stack *stack);
-    /* For block_sample.h: the common hash of every block. And the indices, in order, of the common hashes that
-     * are in a sample: their product with its multiplier is at most `limit`. At most 2^16 of them; may write up
-     * to 16 more than it returns. */
+    /* For block_sample.h: the common hash of every block. And the indices, in order, of the common hashes
+     * that are in a sample: their product with its multiplier is at most `limit`. At most 2^16 of them; may
+     * write up to 16 more than it returns. */
     void (*sample_common)(const uint64_t *blocks, size_t count, uint64_t *common);
     size_t (*sample_choose)(const uint64_t *common, size_t count, uint64_t multiplier, uint64_t limit,
                             uint16_t *chosen);

@@ -14,22 +14,58 @@ ALWAYS_INLINE uint16_t small_probe(fm_small_stack *stack, uint64_t block, uint32
     return found;
 }
 
-/*
- * From the part's first touches to those that are held and those that are not. No branch depends on which
- * they are: lookups that end at the first slot, and most do, are finished in the first loop, the others in
- * the second. No block is there twice, so that the order does not matter.
- */
-static void kernel_small_find(fm_small_stack *restrict stack)
+/* From where every block was to the lists of those that are held and of those that are not. */
+static void small_split(const uint64_t *restrict blocks, size_t count, fm_small_stack *restrict stack)
 {
-    const fm_part *const part = &stack->part;
-    const size_t count = part->first_count;
-    uint16_t rest[FM_PART_ROOM];
-    size_t rest_count = 0, held = 0, fresh = stack->fresh_count, i = 0;
-    part_slots(part->key, count, stack->multiplier, 32 - FM_SMALL_SLOT_BITS, stack->slot);
+    size_t held = 0, fresh = stack->fresh_count, i = 0;
+#if defined(__AVX512F__)
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    for (; i + 16 <= count; i += 16) {
+        __m512i old = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(stack->old + i)));
+        const unsigned is_held = mask_bits(_mm512_test_epi32_mask(old, old)), is_fresh = is_held ^ 0xFFFF;
+        /* The k-th that is held, from 0, finds k bits less than there would be without those before it. */
+        __m512i index = _mm512_maskz_compress_epi32((__mmask16)is_held, lane);
+        __m512i live = _mm512_set1_epi32((int)(stack->live + (uint32_t)(i - held)));
+        _mm512_storeu_si512(stack->held_position + held,
+                            _mm512_maskz_compress_epi32((__mmask16)is_held, old));
+        _mm512_storeu_si512(stack->held_distance + held,
+                            _mm512_add_epi32(live, _mm512_sub_epi32(index, lane)));
+        held += (unsigned)__builtin_popcount(is_held);
+        for (unsigned half = 0; half < 2; half++) {
+            const unsigned these = is_fresh >> (8 * half) & 0xFF;
+            __m512i some = _mm512_loadu_si512(blocks + i + 8 * half);
+            _mm512_storeu_si512(stack->fresh + fresh, _mm512_maskz_compress_epi64((__mmask8)these, some));
+            fresh += (unsigned)__builtin_popcount(these);
+        }
+    }
+#endif
     for (; i < count; i++) {
-        const uint64_t block = part->key[i];
+        const uint16_t old = stack->old[i];
+        stack->held_position[held] = old;
+        stack->held_distance[held] = stack->live + (uint32_t)(i - held);
+        stack->fresh[fresh] = blocks[i];
+        held += old != 0;
+        fresh += old == 0;
+    }
+    stack->held_count = held;
+    stack->fresh_count = fresh;
+}
+
+/*
+ * No branch depends on which blocks are held: lookups that end at the first slot, and most do, are finished
+ * in the first loop, the others in the second. All touches of a block go the same way, so that their order is
+ * kept.
+ */
+static void kernel_small_find(const uint64_t *restrict blocks, size_t count, fm_small_stack *restrict stack)
+{
+    const uint64_t *const positions = stack->part.position;
+    uint16_t rest[FM_PART_ROOM];
+    size_t rest_count = 0;
+    part_slots(blocks, count, stack->multiplier, 32 - FM_SMALL_SLOT_BITS, stack->slot);
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t block = blocks[i];
         const uint32_t slot = stack->slot[i];
-        const uint16_t position = (uint16_t)part->position[i], found = stack->position[slot];
+        const uint16_t position = (uint16_t)positions[i], found = stack->position[slot];
         const bool same = stack->block[found] == block, other = found != 0 && !same;
         stack->block[position] = block;
         stack->old[i] = same ? found : 0; /* that of a free slot is 0 */
@@ -39,18 +75,15 @@ static void kernel_small_find(fm_small_stack *restrict stack)
     }
     for (size_t r = 0; r < rest_count; r++) {
         const size_t at = rest[r];
-        stack->old[at] = small_probe(stack, part->key[at], stack->slot[at], (uint16_t)part->position[at]);
+        stack->old[at] = small_probe(stack, blocks[at], stack->slot[at], (uint16_t)positions[at]);
     }
-    for (i = 0; i < count; i++) {
-        const uint16_t old = stack->old[i];
-        stack->held_position[held] = old;
-        stack->held_distance[held] = stack->live + (uint32_t)(i - held);
-        stack->fresh[fresh] = part->key[i];
-        held += old != 0;
-        fresh += old == 0;
-    }
-    stack->held_count = held;
-    stack->fresh_count = fresh;
+    small_split(blocks, count, stack);
+}
+
+static void kernel_small_places(size_t count, fm_small_stack *restrict stack)
+{
+    const uint32_t next = stack->next;
+    for (size_t i = 0; i < count; i++) stack->part.position[i] = fm_small_position(next + (uint32_t)i);
 }
 
 static void kernel_small_ranks(fm_small_stack *stack)

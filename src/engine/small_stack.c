@@ -38,6 +38,22 @@ static void tally_part(fm_small_stack *stack, fm_tally *tally)
     fm_exact_tally(stack->kernels, stack->bound, tally, part->apart_distance, part->apart_count);
 }
 
+/* Touches of blocks, each of which gets the position that part.position says. */
+static void touch(fm_small_stack *stack, const uint64_t *blocks, size_t count, fm_tally *tally)
+{
+    const fm_exact_kernels *kernels = stack->kernels;
+    kernels->small_find(blocks, count, stack);
+    kernels->small_ranks(stack);
+    stack->next += (uint32_t)count;
+    stack->live += (uint32_t)(count - stack->held_count);
+    fm_exact_tally(kernels, stack->bound, tally, stack->held_distance, stack->held_count);
+}
+
+static void make_room(fm_small_stack *stack, size_t count)
+{
+    if (stack->next + count > FM_REGION_BITS) stack->kernels->small_restart(stack);
+}
+
 /* False where the blocks crowd a few slots of the part's table: then nothing was done. */
 static bool count_part(fm_small_stack *stack, const uint64_t *keys, size_t count, fm_tally *tally)
 {
@@ -48,43 +64,46 @@ static bool count_part(fm_small_stack *stack, const uint64_t *keys, size_t count
     kernels->part_close(count, part);
     kernels->part_apart(count, part);
     tally_part(stack, tally);
-    if (stack->next + part->first_count > FM_REGION_BITS) kernels->small_restart(stack);
+    make_room(stack, part->first_count);
     kernels->part_first(keys, count, fm_small_position(stack->next), NULL, NULL, part);
-    kernels->small_find(stack);
-    kernels->small_ranks(stack);
-    stack->next += (uint32_t)part->first_count;
-    stack->live += (uint32_t)(part->first_count - stack->held_count);
-    fm_exact_tally(kernels, stack->bound, tally, stack->held_distance, stack->held_count);
+    touch(stack, part->key, part->first_count, tally);
     return true;
 }
 
-/* A part that crowds its table goes through in halves: a hundred references cannot. */
-static void count_in_parts(fm_small_stack *stack, const uint64_t *keys, size_t count, fm_tally *tally)
+static void count_singly(fm_small_stack *stack, const uint64_t *keys, size_t count, fm_tally *tally)
 {
-    size_t most = count;
-    for (size_t done = 0; done < count;) {
-        const size_t now = count - done < most ? count - done : most;
-        if (count_part(stack, keys + done, now, tally))
-            done += now;
-        else
-            most = (now + 1) / 2;
-    }
+    make_room(stack, count);
+    stack->kernels->small_places(count, stack);
+    touch(stack, keys, count, tally);
+}
+
+/* Lookups are cheap here: a part pays where it leaves less than a quarter of them. Elsewhere one in sixteen
+ * is tried. whole: there were FM_PART references before repeats were removed. */
+static void count_left(fm_small_stack *stack, const uint64_t *keys, size_t count, bool whole, fm_tally *tally)
+{
+    const bool try_part = count >= FM_PART_LEAST && stack->single == 0;
+    stack->single -= stack->single > 0;
+    const bool done = try_part && count_part(stack, keys, count, tally);
+    if (try_part && (!done || (whole && stack->part.first_count > count / 4)))
+        stack->single = FM_PARTS_SKIPPED;
+    if (!done) count_singly(stack, keys, count, tally);
 }
 
 void fm_small_stack_count(fm_small_stack *stack, const uint64_t *blocks, size_t count, fm_tally *tally)
 {
+    const bool whole = count == FM_PART;
     stack->fresh_count = 0;
     if (count == 0) return;
     if (stack->straight > 0) {
         stack->straight--;
-        count_in_parts(stack, blocks, count, tally);
+        count_left(stack, blocks, count, whole, tally);
     } else {
         uint64_t before = stack->started ? stack->last : ~blocks[0];
         const size_t left = stack->kernels->collapse(blocks, count, &before, stack->collapsed);
         /* Looking for repeats pays from one in sixteen on. */
-        if (count == FM_PART && count - left < count / 16) stack->straight = FM_PARTS_SKIPPED;
+        if (whole && count - left < count / 16) stack->straight = FM_PARTS_SKIPPED;
         fm_tally_add_many(tally, 0, count - left);
-        count_in_parts(stack, stack->collapsed, left, tally);
+        count_left(stack, stack->collapsed, left, whole, tally);
     }
     stack->last = blocks[count - 1];
     stack->started = true;

@@ -13,6 +13,8 @@
  *       in a register;
  *     - the blocks of the part get the next positions of the region, in the order of their last touches.
  *
+ * Where that leaves many lookups, all references are looked up instead, without a look at the part.
+ *
  * When the region is full, the blocks within the bound move to its beginning, and the table is made anew: the
  * others are forgotten. So nothing is ever removed from the table.
  *
@@ -27,7 +29,7 @@
 
 enum {
     FM_SMALL_BOUND = 8192, /* the largest: the blocks within it and those of a part fill the region */
-    FM_SMALL_SLOT_BITS = 15,
+    FM_SMALL_SLOT_BITS = 16,
     FM_SMALL_SLOTS = 1 << FM_SMALL_SLOT_BITS,
     FM_SMALL_POSITIONS = 1 << FM_REGION_SHIFT,
 };
@@ -41,6 +43,7 @@ typedef struct fm_small_stack {
     uint32_t live;          /* bits set there: blocks held, and one for the first place */
     uint64_t last;          /* the latest block, for removing repeats */
     bool started;           /* there is a latest block */
+    unsigned single;        /* parts that still go through reference by reference */
     unsigned straight;      /* parts that still go through without a look for repeats */
     /* The region: positions that were not given out are set. */
     uint64_t words[FM_REGION_LINES * FM_LINE_WORDS] __attribute__((aligned(64)));
