@@ -10,7 +10,7 @@ enum { EXACT_BYTES_A_BLOCK = 100, EXACT_BYTES_TO_START = 8 << 20 };
 enum { SAMPLED_MOST = 64 << 20, SAMPLED_SHARE = 4 };
 /* Of that: half for the exact small distances, the rest for samples, by what block_sample.h says of a block.
  */
-enum { SAMPLES_LEAST = 256, SAMPLE_BYTES_A_BLOCK = 60, SAMPLES_BASE = 512 << 10, ROOMY = 6 << 20 };
+enum { SAMPLES_LEAST = 256, SAMPLE_BYTES_A_BLOCK = 44, SAMPLES_BASE = 512 << 10 };
 
 static fm_approximation sampling_within(uint64_t bytes)
 {
@@ -18,9 +18,7 @@ static fm_approximation sampling_within(uint64_t bytes)
     uint64_t samples =
         half > SAMPLES_BASE ? (half - SAMPLES_BASE) / hashes / SAMPLE_BYTES_A_BLOCK : SAMPLES_LEAST;
     if (samples < SAMPLES_LEAST) samples = SAMPLES_LEAST;
-    return (fm_approximation){.samples = samples,
-                              .hashes = (unsigned)hashes,
-                              .exact_below = bytes >= ROOMY ? FM_EXACT_BELOW : FM_EXACT_BELOW / 16};
+    return (fm_approximation){.samples = samples, .hashes = (unsigned)hashes};
 }
 
 static bool exact_always_fits(uint64_t memory, uint64_t references)
