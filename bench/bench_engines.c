@@ -90,8 +90,9 @@ static void report(const workload *work, const result *results)
                  *floor = result_of(results, "floor");
     uint64_t distinct = 0;
     for (size_t c = 0; c < contenders; c++) {
-        const fm_engine_info *engine = contender_named(contender_names[c]).engine;
-        if (!results[c].count || (engine && !engine->exact)) continue; /* estimates differ */
+        const contender who = contender_named(contender_names[c]);
+        if (!results[c].count || who.reads || (who.engine && !who.engine->exact))
+            continue; /* estimates differ */
         if (distinct && distinct != results[c].distinct)
             bench_die("%s: %s counts %" PRIu64 " distinct blocks, others %" PRIu64, work->name,
                       contender_names[c], results[c].distinct, distinct);

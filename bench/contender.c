@@ -15,6 +15,7 @@ struct contender_run {
     contender who;
     fm_analyzer *analyzer;
     bench_floor *floor;
+    uint64_t sum; /* of all that was read */
 };
 
 /* Takes distances and leaves them: their delivery is what is timed. */
@@ -42,7 +43,8 @@ static fm_approximation approximation_named(const char *words)
 contender contender_named(const char *name)
 {
     contender who = {.name = name};
-    if (strcmp(name, "floor") == 0) return who;
+    who.reads = strcmp(name, "read") == 0;
+    if (who.reads || strcmp(name, "floor") == 0) return who;
     size_t length = strcspn(name, "/+@*");
     const fm_engine_info *engine;
     for (size_t i = 0; (engine = fm_engine_at(i)); i++) {
@@ -55,9 +57,9 @@ contender contender_named(const char *name)
         if (!name[length] || who.isa || who.distances || who.threads || who.approximation.rate > 0)
             return who;
     }
-    bench_die(
-        "no contender '%s': floor, ENGINE, exact/ISA, exact+distances, ENGINE*THREADS, shards@RATE[+alone]",
-        name);
+    bench_die("no contender '%s': read, floor, ENGINE, exact/ISA, exact+distances, ENGINE*THREADS, "
+              "shards@RATE[+alone]",
+              name);
 }
 
 contender_run *contender_start(const contender *who, uint64_t seed)
@@ -65,6 +67,7 @@ contender_run *contender_start(const contender *who, uint64_t seed)
     contender_run *run = bench_allocate(sizeof *run);
     memset(run, 0, sizeof *run);
     run->who = *who;
+    if (who->reads) return run;
     if (!who->engine) {
         run->floor = bench_floor_create(seed);
         if (!run->floor) bench_die("floor: out of memory");
@@ -84,6 +87,10 @@ contender_run *contender_start(const contender *who, uint64_t seed)
 void contender_feed(contender_run *run, const uint64_t *blocks, size_t count)
 {
     fm_error error = {0};
+    if (run->who.reads) {
+        for (size_t i = 0; i < count; i++) run->sum += blocks[i];
+        return;
+    }
     while (count > 0) {
         size_t chunk = count < CONTENDER_CHUNK ? count : CONTENDER_CHUNK;
         fm_status status = run->floor ? bench_floor_feed(run->floor, blocks, chunk, &error)
@@ -96,6 +103,7 @@ void contender_feed(contender_run *run, const uint64_t *blocks, size_t count)
 
 uint64_t contender_distinct(const contender_run *run)
 {
+    if (run->who.reads) return run->sum == 1; /* none, but the sum must be wanted */
     if (run->floor) return bench_floor_distinct(run->floor);
     fm_profile *profile = NULL;
     if (fm_analyzer_profile(run->analyzer, &profile, NULL)) bench_die("%s: no profile", run->who.name);
@@ -106,11 +114,13 @@ uint64_t contender_distinct(const contender_run *run)
 
 uint64_t contender_memory(const contender_run *run)
 {
+    if (run->who.reads) return 0;
     return run->floor ? bench_floor_memory(run->floor) : fm_analyzer_memory(run->analyzer);
 }
 
 uint64_t contender_memory_peak(const contender_run *run)
 {
+    if (run->who.reads) return 0;
     return run->floor ? bench_floor_memory(run->floor) : fm_analyzer_memory_peak(run->analyzer);
 }
 

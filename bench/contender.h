@@ -2,11 +2,12 @@
 /*
  * contender.h - whatever can be fed block numbers and timed: the floor, the engines, the analyzer.
  *
- * A contender is named in words: "floor" (only looks each key up in the default engine's hash table and
- * stores its time); "exact", "tree", "list" (an engine behind the public analyzer, as `fathom analyze`
- * uses it: what comes out is the histogram); "exact/avx2" (with a chosen instruction set);
- * "exact+distances" (every single distance comes out too, in trace order); "parda*2" (with two threads);
- * "shards@0.01" (with that rate), "shards@0.01+alone" (one sample, nothing exact).
+ * A contender is named in words: "read" (only adds all keys up: what reading them from memory takes);
+ * "floor" (only looks each key up in the default engine's hash table and stores its time); "exact", "tree",
+ * "list" (an engine behind the public analyzer, as `fathom analyze` uses it: what comes out is the
+ * histogram); "exact/avx2" (with a chosen instruction set); "exact+distances" (every single distance comes
+ * out too, in trace order); "parda*2" (with two threads); "shards@0.01" (with that rate), "shards@0.01+alone"
+ * (one sample, nothing exact).
  */
 #ifndef FATHOM_BENCH_CONTENDER_H
 #define FATHOM_BENCH_CONTENDER_H
@@ -17,8 +18,9 @@ enum { CONTENDER_CHUNK = 1 << 15 }; /* references per feed: their distances stay
 
 typedef struct contender {
     const char *name;
-    const fm_engine_info *engine; /* NULL: the floor */
-    const char *isa;              /* NULL: best */
+    const fm_engine_info *engine; /* NULL: the floor, or reading */
+    bool reads;
+    const char *isa; /* NULL: best */
     bool distances;
     unsigned threads;
     fm_approximation approximation;

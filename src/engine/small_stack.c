@@ -70,11 +70,15 @@ static bool count_part(fm_small_stack *stack, const uint64_t *keys, size_t count
     return true;
 }
 
+/* Every reference is looked up, some at a time: what is noted of them stays in the first-level cache. */
 static void count_singly(fm_small_stack *stack, const uint64_t *keys, size_t count, fm_tally *tally)
 {
-    make_room(stack, count);
-    stack->kernels->small_places(count, stack);
-    touch(stack, keys, count, tally);
+    for (size_t done = 0; done < count; done += FM_SMALL_BATCH) {
+        const size_t now = count - done < FM_SMALL_BATCH ? count - done : FM_SMALL_BATCH;
+        make_room(stack, now);
+        stack->kernels->small_places(now, stack);
+        touch(stack, keys + done, now, tally);
+    }
 }
 
 /* Lookups are cheap here: a part pays where it leaves less than a quarter of them. Elsewhere one in sixteen
