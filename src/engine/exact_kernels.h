@@ -195,6 +195,8 @@ typedef struct fm_exact_kernels {
     void (*sample_common)(const uint64_t *blocks, size_t count, uint64_t *common);
     size_t (*sample_choose)(const uint64_t *common, size_t count, uint64_t multiplier, uint64_t limit,
                             uint16_t *chosen);
+    /* Likewise of references, from the second on, that are no repeats of the one before. */
+    size_t (*sample_changes)(const uint64_t *blocks, size_t count, uint16_t *changes);
     /* Which of FM_PARTITIONS each key belongs to: by bits of its hash that the table does not use. */
     void (*partition)(const uint64_t *keys, size_t count, const uint64_t seed[3], uint8_t *partitions);
     /*

@@ -71,6 +71,7 @@ const fm_exact_kernels KERNEL_TABLE = {
     .exchange = kernel_exchange,
     .sample_common = kernel_sample_common,
     .sample_choose = kernel_sample_choose,
+    .sample_changes = kernel_sample_changes,
     .small_places = kernel_small_places,
     .small_find = kernel_small_find,
     .small_ranks = kernel_small_ranks,

@@ -26,6 +26,30 @@ static void kernel_sample_common(const uint64_t *restrict blocks, size_t count, 
     for (; i < count; i++) common[i] = fm_block_sample_common(blocks[i]);
 }
 
+static size_t kernel_sample_changes(const uint64_t *restrict blocks, size_t count, uint16_t *restrict changes)
+{
+    size_t found = 0, i = 1;
+#if defined(__AVX512F__)
+    __m512i index = _mm512_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
+    for (; i + 16 <= count; i += 16) {
+        const unsigned low = mask_bits(
+            _mm512_cmpneq_epi64_mask(_mm512_loadu_si512(blocks + i), _mm512_loadu_si512(blocks + i - 1)));
+        const unsigned high = mask_bits(
+            _mm512_cmpneq_epi64_mask(_mm512_loadu_si512(blocks + i + 8), _mm512_loadu_si512(blocks + i + 7)));
+        const unsigned these = low | high << 8;
+        _mm256_storeu_si256((__m256i *)(changes + found),
+                            _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32((__mmask16)these, index)));
+        found += (unsigned)__builtin_popcount(these);
+        index = _mm512_add_epi32(index, _mm512_set1_epi32(16));
+    }
+#endif
+    for (; i < count; i++) {
+        changes[found] = (uint16_t)i;
+        found += blocks[i] != blocks[i - 1];
+    }
+    return found;
+}
+
 static size_t kernel_sample_choose(const uint64_t *restrict common, size_t count, uint64_t multiplier,
                                    uint64_t limit, uint16_t *restrict chosen)
 {

@@ -22,13 +22,12 @@
 #include "engine/engine.h"
 #include "engine/exact_below.h"
 #include "engine/sample_estimate.h"
+#include "engine/sampled_share.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { SHARE = FM_PART }; /* references taken at a time: what `exact` likes best */
 
 struct fm_engine {
     fm_exact_below near;
@@ -39,8 +38,7 @@ struct fm_engine {
     uint64_t samples_peak;
     unsigned sample_count;
     fm_block_sample samples[FM_MOST_HASHES];
-    uint64_t common[SHARE];
-    uint16_t chosen[SHARE + 16]; /* indices of a sample's references in the share */
+    fm_sampled_share share;
 };
 
 /* ---- memory ---- */
@@ -79,10 +77,11 @@ static fm_status make_room(fm_engine *self, fm_error *error)
 {
     for (unsigned k = 0; k < self->sample_count; k++) {
         fm_block_sample *sample = &self->samples[k];
-        if (fm_block_sample_has_room(sample, SHARE)) continue;
+        if (fm_block_sample_has_room(sample, FM_SHARE)) continue;
         const uint64_t beside = sizeof *self + memory_of_samples(self) - fm_block_sample_memory(sample);
-        fm_status status = check_limit(self, beside + fm_block_sample_memory_growing(sample, SHARE), error);
-        if (status == FM_OK) status = fm_block_sample_reserve(sample, SHARE, error);
+        fm_status status =
+            check_limit(self, beside + fm_block_sample_memory_growing(sample, FM_SHARE), error);
+        if (status == FM_OK) status = fm_block_sample_reserve(sample, FM_SHARE, error);
         if (status != FM_OK) return status;
     }
     return FM_OK;
@@ -90,26 +89,13 @@ static fm_status make_room(fm_engine *self, fm_error *error)
 
 /* ---- references ---- */
 
-static void sample_share(fm_engine *self, fm_block_sample *sample, const uint64_t *blocks, size_t count)
-{
-    const size_t chosen = self->kernels->sample_choose(self->common, count, sample->multiplier,
-                                                       fm_block_sample_limit(sample), self->chosen);
-    for (size_t i = 0; i < chosen; i++) fm_block_sample_fetch_slot(sample, self->common[self->chosen[i]]);
-    for (size_t i = 0; i < chosen; i++) fm_block_sample_fetch_node(sample, self->common[self->chosen[i]]);
-    for (size_t i = 0; i < chosen; i++) {
-        const size_t at = self->chosen[i];
-        const uint32_t hash = fm_block_sample_hash(sample, self->common[at]);
-        /* The threshold may have fallen since. */
-        if (hash < sample->threshold) fm_block_sample_touch(sample, blocks[at], self->common[at], hash);
-    }
-}
-
 /* Blocks that the exact part holds are not new to the sketch either. */
 static void sketch_share(fm_engine *self, const uint64_t *blocks, size_t count)
 {
     const uint64_t *const fresh = fm_exact_below_fresh(&self->near, blocks, &count);
-    self->kernels->sample_common(fresh, count, self->common);
-    for (size_t i = 0; i < count; i++) fm_distinct_sketch_add(&self->sketch, self->common[i]);
+    uint64_t common[FM_SHARE];
+    self->kernels->sample_common(fresh, count, common);
+    for (size_t i = 0; i < count; i++) fm_distinct_sketch_add(&self->sketch, common[i]);
 }
 
 static fm_status shards_count(fm_engine *self, const uint64_t *blocks, size_t count, fm_tally *tally,
@@ -117,14 +103,15 @@ static fm_status shards_count(fm_engine *self, const uint64_t *blocks, size_t co
 {
     fm_status status = FM_OK;
     for (*done = 0; *done < count && status == FM_OK;) {
-        size_t share = count - *done < SHARE ? count - *done : SHARE;
+        size_t share = count - *done < FM_SHARE ? count - *done : FM_SHARE;
         status = make_room(self, error);
         if (status != FM_OK) return status;
         status = fm_exact_below_count(&self->near, blocks + *done, share, tally, &share, error);
+        if (share == 0) return status;
         if (self->near.bound) sketch_share(self, blocks + *done, share);
-        self->kernels->sample_common(blocks + *done, share, self->common);
+        fm_sampled_share_start(&self->share, self->kernels, blocks + *done, share, self->near.small);
         for (unsigned k = 0; k < self->sample_count; k++)
-            sample_share(self, &self->samples[k], blocks + *done, share);
+            fm_sampled_share_touch(&self->share, &self->samples[k]);
         self->references += share;
         *done += share;
     }

@@ -91,12 +91,15 @@ static void count_left(fm_small_stack *stack, const uint64_t *keys, size_t count
     if (try_part && (!done || (whole && stack->part.first_count > count / 4)))
         stack->single = FM_PARTS_SKIPPED;
     if (!done) count_singly(stack, keys, count, tally);
+    stack->linked = done;
+    stack->left_count = count;
 }
 
 void fm_small_stack_count(fm_small_stack *stack, const uint64_t *blocks, size_t count, fm_tally *tally)
 {
     const bool whole = count == FM_PART;
     stack->fresh_count = 0;
+    stack->linked = false;
     if (count == 0) return;
     if (stack->straight > 0) {
         stack->straight--;

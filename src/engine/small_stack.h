@@ -62,7 +62,11 @@ typedef struct fm_small_stack {
     /* Blocks that were not held, since fm_small_stack_count was called. */
     size_t fresh_count;
     uint64_t fresh[FM_PART_ROOM];
-    uint64_t collapsed[FM_PART_ROOM];
+    /* Of what fm_small_stack_count was given last: whether `part` has its links (fm_part.before, first,
+     * last), of the references without repeats. */
+    bool linked;
+    size_t left_count;
+    uint64_t collapsed[FM_PART_ROOM];     /* those references, where any was removed */
     uint64_t packed[FM_REGION_BITS + 16]; /* blocks on their way to the region's beginning */
 } fm_small_stack;
 

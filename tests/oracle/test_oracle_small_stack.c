@@ -2,11 +2,12 @@
 /*
  * test_oracle_small_stack.c - the exact part of `shards`: below any bound it counts what the list engine
  * says, whatever the shares and the instruction set; all other references are beyond, or listed as fresh, and
- * every first touch is among those.
+ * every first touch is among those. And samples see the same references through its links as one by one.
  *
  *     FATHOM_TEST_SEED=N     other traces
  */
 #include "engine/exact_below.h"
+#include "engine/sampled_share.h"
 #include "oracle/engine_run.h"
 
 #include <fathom/fathom.h>
@@ -212,13 +213,83 @@ static void test_memory_limit(void **state)
     fm_exact_below_clear(&below);
 }
 
+/* ---- samples ---- */
+
+static void touch_one_by_one(fm_block_sample *sample, const uint64_t *blocks, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t common = fm_block_sample_common(blocks[i]);
+        const uint32_t hash = fm_block_sample_hash(sample, common);
+        if (hash < sample->threshold) fm_block_sample_touch(sample, blocks[i], common, hash);
+    }
+}
+
+static void assert_same_samples(const fm_block_sample *a, const fm_block_sample *b)
+{
+    assert_int_equal(a->threshold, b->threshold);
+    assert_int_equal(a->count, b->count);
+    assert_int_equal(a->references, b->references);
+    assert_int_equal(a->dither, b->dither);
+    assert_true(a->cold == b->cold);
+    assert_memory_equal(a->counts, b->counts, a->count_bins * sizeof *a->counts);
+}
+
+/* Few blocks, so that parts pay, and repeats within and between shares. Returns how many shares had links. */
+static size_t check_samples(const char *isa, uint64_t keys, uint64_t most, recipe_random *random)
+{
+    enum { LENGTH = 30000 };
+    const fm_exact_kernels *kernels = fm_exact_kernels_find(isa);
+    static fm_sampled_share share;
+    static uint64_t trace[LENGTH];
+    fm_block_sample got, wanted;
+    fm_tally tally;
+    fm_small_stack *stack = fm_small_stack_create(1 + recipe_below(random, 5000), 7, kernels);
+    assert_non_null(stack);
+    assert_int_equal(fm_tally_create(&tally, FM_BINS_LOGLINEAR, NULL), FM_OK);
+    assert_int_equal(fm_block_sample_create(&got, 0.1, most, 3, NULL), FM_OK);
+    assert_int_equal(fm_block_sample_create(&wanted, 0.1, most, 3, NULL), FM_OK);
+    const unsigned repeats = 1 + (unsigned)recipe_below(random, 4);
+    for (size_t i = 0; i < LENGTH; i++)
+        trace[i] = i > 0 && recipe_below(random, repeats) > 0 ? trace[i - 1] : recipe_below(random, keys);
+    size_t linked = 0;
+    for (size_t i = 0, now; i < LENGTH; i += now) {
+        now = recipe_chance(random, 2) ? FM_SHARE : 1 + recipe_below(random, FM_SHARE);
+        if (now > LENGTH - i) now = LENGTH - i;
+        assert_int_equal(fm_block_sample_reserve(&got, FM_SHARE, NULL), FM_OK);
+        assert_int_equal(fm_block_sample_reserve(&wanted, FM_SHARE, NULL), FM_OK);
+        fm_small_stack_count(stack, trace + i, now, &tally);
+        fm_sampled_share_start(&share, kernels, trace + i, now, stack);
+        fm_sampled_share_touch(&share, &got);
+        touch_one_by_one(&wanted, trace + i, now);
+        assert_same_samples(&got, &wanted);
+        linked += stack->linked;
+    }
+    fm_block_sample_clear(&got);
+    fm_block_sample_clear(&wanted);
+    fm_tally_clear(&tally);
+    fm_small_stack_destroy(stack);
+    return linked;
+}
+
+static void test_samples(void **state)
+{
+    (void)state;
+    recipe_random random = {from_environment("FATHOM_TEST_SEED", 4096)};
+    size_t linked = 0;
+    const char *isa;
+    for (size_t i = 0; (isa = fm_isa_at(i)); i++)
+        for (unsigned round = 0; round < 40; round++)
+            linked += check_samples(isa, 1 + recipe_below(&random, round % 2 ? 600 : 20000),
+                                    round % 3 == 0 ? 1 + recipe_below(&random, 50) : 0, &random);
+    assert_true(linked > 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recipes),
-        cmocka_unit_test(test_restarts),
-        cmocka_unit_test(test_first_touches),
-        cmocka_unit_test(test_memory_limit),
+        cmocka_unit_test(test_recipes),       cmocka_unit_test(test_restarts),
+        cmocka_unit_test(test_first_touches), cmocka_unit_test(test_memory_limit),
+        cmocka_unit_test(test_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

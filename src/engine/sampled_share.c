@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sampled_share.c - see sampled_share.h. */
+#include "engine/sampled_share.h"
+
+void fm_sampled_share_start(fm_sampled_share *share, const fm_exact_kernels *kernels, const uint64_t *blocks,
+                            size_t count, const fm_small_stack *small)
+{
+    share->kernels = kernels;
+    share->blocks = share->left = blocks;
+    share->count = count;
+    share->part = NULL;
+    share->at = NULL;
+    if (!small || !small->linked) {
+        kernels->sample_common(blocks, count, share->common);
+        return;
+    }
+    share->part = &small->part;
+    kernels->sample_common(small->part.key, small->part.first_count, share->common);
+    if (small->left_count == count) return;
+    share->left = small->collapsed;
+    /* The first reference is left unless it repeats that before the share. */
+    const size_t later = kernels->sample_changes(blocks, count, share->index + 1);
+    share->index[0] = 0;
+    share->index[1 + later] = (uint16_t)count;
+    share->at = share->index + (small->left_count > later ? 0 : 1);
+}
+
+static void touch(fm_block_sample *sample, uint64_t block, size_t times)
+{
+    const uint64_t common = fm_block_sample_common(block);
+    const uint32_t hash = fm_block_sample_hash(sample, common);
+    for (; times > 0 && hash < sample->threshold; times--) fm_block_sample_touch(sample, block, common, hash);
+}
+
+/* What touching the chosen ones will need is fetched. */
+static void fetch(const fm_sampled_share *share, const fm_block_sample *sample, size_t chosen)
+{
+    for (size_t i = 0; i < chosen; i++) fm_block_sample_fetch_slot(sample, share->common[share->chosen[i]]);
+    for (size_t i = 0; i < chosen; i++) fm_block_sample_fetch_node(sample, share->common[share->chosen[i]]);
+}
+
+/* References to blocks whose first touches were chosen: marked along the links, then taken in order. */
+static void touch_linked(const fm_sampled_share *share, fm_block_sample *sample, size_t chosen)
+{
+    const fm_part *part = share->part;
+    uint64_t marked[FM_PART_WORDS] = {0};
+    for (size_t i = 0; i < chosen; i++)
+        for (size_t next = part->last[share->chosen[i]] + 1U; next > 0; next = part->before[next - 1])
+            marked[(next - 1) / 64] |= UINT64_C(1) << ((next - 1) % 64);
+    if (share->at) touch(sample, share->blocks[0], share->at[0]);
+    for (size_t word = 0; word < FM_PART_WORDS; word++)
+        for (uint64_t bits = marked[word]; bits; bits &= bits - 1) {
+            const size_t which = 64 * word + (size_t)__builtin_ctzll(bits);
+            const size_t times = share->at ? (size_t)share->at[which + 1] - share->at[which] : 1;
+            touch(sample, share->left[which], times);
+        }
+}
+
+void fm_sampled_share_touch(fm_sampled_share *share, fm_block_sample *sample)
+{
+    const size_t hashed = share->part ? share->part->first_count : share->count;
+    const size_t chosen = share->kernels->sample_choose(share->common, hashed, sample->multiplier,
+                                                        fm_block_sample_limit(sample), share->chosen);
+    fetch(share, sample, chosen);
+    if (share->part) {
+        touch_linked(share, sample, chosen);
+        return;
+    }
+    for (size_t i = 0; i < chosen; i++) {
+        const size_t which = share->chosen[i];
+        const uint32_t hash = fm_block_sample_hash(sample, share->common[which]);
+        /* The threshold may have fallen since. */
+        if (hash < sample->threshold)
+            fm_block_sample_touch(sample, share->blocks[which], share->common[which], hash);
+    }
+}
