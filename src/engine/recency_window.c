@@ -116,11 +116,11 @@ fm_status fm_recency_window_create(fm_recency_window *window, fm_error *error)
     return FM_OK;
 }
 
-void fm_recency_region_fill(uint64_t *line, uint16_t *counters)
+void fm_recency_region_fill(uint64_t *words, uint16_t *counters)
 {
-    for (int i = 0; i < FM_REGION_LINES; i++, line += FM_LINE_WORDS) {
-        for (int w = 0; w < FM_LINE_WORDS - 1; w++) line[w] = ~UINT64_C(0);
-        line[FM_LINE_WORDS - 1] = PACKED_FULL;
+    for (int i = 0; i < FM_REGION_LINES; i++, words += FM_LINE_WORDS) {
+        for (int w = 0; w < FM_LINE_WORDS - 1; w++) words[w] = ~UINT64_C(0);
+        words[FM_LINE_WORDS - 1] = PACKED_FULL;
         counters[i] = (uint16_t)(i * FM_LINE_BITS);
     }
 }
