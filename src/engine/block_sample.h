@@ -10,7 +10,7 @@
  * and the rate falls with it. (The paper then scales down what was counted; giving each reference the weight
  * 1/R of its own time is the same sum.)
  *
- * Time O(log S) for a sampled reference, S blocks being in the sample; space 24 to 36 bytes a block.
+ * Time O(log S) for a sampled reference, S blocks being in the sample; space 24 to 39 bytes a block.
  */
 #ifndef FATHOM_ENGINE_BLOCK_SAMPLE_H
 #define FATHOM_ENGINE_BLOCK_SAMPLE_H
@@ -62,15 +62,15 @@ bool fm_block_sample_has_room(const fm_block_sample *sample, uint64_t more);
 uint64_t fm_block_sample_memory(const fm_block_sample *sample);
 uint64_t fm_block_sample_memory_growing(const fm_block_sample *sample, uint64_t more);
 
-#define FM_SAMPLE_MIX_START UINT64_C(0x9E3779B97F4A7C15)
+#define FM_SAMPLE_FOR_ZERO UINT64_C(0x9E3779B97F4A7C15)
 #define FM_SAMPLE_MIX_FIRST UINT64_C(0x9FB21C651E98DF25)
 #define FM_SAMPLE_MIX_SECOND UINT64_C(0xD6E8FEB86659FD93)
 
-/* The common hash of a block, which all samples share. It is 0 for one block, which is then in all of them:
- * so that must not be a usual one, such as 0. */
+/* The common hash of a block, which all samples share. Were it 0, the block would be in all of them: block 0,
+ * which is a usual one, goes with another. */
 static inline uint64_t fm_block_sample_common(uint64_t block)
 {
-    uint64_t mixed = block + FM_SAMPLE_MIX_START;
+    uint64_t mixed = block ? block : FM_SAMPLE_FOR_ZERO;
     mixed = (mixed ^ mixed >> 32) * FM_SAMPLE_MIX_FIRST;
     mixed = (mixed ^ mixed >> 28) * FM_SAMPLE_MIX_SECOND;
     return mixed ^ mixed >> 32;

@@ -16,9 +16,11 @@ static void kernel_sample_common(const uint64_t *restrict blocks, size_t count, 
 {
     size_t i = 0;
 #if defined(__AVX512F__)
-    const __m512i start = _mm512_set1_epi64((long long)FM_SAMPLE_MIX_START);
+    const __m512i for_zero = _mm512_set1_epi64((long long)FM_SAMPLE_FOR_ZERO);
     for (; i + 8 <= count; i += 8) {
-        __m512i mixed = mix(_mm512_add_epi64(_mm512_loadu_si512(blocks + i), start), 32, FM_SAMPLE_MIX_FIRST);
+        __m512i mixed = _mm512_loadu_si512(blocks + i);
+        mixed = _mm512_mask_mov_epi64(mixed, _mm512_testn_epi64_mask(mixed, mixed), for_zero);
+        mixed = mix(mixed, 32, FM_SAMPLE_MIX_FIRST);
         mixed = mix(mixed, 28, FM_SAMPLE_MIX_SECOND);
         _mm512_storeu_si512(common + i, _mm512_xor_si512(mixed, _mm512_srli_epi64(mixed, 32)));
     }

@@ -3,17 +3,17 @@
  * shards.c - the engine `shards`: the histogram of all references from samples of the blocks
  * (block_sample.h), joined to an exact one of small distances (sample_estimate.h).
  *
- * Sampling alone is useless at small sizes: a distance of 5 is not told by one block in a thousand. So the
- * engine `exact`, under a bound, works beside the samples and tells all small distances. Several samples with
+ * Sampling alone is useless at small sizes: a distance of 5 is not told by one block in a thousand. So an
+ * exact part (exact_below.h) works beside the samples and tells all small distances. Several samples with
  * hash functions of their own tell how far off the large ones are. First touches are counted by a sketch
  * (distinct_sketch.h).
  *
  * It tells the histogram only, at the end; single distances, times and pairs are not known. The samples are
  * the same in every run: their hash is not seeded.
  *
- * Time: a hash and a comparison for each sample, O(log S) for sampled references; and `exact` under a bound.
- * Space: 40 to 56 bytes a sampled block; what `exact` needs for six times exact_below blocks; 36 KB for each
- * sample's histogram; 16 KB for the sketch.
+ * Time: a hash and a comparison for each sample, O(log S) for sampled references; and the exact part.
+ * Space: 24 to 39 bytes a sampled block; under 1 MiB for the exact part up to FM_SMALL_BOUND blocks; 36 KB
+ * for each sample's histogram; 16 KB for the sketch.
  */
 #include "base/error.h"
 #include "base/memory.h"
