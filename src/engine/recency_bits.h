@@ -21,9 +21,11 @@ typedef struct fm_recency_bits {
     uint64_t *words;
     uint32_t
         *sums; /* [1 … words]: the tree; [0] is for ranks. In the same memory as the words, behind them */
-    uint32_t size; /* positions, a multiple of 64 */
     uint32_t next; /* the position given out next */
-    uint32_t live; /* bits set below it */
+    uint32_t size; /* positions, a multiple of 64 */
+    /* Not beside `next`: both grow by one, and gcc would load them together right after this one was stored.
+     */
+    uint32_t live; /* bits set below `next` */
 } fm_recency_bits;
 
 /* Bytes for so many positions, a multiple of 64. */

@@ -32,20 +32,31 @@ static void touch(fm_block_sample *sample, uint64_t block, size_t times)
     for (; times > 0 && hash < sample->threshold; times--) fm_block_sample_touch(sample, block, common, hash);
 }
 
-/* What touching the chosen ones will need is fetched. */
-static void fetch(const fm_sampled_share *share, const fm_block_sample *sample, size_t chosen)
+/* What is in a sample; the slots of those blocks are fetched. */
+static void choose(fm_sampled_share *share, const fm_block_sample *sample, unsigned which)
 {
-    for (size_t i = 0; i < chosen; i++) fm_block_sample_fetch_slot(sample, share->common[share->chosen[i]]);
-    for (size_t i = 0; i < chosen; i++) fm_block_sample_fetch_node(sample, share->common[share->chosen[i]]);
+    uint16_t *const chosen = share->chosen[which];
+    const size_t hashed = share->part ? share->part->first_count : share->count;
+    const size_t count = share->kernels->sample_choose(share->common, hashed, sample->multiplier,
+                                                       fm_block_sample_limit(sample), chosen);
+    for (size_t i = 0; i < count; i++) fm_block_sample_fetch_slot(sample, share->common[chosen[i]]);
+    share->chosen_count[which] = count;
+}
+
+static void fetch_nodes(const fm_sampled_share *share, const fm_block_sample *sample, unsigned which)
+{
+    for (size_t i = 0; i < share->chosen_count[which]; i++)
+        fm_block_sample_fetch_node(sample, share->common[share->chosen[which][i]]);
 }
 
 /* References to blocks whose first touches were chosen: marked along the links, then taken in order. */
-static void touch_linked(const fm_sampled_share *share, fm_block_sample *sample, size_t chosen)
+static void touch_linked(const fm_sampled_share *share, fm_block_sample *sample, const uint16_t *chosen,
+                         size_t count)
 {
     const fm_part *part = share->part;
     uint64_t marked[FM_PART_WORDS] = {0};
-    for (size_t i = 0; i < chosen; i++)
-        for (size_t next = part->last[share->chosen[i]] + 1U; next > 0; next = part->before[next - 1])
+    for (size_t i = 0; i < count; i++)
+        for (size_t next = part->last[chosen[i]] + 1U; next > 0; next = part->before[next - 1])
             marked[(next - 1) / 64] |= UINT64_C(1) << ((next - 1) % 64);
     if (share->at) touch(sample, share->blocks[0], share->at[0]);
     for (size_t word = 0; word < FM_PART_WORDS; word++)
@@ -56,21 +67,29 @@ static void touch_linked(const fm_sampled_share *share, fm_block_sample *sample,
         }
 }
 
-void fm_sampled_share_touch(fm_sampled_share *share, fm_block_sample *sample)
+static void touch_all(const fm_sampled_share *share, fm_block_sample *sample, const uint16_t *chosen,
+                      size_t count)
 {
-    const size_t hashed = share->part ? share->part->first_count : share->count;
-    const size_t chosen = share->kernels->sample_choose(share->common, hashed, sample->multiplier,
-                                                        fm_block_sample_limit(sample), share->chosen);
-    fetch(share, sample, chosen);
-    if (share->part) {
-        touch_linked(share, sample, chosen);
-        return;
-    }
-    for (size_t i = 0; i < chosen; i++) {
-        const size_t which = share->chosen[i];
+    for (size_t i = 0; i < count; i++) {
+        const size_t which = chosen[i];
         const uint32_t hash = fm_block_sample_hash(sample, share->common[which]);
         /* The threshold may have fallen since. */
         if (hash < sample->threshold)
             fm_block_sample_touch(sample, share->blocks[which], share->common[which], hash);
+    }
+}
+
+/* While it is found out what is in the next sample, what this one needs is on its way. */
+void fm_sampled_share_touch(fm_sampled_share *share, fm_block_sample *samples, unsigned count)
+{
+    if (count > 0) choose(share, &samples[0], 0);
+    for (unsigned k = 0; k < count; k++) {
+        fetch_nodes(share, &samples[k], k % 2);
+        if (k + 1 < count) choose(share, &samples[k + 1], (k + 1) % 2);
+        const uint16_t *const chosen = share->chosen[k % 2];
+        if (share->part)
+            touch_linked(share, &samples[k], chosen, share->chosen_count[k % 2]);
+        else
+            touch_all(share, &samples[k], chosen, share->chosen_count[k % 2]);
     }
 }

@@ -24,7 +24,9 @@ typedef struct fm_sampled_share {
     const uint16_t *at;   /* … and where they stood, with `count` behind the last; NULL: none was removed */
     uint16_t index[1 + FM_SHARE + 16];
     uint64_t common[FM_SHARE]; /* hashes of the references; with links, of first touches */
-    uint16_t chosen[FM_SHARE + 16];
+    /* First touches or references that are in the sample at hand and in the next one. */
+    uint16_t chosen[2][FM_SHARE + 16];
+    size_t chosen_count[2];
 } fm_sampled_share;
 
 /* blocks: count references, 1 … FM_SHARE; small: NULL, or what has just counted them. Both stay as they are
@@ -32,7 +34,7 @@ typedef struct fm_sampled_share {
 void fm_sampled_share_start(fm_sampled_share *share, const fm_exact_kernels *kernels, const uint64_t *blocks,
                             size_t count, const fm_small_stack *small);
 
-/* All references that are in the sample. There is room for as many new blocks. */
-void fm_sampled_share_touch(fm_sampled_share *share, fm_block_sample *sample);
+/* All references that are in each of the samples. There is room for as many new blocks. */
+void fm_sampled_share_touch(fm_sampled_share *share, fm_block_sample *samples, unsigned count);
 
 #endif

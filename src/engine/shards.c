@@ -110,8 +110,7 @@ static fm_status shards_count(fm_engine *self, const uint64_t *blocks, size_t co
         if (share == 0) return status;
         if (self->near.bound) sketch_share(self, blocks + *done, share);
         fm_sampled_share_start(&self->share, self->kernels, blocks + *done, share, self->near.small);
-        for (unsigned k = 0; k < self->sample_count; k++)
-            fm_sampled_share_touch(&self->share, &self->samples[k]);
+        fm_sampled_share_touch(&self->share, self->samples, self->sample_count);
         self->references += share;
         *done += share;
     }

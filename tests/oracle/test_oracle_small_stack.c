@@ -259,7 +259,7 @@ static size_t check_samples(const char *isa, uint64_t keys, uint64_t most, recip
         assert_int_equal(fm_block_sample_reserve(&wanted, FM_SHARE, NULL), FM_OK);
         fm_small_stack_count(stack, trace + i, now, &tally);
         fm_sampled_share_start(&share, kernels, trace + i, now, stack);
-        fm_sampled_share_touch(&share, &got);
+        fm_sampled_share_touch(&share, &got, 1);
         touch_one_by_one(&wanted, trace + i, now);
         assert_same_samples(&got, &wanted);
         linked += stack->linked;
