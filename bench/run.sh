@@ -152,8 +152,11 @@ for part in $parts; do
         "$bin/bench_approx" $approx_options >>"$results"
         "$here/speed_figure.py" "$BENCH_LINES" >"$work/speed.svg" # bench/speed.svg is the committed copy
         echo >>"$results"
-        "$bin/bench_engines" $engines_options \
-            --contenders exact,shards@0.01+alone,shards@0.01,shards@0.001,aet zipf:1M "$uniform" >>"$results"
+        "$here/make_traces.sh" -n "$trace_references" -b "$build" -w "$work_traces" >&2
+        set -- zipf:1M "$uniform"
+        for name in cc1 gzip perl; do set -- "$@" "$work_traces/$name.fathom@64"; done
+        "$bin/bench_engines" $engines_options --slow 5 \
+            --contenders read,floor,exact,shards@0.01+alone,shards@0.01,shards@0.001,aet "$@" >>"$results"
         ;;
     predict)
         section 'Prediction for other inputs'
