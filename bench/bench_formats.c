@@ -5,9 +5,10 @@
  *
  * Columns are those that both the source and the format have. The native format is also written at level 1,
  * the pace of `fathom record`, in the caller's thread and by two threads of its own. Decoding is timed from a
- * file in the page cache, without and with the reader's own thread; the best of the repetitions counts.
+ * file in the page cache, without and with the reader's own thread, and for the native format with 2, 4, …
+ * threads up to so many as --threads says (default: as there are cores); the best of the repetitions counts.
  *
- *     bench_formats [--references 20M] [--repeat 3] --work DIRECTORY TRACE…
+ *     bench_formats [--references 20M] [--repeat 3] [--threads N] --work DIRECTORY TRACE…
  */
 #include "contender.h"
 
@@ -37,6 +38,13 @@ typedef struct manner {
     int level;
     unsigned threads;
 } manner;
+
+enum { MOST_COLUMNS = 8 }; /* of numbers of threads */
+
+typedef struct pains {
+    uint64_t repeat;
+    unsigned threads; /* that decode, at most */
+} pains;
 
 static char message[1100];
 
@@ -98,11 +106,12 @@ static void store(const columns *from, const char *path, const manner *how)
 }
 
 /* Seconds to read it all. */
-static double decode(const char *path, uint64_t expected, bool read_ahead)
+static double decode(const char *path, uint64_t expected, bool read_ahead, unsigned threads)
 {
     fm_reader *reader;
     fm_error error = {0};
-    fm_reader_options options = {.fetches = FM_FETCHES_SKIP, .csv_header = -1, .read_ahead = read_ahead};
+    fm_reader_options options = {
+        .fetches = FM_FETCHES_SKIP, .csv_header = -1, .read_ahead = read_ahead, .threads = threads};
     double start = bench_seconds();
     if (fm_reader_open(&reader, path, &options, &error))
         bench_die("%s", fm_error_message(&error, message, sizeof message));
@@ -118,8 +127,16 @@ static double decode(const char *path, uint64_t expected, bool read_ahead)
     return seconds;
 }
 
+/* Numbers of threads that decode: 2, 4, 8, …, and the most. 0 when there are no more. */
+static unsigned threads_at(size_t index, unsigned most)
+{
+    unsigned threads = 2U << index, before = index ? 1U << index : 1;
+    if (before >= most) return 0;
+    return threads < most ? threads : most;
+}
+
 static void measure(const columns *from, const char *label, const char *work, const manner *how,
-                    uint64_t repeat)
+                    const pains *effort)
 {
     char path[600], name[64] = "";
     snprintf(path, sizeof path, "%s/format-bench%s", work, how->ending);
@@ -128,25 +145,42 @@ static void measure(const columns *from, const char *label, const char *work, co
         size_t length = strlen(name);
         snprintf(name + length, sizeof name - length, ", %u threads", how->threads);
     }
-    double stored = 1e300, alone = 1e300, ahead = 1e300;
-    for (uint64_t r = 0; r < repeat; r++) {
+    const bool native = strcmp(how->ending, ".fathom") == 0;
+    double stored = 1e300, alone = 1e300, ahead = 1e300, together[MOST_COLUMNS];
+    for (size_t i = 0; i < MOST_COLUMNS; i++) together[i] = 1e300;
+    for (uint64_t r = 0; r < effort->repeat; r++) {
         double start = bench_seconds();
         store(from, path, how);
         double seconds = bench_seconds() - start;
         if (seconds < stored) stored = seconds;
-        seconds = decode(path, from->count, false);
+        seconds = decode(path, from->count, false, 1);
         if (seconds < alone) alone = seconds;
-        seconds = decode(path, from->count, true);
+        seconds = decode(path, from->count, true, 1);
         if (seconds < ahead) ahead = seconds;
+        for (size_t i = 0; native && threads_at(i, effort->threads); i++) {
+            seconds = decode(path, from->count, false, threads_at(i, effort->threads));
+            if (seconds < together[i]) together[i] = seconds;
+        }
     }
     struct stat status;
     if (stat(path, &status)) bench_die("%s: cannot look at it", path);
     double references = (double)from->count;
-    printf("| %s | %s%s | %s%s%s%s | %.3f | %.1f | %.1f | %.1f |\n", label, how->ending, name,
+    printf("| %s | %s%s | %s%s%s%s | %.3f | %.1f | %.1f | %.1f |", label, how->ending, name,
            how->kept & FM_COLUMN_SIZE ? "size " : "", how->kept & FM_COLUMN_KIND ? "kind " : "",
            how->kept & FM_COLUMN_THREAD ? "thread " : "", how->kept & FM_COLUMN_SITE ? "site" : "",
            (double)status.st_size / references, references / stored / 1e6, references / alone / 1e6,
            references / ahead / 1e6);
+    for (size_t i = 0; threads_at(i, effort->threads); i++) {
+        if (!native) {
+            printf(" |");
+            continue;
+        }
+        printf(" %.1f |", references / together[i] / 1e6);
+        bench_line("bench=decode trace=%s columns=%u level=%d threads=%u references=%zu decode_mrefs=%.2f",
+                   label, how->kept, how->level, threads_at(i, effort->threads), from->count,
+                   references / together[i] / 1e6);
+    }
+    printf("\n");
     fflush(stdout);
     bench_line("bench=formats trace=%s format=%s columns=%u level=%d threads=%u references=%zu "
                "bytes_per_reference=%.4f encode_mrefs=%.2f decode_mrefs=%.2f decode_ahead_mrefs=%.2f",
@@ -158,36 +192,41 @@ static void measure(const columns *from, const char *label, const char *work, co
 
 /* One format in all manners. */
 static void measure_format(const columns *from, const char *label, const char *work,
-                           const fm_format_info *format, uint64_t repeat)
+                           const fm_format_info *format, const pains *effort)
 {
     char ending[40], compressed[48];
     snprintf(ending, sizeof ending, "%.*s", (int)strcspn(format->endings, " "), format->endings);
     snprintf(compressed, sizeof compressed, "%s.zst", ending);
     unsigned kept = from->present & format->columns;
-    measure(from, label, work, &(manner){.ending = ending, .kept = kept}, repeat);
+    measure(from, label, work, &(manner){.ending = ending, .kept = kept}, effort);
     if (strcmp(format->name, "fathom") != 0) {
-        measure(from, label, work, &(manner){.ending = compressed, .kept = kept}, repeat);
+        measure(from, label, work, &(manner){.ending = compressed, .kept = kept}, effort);
         return;
     }
-    measure(from, label, work, &(manner){.ending = ending, .kept = kept, .level = 1}, repeat);
-    measure(from, label, work, &(manner){.ending = ending, .kept = kept, .level = 1, .threads = 2}, repeat);
-    if (kept) measure(from, label, work, &(manner){.ending = ending}, repeat);
+    measure(from, label, work, &(manner){.ending = ending, .kept = kept, .level = 1}, effort);
+    measure(from, label, work, &(manner){.ending = ending, .kept = kept, .level = 1, .threads = 2}, effort);
+    if (kept) measure(from, label, work, &(manner){.ending = ending}, effort);
 }
 
 int main(int argc, char **argv)
 {
     static const struct option options[] = {{"references", required_argument, NULL, 'n'},
                                             {"repeat", required_argument, NULL, 'r'},
+                                            {"threads", required_argument, NULL, 't'},
                                             {"work", required_argument, NULL, 'w'},
                                             {NULL, 0, NULL, 0}};
-    uint64_t references = 20000000, repeat = 3;
+    uint64_t references = 20000000, threads = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    pains effort = {.repeat = 3};
     const char *work = NULL;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) switch (option) {
         case 'n':
             references = bench_count(optarg);
             break;
         case 'r':
-            repeat = bench_count(optarg);
+            effort.repeat = bench_count(optarg);
+            break;
+        case 't':
+            threads = bench_count(optarg);
             break;
         case 'w':
             work = optarg;
@@ -196,17 +235,22 @@ int main(int argc, char **argv)
             return 2;
         }
     if (!work || optind == argc) bench_die("--work DIRECTORY and a TRACE are needed");
+    effort.threads = threads < 1U << MOST_COLUMNS ? (unsigned)threads : 1U << MOST_COLUMNS;
     printf("Million references per second; decoding from the page cache.\n\n");
     printf("| trace | stored as | columns beside the address | bytes per reference | encoded | decoded | "
-           "decoded, own "
-           "thread |\n|---|---|---|--:|--:|--:|--:|\n");
+           "decoded, own thread |");
+    for (size_t i = 0; threads_at(i, effort.threads); i++)
+        printf(" %u threads |", threads_at(i, effort.threads));
+    printf("\n|---|---|---|--:|--:|--:|--:|");
+    for (size_t i = 0; threads_at(i, effort.threads); i++) printf("--:|");
+    printf("\n");
     for (int t = optind; t < argc; t++) {
         columns from = load(argv[t], references);
         const char *slash = strrchr(argv[t], '/'), *base = slash ? slash + 1 : argv[t];
         char label[64];
         snprintf(label, sizeof label, "%.*s", (int)strcspn(base, "."), base);
         for (size_t i = 0; fm_format_at(i); i++)
-            if (fm_format_at(i)->can_write) measure_format(&from, label, work, fm_format_at(i), repeat);
+            if (fm_format_at(i)->can_write) measure_format(&from, label, work, fm_format_at(i), &effort);
         free(from.address);
         free(from.site);
         free(from.thread);

@@ -228,13 +228,17 @@ static void bench_engines(int slow_bits, int bits, shape kind, uint64_t keys)
     free(blocks);
 }
 
-/* A stored trace: decoding alone, and decoding with each engine behind it. */
+/* A stored trace: decoding alone, and decoding with each engine behind it, by one thread that reads ahead and
+ * by as many as there are cores. */
 static void bench_file(const char *path)
 {
     static const char *const engines[] = {NULL, "exact", "gpu"};
-    for (size_t e = 0; e < sizeof engines / sizeof engines[0]; e++) {
-        const fm_analyzer_options options = {.engine = engines[e], .granularity = 64};
-        const fm_reader_options reading = {.read_ahead = true};
+    const unsigned cores = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+    for (size_t run = 0; run < 2 * sizeof engines / sizeof engines[0]; run++) {
+        const char *engine = engines[run / 2];
+        const unsigned threads = run % 2 ? cores : 1;
+        const fm_analyzer_options options = {.engine = engine, .granularity = 64, .threads = threads};
+        const fm_reader_options reading = {.read_ahead = true, .threads = threads};
         double best = 1e9;
         uint64_t references = 0;
         for (int i = 0; i < 3; i++) {
@@ -246,7 +250,7 @@ static void bench_file(const char *path)
             const double start = bench_seconds();
             references = 0;
             check(fm_reader_open(&reader, path, &reading, &error), &error);
-            if (engines[e]) check(fm_analyzer_create(&analyzer, &options, &error), &error);
+            if (engine) check(fm_analyzer_create(&analyzer, &options, &error), &error);
             for (;;) {
                 check(fm_reader_next(reader, &batch, &error), &error);
                 if (batch.count == 0) break;
@@ -260,9 +264,11 @@ static void bench_file(const char *path)
             fm_analyzer_destroy(analyzer);
             fm_reader_close(reader);
         }
-        printf("| %s | %.1f M | %.0f | %.1f |\n", engines[e] ? engines[e] : "decoding alone",
+        printf("| %s | %u | %.1f M | %.0f | %.1f |\n", engine ? engine : "decoding alone", threads,
                (double)references / 1e6, best * 1e3, (double)references / best / 1e6);
         fflush(stdout);
+        bench_line("part=file engine=%s threads=%u references=%" PRIu64 " rate=%.3f",
+                   engine ? engine : "none", threads, references, (double)references / best / 1e6);
     }
 }
 
@@ -318,8 +324,8 @@ int main(int argc, char **argv)
     bench_host(bits + 1, LOG_UNIFORM, 1 << 20, true);
     bench_host(most, LOG_UNIFORM, 10000000, false);
     if (trace) {
-        printf("\n### From a stored trace (%s), in the page cache\n\n| engine | references | ms | M/s "
-               "|\n|---|---|---|---|\n",
+        printf("\n### From a stored trace (%s), in the page cache\n\n"
+               "| engine | threads that decode | references | ms | M/s |\n|---|---|---|---|---|\n",
                strrchr(trace, '/') ? strrchr(trace, '/') + 1 : trace);
         bench_file(trace);
     }

@@ -62,10 +62,18 @@ fm_status fm_input_open(fm_input *input, const char *path, fm_error *error)
     return FM_OK;
 }
 
+fm_status fm_input_pass(fm_input *input, uint64_t offset, fm_error *error)
+{
+    if (lseek(input->descriptor, (off_t)offset, SEEK_SET) < 0)
+        return fm_fail_io(error, input->name, "go to a part of the file", errno);
+    input->taken = offset - input->from;
+    return FM_OK;
+}
+
 fm_status fm_input_restrict(fm_input *input, uint64_t from, uint64_t to, fm_error *error)
 {
-    if (lseek(input->descriptor, (off_t)from, SEEK_SET) < 0)
-        return fm_fail_io(error, input->name, "go to a part of the file", errno);
+    fm_status status = fm_input_pass(input, from, error);
+    if (status != FM_OK) return status;
     input->from = from;
     input->to = to;
     input->taken = 0;

@@ -29,6 +29,9 @@ bool fm_input_read_at(const fm_input *input, void *to, size_t bytes, uint64_t of
 /* From now on only the bytes [from, to) of a regular file are read. Not for standard input: others may read
  * through the same position. */
 fm_status fm_input_restrict(fm_input *input, uint64_t from, uint64_t to, fm_error *error);
+/* The bytes of a regular file before this offset count as read; reading goes on there. Not for standard input
+ * either. */
+fm_status fm_input_pass(fm_input *input, uint64_t offset, fm_error *error);
 /* From now on fm_input_interrupt, from another thread, ends a read that waits (a pipe nobody writes to). */
 fm_status fm_input_allow_interrupt(fm_input *input, fm_error *error);
 /* Reads see the end of the input from now on. Does nothing where it was not allowed. */

@@ -399,6 +399,8 @@ static int check(const analyze_options *options, size_t traces, analysis *run, f
         options->threads == UINT64_MAX ? (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) : options->threads;
     reading->read_ahead = threads > 1;
     run->threads = threads < CLI_MOST_THREADS ? (unsigned)threads : CLI_MOST_THREADS;
+    /* Ranks read parts; and memory that was promised not to be used is not taken for batches. */
+    if (!options->mpi.mpi && !run->what.max_memory) reading->threads = run->threads;
     return -1;
 }
 
@@ -411,9 +413,10 @@ int cli_verb_analyze(int argc, char **argv)
         {"json", 'j', CLI_STRING, &options.json, "FILE", "write the profile as JSON; - for standard output"},
         CLI_ANALYSIS_OPTIONS(&options.analysis),
         {"threads", 0, CLI_COUNT, &options.threads, "N",
-         "threads that analyse; from 2 on another one reads and decodes\n"
-         "ahead of them (default: as many as there are cores). Results\n"
-         "never depend on it; short traces take one thread"},
+         "threads that analyse; from 2 on others read and decode ahead of\n"
+         "them: as many for a native trace in a file, else one (default:\n"
+         "as many as there are cores). Results never depend on it; short\n"
+         "traces take one thread"},
         {"distances", 0, CLI_STRING, &options.distances, "FILE",
          "write every reference's distance: little-endian u64 in trace\n"
          "order, first touch = 2^64-1, beyond the bound = 2^64-2"},

@@ -13,21 +13,34 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-/* Where the file is a plain one on disk, its end tells how many references there are. */
-static void look_at_footer(fm_import *import)
+/* Where the file is a plain one on disk, its end tells how many references there are. Returns the number of
+ * blocks, which follows from the room that the index has; UINT64_MAX where nobody knows. */
+static uint64_t look_at_footer(fm_import *import)
 {
     uint8_t bytes[FM_NATIVE_FOOTER_SIZE];
     fm_native_footer footer;
     const fm_input *input = &import->stream->input;
-    if (import->stream->compression == FM_COMPRESSION_NONE && input->total >= sizeof bytes &&
-        fm_input_read_at(input, bytes, sizeof bytes, input->total - sizeof bytes) &&
-        fm_native_footer_load(bytes, &footer))
-        import->info.references_total = footer.references;
+    if (import->stream->compression != FM_COMPRESSION_NONE || input->total < sizeof bytes ||
+        !fm_input_read_at(input, bytes, sizeof bytes, input->total - sizeof bytes) ||
+        !fm_native_footer_load(bytes, &footer))
+        return UINT64_MAX;
+    import->info.references_total = footer.references;
+    const uint64_t rest = FM_NATIVE_INDEX_FIXED + 8 + FM_NATIVE_FOOTER_SIZE;
+    if (footer.index_offset > input->total || input->total - footer.index_offset < rest) return UINT64_MAX;
+    return (input->total - footer.index_offset - rest) / FM_NATIVE_INDEX_ENTRY;
+}
+
+/* Threads take whole blocks, from any place of the file. Standard input may be read by others too. */
+static unsigned threads_for(const fm_import *import, unsigned wanted, uint64_t blocks)
+{
+    const fm_stream *stream = import->stream;
+    if (stream->compression != FM_COMPRESSION_NONE || !stream->input.seekable || !stream->input.owned)
+        return 1;
+    return wanted < blocks ? wanted : (unsigned)blocks;
 }
 
 static fm_status fathom_open(fm_import *import, const fm_reader_options *options, fm_error *error)
 {
-    (void)options;
     fm_native_header header;
     fm_native_blocks *blocks;
     fm_status status = fm_native_blocks_open(&blocks, import->stream, import->name, &header, error);
@@ -35,7 +48,9 @@ static fm_status fathom_open(fm_import *import, const fm_reader_options *options
     import->state = blocks;
     import->info.columns = header.columns;
     import->info.memory_addresses = header.memory_addresses;
-    look_at_footer(import);
+    const unsigned threads = threads_for(import, options->threads, look_at_footer(import));
+    import->threaded = threads > 1;
+    fm_native_blocks_use_threads(blocks, threads);
     return FM_OK;
 }
 

@@ -48,6 +48,7 @@ fm_status fm_native_blocks_open(fm_native_blocks **blocks_out, fm_stream *stream
 void fm_native_blocks_close(fm_native_blocks *blocks)
 {
     if (!blocks) return;
+    fm_native_ahead_stop(blocks->ahead);
     fm_native_unpacker_destroy(blocks->unpacker);
     XXH3_freeState(blocks->seen);
     free(blocks->modules);
@@ -77,6 +78,56 @@ static void note_for_index(fm_native_blocks *blocks, uint64_t offset, const fm_n
     fm_store32(entry + 12, (uint32_t)block->header_bytes + block->payload_bytes);
     XXH3_64bits_update(blocks->seen, entry, sizeof entry);
     blocks->met++;
+}
+
+void fm_native_blocks_use_threads(fm_native_blocks *blocks, unsigned threads)
+{
+    blocks->threads = threads < FM_NATIVE_THREADS_MOST ? threads : FM_NATIVE_THREADS_MOST;
+}
+
+/* The threads begin where the walk stands. What the buffer holds they read again. */
+static fm_status start_threads(fm_native_blocks *blocks, fm_error *error)
+{
+    blocks->at = blocks->filled = 0;
+    fm_status status = fm_stream_pass(blocks->stream, blocks->offset, error);
+    if (status != FM_OK) return status;
+    return fm_native_ahead_start(&blocks->ahead, &blocks->stream->input, blocks->columns,
+                                 (fm_native_place){blocks->offset, blocks->expected}, blocks->threads, error);
+}
+
+/* A block that the threads have decoded; the walk then stands behind it, and the stream too. *taken false:
+ * what comes next is not for them, and they are gone. */
+static fm_status take_decoded(fm_native_blocks *blocks, fm_columns *columns, fm_native_event *event,
+                              bool *taken, fm_error *error)
+{
+    fm_native_block block;
+    *taken = false;
+    if (!blocks->ahead) {
+        fm_status status = start_threads(blocks, error);
+        if (status != FM_OK) {
+            blocks->ended = true;
+            return status;
+        }
+    }
+    if (!fm_native_ahead_take(blocks->ahead, columns, &block)) {
+        fm_native_ahead_stop(blocks->ahead);
+        blocks->ahead = NULL;
+        blocks->threads = 0;
+        return FM_OK;
+    }
+    *taken = true;
+    *event = (fm_native_event){.offset = blocks->offset,
+                               .stored_bytes = block.header_bytes + block.payload_bytes,
+                               .references = block.references,
+                               .block = true};
+    note_for_index(blocks, blocks->offset, &block);
+    blocks->offset += event->stored_bytes;
+    blocks->expected += block.references;
+    fm_status status = fm_stream_pass(blocks->stream, blocks->offset, error);
+    if (status == FM_OK) return FM_OK;
+    columns->count = 0;
+    blocks->ended = true;
+    return status;
 }
 
 /* A block whose header is sound and at hand. */
@@ -155,6 +206,11 @@ fm_status fm_native_blocks_next(fm_native_blocks *blocks, fm_columns *columns, f
                                 fm_error *error)
 {
     columns->count = 0;
+    if (blocks->threads > 1 && !blocks->ended) {
+        bool taken;
+        fm_status status = take_decoded(blocks, columns, event, &taken, error);
+        if (status != FM_OK || taken) return status;
+    }
     for (;;) {
         *event = (fm_native_event){.offset = blocks->offset};
         if (blocks->ended) return FM_OK;

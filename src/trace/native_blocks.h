@@ -26,6 +26,11 @@ void fm_native_blocks_close(fm_native_blocks *blocks); /* NULL is fine */
 fm_status fm_native_blocks_divide(fm_native_blocks *blocks, uint32_t part, uint32_t parts,
                                   uint64_t *references, uint64_t *bytes, fm_error *error);
 
+/* Before the first call of next: so many threads decode, the caller among them. 0, 1: the caller alone. The
+ * stream's file is a regular one that was opened by its name, and not compressed. What next does and says is
+ * the same; it fails where memory for the threads is short. */
+void fm_native_blocks_use_threads(fm_native_blocks *blocks, unsigned threads);
+
 /* What a call of fm_native_blocks_next came upon. */
 typedef struct fm_native_event {
     uint64_t offset;       /* of the block, the index, or the damage, in the content */

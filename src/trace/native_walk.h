@@ -7,6 +7,7 @@
 #ifndef FATHOM_TRACE_NATIVE_WALK_H
 #define FATHOM_TRACE_NATIVE_WALK_H
 
+#include "trace/native_ahead.h"
 #include "trace/native_blocks.h"
 
 #include <xxhash.h>
@@ -28,6 +29,8 @@ struct fm_native_blocks {
     size_t module_count;
     uint64_t modules_bytes; /* of the module table that was met, with its header; 0: none */
     bool misplaced;         /* it was told that blocks follow the module table */
+    unsigned threads;       /* that are to decode; 0, 1: the walk does it alone */
+    fm_native_ahead *ahead; /* they are at it; NULL: not yet, or no longer */
     /* Where a part ends that is not the last one, and what the index says of the blocks up to there. */
     uint64_t limit;           /* offset; UINT64_MAX: the walk goes on to the end of the file */
     uint64_t limit_reference; /* number of the first reference behind it */

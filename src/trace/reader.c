@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reader.c - the public reader: finds the format, opens it, on a part of the file where that is asked for,
- * delivers its batches, with or without a thread that decodes ahead.
+ * delivers its batches, with or without a thread that decodes ahead (or several, where the format has them).
  *
  * A format hands over references and a failure together; here they are told one after the other. What a
  * format does after damage (go on or end) is its own business, said in its fm_format.
@@ -114,6 +114,7 @@ static fm_status open_format(fm_reader *reader, const fm_reader_options *options
         status = reader->format->divide(import, options->part, options->parts, error);
     if (status != FM_OK) return status;
     reader->info = import->info;
+    if (import->threaded) reader->read_ahead = false;
     return reader->read_ahead ? FM_OK
                               : fm_columns_allocate(&reader->own.columns, import->info.columns, error);
 }
@@ -160,6 +161,7 @@ fm_status fm_trace_divisible(const char *path, const fm_reader_options *options,
     all.part = 0;
     all.parts = 1;
     all.read_ahead = false;
+    all.threads = 0;
     fm_reader *reader = NULL;
     fm_status status = open_reader(&reader, path, &all, error);
     if (!reader) return status;

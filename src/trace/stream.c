@@ -169,15 +169,27 @@ void fm_stream_peek(fm_stream *stream, const uint8_t **bytes, size_t *count)
     *count = stream->peeked_end;
 }
 
-fm_status fm_stream_restrict(fm_stream *stream, uint64_t from, uint64_t to, fm_error *error)
+/* The input stands at this offset now: nothing that was taken from it before is of use. */
+static void stand_at(fm_stream *stream, uint64_t offset)
 {
-    fm_status status = fm_input_restrict(&stream->input, from, to, error);
-    if (status != FM_OK) return status;
     stream->stored_at = stream->stored_end = 0;
     stream->peeked_at = stream->peeked_end = 0;
     stream->input_ended = false;
-    stream->offset = from;
-    return FM_OK;
+    stream->offset = offset;
+}
+
+fm_status fm_stream_restrict(fm_stream *stream, uint64_t from, uint64_t to, fm_error *error)
+{
+    fm_status status = fm_input_restrict(&stream->input, from, to, error);
+    if (status == FM_OK) stand_at(stream, from);
+    return status;
+}
+
+fm_status fm_stream_pass(fm_stream *stream, uint64_t offset, fm_error *error)
+{
+    fm_status status = fm_input_pass(&stream->input, offset, error);
+    if (status == FM_OK) stand_at(stream, offset);
+    return status;
 }
 
 fm_status fm_stream_read(fm_stream *stream, void *to, size_t capacity, size_t *got, fm_error *error)

@@ -52,6 +52,9 @@ void fm_stream_peek(fm_stream *stream, const uint8_t **bytes, size_t *count);
 /* From now on the content is the bytes [from, to) of the file, and offset counts on from there. Only where
  * the file is a regular one, not standard input, and not compressed. */
 fm_status fm_stream_restrict(fm_stream *stream, uint64_t from, uint64_t to, fm_error *error);
+/* The content before this offset was had by other means (fm_input_read_at): reading goes on there. As for
+ * fm_stream_restrict, and within what that has set. */
+fm_status fm_stream_pass(fm_stream *stream, uint64_t offset, fm_error *error);
 /* Up to capacity bytes, at least one; *got 0 with FM_OK is the end. */
 fm_status fm_stream_read(fm_stream *stream, void *to, size_t capacity, size_t *got, fm_error *error);
 /* As much of capacity as there is: less only at the end or before a failure, which the next call returns. */

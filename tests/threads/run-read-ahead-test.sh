@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# run-read-ahead-test.sh PROGRAM: traces of some megabytes through the program, so that its reading thread and the
+# run-read-ahead-test.sh PROGRAM: traces of some megabytes through the program, so that its reading threads and the
 # engine's really work at the same time. Meant for a build with ThreadSanitizer, whose findings are an exit code
 # other than 0 and words on standard error; the answers are checked as well, by closed forms. Prints TAP.
 set -uo pipefail
@@ -44,6 +44,7 @@ check "the portable loops" 900 1000000 t.u64 --granularity 1 --isa portable
 check "a native trace" 900 1000000 t.fathom --granularity 1
 check "a compressed trace" 900 1000000 t.u64.zst --granularity 1
 check "four threads" 900 1000000 t.u64 --granularity 1 --threads 4
+check "a native trace by four threads" 900 1000000 t.fathom --granularity 1 --threads 4
 check "a pipe" 900 1000000 - --format u64 --granularity 1 < <(cat t.u64)
 echo "1..$cases"
 [ "$bad" -eq 0 ]

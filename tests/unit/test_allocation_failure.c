@@ -832,6 +832,17 @@ static void readers_of_parts(void **state)
     unlink(path);
 }
 
+/* The same trace by two threads: two blocks are not for more. */
+static void reader_by_threads(void **state)
+{
+    (void)state;
+    char path[256];
+    fm_error error;
+    assert_int_equal(write_sites(in_directory(path, sizeof path, "threads.fathom"), &error), FM_OK);
+    read_part("threads.fathom", (fm_reader_options){.threads = 2, .csv_header = -1}, 66000);
+    unlink(path);
+}
+
 static fm_status generate(fm_error *error)
 {
     fm_generator_options options = {
@@ -1088,6 +1099,7 @@ int main(void)
         cmocka_unit_test(writers),
         cmocka_unit_test(code_sites),
         cmocka_unit_test(readers_of_parts),
+        cmocka_unit_test(reader_by_threads),
         cmocka_unit_test(generators),
         cmocka_unit_test(attributions),
         cmocka_unit_test_setup_teardown(profiles_written_read_merged, make_profiles, drop_profiles),
