@@ -147,47 +147,89 @@ size_t fm_native_numbers_store(const uint64_t *numbers, size_t count, fm_native_
 
 /* ---- and out of them ---- */
 
-/* planes is a constant wherever this is inlined. */
-static inline __attribute__((always_inline)) void join(const uint8_t *restrict raw, size_t count,
-                                                       unsigned planes, uint64_t *restrict values)
+#ifdef __SSE2__
+
+/* Eight bytes of a plane; zeros where there is no such plane. */
+static inline __attribute__((always_inline)) __m128i plane_at(const uint8_t *from, size_t count,
+                                                              unsigned planes, unsigned plane)
+{
+    if (plane >= planes) return _mm_setzero_si128();
+    return _mm_loadl_epi64((const __m128i *)(const void *)(from + plane * count));
+}
+
+/* The way back: neighbouring planes are interleaved, bytes to pairs, to fours, to numbers. */
+static inline __attribute__((always_inline)) size_t join(const uint8_t *from, size_t count, unsigned planes,
+                                                         uint64_t *numbers)
+{
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        const uint8_t *at = from + i;
+        __m128i p01 = _mm_unpacklo_epi8(plane_at(at, count, planes, 0), plane_at(at, count, planes, 1)),
+                p23 = _mm_unpacklo_epi8(plane_at(at, count, planes, 2), plane_at(at, count, planes, 3)),
+                p45 = _mm_unpacklo_epi8(plane_at(at, count, planes, 4), plane_at(at, count, planes, 5)),
+                p67 = _mm_unpacklo_epi8(plane_at(at, count, planes, 6), plane_at(at, count, planes, 7));
+        __m128i low = _mm_unpacklo_epi16(p01, p23), high = _mm_unpacklo_epi16(p45, p67);
+        __m128i *to = (__m128i *)(void *)(numbers + i);
+        _mm_storeu_si128(to, _mm_unpacklo_epi32(low, high));
+        _mm_storeu_si128(to + 1, _mm_unpackhi_epi32(low, high));
+        low = _mm_unpackhi_epi16(p01, p23);
+        high = _mm_unpackhi_epi16(p45, p67);
+        _mm_storeu_si128(to + 2, _mm_unpacklo_epi32(low, high));
+        _mm_storeu_si128(to + 3, _mm_unpackhi_epi32(low, high));
+    }
+    return i;
+}
+
+#else
+
+static inline __attribute__((always_inline)) size_t join(const uint8_t *restrict from, size_t count,
+                                                         unsigned planes, uint64_t *restrict numbers)
 {
     for (size_t i = 0; i < count; i++) {
-        uint64_t value = 0;
-        for (unsigned p = 0; p < planes; p++) value |= (uint64_t)raw[p * count + i] << (8 * p);
-        values[i] = value;
+        uint64_t number = 0;
+        for (unsigned p = 0; p < planes; p++) number |= (uint64_t)from[p * count + i] << (8 * p);
+        numbers[i] = number;
     }
+    return count;
 }
+
+#endif
 
 void fm_native_planes_load(const uint8_t *from, size_t count, unsigned planes, uint64_t *numbers)
 {
+    size_t done;
     switch (planes) {
     case 0:
         memset(numbers, 0, count * sizeof *numbers);
-        break;
+        return;
     case 1:
-        join(from, count, 1, numbers);
+        done = join(from, count, 1, numbers);
         break;
     case 2:
-        join(from, count, 2, numbers);
+        done = join(from, count, 2, numbers);
         break;
     case 3:
-        join(from, count, 3, numbers);
+        done = join(from, count, 3, numbers);
         break;
     case 4:
-        join(from, count, 4, numbers);
+        done = join(from, count, 4, numbers);
         break;
     case 5:
-        join(from, count, 5, numbers);
+        done = join(from, count, 5, numbers);
         break;
     case 6:
-        join(from, count, 6, numbers);
+        done = join(from, count, 6, numbers);
         break;
     case 7:
-        join(from, count, 7, numbers);
+        done = join(from, count, 7, numbers);
         break;
     default:
-        join(from, count, 8, numbers);
+        done = join(from, count, 8, numbers);
         break;
+    }
+    for (; done < count; done++) {
+        numbers[done] = 0;
+        for (unsigned p = 0; p < planes; p++) numbers[done] |= (uint64_t)from[p * count + done] << (8 * p);
     }
 }
 
