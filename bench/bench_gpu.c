@@ -108,7 +108,7 @@ static void bench_resident(int bits, shape kind, uint64_t keys, fm_bins bins)
     double seconds[REPEATS], stages[STAGES] = {0};
     for (int i = -1; i < REPEATS; i++) { /* the first is not counted */
         fm_gpu_batch batch = {.count = count, .keep = SIZE_MAX};
-        check(module->load_stack(card, NULL, NULL, 0, &error), &error);
+        check(module->load_stack(card, 0, NULL, NULL, 0, &error), &error);
         const double start = bench_seconds();
         check(module->count(card, &batch, &error), &error);
         if (i < 0) continue;

@@ -85,6 +85,10 @@ typedef struct fm_analyzer_options {
     fm_approximation approximation;
     fm_hp_rda_options hp_rda;
     unsigned card; /* which graphics card, for engines that need one; counted round where there are fewer */
+    /* The engine "gpu": at most so many cards share the counting, `card` and those after it; 0: that one
+     * alone. Results never depend on it. For time distances, for distances in order and under max_memory one
+     * counts. */
+    unsigned cards;
 } fm_analyzer_options;
 
 typedef struct fm_analyzer fm_analyzer;

@@ -403,18 +403,20 @@ static fm_status card_count(fm_gpu_card *card, fm_gpu_batch *batch, fm_error *er
     return FM_OK;
 }
 
-static fm_status card_load_stack(fm_gpu_card *card, const uint64_t *blocks, const uint64_t *times,
-                                 size_t count, fm_error *error)
+static fm_status card_load_stack(fm_gpu_card *card, size_t from, const uint64_t *blocks,
+                                 const uint64_t *times, size_t count, fm_error *error)
 {
-    if (count > card->setup.stack)
-        return cuda_fail(error, FM_E_ARGUMENT, "a stack of %zu blocks does not fit the card", count);
+    if (from > card->stack || count > card->setup.stack - from)
+        return cuda_fail(error, FM_E_ARGUMENT, "a stack of %zu blocks does not fit the card", from + count);
     CUDA_TRY(cudaSetDevice((int)card->setup.device), "using the graphics card");
-    CUDA_TRY(cudaMemcpy(card->stack_blocks(card->current_stack), blocks, count * 8, cudaMemcpyHostToDevice),
-             "copying the stack");
+    CUDA_TRY(
+        cudaMemcpy(card->stack_blocks(card->current_stack) + from, blocks, count * 8, cudaMemcpyHostToDevice),
+        "copying the stack");
     if (times && card->setup.times)
-        CUDA_TRY(cudaMemcpy(card->stack_times(card->current_stack), times, count * 8, cudaMemcpyHostToDevice),
+        CUDA_TRY(cudaMemcpy(card->stack_times(card->current_stack) + from, times, count * 8,
+                            cudaMemcpyHostToDevice),
                  "copying the stack");
-    card->stack = count;
+    card->stack = from + count;
     return FM_OK;
 }
 

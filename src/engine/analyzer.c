@@ -83,6 +83,7 @@ static fm_status start(fm_analyzer *self, const fm_analyzer_options *options, fm
         .threads = options->threads,
         .hp_rda = options->hp_rda,
         .card = options->card,
+        .cards = options->cards,
         .tags = options->edges != NULL,
         .approximation = options->approximation,
     };

@@ -23,8 +23,8 @@ typedef struct fm_engine_options {
     const char *isa;     /* NULL: best */
     unsigned threads;    /* for engines that can use several; 0: 1 */
     fm_hp_rda_options hp_rda;
-    unsigned card; /* as in fm_analyzer_options */
-    bool tags;     /* it will be fed through feed_tagged and count_tagged, and through these alone */
+    unsigned card, cards; /* as in fm_analyzer_options */
+    bool tags;            /* it will be fed through feed_tagged and count_tagged, and through these alone */
     fm_approximation approximation;
     uint64_t seen_limit; /* blocks remembered under a bound (seen_set.h); 0: fm_seen_limit */
 } fm_engine_options;

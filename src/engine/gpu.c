@@ -12,10 +12,13 @@
  * as half of the stack where the card's memory allows. Space: 64 MiB of the host; blocks that do not fit the
  * card take 8 bytes each (gpu_older.c).
  *
+ * Where several cards share the counting, batches go to them in turn (gpu_cards.h): this file's own card has
+ * the stack, and settles what the others leave open, in order, before it counts the next batch of its own.
+ *
  * Under a bound, the stack is kept whole up to fm_seen_limit blocks, which is what other engines remember
  * (seen_set.h), and cut to the bound from there on.
  */
-#include "engine/gpu_state.h"
+#include "engine/gpu_cards.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -29,7 +32,8 @@
 fm_gpu_sizes fm_gpu_first_sizes = {.batch = (size_t)1 << 26,
                                    .each_batch = (size_t)1 << 24,
                                    .stack = (size_t)1 << 27,
-                                   .piece = (size_t)1 << 18};
+                                   .piece = (size_t)1 << 18,
+                                   .alone = 32};
 
 /* With shorter batches than that, a card is no use. */
 static size_t least_batch(void)
@@ -40,11 +44,14 @@ static size_t least_batch(void)
 
 typedef struct gpu_engine {
     const fm_gpu_module *module;
-    unsigned device;
+    unsigned device, devices; /* the card that has the stack; how many there are */
+    unsigned most_helpers;
     uint64_t bound, max_memory, seen_limit;
     bool times;
     fm_gpu_batches batches;
     bool open, wants_each; /* each: the mode the card is open in */
+    size_t alone;          /* batches begun before others joined, or nobody did */
+    fm_gpu_cards cards; /* beside the one that has the stack; only where distances are not told one by one */
     fm_gpu_older older;
     bool outgrown;    /* the card has no more memory to give: older blocks go to the host */
     uint64_t clock;   /* of the next reference that is taken */
@@ -61,7 +68,7 @@ typedef struct gpu_engine {
 static uint64_t gpu_memory(const fm_engine *engine)
 {
     const gpu_engine *self = (const gpu_engine *)engine;
-    return sizeof *self + fm_gpu_older_memory(&self->older) +
+    return sizeof *self + fm_gpu_older_memory(&self->older) + fm_gpu_cards_memory(&self->cards) +
            (self->open ? fm_gpu_batches_memory(&self->batches.setup) : 0);
 }
 
@@ -148,16 +155,17 @@ static bool can_grow(const gpu_engine *self)
            fits(self, &then, card.memory_free + self->module->memory_needed(now));
 }
 
-/* The histograms on the card are added to the tallies. */
-static fm_status fetch_counts(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+/* The histograms on a card are added to the tallies. */
+static fm_status fetch_counts(const gpu_engine *self, const fm_gpu_batches *batches,
+                              const fm_engine_results *results, fm_error *error)
 {
-    if (!self->open || self->wants_each) return FM_OK;
+    if (!batches->card || !batches->setup.count) return FM_OK;
     fm_tally *distances = results->distances, *times = results->times;
     fm_status status = fm_tally_reserve(distances, self->deepest, error);
     if (status != FM_OK) return status;
     fm_gpu_counts counts = {
         .bins = distances->capacity, .distances = distances->counts, .times = times ? times->counts : NULL};
-    status = self->module->fetch_counts(self->batches.card, &counts, error);
+    status = self->module->fetch_counts(batches->card, &counts, error);
     if (status != FM_OK) return status;
     distances->total += counts.total;
     distances->beyond += counts.beyond;
@@ -172,7 +180,7 @@ static fm_status reopen(gpu_engine *self, size_t stack, bool each, const fm_engi
 {
     uint64_t *blocks = NULL, *times = NULL;
     const size_t bytes = self->stack * sizeof *blocks;
-    fm_status status = fetch_counts(self, results, error);
+    fm_status status = fetch_counts(self, &self->batches, results, error);
     if (status != FM_OK) return status;
     if (self->stack > 0) {
         blocks = fm_pages_allocate(bytes);
@@ -188,7 +196,7 @@ static fm_status reopen(gpu_engine *self, size_t stack, bool each, const fm_engi
         status = open_card(self, stack, each, results, error);
     }
     if (status == FM_OK && self->stack > 0)
-        status = self->module->load_stack(self->batches.card, blocks, times, self->stack, error);
+        status = self->module->load_stack(self->batches.card, 0, blocks, times, self->stack, error);
     fm_pages_free(blocks, bytes);
     fm_pages_free(times, bytes);
     return status;
@@ -232,17 +240,22 @@ static fm_status deliver_each(const fm_gpu_batch *batch, const fm_engine_results
     return status;
 }
 
-static fm_status collect(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+/* A batch was counted by a card that had so many blocks before. */
+static void note_batch(gpu_engine *self, const fm_gpu_batch *batch, size_t stack_before)
 {
-    if (!self->open || !self->batches.uncollected) return FM_OK;
-    const size_t stack_before = self->stack;
-    uint64_t found = 0;
-    fm_status status = fm_gpu_batches_collect(&self->batches, error);
-    if (status != FM_OK) return status;
-    fm_gpu_batch *batch = &self->batches.batch;
-    self->stack = batch->stack;
     for (int stage = 0; stage < FM_GPU_STAGES; stage++) self->seconds[stage] += batch->seconds[stage];
     if (stack_before + batch->cold > self->deepest) self->deepest = stack_before + batch->cold;
+}
+
+/* What was counted after the stack, self->batches.batch, is taken into the books. */
+static fm_status account(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+{
+    const size_t stack_before = self->stack;
+    uint64_t found = 0;
+    fm_status status = FM_OK;
+    fm_gpu_batch *batch = &self->batches.batch;
+    self->stack = batch->stack;
+    note_batch(self, batch, stack_before);
     if (self->wants_each)
         status = fm_gpu_older_search(&self->older, &self->batches, stack_before, &found, error);
     if (status != FM_OK) return status;
@@ -258,15 +271,25 @@ static fm_status collect(gpu_engine *self, const fm_engine_results *results, fm_
     return FM_OK;
 }
 
+static fm_status collect(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+{
+    if (!self->open || !self->batches.uncollected) return FM_OK;
+    fm_status status = fm_gpu_batches_collect(&self->batches, error);
+    return status == FM_OK ? account(self, results, error) : status;
+}
+
 /* ---- batches ---- */
 
-static fm_status start(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+/* Blocks that the stack should keep. */
+static size_t stack_kept(const gpu_engine *self)
 {
-    const size_t filled = self->batches.filled;
-    fm_status status = collect(self, results, error);
-    if (status != FM_OK) return status;
-    const size_t keep = self->cold_known || self->bound > SIZE_MAX ? SIZE_MAX : (size_t)self->bound;
-    return fm_gpu_batches_start(&self->batches, self->clock - filled, keep, error);
+    return self->cold_known || self->bound > SIZE_MAX ? SIZE_MAX : (size_t)self->bound;
+}
+
+/* Whose slot is being filled. */
+static fm_gpu_batches *filling(gpu_engine *self)
+{
+    return self->cards.turn == 0 ? &self->batches : &self->cards.helpers[self->cards.turn - 1].batches;
 }
 
 /* Single distances come back where somebody asks for them, where time distances have one bin each, and where
@@ -276,25 +299,19 @@ static bool needs_each(const gpu_engine *self, const fm_engine_results *results)
     return results->sink || (self->times && results->distances->bins == FM_BINS_EXACT) || self->outgrown;
 }
 
-/* Blocks that may be on the card when the batch in the making is counted. */
-static uint64_t stack_then(const gpu_engine *self)
-{
-    return self->stack + (self->batches.uncollected ? self->batches.batch.count : 0);
-}
-
-/* Before a slot is begun: the stack and what the slot may bring must fit the card. */
-static fm_status make_room(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+/* The stack and so many blocks more must fit the card: at most half of what the stack has room for. Nothing
+ * may be under way on it, and its slot must be empty. */
+static fm_status enlarge(gpu_engine *self, size_t more, const fm_engine_results *results, fm_error *error)
 {
     const fm_gpu_setup *setup = &self->batches.setup;
-    if (stack_then(self) + setup->batch <= setup->stack) return FM_OK;
-    fm_status status = collect(self, results, error);
-    if (status != FM_OK || self->stack + setup->batch <= setup->stack) return status;
+    fm_status status = FM_OK;
+    if (self->stack + more <= setup->stack) return FM_OK;
     if (!self->outgrown && can_grow(self))
         return reopen(self, setup->stack * 2, self->wants_each, results, error);
     if (!self->outgrown) {
         self->outgrown = true;
         if (!self->wants_each) status = reopen(self, setup->stack, true, results, error);
-        if (status != FM_OK || self->stack + setup->batch <= setup->stack) return status;
+        if (status != FM_OK || self->stack + more <= setup->stack) return status;
     }
     status = fm_gpu_older_take(&self->older, &self->batches, self->stack, setup->stack / 4, error);
     if (status != FM_OK) return status;
@@ -303,25 +320,139 @@ static fm_status make_room(gpu_engine *self, const fm_engine_results *results, f
     return check_limit(self, setup, error);
 }
 
+/* What a helper left open, and which blocks are the newest now; see gpu_cards.h. Batches before it were
+ * accounted for, and nothing is under way on our own card; its slot is empty, or make_room has seen to it
+ * that there is room. */
+static fm_status settle(gpu_engine *self, fm_gpu_helper *helper, const fm_engine_results *results,
+                        fm_error *error)
+{
+    if (!helper->batches.uncollected) return FM_OK;
+    fm_status status = fm_gpu_helper_collect(helper, error);
+    if (status != FM_OK) return status;
+    const size_t open = helper->batches.batch.cold;
+    note_batch(self, &helper->batches.batch, 0);
+    status = enlarge(self, open, results, error);
+    for (size_t done = 0; done < open && status == FM_OK;) {
+        const size_t left = open - done, most = self->batches.setup.batch;
+        fm_gpu_batch batch = {.count = left < most ? left : most,
+                              .keep = stack_kept(self),
+                              .distances = self->batches.each.distances,
+                              .firsts = self->batches.each.firsts};
+        status = fm_gpu_batches_count_now(&self->batches, helper->batches.each.firsts + done, &batch, error);
+        if (status != FM_OK) break;
+        self->batches.batch = batch;
+        done += batch.count;
+        status = account(self, results, error);
+    }
+    if (status != FM_OK) return status;
+    const size_t newest = open < self->stack ? open : self->stack;
+    return self->module->load_stack(self->batches.card, self->stack - newest, helper->order + (open - newest),
+                                    NULL, newest, error);
+}
+
+/* All that is under way, in order. */
+static fm_status collect_all(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+{
+    fm_status status = collect(self, results, error);
+    for (size_t i = 0; i < self->cards.count && status == FM_OK; i++)
+        status = settle(self, &self->cards.helpers[i], results, error);
+    return status;
+}
+
+/* What was filled is counted, and the next card's turn begins. */
+static fm_status start(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+{
+    const size_t turn = self->cards.turn, filled = self->batches.filled;
+    self->cards.turn = (turn + 1) % (self->cards.count + 1);
+    if (turn > 0) return fm_gpu_helper_start(&self->cards.helpers[turn - 1], error);
+    fm_status status = collect_all(self, results, error);
+    if (status != FM_OK) return status;
+    return fm_gpu_batches_start(&self->batches, self->clock - filled, stack_kept(self), error);
+}
+
+/* Nothing is filled or under way afterwards. */
+static fm_status finish(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+{
+    fm_status status = filling(self)->filled > 0 ? start(self, results, error) : FM_OK;
+    if (status == FM_OK) status = collect_all(self, results, error);
+    self->cards.turn = 0;
+    return status;
+}
+
+/* Before our own slot is begun: the stack, what is under way and what the slot may bring must fit the card.
+ */
+static fm_status make_room(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+{
+    const fm_gpu_setup *setup = &self->batches.setup;
+    const uint64_t under_way =
+        (self->batches.uncollected ? self->batches.batch.count : 0) + fm_gpu_cards_pending(&self->cards);
+    if (self->stack + under_way + setup->batch <= setup->stack) return FM_OK;
+    fm_status status = collect_all(self, results, error);
+    return status == FM_OK ? enlarge(self, setup->batch, results, error) : status;
+}
+
+static fm_status fetch_all_counts(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+{
+    fm_status status = fetch_counts(self, &self->batches, results, error);
+    for (size_t i = 0; i < self->cards.count && status == FM_OK; i++)
+        status = fetch_counts(self, &self->cards.helpers[i].batches, results, error);
+    return status;
+}
+
+/* From now on single distances are told, by one card. There is no way back: nobody would notice. Nothing may
+ * be filled or under way. */
+static fm_status leave_helpers(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+{
+    if (self->cards.count == 0) return FM_OK;
+    fm_status status = fetch_all_counts(self, results, error);
+    fm_gpu_cards_close(&self->cards);
+    return status;
+}
+
+/* Before our own slot is begun: once so many batches have come that more probably will, other cards join. */
+static void call_helpers(gpu_engine *self)
+{
+    if (self->alone++ != fm_gpu_first_sizes.alone || self->most_helpers == 0) return;
+    if (self->wants_each || self->times || self->max_memory) return;
+    fm_gpu_cards_open(&self->cards, self->module, &self->batches.setup, self->devices, self->most_helpers);
+    note_memory(self);
+}
+
+/* Our own slot is begun. */
+static fm_status begin(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+{
+    fm_status status = make_room(self, results, error);
+    if (status == FM_OK && self->wants_each) status = leave_helpers(self, results, error);
+    if (status == FM_OK) call_helpers(self);
+    return status;
+}
+
+/* Where single distances are asked for from now on. */
+static fm_status tell_each(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+{
+    fm_status status = finish(self, results, error);
+    if (status == FM_OK) status = leave_helpers(self, results, error);
+    if (status == FM_OK && !self->wants_each)
+        status = reopen(self, self->batches.setup.stack, true, results, error);
+    return status;
+}
+
 static fm_status gpu_take(fm_engine *engine, const uint64_t *blocks, size_t count,
                           const fm_engine_results *results, fm_error *error)
 {
     gpu_engine *self = (gpu_engine *)engine;
     fm_status status = FM_OK;
-    if (!self->open) {
+    if (!self->open)
         status = open_card(self, fm_gpu_first_sizes.stack, needs_each(self, results), results, error);
-    } else if (!self->wants_each &&
-               needs_each(self, results)) { /* there is no way back: nobody would notice */
-        if (self->batches.filled > 0) status = start(self, results, error);
-        if (status == FM_OK) status = collect(self, results, error);
-        if (status == FM_OK) status = reopen(self, self->batches.setup.stack, true, results, error);
-    }
+    else if (!self->wants_each && needs_each(self, results))
+        status = tell_each(self, results, error);
     while (count > 0 && status == FM_OK) {
-        if (self->batches.filled == 0) status = make_room(self, results, error);
+        if (self->cards.turn == 0 && self->batches.filled == 0) status = begin(self, results, error);
         if (status != FM_OK) break;
-        const size_t room = self->batches.setup.batch - self->batches.filled;
+        fm_gpu_batches *batches = filling(self);
+        const size_t room = batches->setup.batch - batches->filled;
         const size_t some = count < room ? count : room;
-        status = fm_gpu_batches_put(&self->batches, blocks, some, error);
+        status = fm_gpu_batches_put(batches, blocks, some, error);
         self->clock += some;
         blocks += some;
         count -= some;
@@ -334,10 +465,8 @@ static fm_status gpu_deliver(fm_engine *engine, const fm_engine_results *results
 {
     gpu_engine *self = (gpu_engine *)engine;
     if (!self->open) return FM_OK;
-    fm_status status = FM_OK;
-    if (self->batches.filled > 0) status = start(self, results, error);
-    if (status == FM_OK) status = collect(self, results, error);
-    return status == FM_OK ? fetch_counts(self, results, error) : status;
+    fm_status status = finish(self, results, error);
+    return status == FM_OK ? fetch_all_counts(self, results, error) : status;
 }
 
 /* ---- the engine ---- */
@@ -347,6 +476,7 @@ static void gpu_destroy(fm_engine *engine)
     gpu_engine *self = (gpu_engine *)engine;
     if (!self) return;
     if (self->open) fm_gpu_batches_close(&self->batches);
+    fm_gpu_cards_close(&self->cards);
     fm_gpu_older_clear(&self->older);
     free(self);
 }
@@ -362,6 +492,8 @@ static fm_status gpu_create(fm_engine **engine, const fm_engine_options *options
     if (!self) return fm_fail_memory(error, sizeof *self, "the gpu engine");
     self->module = module;
     self->device = options->card % cards;
+    self->devices = cards;
+    self->most_helpers = options->cards > 1 ? options->cards - 1 : 0;
     self->bound = options->bound;
     self->max_memory = options->max_memory;
     self->seen_limit = fm_seen_limit;

@@ -26,7 +26,7 @@
 #define FM_GPU_MODULE_SYMBOL "fathom_gpu_module"
 
 enum {
-    FM_GPU_INTERFACE = 1, /* of the structs below; raised when any of them changes */
+    FM_GPU_INTERFACE = 2, /* of the structs below; raised when any of them changes */
     FM_GPU_SLOTS = 2,
     FM_GPU_PIECES = 32,
 };
@@ -114,9 +114,11 @@ typedef struct fm_gpu_module {
                         fm_error *error);
     /* Counts a batch whose references were all uploaded. On failure the stack is lost. */
     fm_status (*count)(fm_gpu_card *card, fm_gpu_batch *batch, fm_error *error);
-    /* The stack, oldest first; times may be NULL where setup.times is false. */
-    fm_status (*load_stack)(fm_gpu_card *card, const uint64_t *blocks, const uint64_t *times, size_t count,
-                            fm_error *error);
+    /* From block number `from` on, oldest first, the stack is these; it has from + count then. There must be
+     * `from` already. times may be NULL where setup.times is false. */
+    fm_status (*load_stack)(fm_gpu_card *card, size_t from, const uint64_t *blocks, const uint64_t *times,
+                            size_t count, fm_error *error);
+    /* The stack, oldest first. */
     fm_status (*fetch_stack)(fm_gpu_card *card, uint64_t *blocks, uint64_t *times, size_t count,
                              fm_error *error);
     /* The histograms; they are empty then. */

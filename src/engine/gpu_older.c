@@ -110,7 +110,7 @@ static fm_status fetch(fm_gpu_batches *batches, size_t count, fm_gpu_chunk *chun
 
 static fm_status load(fm_gpu_batches *batches, const fm_gpu_chunk *chunk, size_t from, fm_error *error)
 {
-    return batches->module->load_stack(batches->card, chunk->blocks + from,
+    return batches->module->load_stack(batches->card, 0, chunk->blocks + from,
                                        chunk->times ? chunk->times + from : NULL, chunk->count - from, error);
 }
 

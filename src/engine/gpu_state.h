@@ -5,6 +5,7 @@
  *     gpu.c          the engine: takes references, keeps the books, delivers
  *     gpu_batches.c  a card's batches: filled here, counted there, both at once
  *     gpu_older.c    blocks that were referenced too long ago for the card to remember
+ *     gpu_cards.c    more cards, which count batches by themselves
  */
 #ifndef FATHOM_ENGINE_GPU_STATE_H
 #define FATHOM_ENGINE_GPU_STATE_H
@@ -21,6 +22,7 @@ typedef struct fm_gpu_sizes {
     size_t each_batch; /* the same where every single distance comes back to the host */
     size_t stack;      /* blocks that the card remembers; grows where the card has memory for more */
     size_t piece;      /* references that travel together */
+    size_t alone;      /* batches that one card counts before others join: starting these takes longer */
 } fm_gpu_sizes;
 extern fm_gpu_sizes fm_gpu_first_sizes;
 

@@ -16,15 +16,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { STAND_IN_CARDS = 8 };
+
 /* What the card is like; tests set it. */
 typedef struct stand_in_nature {
-    uint64_t memory;        /* bytes; a block of the stack takes one, and so does a reference of a batch */
-    fm_status devices;      /* what asking for devices answers */
-    unsigned more_cards;    /* beside the first */
-    unsigned opened_on;     /* the card opened last */
-    uint64_t taken;         /* bytes of it that an open card has */
-    size_t opened, counted; /* how often; counted up */
-    size_t fail_at;         /* counting number fail_at fails; 0: never */
+    uint64_t memory;     /* bytes; a block of the stack takes one, and so does a reference of a batch */
+    fm_status devices;   /* what asking for devices answers */
+    unsigned more_cards; /* beside the first */
+    unsigned opened_on;  /* the card opened last */
+    unsigned full_card;  /* this one and those after it have no free memory; 0: none is full */
+    uint64_t taken[STAND_IN_CARDS]; /* bytes of each that open cards have */
+    size_t opened, counted;         /* how often; counted up */
+    size_t fail_at;                 /* counting number fail_at fails; 0: never */
 } stand_in_nature;
 static stand_in_nature stand_in = {.memory = UINT64_MAX};
 
@@ -58,11 +61,11 @@ static inline fm_status stand_in_devices(unsigned *count, fm_error *error)
 
 static inline fm_status stand_in_describe(unsigned device, fm_gpu_description *description, fm_error *error)
 {
-    (void)device;
     (void)error;
     snprintf(description->name, sizeof description->name, "stand-in");
     description->memory_total = stand_in.memory;
-    description->memory_free = stand_in.memory - stand_in.taken;
+    const bool full = stand_in.full_card > 0 && device >= stand_in.full_card;
+    description->memory_free = full ? 0 : stand_in.memory - stand_in.taken[device % STAND_IN_CARDS];
     return FM_OK;
 }
 
@@ -79,7 +82,7 @@ static inline void *stand_in_allocate(size_t count)
 static inline void stand_in_close(fm_gpu_card *card)
 {
     if (!card) return;
-    stand_in.taken -= stand_in_memory_needed(&card->setup);
+    stand_in.taken[card->setup.device % STAND_IN_CARDS] -= stand_in_memory_needed(&card->setup);
     for (int i = 0; i < FM_GPU_PIECES; i++) free(card->pieces[i]);
     for (int i = 0; i < FM_GPU_SLOTS; i++) free(card->slots[i]);
     free(card->blocks);
@@ -96,10 +99,10 @@ static inline fm_status stand_in_open(fm_gpu_card **result, const fm_gpu_setup *
         return stand_in_fail(error, FM_E_NOMEM, "the graphics card's memory is too small");
     stand_in.opened++;
     stand_in.opened_on = setup->device;
-    stand_in.taken += stand_in_memory_needed(setup);
+    stand_in.taken[setup->device % STAND_IN_CARDS] += stand_in_memory_needed(setup);
     fm_gpu_card *card = calloc(1, sizeof *card);
     if (!card) {
-        stand_in.taken -= stand_in_memory_needed(setup);
+        stand_in.taken[setup->device % STAND_IN_CARDS] -= stand_in_memory_needed(setup);
         return stand_in_fail(error, FM_E_NOMEM, "out of memory");
     }
     card->setup = *setup;
@@ -168,7 +171,8 @@ static inline fm_status stand_in_count(fm_gpu_card *card, fm_gpu_batch *batch, f
     if (batch->count == 0 || batch->count > card->setup.batch || (batch->distances && !card->setup.each) ||
         (batch->times && !card->setup.times))
         return stand_in_fail(error, FM_E_ARGUMENT, "a batch that the card was not opened for");
-    if (++stand_in.counted == stand_in.fail_at)
+    /* Several cards count at the same time. */
+    if (__atomic_add_fetch(&stand_in.counted, 1, __ATOMIC_RELAXED) == stand_in.fail_at)
         return stand_in_fail(error, FM_E_IO, "the card fell off the bus");
     const uint64_t *references = card->slots[batch->slot];
     batch->cold = 0;
@@ -201,14 +205,14 @@ static inline fm_status stand_in_count(fm_gpu_card *card, fm_gpu_batch *batch, f
     return FM_OK;
 }
 
-static inline fm_status stand_in_load_stack(fm_gpu_card *card, const uint64_t *blocks, const uint64_t *times,
-                                            size_t count, fm_error *error)
+static inline fm_status stand_in_load_stack(fm_gpu_card *card, size_t from, const uint64_t *blocks,
+                                            const uint64_t *times, size_t count, fm_error *error)
 {
-    if (count > card->setup.stack)
+    if (from > card->stack || count > card->setup.stack - from)
         return stand_in_fail(error, FM_E_ARGUMENT, "the stack does not fit the card");
-    memcpy(card->blocks, blocks, count * sizeof(uint64_t));
-    if (times) memcpy(card->times, times, count * sizeof(uint64_t));
-    card->stack = count;
+    if (count > 0) memcpy(card->blocks + from, blocks, count * sizeof(uint64_t));
+    if (count > 0 && times) memcpy(card->times + from, times, count * sizeof(uint64_t));
+    card->stack = from + count;
     return FM_OK;
 }
 

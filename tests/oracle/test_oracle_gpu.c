@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_oracle_gpu.c - the gpu engine equals the list engine: histogram for histogram, and reference by
- * reference, on thousands of generated traces, with batches from 1 reference on, cards that outgrow their
- * memory, and all that may change between two feeds. Where there is a graphics card and FATHOM_TEST_GPU=1, it
- * does the counting; otherwise a stand-in (gpu_stand_in.h).
+ * reference, on thousands of generated traces, with batches from 1 reference on, on one to four cards, with
+ * cards that outgrow their memory, and all that may change between two feeds. Where there is a graphics card
+ * and FATHOM_TEST_GPU=1, it does the counting, for all four; otherwise a stand-in (gpu_stand_in.h).
  *
  *     FATHOM_TEST_SEED=N, FATHOM_TEST_TRACES=N, FATHOM_TEST_ONLY=N    as in test_oracle_engines.c
  *     FATHOM_TEST_BATCH=N                                             no shorter batches: for slow sanitizers
@@ -13,6 +13,7 @@
 #include "oracle/engine_run.h"
 #include "oracle/gpu_stand_in.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 
@@ -27,10 +28,49 @@ static bool on_card(void)
     return from_environment("FATHOM_TEST_GPU", 0) != 0;
 }
 
+/* One card that pretends to be four. */
+static const fm_gpu_module *real_module;
+static fm_gpu_module four_fold;
+
+static fm_status count_four(unsigned *count, fm_error *error)
+{
+    fm_status status = real_module->devices(count, error);
+    *count *= 4;
+    return status;
+}
+
+static fm_status describe_first(unsigned device, fm_gpu_description *description, fm_error *error)
+{
+    (void)device;
+    return real_module->describe(0, description, error);
+}
+
+static fm_status open_first(fm_gpu_card **card, const fm_gpu_setup *setup, fm_error *error)
+{
+    fm_gpu_setup on_first = *setup;
+    on_first.device = 0;
+    return real_module->open(card, &on_first, error);
+}
+
+static void use_card(void)
+{
+    fm_error error;
+    fm_gpu_stand_in = NULL;
+    if (fm_gpu_load(&real_module, &error)) fail_msg("%s", error.reason);
+    four_fold = *real_module;
+    four_fold.devices = count_four;
+    four_fold.describe = describe_first;
+    four_fold.open = open_first;
+    fm_gpu_stand_in = &four_fold;
+}
+
 static int use_stand_in(void **state)
 {
     (void)state;
-    fm_gpu_stand_in = on_card() ? NULL : &gpu_stand_in;
+    if (on_card())
+        use_card();
+    else
+        fm_gpu_stand_in = &gpu_stand_in;
     stand_in = (stand_in_nature){.memory = UINT64_MAX};
     return 0;
 }
@@ -55,6 +95,7 @@ static fm_status take_sunk(void *context, const uint64_t *distances, size_t coun
 typedef struct feeding {
     fm_bins bins;
     bool times, sometimes_sink;
+    unsigned cards;
     fm_gpu_sizes sizes;
 } feeding;
 
@@ -72,6 +113,11 @@ static feeding choose_feeding(const recipe *made, recipe_random *random)
                                .stack = (size_t)(2 * batch + recipe_below(random, made->alphabet + 1)),
                                .piece = 1 + (size_t)recipe_below(random, batch < 500 ? batch : 500)};
     stand_in.memory = recipe_chance(random, 2) ? UINT64_MAX : 4 * (how.sizes.batch + how.sizes.stack) + 64;
+    how.cards = (unsigned)recipe_below(random, 5);
+    how.sizes.alone = recipe_chance(random, 2) ? 0 : (size_t)recipe_below(random, 4);
+    if (how.cards > 1 && !recipe_chance(random, 4))
+        how.times = how.sometimes_sink = false; /* one counts them */
+    stand_in.more_cards = 3;
     return how;
 }
 
@@ -90,6 +136,7 @@ static const char *compare(const recipe *made, const uint64_t *trace, const engi
 {
     fm_engine_options options = engine_options_of(made);
     options.time_distances = how->times;
+    options.cards = how->cards;
     fm_tally distances, times, wanted, wanted_times;
     fm_error error = {0};
     fm_engine *engine;
@@ -150,9 +197,10 @@ static bool check_recipe(const recipe *made)
     if (!wrong) wrong = compare(made, trace, &expected, &how, &random);
     fm_seen_limit = FM_SEEN_LIMIT;
     if (wrong) {
-        fprintf(stderr, "%s; bins %s%s%s, batch %zu, each %zu, stack %zu, card memory %" PRIu64 "\n", wrong,
+        fprintf(stderr,
+                "%s; bins %s%s%s, %u cards, batch %zu, each %zu, stack %zu, card memory %" PRIu64 "\n", wrong,
                 fm_bins_name(how.bins), how.times ? ", times" : "", how.sometimes_sink ? ", sink" : "",
-                how.sizes.batch, how.sizes.each_batch, how.sizes.stack, stand_in.memory);
+                how.cards, how.sizes.batch, how.sizes.each_batch, how.sizes.stack, stand_in.memory);
         recipe_print(made);
     }
     engine_answers_free(&expected);
@@ -244,6 +292,56 @@ static void test_several_cards(void **state)
     }
 }
 
+/* One trace on several cards: which are opened, and that all of them count. */
+static void test_shared_counting(void **state)
+{
+    (void)state;
+    if (on_card()) skip();
+    const fm_gpu_sizes usual = fm_gpu_first_sizes;
+    fm_gpu_first_sizes = (fm_gpu_sizes){.batch = 1000, .each_batch = 1000, .stack = 4000, .piece = 300};
+    enum { BLOCKS = 1500, REFERENCES = 20000 };
+    uint64_t blocks[REFERENCES];
+    for (size_t i = 0; i < REFERENCES; i++) blocks[i] = i % BLOCKS;
+    static const struct {
+        unsigned card, cards, full;
+        bool times;
+        size_t opened; /* cards */
+    } cases[] = {
+        {0, 0, 0, false, 1}, {0, 1, 0, false, 1}, {0, 2, 0, false, 2},        {3, 3, 0, false, 3},
+        {1, 4, 0, false, 4}, {1, 9, 0, false, 4}, {0, UINT_MAX, 0, false, 4}, {0, 4, 2, false, 2},
+        {0, 4, 1, false, 1}, {0, 4, 0, true, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        stand_in = (stand_in_nature){.memory = UINT64_MAX, .more_cards = 3, .full_card = cases[i].full};
+        fm_analyzer_options options = {.engine = "gpu",
+                                       .card = cases[i].card,
+                                       .cards = cases[i].cards,
+                                       .time_distances = cases[i].times};
+        fm_analyzer *analyzer;
+        fm_profile *profile;
+        assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
+        assert_int_equal(fm_analyzer_feed_blocks(analyzer, blocks, REFERENCES, NULL), FM_OK);
+        assert_int_equal(stand_in.opened, cases[i].opened);
+        size_t used = 0;
+        for (unsigned card = 0; card < STAND_IN_CARDS; card++) used += stand_in.taken[card] > 0;
+        assert_int_equal(used, cases[i].opened);
+        assert_int_equal(fm_analyzer_profile(analyzer, &profile, NULL), FM_OK);
+        assert_int_equal(profile->references, REFERENCES);
+        assert_int_equal(profile->cold, BLOCKS);
+        assert_int_equal(profile->distances.count, 1);
+        assert_in_range(BLOCKS - 1, profile->distances.bins[0].lo, profile->distances.bins[0].hi);
+        assert_int_equal(profile->distances.bins[0].count, REFERENCES - BLOCKS);
+        /* A batch on another card is counted there, and what it left open once more. */
+        const size_t batches = REFERENCES / 1000,
+                     others = batches - (batches + cases[i].opened - 1) / cases[i].opened;
+        assert_int_equal(stand_in.counted, batches + others);
+        fm_profile_destroy(profile);
+        fm_analyzer_destroy(analyzer);
+        for (unsigned card = 0; card < STAND_IN_CARDS; card++) assert_int_equal(stand_in.taken[card], 0);
+    }
+    fm_gpu_first_sizes = usual;
+}
+
 /* A card is chosen where there is one and many references are expected. */
 static void test_choice(void **state)
 {
@@ -306,14 +404,22 @@ static void test_failing_card(void **state)
     fm_gpu_first_sizes = (fm_gpu_sizes){.batch = 1000, .each_batch = 1000, .stack = 4000, .piece = 300};
     uint64_t blocks[5000];
     for (size_t i = 0; i < 5000; i++) blocks[i] = i % 7;
-    stand_in.fail_at = 3;
-    fm_analyzer_options options = {.engine = "gpu"};
-    fm_analyzer *analyzer;
-    fm_error error;
-    assert_int_equal(fm_analyzer_create(&analyzer, &options, &error), FM_OK);
-    assert_int_equal(fm_analyzer_feed_blocks(analyzer, blocks, 5000, &error), FM_E_IO);
-    assert_string_equal(error.reason, "the card fell off the bus");
-    fm_analyzer_destroy(analyzer);
+    stand_in.more_cards = 3;
+    for (unsigned cards = 1; cards <= 4; cards++)
+        for (size_t at = 1; at <= 4; at++) {
+            stand_in.counted = 0;
+            stand_in.fail_at = at;
+            fm_analyzer_options options = {.engine = "gpu", .cards = cards};
+            fm_analyzer *analyzer;
+            fm_profile *profile;
+            fm_error error;
+            assert_int_equal(fm_analyzer_create(&analyzer, &options, &error), FM_OK);
+            fm_status status = fm_analyzer_feed_blocks(analyzer, blocks, 5000, &error);
+            if (status == FM_OK) status = fm_analyzer_profile(analyzer, &profile, &error);
+            assert_int_equal(status, FM_E_IO);
+            assert_string_equal(error.reason, "the card fell off the bus");
+            fm_analyzer_destroy(analyzer);
+        }
     fm_gpu_first_sizes = usual;
 }
 
@@ -324,6 +430,7 @@ int main(void)
         cmocka_unit_test_setup(test_large_feeds, use_stand_in),
         cmocka_unit_test_setup(test_attribution_is_refused, use_stand_in),
         cmocka_unit_test_setup(test_several_cards, use_stand_in),
+        cmocka_unit_test_setup(test_shared_counting, use_stand_in),
         cmocka_unit_test_setup(test_choice, use_stand_in),
         cmocka_unit_test_setup(test_no_device, use_stand_in),
         cmocka_unit_test_setup(test_too_little_card_memory, use_stand_in),

@@ -489,7 +489,8 @@ static void several_threads(void **state)
 static fm_status analyze_in_batches(fm_error *error)
 {
     fm_analyzer_options options = {.engine = engine_name, .threads = 2, .hp_rda = {.trace_size = 3000}};
-    if (strcmp(engine_name, "gpu") == 0) options.time_distances = true;
+    options.cards = engine_threads;
+    if (strcmp(engine_name, "gpu") == 0 && engine_threads == 1) options.time_distances = true;
     if (engine_bound) options.bins = FM_BINS_EXACT; /* single distances come from the card then */
     return analyze(&options, NULL, error);
 }
@@ -501,14 +502,17 @@ static void engines_in_batches(void **state)
     static const fm_gpu_module module = GPU_STAND_IN_TABLE;
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
     fm_gpu_stand_in = &module;
+    stand_in.more_cards = 2;
     fm_gpu_first_sizes = (fm_gpu_sizes){.batch = 500, .each_batch = 300, .stack = 1000, .piece = 200};
     for (int small = 0; small < 2; small++)
         for (size_t i = 0; i < 2; i++) {
             engine_name = names[i];
             engine_bound = (uint64_t)small;
             stand_in.memory = small ? 4000 : UINT64_MAX; /* and older blocks go to the host */
-            refuse_each_request(analyze_in_batches);
+            for (engine_threads = 1; engine_threads <= (i == 0 ? 3 : 1); engine_threads += 2)
+                refuse_each_request(analyze_in_batches);
         }
+    stand_in.more_cards = 0;
     fm_gpu_stand_in = NULL;
     fm_gpu_first_sizes = usual;
 }
