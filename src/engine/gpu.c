@@ -9,8 +9,8 @@
  * is in modules/cuda.
  *
  * Time: the card's, O((n + M) log) for a batch of n references after M blocks; batches are at least as long
- * as half of the stack where the card's memory allows. Space: 64 MiB of the host; blocks that do not fit the
- * card take 8 bytes each (gpu_older.c).
+ * as a third of the stack where the card's memory allows. Space: 64 MiB of the host; blocks that do not fit
+ * the card take 8 bytes each (gpu_older.c).
  *
  * Where several cards share the counting, batches go to them in turn (gpu_cards.h): this file's own card has
  * the stack, and settles what the others leave open, in order, before it counts the next batch of its own.
@@ -29,9 +29,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Room for four batches of new blocks: what is under way and what is being filled might be nothing else, and
+ * must fit beside the stack before the next slot is begun. With room for two, each batch waited for the one
+ * before as soon as there was a stack. */
 fm_gpu_sizes fm_gpu_first_sizes = {.batch = (size_t)1 << 26,
                                    .each_batch = (size_t)1 << 24,
-                                   .stack = (size_t)1 << 27,
+                                   .stack = (size_t)1 << 28,
                                    .piece = (size_t)1 << 18,
                                    .alone = 32};
 

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { STAND_IN_CARDS = 8 };
 
@@ -28,13 +29,16 @@ typedef struct stand_in_nature {
     uint64_t taken[STAND_IN_CARDS]; /* bytes of each that open cards have */
     size_t opened, counted;         /* how often; counted up */
     size_t fail_at;                 /* counting number fail_at fails; 0: never */
+    bool patient;                   /* counting waits up to 1 s for uploads to the other slot */
+    size_t in_vain;                 /* how often none came */
 } stand_in_nature;
 static stand_in_nature stand_in = {.memory = UINT64_MAX};
 
 struct fm_gpu_card {
     fm_gpu_setup setup;
     uint64_t *pieces[FM_GPU_PIECES], *slots[FM_GPU_SLOTS];
-    uint64_t *blocks, *times; /* the stack */
+    size_t uploaded[FM_GPU_SLOTS]; /* references, since it was counted last */
+    uint64_t *blocks, *times;      /* the stack */
     size_t stack;
     uint64_t *counts, *time_counts;
     size_t bins;
@@ -145,7 +149,17 @@ static inline fm_status stand_in_upload(fm_gpu_card *card, unsigned piece, size_
     if (count > card->setup.piece || at + count > card->setup.batch || slot >= FM_GPU_SLOTS)
         return stand_in_fail(error, FM_E_ARGUMENT, "an upload that does not fit");
     memcpy(card->slots[slot] + at, card->pieces[piece], count * sizeof(uint64_t));
+    __atomic_add_fetch(&card->uploaded[slot], count, __ATOMIC_RELAXED);
     return FM_OK;
+}
+
+static inline void stand_in_wait_for_uploads(const fm_gpu_card *card, unsigned slot)
+{
+    for (int i = 0; i < 1000; i++) {
+        if (__atomic_load_n(&card->uploaded[1 - slot], __ATOMIC_RELAXED) > 0) return;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    stand_in.in_vain++;
 }
 
 static inline void stand_in_answer(fm_gpu_card *card, fm_gpu_batch *batch, size_t i, uint64_t distance,
@@ -174,6 +188,7 @@ static inline fm_status stand_in_count(fm_gpu_card *card, fm_gpu_batch *batch, f
     /* Several cards count at the same time. */
     if (__atomic_add_fetch(&stand_in.counted, 1, __ATOMIC_RELAXED) == stand_in.fail_at)
         return stand_in_fail(error, FM_E_IO, "the card fell off the bus");
+    if (stand_in.patient) stand_in_wait_for_uploads(card, batch->slot);
     const uint64_t *references = card->slots[batch->slot];
     batch->cold = 0;
     for (size_t i = 0; i < batch->count; i++) {
@@ -202,6 +217,7 @@ static inline fm_status stand_in_count(fm_gpu_card *card, fm_gpu_batch *batch, f
         return stand_in_fail(error, FM_E_LIMIT, "the stack does not fit the card");
     /* A card does not keep a batch's references. */
     memset(card->slots[batch->slot], 0xAA, card->setup.batch * sizeof(uint64_t));
+    __atomic_store_n(&card->uploaded[batch->slot], 0, __ATOMIC_RELAXED);
     return FM_OK;
 }
 

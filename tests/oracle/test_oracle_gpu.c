@@ -342,6 +342,33 @@ static void test_shared_counting(void **state)
     fm_gpu_first_sizes = usual;
 }
 
+/* A batch is filled while the one before is counted, also after the first ones: the sizes to begin with leave
+ * room for that. */
+static void test_overlap(void **state)
+{
+    (void)state;
+    if (on_card()) skip();
+    const fm_gpu_sizes usual = fm_gpu_first_sizes;
+    fm_gpu_first_sizes = (fm_gpu_sizes){
+        .batch = 1000, .each_batch = 250, .stack = 1000 * (usual.stack / usual.batch), .piece = 300};
+    uint64_t blocks[10000];
+    for (size_t i = 0; i < 10000; i++) blocks[i] = i % 700;
+    stand_in.patient = true;
+    fm_analyzer_options options = {.engine = "gpu"};
+    fm_analyzer *analyzer;
+    fm_profile *profile;
+    assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
+    for (size_t i = 0; i < 10000; i += 250)
+        assert_int_equal(fm_analyzer_feed_blocks(analyzer, blocks + i, 250, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_profile(analyzer, &profile, NULL), FM_OK);
+    assert_int_equal(profile->cold, 700);
+    assert_int_equal(stand_in.counted, 10);
+    assert_int_equal(stand_in.in_vain, 1); /* nothing comes after the last */
+    fm_profile_destroy(profile);
+    fm_analyzer_destroy(analyzer);
+    fm_gpu_first_sizes = usual;
+}
+
 /* A card is chosen where there is one and many references are expected. */
 static void test_choice(void **state)
 {
@@ -431,6 +458,7 @@ int main(void)
         cmocka_unit_test_setup(test_attribution_is_refused, use_stand_in),
         cmocka_unit_test_setup(test_several_cards, use_stand_in),
         cmocka_unit_test_setup(test_shared_counting, use_stand_in),
+        cmocka_unit_test_setup(test_overlap, use_stand_in),
         cmocka_unit_test_setup(test_choice, use_stand_in),
         cmocka_unit_test_setup(test_no_device, use_stand_in),
         cmocka_unit_test_setup(test_too_little_card_memory, use_stand_in),
