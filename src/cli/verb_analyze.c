@@ -18,7 +18,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CLI_MOST_THREADS = 1024 };
+enum {
+    CLI_MOST_THREADS = 1024,
+    CLI_MOST_DECODERS = 16, /* decode more than one thread can take from them, which is 1 ns a reference */
+};
 
 typedef struct analyze_options {
     const char *json, *distances;
@@ -402,7 +405,8 @@ static int check(const analyze_options *options, size_t traces, analysis *run, f
     reading->read_ahead = threads > 1;
     run->threads = threads < CLI_MOST_THREADS ? (unsigned)threads : CLI_MOST_THREADS;
     /* Ranks read parts; and memory that was promised not to be used is not taken for batches. */
-    if (!options->mpi.mpi && !run->what.max_memory) reading->threads = run->threads;
+    if (!options->mpi.mpi && !run->what.max_memory)
+        reading->threads = run->threads < CLI_MOST_DECODERS ? run->threads : CLI_MOST_DECODERS;
     return -1;
 }
 
@@ -416,9 +420,9 @@ int cli_verb_analyze(int argc, char **argv)
         CLI_ANALYSIS_OPTIONS(&options.analysis),
         {"threads", 0, CLI_COUNT, &options.threads, "N",
          "threads that analyse; from 2 on others read and decode ahead of\n"
-         "them: as many for a native trace in a file, else one (default:\n"
-         "as many as there are cores). Results never depend on it; short\n"
-         "traces take one thread"},
+         "them: as many, up to 16, for a native trace in a file, else one\n"
+         "(default: as many as there are cores). Results never depend on\n"
+         "it; short traces take one thread"},
         {"distances", 0, CLI_STRING, &options.distances, "FILE",
          "write every reference's distance: little-endian u64 in trace\n"
          "order, first touch = 2^64-1, beyond the bound = 2^64-2"},
