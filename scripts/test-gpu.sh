@@ -18,6 +18,9 @@ while [ $# -ge 2 ]; do
     shift 2
 done
 [ $# -eq 0 ] || { echo "usage: $0 [--build DIRECTORY] [--traces N]" >&2; exit 2; }
+# Test programs know where they were built, which may be on another machine.
+export FATHOM_PARTS=$PWD/$build/lib/fathom
+[ "${build#/}" = "$build" ] || FATHOM_PARTS=$build/lib/fathom
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0 skipped=0
