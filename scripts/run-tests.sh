@@ -82,19 +82,19 @@ for script in tests/collect/*_test.py tests/collect/*_test.sh; do
 done
 wanted mpi && add mpi tests/mpi/mpi_test.py
 wanted asan && add asan/collect "env FATHOM=build-asan/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$PWD/build/lib/fathom tests/collect/programs_test.py"
-# A sanitizer makes the oracles some ten times slower: the same tests on fewer random traces.
+# A sanitizer makes tests some ten times slower: the same ones on fewer random traces, and with damage at fewer places.
 wanted asan && add_programs asan/oracle build-asan/tests/oracle "env FATHOM_TEST_TRACES=200"
-wanted asan && add_programs asan build-asan/tests/unit
+wanted asan && add_programs asan build-asan/tests/unit "env FATHOM_TEST_STRIDE=3"
 wanted asan && add asan/cli "env FATHOM=build-asan/fathom tests/cli/run.sh"
 if wanted tsan; then
     for source in $(threaded); do
         name=$(basename "$source" .c)
-        add "tsan/$name" "build-tsan/tests/unit/$name"
+        add "tsan/$name" "env FATHOM_TEST_STRIDE=5 build-tsan/tests/unit/$name"
     done
-    add tsan/oracle_team "env FATHOM_TEST_TRACES=80 build-tsan/tests/oracle/test_oracle_team"
+    add tsan/oracle_team "env FATHOM_TEST_TRACES=40 build-tsan/tests/oracle/test_oracle_team"
     add tsan/oracle_parallel "env FATHOM_TEST_TRACES=40 build-tsan/tests/oracle/test_oracle_parallel"
-    add tsan/oracle_team_parda "env FATHOM_TEST_TRACES=80 build-tsan/tests/oracle/test_oracle_team_parda"
-    add tsan/oracle_parda "env FATHOM_TEST_TRACES=80 build-tsan/tests/oracle/test_oracle_parda"
+    add tsan/oracle_team_parda "env FATHOM_TEST_TRACES=40 build-tsan/tests/oracle/test_oracle_team_parda"
+    add tsan/oracle_parda "env FATHOM_TEST_TRACES=40 build-tsan/tests/oracle/test_oracle_parda"
     # Engines with threads of their own.
     for name in test_oracle_gpu test_oracle_hp_rda; do
         add "tsan/$name" "env FATHOM_TEST_TRACES=20 build-tsan/tests/oracle/$name"

@@ -283,7 +283,7 @@ static void test_many_live_blocks(void **state)
     } cases[] = {{600000, 0, false}, {480000, 0, true}, {300000, 1000, true}, {300000, 100000, false}};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         recipe made = recipe_make(31, c);
-        made.length = 2000000;
+        made.length = large_length(2000000);
         made.bound = cases[c].bound;
         made.times = cases[c].times;
         made.seen_limit = FM_SEEN_LIMIT;

@@ -280,6 +280,8 @@ static void test_several_cards(void **state)
     (void)state;
     if (on_card()) skip();
     stand_in.more_cards = 2;
+    const fm_gpu_sizes usual = fm_gpu_first_sizes;
+    fm_gpu_first_sizes = (fm_gpu_sizes){.batch = 1000, .each_batch = 1000, .stack = 4000, .piece = 300};
     const uint64_t blocks[] = {1, 2, 1};
     static const unsigned asked[] = {0, 1, 2, 3, 5}, expected[] = {0, 1, 2, 0, 2};
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
@@ -290,6 +292,7 @@ static void test_several_cards(void **state)
         assert_int_equal(stand_in.opened_on, expected[i]);
         fm_analyzer_destroy(analyzer);
     }
+    fm_gpu_first_sizes = usual;
 }
 
 /* One trace on several cards: which are opened, and that all of them count. */

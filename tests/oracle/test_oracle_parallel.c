@@ -82,23 +82,23 @@ static void test_many_live_blocks(void **state)
 {
     (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
-    enum { LENGTH = 3000000 };
+    const size_t length = large_length(3000000);
     static const struct {
         uint64_t keys, bound;
         unsigned threads;
     } cases[] = {{1500000, 0, 3}, {900000, 20000, 4}, {100000, 0, 8}, {3000000, 1, 2}};
-    uint64_t *trace = malloc(LENGTH * sizeof *trace);
+    uint64_t *trace = malloc(length * sizeof *trace);
     if (!trace) abort();
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         recipe_random random = {c};
-        for (size_t i = 0; i < LENGTH; i++) trace[i] = recipe_below(&random, cases[c].keys);
+        for (size_t i = 0; i < length; i++) trace[i] = recipe_below(&random, cases[c].keys);
         fm_profile *profile[2];
         for (int several = 0; several < 2; several++) {
             fm_analyzer_options options = {
                 .bound = cases[c].bound, .threads = several ? cases[c].threads : 1, .bins = FM_BINS_EXACT};
             fm_analyzer *analyzer;
             assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
-            assert_int_equal(fm_analyzer_feed_blocks(analyzer, trace, LENGTH, NULL), FM_OK);
+            assert_int_equal(fm_analyzer_feed_blocks(analyzer, trace, length, NULL), FM_OK);
             assert_int_equal(fm_analyzer_profile(analyzer, &profile[several], NULL), FM_OK);
             assert_true(fm_analyzer_memory(analyzer) <= fm_analyzer_memory_peak(analyzer));
             fm_analyzer_destroy(analyzer);

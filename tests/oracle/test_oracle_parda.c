@@ -69,16 +69,16 @@ static void test_profiles(void **state)
 {
     (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
-    enum { LENGTH = 1200000 };
+    const size_t length = large_length(1200000);
     static const struct {
         uint64_t keys, bound;
         unsigned threads;
     } cases[] = {{600000, 0, 3}, {400000, 20000, 4}, {1000, 0, 2}, {1200000, 1, 2}};
-    uint64_t *trace = malloc(LENGTH * sizeof *trace);
+    uint64_t *trace = malloc(length * sizeof *trace);
     if (!trace) abort();
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         recipe_random random = {c};
-        for (size_t i = 0; i < LENGTH; i++) trace[i] = recipe_below(&random, cases[c].keys);
+        for (size_t i = 0; i < length; i++) trace[i] = recipe_below(&random, cases[c].keys);
         fm_profile *profile[2];
         for (int parda = 0; parda < 2; parda++) {
             fm_analyzer_options options = {.engine = parda ? "parda" : "exact",
@@ -87,7 +87,7 @@ static void test_profiles(void **state)
                                            .bins = FM_BINS_EXACT};
             fm_analyzer *analyzer;
             assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
-            assert_int_equal(fm_analyzer_feed_blocks(analyzer, trace, LENGTH, NULL), FM_OK);
+            assert_int_equal(fm_analyzer_feed_blocks(analyzer, trace, length, NULL), FM_OK);
             assert_int_equal(fm_analyzer_profile(analyzer, &profile[parda], NULL), FM_OK);
             fm_analyzer_destroy(analyzer);
         }

@@ -229,7 +229,7 @@ static void test_band_holds(void **state)
     fm_profile *exact = profile_by("exact", NULL, FM_BINS_LOGLINEAR, trace, REFERENCES);
     for (size_t h = 0; h < sizeof how / sizeof *how; h++) {
         uint64_t points = 0, within = 0;
-        for (uint64_t seed = 0; seed < 25; seed++) {
+        for (uint64_t seed = 0; seed < large_length(25); seed++) {
             fm_approximation approximation = how[h];
             approximation.hash_seed = seed;
             fm_profile *got = profile_by("shards", &approximation, FM_BINS_LOGLINEAR, trace, REFERENCES);

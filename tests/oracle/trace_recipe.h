@@ -27,6 +27,13 @@ static inline uint64_t from_environment(const char *name, uint64_t usual)
     return text && *text ? strtoull(text, NULL, 0) : usual;
 }
 
+/* References of one large trace: a quarter of the usual number where few traces are asked for, as it is under
+ * sanitizers, which are ten times slower. */
+static inline size_t large_length(size_t usual)
+{
+    return from_environment("FATHOM_TEST_TRACES", 1000) < 1000 ? usual / 4 : usual;
+}
+
 /* ---- random numbers: splitmix64 ---- */
 
 typedef struct recipe_random {

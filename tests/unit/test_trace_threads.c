@@ -241,7 +241,7 @@ static void flip_bits(void **state)
     (void)state;
     small_file *file = make_small();
     const char *path = in_directory("flip.fathom");
-    for (size_t at = 0; at < file->size; at += 11) {
+    for (size_t at = 0; at < file->size; at += 11 * test_stride()) {
         uint8_t bit = (uint8_t)(1 << at % 8);
         file->bytes[at] ^= bit;
         write_file(path, file->bytes, file->size);
@@ -256,7 +256,8 @@ static void cut_anywhere(void **state)
     (void)state;
     small_file *file = make_small();
     const char *path = in_directory("cut.fathom");
-    for (size_t size = 0; size <= file->size; size += size < file->block_at[BLOCKS] ? 17 : 5) {
+    for (size_t size = 0; size <= file->size;
+         size += test_stride() * (size < file->block_at[BLOCKS] ? 17 : 5)) {
         write_file(path, file->bytes, size);
         assert_same(path, (fm_reader_options){0}, threads_for(size));
     }
