@@ -35,11 +35,11 @@ void cli_nearest_consider(const char *word, const char *candidate, const char **
 {
     size_t length = strlen(word), candidate_length = strlen(candidate);
     if (length == 0 || length > LONGEST || candidate_length > LONGEST) return;
-    size_t distance = edit_distance(word, length, candidate, candidate_length);
-    /* A beginning of at least three letters is as good as one slip. */
-    if (length >= 3 && strncmp(word, candidate, length) == 0) distance = least(distance, 1);
+    /* In halves: a beginning of at least three letters is better than two slips, and not as good as one. */
+    size_t distance = 2 * edit_distance(word, length, candidate, candidate_length);
+    if (length >= 3 && strncmp(word, candidate, length) == 0) distance = least(distance, 3);
     size_t shorter = least(length, candidate_length);
-    size_t limit = shorter < 4 ? 1 : shorter / 3 + 1;
+    size_t limit = 2 * (shorter < 4 ? 1 : shorter / 3 + 1) + 1;
     if (distance > limit || distance >= *best_distance) return;
     *best = candidate;
     *best_distance = distance;
