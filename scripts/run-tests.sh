@@ -81,7 +81,8 @@ for script in tests/collect/*_test.py tests/collect/*_test.sh; do
     wanted collect && add "collect/${name%_test.*}" "$script"
 done
 wanted mpi && add mpi tests/mpi/mpi_test.py
-wanted asan && add asan/collect "env FATHOM=build-asan/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$PWD/build/lib/fathom tests/collect/programs_test.py"
+# Those of the programs that take a way of their own through the receiver or the analysis.
+wanted asan && add asan/collect "env FATHOM=build-asan/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$PWD/build/lib/fathom tests/collect/programs_test.py plain fork exec outlives sixty signal crashing plug regions limits loads objects paths recorded fortran matmul"
 # A sanitizer makes tests some ten times slower: the same ones on fewer random traces, and with damage at fewer places.
 wanted asan && add_programs asan/oracle build-asan/tests/oracle "env FATHOM_TEST_TRACES=200"
 wanted asan && add_programs asan build-asan/tests/unit "env FATHOM_TEST_STRIDE=3"

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { TRACES = 700 };
+enum { TRACES = 500 };
 
 static uint64_t traces(void)
 {

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { TRACES = 800, TRACES_PER_LONG_ONE = 250 };
+enum { TRACES = 500, TRACES_PER_LONG_ONE = 250 };
 
 static bool check_recipe(const recipe *made)
 {
