@@ -29,11 +29,12 @@ static uint64_t fresh_distance(fm_exact *self, uint64_t key, uint64_t now, uint6
 /* ---- pairs ---- */
 
 /* A reference of the run, by its number there. */
-static void note_late(const fm_outlet *out, size_t reference, uint64_t word)
+static inline fm_late late_of(const fm_outlet *out, size_t reference, uint64_t word)
 {
     if (out->kept_index) reference = out->kept_index[reference];
-    fm_pairs_note_late(out->pairs, out->offset + reference, (uint32_t)(word >> 32) & FM_TAG_MAX,
-                       (uint32_t)word & 0xFF);
+    return (fm_late){.index = (uint32_t)(out->offset + reference),
+                     .tag = (uint32_t)(word >> 32) & FM_TAG_MAX,
+                     .range = (uint32_t)word & 0xFF};
 }
 
 /* The number in the run of a reference of the chunk. */
@@ -47,15 +48,10 @@ static size_t reference_of(const fm_outlet *out, uint32_t index)
 static void note_all_late(const fm_outlet *out, const uint32_t *distances, uint64_t from,
                           const uint32_t *indices, size_t count, const uint64_t *words)
 {
-    const uint16_t *const kept_index = out->kept_index;
     fm_late *const late = out->pairs->late;
     size_t noted = out->pairs->late_count;
     for (size_t i = 0; i < count; i++) {
-        size_t reference = reference_of(out, indices[i]);
-        if (kept_index) reference = kept_index[reference];
-        late[noted] = (fm_late){.index = (uint32_t)(out->offset + reference),
-                                .tag = (uint32_t)(words[i] >> 32) & FM_TAG_MAX,
-                                .range = (uint32_t)words[i] & 0xFF};
+        late[noted] = late_of(out, reference_of(out, indices[i]), words[i]);
         noted += distances[i] >= from;
     }
     out->pairs->late_count = noted;
@@ -150,7 +146,8 @@ static void deliver_fresh(fm_exact *self, const uint64_t *keys, const fm_outlet 
     if (!out->pairs) return;
     if (out->pairs->late_wanted)
         for (size_t i = 0; i < count; i++)
-            note_late(out, reference_of(out, chunk->fresh_index[i]), chunk->fresh_pair[i]);
+            out->pairs->late[out->pairs->late_count++] =
+                late_of(out, reference_of(out, chunk->fresh_index[i]), chunk->fresh_pair[i]);
     self->kernels->count_pairs(&out->pairs->table, chunk->fresh_pair, count);
 }
 

@@ -229,6 +229,18 @@ typedef struct fm_exact_kernels {
     uint32_t (*copy_tags)(const uint32_t *from, size_t count, uint32_t *to);
 } fm_exact_kernels;
 
+/* What a part tells by itself: its links, its first references, and the distances of the others. False where
+ * its blocks crowd a few slots: then nothing was done. */
+static inline bool fm_part_distances(const fm_exact_kernels *kernels, const uint64_t *keys, size_t count,
+                                     fm_part *part)
+{
+    if (!kernels->part_link(keys, count, part)) return false;
+    kernels->part_sort(count, part);
+    kernels->part_close(count, part);
+    kernels->part_apart(count, part);
+    return true;
+}
+
 extern const fm_exact_kernels fm_exact_avx512, fm_exact_avx2, fm_exact_portable;
 
 /* The best usable kernels, or those named; NULL where this machine cannot run them or there are none. */

@@ -16,10 +16,7 @@ bool fm_exact_part_by_itself(fm_exact *self, const uint64_t *keys, size_t count,
 {
     const fm_exact_kernels *kernels = self->kernels;
     fm_part *part = &self->part;
-    if (!kernels->part_link(keys, count, part)) return false;
-    kernels->part_sort(count, part);
-    kernels->part_close(count, part);
-    kernels->part_apart(count, part);
+    if (!fm_part_distances(kernels, keys, count, part)) return false;
     fm_exact_deliver_part(self, count, out);
     kernels->part_first(keys, count, self->window.position, out->now, out->leave, part);
     return true;

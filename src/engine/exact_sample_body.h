@@ -9,6 +9,14 @@ ALWAYS_INLINE __m512i mix(__m512i value, const unsigned shift, uint64_t multipli
     return _mm512_mullo_epi64(_mm512_xor_si512(value, _mm512_srli_epi64(value, shift)),
                               _mm512_set1_epi64((long long)multiplier));
 }
+
+/* Those of 16 indices that are in a mask; returns how many these are. Writes all 16 places. */
+ALWAYS_INLINE size_t store_indices(unsigned these, __m512i index, uint16_t *to)
+{
+    _mm256_storeu_si256((__m256i *)to,
+                        _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32((__mmask16)these, index)));
+    return (size_t)__builtin_popcount(these);
+}
 #endif
 
 /* fm_block_sample_common of every block. */
@@ -39,9 +47,7 @@ static size_t kernel_sample_changes(const uint64_t *restrict blocks, size_t coun
         const unsigned high = mask_bits(
             _mm512_cmpneq_epi64_mask(_mm512_loadu_si512(blocks + i + 8), _mm512_loadu_si512(blocks + i + 7)));
         const unsigned these = low | high << 8;
-        _mm256_storeu_si256((__m256i *)(changes + found),
-                            _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32((__mmask16)these, index)));
-        found += (unsigned)__builtin_popcount(these);
+        found += store_indices(these, index, changes + found);
         index = _mm512_add_epi32(index, _mm512_set1_epi32(16));
     }
 #endif
@@ -64,9 +70,7 @@ static size_t kernel_sample_choose(const uint64_t *restrict common, size_t count
                 high = _mm512_mullo_epi64(_mm512_loadu_si512(common + i + 8), by);
         const unsigned these = mask_bits(
             _mm512_kunpackb(_mm512_cmple_epu64_mask(high, most), _mm512_cmple_epu64_mask(low, most)));
-        _mm256_storeu_si256((__m256i *)(chosen + taken),
-                            _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32((__mmask16)these, index)));
-        taken += (unsigned)__builtin_popcount(these);
+        taken += store_indices(these, index, chosen + taken);
         index = _mm512_add_epi32(index, _mm512_set1_epi32(16));
     }
 #endif

@@ -118,9 +118,14 @@ static inline void fm_exact_judge_part(fm_exact *self, bool done, size_t count, 
     if (!done || (whole && self->part.first_count > count / 2)) self->chunkwise = FM_PARTS_SKIPPED;
 }
 
+static inline bool fm_repeats_are_few(size_t part, size_t left)
+{
+    return part == FM_PART && part - left < part / 16;
+}
+
 static inline void fm_exact_judge_repeats(fm_exact *self, size_t part, size_t left)
 {
-    if (part - left < part / 16 && part == FM_PART) self->straight = FM_PARTS_SKIPPED;
+    if (fm_repeats_are_few(part, left)) self->straight = FM_PARTS_SKIPPED;
 }
 
 /* The part of a run that the next chunk may take: it stays within a line. */

@@ -59,10 +59,7 @@ static bool count_part(fm_small_stack *stack, const uint64_t *keys, size_t count
 {
     const fm_exact_kernels *kernels = stack->kernels;
     fm_part *part = &stack->part;
-    if (!kernels->part_link(keys, count, part)) return false;
-    kernels->part_sort(count, part);
-    kernels->part_close(count, part);
-    kernels->part_apart(count, part);
+    if (!fm_part_distances(kernels, keys, count, part)) return false;
     tally_part(stack, tally);
     make_room(stack, part->first_count);
     kernels->part_first(keys, count, fm_small_position(stack->next), NULL, NULL, part);
@@ -107,8 +104,7 @@ void fm_small_stack_count(fm_small_stack *stack, const uint64_t *blocks, size_t 
     } else {
         uint64_t before = stack->started ? stack->last : ~blocks[0];
         const size_t left = stack->kernels->collapse(blocks, count, &before, stack->collapsed);
-        /* Looking for repeats pays from one in sixteen on. */
-        if (whole && count - left < count / 16) stack->straight = FM_PARTS_SKIPPED;
+        if (fm_repeats_are_few(count, left)) stack->straight = FM_PARTS_SKIPPED;
         fm_tally_add_many(tally, 0, count - left);
         count_left(stack, stack->collapsed, left, whole, tally);
     }
