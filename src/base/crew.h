@@ -25,7 +25,7 @@ typedef struct fm_crew_work {
     bool (*claim)(void *context, fm_job *job);
     /* Without the lock; worker is below the size of the crew. */
     void (*run)(void *context, fm_job job, unsigned worker);
-    /* With the lock held. All who wait look again after it. */
+    /* With the lock held. Whoever waits in fm_crew_help looks again after it. */
     void (*complete)(void *context, fm_job job);
 } fm_crew_work;
 
