@@ -154,9 +154,14 @@ static fm_status drain(fm_analyzer *self, size_t count, fm_error *error)
     return FM_OK;
 }
 
+fm_status fm_analyzer_drain(fm_analyzer *analyzer, fm_error *error)
+{
+    return drain(analyzer, analyzer->pending, error);
+}
+
 fm_status fm_analyzer_flush(fm_analyzer *analyzer, fm_error *error)
 {
-    fm_status status = drain(analyzer, analyzer->pending, error);
+    fm_status status = fm_analyzer_drain(analyzer, error);
     if (status == FM_OK && analyzer->ops->catch_up)
         status = analyzer->ops->catch_up(analyzer->engine, &analyzer->distances, error);
     if (status != FM_OK || !analyzer->ops->deliver) return status;
@@ -212,7 +217,7 @@ static void begin_stretch(fm_analyzer *self, size_t reference)
     fm_attributing *attributing = self->attributing;
     if (late_wanted(self))
         attributing->stretches[attributing->stretch_count++] =
-            (fm_stretch){.at = (uint32_t)self->pending, .reference = (uint32_t)reference};
+            (fm_buffer_stretch){.at = (uint32_t)self->pending, .reference = (uint32_t)reference};
 }
 
 /* The tags of `count` references from number `from` on go into the buffer, behind what is pending. */

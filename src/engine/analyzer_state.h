@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyzer_state.h - what the files of the analyzer share: analyzer.c and analyzer_feed.c. */
+/* analyzer_state.h - what the files of the analyzer share: analyzer.c, analyzer_feed.c,
+ * analyzer_prepare.c and analyzer_draw.c. */
 #ifndef FATHOM_ENGINE_ANALYZER_STATE_H
 #define FATHOM_ENGINE_ANALYZER_STATE_H
 
@@ -14,10 +15,10 @@ enum {
 };
 
 /* From block `at` of the buffer on, up to the next stretch: blocks of consecutive references. */
-typedef struct fm_stretch {
+typedef struct fm_buffer_stretch {
     uint32_t at;
     uint32_t reference; /* of the batch: of block `at` */
-} fm_stretch;
+} fm_buffer_stretch;
 
 /* What only attribution needs. */
 typedef struct fm_attributing {
@@ -29,7 +30,7 @@ typedef struct fm_attributing {
     uint32_t uses[FM_RUN];
     /* Which references the blocks in the buffer belong to; only where late ones are wanted. */
     size_t stretch_count;
-    fm_stretch stretches[FM_RUN_ROOM];
+    fm_buffer_stretch stretches[FM_RUN_ROOM];
 } fm_attributing;
 
 struct fm_analyzer {
@@ -40,6 +41,7 @@ struct fm_analyzer {
     fm_tally times;
     uint64_t granularity, bound;
     unsigned shift;
+    unsigned threads;
     bool with_times;
     fm_distance_sink sink;
     void *sink_context;
@@ -52,7 +54,9 @@ struct fm_analyzer {
     uint64_t run_times[FM_RUN];
 };
 
-/* Counts all that is pending. */
+/* Gives all that is pending to the engine. */
+fm_status fm_analyzer_drain(fm_analyzer *analyzer, fm_error *error);
+/* And counts all that the engine has taken. */
 fm_status fm_analyzer_flush(fm_analyzer *analyzer, fm_error *error);
 
 #endif

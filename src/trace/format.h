@@ -60,6 +60,13 @@ typedef struct fm_format {
      */
     fm_status (*divide)(fm_import *import, uint32_t part, uint32_t parts, fm_error *error);
     /*
+     * After open, before read: what fm_reader_share promises. shared tells, before the next read, what was
+     * fetched. NULL, both: not for this format; and FM_E_UNSUPPORTED: not for this file.
+     */
+    fm_status (*share)(fm_import *import, unsigned workers, fm_fetches fetches, fm_supply *supply,
+                       fm_error *error);
+    void (*shared)(const fm_import *import, uint64_t *skipped, uint64_t *fetched);
+    /*
      * Fills columns and sets columns->count; FM_OK with count 0 is the end. A failure may come with
      * count > 0: those references are sound and are delivered before the failure is told.
      */

@@ -31,11 +31,14 @@ static uint64_t look_at_footer(fm_import *import)
 }
 
 /* Threads take whole blocks, from any place of the file. Standard input may be read by others too. */
+static bool at_any_place(const fm_stream *stream)
+{
+    return stream->compression == FM_COMPRESSION_NONE && stream->input.seekable && stream->input.owned;
+}
+
 static unsigned threads_for(const fm_import *import, unsigned wanted, uint64_t blocks)
 {
-    const fm_stream *stream = import->stream;
-    if (stream->compression != FM_COMPRESSION_NONE || !stream->input.seekable || !stream->input.owned)
-        return 1;
+    if (!at_any_place(import->stream)) return 1;
     return wanted < blocks ? wanted : (unsigned)blocks;
 }
 
@@ -58,6 +61,20 @@ static fm_status fathom_divide(fm_import *import, uint32_t part, uint32_t parts,
 {
     return fm_native_blocks_divide(import->state, part, parts, &import->info.references_total,
                                    &import->info.bytes_total, error);
+}
+
+static fm_status fathom_share(fm_import *import, unsigned workers, fm_fetches fetches, fm_supply *supply,
+                              fm_error *error)
+{
+    if (!at_any_place(import->stream))
+        return fm_fail(error, FM_E_UNSUPPORTED, import->name, "can be read in order only");
+    return fm_native_blocks_share(import->state, workers, import->info.references_total, fetches, supply,
+                                  error);
+}
+
+static void fathom_shared(const fm_import *import, uint64_t *skipped, uint64_t *fetched)
+{
+    fm_native_blocks_shared(import->state, skipped, fetched);
 }
 
 static fm_status fathom_read(fm_import *import, fm_columns *columns, fm_error *error)
@@ -242,6 +259,8 @@ const fm_format fm_format_fathom = {
     .resumes = true,
     .open = fathom_open,
     .divide = fathom_divide,
+    .share = fathom_share,
+    .shared = fathom_shared,
     .read = fathom_read,
     .close = fathom_close,
     .start = fathom_start,

@@ -17,32 +17,24 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "trace/columns.h"
-#include "trace/native_column.h"
 
 #include <stdlib.h>
-#include <xxhash.h>
 
-enum { SLOTS_A_THREAD = 2, FIRST_CAPACITY = 256 << 10 };
+enum { SLOTS_A_THREAD = 2 };
 
 typedef struct ahead_slot {
     fm_native_block block;
-    uint64_t offset; /* of its payload */
+    fm_native_place place;
     fm_columns columns;
     bool sound;   /* the payload is what the header says */
     bool decoded; /* under the lock: the worker is done with it */
 } ahead_slot;
 
-typedef struct ahead_worker {
-    fm_native_unpacker *unpacker;
-    uint8_t *payload;
-    size_t capacity;
-} ahead_worker;
-
 struct fm_native_ahead {
     const fm_input *input;
     unsigned columns;
     fm_crew *crew;
-    ahead_worker *workers;
+    fm_native_taker *workers;
     size_t worker_count;
     ahead_slot *slots;
     size_t slot_count;
@@ -74,15 +66,8 @@ static void decode(void *context, fm_job job, unsigned number)
 {
     const fm_native_ahead *ahead = context;
     ahead_slot *slot = &ahead->slots[job.task];
-    ahead_worker *worker = &ahead->workers[number];
-    const fm_native_block *block = &slot->block;
-    const char *reason;
-    slot->sound =
-        fm_array_reserve((void **)&worker->payload, &worker->capacity, block->payload_bytes, 1) == 0 &&
-        fm_input_read_at(ahead->input, worker->payload, block->payload_bytes, slot->offset) &&
-        XXH3_64bits(worker->payload, block->payload_bytes) == block->payload_checksum &&
-        fm_native_unpack(worker->unpacker, worker->payload, block, &slot->columns, &reason);
-    slot->columns.count = block->references;
+    slot->sound = fm_native_taker_take(&ahead->workers[number], ahead->input, slot->place, &slot->block,
+                                       &slot->columns);
 }
 
 static void complete(void *context, fm_job job)
@@ -105,13 +90,9 @@ static fm_status allocate(fm_native_ahead *ahead, fm_error *error)
     ahead->slots = fm_calloc(ahead->slot_count, sizeof *ahead->slots);
     if (!ahead->workers || !ahead->slots)
         return fm_fail_memory(error, ahead->slot_count * sizeof *ahead->slots, "decoding by several threads");
-    for (size_t i = 0; i < ahead->worker_count; i++) {
-        ahead_worker *worker = &ahead->workers[i];
-        worker->unpacker = fm_native_unpacker_create();
-        if (!worker->unpacker ||
-            fm_array_reserve((void **)&worker->payload, &worker->capacity, FIRST_CAPACITY, 1) != 0)
+    for (size_t i = 0; i < ahead->worker_count; i++)
+        if (!fm_native_taker_init(&ahead->workers[i]))
             return fm_fail_memory(error, fm_native_raw_most(), "decoding by several threads");
-    }
     for (size_t i = 0; i < ahead->slot_count; i++) {
         fm_status status = fm_columns_allocate(&ahead->slots[i].columns, ahead->columns, error);
         if (status != FM_OK) return status;
@@ -145,10 +126,8 @@ void fm_native_ahead_stop(fm_native_ahead *ahead)
 {
     if (!ahead) return;
     fm_crew_destroy(ahead->crew);
-    for (size_t i = 0; ahead->workers && i < ahead->worker_count; i++) {
-        fm_native_unpacker_destroy(ahead->workers[i].unpacker);
-        free(ahead->workers[i].payload);
-    }
+    for (size_t i = 0; ahead->workers && i < ahead->worker_count; i++)
+        fm_native_taker_clear(&ahead->workers[i]);
     for (size_t i = 0; ahead->slots && i < ahead->slot_count; i++) fm_columns_free(&ahead->slots[i].columns);
     free(ahead->workers);
     free(ahead->slots);
@@ -160,19 +139,10 @@ void fm_native_ahead_stop(fm_native_ahead *ahead)
 /* The header at ahead->next goes into a slot. False: it is none, or not of the block that belongs there. */
 static bool read_header(fm_native_ahead *ahead, ahead_slot *slot)
 {
-    uint8_t bytes[FM_NATIVE_BLOCK_HEADER_MAX];
-    fm_native_block *block = &slot->block;
-    fm_native_place *next = &ahead->next;
-    const size_t header = fm_native_block_header_size(ahead->columns);
-    const uint64_t room = ahead->input->to - next->offset;
-    if (room < header || !fm_input_read_at(ahead->input, bytes, header, next->offset) ||
-        !fm_native_block_load(bytes, ahead->columns, block) || block->first_reference != next->reference ||
-        room - header < block->payload_bytes)
-        return false;
-    slot->offset = next->offset + header;
+    if (!fm_native_header_at(ahead->input, ahead->columns, ahead->next, &slot->block)) return false;
+    slot->place = ahead->next;
     slot->decoded = false;
-    next->offset += header + block->payload_bytes;
-    next->reference += block->references;
+    ahead->next = fm_native_place_behind(ahead->next, &slot->block);
     return true;
 }
 

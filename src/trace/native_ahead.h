@@ -12,17 +12,9 @@
 #ifndef FATHOM_TRACE_NATIVE_AHEAD_H
 #define FATHOM_TRACE_NATIVE_AHEAD_H
 
-#include "base/input.h"
-#include "trace/format.h"
-#include "trace/native_layout.h"
+#include "trace/native_at.h"
 
 enum { FM_NATIVE_THREADS_MOST = 64 };
-
-/* Where to begin. */
-typedef struct fm_native_place {
-    uint64_t offset;    /* of a block in the file */
-    uint64_t reference; /* number of its first reference */
-} fm_native_place;
 
 typedef struct fm_native_ahead fm_native_ahead;
 

@@ -49,6 +49,7 @@ void fm_native_blocks_close(fm_native_blocks *blocks)
 {
     if (!blocks) return;
     fm_native_ahead_stop(blocks->ahead);
+    fm_native_share_stop(blocks->share);
     fm_native_unpacker_destroy(blocks->unpacker);
     XXH3_freeState(blocks->seen);
     free(blocks->modules);
@@ -83,6 +84,40 @@ static void note_for_index(fm_native_blocks *blocks, uint64_t offset, const fm_n
 void fm_native_blocks_use_threads(fm_native_blocks *blocks, unsigned threads)
 {
     blocks->threads = threads < FM_NATIVE_THREADS_MOST ? threads : FM_NATIVE_THREADS_MOST;
+}
+
+static void pass_shared(void *context, fm_native_place place, const fm_native_block *block)
+{
+    fm_native_blocks *blocks = context;
+    note_for_index(blocks, place.offset, block);
+    place = fm_native_place_behind(place, block);
+    blocks->offset = place.offset;
+    blocks->expected = place.reference;
+}
+
+fm_status fm_native_blocks_share(fm_native_blocks *blocks, unsigned workers, uint64_t references,
+                                 fm_fetches fetches, fm_supply *supply, fm_error *error)
+{
+    const fm_native_place here = {blocks->offset, blocks->expected};
+    fm_status status = fm_native_share_start(&blocks->share, &blocks->stream->input, blocks->columns, here,
+                                             references, workers, fetches, pass_shared, blocks, error);
+    if (status == FM_OK) fm_native_share_supply(blocks->share, supply);
+    return status;
+}
+
+void fm_native_blocks_shared(const fm_native_blocks *blocks, uint64_t *skipped, uint64_t *fetched)
+{
+    fm_native_share_counts(blocks->share, skipped, fetched);
+}
+
+/* The walk goes on, alone, behind what was shared. */
+static fm_status end_sharing(fm_native_blocks *blocks, fm_error *error)
+{
+    fm_native_share_stop(blocks->share);
+    blocks->share = NULL;
+    blocks->threads = 0;
+    blocks->at = blocks->filled = 0;
+    return fm_stream_pass(blocks->stream, blocks->offset, error);
 }
 
 /* The threads begin where the walk stands. What the buffer holds they read again. */
@@ -206,6 +241,10 @@ fm_status fm_native_blocks_next(fm_native_blocks *blocks, fm_columns *columns, f
                                 fm_error *error)
 {
     columns->count = 0;
+    if (blocks->share) {
+        fm_status status = end_sharing(blocks, error);
+        if (status != FM_OK) return status;
+    }
     if (blocks->threads > 1 && !blocks->ended) {
         bool taken;
         fm_status status = take_decoded(blocks, columns, event, &taken, error);

@@ -31,6 +31,16 @@ fm_status fm_native_blocks_divide(fm_native_blocks *blocks, uint32_t part, uint3
  * the same; it fails where memory for the threads is short. */
 void fm_native_blocks_use_threads(fm_native_blocks *blocks, unsigned threads);
 
+/*
+ * Before the first call of next: blocks for several threads, which each decode their own. The stream's file
+ * is as above. references: to be expected. Lives until the next call of next, which goes on behind what was
+ * claimed, or until close.
+ */
+fm_status fm_native_blocks_share(fm_native_blocks *blocks, unsigned workers, uint64_t references,
+                                 fm_fetches fetches, fm_supply *supply, fm_error *error);
+/* Instruction fetches that were passed over, and references fetched, in all that was shared. */
+void fm_native_blocks_shared(const fm_native_blocks *blocks, uint64_t *skipped, uint64_t *fetched);
+
 /* What a call of fm_native_blocks_next came upon. */
 typedef struct fm_native_event {
     uint64_t offset;       /* of the block, the index, or the damage, in the content */

@@ -9,6 +9,7 @@
 
 #include "trace/native_ahead.h"
 #include "trace/native_blocks.h"
+#include "trace/native_share.h"
 
 #include <xxhash.h>
 
@@ -31,6 +32,7 @@ struct fm_native_blocks {
     bool misplaced;         /* it was told that blocks follow the module table */
     unsigned threads;       /* that are to decode; 0, 1: the walk does it alone */
     fm_native_ahead *ahead; /* they are at it; NULL: not yet, or no longer */
+    fm_native_share *share; /* others decode, each for itself; NULL: not yet, or no longer */
     /* Where a part ends that is not the last one, and what the index says of the blocks up to there. */
     uint64_t limit;           /* offset; UINT64_MAX: the walk goes on to the end of the file */
     uint64_t limit_reference; /* number of the first reference behind it */

@@ -30,6 +30,7 @@ struct fm_reader {
     fm_slot own;         /* without a thread */
     const fm_slot *slot; /* being delivered; NULL: none */
     bool told;           /* slot->status was returned */
+    bool shared;         /* others fetch, or have fetched, most of it: see fm_reader_share */
     bool ended;
     fm_status final; /* a failure that stays */
     fm_error final_error;
@@ -171,6 +172,28 @@ fm_status fm_trace_divisible(const char *path, const fm_reader_options *options,
     return FM_OK;
 }
 
+fm_status fm_reader_share(fm_reader *reader, unsigned workers, fm_supply *supply, fm_error *error)
+{
+    if (!reader->format->share || reader->slot || reader->shared || workers == 0)
+        return fm_fail(error, FM_E_UNSUPPORTED, reader->import.name, "can be read in order only");
+    fm_status status = reader->format->share(&reader->import, workers, reader->fetches, supply, error);
+    reader->shared = status == FM_OK;
+    if (status == FM_OK) reader->read_ahead = false; /* what is left is little */
+    if (status == FM_OK && !reader->own.columns.address)
+        status = fm_columns_allocate(&reader->own.columns, reader->import.info.columns, error);
+    return status;
+}
+
+/* What others have fetched counts as delivered. */
+static void count_shared(fm_reader *reader)
+{
+    uint64_t skipped, fetched;
+    reader->format->shared(&reader->import, &skipped, &fetched);
+    reader->import.info.fetches_skipped += skipped;
+    reader->info.references += fetched;
+    reader->shared = false;
+}
+
 /* The next references of the kinds asked for. A batch of nothing but what is passed over is not the end. */
 static fm_status read_wanted(fm_reader *reader, fm_slot *slot)
 {
@@ -203,6 +226,7 @@ static void fill(void *context, fm_slot *slot)
 
 static fm_status next_slot(fm_reader *reader, fm_error *error)
 {
+    if (reader->shared) count_shared(reader);
     if (!reader->read_ahead) {
         fill(reader, &reader->own);
         reader->slot = &reader->own;

@@ -2,7 +2,8 @@
 /*
  * test_trace_threads.c - native traces decoded by several threads: references, damage and its words are those
  * of one thread (which other tests judge), in the same order, whatever is in the file; and a reader may be
- * closed while its threads are at work.
+ * closed while its threads are at work. The same where threads fetch stretches for themselves
+ * (fm_reader_share), which stop at the first damage, and where it is within a block, leave all to others.
  */
 #include "unit/native_samples.h"
 
@@ -34,7 +35,39 @@ static uint64_t digest_of(uint64_t before, const fm_batch *batch)
     return batch->site ? XXH3_64bits_withSeed(batch->site, count * sizeof *batch->site, before) : before;
 }
 
-static void listen_to(told *events, const char *path, const fm_reader_options *options)
+/* What can be had in stretches, one after the other. False: something in them is damaged. */
+static bool listen_to_stretches(told *events, fm_reader *reader, unsigned workers, uint64_t *references)
+{
+    fm_supply supply;
+    fm_stretch stretch;
+    fm_batch batch;
+    fm_error error;
+    if (fm_reader_share(reader, workers, &supply, &error) != FM_OK) {
+        assert_int_equal(error.status, FM_E_UNSUPPORTED);
+        return true; /* it is compressed as a whole: all of it in order */
+    }
+    assert_int_equal(supply.workers, workers);
+    fm_supply again;
+    assert_int_equal(fm_reader_share(reader, workers, &again, &error), FM_E_UNSUPPORTED);
+    for (unsigned number = 0; supply.claim(supply.context, 1 + 977 * (number % 5), &stretch); number++) {
+        do {
+            fm_status status = supply.fetch(supply.context, number % workers, &stretch, &batch, &error);
+            if (status != FM_OK) {
+                assert_int_equal(status, FM_E_CORRUPT);
+                return false;
+            }
+            if (batch.count == 0) break;
+            *references += batch.count;
+            events->batches++;
+            events->digest = digest_of(events->digest, &batch);
+        } while (true);
+    }
+    assert_int_equal(supply.left(supply.context), 0);
+    return true;
+}
+
+/* share: by so many workers in stretches, as far as that goes; 0: in order. False: stretches were damaged. */
+static bool listen_to(told *events, const char *path, const fm_reader_options *options, unsigned share)
 {
     memset(events, 0, sizeof *events);
     fm_reader *reader = NULL;
@@ -44,7 +77,11 @@ static void listen_to(told *events, const char *path, const fm_reader_options *o
     fm_status status = fm_reader_open(&reader, path, options, &error);
     if (status != FM_OK) {
         events->event[events->count++].error = error;
-        return;
+        return true;
+    }
+    if (share > 0 && !listen_to_stretches(events, reader, share, &references)) {
+        fm_reader_close(reader);
+        return false;
     }
     while ((status = fm_reader_next(reader, &batch, &error)) != FM_OK || batch.count > 0) {
         if (status == FM_OK) {
@@ -63,9 +100,33 @@ static void listen_to(told *events, const char *path, const fm_reader_options *o
     fm_reader_info(reader, &events->info);
     assert_int_equal(events->info.references, references);
     fm_reader_close(reader);
+    return true;
 }
 
-/* The same by one thread and by so many. */
+static void assert_told_same(const told *one, const told *other)
+{
+    assert_int_equal(one->count, other->count);
+    for (size_t i = 0; i < one->count; i++) {
+        const fm_error *a = &one->event[i].error, *b = &other->event[i].error;
+        assert_int_equal(one->event[i].after, other->event[i].after);
+        assert_int_equal(a->status, b->status);
+        assert_int_equal(a->offset, b->offset);
+        assert_int_equal(a->lost, b->lost);
+        assert_string_equal(a->path, b->path);
+        assert_string_equal(a->reason, b->reason);
+    }
+    assert_int_equal(one->info.references, other->info.references);
+    assert_int_equal(one->batches, other->batches);
+    assert_int_equal(one->digest, other->digest);
+    assert_int_equal(one->modules, other->modules);
+    assert_int_equal(one->info.references_total, other->info.references_total);
+    assert_int_equal(one->info.bytes_total, other->info.bytes_total);
+    assert_int_equal(one->info.fetches_skipped, other->info.fetches_skipped);
+    if (one->count == 0) assert_int_equal(one->info.bytes_read, other->info.bytes_read);
+}
+
+/* The same by one thread and by so many; and in stretches, which only where something is damaged may come to
+ * nothing. */
 static void assert_same(const char *path, fm_reader_options options, unsigned threads)
 {
     told one, other;
@@ -73,26 +134,13 @@ static void assert_same(const char *path, fm_reader_options options, unsigned th
     alone.read_ahead = false;
     alone.threads = 0;
     options.threads = threads;
-    listen_to(&one, path, &alone);
-    listen_to(&other, path, &options);
-    assert_int_equal(one.count, other.count);
-    for (size_t i = 0; i < one.count; i++) {
-        const fm_error *a = &one.event[i].error, *b = &other.event[i].error;
-        assert_int_equal(one.event[i].after, other.event[i].after);
-        assert_int_equal(a->status, b->status);
-        assert_int_equal(a->offset, b->offset);
-        assert_int_equal(a->lost, b->lost);
-        assert_string_equal(a->path, b->path);
-        assert_string_equal(a->reason, b->reason);
-    }
-    assert_int_equal(one.info.references, other.info.references);
-    assert_int_equal(one.batches, other.batches);
-    assert_int_equal(one.digest, other.digest);
-    assert_int_equal(one.modules, other.modules);
-    assert_int_equal(one.info.references_total, other.info.references_total);
-    assert_int_equal(one.info.bytes_total, other.info.bytes_total);
-    assert_int_equal(one.info.fetches_skipped, other.info.fetches_skipped);
-    if (one.count == 0) assert_int_equal(one.info.bytes_read, other.info.bytes_read);
+    listen_to(&one, path, &alone, 0);
+    listen_to(&other, path, &options, 0);
+    assert_told_same(&one, &other);
+    if (listen_to(&other, path, &options, threads))
+        assert_told_same(&one, &other);
+    else
+        assert_true(one.count > 0);
 }
 
 /* ---- sound traces ---- */
