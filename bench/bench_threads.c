@@ -3,14 +3,18 @@
  * bench_threads.c - how much faster the default engine is with several threads, and what memory they take.
  *
  * In every repetition all numbers of threads run one after the other; a ratio is the median of the ratios
- * within repetitions. The workload is held in memory and may be fed several times over (--passes), so that
- * 10^9 references need not take 8 GB. Every histogram must be that of one thread.
+ * within repetitions. The workload is held in memory; --passes makes it that many times as long, by
+ * repeating it (10^9 references take 8 GB). Every histogram must be that of one thread.
  *
  * What the machine gives at most is measured beside it: as many engines as there are threads, each by itself
  * on the whole workload and without a word to the others, against one alone. Cores share caches and memory,
  * and on a rented machine more than that.
  *
- *     bench_threads [--references 50M] [--repeat 3] [--passes 1] [--threads 1,2] [--bound BLOCKS] WORKLOAD…
+ * All of the workload is fed at once, where it stands; --together gives it to the engine in portions, as a
+ * pipe would, and then it is copied. --no-ceiling leaves the ceiling out (its column says nothing then).
+ *
+ *     bench_threads [--references 50M] [--repeat 3] [--passes 1] [--threads 1,2] [--bound BLOCKS]
+ *                   [--together REFERENCES] [--no-ceiling] WORKLOAD…
  */
 #include "contender.h"
 #include "workload.h"
@@ -27,7 +31,9 @@ enum { MOST_COUNTS = 16, MOST_REPEATS = 101 };
 typedef struct setup {
     uint64_t references, repeat, passes, bound;
     const char *threads[MOST_COUNTS];
-    size_t counts; /* of threads */
+    size_t counts;     /* of threads */
+    uint64_t together; /* references that are fed at a time */
+    bool no_ceiling;
 } setup;
 
 typedef struct outcome {
@@ -44,13 +50,12 @@ static fm_analyzer *analyze(const setup *chosen, const workload *work, unsigned 
     fm_analyzer *analyzer;
     fm_error error;
     if (fm_analyzer_create(&analyzer, &options, &error)) bench_die("%s", error.reason);
-    for (uint64_t pass = 0; pass < chosen->passes; pass++)
-        for (size_t i = 0; i < work->count; i += CONTENDER_CHUNK) {
-            const size_t left = work->count - i;
-            if (fm_analyzer_feed_blocks(analyzer, work->blocks + i,
-                                        left < CONTENDER_CHUNK ? left : CONTENDER_CHUNK, &error))
-                bench_die("%s", error.reason);
-        }
+    for (size_t i = 0; i < work->count; i += chosen->together) {
+        const size_t left = work->count - i;
+        if (fm_analyzer_feed_blocks(analyzer, work->blocks + i,
+                                    left < chosen->together ? left : (size_t)chosen->together, &error))
+            bench_die("%s", error.reason);
+    }
     return analyzer;
 }
 
@@ -96,8 +101,9 @@ static void run_once(const setup *chosen, const workload *work, unsigned threads
     fm_analyzer_destroy(analyzer);
     fm_profile_destroy(out->profile);
     out->profile = profile;
-    out->side_by_side[repetition] =
-        threads > 1 ? run_side_by_side(chosen, work, threads) : out->seconds[repetition];
+    out->side_by_side[repetition] = threads > 1 && !chosen->no_ceiling
+                                        ? run_side_by_side(chosen, work, threads)
+                                        : out->seconds[repetition];
 }
 
 static bool same(const fm_profile *a, const fm_profile *b)
@@ -107,9 +113,21 @@ static bool same(const fm_profile *a, const fm_profile *b)
            memcmp(a->distances.bins, b->distances.bins, a->distances.count * sizeof(fm_bin)) == 0;
 }
 
+/* The workload several times over, as one. */
+static void repeat_workload(workload *work, uint64_t passes)
+{
+    uint64_t *blocks = bench_allocate(work->count * passes * sizeof *blocks);
+    for (uint64_t pass = 0; pass < passes; pass++)
+        memcpy(blocks + pass * work->count, work->blocks, work->count * sizeof *blocks);
+    free(work->blocks);
+    work->blocks = blocks;
+    work->count *= passes;
+}
+
 static void measure(const setup *chosen, const char *words)
 {
     workload work = workload_make(words, chosen->references);
+    if (chosen->passes > 1) repeat_workload(&work, chosen->passes);
     outcome *outcomes = bench_allocate(chosen->counts * sizeof *outcomes);
     memset(outcomes, 0, chosen->counts * sizeof *outcomes);
     for (uint64_t r = 0; r < chosen->repeat; r++)
@@ -118,7 +136,7 @@ static void measure(const setup *chosen, const char *words)
             if (!same(outcomes[c].profile, outcomes[0].profile))
                 bench_die("%s: %s threads find another histogram", words, chosen->threads[c]);
         }
-    const double references = (double)work.count * (double)chosen->passes;
+    const double references = (double)work.count;
     for (size_t c = 0; c < chosen->counts; c++) {
         double ratios[MOST_REPEATS], most[MOST_REPEATS], best = outcomes[c].seconds[0];
         const double threads = (double)bench_count(chosen->threads[c]);
@@ -148,8 +166,9 @@ int main(int argc, char **argv)
     static const struct option options[] = {
         {"references", required_argument, NULL, 'n'}, {"repeat", required_argument, NULL, 'r'},
         {"passes", required_argument, NULL, 'p'},     {"threads", required_argument, NULL, 't'},
-        {"bound", required_argument, NULL, 'b'},      {NULL, 0, NULL, 0}};
-    setup chosen = {.references = 50000000, .repeat = 3, .passes = 1};
+        {"bound", required_argument, NULL, 'b'},      {"together", required_argument, NULL, 'g'},
+        {"no-ceiling", no_argument, NULL, 'c'},       {NULL, 0, NULL, 0}};
+    setup chosen = {.references = 50000000, .repeat = 3, .passes = 1, .together = SIZE_MAX};
     char default_threads[] = "1,2", *threads = default_threads;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) switch (option) {
         case 'n':
@@ -166,6 +185,12 @@ int main(int argc, char **argv)
             break;
         case 'b':
             chosen.bound = bench_count(optarg);
+            break;
+        case 'g':
+            chosen.together = bench_count(optarg);
+            break;
+        case 'c':
+            chosen.no_ceiling = true;
             break;
         default:
             return 2;

@@ -121,6 +121,14 @@ FM_API fm_status fm_analyzer_feed_prepared(fm_analyzer *analyzer, const fm_prepa
                                            fm_error *error);
 FM_API void fm_prepared_free(fm_prepared *prepared);
 
+/*
+ * All that a supply has (fm_reader_share), fetched by the analyzer's threads themselves: faster than feeding,
+ * which is one thread's work. For analyzers that can prepare and have several threads (the engine "exact").
+ * The supply has at least as many workers. On failure, what was counted is of no use.
+ */
+FM_API bool fm_analyzer_can_draw(const fm_analyzer *analyzer);
+FM_API fm_status fm_analyzer_draw(fm_analyzer *analyzer, const fm_supply *supply, fm_error *error);
+
 /* Every distance in trace order is also given to this function, in runs. It returns FM_OK to go on.
  * It is called before the run is counted: when it fails, the run is not counted. */
 typedef fm_status (*fm_distance_sink)(void *context, const uint64_t *distances, size_t count,

@@ -129,6 +129,7 @@ fm_status fm_analyzer_create(fm_analyzer **analyzer, const fm_analyzer_options *
     self->granularity = granularity;
     self->shift = (unsigned)__builtin_ctzll(granularity);
     self->bound = options->bound;
+    self->threads = options->threads ? options->threads : 1;
     self->with_times = options->time_distances;
     fm_status status = start(self, options, error);
     if (status != FM_OK) {

@@ -62,6 +62,12 @@ void fm_block_table_clear(fm_block_table *table)
     table->times = NULL;
 }
 
+void fm_block_table_empty(fm_block_table *table)
+{
+    memset(table->buckets, 0, table->bucket_count * sizeof(fm_bucket));
+    table->used = 0;
+}
+
 static inline fm_bucket *next_bucket(const fm_block_table *table, fm_bucket *bucket)
 {
     return bucket + 1 == table->buckets + table->bucket_count ? table->buckets : bucket + 1;

@@ -41,6 +41,8 @@ typedef struct fm_block_table {
 fm_status fm_block_table_create(fm_block_table *table, uint64_t seed, bool with_times, fm_error *error);
 void fm_block_table_clear(fm_block_table *table); /* frees; safe on a zeroed table */
 
+void fm_block_table_empty(fm_block_table *table); /* keeps its memory; without times */
+
 /* Room for `more` new blocks without growing in between. max_bytes (0: none) bounds what it may hold. */
 static inline bool fm_block_table_has_room(const fm_block_table *table, uint64_t more)
 {

@@ -8,6 +8,7 @@
 #ifndef FATHOM_ENGINE_H
 #define FATHOM_ENGINE_H
 
+#include "engine/block_supply.h"
 #include "engine/pairs.h"
 #include "engine/tally.h"
 
@@ -27,6 +28,7 @@ typedef struct fm_engine_options {
     bool tags;            /* it will be fed through feed_tagged and count_tagged, and through these alone */
     fm_approximation approximation;
     uint64_t seen_limit; /* blocks remembered under a bound (seen_set.h); 0: fm_seen_limit */
+    bool keep_all;       /* `exact` under a bound: blocks beyond it are not dropped all the same */
 } fm_engine_options;
 
 /* Where an engine that gathers large batches delivers what it found. */
@@ -82,6 +84,11 @@ typedef struct fm_engine_ops {
     fm_status (*take)(fm_engine *engine, const uint64_t *blocks, size_t count,
                       const fm_engine_results *results, fm_error *error);
     fm_status (*deliver)(fm_engine *engine, const fm_engine_results *results, fm_error *error);
+    /*
+     * Takes all that a supply has: threads fetch it for themselves. Counts as count does. NULL where an
+     * engine has one thread. On failure the engine is of no use any more.
+     */
+    fm_status (*draw)(fm_engine *engine, const fm_block_supply *supply, fm_tally *tally, fm_error *error);
     /* Whether so many references can be counted now without anything that may fail. NULL: never. */
     bool (*can_take)(const fm_engine *engine, size_t count, const fm_tally *tally);
     /* Distinct blocks seen, as far as the engine can know under its bound. */

@@ -102,6 +102,7 @@ static fm_status exact_create(fm_engine **engine, const fm_engine_options *optio
     memset(self, 0, sizeof *self);
     self->kernels = kernels;
     self->bound = options->bound;
+    self->held = options->keep_all ? 0 : options->bound;
     self->max_memory = options->max_memory;
     self->clock = options->first_time;
     self->with_times = options->time_distances;
@@ -112,7 +113,7 @@ static fm_status exact_create(fm_engine **engine, const fm_engine_options *optio
     }
     fm_status status = fm_block_table_create(&self->table, options->seed, options->time_distances, error);
     if (status == FM_OK) status = fm_recency_window_create(&self->window, error);
-    if (status == FM_OK && options->bound) {
+    if (status == FM_OK && self->held) {
         const uint64_t limit = options->seen_limit ? options->seen_limit : fm_seen_limit;
         self->seen = fm_seen_set_create(limit, ~options->seed, options->time_distances);
         if (!self->seen) status = fm_fail_memory(error, 0, "the set of blocks seen");

@@ -109,10 +109,10 @@ static void list_fresh(fm_exact *self, const uint64_t *keys, fm_tally *tally)
     for (size_t i = 0; i < chunk->fresh_count; i++) {
         const uint64_t key = keys[chunk->fresh_index[i]];
         bool listed = true;
-        if (self->bound) {
+        if (self->seen) {
             /* Nothing is dropped before more blocks than the bound were touched. */
             const bool first = fresh_distance(self, key, 0, NULL) == FM_COLD;
-            listed = first || firsts->count < self->bound;
+            listed = first || firsts->count < self->held;
             if (!listed) firsts->given_up |= fm_seen_set_given_up(self->seen);
         }
         firsts->blocks[firsts->count] = key;
@@ -137,7 +137,7 @@ static void deliver_fresh(fm_exact *self, const uint64_t *keys, const fm_outlet 
     uint64_t beyond = 0;
     for (size_t i = 0; i < count; i++) {
         bool forgotten =
-            self->bound && fresh_distance(self, keys[chunk->fresh_index[i]], 0, NULL) == FM_BEYOND;
+            self->seen && fresh_distance(self, keys[chunk->fresh_index[i]], 0, NULL) == FM_BEYOND;
         beyond += forgotten;
         if (out->pairs) chunk->fresh_pair[i] |= forgotten ? FM_RANGE_BEYOND : FM_RANGE_COLD;
     }
@@ -245,7 +245,7 @@ void fm_exact_deliver_ordered(fm_exact *self, const uint64_t *keys, const fm_out
         size_t index = chunk->fresh_index[i];
         uint64_t *time = out->times ? &out->times[index] : NULL;
         out->distances[index] =
-            self->bound ? fresh_distance(self, keys[index], self->clock + index, time) : FM_COLD;
+            self->seen ? fresh_distance(self, keys[index], self->clock + index, time) : FM_COLD;
         if (out->uses) out->uses[index] = 0;
     }
 }

@@ -9,6 +9,15 @@ void fm_exact_list_firsts(fm_engine *engine, fm_first_touches *firsts)
     ((fm_exact *)engine)->firsts = firsts;
 }
 
+void fm_exact_empty(fm_engine *engine)
+{
+    fm_exact *self = (fm_exact *)engine;
+    fm_block_table_empty(&self->table);
+    fm_recency_window_restart(&self->window, 0);
+    self->started = self->window_full = false;
+    if (self->firsts) self->firsts->count = 0;
+}
+
 uint64_t fm_exact_live(const fm_engine *engine)
 {
     return ((const fm_exact *)engine)->table.used;
@@ -20,20 +29,10 @@ static uint64_t depth_of(const fm_exact *self, uint64_t position)
     return (uint32_t)((uint32_t)self->table.used - rank); /* ranks are modulo 2^32 */
 }
 
-/* Buckets, then lines of the window, are asked for some blocks ahead of their use. */
 void fm_exact_depths(const fm_engine *engine, const uint64_t *blocks, size_t count, uint64_t *depths)
 {
-    enum { TOGETHER = 64 };
     const fm_exact *self = (const fm_exact *)engine;
-    for (size_t first = 0; first < count; first += TOGETHER) {
-        const size_t end = count - first < TOGETHER ? count : first + TOGETHER;
-        for (size_t i = first; i < end; i++) __builtin_prefetch(fm_block_home(&self->table, blocks[i]));
-        for (size_t i = first; i < end; i++) {
-            depths[i] = fm_block_table_find(&self->table, blocks[i]);
-            __builtin_prefetch(fm_recency_window_line(&self->window, depths[i] & FM_POSITION_BITS));
-        }
-        for (size_t i = first; i < end; i++) depths[i] = depth_of(self, depths[i]);
-    }
+    self->kernels->depths(&self->table, &self->window, blocks, count, depths);
 }
 
 uint64_t fm_exact_stack(const fm_engine *engine, uint64_t most, uint64_t *blocks)

@@ -25,6 +25,9 @@ typedef struct fm_first_touches {
  */
 void fm_exact_list_firsts(fm_engine *engine, fm_first_touches *firsts);
 
+/* The engine is empty again, and keeps its memory. So is its list of first touches. */
+void fm_exact_empty(fm_engine *engine);
+
 /* Blocks that the engine holds. */
 uint64_t fm_exact_live(const fm_engine *engine);
 

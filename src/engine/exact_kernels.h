@@ -180,6 +180,9 @@ typedef struct fm_exact_kernels {
      * soon: what is to be fetched meanwhile. */
     void (*exchange)(fm_block_table *table, const uint64_t *keys, fm_bucket *const *homes, size_t count,
                      uint64_t *positions, fm_bucket *const *soon);
+    /* Of blocks that are held: how many others were touched later, the last time. */
+    void (*depths)(const fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
+                   size_t count, uint64_t *depths);
     /*
      * For small_stack.h. The next positions in order, to part.position. Touches of blocks, which get those
      * positions, to the lists of those that are held and of those that are not. Then held_distance, from live

@@ -69,6 +69,7 @@ const fm_exact_kernels KERNEL_TABLE = {
     .collapse_tagged = kernel_collapse_tagged,
     .home = kernel_home,
     .exchange = kernel_exchange,
+    .depths = kernel_depths,
     .sample_common = kernel_sample_common,
     .sample_choose = kernel_sample_choose,
     .sample_changes = kernel_sample_changes,

@@ -286,3 +286,39 @@ static void kernel_lookup_tagged(fm_block_table *table, const fm_recency_window 
 {
     lookup_body(table, window, keys, now, leave, homes, chunk, true);
 }
+
+/* The position of a key that is held. */
+ALWAYS_INLINE uint64_t position_of(const fm_block_table *table, fm_bucket *bucket, uint64_t key)
+{
+#if defined(__AVX2__)
+    const uint64_t *slot = find(bucket, _mm256_set1_epi64x((long long)key));
+    if (__builtin_expect(slot != NULL, 1)) return *slot;
+#else
+    for (int slot = 0; slot < FM_BUCKET_SLOTS; slot++)
+        if (bucket->key[slot] == key && bucket->position[slot] != 0) return bucket->position[slot];
+#endif
+    return fm_block_table_find(table, key);
+}
+
+/* Buckets, then lines of the window, are asked for some blocks ahead of their use. */
+static void kernel_depths(const fm_block_table *table, const fm_recency_window *window,
+                          const uint64_t *restrict keys, size_t count, uint64_t *restrict depths)
+{
+    enum { TOGETHER = 64 };
+    fm_bucket *homes[2][TOGETHER];
+    kernel_home(table, keys, count < TOGETHER ? count : TOGETHER, homes[0]);
+    for (size_t first = 0, turn = 0; first < count; first += TOGETHER, turn ^= 1) {
+        const size_t now = count - first < TOGETHER ? count - first : TOGETHER;
+        const size_t left = count - first - now, soon = left < TOGETHER ? left : TOGETHER;
+        kernel_home(table, keys + first + now, soon, homes[turn ^ 1]);
+        for (size_t i = 0; i < soon; i++) __builtin_prefetch(homes[turn ^ 1][i]);
+        for (size_t i = 0; i < now; i++) {
+            const uint64_t position = position_of(table, homes[turn][i], keys[first + i]) & FM_POSITION_BITS;
+            depths[first + i] = position;
+            __builtin_prefetch(fm_recency_window_line(window, position));
+        }
+        for (size_t i = 0; i < now; i++) /* ranks are modulo 2^32 */
+            depths[first + i] =
+                (uint32_t)((uint32_t)table->used - fm_recency_window_rank(window, depths[first + i]));
+    }
+}

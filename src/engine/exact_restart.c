@@ -52,16 +52,16 @@ static uint64_t keep_within_bound(void *context, uint64_t key, uint64_t position
 
 bool fm_exact_too_many(const fm_exact *self)
 {
-    if (!self->bound) return false;
-    const uint64_t slack = slack_of(self->bound);
+    if (!self->held) return false;
+    const uint64_t slack = slack_of(self->held);
     /* A bound may be as large as 2^64 - 1. */
-    return self->table.used > slack && (self->table.used - slack) / 2 > self->bound;
+    return self->table.used > slack && (self->table.used - slack) / 2 > self->held;
 }
 
 fm_status fm_exact_restart(fm_exact *self, fm_error *error)
 {
     uint64_t live = self->table.used;
-    uint64_t kept = self->bound && live > self->bound ? self->bound : live;
+    uint64_t kept = self->held && live > self->held ? self->held : live;
     uint64_t bytes = fm_exact_memory(self) - fm_recency_window_memory(&self->window);
     uint64_t grown = fm_recency_window_memory_for(kept), now = fm_recency_window_memory(&self->window);
     bytes += grown > now ? grown : now;

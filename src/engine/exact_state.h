@@ -22,8 +22,10 @@ typedef struct fm_exact {
     fm_block_table table;
     fm_recency_window window;
     const fm_exact_kernels *kernels;
-    fm_seen_set *seen; /* only under a bound */
-    uint64_t bound, max_memory, memory_peak;
+    fm_seen_set *seen; /* only where blocks are dropped */
+    uint64_t bound;    /* distances from here on are beyond; 0: none */
+    uint64_t held;     /* blocks deeper in the stack may be dropped; 0: all are kept */
+    uint64_t max_memory, memory_peak;
     uint64_t seen_peak; /* the part of `seen` in memory_peak */
     uint64_t clock;
     uint64_t last;      /* the latest block, for removing repeats */

@@ -9,7 +9,11 @@
  * What is counted becomes part of a tally with catch_up. A failure (memory) ends the analysis: it is reported
  * by the next call, and by all after it.
  *
- * Space: that of `exact`, and for each thread 3 to 5 MB, most of it six pieces of 13 bytes a reference.
+ * References that are handed in are copied into pieces. Where there are many at once, or where threads can
+ * fetch them (draw), pieces are drawn instead (parallel_draw.c).
+ *
+ * Space: that of `exact`, and for each thread a few MB: six pieces of 13 bytes a reference, or where they are
+ * drawn, what an engine of its own takes for up to fm_parallel_drawn_events blocks, and their pieces.
  */
 #include "engine/parallel.h"
 
@@ -25,30 +29,9 @@ size_t fm_parallel_least = 1 << 18;
 enum {
     PHASES = 3,          /* two under way, one being filled */
     PIECES_A_THREAD = 2, /* in a phase */
+    WORTH_DRAWING = 2,   /* pieces for each thread */
     DIVIDE_FROM = 4,     /* threads from which on table and window are divided */
-    ROOM = 64,           /* kernels store whole vectors at an array's end */
 };
-
-/* ---- pieces ---- */
-
-static size_t piece_bytes(const fm_parallel *self)
-{
-    const size_t room = self->piece_size + ROOM;
-    return room * (sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint8_t)) +
-           fm_piece_most_bundles(self->piece_size) * sizeof(fm_bundle);
-}
-
-static fm_status piece_create(const fm_parallel *self, fm_piece *piece, fm_error *error)
-{
-    const size_t room = self->piece_size + ROOM;
-    piece->pages = fm_pages_allocate(piece_bytes(self));
-    if (!piece->pages) return fm_fail_memory(error, piece_bytes(self), "a piece of the trace");
-    piece->blocks = piece->pages;
-    piece->bundles = (fm_bundle *)(piece->blocks + room);
-    piece->known = (uint32_t *)(piece->bundles + fm_piece_most_bundles(self->piece_size));
-    piece->group = (uint8_t *)(piece->known + room);
-    return FM_OK;
-}
 
 /* ---- beginning and end ---- */
 
@@ -59,6 +42,7 @@ static void release_workers(fm_parallel *self)
     for (unsigned w = 0; self->workers && w < self->threads; w++) {
         fm_parallel_worker *worker = &self->workers[w];
         fm_engine_exact.destroy((fm_engine *)worker->local);
+        fm_parallel_end_whole(worker);
         fm_tally_clear(&worker->tally);
         if (worker->counters) fm_pages_free(worker->counters, worker->counter_bytes);
     }
@@ -78,9 +62,7 @@ static void release_workers(fm_parallel *self)
 
 static void release_pieces(fm_parallel *self)
 {
-    for (size_t i = 0; self->pieces && i < self->piece_count; i++)
-        if (self->pieces[i].pages) fm_pages_free(self->pieces[i].pages, piece_bytes(self));
-    if (self->pieces) memset(self->pieces, 0, self->piece_count * sizeof *self->pieces);
+    for (size_t i = 0; self->pieces && i < self->piece_count; i++) fm_piece_release(self, &self->pieces[i]);
 }
 
 static void parallel_destroy(fm_engine *engine)
@@ -110,7 +92,9 @@ static fm_status parallel_create(fm_engine **engine, const fm_engine_options *op
     self->partitions = divided ? FM_PARTITIONS : 1;
     self->most_ranges = divided ? FM_RANGES : 1;
     self->pieces_a_phase = PIECES_A_THREAD * self->threads;
+    self->pieces_a_phase_drawn = self->threads > 1 ? self->threads / 2 : 1;
     self->piece_count = PHASES * self->pieces_a_phase;
+    self->drawn_size = fm_parallel_drawn_least;
     fm_status status = fm_engine_exact.create((fm_engine **)&self->alone, options, error);
     if (status == FM_OK) {
         self->kernels = self->alone->kernels;
@@ -162,8 +146,6 @@ static fm_status start_together(fm_parallel *self, fm_error *error)
         if (!self->range_of) status = fm_fail_memory(error, self->range_of_bytes, "the ranges of the window");
     }
     if (status == FM_OK && bins == FM_BINS_EXACT) status = fm_tally_create(&self->shared, bins, error);
-    for (size_t i = 0; i < self->piece_count && status == FM_OK; i++)
-        if (!self->pieces[i].pages) status = piece_create(self, &self->pieces[i], error);
     if (status == FM_OK) status = fm_crew_create(&self->crew, self->threads, &fm_parallel_work, self, error);
     return status;
 }
@@ -230,9 +212,20 @@ static fm_status count_together(fm_parallel *self, const uint64_t *blocks, size_
         fm_crew_help(self->crew, has_free_piece);
         if (fm_parallel_failed(self)) return report(self, error);
         fm_piece *piece = filling(self);
+        fm_status status = fm_piece_reserve(self, piece, self->piece_size, error);
+        if (status != FM_OK) return status;
         take(self, piece, blocks, count, done);
         if (piece->count == self->piece_size) hand_in(self);
     }
+    return FM_OK;
+}
+
+/* References that were handed in before come first. */
+static fm_status begin_drawing(fm_parallel *self, fm_error *error)
+{
+    fm_crew_help(self->crew, has_free_piece);
+    if (fm_parallel_failed(self)) return report(self, error);
+    if (filling(self)->count > 0) hand_in(self);
     return FM_OK;
 }
 
@@ -348,7 +341,7 @@ static fm_status gather(fm_parallel *self, const uint64_t *blocks, size_t count,
         if (self->filled == self->piece_count || self->gathered >= fm_parallel_least)
             return go_together(self, tally, error);
         fm_piece *piece = filling(self);
-        if (!piece->pages && piece_create(self, piece, NULL) != FM_OK)
+        if (fm_piece_reserve(self, piece, self->piece_size, NULL) != FM_OK)
             return count_gathered(self, tally, error);
         const size_t before = *done;
         take(self, piece, blocks, count, done);
@@ -380,12 +373,56 @@ static fm_status parallel_count(fm_engine *engine, const uint64_t *blocks, size_
     if (status == FM_OK && self->mode == FM_GATHERING)
         status = gather(self, blocks, count, tally, done, error);
     if (status != FM_OK || *done == count) return status;
-    if (self->mode == FM_TOGETHER) return count_together(self, blocks, count, done, error);
+    if (self->mode == FM_TOGETHER) {
+        /* What is enough for all threads is left where it stands. */
+        if (count - *done < WORTH_DRAWING * self->threads * fm_parallel_drawn_least)
+            return count_together(self, blocks, count, done, error);
+        status = begin_drawing(self, error);
+        if (status == FM_OK) status = fm_parallel_draw_array(self, blocks + *done, count - *done, error);
+        *done = count;
+        return status;
+    }
     size_t more;
     status =
         fm_engine_exact.count((fm_engine *)self->alone, blocks + *done, count - *done, tally, &more, error);
     *done += more;
     return status;
+}
+
+/* All of a supply through one thread. */
+static fm_status draw_alone(fm_parallel *self, const fm_block_supply *supply, fm_tally *tally,
+                            fm_error *error)
+{
+    fm_stretch stretch;
+    fm_status status = FM_OK;
+    while (status == FM_OK && supply->claim(supply->context, fm_parallel_drawn_most, &stretch)) {
+        const uint64_t *blocks;
+        uint64_t repeats;
+        size_t count = 1, done;
+        while (status == FM_OK && count > 0) {
+            status = supply->fetch(supply->context, 0, &stretch, &blocks, &count, &repeats, error);
+            if (status != FM_OK || count == 0) break;
+            status = fm_engine_exact.count((fm_engine *)self->alone, blocks, count, tally, &done, error);
+            if (status == FM_OK) fm_tally_add_many(tally, 0, repeats);
+        }
+    }
+    return status;
+}
+
+static fm_status parallel_draw(fm_engine *engine, const fm_block_supply *supply, fm_tally *tally,
+                               fm_error *error)
+{
+    fm_parallel *self = (fm_parallel *)engine;
+    fm_status status = FM_OK;
+    if (!self->counted.counts) status = fm_tally_create(&self->counted, tally->bins, error);
+    if (status == FM_OK && self->mode == FM_GATHERING)
+        status = self->gathered + supply->left(supply->context) < fm_parallel_least
+                     ? count_gathered(self, tally, error)
+                     : go_together(self, tally, error);
+    if (status != FM_OK) return status;
+    if (self->mode == FM_ALONE) return draw_alone(self, supply, tally, error);
+    status = begin_drawing(self, error);
+    return status == FM_OK ? fm_parallel_draw(self, supply, error) : status;
 }
 
 static fm_status parallel_catch_up(fm_engine *engine, fm_tally *tally, fm_error *error)
@@ -421,8 +458,7 @@ static uint64_t parallel_memory(const fm_engine *engine)
     const fm_parallel *self = (const fm_parallel *)engine;
     uint64_t bytes = sizeof *self + self->piece_count * sizeof *self->pieces + fm_exact_memory(self->alone);
     if (self->counted.counts) bytes += fm_tally_memory(&self->counted);
-    for (size_t i = 0; i < self->piece_count; i++)
-        if (self->pieces[i].pages) bytes += piece_bytes(self);
+    bytes += __atomic_load_n(&self->piece_bytes, __ATOMIC_RELAXED);
     if (self->mode != FM_TOGETHER) return bytes;
     for (unsigned w = 0; w < self->threads; w++)
         bytes += sizeof *self->workers + __atomic_load_n(&self->workers[w].bytes, __ATOMIC_RELAXED);
@@ -433,9 +469,14 @@ static uint64_t parallel_memory(const fm_engine *engine)
 static uint64_t parallel_memory_peak(const fm_engine *engine)
 {
     const fm_parallel *self = (const fm_parallel *)engine;
-    const uint64_t now = parallel_memory(engine),
-                   alone = fm_engine_exact.memory_peak((fm_engine *)self->alone);
-    return now > alone ? now : alone;
+    uint64_t most = parallel_memory(engine);
+    const uint64_t alone = fm_engine_exact.memory_peak((fm_engine *)self->alone);
+    if (alone > most) most = alone;
+    if (!self->crew) return self->memory_peak > most ? self->memory_peak : most;
+    fm_crew_lock(self->crew);
+    if (self->memory_peak > most) most = self->memory_peak;
+    fm_crew_unlock(self->crew);
+    return most;
 }
 
 const fm_engine_ops fm_engine_parallel = {
@@ -444,6 +485,7 @@ const fm_engine_ops fm_engine_parallel = {
     .destroy = parallel_destroy,
     .feed = parallel_feed,
     .count = parallel_count,
+    .draw = parallel_draw,
     .spared_repeats = true,
     .catch_up = parallel_catch_up,
     .distinct = parallel_distinct,

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * parallel.h - what the files of `exact` with several threads share: parallel.c (the engine),
- * parallel_piece.c (what follows from a piece of the trace alone), parallel_phase.c (what does not),
- * parallel_plan.c (who does what next). docs/PARALLEL.md tells why it is right and what it costs.
+ * parallel_piece.c (what follows from a piece of the trace alone), parallel_draw.c (from larger ones, which
+ * threads fetch for themselves), parallel_phase.c (what does not), parallel_plan.c (who does what next).
+ * docs/PARALLEL.md tells why it is right and what it costs.
  *
  * The trace goes through in *pieces*. A thread takes a piece and finds all distances that follow from its
- * parts (exact_part.c) alone. What is left are the piece's *events*: first touches of parts, in order, each
- * with the new position of its block: those of a part are in the order of last touches.
+ * parts (exact_part.c) alone, or where it pays, from all of it. What is left are the piece's *events*: first
+ * touches of parts, or of the piece, in order, each with the new position of its block: those of a part, or
+ * of the piece, are in the order of last touches.
  *
  * Several pieces make a *phase*. All blocks that were ever touched stand in a table that is divided by hash
  * into *partitions*, and in a shared window (shared_window.h) that is divided by position into *ranges*.
@@ -29,6 +31,7 @@
 #define FATHOM_ENGINE_PARALLEL_H
 
 #include "base/crew.h"
+#include "engine/exact_ends.h"
 #include "engine/exact_state.h"
 #include "engine/shared_window.h"
 
@@ -39,6 +42,9 @@ enum { FM_SAMPLES = 64 }; /* positions looked at in each partition before ranges
 /* References of a piece; and how many there must be before several threads are worth it. Only tests set them
  * to anything else. */
 extern size_t fm_parallel_piece, fm_parallel_least;
+/* References of the smallest and the largest piece that a thread fetches for itself; and how many first
+ * touches it should have at most. Likewise. */
+extern uint64_t fm_parallel_drawn_least, fm_parallel_drawn_most, fm_parallel_drawn_events;
 
 /*
  * Events are sorted in *bundles* that stay in the first-level cache, by partitions and then by ranges; begin
@@ -62,15 +68,20 @@ typedef struct fm_bundle {
  */
 typedef struct fm_piece {
     void *pages; /* of all arrays */
+    size_t room; /* references, or events, that there is room for; 0: no arrays yet */
     uint64_t *blocks;
     uint32_t *known;
     uint8_t *group;
     fm_bundle *bundles;
-    size_t count; /* references */
+    size_t count; /* references, in its own arrays */
     size_t events, bundle_count;
-    uint64_t base;     /* number of its first event in the phase */
-    uint64_t position; /* of its run in the window */
-    bool done;         /* its events are known */
+    /* Drawn: fetched by the thread that has the piece. */
+    bool drawn, by_parts;
+    fm_stretch stretch;
+    uint64_t wanted, fetched; /* references */
+    uint64_t base;            /* number of its first event in the phase */
+    uint64_t position;        /* of its run in the window */
+    bool done;                /* its events are known */
 } fm_piece;
 
 typedef struct fm_partition {
@@ -105,6 +116,8 @@ typedef struct fm_ordered_events {
 /* What each thread has for itself. */
 typedef struct fm_parallel_worker {
     fm_exact *local;
+    fm_exact *whole; /* for drawn pieces as a whole; NULL: there was none yet */
+    fm_first_touches firsts;
     fm_tally tally;
     void *counters; /* of views */
     size_t counter_bytes;
@@ -116,6 +129,7 @@ typedef struct fm_parallel_worker {
         fm_chunk cleared[2];         /* and range */
     };
     fm_bucket *soon[FM_CHUNK];
+    uint64_t depth[FM_BUNDLE];
 } __attribute__((aligned(64))) fm_parallel_worker;
 
 typedef struct fm_phase {
@@ -154,7 +168,7 @@ typedef struct fm_parallel {
     fm_exact *alone;
     fm_tally counted;  /* what no tally of the caller's was at hand for */
     uint64_t gathered; /* references, while gathering */
-    size_t piece_size, pieces_a_phase, piece_count;
+    size_t piece_size, pieces_a_phase, pieces_a_phase_drawn, piece_count;
     size_t partitions, most_ranges;
     fm_piece *pieces;
 
@@ -165,6 +179,12 @@ typedef struct fm_parallel {
     uint64_t filled, claimed, retired; /* pieces handed in, taken by a thread, gone through all steps */
     bool flushing;                     /* nothing more comes for now: a phase need not be full */
     uint64_t begun, ended;             /* phases; number n is phases[n % 2] */
+    const fm_block_supply *supply;     /* that pieces are drawn from; NULL: none, or nothing is left */
+    bool dry;                          /* all of it is claimed */
+    size_t drawing;                    /* pieces that are being fetched from it */
+    uint64_t drawn_size;               /* references of the next one */
+    uint64_t by_parts;                 /* so many of the next ones are worked off part by part */
+    uint64_t memory_peak;
     fm_phase phases[2];
     fm_status status; /* of the first failure: then all is over */
     fm_error error;
@@ -183,6 +203,7 @@ typedef struct fm_parallel {
     fm_tally shared; /* with one bin per distance: counts of phases, for every worker cannot have its own */
     pthread_mutex_t shared_lock;
     uint64_t table_bytes, window_bytes; /* held by what grows with the blocks: atomic */
+    uint64_t piece_bytes;               /* held by pieces: atomic */
     bool failed;                        /* status, for tasks: atomic */
 } fm_parallel;
 
@@ -199,8 +220,38 @@ static inline size_t fm_piece_most_bundles(size_t references)
     return 2 * (references / FM_BUNDLE) + 2;
 }
 
-/* parallel_piece.c: finds a piece's events, sorted by partitions. */
-void fm_piece_analyze(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker);
+/* parallel_piece.c */
+
+/* Room for so many events, or references; what is there stays. */
+fm_status fm_piece_reserve(fm_parallel *self, fm_piece *piece, size_t room, fm_error *error);
+void fm_piece_release(fm_parallel *self, fm_piece *piece);
+/* Finds the events of a piece that has its references, sorted by partitions. */
+void fm_piece_analyze(fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker);
+
+/* The same in steps. References of find may stand in the piece's own arrays, where there is room for them. */
+void fm_piece_begin(fm_piece *piece, fm_parallel_worker *worker);
+void fm_piece_find(const fm_parallel *self, fm_piece *piece, const uint64_t *references, size_t count,
+                   fm_parallel_worker *worker);
+/* Events that the caller has found: keys, and their positions, from the piece's first on. At most FM_BUNDLE.
+ */
+void fm_piece_put(const fm_parallel *self, fm_piece *piece, const uint64_t *keys, const uint32_t *positions,
+                  size_t count, fm_parallel_worker *worker);
+void fm_piece_end(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker);
+
+/* parallel_draw.c */
+
+/* The memory for pieces as a whole goes back. */
+void fm_parallel_end_whole(fm_parallel_worker *worker);
+/* Fetches a piece, and finds its events. */
+void fm_piece_draw(fm_parallel *self, fm_piece *piece, unsigned worker);
+/* Under the lock: claims the next piece to be drawn; false where there is none, or no room for it. */
+bool fm_parallel_claim_drawn(fm_parallel *self);
+/* Under the lock: how it went tells what the next ones should be like. */
+void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece);
+/* Takes all of a supply; nothing is being filled. */
+fm_status fm_parallel_draw(fm_parallel *self, const fm_block_supply *supply, fm_error *error);
+/* Many references at once, where they stand. */
+fm_status fm_parallel_draw_array(fm_parallel *self, const uint64_t *blocks, size_t count, fm_error *error);
 
 /* parallel_phase.c: the steps, in this order. */
 typedef struct fm_phase_step {

@@ -6,9 +6,61 @@
  * Where most references of a part are the first to their blocks, looking for the others costs more than it
  * saves: then every reference but immediate repeats is an event, and the phase finds its distance.
  */
+#include "base/error.h"
+#include "base/memory.h"
 #include "engine/parallel.h"
 
 #include <string.h>
+
+/* ---- room ---- */
+
+enum { ROOM = 64 }; /* kernels store whole vectors at an array's end */
+
+static size_t bytes_for(size_t room)
+{
+    return (room + ROOM) * (sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint8_t)) +
+           fm_piece_most_bundles(room) * sizeof(fm_bundle);
+}
+
+static void place_arrays(fm_piece *piece, void *pages, size_t room)
+{
+    piece->pages = pages;
+    piece->room = room;
+    piece->blocks = pages;
+    piece->bundles = (fm_bundle *)(piece->blocks + room + ROOM);
+    piece->known = (uint32_t *)(piece->bundles + fm_piece_most_bundles(room));
+    piece->group = (uint8_t *)(piece->known + room + ROOM);
+}
+
+fm_status fm_piece_reserve(fm_parallel *self, fm_piece *piece, size_t room, fm_error *error)
+{
+    if (room <= piece->room) return FM_OK;
+    const fm_piece old = *piece;
+    void *pages = fm_pages_allocate(bytes_for(room));
+    if (!pages) return fm_fail_memory(error, bytes_for(room), "a piece of the trace");
+    place_arrays(piece, pages, room);
+    __atomic_fetch_add(&self->piece_bytes, bytes_for(room), __ATOMIC_RELAXED);
+    if (!old.pages) return FM_OK;
+    const size_t kept = old.events > old.count ? old.events : old.count;
+    memcpy(piece->blocks, old.blocks, kept * sizeof *old.blocks);
+    memcpy(piece->known, old.known, old.events * sizeof *old.known);
+    memcpy(piece->group, old.group, old.events * sizeof *old.group);
+    memcpy(piece->bundles, old.bundles, old.bundle_count * sizeof *old.bundles);
+    fm_pages_free(old.pages, bytes_for(old.room));
+    __atomic_fetch_sub(&self->piece_bytes, bytes_for(old.room), __ATOMIC_RELAXED);
+    return FM_OK;
+}
+
+void fm_piece_release(fm_parallel *self, fm_piece *piece)
+{
+    if (piece->pages) {
+        fm_pages_free(piece->pages, bytes_for(piece->room));
+        __atomic_fetch_sub(&self->piece_bytes, bytes_for(piece->room), __ATOMIC_RELAXED);
+    }
+    memset(piece, 0, sizeof *piece);
+}
+
+/* ---- events ---- */
 
 /* Stable. References that stood in the piece's arrays have become events, or were counted. */
 static void sort_by_partition(const fm_parallel *self, const fm_held_events *held, const fm_piece *piece,
@@ -91,17 +143,23 @@ static events_end make_place(const fm_parallel *self, fm_piece *piece, fm_held_e
     return (events_end){held->key + held->count, held->position + held->count, piece->events + held->count};
 }
 
-static void find_events(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker)
+void fm_piece_begin(fm_piece *piece, fm_parallel_worker *worker)
+{
+    piece->events = piece->bundle_count = 0;
+    worker->held.count = 0;
+}
+
+void fm_piece_find(const fm_parallel *self, fm_piece *piece, const uint64_t *references, size_t total,
+                   fm_parallel_worker *worker)
 {
     fm_exact *local = worker->local;
     fm_held_events *held = &worker->held;
     const fm_outlet out = {.tally = &worker->tally};
     size_t *const added = self->partitions == 1 ? &piece->events : &held->count;
-    uint64_t before = ~piece->blocks[0];
-    held->count = 0;
-    for (size_t at = 0; at < piece->count; at += FM_PART) {
-        const uint64_t *blocks = piece->blocks + at;
-        const size_t count = piece->count - at < FM_PART ? piece->count - at : FM_PART;
+    uint64_t before = total > 0 ? ~references[0] : 0;
+    for (size_t at = 0; at < total; at += FM_PART) {
+        const uint64_t *blocks = references + at;
+        const size_t count = total - at < FM_PART ? total - at : FM_PART;
         const uint64_t last = blocks[count - 1];
         size_t left = count;
         if (local->straight > 0) {
@@ -123,18 +181,37 @@ static void find_events(const fm_parallel *self, fm_piece *piece, fm_parallel_wo
             put_all(blocks, left, end);
         *added += events;
     }
-    make_bundle(self, held, piece);
 }
 
-void fm_piece_analyze(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker)
+void fm_piece_put(const fm_parallel *self, fm_piece *piece, const uint64_t *keys, const uint32_t *positions,
+                  size_t count, fm_parallel_worker *worker)
 {
-    piece->events = piece->bundle_count = 0;
-    find_events(self, piece, worker);
+    const events_end end = make_place(self, piece, &worker->held, count);
+    memcpy(end.keys, keys, count * sizeof *keys);
+    memcpy(end.positions, positions, count * sizeof *positions);
+    if (self->partitions == 1)
+        piece->events += count;
+    else
+        worker->held.count += count;
+}
+
+void fm_piece_end(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker)
+{
     if (self->partitions == 1) {
         piece->bundle_count = 1;
         piece->bundles[0] = (fm_bundle){.count = piece->events};
+    } else {
+        make_bundle(self, &worker->held, piece);
     }
-    __atomic_store_n(&worker->bytes,
-                     fm_exact_memory(worker->local) + fm_tally_memory(&worker->tally) + worker->counter_bytes,
-                     __ATOMIC_RELAXED);
+    uint64_t bytes = fm_exact_memory(worker->local) + fm_tally_memory(&worker->tally) +
+                     worker->counter_bytes + worker->firsts.capacity * sizeof *worker->firsts.blocks;
+    if (worker->whole) bytes += fm_exact_memory(worker->whole);
+    __atomic_store_n(&worker->bytes, bytes, __ATOMIC_RELAXED);
+}
+
+void fm_piece_analyze(fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker)
+{
+    fm_piece_begin(piece, worker);
+    fm_piece_find(self, piece, piece->blocks, piece->count, worker);
+    fm_piece_end(self, piece, worker);
 }

@@ -4,7 +4,7 @@
  *
  * Up to two phases are under way: while the window of one is worked off, the table of the next is. Steps of
  * the older go first, then those of the younger, then pieces of the one after: what others wait for the most
- * comes first.
+ * comes first. Pieces that are handed in go before those that are drawn.
  */
 #include "engine/parallel.h"
 
@@ -31,7 +31,7 @@ static void advance(fm_parallel *self)
         if (phase->tasks_done < phase->tasks || phase->step < fm_phase_step_count) continue;
         for (size_t i = 0; i < phase->count; i++) {
             fm_piece *piece = fm_phase_piece(self, phase, i);
-            piece->done = false;
+            piece->done = piece->drawn = false;
             piece->count = 0;
         }
         self->retired += phase->count;
@@ -56,11 +56,14 @@ static bool begin_phase(fm_parallel *self)
     if (!may_begin(self)) return false;
     const fm_phase *before = phase_of(self, self->begun + 1);
     fm_phase next = {.first = self->begun == self->ended ? self->retired : before->first + before->count};
+    const fm_piece *front = fm_phase_piece(self, &next, 0);
+    const bool whole = front->drawn && !front->by_parts;
+    const size_t enough = whole ? self->pieces_a_phase_drawn : self->pieces_a_phase;
     while (next.count < self->pieces_a_phase && next.first + next.count < self->filled &&
            fm_phase_piece(self, &next, next.count)->done)
         next.count++;
     const bool all = self->flushing && next.first + next.count == self->filled;
-    if (next.count == 0 || (next.count < self->pieces_a_phase && !all)) return false;
+    if (next.count == 0 || (next.count < enough && !all)) return false;
     *phase_of(self, self->begun++) = next;
     return true;
 }
@@ -75,8 +78,11 @@ static bool claim(void *context, fm_job *job)
         *job = (fm_job){.kind = (unsigned)(number % 2), .task = phase->tasks_begun++};
         return true;
     }
-    if (self->claimed == self->filled) return false;
-    *job = (fm_job){.kind = PIECE, .task = (size_t)(self->claimed++ % self->piece_count)};
+    if (self->claimed < self->filled)
+        self->claimed++;
+    else if (!fm_parallel_claim_drawn(self))
+        return false;
+    *job = (fm_job){.kind = PIECE, .task = (size_t)((self->claimed - 1) % self->piece_count)};
     return true;
 }
 
@@ -84,7 +90,11 @@ static void run(void *context, fm_job job, unsigned worker)
 {
     fm_parallel *self = context;
     if (job.kind == PIECE) {
-        fm_piece_analyze(self, &self->pieces[job.task], &self->workers[worker]);
+        fm_piece *piece = &self->pieces[job.task];
+        if (piece->drawn)
+            fm_piece_draw(self, piece, worker);
+        else
+            fm_piece_analyze(self, piece, &self->workers[worker]);
         return;
     }
     fm_phase *phase = &self->phases[job.kind];
@@ -95,7 +105,9 @@ static void complete(void *context, fm_job job)
 {
     fm_parallel *self = context;
     if (job.kind == PIECE) {
-        self->pieces[job.task].done = true;
+        fm_piece *piece = &self->pieces[job.task];
+        piece->done = true;
+        if (piece->drawn) fm_parallel_judge_drawn(self, piece);
         return;
     }
     self->phases[job.kind].tasks_done++;

@@ -182,21 +182,6 @@ bool fm_recency_window_advance(fm_recency_window *window, size_t count)
     return true;
 }
 
-uint32_t fm_recency_window_rank(const fm_recency_window *window, uint64_t position)
-{
-    uint64_t word = position >> 6, line = position >> FM_LINE_SHIFT;
-    uint64_t packed = window->words[word | 7];
-    uint32_t rank = (uint32_t)__builtin_popcountll(window->words[word] << (~position & 63));
-    rank += (uint32_t)(packed >> (9 * (word & 7))) & 511;
-    rank += window->lines[line];
-    uint64_t child = line / FM_REGION_LINES;
-    for (int level = 2; level <= window->levels; level++) {
-        rank += window->nodes[level][child];
-        child /= FM_NODE_CHILDREN;
-    }
-    return rank + window->top[child];
-}
-
 /*
  * The live blocks take the first bits of the lines from line 1 on (position 0 stays unused: it marks a
  * free slot in the block table). The next region after them is opened.

@@ -94,7 +94,20 @@ uint64_t fm_recency_window_memory_for(uint64_t live);
 bool fm_recency_window_advance(fm_recency_window *window, size_t count);
 
 /* Bits set at positions up to and including this one, which must be live. Modulo 2^32. */
-uint32_t fm_recency_window_rank(const fm_recency_window *window, uint64_t position);
+static inline uint32_t fm_recency_window_rank(const fm_recency_window *window, uint64_t position)
+{
+    const uint64_t word = position >> 6, line = position >> FM_LINE_SHIFT;
+    const uint64_t packed = window->words[word | 7];
+    uint32_t rank = (uint32_t)__builtin_popcountll(window->words[word] << (~position & 63));
+    rank += (uint32_t)(packed >> (9 * (word & 7))) & 511;
+    rank += window->lines[line];
+    uint64_t child = line / FM_REGION_LINES;
+    for (int level = 2; level <= window->levels; level++) {
+        rank += window->nodes[level][child];
+        child /= FM_NODE_CHILDREN;
+    }
+    return rank + window->top[child];
+}
 /* The cache line that rank will need first. */
 static inline const void *fm_recency_window_line(const fm_recency_window *window, uint64_t position)
 {

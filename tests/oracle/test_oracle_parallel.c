@@ -3,7 +3,7 @@
  * test_oracle_parallel.c - `exact` with several threads counts what the list engine finds, on thousands of
  * generated traces (trace_recipe.h): 1 to 8 threads, pieces from one reference up, bounds from 1 up, traces
  * shorter than a piece and than the number of threads, results asked for in between, distances in order after
- * counting.
+ * counting; pieces that threads draw for themselves.
  *
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY   as in test_oracle_engines.c
  */
@@ -16,6 +16,7 @@ enum { TRACES = 4000, TRACES_PER_LONG_ONE = 400 };
 typedef struct way {
     counting_way counting;
     size_t piece, least;
+    uint64_t drawn_least, drawn_most, drawn_events;
 } way;
 
 static way way_of(const recipe *made)
@@ -27,6 +28,11 @@ static way way_of(const recipe *made)
     chosen.piece = pieces[recipe_below(&random, sizeof pieces / sizeof pieces[0])];
     if (made->length > 100000) chosen.piece = 2000 + (size_t)recipe_below(&random, 100000);
     chosen.least = recipe_chance(&random, 8) ? (size_t)recipe_below(&random, made->length + 2) : 0;
+    /* Drawn pieces: of a few references up, growing and shrinking; or never. */
+    static const uint64_t drawn[] = {1, 2, 5, 64, 500, 3000, 1 << 16};
+    chosen.drawn_least = drawn[recipe_below(&random, sizeof drawn / sizeof drawn[0])];
+    chosen.drawn_most = chosen.drawn_least << recipe_below(&random, 6);
+    chosen.drawn_events = 1 + recipe_below(&random, 2 * chosen.drawn_most);
     chosen.counting.catch_up_one_in = recipe_chance(&random, 3) ? 4 : 1000000;
     chosen.counting.ordered_from =
         recipe_chance(&random, 4) ? (size_t)recipe_below(&random, made->length + 1) : made->length;
@@ -42,17 +48,28 @@ static bool check_recipe(const recipe *made)
     engine_answers expected = engine_answers_make(made->length);
     const way chosen = way_of(made);
     const size_t usual_piece = fm_parallel_piece, usual_least = fm_parallel_least;
+    const uint64_t usual_drawn[] = {fm_parallel_drawn_least, fm_parallel_drawn_most,
+                                    fm_parallel_drawn_events};
     fm_seen_limit = made->seen_limit;
     const char *wrong = engine_expect(made, trace, &expected);
     fm_parallel_piece = chosen.piece;
     fm_parallel_least = chosen.least;
+    fm_parallel_drawn_least = chosen.drawn_least;
+    fm_parallel_drawn_most = chosen.drawn_most;
+    fm_parallel_drawn_events = chosen.drawn_events;
     if (!wrong) wrong = counting_run(&fm_engine_parallel, made, &chosen.counting, trace, &expected);
     fm_seen_limit = FM_SEEN_LIMIT;
     fm_parallel_piece = usual_piece;
     fm_parallel_least = usual_least;
+    fm_parallel_drawn_least = usual_drawn[0];
+    fm_parallel_drawn_most = usual_drawn[1];
+    fm_parallel_drawn_events = usual_drawn[2];
     if (wrong) {
-        fprintf(stderr, "%s: %u threads, pieces of %zu, from %zu on, bins %d, in order from %zu, %s\n", wrong,
-                chosen.counting.threads, chosen.piece, chosen.least, (int)chosen.counting.bins,
+        fprintf(stderr,
+                "%s: %u threads, pieces of %zu, from %zu on, drawn ones of %" PRIu64 " to %" PRIu64
+                " with %" PRIu64 " events, bins %d, in order from %zu, %s\n",
+                wrong, chosen.counting.threads, chosen.piece, chosen.least, chosen.drawn_least,
+                chosen.drawn_most, chosen.drawn_events, (int)chosen.counting.bins,
                 chosen.counting.ordered_from, chosen.counting.isa);
         recipe_print(made);
     }
@@ -110,12 +127,113 @@ static void test_many_live_blocks(void **state)
     free(trace);
 }
 
+/* ---- accesses that threads fetch for themselves ---- */
+
+enum { ACCESSES = 400000, MOST_IN_BATCH = 5000, MOST_DRAWING = 8 };
+
+typedef struct access_supply {
+    uint64_t *address;
+    uint32_t *size; /* NULL: none */
+    size_t claimed;
+} access_supply;
+
+static bool claim_accesses(void *context, uint64_t wanted, fm_stretch *stretch)
+{
+    access_supply *self = context;
+    const uint64_t left = ACCESSES - self->claimed;
+    if (left == 0) return false;
+    *stretch = (fm_stretch){.at = self->claimed, .left = wanted < left ? wanted : left};
+    self->claimed += (size_t)stretch->left;
+    return true;
+}
+
+static fm_status fetch_accesses(void *context, unsigned worker, fm_stretch *stretch, fm_batch *batch,
+                                fm_error *error)
+{
+    const access_supply *self = context;
+    (void)error;
+    assert_true(worker < MOST_DRAWING);
+    const size_t count = stretch->left < MOST_IN_BATCH ? (size_t)stretch->left : MOST_IN_BATCH;
+    *batch = (fm_batch){.count = count,
+                        .address = self->address + stretch->at,
+                        .size = self->size ? self->size + stretch->at : NULL};
+    stretch->at += count;
+    stretch->left -= count;
+    return FM_OK;
+}
+
+static uint64_t left_accesses(const void *context)
+{
+    const access_supply *self = context;
+    return ACCESSES - self->claimed;
+}
+
+static fm_profile *profile_of_accesses(access_supply *from, fm_analyzer_options options, bool draws)
+{
+    const fm_supply supply = {.context = from,
+                              .workers = MOST_DRAWING,
+                              .claim = claim_accesses,
+                              .fetch = fetch_accesses,
+                              .left = left_accesses};
+    const size_t first = ACCESSES / 10; /* the beginning is fed: both ways follow each other */
+    const fm_batch begin = {.count = first, .address = from->address, .size = from->size};
+    const fm_batch rest = {.count = ACCESSES - first,
+                           .address = from->address + first,
+                           .size = from->size ? from->size + first : NULL};
+    fm_analyzer *analyzer;
+    fm_profile *profile;
+    from->claimed = first;
+    assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_can_draw(analyzer), options.threads > 1);
+    assert_int_equal(fm_analyzer_feed(analyzer, &begin, NULL), FM_OK);
+    assert_int_equal(
+        draws ? fm_analyzer_draw(analyzer, &supply, NULL) : fm_analyzer_feed(analyzer, &rest, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_feed(analyzer, &begin, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_profile(analyzer, &profile, NULL), FM_OK);
+    assert_true(fm_analyzer_memory(analyzer) <= fm_analyzer_memory_peak(analyzer));
+    fm_analyzer_destroy(analyzer);
+    return profile;
+}
+
+static void test_drawn_accesses(void **state)
+{
+    (void)state;
+    if (getenv("FATHOM_TEST_ONLY")) return;
+    access_supply from = {.address = malloc(ACCESSES * sizeof *from.address),
+                          .size = malloc(ACCESSES * sizeof *from.size)};
+    uint32_t *const sizes = from.size;
+    if (!from.address || !from.size) abort();
+    for (unsigned turn = 0; turn < 24; turn++) {
+        recipe_random random = {turn};
+        /* A loop over a few pages, with strays; sizes that cross blocks; or all over the place. */
+        for (size_t i = 0; i < ACCESSES; i++) {
+            from.address[i] = turn % 3 == 2 || recipe_chance(&random, 50) ? recipe_below(&random, 1U << 24)
+                                                                          : i * 24 % (4096 << turn % 5);
+            sizes[i] = (uint32_t)recipe_below(&random, recipe_chance(&random, 20) ? 300 : 9);
+        }
+        from.size = turn % 4 == 3 ? NULL : sizes;
+        fm_analyzer_options options = {.granularity = turn % 2 ? 64 : 1,
+                                       .bound = turn % 5 == 4 ? 1 + recipe_below(&random, 5000) : 0,
+                                       .bins = (fm_bins)(turn % 3)};
+        options.threads = 1;
+        fm_profile *alone = profile_of_accesses(&from, options, false);
+        options.threads = 2 + turn % (MOST_DRAWING - 1);
+        fm_profile *drawn = profile_of_accesses(&from, options, true);
+        assert_same_counts(alone, drawn);
+        fm_profile_destroy(alone);
+        fm_profile_destroy(drawn);
+    }
+    free(from.address);
+    free(sizes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_generated_traces),
         cmocka_unit_test(test_long_traces),
         cmocka_unit_test(test_many_live_blocks),
+        cmocka_unit_test(test_drawn_accesses),
     };
     return cmocka_run_group_tests_name("several threads", tests, NULL, NULL);
 }
