@@ -212,6 +212,57 @@ static fm_status feed_all(fm_reader *reader, analysis *run, cli_progress *progre
     }
 }
 
+/* A supply that shows how far it is. */
+typedef struct shown_supply {
+    fm_supply from;
+    cli_progress *progress;
+    uint64_t total; /* references */
+} shown_supply;
+
+static bool claim_shown(void *context, uint64_t wanted, fm_stretch *stretch)
+{
+    const shown_supply *shown = context;
+    const bool claimed = shown->from.claim(shown->from.context, wanted, stretch);
+    const uint64_t left = shown->from.left(shown->from.context);
+    if (shown->total > left)
+        cli_progress_update(shown->progress, shown->total - left,
+                            (double)(shown->total - left) / (double)shown->total);
+    return claimed;
+}
+
+static fm_status fetch_shown(void *context, unsigned worker, fm_stretch *stretch, fm_batch *batch,
+                             fm_error *error)
+{
+    const shown_supply *shown = context;
+    return shown->from.fetch(shown->from.context, worker, stretch, batch, error);
+}
+
+static uint64_t left_shown(const void *context)
+{
+    const shown_supply *shown = context;
+    return shown->from.left(shown->from.context);
+}
+
+/* Where the trace and the analyzer allow it, threads read what they analyse. The reader then stands behind
+ * it. FM_E_UNSUPPORTED: they do not, and nothing has happened. */
+static fm_status draw_all(fm_reader *reader, analysis *run, cli_progress *progress, fm_error *error)
+{
+    const unsigned workers = threads_each(run);
+    if (run->what.count > 1 || run->chooses || run->code.index || workers < 2 ||
+        !fm_analyzer_can_draw(run->analyzer[0]))
+        return FM_E_UNSUPPORTED;
+    shown_supply shown = {.progress = progress};
+    fm_status status = fm_reader_share(reader, workers, &shown.from, error);
+    if (status != FM_OK) return status;
+    shown.total = shown.from.left(shown.from.context);
+    const fm_supply supply = {.context = &shown,
+                              .workers = workers,
+                              .claim = claim_shown,
+                              .fetch = fetch_shown,
+                              .left = left_shown};
+    return fm_analyzer_draw(run->analyzer[0], &supply, error);
+}
+
 static int take_profiles(analysis *run, const char *name)
 {
     fm_error error;
@@ -326,6 +377,21 @@ static int analyze_together(const char *path, const analyze_options *options,
     return code < 0 ? deliver(run, options) : code;
 }
 
+/* Threads have met damage, in no order: one reader tells of it, and of what is sound. */
+static int begin_again(fm_reader **reader, const char *path, const analyze_options *options,
+                       const fm_reader_options *reading, analysis *run)
+{
+    fm_error error;
+    fm_trace_info info;
+    fm_analyzer_destroy(run->analyzer[0]);
+    run->analyzer[0] = NULL;
+    fm_reader_close(*reader);
+    *reader = NULL;
+    if (fm_reader_open(reader, path, reading, &error)) return cli_fail(&error);
+    fm_reader_info(*reader, &info);
+    return create_analyzers(run, options, &info);
+}
+
 static int analyze(const char *path, const analyze_options *options, fm_reader_options *reading,
                    analysis *run)
 {
@@ -337,9 +403,12 @@ static int analyze(const char *path, const analyze_options *options, fm_reader_o
     if (code < 0) {
         cli_progress progress;
         cli_progress_start(&progress, "references", options->progress);
-        fm_status status = feed_all(reader, run, &progress, &error);
+        fm_status status = draw_all(reader, run, &progress, &error);
+        if (fm_status_is_damage(status)) code = begin_again(&reader, path, options, reading, run);
+        if (code < 0 && (status == FM_OK || status == FM_E_UNSUPPORTED || fm_status_is_damage(status)))
+            status = feed_all(reader, run, &progress, &error);
         cli_progress_end(&progress);
-        code = status ? cli_fail(&error) : -1;
+        if (code < 0 && status) code = cli_fail(&error);
     }
     if (code < 0) {
         cli_trace_notes(reader);
