@@ -131,11 +131,8 @@ static fm_status start_together(fm_parallel *self, fm_error *error)
         return fm_fail_memory(error, bytes, "the threads");
     }
     memset(self->workers, 0, bytes);
-    for (unsigned w = 0; w < self->threads && status == FM_OK; w++) {
+    for (unsigned w = 0; w < self->threads && status == FM_OK; w++)
         status = fm_tally_create(&self->workers[w].tally, bins, error);
-        if (status == FM_OK)
-            status = fm_engine_exact.create((fm_engine **)&self->workers[w].local, &self->options, error);
-    }
     for (size_t p = 0; p < self->partitions && status == FM_OK; p++)
         status = start_partition(self, &self->partition[p], error);
     memcpy(self->seed, self->partition[0].table.seed, sizeof self->seed);
@@ -284,8 +281,10 @@ static fm_status count_gathered(fm_parallel *self, fm_tally *tally, fm_error *er
 /* All blocks, in the order of their last touches, into the engine for one thread. */
 static fm_status hand_over(fm_parallel *self, fm_error *error)
 {
+    fm_status status = fm_engine_exact.create((fm_engine **)&self->alone, &self->options, error);
+    if (status != FM_OK) return status;
     fm_exact *alone = self->alone;
-    fm_status status = fm_exact_make_room(alone, self->live, error);
+    status = fm_exact_make_room(alone, self->live, error);
     if (status == FM_OK) status = fm_recency_window_reserve(&alone->window, self->live, error);
     if (status != FM_OK) return status;
     fm_shared_window_rank_regions(&self->window);
@@ -330,6 +329,8 @@ static fm_status go_together(fm_parallel *self, fm_tally *tally, fm_error *error
         return count_gathered(self, tally, error);
     }
     self->mode = FM_TOGETHER;
+    fm_engine_exact.destroy((fm_engine *)self->alone);
+    self->alone = NULL;
     return FM_OK;
 }
 
@@ -370,13 +371,15 @@ static fm_status parallel_count(fm_engine *engine, const uint64_t *blocks, size_
     fm_status status = FM_OK;
     *done = 0;
     if (!self->counted.counts) status = fm_tally_create(&self->counted, tally->bins, error);
+    /* What is enough for all threads is left where it stands. */
+    const bool draws = count >= WORTH_DRAWING * self->threads * fm_parallel_drawn_least;
     if (status == FM_OK && self->mode == FM_GATHERING)
-        status = gather(self, blocks, count, tally, done, error);
+        status = draws && self->gathered + count >= fm_parallel_least
+                     ? go_together(self, tally, error)
+                     : gather(self, blocks, count, tally, done, error);
     if (status != FM_OK || *done == count) return status;
     if (self->mode == FM_TOGETHER) {
-        /* What is enough for all threads is left where it stands. */
-        if (count - *done < WORTH_DRAWING * self->threads * fm_parallel_drawn_least)
-            return count_together(self, blocks, count, done, error);
+        if (!draws) return count_together(self, blocks, count, done, error);
         status = begin_drawing(self, error);
         if (status == FM_OK) status = fm_parallel_draw_array(self, blocks + *done, count - *done, error);
         *done = count;
@@ -456,7 +459,8 @@ static bool parallel_cold_known(const fm_engine *engine)
 static uint64_t parallel_memory(const fm_engine *engine)
 {
     const fm_parallel *self = (const fm_parallel *)engine;
-    uint64_t bytes = sizeof *self + self->piece_count * sizeof *self->pieces + fm_exact_memory(self->alone);
+    uint64_t bytes = sizeof *self + self->piece_count * sizeof *self->pieces;
+    if (self->alone) bytes += fm_exact_memory(self->alone);
     if (self->counted.counts) bytes += fm_tally_memory(&self->counted);
     bytes += __atomic_load_n(&self->piece_bytes, __ATOMIC_RELAXED);
     if (self->mode != FM_TOGETHER) return bytes;
@@ -470,7 +474,7 @@ static uint64_t parallel_memory_peak(const fm_engine *engine)
 {
     const fm_parallel *self = (const fm_parallel *)engine;
     uint64_t most = parallel_memory(engine);
-    const uint64_t alone = fm_engine_exact.memory_peak((fm_engine *)self->alone);
+    const uint64_t alone = self->alone ? fm_engine_exact.memory_peak((fm_engine *)self->alone) : 0;
     if (alone > most) most = alone;
     if (!self->crew) return self->memory_peak > most ? self->memory_peak : most;
     fm_crew_lock(self->crew);

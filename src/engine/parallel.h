@@ -165,7 +165,7 @@ typedef struct fm_parallel {
     const fm_exact_kernels *kernels;
     unsigned threads;
     fm_parallel_mode mode;
-    fm_exact *alone;
+    fm_exact *alone;   /* NULL while threads are together */
     fm_tally counted;  /* what no tally of the caller's was at hand for */
     uint64_t gathered; /* references, while gathering */
     size_t piece_size, pieces_a_phase, pieces_a_phase_drawn, piece_count;
@@ -228,9 +228,11 @@ void fm_piece_release(fm_parallel *self, fm_piece *piece);
 /* Finds the events of a piece that has its references, sorted by partitions. */
 void fm_piece_analyze(fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker);
 
+/* What parts need. */
+fm_status fm_parallel_start_local(const fm_parallel *self, fm_parallel_worker *worker, fm_error *error);
 /* The same in steps. References of find may stand in the piece's own arrays, where there is room for them. */
 void fm_piece_begin(fm_piece *piece, fm_parallel_worker *worker);
-void fm_piece_find(const fm_parallel *self, fm_piece *piece, const uint64_t *references, size_t count,
+void fm_piece_find(const fm_parallel *self, fm_piece *piece, const uint64_t *references, size_t total,
                    fm_parallel_worker *worker);
 /* Events that the caller has found: keys, and their positions, from the piece's first on. At most FM_BUNDLE.
  */
@@ -242,8 +244,8 @@ void fm_piece_end(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *
 
 /* The memory for pieces as a whole goes back. */
 void fm_parallel_end_whole(fm_parallel_worker *worker);
-/* Fetches a piece, and finds its events. */
-void fm_piece_draw(fm_parallel *self, fm_piece *piece, unsigned worker);
+/* Fetches a piece, and finds its events. number: the thread's. */
+void fm_piece_draw(fm_parallel *self, fm_piece *piece, unsigned number);
 /* Under the lock: claims the next piece to be drawn; false where there is none, or no room for it. */
 bool fm_parallel_claim_drawn(fm_parallel *self);
 /* Under the lock: how it went tells what the next ones should be like. */

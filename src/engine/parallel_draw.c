@@ -20,7 +20,7 @@
 #include <stdlib.h>
 
 uint64_t fm_parallel_drawn_least = 1 << 15;
-uint64_t fm_parallel_drawn_most = 1 << 22;
+uint64_t fm_parallel_drawn_most = 1 << 20;
 uint64_t fm_parallel_drawn_events = 1 << 16;
 
 enum {
@@ -107,8 +107,8 @@ static fm_status draw_by_parts(fm_parallel *self, fm_piece *piece, unsigned numb
     fm_parallel_worker *worker = &self->workers[number];
     const uint64_t *blocks;
     size_t count = 1;
-    fm_status status = FM_OK;
     fm_parallel_end_whole(worker); /* for now nobody needs it */
+    fm_status status = fm_parallel_start_local(self, worker, error);
     while (status == FM_OK && count > 0) {
         status = fetch(self, piece, number, &blocks, &count, error);
         if (status == FM_OK && count > 0)

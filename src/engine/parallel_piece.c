@@ -143,6 +143,12 @@ static events_end make_place(const fm_parallel *self, fm_piece *piece, fm_held_e
     return (events_end){held->key + held->count, held->position + held->count, piece->events + held->count};
 }
 
+fm_status fm_parallel_start_local(const fm_parallel *self, fm_parallel_worker *worker, fm_error *error)
+{
+    if (worker->local) return FM_OK;
+    return fm_engine_exact.create((fm_engine **)&worker->local, &self->options, error);
+}
+
 void fm_piece_begin(fm_piece *piece, fm_parallel_worker *worker)
 {
     piece->events = piece->bundle_count = 0;
@@ -203,15 +209,21 @@ void fm_piece_end(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *
     } else {
         make_bundle(self, &worker->held, piece);
     }
-    uint64_t bytes = fm_exact_memory(worker->local) + fm_tally_memory(&worker->tally) +
-                     worker->counter_bytes + worker->firsts.capacity * sizeof *worker->firsts.blocks;
+    uint64_t bytes = fm_tally_memory(&worker->tally) + worker->counter_bytes +
+                     worker->firsts.capacity * sizeof *worker->firsts.blocks;
+    if (worker->local) bytes += fm_exact_memory(worker->local);
     if (worker->whole) bytes += fm_exact_memory(worker->whole);
     __atomic_store_n(&worker->bytes, bytes, __ATOMIC_RELAXED);
 }
 
 void fm_piece_analyze(fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker)
 {
+    fm_error error;
     fm_piece_begin(piece, worker);
-    fm_piece_find(self, piece, piece->blocks, piece->count, worker);
+    fm_status status = fm_parallel_start_local(self, worker, &error);
+    if (status != FM_OK)
+        fm_parallel_fail(self, status, &error);
+    else
+        fm_piece_find(self, piece, piece->blocks, piece->count, worker);
     fm_piece_end(self, piece, worker);
 }
