@@ -29,3 +29,21 @@ echo
 try_silently 'fathom analyze empty.u64 --threads 8 --json p.json --quiet'
 fields p.json references distinct cold histogram | tr '\n' ' '
 echo
+# Of native traces every thread reads what it analyses: one that is sound, one that was cut, and one with a block that
+# is damaged. What is said of damage is the same, too.
+fathom convert zipf.u64 -o whole.fathom --quiet
+python3 - <<'END'
+data = bytearray(open("whole.fathom", "rb").read())
+open("cut.fathom", "wb").write(data[: len(data) * 2 // 3])
+data[len(data) // 2] ^= 4
+open("damaged.fathom", "wb").write(data)
+END
+for name in whole cut damaged; do
+    fathom analyze $name.fathom --threads 1 --json one.json --quiet >/dev/null 2>one.said
+    echo "$name: $?"
+    for threads in 2 4 7; do
+        fathom analyze $name.fathom --threads $threads --json many.json --quiet >/dev/null 2>many.said
+        echo "$threads threads: $?"
+        try_silently 'cmp one.json many.json && cmp one.said many.said'
+    done
+done

@@ -461,7 +461,8 @@ static void samples(void **state)
         refuse_each_request(analyze_with_samples);
 }
 
-/* Every reference goes through threads; pieces are so small that tables and the window grow on the way. */
+/* Every reference goes through threads; pieces are so small that tables and the window grow on the way. They
+ * are copied, or drawn, as a whole and part by part. */
 static fm_status analyze_with_threads(fm_error *error)
 {
     fm_analyzer_options options = {
@@ -473,16 +474,21 @@ static void several_threads(void **state)
 {
     (void)state;
     const size_t usual_piece = fm_parallel_piece, usual_least = fm_parallel_least;
+    const uint64_t usual_drawn = fm_parallel_drawn_least;
     fm_parallel_piece = 1000;
     fm_parallel_least = 0;
-    for (engine_threads = 2; engine_threads <= 5; engine_threads += 3) /* undivided, divided */
-        for (int bounded = 0; bounded < 2; bounded++)
-            for (engine_bins = FM_BINS_LOGLINEAR; engine_bins <= FM_BINS_EXACT; engine_bins++) {
-                engine_bound = bounded ? 100 : 0;
-                refuse_each_request(analyze_with_threads);
-            }
+    for (int drawn = 0; drawn < 2; drawn++) {
+        fm_parallel_drawn_least = drawn ? 400 : usual_drawn;
+        for (engine_threads = 2; engine_threads <= 5; engine_threads += 3) /* undivided, divided */
+            for (int bounded = 0; bounded < 2; bounded++)
+                for (engine_bins = FM_BINS_LOGLINEAR; engine_bins <= FM_BINS_EXACT; engine_bins++) {
+                    engine_bound = bounded ? 100 : 0;
+                    refuse_each_request(analyze_with_threads);
+                }
+    }
     fm_parallel_piece = usual_piece;
     fm_parallel_least = usual_least;
+    fm_parallel_drawn_least = usual_drawn;
 }
 
 /* Engines that gather batches, with threads of their own. */
