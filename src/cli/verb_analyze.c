@@ -488,10 +488,10 @@ int cli_verb_analyze(int argc, char **argv)
         {"json", 'j', CLI_STRING, &options.json, "FILE", "write the profile as JSON; - for standard output"},
         CLI_ANALYSIS_OPTIONS(&options.analysis),
         {"threads", 0, CLI_COUNT, &options.threads, "N",
-         "threads that analyse; from 2 on others read and decode ahead of\n"
-         "them: as many, up to 16, for a native trace in a file, else one\n"
-         "(default: as many as there are cores). Results never depend on\n"
-         "it; short traces take one thread"},
+         "threads that analyse (default: as many as there are cores). Each\n"
+         "reads what it analyses, of a native trace in a file; otherwise one\n"
+         "more reads ahead of them. Results never depend on it; short traces\n"
+         "take one thread"},
         {"distances", 0, CLI_STRING, &options.distances, "FILE",
          "write every reference's distance: little-endian u64 in trace\n"
          "order, first touch = 2^64-1, beyond the bound = 2^64-2"},
