@@ -107,16 +107,22 @@ FM_API fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *
  * What is done to a batch first needs no engine, and another thread may do it while the analyzer is busy:
  * accesses are cut into blocks, and references that repeat the block before them, at distance 0, are counted
  * and left out. Analyzers with the same granularity prepare alike. Those that need every single reference
- * (for single distances, time distances, code sites, estimates) cannot.
+ * (for single distances, time distances, estimates; with attribution also under max_memory, or where every
+ * reference is late) cannot. One with attribution counts the pairs of what it leaves out: what it prepared is
+ * for itself, and for others without attribution. One thread may prepare while another one feeds.
  */
 typedef struct fm_prepared {
     uint64_t *blocks;
     size_t count, capacity;
     uint64_t repeats;
+    /* With attribution, for each block: the tags of the first and the last of its references in a row, and
+     * the number in the batch of the first. */
+    uint32_t *now, *leave, *reference;
+    size_t tag_capacity[3];
 } fm_prepared; /* all 0 before its first use; may be used again */
 FM_API bool fm_analyzer_can_prepare(const fm_analyzer *analyzer);
-FM_API fm_status fm_analyzer_prepare(const fm_analyzer *analyzer, const fm_batch *batch,
-                                     fm_prepared *prepared, fm_error *error);
+FM_API fm_status fm_analyzer_prepare(fm_analyzer *analyzer, const fm_batch *batch, fm_prepared *prepared,
+                                     fm_error *error);
 FM_API fm_status fm_analyzer_feed_prepared(fm_analyzer *analyzer, const fm_prepared *prepared,
                                            fm_error *error);
 FM_API void fm_prepared_free(fm_prepared *prepared);

@@ -184,6 +184,19 @@ static bool make_room(feed_job *job, size_t count)
     return job->room > 0;
 }
 
+/* What was prepared is enough, but where late references are counted: by their addresses. */
+static int prepare_batch(const cli_feeder *self, feed_job *job, const fm_batch *batch)
+{
+    fm_error error;
+    if (fm_analyzer_prepare(job->to.analyzer[0], batch, &job->prepared, &error)) return cli_fail(&error);
+    job->collected.batch = (fm_batch){.count = batch->count};
+    if (!self->collection) return -1;
+    if (!make_room(job, batch->count)) return out_of_memory();
+    memcpy(job->address, batch->address, batch->count * sizeof *job->address);
+    job->collected.batch.address = job->address;
+    return -1;
+}
+
 static int copy_batch(feed_job *job, const fm_batch *batch)
 {
     if (!make_room(job, batch->count)) return out_of_memory();
@@ -206,11 +219,7 @@ int cli_feeder_feed(cli_feeder *feeder, const fm_collected *collected, const cli
     feed_job *job = &feeder->jobs[feeder->filled % JOBS];
     job->collected = *collected;
     job->to = *to;
-    fm_error error;
-    if (!to->prepared)
-        code = copy_batch(job, &collected->batch);
-    else if (fm_analyzer_prepare(to->analyzer[0], &collected->batch, &job->prepared, &error))
-        code = cli_fail(&error);
+    code = to->prepared ? prepare_batch(feeder, job, &collected->batch) : copy_batch(job, &collected->batch);
     if (code >= 0) return code;
     feeder->filled++;
     if (feeder->feeder_sleeps && feeder->filled - feeder->fed >= WORTH_WAKING) wake(feeder, &feeder->to_feed);

@@ -20,7 +20,8 @@ static uint64_t memory_beside_engine(const fm_analyzer *analyzer)
     const fm_attributing *attributing = analyzer->attributing;
     if (attributing)
         bytes += sizeof *attributing + fm_pairs_memory(&attributing->pairs) +
-                 fm_block_tags_memory(&attributing->last);
+                 fm_block_tags_memory(&attributing->last) +
+                 (attributing->repeats.buckets ? fm_pair_table_memory(&attributing->repeats) : 0);
     return bytes;
 }
 
@@ -147,6 +148,7 @@ void fm_analyzer_destroy(fm_analyzer *analyzer)
     fm_tally_clear(&analyzer->times);
     if (analyzer->attributing) {
         fm_pairs_clear(&analyzer->attributing->pairs);
+        fm_pair_table_clear(&analyzer->attributing->repeats);
         fm_block_tags_clear(&analyzer->attributing->last);
         free(analyzer->attributing);
     }
@@ -182,6 +184,9 @@ fm_status fm_analyzer_pairs(const fm_analyzer *analyzer, fm_raw_pair **pairs, si
     if (!analyzer->attributing)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "pairs are counted only where edges were given");
     fm_status status = fm_analyzer_flush((fm_analyzer *)analyzer, error);
+    if (status == FM_OK)
+        status =
+            fm_pair_table_take(&analyzer->attributing->pairs.table, &analyzer->attributing->repeats, error);
     if (status != FM_OK) return status;
     return fm_pair_table_list(&analyzer->attributing->pairs.table, pairs, count, error);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyzer_state.h - what the files of the analyzer share: analyzer.c and analyzer_feed.c. */
+/* analyzer_state.h - what the files of the analyzer share: analyzer.c, analyzer_feed.c, analyzer_prepare.c.
+ */
 #ifndef FATHOM_ENGINE_ANALYZER_STATE_H
 #define FATHOM_ENGINE_ANALYZER_STATE_H
 
@@ -11,6 +12,7 @@
 enum {
     FM_RUN = 2 * FM_PART, /* blocks handed to the engine at a time where they have to be made first */
     FM_RUN_ROOM = FM_RUN + 16,
+    FM_LATE_BATCH = 65536, /* references after which late ones are told at the latest */
 };
 
 /* From block `at` of the buffer on, up to the next stretch: blocks of consecutive references. */
@@ -27,6 +29,10 @@ typedef struct fm_attributing {
     void *late_context;
     uint32_t tags[FM_RUN_ROOM]; /* of the blocks in the analyzer's buffer */
     uint32_t uses[FM_RUN];
+    /* What the thread that prepares counts: pairs of references that repeat the block before. Empty until it
+     * does. */
+    fm_pair_table repeats;
+    fm_tagged_cut cut;
     /* Which references the blocks in the buffer belong to; only where late ones are wanted. */
     size_t stretch_count;
     fm_stretch stretches[FM_RUN_ROOM];
@@ -54,5 +60,7 @@ struct fm_analyzer {
 
 /* Counts all that is pending. */
 fm_status fm_analyzer_flush(fm_analyzer *analyzer, fm_error *error);
+/* Late references on the list go to whoever wants them. */
+fm_status fm_analyzer_tell_late(fm_analyzer *analyzer, fm_error *error);
 
 #endif

@@ -72,6 +72,14 @@ typedef struct fm_engine_ops {
                              fm_error *error);
     fm_status (*count_tagged)(fm_engine *engine, const uint64_t *blocks, const uint32_t *tags, size_t count,
                               fm_tally *tally, fm_pairs *pairs, size_t *done, fm_error *error);
+    /*
+     * count_tagged for references of which those that repeat the block before have been left out, and their
+     * pairs counted: each was used under the tag `now` and left under `leave`. NULL where an engine has to
+     * see all of them.
+     */
+    fm_status (*count_kept)(fm_engine *engine, const uint64_t *blocks, const uint32_t *now,
+                            const uint32_t *leave, size_t count, fm_tally *tally, fm_pairs *pairs,
+                            size_t *done, fm_error *error);
     /* For engines whose count only takes references and counts them when it suits: all that was taken is in
      * the tally after this. NULL where that is always so. */
     fm_status (*catch_up)(fm_engine *engine, fm_tally *tally, fm_error *error);

@@ -70,7 +70,8 @@ fm_status fm_exact_restart(fm_exact *self, fm_error *error);
 /* A run of references. *done counts those taken, also on failure. */
 fm_status fm_exact_run(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out, size_t *done,
                        fm_error *error);
-/* The same for counts (out.tally, with tags also out.pairs), any number of references; tags may be NULL. */
+/* The same for counts (out.tally, with tags also out.pairs), any number of references; tags may be NULL.
+ * out.leave: NULL, or repeats have been left out and these are the tags under which blocks are left. */
 fm_status fm_exact_count(fm_exact *self, const uint64_t *blocks, const uint32_t *tags, size_t count,
                          fm_outlet out, size_t *done, fm_error *error);
 

@@ -240,9 +240,13 @@ static void test_not_prepared(void **state)
 {
     (void)state;
     static const uint64_t edges[] = {0, 8};
-    static const fm_analyzer_options wishes[] = {{.time_distances = true}, {.edges = edges, .edge_count = 2},
-                                                 {.engine = "list"},       {.engine = "tree"},
-                                                 {.engine = "shards"},     {.engine = "hp-rda"}};
+    static const fm_analyzer_options wishes[] = {{.time_distances = true},
+                                                 {.edges = edges, .edge_count = 2, .max_memory = 64 << 20},
+                                                 {.edges = edges, .edge_count = 2, .engine = "tree"},
+                                                 {.engine = "list"},
+                                                 {.engine = "tree"},
+                                                 {.engine = "shards"},
+                                                 {.engine = "hp-rda"}};
     fm_error error;
     fm_prepared nothing = {0};
     for (size_t w = 0; w < sizeof wishes / sizeof wishes[0]; w++) {
@@ -257,6 +261,43 @@ static void test_not_prepared(void **state)
     fm_analyzer_set_sink(analyzer, collect, &got);
     assert_false(fm_analyzer_can_prepare(analyzer));
     fm_analyzer_destroy(analyzer);
+}
+
+static fm_status hear_late(void *context, const fm_late *late, size_t count, fm_error *error)
+{
+    (void)context, (void)late, (void)count, (void)error;
+    return FM_OK;
+}
+
+/* With attribution: what lacks tags is refused, and tags that are too large are named. */
+static void test_prepared_tags(void **state)
+{
+    (void)state;
+    static const uint64_t edges[] = {0, 8}, address[] = {1, 1, 2, 1};
+    static const uint32_t tag[] = {1, 2, FM_TAG_MAX, FM_TAG_MAX + 1};
+    const fm_analyzer_options tagged = {.edges = edges, .edge_count = 2}, plain = {0};
+    fm_analyzer *analyzer = analyzer_made(&tagged), *other = analyzer_made(&plain);
+    fm_prepared prepared = {0}, without = {0};
+    fm_error error;
+    fm_batch batch = {.count = 4, .address = address, .tag = tag};
+    assert_int_equal(fm_analyzer_prepare(other, &batch, &without, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_feed_prepared(analyzer, &without, &error), FM_E_ARGUMENT);
+    assert_int_equal(fm_analyzer_prepare(analyzer, &batch, &prepared, &error), FM_E_ARGUMENT);
+    assert_string_equal(error.reason, "tag 16777216 of reference 3 is over 16777215");
+    /* What has tags is good for an analyzer without attribution, too. */
+    batch.count = 3;
+    assert_int_equal(fm_analyzer_prepare(other, &batch, &prepared, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_feed_prepared(other, &prepared, NULL), FM_OK);
+    fm_profile *profile = profile_of(other);
+    assert_int_equal(profile->references, 3);
+    assert_int_equal(profile->cold, 2);
+    fm_profile_destroy(profile);
+    fm_analyzer_set_late_sink(analyzer, 0, hear_late, NULL); /* every reference is late */
+    assert_false(fm_analyzer_can_prepare(analyzer));
+    fm_prepared_free(&prepared);
+    fm_prepared_free(&without);
+    fm_analyzer_destroy(analyzer);
+    fm_analyzer_destroy(other);
 }
 
 /* An access that would run over the end of the address space must end, and be counted. */
@@ -507,6 +548,7 @@ int main(void)
         cmocka_unit_test(test_splitting),
         cmocka_unit_test(test_prepared),
         cmocka_unit_test(test_not_prepared),
+        cmocka_unit_test(test_prepared_tags),
         cmocka_unit_test(test_end_of_the_address_space),
         cmocka_unit_test(test_default_granularity),
         cmocka_unit_test(test_profiles),
