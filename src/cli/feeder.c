@@ -7,6 +7,10 @@
  * collection is used by one thread only). So the three counters below only ever grow, in this order: filled
  * >= fed >= retired >= filled - JOBS.
  *
+ * Three threads, the traced program's among them, often share two cores, and which of them is the slowest
+ * depends on the program. So the caller takes work off this one: it prepares, and where jobs queue up it
+ * digests as well (fathom/analyzer.h).
+ *
  * Copying is cheaper than it looks: decoding right into memory that another core has just read took longer.
  * Waking a thread takes longer than feeding a quarter of a batch: so none is woken for a single job.
  */
@@ -20,6 +24,7 @@
 enum {
     JOBS = 8,
     WORTH_WAKING = JOBS / 2, /* jobs to feed, or free places to fill */
+    BEHIND = JOBS / 2,       /* jobs to feed, so that the thread is the slower one: it is spared some work */
 };
 
 #define AWAKE UINT64_MAX
@@ -188,7 +193,11 @@ static bool make_room(feed_job *job, size_t count)
 static int prepare_batch(const cli_feeder *self, feed_job *job, const fm_batch *batch)
 {
     fm_error error;
-    if (fm_analyzer_prepare(job->to.analyzer[0], batch, &job->prepared, &error)) return cli_fail(&error);
+    fm_analyzer *analyzer = job->to.analyzer[0];
+    if (fm_analyzer_prepare(analyzer, batch, &job->prepared, &error)) return cli_fail(&error);
+    if (job->to.count == 1 && self->filled - self->fed >= BEHIND && fm_analyzer_can_digest(analyzer) &&
+        fm_analyzer_digest(analyzer, &job->prepared, &error))
+        return cli_fail(&error);
     job->collected.batch = (fm_batch){.count = batch->count};
     if (!self->collection) return -1;
     if (!make_room(job, batch->count)) return out_of_memory();

@@ -29,9 +29,7 @@ typedef struct fm_attributing {
     void *late_context;
     uint32_t tags[FM_RUN_ROOM]; /* of the blocks in the analyzer's buffer */
     uint32_t uses[FM_RUN];
-    /* What the thread that prepares counts: pairs of references that repeat the block before. Empty until it
-     * does. */
-    fm_pair_table repeats;
+    fm_pairs prepared; /* what the thread that prepares counts; no table until it does */
     fm_tagged_cut cut;
     /* Which references the blocks in the buffer belong to; only where late ones are wanted. */
     size_t stretch_count;
@@ -47,9 +45,13 @@ struct fm_analyzer {
     uint64_t granularity, bound;
     unsigned shift;
     bool with_times;
+    bool limited; /* by max_memory */
     fm_distance_sink sink;
     void *sink_context;
     fm_attributing *attributing; /* NULL: no attribution */
+    /* Of the thread that prepares: what digests, and what it counts. NULL until it does. */
+    fm_engine *digester;
+    fm_tally digested;
     /* Blocks that were fed and not counted yet: of the first `promised` it was said that they are, and the
      * engine can take them. Small feeds are gathered here: an engine likes long runs. */
     size_t pending, promised;
@@ -60,6 +62,8 @@ struct fm_analyzer {
 
 /* Counts all that is pending. */
 fm_status fm_analyzer_flush(fm_analyzer *analyzer, fm_error *error);
+/* What the thread that prepared has counted joins the rest; it must be at rest. */
+fm_status fm_analyzer_join(fm_analyzer *analyzer, fm_error *error);
 /* Late references on the list go to whoever wants them. */
 fm_status fm_analyzer_tell_late(fm_analyzer *analyzer, fm_error *error);
 

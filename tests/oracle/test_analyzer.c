@@ -204,7 +204,10 @@ static void check_prepared(uint64_t granularity, const fm_analyzer_options *wish
             .count = count, .address = address + i, .size = recipe_chance(&random, 4) ? NULL : size + i};
         assert_int_equal(fm_analyzer_feed(fed, &batch, NULL), FM_OK);
         assert_int_equal(fm_analyzer_prepare(given, &batch, &prepared, NULL), FM_OK);
+        if (fm_analyzer_can_digest(given) && recipe_chance(&random, 2))
+            assert_int_equal(fm_analyzer_digest(given, &prepared, NULL), FM_OK);
         assert_int_equal(fm_analyzer_feed_prepared(given, &prepared, NULL), FM_OK);
+        if (recipe_chance(&random, 8)) fm_profile_destroy(profile_of(given)); /* a look changes nothing */
         i += count;
     }
     fm_profile *wanted = profile_of(fed), *found = profile_of(given);
@@ -261,6 +264,44 @@ static void test_not_prepared(void **state)
     fm_analyzer_set_sink(analyzer, collect, &got);
     assert_false(fm_analyzer_can_prepare(analyzer));
     fm_analyzer_destroy(analyzer);
+}
+
+/* What one analyzer has digested is for nobody else; and those that cannot say so. */
+static void test_digested(void **state)
+{
+    (void)state;
+    static uint64_t address[10000];
+    for (size_t i = 0; i < 10000; i++) address[i] = i % 7 + i / 1000;
+    const fm_batch batch = {.count = 10000, .address = address};
+    const fm_analyzer_options plain = {0}, bound = {.bound = 100}, limit = {.max_memory = 64 << 20};
+    fm_analyzer *one = analyzer_made(&plain), *other = analyzer_made(&plain);
+    fm_analyzer *bounded = analyzer_made(&bound), *limited = analyzer_made(&limit);
+    fm_prepared prepared = {0};
+    fm_error error;
+    assert_true(fm_analyzer_can_digest(one));
+    assert_int_equal(fm_analyzer_prepare(one, &batch, &prepared, NULL), FM_OK);
+    assert_false(fm_analyzer_can_digest(bounded));
+    assert_int_equal(fm_analyzer_digest(bounded, &prepared, &error), FM_E_ARGUMENT);
+    assert_false(fm_analyzer_can_digest(limited));
+    assert_int_equal(fm_analyzer_digest(one, &prepared, NULL), FM_OK);
+    assert_true(prepared.count < 100); /* first touches of some thousand references each */
+    assert_int_equal(fm_analyzer_digest(one, &prepared, NULL), FM_OK); /* once is enough */
+    assert_int_equal(fm_analyzer_feed_prepared(other, &prepared, &error), FM_E_ARGUMENT);
+    assert_int_equal(fm_analyzer_feed_prepared(one, &prepared, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_prepare(other, &batch, &prepared, NULL), FM_OK); /* it may be used again */
+    assert_int_equal(fm_analyzer_feed_prepared(other, &prepared, NULL), FM_OK);
+    fm_profile *found = profile_of(one), *wanted = profile_of(other);
+    assert_int_equal(found->references, 10000);
+    assert_int_equal(found->distances.count, wanted->distances.count);
+    assert_memory_equal(found->distances.bins, wanted->distances.bins,
+                        found->distances.count * sizeof *found->distances.bins);
+    fm_profile_destroy(found);
+    fm_profile_destroy(wanted);
+    fm_prepared_free(&prepared);
+    fm_analyzer_destroy(one);
+    fm_analyzer_destroy(other);
+    fm_analyzer_destroy(bounded);
+    fm_analyzer_destroy(limited);
 }
 
 static fm_status hear_late(void *context, const fm_late *late, size_t count, fm_error *error)
@@ -548,6 +589,7 @@ int main(void)
         cmocka_unit_test(test_splitting),
         cmocka_unit_test(test_prepared),
         cmocka_unit_test(test_not_prepared),
+        cmocka_unit_test(test_digested),
         cmocka_unit_test(test_prepared_tags),
         cmocka_unit_test(test_end_of_the_address_space),
         cmocka_unit_test(test_default_granularity),

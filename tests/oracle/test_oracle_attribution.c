@@ -125,11 +125,14 @@ static const char *check_late(const late_state *state, const tagged_case *wanted
     return NULL;
 }
 
-/* A batch goes as it is, or in two steps, the first of which another thread may do. */
-static fm_status feed_batch(fm_analyzer *analyzer, const fm_batch *batch, bool prepare, fm_prepared *prepared)
+/* A batch goes as it is, or in steps of which another thread may do the first ones. */
+static fm_status feed_batch(fm_analyzer *analyzer, const fm_batch *batch, bool prepare, bool digest,
+                            fm_prepared *prepared)
 {
     if (!prepare || !fm_analyzer_can_prepare(analyzer)) return fm_analyzer_feed(analyzer, batch, NULL);
     fm_status status = fm_analyzer_prepare(analyzer, batch, prepared, NULL);
+    if (status == FM_OK && digest && fm_analyzer_can_digest(analyzer))
+        status = fm_analyzer_digest(analyzer, prepared, NULL);
     return status == FM_OK ? fm_analyzer_feed_prepared(analyzer, prepared, NULL) : status;
 }
 
@@ -166,7 +169,8 @@ static const char *count_case(const tagged_case *wanted, const how *way)
         late.batch = count;
         late.calls = 0;
         const bool prepare = way->prepared && !recipe_chance(&random, 8);
-        if (feed_batch(analyzer, &batch, prepare, &prepared)) wrong = "feeding failed";
+        if (feed_batch(analyzer, &batch, prepare, !recipe_chance(&random, 3), &prepared))
+            wrong = "feeding failed";
         if (late.calls > 1) wrong = "late: more than one call for a batch";
         if (late.wrong) wrong = late.wrong;
         i += count;
