@@ -144,6 +144,8 @@ typedef struct fm_prepared {
     size_t late_count, late_capacity;
 } fm_prepared; /* all 0 before its first use; may be used again */
 FM_API bool fm_analyzer_can_prepare(const fm_analyzer *analyzer);
+/* FM_E_LIMIT: the accesses touch so many blocks that they would take much memory; nothing was done, and the
+ * batch is to be fed as it is. */
 FM_API fm_status fm_analyzer_prepare(fm_analyzer *analyzer, const fm_batch *batch, fm_prepared *prepared,
                                      fm_error *error);
 /* Without a bound or max_memory, by the engine "exact". */

@@ -189,23 +189,6 @@ static bool make_room(feed_job *job, size_t count)
     return job->room > 0;
 }
 
-/* What was prepared is enough, but where late references are counted: by their addresses. */
-static int prepare_batch(const cli_feeder *self, feed_job *job, const fm_batch *batch)
-{
-    fm_error error;
-    fm_analyzer *analyzer = job->to.analyzer[0];
-    if (fm_analyzer_prepare(analyzer, batch, &job->prepared, &error)) return cli_fail(&error);
-    if (job->to.count == 1 && self->filled - self->fed >= BEHIND && fm_analyzer_can_digest(analyzer) &&
-        fm_analyzer_digest(analyzer, &job->prepared, &error))
-        return cli_fail(&error);
-    job->collected.batch = (fm_batch){.count = batch->count};
-    if (!self->collection) return -1;
-    if (!make_room(job, batch->count)) return out_of_memory();
-    memcpy(job->address, batch->address, batch->count * sizeof *job->address);
-    job->collected.batch.address = job->address;
-    return -1;
-}
-
 static int copy_batch(feed_job *job, const fm_batch *batch)
 {
     if (!make_room(job, batch->count)) return out_of_memory();
@@ -216,6 +199,28 @@ static int copy_batch(feed_job *job, const fm_batch *batch)
                                       .address = job->address,
                                       .size = batch->size ? job->size : NULL,
                                       .tag = batch->tag ? job->tag : NULL};
+    return -1;
+}
+
+/* What was prepared is enough, but where late references are counted: by their addresses. */
+static int prepare_batch(const cli_feeder *self, feed_job *job, const fm_batch *batch)
+{
+    fm_error error;
+    fm_analyzer *analyzer = job->to.analyzer[0];
+    fm_status status = fm_analyzer_prepare(analyzer, batch, &job->prepared, &error);
+    if (status == FM_E_LIMIT) {
+        job->to.prepared = false;
+        return copy_batch(job, batch);
+    }
+    if (status != FM_OK) return cli_fail(&error);
+    if (job->to.count == 1 && self->filled - self->fed >= BEHIND && fm_analyzer_can_digest(analyzer) &&
+        fm_analyzer_digest(analyzer, &job->prepared, &error))
+        return cli_fail(&error);
+    job->collected.batch = (fm_batch){.count = batch->count};
+    if (!self->collection) return -1;
+    if (!make_room(job, batch->count)) return out_of_memory();
+    memcpy(job->address, batch->address, batch->count * sizeof *job->address);
+    job->collected.batch.address = job->address;
     return -1;
 }
 

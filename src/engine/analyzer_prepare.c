@@ -178,6 +178,19 @@ static fm_status prepare_tagged(fm_analyzer *analyzer, const fm_batch *batch, fm
     return status;
 }
 
+/* Do the batch's accesses touch so many blocks that these are better not held all at once? */
+static bool too_long(const fm_batch *batch, unsigned shift)
+{
+    enum { FEW = 4096, MOST_BLOCKS = 1 << 18 };
+    if (!batch->size) return false;
+    uint32_t all = 0;
+    for (size_t i = 0; i < batch->count; i++) all |= batch->size[i];
+    if (all < FEW) return false; /* which is nearly always so */
+    uint64_t sum = 0;
+    for (size_t i = 0; i < batch->count; i++) sum += batch->size[i];
+    return sum >> shift > MOST_BLOCKS;
+}
+
 fm_status fm_analyzer_prepare(fm_analyzer *analyzer, const fm_batch *batch, fm_prepared *prepared,
                               fm_error *error)
 {
@@ -185,6 +198,8 @@ fm_status fm_analyzer_prepare(fm_analyzer *analyzer, const fm_batch *batch, fm_p
     prepared->repeats = 0;
     prepared->digested_by = NULL;
     if (batch->count == 0) return FM_OK;
+    if (too_long(batch, analyzer->shift))
+        return fm_fail(error, FM_E_LIMIT, NULL, "accesses to very many blocks are not prepared");
     fm_status status = reserve(analyzer, prepared, batch->count, error);
     if (status != FM_OK) return status;
     return analyzer->attributing ? prepare_tagged(analyzer, batch, prepared, error)

@@ -304,6 +304,32 @@ static void test_digested(void **state)
     fm_analyzer_destroy(limited);
 }
 
+/* A copy of gigabytes would be cut into more blocks than anyone wants to hold. */
+static void test_too_long_to_prepare(void **state)
+{
+    (void)state;
+    static const uint64_t address[] = {0, 1 << 20, 7}, edges[] = {0, 8};
+    static const uint32_t much[] = {8, 1 << 24, 8}, more[] = {8, (1 << 24) + 4096, 8};
+    const fm_analyzer_options wishes[] = {{.granularity = 64},
+                                          {.granularity = 64, .edges = edges, .edge_count = 2}};
+    for (size_t w = 0; w < 2; w++) {
+        fm_analyzer *analyzer = analyzer_made(&wishes[w]);
+        fm_prepared prepared = {0};
+        fm_batch batch = {.count = 3, .address = address, .size = more};
+        assert_int_equal(fm_analyzer_prepare(analyzer, &batch, &prepared, NULL), FM_E_LIMIT);
+        assert_int_equal(fm_analyzer_feed(analyzer, &batch, NULL), FM_OK);
+        batch.size = much;
+        assert_int_equal(fm_analyzer_prepare(analyzer, &batch, &prepared, NULL), FM_OK);
+        assert_int_equal(fm_analyzer_feed_prepared(analyzer, &prepared, NULL), FM_OK);
+        fm_profile *profile = profile_of(analyzer);
+        assert_int_equal(profile->references, 2 * (2 + (1 << 18)) + 64);
+        assert_int_equal(profile->cold, 1 + (1 << 18) + 64);
+        fm_profile_destroy(profile);
+        fm_prepared_free(&prepared);
+        fm_analyzer_destroy(analyzer);
+    }
+}
+
 static fm_status hear_late(void *context, const fm_late *late, size_t count, fm_error *error)
 {
     (void)context, (void)late, (void)count, (void)error;
@@ -590,6 +616,7 @@ int main(void)
         cmocka_unit_test(test_prepared),
         cmocka_unit_test(test_not_prepared),
         cmocka_unit_test(test_digested),
+        cmocka_unit_test(test_too_long_to_prepare),
         cmocka_unit_test(test_prepared_tags),
         cmocka_unit_test(test_end_of_the_address_space),
         cmocka_unit_test(test_default_granularity),

@@ -131,6 +131,7 @@ static fm_status feed_batch(fm_analyzer *analyzer, const fm_batch *batch, bool p
 {
     if (!prepare || !fm_analyzer_can_prepare(analyzer)) return fm_analyzer_feed(analyzer, batch, NULL);
     fm_status status = fm_analyzer_prepare(analyzer, batch, prepared, NULL);
+    if (status == FM_E_LIMIT) return fm_analyzer_feed(analyzer, batch, NULL);
     if (status == FM_OK && digest && fm_analyzer_can_digest(analyzer))
         status = fm_analyzer_digest(analyzer, prepared, NULL);
     return status == FM_OK ? fm_analyzer_feed_prepared(analyzer, prepared, NULL) : status;
