@@ -8,8 +8,9 @@
  * >= fed >= retired >= filled - JOBS.
  *
  * Three threads, the traced program's among them, often share two cores, and which of them is the slowest
- * depends on the program. So the caller takes work off this one: it prepares, and where jobs queue up it
- * digests as well (fathom/analyzer.h).
+ * depends on the program. So the caller takes work off this one: it prepares, and where jobs queue up while
+ * the program waits, so that a core would be idle, it digests as well (fathom/analyzer.h). Elsewhere it does
+ * not: that takes some more time in all.
  *
  * Copying is cheaper than it looks: decoding right into memory that another core has just read took longer.
  * Waking a thread takes longer than feeding a quarter of a batch: so none is woken for a single job.
@@ -24,7 +25,7 @@
 enum {
     JOBS = 8,
     WORTH_WAKING = JOBS / 2, /* jobs to feed, or free places to fill */
-    BEHIND = JOBS / 2,       /* jobs to feed, so that the thread is the slower one: it is spared some work */
+    BEHIND = JOBS - 1,       /* jobs to feed, so that the thread is the slowest: it is spared some work */
 };
 
 #define AWAKE UINT64_MAX
@@ -213,8 +214,8 @@ static int prepare_batch(const cli_feeder *self, feed_job *job, const fm_batch *
         return copy_batch(job, batch);
     }
     if (status != FM_OK) return cli_fail(&error);
-    if (job->to.count == 1 && self->filled - self->fed >= BEHIND && fm_analyzer_can_digest(analyzer) &&
-        fm_analyzer_digest(analyzer, &job->prepared, &error))
+    if (job->to.count == 1 && job->collected.behind && self->filled - self->fed >= BEHIND &&
+        fm_analyzer_can_digest(analyzer) && fm_analyzer_digest(analyzer, &job->prepared, &error))
         return cli_fail(&error);
     job->collected.batch = (fm_batch){.count = batch->count};
     if (!self->collection) return -1;
