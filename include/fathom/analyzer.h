@@ -103,20 +103,54 @@ FM_API fm_status fm_analyzer_feed(fm_analyzer *analyzer, const fm_batch *batch, 
 FM_API fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *blocks, size_t count,
                                          fm_error *error);
 
+/* With attribution: a reference that is told one by one, see fm_analyzer_set_late_sink. */
+typedef struct fm_late {
+    uint32_t index; /* in the batch that was fed */
+    uint32_t tag;   /* its site */
+    uint32_t range; /* as in fm_raw_pair */
+} fm_late;
+
 /*
  * What is done to a batch first needs no engine, and another thread may do it while the analyzer is busy:
  * accesses are cut into blocks, and references that repeat the block before them, at distance 0, are counted
  * and left out. Analyzers with the same granularity prepare alike. Those that need every single reference
- * (for single distances, time distances, code sites, estimates) cannot.
+ * (for single distances, time distances, estimates; with attribution also under max_memory, or where every
+ * reference is late) cannot. One with attribution counts the pairs of what it leaves out: what it prepared is
+ * for itself, and for others without attribution.
+ *
+ * Where the analyzer is the slower of the two threads, the other may also digest what it prepared: most
+ * references are to blocks that were touched shortly before, and their distances follow from some thousand
+ * references alone. They are counted, and what is left is for this analyzer only. Results do not depend on
+ * it.
+ *
+ * One thread may prepare and digest while another one feeds.
  */
 typedef struct fm_prepared {
     uint64_t *blocks;
     size_t count, capacity;
     uint64_t repeats;
+    /* With attribution, for each block: the tags of the first and the last of its references in a row, and
+     * the number in the batch of the first. */
+    uint32_t *now, *leave, *reference;
+    size_t tag_capacity[3];
+    /* Digested: parts one after the other; of each, its blocks in the order of their first references, with
+     * their places in the order of their last ones. Late ones among those that were counted. */
+    const fm_analyzer *digested_by; /* NULL: not digested */
+    struct fm_prepared_part *parts;
+    size_t part_count, part_capacity;
+    uint64_t *place;
+    size_t place_capacity;
+    fm_late *late;
+    size_t late_count, late_capacity;
 } fm_prepared; /* all 0 before its first use; may be used again */
 FM_API bool fm_analyzer_can_prepare(const fm_analyzer *analyzer);
-FM_API fm_status fm_analyzer_prepare(const fm_analyzer *analyzer, const fm_batch *batch,
-                                     fm_prepared *prepared, fm_error *error);
+/* FM_E_LIMIT: the accesses touch so many blocks that they would take much memory; nothing was done, and the
+ * batch is to be fed as it is. */
+FM_API fm_status fm_analyzer_prepare(fm_analyzer *analyzer, const fm_batch *batch, fm_prepared *prepared,
+                                     fm_error *error);
+/* Without a bound or max_memory, by the engine "exact". */
+FM_API bool fm_analyzer_can_digest(const fm_analyzer *analyzer);
+FM_API fm_status fm_analyzer_digest(fm_analyzer *analyzer, fm_prepared *prepared, fm_error *error);
 FM_API fm_status fm_analyzer_feed_prepared(fm_analyzer *analyzer, const fm_prepared *prepared,
                                            fm_error *error);
 FM_API void fm_prepared_free(fm_prepared *prepared);
@@ -124,7 +158,8 @@ FM_API void fm_prepared_free(fm_prepared *prepared);
 /*
  * All that a supply has (fm_reader_share), fetched by the analyzer's threads themselves: faster than feeding,
  * which is one thread's work. For analyzers that can prepare and have several threads (the engine "exact").
- * The supply has at least as many workers. On failure, what was counted is of no use.
+ * The supply has at least as many workers. On failure, what was counted is of no use. FM_E_LIMIT: accesses
+ * touch so many blocks each that they must be fed, or there are too many blocks for anybody.
  */
 FM_API bool fm_analyzer_can_draw(const fm_analyzer *analyzer);
 FM_API fm_status fm_analyzer_draw(fm_analyzer *analyzer, const fm_supply *supply, fm_error *error);
@@ -154,11 +189,6 @@ FM_API fm_status fm_analyzer_pairs(const fm_analyzer *analyzer, fm_raw_pair **pa
 /* With attribution: references of range `from` on (and cold and beyond) are also told one by one, with their
  * index in the batch that was fed. Called at the end of each feed, at most once per 65536 references, in no
  * order. */
-typedef struct fm_late {
-    uint32_t index; /* in the batch that was fed */
-    uint32_t tag;   /* its site */
-    uint32_t range; /* as in fm_raw_pair */
-} fm_late;
 typedef fm_status (*fm_late_sink)(void *context, const fm_late *late, size_t count, fm_error *error);
 FM_API void fm_analyzer_set_late_sink(fm_analyzer *analyzer, uint32_t from, fm_late_sink sink, void *context);
 

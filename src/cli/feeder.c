@@ -7,6 +7,11 @@
  * collection is used by one thread only). So the three counters below only ever grow, in this order: filled
  * >= fed >= retired >= filled - JOBS.
  *
+ * Three threads, the traced program's among them, often share two cores, and which of them is the slowest
+ * depends on the program. So the caller takes work off this one: it prepares, and where jobs queue up while
+ * the program waits, so that a core would be idle, it digests as well (fathom/analyzer.h). Elsewhere it does
+ * not: that takes some more time in all.
+ *
  * Copying is cheaper than it looks: decoding right into memory that another core has just read took longer.
  * Waking a thread takes longer than feeding a quarter of a batch: so none is woken for a single job.
  */
@@ -20,6 +25,7 @@
 enum {
     JOBS = 8,
     WORTH_WAKING = JOBS / 2, /* jobs to feed, or free places to fill */
+    BEHIND = JOBS - 1,       /* jobs to feed, so that the thread is the slowest: it is spared some work */
 };
 
 #define AWAKE UINT64_MAX
@@ -197,6 +203,28 @@ static int copy_batch(feed_job *job, const fm_batch *batch)
     return -1;
 }
 
+/* What was prepared is enough, but where late references are counted: by their addresses. */
+static int prepare_batch(const cli_feeder *self, feed_job *job, const fm_batch *batch)
+{
+    fm_error error;
+    fm_analyzer *analyzer = job->to.analyzer[0];
+    fm_status status = fm_analyzer_prepare(analyzer, batch, &job->prepared, &error);
+    if (status == FM_E_LIMIT) {
+        job->to.prepared = false;
+        return copy_batch(job, batch);
+    }
+    if (status != FM_OK) return cli_fail(&error);
+    if (job->to.count == 1 && job->collected.behind && self->filled - self->fed >= BEHIND &&
+        fm_analyzer_can_digest(analyzer) && fm_analyzer_digest(analyzer, &job->prepared, &error))
+        return cli_fail(&error);
+    job->collected.batch = (fm_batch){.count = batch->count};
+    if (!self->collection) return -1;
+    if (!make_room(job, batch->count)) return out_of_memory();
+    memcpy(job->address, batch->address, batch->count * sizeof *job->address);
+    job->collected.batch.address = job->address;
+    return -1;
+}
+
 int cli_feeder_feed(cli_feeder *feeder, const fm_collected *collected, const cli_feeding *to)
 {
     const uint64_t fed = feeder->fed;
@@ -206,11 +234,7 @@ int cli_feeder_feed(cli_feeder *feeder, const fm_collected *collected, const cli
     feed_job *job = &feeder->jobs[feeder->filled % JOBS];
     job->collected = *collected;
     job->to = *to;
-    fm_error error;
-    if (!to->prepared)
-        code = copy_batch(job, &collected->batch);
-    else if (fm_analyzer_prepare(to->analyzer[0], &collected->batch, &job->prepared, &error))
-        code = cli_fail(&error);
+    code = to->prepared ? prepare_batch(feeder, job, &collected->batch) : copy_batch(job, &collected->batch);
     if (code >= 0) return code;
     feeder->filled++;
     if (feeder->feeder_sleeps && feeder->filled - feeder->fed >= WORTH_WAKING) wake(feeder, &feeder->to_feed);

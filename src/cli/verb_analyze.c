@@ -377,7 +377,8 @@ static int analyze_together(const char *path, const analyze_options *options,
     return code < 0 ? deliver(run, options) : code;
 }
 
-/* Threads have met damage, in no order: one reader tells of it, and of what is sound. */
+/* Threads have met damage, in no order: one reader tells of it, and of what is sound. Or accesses to very
+ * many blocks, which are fed instead. */
 static int begin_again(fm_reader **reader, const char *path, const analyze_options *options,
                        const fm_reader_options *reading, analysis *run)
 {
@@ -404,8 +405,9 @@ static int analyze(const char *path, const analyze_options *options, fm_reader_o
         cli_progress progress;
         cli_progress_start(&progress, "references", options->progress);
         fm_status status = draw_all(reader, run, &progress, &error);
-        if (fm_status_is_damage(status)) code = begin_again(&reader, path, options, reading, run);
-        if (code < 0 && (status == FM_OK || status == FM_E_UNSUPPORTED || fm_status_is_damage(status)))
+        const bool anew = fm_status_is_damage(status) || status == FM_E_LIMIT;
+        if (anew) code = begin_again(&reader, path, options, reading, run);
+        if (code < 0 && (status == FM_OK || status == FM_E_UNSUPPORTED || anew))
             status = feed_all(reader, run, &progress, &error);
         cli_progress_end(&progress);
         if (code < 0 && status) code = cli_fail(&error);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* object_counts.c - see object_counts.h. At most two thirds full; linear probing. */
+/* object_counts.c - see object_counts.h. Linear probing; at most a quarter full, so that the first place that
+ * is looked at is nearly always the one: the entries are few, and what a processor cannot foresee takes long.
+ */
 #include "collect/object_counts.h"
 
 #include "base/memory.h"
@@ -9,9 +11,7 @@ enum { FIRST_SLOTS = 256 };
 static fm_object_count *place_of(const fm_object_counts *counts, uint64_t key)
 {
     size_t mask = counts->slot_count - 1;
-    /* The product's middle: bits of all three parts of the key reach it. */
-    uint64_t mixed = (key ^ key >> 29) * UINT64_C(0x9E3779B97F4A7C15);
-    size_t at = (size_t)(mixed >> 32) & mask;
+    size_t at = fm_object_count_home(counts, key);
     while (counts->slots[at].key && counts->slots[at].key != key) at = (at + 1) & mask;
     return &counts->slots[at];
 }
@@ -29,10 +29,9 @@ static int grow(fm_object_counts *counts)
     return 0;
 }
 
-int fm_object_counts_add(fm_object_counts *counts, uint32_t object, uint32_t tag, uint32_t range)
+int fm_object_counts_put(fm_object_counts *counts, uint64_t key)
 {
-    if (counts->used >= counts->slot_count / 3 * 2 && grow(counts) != 0) return -1;
-    uint64_t key = (uint64_t)(object + 1) << 40 | (uint64_t)tag << 8 | range;
+    if (counts->used >= counts->slot_count / 4 && grow(counts) != 0) return -1;
     fm_object_count *place = place_of(counts, key);
     if (!place->key) {
         place->key = key;

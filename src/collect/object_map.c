@@ -342,13 +342,13 @@ static fm_status find_object(fm_object_map *map, uint64_t address, uint32_t *ind
 
 static inline fm_status count_one(fm_object_map *map, uint64_t address, const fm_late *late, fm_error *error)
 {
-    uint32_t index = map->last_object;
-    if (address - map->last_start >= map->last_size) {
-        const fm_found_piece *found = place_of_piece(map, address);
-        index = found->object;
-        fm_status status = FM_OK;
-        if (found->piece != (address >> FM_PIECE_SHIFT) + 1)
-            status = find_object(map, address, &index, error);
+    /* Which of the two it is, is hard to foresee; that it is one of them is not. */
+    const fm_found_piece *found = place_of_piece(map, address);
+    const bool last = address - map->last_start < map->last_size,
+               piece = found->piece == (address >> FM_PIECE_SHIFT) + 1;
+    uint32_t index = found->object ^ ((found->object ^ map->last_object) & -(uint32_t)last);
+    if (!(last | piece)) {
+        fm_status status = find_object(map, address, &index, error);
         if (status != FM_OK) return status;
     }
     if (fm_object_counts_add(&map->counts, index, late->tag, late->range & 255) != 0)

@@ -20,7 +20,10 @@ static uint64_t memory_beside_engine(const fm_analyzer *analyzer)
     const fm_attributing *attributing = analyzer->attributing;
     if (attributing)
         bytes += sizeof *attributing + fm_pairs_memory(&attributing->pairs) +
-                 fm_block_tags_memory(&attributing->last);
+                 fm_block_tags_memory(&attributing->last) +
+                 (attributing->prepared.table.buckets ? fm_pairs_memory(&attributing->prepared) : 0);
+    if (analyzer->digester)
+        bytes += fm_tally_memory(&analyzer->digested) + analyzer->ops->memory(analyzer->digester);
     return bytes;
 }
 
@@ -131,6 +134,7 @@ fm_status fm_analyzer_create(fm_analyzer **analyzer, const fm_analyzer_options *
     self->bound = options->bound;
     self->threads = options->threads ? options->threads : 1;
     self->with_times = options->time_distances;
+    self->limited = options->max_memory != 0;
     fm_status status = start(self, options, error);
     if (status != FM_OK) {
         fm_analyzer_destroy(self);
@@ -146,8 +150,11 @@ void fm_analyzer_destroy(fm_analyzer *analyzer)
     if (analyzer->engine) analyzer->ops->destroy(analyzer->engine);
     fm_tally_clear(&analyzer->distances);
     fm_tally_clear(&analyzer->times);
+    if (analyzer->digester) analyzer->ops->destroy(analyzer->digester);
+    fm_tally_clear(&analyzer->digested);
     if (analyzer->attributing) {
         fm_pairs_clear(&analyzer->attributing->pairs);
+        fm_pairs_clear(&analyzer->attributing->prepared);
         fm_block_tags_clear(&analyzer->attributing->last);
         free(analyzer->attributing);
     }
@@ -183,6 +190,7 @@ fm_status fm_analyzer_pairs(const fm_analyzer *analyzer, fm_raw_pair **pairs, si
     if (!analyzer->attributing)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "pairs are counted only where edges were given");
     fm_status status = fm_analyzer_flush((fm_analyzer *)analyzer, error);
+    if (status == FM_OK) status = fm_analyzer_join((fm_analyzer *)analyzer, error);
     if (status != FM_OK) return status;
     return fm_pair_table_list(&analyzer->attributing->pairs.table, pairs, count, error);
 }
@@ -193,6 +201,7 @@ fm_status fm_analyzer_profile(const fm_analyzer *analyzer, fm_profile **result, 
     *result = NULL;
     /* What waits for company is part of what is known. */
     fm_status status = fm_analyzer_flush((fm_analyzer *)analyzer, error);
+    if (status == FM_OK) status = fm_analyzer_join((fm_analyzer *)analyzer, error);
     if (status != FM_OK) return status;
     const fm_tally_origin origin = {.engine = ops->info.name,
                                     .exact = ops->info.exact,

@@ -9,8 +9,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { LATE_BATCH = 65536 }; /* references after which late ones are told at the latest */
-
 /* ---- one run through the engine ---- */
 
 static fm_engine_results results_of(fm_analyzer *self)
@@ -190,10 +188,10 @@ static fm_status settle(fm_analyzer *self, fm_error *error)
     return FM_OK;
 }
 
-static fm_status tell_late(fm_analyzer *self, fm_error *error)
+fm_status fm_analyzer_tell_late(fm_analyzer *analyzer, fm_error *error)
 {
-    if (!late_wanted(self)) return FM_OK;
-    fm_attributing *attributing = self->attributing;
+    if (!late_wanted(analyzer)) return FM_OK;
+    fm_attributing *attributing = analyzer->attributing;
     size_t count = attributing->pairs.late_count;
     attributing->pairs.late_count = 0;
     if (count == 0) return FM_OK;
@@ -286,7 +284,7 @@ static fm_status feed_slice(fm_analyzer *self, const fm_batch *batch, size_t nex
     }
     fm_status settled = settle(self, status == FM_OK ? error : NULL);
     if (status == FM_OK) status = settled;
-    fm_status told = tell_late(self, status == FM_OK ? error : NULL);
+    fm_status told = fm_analyzer_tell_late(self, status == FM_OK ? error : NULL);
     return status != FM_OK ? status : told;
 }
 
@@ -298,7 +296,7 @@ fm_status fm_analyzer_feed(fm_analyzer *analyzer, const fm_batch *batch, fm_erro
     size_t next = 0;
     while (status == FM_OK && next < batch->count) {
         size_t end = batch->count;
-        if (late_wanted(analyzer) && end - next > LATE_BATCH) end = next + LATE_BATCH;
+        if (late_wanted(analyzer) && end - next > FM_LATE_BATCH) end = next + FM_LATE_BATCH;
         status = feed_slice(analyzer, batch, next, end, error);
         next = end;
     }

@@ -31,6 +31,15 @@ typedef struct fm_engine_options {
     bool keep_all;       /* `exact` under a bound: blocks beyond it are not dropped all the same */
 } fm_engine_options;
 
+/* The first references to their blocks in a part of the trace that was worked off by itself, in order. */
+typedef struct fm_firsts {
+    size_t count;
+    const uint64_t *blocks;
+    const uint64_t *places; /* in the order of last references; the engine's own numbers, with tags if any */
+    const uint32_t *now;    /* with tags */
+    const uint16_t *number; /* of the reference in the part; not for count_firsts */
+} fm_firsts;
+
 /* Where an engine that gathers large batches delivers what it found. */
 typedef struct fm_engine_results {
     fm_tally *distances;
@@ -74,6 +83,26 @@ typedef struct fm_engine_ops {
                              fm_error *error);
     fm_status (*count_tagged)(fm_engine *engine, const uint64_t *blocks, const uint32_t *tags, size_t count,
                               fm_tally *tally, fm_pairs *pairs, size_t *done, fm_error *error);
+    /*
+     * count_tagged for references of which those that repeat the block before have been left out, and their
+     * pairs counted: each was used under the tag `now` and left under `leave`. NULL where an engine has to
+     * see all of them.
+     */
+    fm_status (*count_kept)(fm_engine *engine, const uint64_t *blocks, const uint32_t *now,
+                            const uint32_t *leave, size_t count, fm_tally *tally, fm_pairs *pairs,
+                            size_t *done, fm_error *error);
+    /*
+     * What a part of the trace, at most FM_PART references without repeats, tells by itself goes into tally
+     * and pairs; an engine beside the one that counts does that, made for it. *done: it was so, and what is
+     * left is in firsts, to be read before the next call, and to be counted by count_firsts in its turn; else
+     * nothing was done. now, leave and pairs: NULL without tags; number: of the first reference, for late
+     * ones.
+     */
+    fm_status (*digest)(fm_engine *engine, const uint64_t *blocks, const uint32_t *now, const uint32_t *leave,
+                        size_t count, size_t number, fm_tally *tally, fm_pairs *pairs, fm_firsts *firsts,
+                        bool *done, fm_error *error);
+    fm_status (*count_firsts)(fm_engine *engine, const fm_firsts *firsts, fm_tally *tally, fm_pairs *pairs,
+                              fm_error *error);
     /* For engines whose count only takes references and counts them when it suits: all that was taken is in
      * the tally after this. NULL where that is always so. */
     fm_status (*catch_up)(fm_engine *engine, fm_tally *tally, fm_error *error);

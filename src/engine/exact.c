@@ -183,6 +183,14 @@ static fm_status exact_count_tagged(fm_engine *engine, const uint64_t *blocks, c
     return fm_exact_count((fm_exact *)engine, blocks, tags, count, out, done, error);
 }
 
+static fm_status exact_count_kept(fm_engine *engine, const uint64_t *blocks, const uint32_t *now,
+                                  const uint32_t *leave, size_t count, fm_tally *tally, fm_pairs *pairs,
+                                  size_t *done, fm_error *error)
+{
+    fm_outlet out = {.tally = tally, .pairs = pairs, .leave = leave};
+    return fm_exact_count((fm_exact *)engine, blocks, now, count, out, done, error);
+}
+
 static bool exact_can_take(const fm_engine *engine, size_t count, const fm_tally *tally)
 {
     const fm_exact *self = (const fm_exact *)engine;
@@ -215,6 +223,9 @@ const fm_engine_ops fm_engine_exact = {
     .count = exact_count,
     .spared_repeats = true,
     .count_tagged = exact_count_tagged,
+    .count_kept = exact_count_kept,
+    .digest = fm_exact_digest,
+    .count_firsts = fm_exact_count_firsts,
     .can_take = exact_can_take,
     .distinct = exact_distinct,
     .cold_known = exact_cold_known,

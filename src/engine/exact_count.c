@@ -75,9 +75,12 @@ static fm_status count_part(fm_exact *self, const uint64_t *blocks, const uint32
     if (status == FM_OK && self->firsts) status = reserve_firsts(self->firsts, part + 1, error);
     if (status == FM_OK && tags) status = fm_pairs_reserve(out.pairs, part, error);
     if (status != FM_OK) return status;
-    if (self->straight > 0 || (tags && out.pairs->late_wanted && out.pairs->late_from == 0)) {
-        self->straight -= self->straight > 0;
-        out.now = out.leave = tags;
+    if (out.leave || self->straight > 0 || (tags && out.pairs->late_wanted && out.pairs->late_from == 0)) {
+        if (!out.leave) {
+            self->straight -= self->straight > 0;
+            out.leave = tags;
+        }
+        out.now = tags;
         if (tags) self->tags->kept.pair_count = 0;
     } else {
         left = self->collapsed;
@@ -108,11 +111,13 @@ fm_status fm_exact_count(fm_exact *self, const uint64_t *blocks, const uint32_t 
                          fm_outlet out, size_t *done, fm_error *error)
 {
     fm_status status = FM_OK;
+    const uint32_t *const leave = out.leave;
     *done = 0;
     while (count > *done && status == FM_OK) {
         const size_t left = count - *done;
         size_t taken;
         out.offset = *done;
+        if (leave) out.leave = leave + *done;
         status = count_part(self, blocks + *done, tags ? tags + *done : NULL, left < FM_PART ? left : FM_PART,
                             out, &taken, error);
         *done += taken;

@@ -134,6 +134,30 @@ static inline uint64_t fm_last_block(uint64_t address, uint32_t size, unsigned s
     return (address > UINT64_MAX - extent ? UINT64_MAX : address + extent) >> shift;
 }
 
+/*
+ * What the kernel cut_tagged makes of accesses with tags: a block is kept where it is not that of the
+ * reference before; its repeats are left out, and a pair counted for each. As in fm_kept_tags, a block is
+ * used under the tag of the first of its repeats and left under that of the last.
+ */
+enum {
+    FM_TAGGED_CUT_MOST = 1024
+}; /* references at a time: the words of their repeats stay in the first-level cache */
+
+typedef struct fm_tagged_cut {
+    /* What is kept; all have room for 16 more than are cut. */
+    uint64_t *blocks;
+    uint32_t *now, *leave;
+    uint32_t *reference; /* its number */
+    size_t count;
+    /* The latest reference. */
+    uint64_t block;
+    uint32_t tag;
+    uint32_t all_tags; /* the bits of all of them */
+    /* Of those that were left out in one call, at most FM_TAGGED_CUT_MOST: the words to be counted. */
+    size_t pair_count;
+    uint64_t pair[FM_TAGGED_CUT_MOST + 16];
+} fm_tagged_cut;
+
 struct fm_small_stack;
 
 typedef struct fm_exact_kernels {
@@ -228,6 +252,12 @@ typedef struct fm_exact_kernels {
      */
     size_t (*cut_distinct)(const uint64_t *address, const uint32_t *size, size_t count, unsigned shift,
                            uint64_t *before, uint64_t *blocks, size_t *kept);
+    /*
+     * The same with tags, for at most FM_TAGGED_CUT_MOST references, the first of which has the number
+     * `reference`. Something was kept before (cut->count > 0). Returns how many lie within their blocks.
+     */
+    size_t (*cut_tagged)(const uint64_t *address, const uint32_t *size, const uint32_t *tag, size_t count,
+                         unsigned shift, uint32_t reference, fm_tagged_cut *cut);
     /* Copies tags; returns all their bits together. */
     uint32_t (*copy_tags)(const uint32_t *from, size_t count, uint32_t *to);
 } fm_exact_kernels;

@@ -88,6 +88,7 @@ const fm_exact_kernels KERNEL_TABLE = {
     .count_pairs = kernel_count_pairs,
     .cut = kernel_cut,
     .cut_distinct = kernel_cut_distinct,
+    .cut_tagged = kernel_cut_tagged,
     .copy_tags = kernel_copy_tags,
     .part_link = kernel_part_link,
     .part_sort = kernel_part_sort,

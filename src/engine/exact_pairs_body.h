@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exact_pairs_body.h - kernels add_ranges, count_pairs and cut: what attribution adds to a reference, and the
- * cutting of accesses into blocks, which the analyzer does for every engine.
+ * exact_pairs_body.h - kernels add_ranges, count_pairs and cut…: what attribution adds to a reference, and
+ * the cutting of accesses into blocks, which the analyzer does for every engine.
  */
 
 static void kernel_add_ranges(const fm_ranges *restrict ranges, const uint32_t *restrict distances,
@@ -161,6 +161,83 @@ static size_t kernel_cut_distinct(const uint64_t *restrict address, const uint32
     }
     *before = latest;
     *kept = taken;
+    return i;
+}
+
+static size_t kernel_cut_tagged(const uint64_t *restrict address, const uint32_t *restrict size,
+                                const uint32_t *restrict tag, size_t count, unsigned shift,
+                                uint32_t reference, fm_tagged_cut *restrict cut)
+{
+    const uint64_t granularity = UINT64_C(1) << shift, within = granularity - 1;
+    uint64_t block = cut->block;
+    uint32_t before = cut->tag, all = cut->all_tags;
+    size_t kept = cut->count, pairs = 0, i = 0;
+#if defined(__AVX512F__)
+    const __m512i whole = _mm512_set1_epi64((long long)granularity),
+                  rest = _mm512_set1_epi64((long long)within),
+                  mark = _mm512_set1_epi64((long long)FM_PAIR_MARK);
+    const __m128i by = _mm_cvtsi32_si128((int)shift);
+    __m512i last = _mm512_set1_epi64((long long)block);
+    __m256i last_tags = _mm256_set1_epi32((int)before), some = _mm256_setzero_si256();
+    __m256i number =
+        _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32((int)reference));
+    for (; i + 8 <= count; i += 8) {
+        __m512i where = _mm512_loadu_si512(address + i), here = _mm512_srl_epi64(where, by);
+        if (size) {
+            __m512i bytes = _mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *)(size + i)));
+            __m512i end = _mm512_add_epi64(_mm512_and_si512(where, rest), bytes);
+            if (__builtin_expect(mask_bits(_mm512_cmpgt_epu64_mask(end, whole)) != 0, 0)) break;
+        }
+        __m256i tags = _mm256_loadu_si256((const __m256i *)(tag + i));
+        __m256i tags_before = _mm256_alignr_epi32(tags, last_tags, 7);
+        const unsigned keep = mask_bits(_mm512_cmpneq_epi64_mask(here, _mm512_alignr_epi64(here, last, 7)));
+        const __mmask8 kept_ones = (__mmask8)keep;
+        _mm512_storeu_si512(cut->blocks + kept, _mm512_maskz_compress_epi64(kept_ones, here));
+        _mm256_storeu_si256((__m256i *)(cut->now + kept), _mm256_maskz_compress_epi32(kept_ones, tags));
+        /* Whoever is kept ends the repeats of the one kept before it. */
+        _mm256_storeu_si256((__m256i *)(cut->leave + kept - 1),
+                            _mm256_maskz_compress_epi32(kept_ones, tags_before));
+        _mm256_storeu_si256((__m256i *)(cut->reference + kept),
+                            _mm256_maskz_compress_epi32(kept_ones, number));
+        __m512i reuse = _mm512_slli_epi64(_mm512_cvtepu32_epi64(tags), 32);
+        __m512i use = _mm512_slli_epi64(_mm512_cvtepu32_epi64(tags_before), 8);
+        __m512i pair = _mm512_or_si512(_mm512_or_si512(reuse, use), mark);
+        _mm512_storeu_si512(cut->pair + pairs, _mm512_maskz_compress_epi64((__mmask8)~keep, pair));
+        const unsigned ones = (unsigned)__builtin_popcount(keep);
+        kept += ones;
+        pairs += 8 - ones;
+        some = _mm256_or_si256(some, tags);
+        number = _mm256_add_epi32(number, _mm256_set1_epi32(8));
+        last = here;
+        last_tags = tags;
+    }
+    if (i > 0) {
+        uint32_t bits[8];
+        _mm256_storeu_si256((__m256i *)bits, some);
+        for (unsigned j = 0; j < 8; j++) all |= bits[j];
+        block = address[i - 1] >> shift;
+        before = tag[i - 1];
+    }
+#endif
+    for (; i < count && (!size || (address[i] & within) + size[i] <= granularity); i++) {
+        const uint64_t here = address[i] >> shift;
+        const size_t keep = here != block;
+        cut->blocks[kept] = here;
+        cut->now[kept] = tag[i];
+        cut->reference[kept] = reference + (uint32_t)i;
+        cut->leave[kept - 1] = before;
+        cut->pair[pairs] = fm_pair_word(before, tag[i], 0);
+        kept += keep;
+        pairs += 1 - keep;
+        all |= before = tag[i];
+        block = here;
+    }
+    cut->leave[kept - 1] = before;
+    cut->count = kept;
+    cut->pair_count = pairs;
+    cut->block = block;
+    cut->tag = before;
+    cut->all_tags = all;
     return i;
 }
 

@@ -22,20 +22,17 @@ bool fm_exact_part_by_itself(fm_exact *self, const uint64_t *keys, size_t count,
     return true;
 }
 
-bool fm_exact_run_part(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out)
+void fm_exact_run_firsts(fm_exact *self, fm_outlet out)
 {
     const fm_exact_kernels *kernels = self->kernels;
     fm_recency_window *window = &self->window;
     fm_chunk *chunk = &self->chunk;
-    fm_part *part = &self->part;
-    if (!fm_exact_part_by_itself(self, keys, count, &out)) return false;
-
+    const fm_part *part = &self->part;
     const size_t firsts = part->first_count;
     fm_bucket **homes = self->part_homes;
     kernels->home(&self->table, part->key, firsts, homes);
     /* What stands behind them from earlier is fetched for nothing, at worst. */
     for (size_t i = 0; i < FM_CHUNK && i < firsts; i++) __builtin_prefetch(homes[i], 1, 3);
-    out.first_index = part->first;
     for (size_t first = 0; first < firsts; first += chunk->count) {
         chunk->count = firsts - first < FM_CHUNK ? firsts - first : FM_CHUNK;
         if (out.pairs)
@@ -58,6 +55,13 @@ bool fm_exact_run_part(fm_exact *self, const uint64_t *keys, size_t count, fm_ou
         fm_recency_window_advance(window, run);
         left -= run;
     }
+}
+
+bool fm_exact_run_part(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out)
+{
+    if (!fm_exact_part_by_itself(self, keys, count, &out)) return false;
+    out.first_index = self->part.first;
+    fm_exact_run_firsts(self, out);
     self->clock += count;
     return true;
 }

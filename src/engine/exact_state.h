@@ -2,7 +2,8 @@
 /*
  * exact_state.h - what the files of the engine `exact` share: exact.c (the engine), exact_run.c (references
  * chunk by chunk), exact_count.c (the usual way: repeats removed, then parts), exact_part.c (a part by
- * itself), exact_deliver.c (where distances go), exact_restart.c (when the window is full).
+ * itself), exact_digest.c (parts by themselves in another thread), exact_deliver.c (where distances go),
+ * exact_restart.c (when the window is full).
  */
 #ifndef FATHOM_ENGINE_EXACT_STATE_H
 #define FATHOM_ENGINE_EXACT_STATE_H
@@ -72,7 +73,8 @@ fm_status fm_exact_restart(fm_exact *self, fm_error *error);
 /* A run of references. *done counts those taken, also on failure. */
 fm_status fm_exact_run(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out, size_t *done,
                        fm_error *error);
-/* The same for counts (out.tally, with tags also out.pairs), any number of references; tags may be NULL. */
+/* The same for counts (out.tally, with tags also out.pairs), any number of references; tags may be NULL.
+ * out.leave: NULL, or repeats have been left out and these are the tags under which blocks are left. */
 fm_status fm_exact_count(fm_exact *self, const uint64_t *blocks, const uint32_t *tags, size_t count,
                          fm_outlet out, size_t *done, fm_error *error);
 
@@ -93,8 +95,17 @@ bool fm_exact_part_fits(fm_exact *self);
 /* Counts what a part tells by itself and finds its first references, with the positions that their blocks
  * get; touches neither table nor window. False where its blocks crowd a few slots: then nothing was done. */
 bool fm_exact_part_by_itself(fm_exact *self, const uint64_t *keys, size_t count, const fm_outlet *out);
+/* Counts the first references that stand in self->part, in a window and a table with room for them. */
+void fm_exact_run_firsts(fm_exact *self, fm_outlet out);
 /* Counts a part that fits. False where its blocks crowd a few slots: then nothing was done. */
 bool fm_exact_run_part(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out);
+
+/* Engine's digest and count_firsts (exact_digest.c). */
+fm_status fm_exact_digest(fm_engine *engine, const uint64_t *blocks, const uint32_t *now,
+                          const uint32_t *leave, size_t count, size_t number, fm_tally *tally,
+                          fm_pairs *pairs, fm_firsts *firsts, bool *done, fm_error *error);
+fm_status fm_exact_count_firsts(fm_engine *engine, const fm_firsts *firsts, fm_tally *tally, fm_pairs *pairs,
+                                fm_error *error);
 
 /*
  * Parts are tried where they pay: where less than half of the references were the first to their block there.

@@ -133,6 +133,16 @@ fm_status fm_pair_table_reserve(fm_pair_table *table, uint64_t more, fm_error *e
     return FM_OK;
 }
 
+fm_status fm_pair_table_take(fm_pair_table *table, fm_pair_table *from, fm_error *error)
+{
+    if (!from->buckets) return FM_OK;
+    fm_status status = fm_pair_table_reserve(table, from->used, error);
+    if (status != FM_OK) return status;
+    move(table, from);
+    from->buckets = NULL; /* given back on the way */
+    return FM_OK;
+}
+
 static int compare_pairs(const void *left, const void *right)
 {
     const fm_raw_pair *a = left, *b = right;

@@ -65,6 +65,9 @@ static inline uint64_t fm_pair_home(uint64_t word, const uint32_t multiplier[3],
 /* Counts a word that is not in its home bucket, or may not be. There is room. */
 void fm_pair_table_add(fm_pair_table *table, fm_pair_bucket *home, uint64_t word, uint64_t count);
 
+/* All entries of another table, which is cleared. Fails without changing anything. */
+fm_status fm_pair_table_take(fm_pair_table *table, fm_pair_table *from, fm_error *error);
+
 /* All entries in order of reuse, use, range. The caller frees *pairs, which is never NULL on FM_OK. */
 fm_status fm_pair_table_list(const fm_pair_table *table, fm_raw_pair **pairs, size_t *count, fm_error *error);
 

@@ -47,3 +47,11 @@ for name in whole cut damaged; do
         try_silently 'cmp one.json many.json && cmp one.said many.said'
     done
 done
+# Requests of 8 MiB, 16384 blocks each: no thread holds those of a whole stretch. Four of them, over and over.
+python3 -c 'print("key,size"); [print(i % 4 * 8388608, 8388608, sep=",") for i in range(100)]' >large.csv
+fathom convert large.csv --size-column 2 -o large.fathom --quiet
+for threads in 1 4; do
+    try_silently "fathom analyze large.fathom --granularity 512 --threads $threads --bins exact --json p.json --quiet"
+    fields p.json references distinct cold histogram | tr '\n' ' '
+    echo
+done

@@ -204,7 +204,10 @@ static void check_prepared(uint64_t granularity, const fm_analyzer_options *wish
             .count = count, .address = address + i, .size = recipe_chance(&random, 4) ? NULL : size + i};
         assert_int_equal(fm_analyzer_feed(fed, &batch, NULL), FM_OK);
         assert_int_equal(fm_analyzer_prepare(given, &batch, &prepared, NULL), FM_OK);
+        if (fm_analyzer_can_digest(given) && recipe_chance(&random, 2))
+            assert_int_equal(fm_analyzer_digest(given, &prepared, NULL), FM_OK);
         assert_int_equal(fm_analyzer_feed_prepared(given, &prepared, NULL), FM_OK);
+        if (recipe_chance(&random, 8)) fm_profile_destroy(profile_of(given)); /* a look changes nothing */
         i += count;
     }
     fm_profile *wanted = profile_of(fed), *found = profile_of(given);
@@ -240,9 +243,13 @@ static void test_not_prepared(void **state)
 {
     (void)state;
     static const uint64_t edges[] = {0, 8};
-    static const fm_analyzer_options wishes[] = {{.time_distances = true}, {.edges = edges, .edge_count = 2},
-                                                 {.engine = "list"},       {.engine = "tree"},
-                                                 {.engine = "shards"},     {.engine = "hp-rda"}};
+    static const fm_analyzer_options wishes[] = {{.time_distances = true},
+                                                 {.edges = edges, .edge_count = 2, .max_memory = 64 << 20},
+                                                 {.edges = edges, .edge_count = 2, .engine = "tree"},
+                                                 {.engine = "list"},
+                                                 {.engine = "tree"},
+                                                 {.engine = "shards"},
+                                                 {.engine = "hp-rda"}};
     fm_error error;
     fm_prepared nothing = {0};
     for (size_t w = 0; w < sizeof wishes / sizeof wishes[0]; w++) {
@@ -257,6 +264,107 @@ static void test_not_prepared(void **state)
     fm_analyzer_set_sink(analyzer, collect, &got);
     assert_false(fm_analyzer_can_prepare(analyzer));
     fm_analyzer_destroy(analyzer);
+}
+
+/* What one analyzer has digested is for nobody else; and those that cannot say so. */
+static void test_digested(void **state)
+{
+    (void)state;
+    static uint64_t address[10000];
+    for (size_t i = 0; i < 10000; i++) address[i] = i % 7 + i / 1000;
+    const fm_batch batch = {.count = 10000, .address = address};
+    const fm_analyzer_options plain = {0}, bound = {.bound = 100}, limit = {.max_memory = 64 << 20};
+    fm_analyzer *one = analyzer_made(&plain), *other = analyzer_made(&plain);
+    fm_analyzer *bounded = analyzer_made(&bound), *limited = analyzer_made(&limit);
+    fm_prepared prepared = {0};
+    fm_error error;
+    assert_true(fm_analyzer_can_digest(one));
+    assert_int_equal(fm_analyzer_prepare(one, &batch, &prepared, NULL), FM_OK);
+    assert_false(fm_analyzer_can_digest(bounded));
+    assert_int_equal(fm_analyzer_digest(bounded, &prepared, &error), FM_E_ARGUMENT);
+    assert_false(fm_analyzer_can_digest(limited));
+    assert_int_equal(fm_analyzer_digest(one, &prepared, NULL), FM_OK);
+    assert_true(prepared.count < 100); /* first touches of some thousand references each */
+    assert_int_equal(fm_analyzer_digest(one, &prepared, NULL), FM_OK); /* once is enough */
+    assert_int_equal(fm_analyzer_feed_prepared(other, &prepared, &error), FM_E_ARGUMENT);
+    assert_int_equal(fm_analyzer_feed_prepared(one, &prepared, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_prepare(other, &batch, &prepared, NULL), FM_OK); /* it may be used again */
+    assert_int_equal(fm_analyzer_feed_prepared(other, &prepared, NULL), FM_OK);
+    fm_profile *found = profile_of(one), *wanted = profile_of(other);
+    assert_int_equal(found->references, 10000);
+    assert_int_equal(found->distances.count, wanted->distances.count);
+    assert_memory_equal(found->distances.bins, wanted->distances.bins,
+                        found->distances.count * sizeof *found->distances.bins);
+    fm_profile_destroy(found);
+    fm_profile_destroy(wanted);
+    fm_prepared_free(&prepared);
+    fm_analyzer_destroy(one);
+    fm_analyzer_destroy(other);
+    fm_analyzer_destroy(bounded);
+    fm_analyzer_destroy(limited);
+}
+
+/* A copy of gigabytes would be cut into more blocks than anyone wants to hold. */
+static void test_too_long_to_prepare(void **state)
+{
+    (void)state;
+    static const uint64_t address[] = {0, 1 << 20, 7}, edges[] = {0, 8};
+    static const uint32_t much[] = {8, 1 << 24, 8}, more[] = {8, (1 << 24) + 4096, 8};
+    const fm_analyzer_options wishes[] = {{.granularity = 64},
+                                          {.granularity = 64, .edges = edges, .edge_count = 2}};
+    for (size_t w = 0; w < 2; w++) {
+        fm_analyzer *analyzer = analyzer_made(&wishes[w]);
+        fm_prepared prepared = {0};
+        fm_batch batch = {.count = 3, .address = address, .size = more};
+        assert_int_equal(fm_analyzer_prepare(analyzer, &batch, &prepared, NULL), FM_E_LIMIT);
+        assert_int_equal(fm_analyzer_feed(analyzer, &batch, NULL), FM_OK);
+        batch.size = much;
+        assert_int_equal(fm_analyzer_prepare(analyzer, &batch, &prepared, NULL), FM_OK);
+        assert_int_equal(fm_analyzer_feed_prepared(analyzer, &prepared, NULL), FM_OK);
+        fm_profile *profile = profile_of(analyzer);
+        assert_int_equal(profile->references, 2 * (2 + (1 << 18)) + 64);
+        assert_int_equal(profile->cold, 1 + (1 << 18) + 64);
+        fm_profile_destroy(profile);
+        fm_prepared_free(&prepared);
+        fm_analyzer_destroy(analyzer);
+    }
+}
+
+static fm_status hear_late(void *context, const fm_late *late, size_t count, fm_error *error)
+{
+    (void)context, (void)late, (void)count, (void)error;
+    return FM_OK;
+}
+
+/* With attribution: what lacks tags is refused, and tags that are too large are named. */
+static void test_prepared_tags(void **state)
+{
+    (void)state;
+    static const uint64_t edges[] = {0, 8}, address[] = {1, 1, 2, 1};
+    static const uint32_t tag[] = {1, 2, FM_TAG_MAX, FM_TAG_MAX + 1};
+    const fm_analyzer_options tagged = {.edges = edges, .edge_count = 2}, plain = {0};
+    fm_analyzer *analyzer = analyzer_made(&tagged), *other = analyzer_made(&plain);
+    fm_prepared prepared = {0}, without = {0};
+    fm_error error;
+    fm_batch batch = {.count = 4, .address = address, .tag = tag};
+    assert_int_equal(fm_analyzer_prepare(other, &batch, &without, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_feed_prepared(analyzer, &without, &error), FM_E_ARGUMENT);
+    assert_int_equal(fm_analyzer_prepare(analyzer, &batch, &prepared, &error), FM_E_ARGUMENT);
+    assert_string_equal(error.reason, "tag 16777216 of reference 3 is over 16777215");
+    /* What has tags is good for an analyzer without attribution, too. */
+    batch.count = 3;
+    assert_int_equal(fm_analyzer_prepare(other, &batch, &prepared, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_feed_prepared(other, &prepared, NULL), FM_OK);
+    fm_profile *profile = profile_of(other);
+    assert_int_equal(profile->references, 3);
+    assert_int_equal(profile->cold, 2);
+    fm_profile_destroy(profile);
+    fm_analyzer_set_late_sink(analyzer, 0, hear_late, NULL); /* every reference is late */
+    assert_false(fm_analyzer_can_prepare(analyzer));
+    fm_prepared_free(&prepared);
+    fm_prepared_free(&without);
+    fm_analyzer_destroy(analyzer);
+    fm_analyzer_destroy(other);
 }
 
 /* An access that would run over the end of the address space must end, and be counted. */
@@ -507,6 +615,9 @@ int main(void)
         cmocka_unit_test(test_splitting),
         cmocka_unit_test(test_prepared),
         cmocka_unit_test(test_not_prepared),
+        cmocka_unit_test(test_digested),
+        cmocka_unit_test(test_too_long_to_prepare),
+        cmocka_unit_test(test_prepared_tags),
         cmocka_unit_test(test_end_of_the_address_space),
         cmocka_unit_test(test_default_granularity),
         cmocka_unit_test(test_profiles),

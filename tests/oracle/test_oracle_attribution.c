@@ -19,7 +19,7 @@ enum { TRACES = 2000, TRACES_PER_LONG_ONE = 500, LONG = 100000 };
 
 typedef struct how {
     const char *engine, *isa;
-    bool late, distances, times, snapshots;
+    bool late, distances, times, snapshots, prepared;
 } how;
 
 typedef struct late_state {
@@ -125,6 +125,18 @@ static const char *check_late(const late_state *state, const tagged_case *wanted
     return NULL;
 }
 
+/* A batch goes as it is, or in steps of which another thread may do the first ones. */
+static fm_status feed_batch(fm_analyzer *analyzer, const fm_batch *batch, bool prepare, bool digest,
+                            fm_prepared *prepared)
+{
+    if (!prepare || !fm_analyzer_can_prepare(analyzer)) return fm_analyzer_feed(analyzer, batch, NULL);
+    fm_status status = fm_analyzer_prepare(analyzer, batch, prepared, NULL);
+    if (status == FM_E_LIMIT) return fm_analyzer_feed(analyzer, batch, NULL);
+    if (status == FM_OK && digest && fm_analyzer_can_digest(analyzer))
+        status = fm_analyzer_digest(analyzer, prepared, NULL);
+    return status == FM_OK ? fm_analyzer_feed_prepared(analyzer, prepared, NULL) : status;
+}
+
 static const char *count_case(const tagged_case *wanted, const how *way)
 {
     fm_analyzer_options options = {.engine = way->engine,
@@ -143,6 +155,7 @@ static const char *count_case(const tagged_case *wanted, const how *way)
     if (way->late) fm_analyzer_set_late_sink(analyzer, wanted->late_from, take_late, &late);
     if (way->distances) fm_analyzer_set_sink(analyzer, take_distances, &distances);
     recipe_random random = {wanted->made.seed ^ 99};
+    fm_prepared prepared = {0};
     const char *wrong = NULL;
     size_t fed = 0;
     for (size_t i = 0; i < wanted->accesses && !wrong;) {
@@ -156,7 +169,9 @@ static const char *count_case(const tagged_case *wanted, const how *way)
         late.base = i;
         late.batch = count;
         late.calls = 0;
-        if (fm_analyzer_feed(analyzer, &batch, NULL)) wrong = "fm_analyzer_feed failed";
+        const bool prepare = way->prepared && !recipe_chance(&random, 8);
+        if (feed_batch(analyzer, &batch, prepare, !recipe_chance(&random, 3), &prepared))
+            wrong = "feeding failed";
         if (late.calls > 1) wrong = "late: more than one call for a batch";
         if (late.wrong) wrong = late.wrong;
         i += count;
@@ -172,6 +187,7 @@ static const char *count_case(const tagged_case *wanted, const how *way)
         wrong = "memory is over its own peak";
     if (!wrong && way->distances && distances.count != wanted->references) wrong = "not every distance came";
     fm_analyzer_destroy(analyzer);
+    fm_prepared_free(&prepared);
     free(late.found);
     return wrong;
 }
@@ -193,11 +209,13 @@ static bool check_ways(const tagged_case *wanted)
             way.distances = recipe_chance(&random, 6);
             way.times = recipe_chance(&random, 8);
             way.snapshots = wanted->made.length < LONG && recipe_chance(&random, 3);
+            way.prepared = recipe_chance(&random, 2);
             const char *wrong = count_case(wanted, &way);
             if (!wrong) continue;
-            fprintf(stderr, "%s %s (late %d from %" PRIu32 ", distances %d, times %d, %zu edges): %s\n",
+            fprintf(stderr,
+                    "%s %s (late %d from %" PRIu32 ", distances %d, times %d, prepared %d, %zu edges): %s\n",
                     engine, way.isa ? way.isa : "", way.late, wanted->late_from, way.distances, way.times,
-                    wanted->edge_count, wrong);
+                    way.prepared, wanted->edge_count, wrong);
             recipe_print(&wanted->made);
             return false;
         }

@@ -223,6 +223,20 @@ static void test_drawn_accesses(void **state)
         fm_profile_destroy(alone);
         fm_profile_destroy(drawn);
     }
+    /* What a thread would have to hold too many blocks for is refused, and can be fed. */
+    from.size = sizes;
+    for (size_t i = 0; i < ACCESSES; i++) sizes[i] = 4000;
+    const fm_supply supply = {.context = &from,
+                              .workers = MOST_DRAWING,
+                              .claim = claim_accesses,
+                              .fetch = fetch_accesses,
+                              .left = left_accesses};
+    fm_analyzer *analyzer;
+    fm_error error;
+    from.claimed = 0;
+    assert_int_equal(fm_analyzer_create(&analyzer, &(fm_analyzer_options){.threads = 3}, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_draw(analyzer, &supply, &error), FM_E_LIMIT);
+    fm_analyzer_destroy(analyzer);
     free(from.address);
     free(sizes);
 }

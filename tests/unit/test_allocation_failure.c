@@ -395,6 +395,8 @@ static fm_status analyze(const fm_analyzer_options *options, fm_profile **profil
     if (status == FM_OK && fm_analyzer_can_prepare(analyzer)) {
         fm_prepared prepared = {0};
         status = fm_analyzer_prepare(analyzer, &batch, &prepared, error);
+        if (status == FM_OK && fm_analyzer_can_digest(analyzer))
+            status = fm_analyzer_digest(analyzer, &prepared, error);
         if (status == FM_OK) status = fm_analyzer_feed_prepared(analyzer, &prepared, error);
         fm_prepared_free(&prepared);
     } else if (status == FM_OK) {

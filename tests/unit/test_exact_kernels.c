@@ -85,6 +85,48 @@ static void test_collapse_tagged(void **state)
     }
 }
 
+/* Cutting with tags, against what is cut one by one. */
+static void check_cut_tagged(const fm_exact_kernels *kernels, unsigned shift, const uint64_t *address,
+                             const uint32_t *size, const uint32_t *tags, size_t count)
+{
+    static fm_tagged_cut cut;
+    static uint64_t blocks[FM_TAGGED_CUT_MOST + 20];
+    static uint32_t now[FM_TAGGED_CUT_MOST + 20], leave[FM_TAGGED_CUT_MOST + 20],
+        reference[FM_TAGGED_CUT_MOST + 20];
+    const uint64_t granularity = UINT64_C(1) << shift;
+    uint64_t block = random64() % 2 && count > 0 ? address[0] >> shift : random64();
+    uint32_t before = (uint32_t)random64() & FM_TAG_MAX, all = 1U << 31;
+    cut = (fm_tagged_cut){.blocks = blocks,
+                          .now = now,
+                          .leave = leave,
+                          .reference = reference,
+                          .count = 1,
+                          .block = block,
+                          .tag = before,
+                          .all_tags = all};
+    const size_t taken = kernels->cut_tagged(address, size, tags, count, shift, 1000, &cut);
+    size_t kept = 1, pairs = 0, i = 0;
+    for (; i < count && (!size || (address[i] & (granularity - 1)) + size[i] <= granularity); i++) {
+        if (address[i] >> shift == block) {
+            assert_int_equal(cut.pair[pairs++], fm_pair_word(before, tags[i], 0));
+        } else {
+            assert_int_equal(leave[kept - 1], before);
+            assert_int_equal(blocks[kept], address[i] >> shift);
+            assert_int_equal(now[kept], tags[i]);
+            assert_int_equal(reference[kept++], 1000 + i);
+        }
+        block = address[i] >> shift;
+        all |= before = tags[i];
+    }
+    assert_int_equal(taken, i);
+    assert_int_equal(cut.count, kept);
+    assert_int_equal(cut.pair_count, pairs);
+    assert_int_equal(cut.block, block);
+    assert_int_equal(cut.tag, before);
+    assert_int_equal(leave[kept - 1], before);
+    assert_int_equal(cut.all_tags, all);
+}
+
 static void test_cut(void **state)
 {
     (void)state;
@@ -135,6 +177,9 @@ static void test_cut(void **state)
                 assert_int_equal(kept, wanted);
                 assert_int_equal(latest, seen);
             }
+            for (size_t i = 0; i < count; i++) copied[i] = tags[i] & FM_TAG_MAX;
+            check_cut_tagged(kernels, shift, address, NULL, copied, count);
+            check_cut_tagged(kernels, shift, address, size, copied, count);
             assert_int_equal(kernels->copy_tags(tags, count, copied), all);
             assert_memory_equal(copied, tags, count * sizeof *tags);
         }

@@ -96,7 +96,9 @@ static void check_counts(const fm_exact_kernels *kernels, size_t count, uint32_t
     fm_pair_table table;
     uint64_t *all = calloc(count + 1, sizeof *all), words[MOST + 8] = {0};
     assert_non_null(all);
+    fm_pair_table other; /* which gets a part of them, until they are put together */
     assert_int_equal(fm_pair_table_create(&table, random64(), 0, NULL), FM_OK);
+    assert_int_equal(fm_pair_table_create(&other, random64(), 0, NULL), FM_OK);
     for (size_t i = 0; i < count;) {
         size_t part = 1 + random64() % MOST;
         if (part > count - i) part = count - i;
@@ -107,12 +109,16 @@ static void check_counts(const fm_exact_kernels *kernels, size_t count, uint32_t
             uint32_t range = (uint32_t)(random64() % ranges);
             words[j] = all[i + j] = fm_pair_word(use, reuse, range == 7 ? FM_RANGE_BEYOND : range);
         }
-        assert_int_equal(fm_pair_table_reserve(&table, part, NULL), FM_OK);
-        kernels->count_pairs(&table, words, part);
+        fm_pair_table *one = random64() % 3 ? &table : &other;
+        assert_int_equal(fm_pair_table_reserve(one, part, NULL), FM_OK);
+        kernels->count_pairs(one, words, part);
         assert_true(table.used <= table.limit);
         assert_true(fm_pair_table_memory(&table) <= table.memory_peak);
         i += part;
     }
+    assert_int_equal(fm_pair_table_take(&table, &other, NULL), FM_OK);
+    assert_null(other.buckets);
+    assert_int_equal(fm_pair_table_take(&table, &other, NULL), FM_OK); /* nothing more */
     qsort(all, count, sizeof *all, compare_words);
     fm_raw_pair *pairs;
     size_t listed, at = 0;
