@@ -90,7 +90,7 @@ wanted asan && add asan/cli "env FATHOM=build-asan/fathom tests/cli/run.sh"
 if wanted tsan; then
     for source in $(threaded); do
         name=$(basename "$source" .c)
-        add "tsan/$name" "env FATHOM_TEST_STRIDE=5 build-tsan/tests/unit/$name"
+        add "tsan/$name" "env FATHOM_TEST_STRIDE=9 build-tsan/tests/unit/$name"
     done
     add tsan/oracle_team "env FATHOM_TEST_TRACES=40 build-tsan/tests/oracle/test_oracle_team"
     add tsan/oracle_parallel "env FATHOM_TEST_TRACES=40 build-tsan/tests/oracle/test_oracle_parallel"

@@ -10,7 +10,7 @@
 #include "engine/parallel.h"
 #include "oracle/counting_run.h"
 
-enum { TRACES = 4000, TRACES_PER_LONG_ONE = 400 };
+enum { TRACES = 2400, TRACES_PER_LONG_ONE = 400 };
 
 /* How a recipe goes through the engine; follows from its seed. */
 typedef struct way {
@@ -129,7 +129,7 @@ static void test_many_live_blocks(void **state)
 
 /* ---- accesses that threads fetch for themselves ---- */
 
-enum { ACCESSES = 400000, MOST_IN_BATCH = 5000, MOST_DRAWING = 8 };
+enum { ACCESSES = 400000, MOST_IN_BATCH = 5000, MOST_DRAWING = 8, MOST_TURNS = 24, LEAST_TURNS = 3 };
 
 typedef struct access_supply {
     uint64_t *address;
@@ -203,7 +203,8 @@ static void test_drawn_accesses(void **state)
                           .size = malloc(ACCESSES * sizeof *from.size)};
     uint32_t *const sizes = from.size;
     if (!from.address || !from.size) abort();
-    for (unsigned turn = 0; turn < 24; turn++) {
+    const uint64_t turns = from_environment("FATHOM_TEST_TRACES", TRACES) / (TRACES / MOST_TURNS);
+    for (unsigned turn = 0; turn < (turns < LEAST_TURNS ? LEAST_TURNS : turns); turn++) {
         recipe_random random = {turn};
         /* A loop over a few pages, with strays; sizes that cross blocks; or all over the place. */
         for (size_t i = 0; i < ACCESSES; i++) {

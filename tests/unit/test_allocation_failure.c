@@ -483,7 +483,8 @@ static void several_threads(void **state)
         fm_parallel_drawn_least = drawn ? 400 : usual_drawn;
         for (engine_threads = 2; engine_threads <= 5; engine_threads += 3) /* undivided, divided */
             for (int bounded = 0; bounded < 2; bounded++)
-                for (engine_bins = FM_BINS_LOGLINEAR; engine_bins <= FM_BINS_EXACT; engine_bins++) {
+                for (engine_bins = drawn ? FM_BINS_EXACT : FM_BINS_LOGLINEAR; engine_bins <= FM_BINS_EXACT;
+                     engine_bins++) {
                     engine_bound = bounded ? 100 : 0;
                     refuse_each_request(analyze_with_threads);
                 }
