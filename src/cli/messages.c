@@ -4,7 +4,8 @@
  * "fathom VERB: …".
  *
  * A message never carries control characters of a file name or of a trace's content to the terminal:
- * they are shown as \xNN.
+ * they are shown as \xNN. It is written at once: standard error has no buffer, and ranks of an MPI job speak
+ * at the same time.
  */
 #include "cli.h"
 #include "pipe_end.h"
@@ -23,26 +24,40 @@ void cli_set_verb(const char *name)
     current_verb = name;
 }
 
-static void put_visibly(const char *text)
+enum {
+    MOST = 2048,      /* an fm_error's path and reason, and room for a sentence */
+    VISIBLE = 4,      /* characters that one may become */
+    BEFORE_TEXT = 64, /* the program's and the verb's name */
+};
+
+/* Returns how many characters. There is room for VISIBLE times as many. */
+static size_t make_visible(const char *text, char *visible)
 {
+    static const char digits[] = "0123456789abcdef";
+    size_t count = 0;
     for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if ((*c < 0x20 && *c != '\n' && *c != '\t') || *c == 0x7f)
-            fprintf(stderr, "\\x%02x", *c);
-        else
-            fputc(*c, stderr);
+        if ((*c >= 0x20 || *c == '\n' || *c == '\t') && *c != 0x7f) {
+            visible[count++] = (char)*c;
+            continue;
+        }
+        visible[count++] = '\\';
+        visible[count++] = 'x';
+        visible[count++] = digits[*c >> 4];
+        visible[count++] = digits[*c & 15];
     }
+    return count;
 }
 
 static void say(const char *format, va_list arguments)
 {
-    char text[2048]; /* an fm_error's path and reason, and room for a sentence */
+    char text[MOST], message[BEFORE_TEXT + VISIBLE * MOST];
     vsnprintf(text, sizeof text, format, arguments);
     cli_progress_make_room();
-    fputs("fathom", stderr);
-    if (current_verb) fprintf(stderr, " %s", current_verb);
-    fputs(": ", stderr);
-    put_visibly(text);
-    fputc('\n', stderr);
+    snprintf(message, BEFORE_TEXT, "fathom%s%s: ", current_verb ? " " : "", current_verb ? current_verb : "");
+    size_t count = strlen(message);
+    count += make_visible(text, message + count);
+    message[count++] = '\n';
+    fwrite(message, 1, count, stderr);
 }
 
 void cli_complain(const char *format, ...)
