@@ -217,8 +217,8 @@ static fm_status count_together(fm_parallel *self, const uint64_t *blocks, size_
     return FM_OK;
 }
 
-/* References that were handed in before come first. */
-static fm_status begin_drawing(fm_parallel *self, fm_error *error)
+/* What is being filled goes to the crew, too, though it is not full. */
+static fm_status hand_in_rest(fm_parallel *self, fm_error *error)
 {
     fm_crew_help(self->crew, has_free_piece);
     if (fm_parallel_failed(self)) return report(self, error);
@@ -252,9 +252,8 @@ static void set_flushing(fm_parallel *self, bool flushing)
 /* Waits until all that was handed in is counted. */
 static fm_status quiet(fm_parallel *self, fm_error *error)
 {
-    fm_crew_help(self->crew, has_free_piece);
-    if (fm_parallel_failed(self)) return report(self, error);
-    if (filling(self)->count > 0) hand_in(self);
+    fm_status status = hand_in_rest(self, error);
+    if (status != FM_OK) return status;
     set_flushing(self, true);
     fm_crew_help(self->crew, is_quiet);
     set_flushing(self, false);
@@ -380,7 +379,7 @@ static fm_status parallel_count(fm_engine *engine, const uint64_t *blocks, size_
     if (status != FM_OK || *done == count) return status;
     if (self->mode == FM_TOGETHER) {
         if (!draws) return count_together(self, blocks, count, done, error);
-        status = begin_drawing(self, error);
+        status = hand_in_rest(self, error);
         if (status == FM_OK) status = fm_parallel_draw_array(self, blocks + *done, count - *done, error);
         *done = count;
         return status;
@@ -424,7 +423,7 @@ static fm_status parallel_draw(fm_engine *engine, const fm_block_supply *supply,
                      : go_together(self, tally, error);
     if (status != FM_OK) return status;
     if (self->mode == FM_ALONE) return draw_alone(self, supply, tally, error);
-    status = begin_drawing(self, error);
+    status = hand_in_rest(self, error);
     return status == FM_OK ? fm_parallel_draw(self, supply, error) : status;
 }
 

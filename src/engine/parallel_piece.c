@@ -143,6 +143,12 @@ static events_end make_place(const fm_parallel *self, fm_piece *piece, fm_held_e
     return (events_end){held->key + held->count, held->position + held->count, piece->events + held->count};
 }
 
+/* Where the events are counted that make_place has made place for. */
+static size_t *count_of(const fm_parallel *self, fm_piece *piece, fm_held_events *held)
+{
+    return self->partitions == 1 ? &piece->events : &held->count;
+}
+
 fm_status fm_parallel_start_local(const fm_parallel *self, fm_parallel_worker *worker, fm_error *error)
 {
     if (worker->local) return FM_OK;
@@ -161,7 +167,7 @@ void fm_piece_find(const fm_parallel *self, fm_piece *piece, const uint64_t *ref
     fm_exact *local = worker->local;
     fm_held_events *held = &worker->held;
     const fm_outlet out = {.tally = &worker->tally};
-    size_t *const added = self->partitions == 1 ? &piece->events : &held->count;
+    size_t *const added = count_of(self, piece, held);
     uint64_t before = total > 0 ? ~references[0] : 0;
     for (size_t at = 0; at < total; at += FM_PART) {
         const uint64_t *blocks = references + at;
@@ -195,10 +201,7 @@ void fm_piece_put(const fm_parallel *self, fm_piece *piece, const uint64_t *keys
     const events_end end = make_place(self, piece, &worker->held, count);
     memcpy(end.keys, keys, count * sizeof *keys);
     memcpy(end.positions, positions, count * sizeof *positions);
-    if (self->partitions == 1)
-        piece->events += count;
-    else
-        worker->held.count += count;
+    *count_of(self, piece, &worker->held) += count;
 }
 
 void fm_piece_end(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker)

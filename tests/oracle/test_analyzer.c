@@ -5,7 +5,7 @@
  */
 #include "engine/engine.h"
 #include "engine/seen_set.h"
-#include "oracle/trace_recipe.h"
+#include "oracle/counting_run.h"
 
 #include <fathom/fathom.h>
 
@@ -211,13 +211,7 @@ static void check_prepared(uint64_t granularity, const fm_analyzer_options *wish
         i += count;
     }
     fm_profile *wanted = profile_of(fed), *found = profile_of(given);
-    assert_int_equal(found->references, wanted->references);
-    assert_int_equal(found->distinct, wanted->distinct);
-    assert_int_equal(found->cold, wanted->cold);
-    assert_int_equal(found->beyond, wanted->beyond);
-    assert_int_equal(found->distances.count, wanted->distances.count);
-    assert_memory_equal(found->distances.bins, wanted->distances.bins,
-                        found->distances.count * sizeof *found->distances.bins);
+    assert_same_counts(wanted, found);
     fm_profile_destroy(wanted);
     fm_profile_destroy(found);
     fm_prepared_free(&prepared);
@@ -292,9 +286,7 @@ static void test_digested(void **state)
     assert_int_equal(fm_analyzer_feed_prepared(other, &prepared, NULL), FM_OK);
     fm_profile *found = profile_of(one), *wanted = profile_of(other);
     assert_int_equal(found->references, 10000);
-    assert_int_equal(found->distances.count, wanted->distances.count);
-    assert_memory_equal(found->distances.bins, wanted->distances.bins,
-                        found->distances.count * sizeof *found->distances.bins);
+    assert_same_counts(wanted, found);
     fm_profile_destroy(found);
     fm_profile_destroy(wanted);
     fm_prepared_free(&prepared);

@@ -168,13 +168,18 @@ static uint64_t left_accesses(const void *context)
     return ACCESSES - self->claimed;
 }
 
+static fm_supply supply_of(access_supply *from)
+{
+    return (fm_supply){.context = from,
+                       .workers = MOST_DRAWING,
+                       .claim = claim_accesses,
+                       .fetch = fetch_accesses,
+                       .left = left_accesses};
+}
+
 static fm_profile *profile_of_accesses(access_supply *from, fm_analyzer_options options, bool draws)
 {
-    const fm_supply supply = {.context = from,
-                              .workers = MOST_DRAWING,
-                              .claim = claim_accesses,
-                              .fetch = fetch_accesses,
-                              .left = left_accesses};
+    const fm_supply supply = supply_of(from);
     const size_t first = ACCESSES / 10; /* the beginning is fed: both ways follow each other */
     const fm_batch begin = {.count = first, .address = from->address, .size = from->size};
     const fm_batch rest = {.count = ACCESSES - first,
@@ -227,11 +232,7 @@ static void test_drawn_accesses(void **state)
     /* What a thread would have to hold too many blocks for is refused, and can be fed. */
     from.size = sizes;
     for (size_t i = 0; i < ACCESSES; i++) sizes[i] = 4000;
-    const fm_supply supply = {.context = &from,
-                              .workers = MOST_DRAWING,
-                              .claim = claim_accesses,
-                              .fetch = fetch_accesses,
-                              .left = left_accesses};
+    const fm_supply supply = supply_of(&from);
     fm_analyzer *analyzer;
     fm_error error;
     from.claimed = 0;
