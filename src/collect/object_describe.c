@@ -15,13 +15,23 @@
 typedef struct ranked {
     uint64_t count;
     uint32_t object;
+    const fm_counted_object *what;
 } ranked;
 
+static int compare(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+/* Then by what they are: their numbers depend on the order in which threads told of late references. */
 static int largest_first(const void *a, const void *b)
 {
     const ranked *x = a, *y = b;
-    if (x->count != y->count) return x->count > y->count ? -1 : 1;
-    return x->object < y->object ? -1 : x->object > y->object;
+    int order = compare(y->count, x->count);
+    if (order == 0) order = compare(x->what->kind, y->what->kind);
+    if (order == 0) order = compare(x->what->number, y->what->number);
+    if (order == 0) order = compare(x->what->address, y->what->address);
+    return order ? order : compare(x->object, y->object);
 }
 
 static fm_status fill_object(const fm_object_map *map, const fm_counted_object *from,
@@ -79,7 +89,7 @@ static fm_status add_objects(const fm_object_map *map, fm_attribution *attributi
                              size_t path_count, ranked *order, uint32_t *place, fm_error *error)
 {
     size_t before = attribution->object_count, count = 0;
-    for (size_t i = 0; i < map->object_count; i++) order[i] = (ranked){0, (uint32_t)i};
+    for (size_t i = 0; i < map->object_count; i++) order[i] = (ranked){0, (uint32_t)i, &map->objects[i]};
     for (size_t i = 0; i < map->counts.slot_count; i++) {
         const fm_object_count *at = &map->counts.slots[i];
         if (at->key) order[fm_object_count_object(at)].count += at->count;
