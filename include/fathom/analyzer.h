@@ -123,9 +123,12 @@ typedef struct fm_late {
  * references alone. They are counted, and what is left is for this analyzer only. Results do not depend on
  * it.
  *
- * One thread may prepare and digest while another one feeds.
+ * Threads may prepare and digest while another one feeds: each under a number of its own. Batches are fed in
+ * the order of the trace, whoever prepared them.
  */
+enum { FM_PREPARERS = 32 };
 typedef struct fm_prepared {
+    unsigned preparer; /* number of the thread that prepares it, below FM_PREPARERS; set by the caller */
     uint64_t *blocks;
     size_t count, capacity;
     uint64_t repeats;
@@ -142,7 +145,7 @@ typedef struct fm_prepared {
     size_t place_capacity;
     fm_late *late;
     size_t late_count, late_capacity;
-} fm_prepared; /* all 0 before its first use; may be used again */
+} fm_prepared; /* all 0 before its first use, but for the preparer; may be used again */
 FM_API bool fm_analyzer_can_prepare(const fm_analyzer *analyzer);
 /* FM_E_LIMIT: the accesses touch so many blocks that they would take much memory; nothing was done, and the
  * batch is to be fed as it is. */

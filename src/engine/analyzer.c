@@ -20,10 +20,9 @@ static uint64_t memory_beside_engine(const fm_analyzer *analyzer)
     const fm_attributing *attributing = analyzer->attributing;
     if (attributing)
         bytes += sizeof *attributing + fm_pairs_memory(&attributing->pairs) +
-                 fm_block_tags_memory(&attributing->last) +
-                 (attributing->prepared.table.buckets ? fm_pairs_memory(&attributing->prepared) : 0);
-    if (analyzer->digester)
-        bytes += fm_tally_memory(&analyzer->digested) + analyzer->ops->memory(analyzer->digester);
+                 fm_block_tags_memory(&attributing->last);
+    for (size_t i = 0; i < FM_PREPARERS; i++)
+        if (analyzer->preparers[i]) bytes += fm_preparer_memory(analyzer->preparers[i], analyzer->ops);
     return bytes;
 }
 
@@ -69,6 +68,7 @@ static fm_status start_attributing(fm_analyzer *self, const fm_analyzer_options 
     self->attributing = attributing;
     fm_status status =
         fm_pairs_create(&attributing->pairs, options->edges, options->edge_count, seed, share->pairs, error);
+    memcpy(attributing->multiplier, attributing->pairs.table.multiplier, sizeof attributing->multiplier);
     if (status == FM_OK && !self->ops->feed_tagged)
         status = fm_block_tags_create(&attributing->last, seed, share->tags, error);
     return status;
@@ -150,11 +150,10 @@ void fm_analyzer_destroy(fm_analyzer *analyzer)
     if (analyzer->engine) analyzer->ops->destroy(analyzer->engine);
     fm_tally_clear(&analyzer->distances);
     fm_tally_clear(&analyzer->times);
-    if (analyzer->digester) analyzer->ops->destroy(analyzer->digester);
-    fm_tally_clear(&analyzer->digested);
+    for (size_t i = 0; i < FM_PREPARERS; i++) fm_preparer_destroy(analyzer->preparers[i], analyzer->ops);
     if (analyzer->attributing) {
         fm_pairs_clear(&analyzer->attributing->pairs);
-        fm_pairs_clear(&analyzer->attributing->prepared);
+        fm_handed_pairs_destroy(analyzer->attributing->handed);
         fm_block_tags_clear(&analyzer->attributing->last);
         free(analyzer->attributing);
     }

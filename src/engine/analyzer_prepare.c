@@ -2,11 +2,10 @@
 /*
  * analyzer_prepare.c - what is done to a batch before an engine sees it, for a thread that has the time: see
  * fm_prepared in fathom/analyzer.h. It reads of the analyzer only what never changes, and writes only what is
- * there for it: with attribution, the counters of the pairs that it leaves out.
+ * there for it: with attribution, the counters of the pairs that it leaves out (analyzer_digest.c).
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/random_seed.h"
 #include "engine/analyzer_state.h"
 
 #include <inttypes.h>
@@ -102,10 +101,9 @@ static void lead_cut(fm_tagged_cut *cut, const fm_prepared *prepared)
 }
 
 /* All blocks of an access are kept: the first of a batch, or one that reaches beyond its block. */
-static fm_status keep_whole(fm_analyzer *analyzer, const fm_batch *batch, size_t index, fm_prepared *prepared,
-                            fm_error *error)
+static fm_status keep_whole(const fm_analyzer *analyzer, const fm_batch *batch, size_t index,
+                            fm_tagged_cut *cut, fm_prepared *prepared, fm_error *error)
 {
-    fm_tagged_cut *cut = &analyzer->attributing->cut;
     const uint64_t address = batch->address[index];
     const uint64_t last = fm_last_block(address, batch->size ? batch->size[index] : 0, analyzer->shift);
     uint64_t block = address >> analyzer->shift;
@@ -124,22 +122,6 @@ static fm_status keep_whole(fm_analyzer *analyzer, const fm_batch *batch, size_t
     return FM_OK;
 }
 
-/* The counters of this thread are made when they are needed. */
-static fm_status start_pairs(fm_attributing *attributing, fm_error *error)
-{
-    fm_pairs *own = &attributing->prepared;
-    const fm_pairs *pairs = &attributing->pairs;
-    own->late_wanted = pairs->late_wanted;
-    own->late_from = pairs->late_from;
-    if (own->table.buckets) return FM_OK;
-    own->ranges = pairs->ranges;
-    fm_status status = fm_pair_table_create(&own->table, 0, 0, error);
-    if (status != FM_OK) return status;
-    /* They will be put together: what has the same hash is moved in one sweep. */
-    for (size_t i = 0; i < 3; i++) own->table.multiplier[i] = pairs->table.multiplier[i];
-    return FM_OK;
-}
-
 static fm_status wrong_tag(const fm_batch *batch, fm_error *error)
 {
     size_t i = 0;
@@ -152,13 +134,15 @@ static fm_status prepare_tagged(fm_analyzer *analyzer, const fm_batch *batch, fm
                                 fm_error *error)
 {
     static const uint32_t untagged[FM_TAGGED_CUT_MOST];
-    fm_attributing *attributing = analyzer->attributing;
-    fm_tagged_cut *cut = &attributing->cut;
-    fm_pair_table *counters = &attributing->prepared.table;
+    fm_preparer *preparer;
+    fm_status status = fm_analyzer_preparer(analyzer, prepared->preparer, &preparer, error);
+    if (status == FM_OK) status = fm_preparer_start_pairs(analyzer, preparer, error);
+    if (status != FM_OK) return status;
+    fm_tagged_cut *cut = &preparer->cut;
+    fm_pair_table *counters = &preparer->pairs.table;
     cut->count = 0;
     cut->all_tags = 0;
-    fm_status status = start_pairs(attributing, error);
-    if (status == FM_OK) status = keep_whole(analyzer, batch, 0, prepared, error);
+    status = keep_whole(analyzer, batch, 0, cut, prepared, error);
     for (size_t next = 1; status == FM_OK && next < batch->count;) {
         const size_t left = batch->count - next,
                      piece = left < FM_TAGGED_CUT_MOST ? left : FM_TAGGED_CUT_MOST;
@@ -171,11 +155,11 @@ static fm_status prepare_tagged(fm_analyzer *analyzer, const fm_batch *batch, fm
         if (status != FM_OK) break;
         analyzer->kernels->count_pairs(counters, cut->pair, cut->pair_count);
         prepared->repeats += cut->pair_count;
-        if (taken < piece) status = keep_whole(analyzer, batch, next++, prepared, error);
+        if (taken < piece) status = keep_whole(analyzer, batch, next++, cut, prepared, error);
     }
     if (status == FM_OK && cut->all_tags > FM_TAG_MAX) status = wrong_tag(batch, error);
     prepared->count = cut->count;
-    return status;
+    return status == FM_OK ? fm_preparer_hand_over(analyzer, preparer, error) : status;
 }
 
 /* Do the batch's accesses touch so many blocks that these are better not held all at once? */
@@ -204,250 +188,6 @@ fm_status fm_analyzer_prepare(fm_analyzer *analyzer, const fm_batch *batch, fm_p
     if (status != FM_OK) return status;
     return analyzer->attributing ? prepare_tagged(analyzer, batch, prepared, error)
                                  : prepare_plain(analyzer, batch, prepared, error);
-}
-
-/* ---- digesting ---- */
-
-/* A part of what was prepared. */
-typedef struct fm_prepared_part {
-    size_t count; /* blocks */
-    bool digested;
-} part;
-
-bool fm_analyzer_can_digest(const fm_analyzer *analyzer)
-{
-    return analyzer->ops->digest && !analyzer->bound && !analyzer->limited &&
-           fm_analyzer_can_prepare(analyzer);
-}
-
-static fm_status start_digesting(fm_analyzer *self, fm_error *error)
-{
-    if (self->digester) return FM_OK;
-    const fm_engine_options options = {
-        .seed = fm_random_seed(), .isa = self->kernels->isa, .tags = self->attributing != NULL};
-    fm_status status = FM_OK;
-    if (!self->digested.counts) status = fm_tally_create(&self->digested, self->distances.bins, error);
-    if (status == FM_OK) status = self->ops->create(&self->digester, &options, error);
-    return status;
-}
-
-static fm_status add_part(fm_prepared *prepared, part added, fm_error *error)
-{
-    if (!reserve_array(&prepared->parts, &prepared->part_capacity, prepared->part_count + 1,
-                       sizeof *prepared->parts))
-        return no_room(error);
-    prepared->parts[prepared->part_count++] = added;
-    return FM_OK;
-}
-
-/* What was late among references that were counted waits for the others of the batch. */
-static fm_status keep_late(fm_pairs *pairs, fm_prepared *prepared, fm_error *error)
-{
-    const size_t count = pairs->late_count;
-    pairs->late_count = 0;
-    if (!reserve_array(&prepared->late, &prepared->late_capacity, prepared->late_count + count,
-                       sizeof *prepared->late))
-        return no_room(error);
-    for (size_t i = 0; i < count; i++) {
-        fm_late *late = &prepared->late[prepared->late_count++];
-        *late = pairs->late[i];
-        late->index = prepared->reference[late->index];
-    }
-    return FM_OK;
-}
-
-/* First references take the places of all: there are no more of them, and each stands at or behind its new
- * place. */
-static void put_firsts(fm_prepared *prepared, const fm_firsts *firsts, size_t from, size_t to, bool tagged)
-{
-    memcpy(prepared->blocks + to, firsts->blocks, firsts->count * sizeof *prepared->blocks);
-    memcpy(prepared->place + to, firsts->places, firsts->count * sizeof *prepared->place);
-    if (!tagged) return;
-    memcpy(prepared->now + to, firsts->now, firsts->count * sizeof *prepared->now);
-    for (size_t i = 0; i < firsts->count; i++)
-        prepared->reference[to + i] = prepared->reference[from + firsts->number[i]];
-}
-
-static void move_undigested(fm_prepared *prepared, size_t from, size_t count, size_t to, bool tagged)
-{
-    if (from == to) return;
-    memmove(prepared->blocks + to, prepared->blocks + from, count * sizeof *prepared->blocks);
-    if (!tagged) return;
-    memmove(prepared->now + to, prepared->now + from, count * sizeof *prepared->now);
-    memmove(prepared->leave + to, prepared->leave + from, count * sizeof *prepared->leave);
-    memmove(prepared->reference + to, prepared->reference + from, count * sizeof *prepared->reference);
-}
-
-/* Blocks [from, from + count), which go to `to`. */
-static fm_status digest_part(fm_analyzer *self, fm_prepared *prepared, size_t from, size_t count, size_t *to,
-                             fm_error *error)
-{
-    const bool tagged = self->attributing != NULL;
-    fm_pairs *pairs = tagged ? &self->attributing->prepared : NULL;
-    fm_firsts firsts;
-    part found = {.count = count};
-    fm_status status =
-        self->ops->digest(self->digester, prepared->blocks + from, tagged ? prepared->now + from : NULL,
-                          tagged ? prepared->leave + from : NULL, count, from, &self->digested, pairs,
-                          &firsts, &found.digested, error);
-    if (status == FM_OK && tagged) status = keep_late(pairs, prepared, error);
-    if (status != FM_OK) return status;
-    if (found.digested) {
-        put_firsts(prepared, &firsts, from, *to, tagged);
-        found.count = firsts.count;
-    } else {
-        move_undigested(prepared, from, count, *to, tagged);
-    }
-    *to += found.count;
-    return add_part(prepared, found, error);
-}
-
-fm_status fm_analyzer_digest(fm_analyzer *analyzer, fm_prepared *prepared, fm_error *error)
-{
-    if (!fm_analyzer_can_digest(analyzer))
-        return fm_fail(error, FM_E_ARGUMENT, NULL, "this analyzer cannot digest");
-    if (prepared->digested_by || prepared->count == 0) return FM_OK;
-    fm_status status = start_digesting(analyzer, error);
-    if (status == FM_OK && analyzer->attributing) status = start_pairs(analyzer->attributing, error);
-    if (status == FM_OK &&
-        !reserve_array(&prepared->place, &prepared->place_capacity, prepared->count, sizeof *prepared->place))
-        status = no_room(error);
-    prepared->part_count = prepared->late_count = 0;
-    const size_t count = prepared->count, parts = (count + FM_PART - 1) / FM_PART;
-    size_t to = 0;
-    for (size_t i = 0, from = 0; i < parts && status == FM_OK; i++) { /* of one size */
-        const size_t end = count / parts * (i + 1) + (i + 1 == parts ? count % parts : 0);
-        status = digest_part(analyzer, prepared, from, end - from, &to, error);
-        from = end;
-    }
-    prepared->digested_by = analyzer;
-    prepared->count = to;
-    return status;
-}
-
-fm_status fm_analyzer_join(fm_analyzer *analyzer, fm_error *error)
-{
-    fm_attributing *attributing = analyzer->attributing;
-    fm_status status = FM_OK;
-    if (attributing)
-        status = fm_pair_table_take(&attributing->pairs.table, &attributing->prepared.table, error);
-    if (status == FM_OK && analyzer->digester)
-        status = fm_tally_move(&analyzer->distances, &analyzer->digested, error);
-    return status;
-}
-
-/* ---- feeding ---- */
-
-/* The late ones of blocks from number `from` on become references of the batch. */
-static void name_late(fm_analyzer *self, const fm_prepared *prepared, size_t told, size_t from)
-{
-    fm_pairs *pairs = &self->attributing->pairs;
-    for (size_t i = told; i < pairs->late_count; i++)
-        pairs->late[i].index = prepared->reference[from + pairs->late[i].index];
-}
-
-/* Blocks [from, from + count), of which nothing was done. */
-static fm_status feed_undigested(fm_analyzer *self, const fm_prepared *prepared, size_t from, size_t count,
-                                 fm_error *error)
-{
-    if (!self->attributing) return fm_analyzer_feed_blocks(self, prepared->blocks + from, count, error);
-    fm_pairs *pairs = &self->attributing->pairs;
-    const size_t told = pairs->late_count;
-    size_t done;
-    fm_status status =
-        self->ops->count_kept(self->engine, prepared->blocks + from, prepared->now + from,
-                              prepared->leave + from, count, &self->distances, pairs, &done, error);
-    name_late(self, prepared, told, from);
-    return status;
-}
-
-/* Blocks [from, from + count), the first references of a part. */
-static fm_status feed_digested(fm_analyzer *self, const fm_prepared *prepared, size_t from, size_t count,
-                               fm_error *error)
-{
-    fm_pairs *pairs = self->attributing ? &self->attributing->pairs : NULL;
-    const size_t told = pairs ? pairs->late_count : 0;
-    const fm_firsts firsts = {.count = count,
-                              .blocks = prepared->blocks + from,
-                              .places = prepared->place + from,
-                              .now = pairs ? prepared->now + from : NULL};
-    fm_status status = self->pending > 0 ? fm_analyzer_flush(self, error) : FM_OK; /* in order */
-    if (status == FM_OK)
-        status = self->ops->count_firsts(self->engine, &firsts, &self->distances, pairs, error);
-    if (pairs) name_late(self, prepared, told, from);
-    return status;
-}
-
-static fm_status feed_parts(fm_analyzer *self, const fm_prepared *prepared, fm_error *error)
-{
-    fm_status status = FM_OK;
-    size_t from = 0;
-    for (size_t i = 0; i < prepared->part_count && status == FM_OK; i++) {
-        const part *at = &prepared->parts[i];
-        status = at->digested ? feed_digested(self, prepared, from, at->count, error)
-                              : feed_undigested(self, prepared, from, at->count, error);
-        from += at->count;
-    }
-    return status;
-}
-
-/* With attribution, pieces in which late references do not become too many. */
-static fm_status feed_pieces(fm_analyzer *self, const fm_prepared *prepared, fm_error *error)
-{
-    fm_status status = FM_OK;
-    if (self->pending > 0) status = fm_analyzer_flush(self, error); /* in order */
-    for (size_t from = 0; status == FM_OK && from < prepared->count; from += FM_LATE_BATCH) {
-        const size_t left = prepared->count - from;
-        if (from > 0) status = fm_analyzer_tell_late(self, error);
-        if (status == FM_OK)
-            status =
-                feed_undigested(self, prepared, from, left < FM_LATE_BATCH ? left : FM_LATE_BATCH, error);
-    }
-    return status;
-}
-
-/* The late ones that digesting found, too. */
-static fm_status tell_late(fm_analyzer *self, const fm_prepared *prepared, fm_error *error)
-{
-    fm_pairs *pairs = &self->attributing->pairs;
-    fm_status status = FM_OK;
-    if (prepared->digested_by && prepared->late_count > 0) {
-        status = fm_pairs_reserve(pairs, prepared->late_count, error);
-        if (status != FM_OK) return status;
-        memcpy(pairs->late + pairs->late_count, prepared->late, prepared->late_count * sizeof *pairs->late);
-        pairs->late_count += prepared->late_count;
-    }
-    return fm_analyzer_tell_late(self, error);
-}
-
-static fm_status check_prepared(const fm_analyzer *self, const fm_prepared *prepared, fm_error *error)
-{
-    if (!fm_analyzer_can_prepare(self))
-        return fm_fail(error, FM_E_ARGUMENT, NULL, "this analyzer needs every single reference");
-    if (prepared->digested_by && prepared->digested_by != self)
-        return fm_fail(error, FM_E_ARGUMENT, NULL, "another analyzer digested this");
-    if (self->attributing && prepared->count > 0 && !prepared->reference)
-        return fm_fail(error, FM_E_ARGUMENT, NULL, "this analyzer needs tags with what was prepared");
-    return FM_OK;
-}
-
-fm_status fm_analyzer_feed_prepared(fm_analyzer *analyzer, const fm_prepared *prepared, fm_error *error)
-{
-    fm_status status = check_prepared(analyzer, prepared, error);
-    if (status == FM_OK) status = fm_tally_reserve(&analyzer->distances, 1, error);
-    if (status != FM_OK) return status;
-    if (prepared->digested_by)
-        status = feed_parts(analyzer, prepared, error);
-    else if (analyzer->attributing)
-        status = feed_pieces(analyzer, prepared, error);
-    else
-        status = fm_analyzer_feed_blocks(analyzer, prepared->blocks, prepared->count, error);
-    if (analyzer->attributing) {
-        fm_status told = tell_late(analyzer, prepared, status == FM_OK ? error : NULL);
-        if (status == FM_OK) status = told;
-    }
-    if (status == FM_OK) fm_tally_add_many(&analyzer->distances, 0, prepared->repeats);
-    return status;
 }
 
 void fm_prepared_free(fm_prepared *prepared)

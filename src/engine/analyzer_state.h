@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyzer_state.h - what the files of the analyzer share: analyzer.c, analyzer_feed.c,
- * analyzer_prepare.c and analyzer_draw.c. */
+/* analyzer_state.h - what the files of the analyzer share: analyzer.c, analyzer_feed.c, analyzer_prepare.c,
+ * analyzer_digest.c, analyzer_prepared.c and analyzer_draw.c. */
 #ifndef FATHOM_ENGINE_ANALYZER_STATE_H
 #define FATHOM_ENGINE_ANALYZER_STATE_H
 
@@ -29,12 +29,34 @@ typedef struct fm_attributing {
     void *late_context;
     uint32_t tags[FM_RUN_ROOM]; /* of the blocks in the analyzer's buffer */
     uint32_t uses[FM_RUN];
-    fm_pairs prepared; /* what the thread that prepares counts; no table until it does */
-    fm_tagged_cut cut;
+    uint32_t multiplier[3]; /* of the table of pairs: never written again, for preparers to read */
+    /* Counters that preparers had too many of: a list, to which they add at any time. */
+    struct fm_handed_pairs *handed;
     /* Which references the blocks in the buffer belong to; only where late ones are wanted. */
     size_t stretch_count;
     fm_buffer_stretch stretches[FM_RUN_ROOM];
 } fm_attributing;
+
+/* A part of what was prepared and given to be digested. */
+typedef struct fm_prepared_part {
+    size_t count; /* blocks */
+    bool digested;
+} fm_prepared_part;
+
+/* Counters on their way from a preparer to the analyzer. */
+typedef struct fm_handed_pairs {
+    struct fm_handed_pairs *next;
+    fm_pair_table table;
+} fm_handed_pairs;
+
+/* What a thread that prepares has for itself. */
+typedef struct fm_preparer {
+    /* What it counts; nothing until it does. */
+    fm_pairs pairs;
+    fm_tally digested;
+    fm_engine *digester; /* NULL until it digests */
+    fm_tagged_cut cut;
+} fm_preparer;
 
 struct fm_analyzer {
     const fm_engine_ops *ops;
@@ -49,10 +71,8 @@ struct fm_analyzer {
     bool limited; /* by max_memory */
     fm_distance_sink sink;
     void *sink_context;
-    fm_attributing *attributing; /* NULL: no attribution */
-    /* Of the thread that prepares: what digests, and what it counts. NULL until it does. */
-    fm_engine *digester;
-    fm_tally digested;
+    fm_attributing *attributing;          /* NULL: no attribution */
+    fm_preparer *preparers[FM_PREPARERS]; /* by number; NULL until they are needed */
     /* Blocks that were fed and not counted yet: of the first `promised` it was said that they are, and the
      * engine can take them. Small feeds are gathered here: an engine likes long runs. */
     size_t pending, promised;
@@ -65,7 +85,19 @@ struct fm_analyzer {
 fm_status fm_analyzer_drain(fm_analyzer *analyzer, fm_error *error);
 /* And counts all that the engine has taken. */
 fm_status fm_analyzer_flush(fm_analyzer *analyzer, fm_error *error);
-/* What the thread that prepared has counted joins the rest; it must be at rest. */
+/* The preparer with that number, made if there is none. */
+fm_status fm_analyzer_preparer(fm_analyzer *analyzer, unsigned number, fm_preparer **preparer,
+                               fm_error *error);
+void fm_handed_pairs_destroy(fm_handed_pairs *list);
+void fm_preparer_destroy(fm_preparer *preparer, const fm_engine_ops *ops); /* NULL is fine */
+uint64_t fm_preparer_memory(const fm_preparer *preparer, const fm_engine_ops *ops);
+/* With attribution: makes its counters ready, and hands them over where there are many, so that there are
+ * not as many copies of all pairs as there are preparers. */
+fm_status fm_preparer_start_pairs(fm_analyzer *analyzer, fm_preparer *preparer, fm_error *error);
+fm_status fm_preparer_hand_over(fm_analyzer *analyzer, fm_preparer *preparer, fm_error *error);
+/* Counters that were handed over so far join those of the analyzer. */
+fm_status fm_analyzer_take_handed(fm_analyzer *analyzer, fm_error *error);
+/* What preparers have counted joins the rest; they must be at rest. */
 fm_status fm_analyzer_join(fm_analyzer *analyzer, fm_error *error);
 /* Late references on the list go to whoever wants them. */
 fm_status fm_analyzer_tell_late(fm_analyzer *analyzer, fm_error *error);

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_preparers.c - several threads that prepare and digest what another one feeds: the profile, the pairs
+ * of sites and the late references are those of one thread.
+ */
+#include "oracle/counting_run.h"
+
+#include <fathom/fathom.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ACCESSES = 400000, BATCH = 8192, BATCHES = (ACCESSES + BATCH - 1) / BATCH, THREADS = 3, TAGS = 3000 };
+
+static uint64_t address[ACCESSES];
+static uint32_t size[ACCESSES], tag[ACCESSES];
+
+/* Most references are near the last ones, some repeat, some reach into the next block. */
+static int make_accesses(void **state)
+{
+    (void)state;
+    recipe_random random = {1};
+    for (size_t i = 0; i < ACCESSES; i++) {
+        address[i] = recipe_below(&random, recipe_chance(&random, 5) ? 4000000 : 20000);
+        if (i > 0 && recipe_chance(&random, 3)) address[i] = address[i - 1];
+        size[i] = 1 + (uint32_t)recipe_below(&random, 8);
+        tag[i] = 1 + (uint32_t)recipe_below(&random, TAGS);
+    }
+    return 0;
+}
+
+static fm_batch batch_at(size_t number, bool tagged)
+{
+    const size_t from = number * BATCH, count = ACCESSES - from < BATCH ? ACCESSES - from : BATCH;
+    return (fm_batch){
+        .count = count, .address = address + from, .size = size + from, .tag = tagged ? tag + from : NULL};
+}
+
+/* ---- late references: how many there were of each access ---- */
+
+typedef struct late_counts {
+    size_t from; /* of the batch that is fed */
+    uint8_t *count;
+} late_counts;
+
+static fm_status count_late(void *context, const fm_late *late, size_t count, fm_error *error)
+{
+    (void)error;
+    const late_counts *counts = context;
+    for (size_t i = 0; i < count; i++) counts->count[counts->from + late[i].index]++;
+    return FM_OK;
+}
+
+/* ---- preparing ---- */
+
+typedef struct work {
+    fm_analyzer *analyzer;
+    bool tagged;
+    atomic_size_t claimed;
+    struct {
+        fm_prepared prepared;
+        fm_status status;
+        atomic_bool ready;
+    } batches[BATCHES];
+} work;
+
+typedef struct preparer {
+    work *all;
+    pthread_t thread;
+    unsigned number;
+} preparer;
+
+static void *prepare(void *context)
+{
+    const preparer *self = context;
+    work *all = self->all;
+    for (size_t i; (i = all->claimed++) < BATCHES;) {
+        fm_prepared *prepared = &all->batches[i].prepared;
+        const fm_batch batch = batch_at(i, all->tagged);
+        prepared->preparer = self->number;
+        all->batches[i].status = fm_analyzer_prepare(all->analyzer, &batch, prepared, NULL);
+        if (all->batches[i].status == FM_OK && i % 5 != 0 && fm_analyzer_can_digest(all->analyzer))
+            all->batches[i].status = fm_analyzer_digest(all->analyzer, prepared, NULL);
+        all->batches[i].ready = true;
+    }
+    return NULL;
+}
+
+static void feed_prepared(work *all, late_counts *late)
+{
+    preparer preparers[THREADS];
+    for (unsigned i = 0; i < THREADS; i++) {
+        preparers[i] = (preparer){.all = all, .number = i == 0 ? FM_PREPARERS - 1 : i};
+        assert_int_equal(pthread_create(&preparers[i].thread, NULL, prepare, &preparers[i]), 0);
+    }
+    for (size_t i = 0; i < BATCHES; i++) {
+        while (!all->batches[i].ready) sched_yield();
+        assert_int_equal(all->batches[i].status, FM_OK);
+        late->from = i * BATCH;
+        assert_int_equal(fm_analyzer_feed_prepared(all->analyzer, &all->batches[i].prepared, NULL), FM_OK);
+        fm_prepared_free(&all->batches[i].prepared);
+    }
+    for (unsigned i = 0; i < THREADS; i++) pthread_join(preparers[i].thread, NULL);
+}
+
+/* ---- comparing ---- */
+
+static void compare_profiles(const fm_analyzer *one, const fm_analyzer *other)
+{
+    fm_profile *wanted, *found;
+    assert_int_equal(fm_analyzer_profile(one, &wanted, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_profile(other, &found, NULL), FM_OK);
+    assert_same_counts(wanted, found);
+    fm_profile_destroy(wanted);
+    fm_profile_destroy(found);
+}
+
+static void compare_pairs(const fm_analyzer *one, const fm_analyzer *other)
+{
+    fm_raw_pair *wanted, *found;
+    size_t wanted_count, found_count;
+    assert_int_equal(fm_analyzer_pairs(one, &wanted, &wanted_count, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_pairs(other, &found, &found_count, NULL), FM_OK);
+    assert_true(wanted_count > 300000); /* so many that preparers hand counters over */
+    assert_int_equal(found_count, wanted_count);
+    assert_memory_equal(found, wanted, wanted_count * sizeof *wanted);
+    free(wanted);
+    free(found);
+}
+
+static void check(const fm_analyzer_options *options)
+{
+    static const uint64_t edges[] = {0, 1, 4, 32, 300, 2000};
+    static work all;
+    static uint8_t late[2][ACCESSES];
+    fm_analyzer_options wishes = *options;
+    const bool tagged = wishes.edge_count > 0;
+    wishes.granularity = 64;
+    if (tagged) wishes.edges = edges;
+    memset(late, 0, sizeof late);
+    memset(&all, 0, sizeof all);
+    late_counts counts[2] = {{.count = late[0]}, {.count = late[1]}};
+    fm_analyzer *fed;
+    all.tagged = tagged;
+    assert_int_equal(fm_analyzer_create(&fed, &wishes, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_create(&all.analyzer, &wishes, NULL), FM_OK);
+    if (tagged) {
+        fm_analyzer_set_late_sink(fed, 4, count_late, &counts[0]);
+        fm_analyzer_set_late_sink(all.analyzer, 4, count_late, &counts[1]);
+    }
+    for (size_t i = 0; i < BATCHES; i++) {
+        const fm_batch batch = batch_at(i, tagged);
+        counts[0].from = i * BATCH;
+        assert_int_equal(fm_analyzer_feed(fed, &batch, NULL), FM_OK);
+    }
+    feed_prepared(&all, &counts[1]);
+    compare_profiles(fed, all.analyzer);
+    if (tagged) compare_pairs(fed, all.analyzer);
+    assert_memory_equal(late[1], late[0], sizeof late[0]);
+    fm_analyzer_destroy(fed);
+    fm_analyzer_destroy(all.analyzer);
+}
+
+static void test_distances(void **state)
+{
+    (void)state;
+    check(&(fm_analyzer_options){0});
+    check(&(fm_analyzer_options){.bound = 500}); /* which cannot be digested */
+}
+
+static void test_sites(void **state)
+{
+    (void)state;
+    check(&(fm_analyzer_options){.edge_count = 6});
+}
+
+static void test_too_many(void **state)
+{
+    (void)state;
+    fm_analyzer *analyzer;
+    fm_error error;
+    static const uint64_t edges[] = {0, 1};
+    const fm_analyzer_options options = {.granularity = 64, .edges = edges, .edge_count = 2};
+    const fm_batch batch = batch_at(0, true);
+    fm_prepared prepared = {.preparer = FM_PREPARERS};
+    assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_prepare(analyzer, &batch, &prepared, &error), FM_E_ARGUMENT);
+    assert_string_equal(error.reason, "a preparer has the number 32, over 31");
+    fm_prepared_free(&prepared);
+    fm_analyzer_destroy(analyzer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_distances),
+        cmocka_unit_test(test_sites),
+        cmocka_unit_test(test_too_many),
+    };
+    return cmocka_run_group_tests_name("preparers", tests, make_accesses, NULL);
+}
