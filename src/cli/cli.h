@@ -90,6 +90,9 @@ int cli_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * after a message. Every verb ends with it. */
 int cli_finish(int code);
 
+/* Processors that this process may run on, at least 1. */
+unsigned cli_processors(void);
+
 /* ---- progress ---- */
 
 /* On standard error, at most ten times a second, from one second after the start on: only on a

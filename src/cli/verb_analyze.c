@@ -471,8 +471,7 @@ static int check(const analyze_options *options, size_t traces, analysis *run, f
     if ((code = cli_reader_options(&options->trace, reading)) >= 0) return code;
     if (options->threads == 0) return cli_misuse("--threads: expected at least 1");
     if ((code = check_mpi(options, run, traces)) >= 0) return code;
-    uint64_t threads =
-        options->threads == UINT64_MAX ? (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) : options->threads;
+    uint64_t threads = options->threads == UINT64_MAX ? cli_processors() : options->threads;
     reading->read_ahead = threads > 1;
     run->threads = threads < CLI_MOST_THREADS ? (unsigned)threads : CLI_MOST_THREADS;
     /* Ranks read parts; and memory that was promised not to be used is not taken for batches. */

@@ -80,12 +80,6 @@ static fm_status copy_modules(const fm_reader *reader, fm_writer *writer, const 
     return FM_OK;
 }
 
-static unsigned cores(void)
-{
-    long count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count > 1 ? (unsigned)count : 1;
-}
-
 static int convert(const char *input, const convert_options *options, fm_reader_options *reading)
 {
     fm_reader *reader = NULL;
@@ -101,7 +95,7 @@ static int convert(const char *input, const convert_options *options, fm_reader_
                                  .columns = target ? info.columns & target->columns : 0,
                                  .memory_addresses = info.memory_addresses,
                                  .level = options->store ? -1 : (int)options->level,
-                                 .threads = cores()};
+                                 .threads = cli_processors()};
     fm_status status = fm_writer_open(&writer, options->output, &writing, &error);
     if (status == FM_OK && target) {
         note_losses(info.columns, target);

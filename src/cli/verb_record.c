@@ -72,11 +72,12 @@ static int open_writer(recording *self)
     if (!path) return out_of_memory();
     self->writers[self->count] = NULL;
     self->paths[self->count++] = path;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    enum { MOST_WRITING = 8 };
+    const unsigned processors = cli_processors();
     fm_writer_options options = {.format = fm_format_of_name(path) ? NULL : "fathom",
                                  .columns = COLUMNS,
                                  .memory_addresses = true,
-                                 .threads = cores > 1 ? (unsigned)(cores > 8 ? 8 : cores) : 1,
+                                 .threads = processors < MOST_WRITING ? processors : MOST_WRITING,
                                  .level = self->options->store ? -1 : (int)self->options->level};
     fm_error error;
     return fm_writer_open(&self->writers[self->count - 1], path, &options, &error) ? cli_fail(&error) : -1;
