@@ -3,10 +3,11 @@
 """What tracing and analysing a running program costs: wall time of fathom run against the program alone and against
 Valgrind that does nothing (--tool=none), on five programs; and the same for programs built by fathom cc.
 
-    bench/bench_collect.py [--quick] [--repeat N] [--build DIRECTORY] [--only valgrind|compiler] [SUBJECT…]
+    bench/bench_collect.py [--quick] [--repeat N] [--build DIRECTORY] [--threads N] [--only valgrind|compiler] [SUBJECT…]
 
 All variants of a subject are run in turn, N times, and the least wall time of each counts. Ratios within one run are
-what is told; a machine with two free cores is assumed. Prints Markdown; lines for machines go to $BENCH_LINES."""
+what is told; a machine with two free cores is assumed (taskset gives it fewer or more). --threads is passed on to
+fathom run. Prints Markdown; lines for machines go to $BENCH_LINES."""
 import argparse
 import os
 import shutil
@@ -20,10 +21,12 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--quick", action="store_true")
 parser.add_argument("--repeat", type=int, default=3)
 parser.add_argument("--build", default=os.path.join(here, "..", "build"))
+parser.add_argument("--threads")
 parser.add_argument("--only", choices=["valgrind", "compiler"])
 parser.add_argument("subjects", nargs="*")
 arguments = parser.parse_args()
 fathom = os.path.abspath(os.path.join(arguments.build, "fathom"))
+run = [fathom, "run", "-q", *(["--threads", arguments.threads] if arguments.threads else [])]
 os.makedirs(work, exist_ok=True)
 
 
@@ -134,7 +137,7 @@ def least(variants, stdin):
 
 def references(command, stdin):
     path = os.path.join(work, "collect.json")
-    timed([fathom, "run", "-q", "--no-sites", "--json", path, "--", *command], stdin)
+    timed([*run, "--no-sites", "--json", path, "--", *command], stdin)
     import json
     with open(path) as file:
         return json.load(file)["references"]
@@ -163,8 +166,8 @@ def measure_valgrind():
             continue
         count = references(command, stdin)
         alone, none, plain, attributed = least(
-            [command, ["valgrind", "--tool=none", "-q", *command], [fathom, "run", "-q", "--no-sites", "--", *command],
-             [fathom, "run", "-q", "--", *command]], stdin)
+            [command, ["valgrind", "--tool=none", "-q", *command], [*run, "--no-sites", "--", *command],
+             [*run, "--", *command]], stdin)
         to_none.append(plain / none)
         to_native.append(plain / alone)
         sites.append(attributed / plain)
@@ -185,7 +188,7 @@ def measure_compiler():
             continue
         count = references(built, stdin)
         native_time, alone, plain, attributed = least(
-            [command, built, [fathom, "run", "-q", "--no-sites", "--", *built], [fathom, "run", "-q", "--", *built]], stdin)
+            [command, built, [*run, "--no-sites", "--", *built], [*run, "--", *built]], stdin)
         to_native.append(plain / native_time)
         sites.append(attributed / plain)
         print(f"| {name} | {count / 1e6:.0f} M | {native_time:.2f} | {alone:.2f} | {plain:.2f} | {attributed:.2f} | "

@@ -82,7 +82,7 @@ for script in tests/collect/*_test.py tests/collect/*_test.sh; do
 done
 wanted mpi && add mpi tests/mpi/mpi_test.py
 # Those of the programs that take a way of their own through the receiver or the analysis.
-wanted asan && add asan/collect "env FATHOM=build-asan/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$PWD/build/lib/fathom tests/collect/programs_test.py plain fork exec outlives sixty signal crashing plug regions limits loads objects paths recorded fortran matmul"
+wanted asan && add asan/collect "env FATHOM=build-asan/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$PWD/build/lib/fathom tests/collect/programs_test.py plain fork exec outlives sixty signal crashing plug regions limits loads objects paths several recorded fortran matmul"
 # A sanitizer makes tests some ten times slower: the same ones on fewer random traces, and with damage at fewer places.
 wanted asan && add_programs asan/oracle build-asan/tests/oracle "env FATHOM_TEST_TRACES=200"
 wanted asan && add_programs asan build-asan/tests/unit "env FATHOM_TEST_STRIDE=3"
@@ -102,7 +102,7 @@ if wanted tsan; then
     done
     add tsan/cli "tests/threads/run-read-ahead-test.sh build-tsan/fathom"
     # The analysis beside the receiver: a few of the programs are enough, all go the same way.
-    add tsan/collect "env FATHOM=build-tsan/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$PWD/build/lib/fathom tests/collect/programs_test.py plain objects sixty"
+    add tsan/collect "env FATHOM=build-tsan/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$PWD/build/lib/fathom tests/collect/programs_test.py plain objects sixty several"
 fi
 wanted install && add install tests/install/run-install-test.sh
 wanted docs && add docs tests/docs/run-docs-test.sh

@@ -65,7 +65,7 @@ int cli_run_profiles_create(cli_run_profiles **profiles, const cli_run_setup *se
         self->edge_count = cli_attribution_edges(setup->caches, setup->analysis->granularity[0], self->edges);
         choose_late(self);
     }
-    return cli_feeder_create(&self->feeder, setup->sites ? collection : NULL);
+    return cli_feeder_create(&self->feeder, setup->sites ? collection : NULL, setup->threads - 1);
 }
 
 static int make_analyzer(cli_run_profiles *self, size_t granularity, bool attributed, fm_analyzer **analyzer)

@@ -20,6 +20,7 @@ typedef struct run_options {
     const char *json, *report, *output, *distances;
     bool no_source;
     bool threads_private, call_paths, quiet, progress;
+    uint64_t threads;
     cli_analysis_options analysis;
     cli_collect_options collect;
     cli_attribution_options attribution;
@@ -28,6 +29,7 @@ typedef struct run_options {
 /* What one run holds, so that every way out can let go of it. */
 typedef struct job {
     cli_analysis analysis;
+    unsigned threads; /* that analyse */
     fm_collect_options collecting;
     cli_attribution_caches caches;
     fm_output *distances;
@@ -80,6 +82,7 @@ static int start(job *work, const run_options *options)
                            .caches = &work->caches,
                            .sites = tells_sites(options, work),
                            .threads_private = options->threads_private,
+                           .threads = work->threads,
                            .distances = work->distances};
     return cli_run_profiles_create(&work->profiles, &setup, work->collection);
 }
@@ -181,6 +184,16 @@ static int run(job *work, const run_options *options)
 
 /* ---- options ---- */
 
+/* The program and the thread that receives have a processor each; more threads than this have nothing to do.
+ * Each has memory of its own: one where memory is limited, or where there may be any number of processes. */
+static unsigned spare_processors(const run_options *options, const job *work)
+{
+    enum { TAKEN = 2, USEFUL = 6 };
+    const unsigned processors = cli_processors();
+    if (work->analysis.max_memory || options->collect.follow_children || processors <= TAKEN + 1) return 1;
+    return processors - TAKEN < USEFUL ? processors - TAKEN : USEFUL;
+}
+
 static int check(const run_options *options, char **command, job *work)
 {
     int code = cli_analysis_check(&options->analysis, &work->analysis);
@@ -216,6 +229,15 @@ static int check(const run_options *options, char **command, job *work)
         return cli_misuse("--no-source is about the page that --report writes");
     if (options->report && !fm_report_available())
         return cli_misuse("--report: this build has no report page (it was built without npm)");
+    if (options->threads == 0) return cli_misuse("--threads: expected at least 1");
+    if (options->threads != UINT64_MAX && options->threads > CLI_MOST_RUN_THREADS)
+        return cli_misuse("--threads: at most %d", CLI_MOST_RUN_THREADS);
+    work->threads =
+        options->threads == UINT64_MAX ? spare_processors(options, work) : (unsigned)options->threads;
+    if (strcmp(engine->name, "exact") != 0) { /* only for that one is there anything to prepare */
+        work->analysis.analyzer.threads = work->threads;
+        work->threads = 1;
+    }
     bool sites = tells_sites(options, work);
     work->collecting.columns = FM_COLUMN_SIZE | (sites ? FM_COLUMN_TAG : 0);
     work->collecting.call_paths = options->call_paths;
@@ -225,7 +247,8 @@ static int check(const run_options *options, char **command, job *work)
 
 int cli_verb_run(int argc, char **argv)
 {
-    run_options options = {.analysis.max_memory = UINT64_MAX,
+    run_options options = {.threads = UINT64_MAX,
+                           .analysis.max_memory = UINT64_MAX,
                            .collect.limit = UINT64_MAX,
                            .collect.limit_time = -1,
                            .attribution.top = CLI_TOP_PAIRS};
@@ -243,6 +266,10 @@ int cli_verb_run(int argc, char **argv)
         {"call-paths", 0, CLI_FLAG, &options.call_paths, NULL, "tell code apart by the calls that led there"},
         CLI_ATTRIBUTION_OPTIONS(&options.attribution),
         CLI_ANALYSIS_OPTIONS(&options.analysis),
+        {"threads", 0, CLI_COUNT, &options.threads, "N",
+         "threads that analyse, at most 16, beside the one that receives\n"
+         "(default: as many as there are processors for them, 6 at most).\n"
+         "Results never depend on it"},
         {"distances", 0, CLI_STRING, &options.distances, "FILE",
          "write every reference's distance: little-endian u64 in trace\n"
          "order, first touch = 2^64-1, beyond the bound = 2^64-2"},

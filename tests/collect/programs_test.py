@@ -3,6 +3,7 @@
 """Tiny programs with odd behaviour (tests/programs), each with its expected answer, under both collectors.
 
 Almost all of them are watched in the function touch, whose references are known to the last one."""
+import ctypes
 import json
 import os
 import subprocess
@@ -311,6 +312,26 @@ def kernel(name):
 for name in KERNELS:
     cases.append((f"valgrind: kernel {name}", lambda n=name: kernel(n)("valgrind", "gcc")))
 cases.append(("compiler: kernel matmul", lambda: kernel("matmul")("compiler", "fathom")))
+
+
+@case()
+def analysed_by_several_threads(collector, how):
+    # Without random addresses two runs are alike, and all that differs is how they were analysed.
+    no_randomization = 0x0040000
+    before = ctypes.CDLL(None).personality(0xFFFFFFFF)
+    ctypes.CDLL(None).personality(before | no_randomization)
+    try:
+        for command in ([build("objects.c", how)], [build("kernels.c", how, *KERNEL_FLAGS), "matmul"]):
+            for options in (["--no-sites"], [], ["--no-sites", "--bound", "100"], ["--threads-private"]):
+                found = [run(options + ["--threads", threads], command).profile for threads in ("1", "2", "7")]
+                for profile in found:
+                    for part in [profile, *profile.get("parts", [])]:
+                        part.pop("run", None)
+                expect(found[0]["references"] > 40000, True, "enough references for several batches")
+                expect(found[1] == found[0], True, f"{options}: two threads agree with one")
+                expect(found[2] == found[0], True, f"{options}: seven threads agree with one")
+    finally:
+        ctypes.CDLL(None).personality(before)
 
 
 @case("compiler")
