@@ -128,7 +128,9 @@ typedef struct fm_late {
  */
 enum { FM_PREPARERS = 32 };
 typedef struct fm_prepared {
-    unsigned preparer; /* number of the thread that prepares it, below FM_PREPARERS; set by the caller */
+    /* Number of the thread that prepares it, below FM_PREPARERS; set by the caller. With attribution, number
+     * 0 needs some memory for every pair, the others have little each and one such memory together. */
+    unsigned preparer;
     uint64_t *blocks;
     size_t count, capacity;
     uint64_t repeats;

@@ -35,6 +35,9 @@ enum {
 
 #define AWAKE UINT64_MAX
 
+/* Numbers of those who prepare; 0: the caller where there are no workers. */
+enum { FEEDING = 1, RECEIVING = 2, FIRST_WORKER = 3 };
+
 typedef struct feed_job {
     fm_collected collected; /* its batch points into the arrays below */
     cli_feeding to;
@@ -160,7 +163,7 @@ static bool can_feed(cli_feeder *self)
 /* Waits for the next job; false at the end. */
 static bool wait_for_job(cli_feeder *self)
 {
-    while (!can_feed(self) && !self->ending && prepare_next(self, self->worker_count)) {
+    while (!can_feed(self) && !self->ending && prepare_next(self, FEEDING)) {
     }
     if (!can_feed(self) && !self->ending) {
         pthread_mutex_lock(&self->lock);
@@ -237,7 +240,7 @@ int cli_feeder_create(cli_feeder **feeder, fm_collection *late_to, unsigned work
     self->started = true;
     for (; self->workers_started < workers; self->workers_started++) {
         feed_worker *worker = &self->workers[self->workers_started];
-        *worker = (feed_worker){.feeder = self, .number = self->workers_started};
+        *worker = (feed_worker){.feeder = self, .number = FIRST_WORKER + self->workers_started};
         if (pthread_create(&worker->thread, NULL, prepare_all, worker) != 0) return no_thread();
     }
     return -1;
@@ -267,7 +270,7 @@ static int retire(cli_feeder *self, uint64_t fed)
 /* Waits until at most `most` jobs are under way, and helps with them. */
 static int wait_for_room(cli_feeder *self, uint64_t most)
 {
-    while (self->filled - self->fed > most && prepare_next(self, self->worker_count + 1)) {
+    while (self->filled - self->fed > most && prepare_next(self, RECEIVING)) {
         if (self->feeder_sleeps && can_feed(self)) wake(self, &self->to_feed);
     }
     if (self->filled - self->fed > most) {

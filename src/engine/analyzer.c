@@ -20,7 +20,8 @@ static uint64_t memory_beside_engine(const fm_analyzer *analyzer)
     const fm_attributing *attributing = analyzer->attributing;
     if (attributing)
         bytes += sizeof *attributing + fm_pairs_memory(&attributing->pairs) +
-                 fm_block_tags_memory(&attributing->last);
+                 fm_block_tags_memory(&attributing->last) +
+                 (attributing->poured.buckets ? fm_pair_table_memory(&attributing->poured) : 0);
     for (size_t i = 0; i < FM_PREPARERS; i++)
         if (analyzer->preparers[i]) bytes += fm_preparer_memory(analyzer->preparers[i], analyzer->ops);
     return bytes;
@@ -65,6 +66,7 @@ static fm_status start_attributing(fm_analyzer *self, const fm_analyzer_options 
     if (posix_memalign((void **)&attributing, 64, sizeof *attributing) != 0 || !attributing)
         return fm_fail_memory(error, sizeof *attributing, "attribution");
     memset(attributing, 0, sizeof *attributing);
+    pthread_mutex_init(&attributing->poured_lock, NULL);
     self->attributing = attributing;
     fm_status status =
         fm_pairs_create(&attributing->pairs, options->edges, options->edge_count, seed, share->pairs, error);
@@ -153,7 +155,8 @@ void fm_analyzer_destroy(fm_analyzer *analyzer)
     for (size_t i = 0; i < FM_PREPARERS; i++) fm_preparer_destroy(analyzer->preparers[i], analyzer->ops);
     if (analyzer->attributing) {
         fm_pairs_clear(&analyzer->attributing->pairs);
-        fm_handed_pairs_destroy(analyzer->attributing->handed);
+        fm_pair_table_clear(&analyzer->attributing->poured);
+        pthread_mutex_destroy(&analyzer->attributing->poured_lock);
         fm_block_tags_clear(&analyzer->attributing->last);
         free(analyzer->attributing);
     }

@@ -125,6 +125,6 @@ fm_status fm_analyzer_digest(fm_analyzer *analyzer, fm_prepared *prepared, fm_er
     }
     prepared->digested_by = analyzer;
     prepared->count = to;
-    if (status == FM_OK && analyzer->attributing) status = fm_preparer_hand_over(analyzer, preparer, error);
+    if (status == FM_OK && analyzer->attributing) status = fm_preparer_pour_pairs(analyzer, preparer, error);
     return status;
 }

@@ -159,7 +159,7 @@ static fm_status prepare_tagged(fm_analyzer *analyzer, const fm_batch *batch, fm
     }
     if (status == FM_OK && cut->all_tags > FM_TAG_MAX) status = wrong_tag(batch, error);
     prepared->count = cut->count;
-    return status == FM_OK ? fm_preparer_hand_over(analyzer, preparer, error) : status;
+    return status == FM_OK ? fm_preparer_pour_pairs(analyzer, preparer, error) : status;
 }
 
 /* Do the batch's accesses touch so many blocks that these are better not held all at once? */

@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Entries of the table of pairs (some 1.5 MiB) from which on it is handed over. */
-enum { MANY_PAIRS = 1 << 16 };
+/* Entries of a table of pairs (1 MiB, which stays in the second-level cache) from which on it is poured out.
+ */
+enum { MANY_PAIRS = 1 << 15 };
 
 fm_status fm_analyzer_preparer(fm_analyzer *analyzer, unsigned number, fm_preparer **preparer,
                                fm_error *error)
@@ -24,6 +25,7 @@ fm_status fm_analyzer_preparer(fm_analyzer *analyzer, unsigned number, fm_prepar
     if (posix_memalign((void **)preparer, 64, sizeof **preparer) != 0 || !*preparer) /* of its ranges */
         return fm_fail_memory(error, sizeof **preparer, "a thread that prepares");
     memset(*preparer, 0, sizeof **preparer);
+    (*preparer)->number = number;
     analyzer->preparers[number] = *preparer;
     return FM_OK;
 }
@@ -45,6 +47,14 @@ uint64_t fm_preparer_memory(const fm_preparer *preparer, const fm_engine_ops *op
     return bytes;
 }
 
+/* What has the same hash is put together in one sweep. */
+static fm_status make_table(const fm_attributing *attributing, fm_pair_table *table, fm_error *error)
+{
+    fm_status status = fm_pair_table_create(table, 0, 0, error);
+    if (status == FM_OK) memcpy(table->multiplier, attributing->multiplier, sizeof table->multiplier);
+    return status;
+}
+
 fm_status fm_preparer_start_pairs(fm_analyzer *analyzer, fm_preparer *preparer, fm_error *error)
 {
     fm_pairs *own = &preparer->pairs;
@@ -53,54 +63,26 @@ fm_status fm_preparer_start_pairs(fm_analyzer *analyzer, fm_preparer *preparer, 
     own->late_from = pairs->late_from;
     if (own->table.buckets) return FM_OK;
     own->ranges = pairs->ranges;
-    fm_status status = fm_pair_table_create(&own->table, 0, 0, error);
-    if (status != FM_OK) return status;
-    /* They will be put together: what has the same hash is moved in one sweep. */
-    memcpy(own->table.multiplier, analyzer->attributing->multiplier, sizeof own->table.multiplier);
-    return FM_OK;
+    return make_table(analyzer->attributing, &own->table, error);
 }
 
-fm_status fm_preparer_hand_over(fm_analyzer *analyzer, fm_preparer *preparer, fm_error *error)
-{
-    if (preparer->pairs.table.used < MANY_PAIRS) return FM_OK;
-    fm_handed_pairs *handed = fm_calloc(1, sizeof *handed);
-    if (!handed) return fm_fail_memory(error, sizeof *handed, "counters that are handed over");
-    handed->table = preparer->pairs.table;
-    memset(&preparer->pairs.table, 0, sizeof preparer->pairs.table);
-    fm_handed_pairs **list = &analyzer->attributing->handed;
-    handed->next = __atomic_load_n(list, __ATOMIC_RELAXED);
-    while (
-        !__atomic_compare_exchange_n(list, &handed->next, handed, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
-    }
-    return FM_OK;
-}
-
-void fm_handed_pairs_destroy(fm_handed_pairs *list)
-{
-    while (list) {
-        fm_handed_pairs *next = list->next;
-        fm_pair_table_clear(&list->table);
-        free(list);
-        list = next;
-    }
-}
-
-fm_status fm_analyzer_take_handed(fm_analyzer *analyzer, fm_error *error)
+fm_status fm_preparer_pour_pairs(fm_analyzer *analyzer, fm_preparer *preparer, fm_error *error)
 {
     fm_attributing *attributing = analyzer->attributing;
-    if (!__atomic_load_n(&attributing->handed, __ATOMIC_RELAXED)) return FM_OK;
-    fm_handed_pairs *list = __atomic_exchange_n(&attributing->handed, NULL, __ATOMIC_ACQUIRE);
+    if (preparer->number == 0 || preparer->pairs.table.used < MANY_PAIRS) return FM_OK;
     fm_status status = FM_OK;
-    for (fm_handed_pairs *at = list; at && status == FM_OK; at = at->next)
-        status = fm_pair_table_take(&attributing->pairs.table, &at->table, error);
-    fm_handed_pairs_destroy(list);
+    pthread_mutex_lock(&attributing->poured_lock);
+    if (!attributing->poured.buckets) status = make_table(attributing, &attributing->poured, error);
+    if (status == FM_OK) status = fm_pair_table_pour(&attributing->poured, &preparer->pairs.table, error);
+    pthread_mutex_unlock(&attributing->poured_lock);
     return status;
 }
 
 fm_status fm_analyzer_join(fm_analyzer *analyzer, fm_error *error)
 {
     fm_attributing *attributing = analyzer->attributing;
-    fm_status status = attributing ? fm_analyzer_take_handed(analyzer, error) : FM_OK;
+    fm_status status = FM_OK;
+    if (attributing) status = fm_pair_table_take(&attributing->pairs.table, &attributing->poured, error);
     for (size_t i = 0; i < FM_PREPARERS && status == FM_OK; i++) {
         fm_preparer *preparer = analyzer->preparers[i];
         if (!preparer) continue;

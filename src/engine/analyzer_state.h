@@ -9,6 +9,8 @@
 #include "engine/exact_kernels.h"
 #include "engine/tally.h"
 
+#include <pthread.h>
+
 enum {
     FM_RUN = 2 * FM_PART, /* blocks handed to the engine at a time where they have to be made first */
     FM_RUN_ROOM = FM_RUN + 16,
@@ -29,9 +31,10 @@ typedef struct fm_attributing {
     void *late_context;
     uint32_t tags[FM_RUN_ROOM]; /* of the blocks in the analyzer's buffer */
     uint32_t uses[FM_RUN];
-    uint32_t multiplier[3]; /* of the table of pairs: never written again, for preparers to read */
-    /* Counters that preparers had too many of: a list, to which they add at any time. */
-    struct fm_handed_pairs *handed;
+    uint32_t multiplier[3]; /* of the tables of pairs: never written again, for preparers to read */
+    /* What preparers had too many counters of; no table until there is something. */
+    pthread_mutex_t poured_lock;
+    fm_pair_table poured;
     /* Which references the blocks in the buffer belong to; only where late ones are wanted. */
     size_t stretch_count;
     fm_buffer_stretch stretches[FM_RUN_ROOM];
@@ -43,14 +46,9 @@ typedef struct fm_prepared_part {
     bool digested;
 } fm_prepared_part;
 
-/* Counters on their way from a preparer to the analyzer. */
-typedef struct fm_handed_pairs {
-    struct fm_handed_pairs *next;
-    fm_pair_table table;
-} fm_handed_pairs;
-
 /* What a thread that prepares has for itself. */
 typedef struct fm_preparer {
+    unsigned number;
     /* What it counts; nothing until it does. */
     fm_pairs pairs;
     fm_tally digested;
@@ -88,15 +86,12 @@ fm_status fm_analyzer_flush(fm_analyzer *analyzer, fm_error *error);
 /* The preparer with that number, made if there is none. */
 fm_status fm_analyzer_preparer(fm_analyzer *analyzer, unsigned number, fm_preparer **preparer,
                                fm_error *error);
-void fm_handed_pairs_destroy(fm_handed_pairs *list);
 void fm_preparer_destroy(fm_preparer *preparer, const fm_engine_ops *ops); /* NULL is fine */
 uint64_t fm_preparer_memory(const fm_preparer *preparer, const fm_engine_ops *ops);
-/* With attribution: makes its counters ready, and hands them over where there are many, so that there are
- * not as many copies of all pairs as there are preparers. */
+/* With attribution: makes its counters ready; and pours them together with those of others where there are
+ * many, so that there are not as many copies of all pairs as there are preparers. */
 fm_status fm_preparer_start_pairs(fm_analyzer *analyzer, fm_preparer *preparer, fm_error *error);
-fm_status fm_preparer_hand_over(fm_analyzer *analyzer, fm_preparer *preparer, fm_error *error);
-/* Counters that were handed over so far join those of the analyzer. */
-fm_status fm_analyzer_take_handed(fm_analyzer *analyzer, fm_error *error);
+fm_status fm_preparer_pour_pairs(fm_analyzer *analyzer, fm_preparer *preparer, fm_error *error);
 /* What preparers have counted joins the rest; they must be at rest. */
 fm_status fm_analyzer_join(fm_analyzer *analyzer, fm_error *error);
 /* Late references on the list go to whoever wants them. */

@@ -87,18 +87,22 @@ void fm_pair_table_add(fm_pair_table *table, fm_pair_bucket *home, uint64_t word
     bucket->count[slot] = other_count;
 }
 
+static void add_bucket(fm_pair_table *table, const fm_pair_bucket *bucket)
+{
+    for (size_t slot = 0; slot < FM_PAIR_SLOTS && bucket->word[slot]; slot++) {
+        uint64_t word = bucket->word[slot];
+        uint64_t home = fm_pair_home(word, table->multiplier, table->bucket_count);
+        fm_pair_table_add(table, table->buckets + home, word, bucket->count[slot]);
+    }
+}
+
 /* Sweeps the old table into the new one. Homes have the order of hashes in both, so it runs through both. */
 static void move(fm_pair_table *grown, const fm_pair_table *old)
 {
     const uint64_t bytes = bytes_of(old->bucket_count);
     uint64_t released = 0;
     for (uint64_t i = 0; i < old->bucket_count; i++) {
-        const fm_pair_bucket *bucket = &old->buckets[i];
-        for (size_t slot = 0; slot < FM_PAIR_SLOTS && bucket->word[slot]; slot++) {
-            uint64_t word = bucket->word[slot];
-            uint64_t home = fm_pair_home(word, grown->multiplier, grown->bucket_count);
-            fm_pair_table_add(grown, grown->buckets + home, word, bucket->count[slot]);
-        }
+        add_bucket(grown, &old->buckets[i]);
         if (bytes_of(i) - released < RELEASE_STEP) continue;
         fm_pages_give_back(old->buckets, bytes, released, released + RELEASE_STEP);
         released += RELEASE_STEP;
@@ -130,6 +134,16 @@ fm_status fm_pair_table_reserve(fm_pair_table *table, uint64_t more, fm_error *e
     if (peak > grown.memory_peak) grown.memory_peak = peak;
     move(&grown, table);
     *table = grown;
+    return FM_OK;
+}
+
+fm_status fm_pair_table_pour(fm_pair_table *table, fm_pair_table *from, fm_error *error)
+{
+    fm_status status = fm_pair_table_reserve(table, from->used, error);
+    if (status != FM_OK) return status;
+    for (uint64_t i = 0; i < from->bucket_count; i++) add_bucket(table, &from->buckets[i]);
+    memset(from->buckets, 0, bytes_of(from->bucket_count));
+    from->used = 0;
     return FM_OK;
 }
 

@@ -65,6 +65,9 @@ static inline uint64_t fm_pair_home(uint64_t word, const uint32_t multiplier[3],
 /* Counts a word that is not in its home bucket, or may not be. There is room. */
 void fm_pair_table_add(fm_pair_table *table, fm_pair_bucket *home, uint64_t word, uint64_t count);
 
+/* All entries of another table, which is emptied and keeps its memory. Fails without changing anything. */
+fm_status fm_pair_table_pour(fm_pair_table *table, fm_pair_table *from, fm_error *error);
+
 /* All entries of another table, which is cleared. Fails without changing anything. */
 fm_status fm_pair_table_take(fm_pair_table *table, fm_pair_table *from, fm_error *error);
 

@@ -128,7 +128,7 @@ static void compare_pairs(const fm_analyzer *one, const fm_analyzer *other)
     size_t wanted_count, found_count;
     assert_int_equal(fm_analyzer_pairs(one, &wanted, &wanted_count, NULL), FM_OK);
     assert_int_equal(fm_analyzer_pairs(other, &found, &found_count, NULL), FM_OK);
-    assert_true(wanted_count > 300000); /* so many that preparers hand counters over */
+    assert_true(wanted_count > 300000); /* so many that preparers pour theirs together */
     assert_int_equal(found_count, wanted_count);
     assert_memory_equal(found, wanted, wanted_count * sizeof *wanted);
     free(wanted);
