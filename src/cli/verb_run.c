@@ -78,6 +78,10 @@ static int start(job *work, const run_options *options)
     if (options->distances && fm_output_open(&work->distances, options->distances, &error))
         return cli_fail(&error);
     if (fm_collection_start(&work->collection, &work->collecting, &error)) return cli_fail(&error);
+    if (!options->attribution.sizes) {
+        int code = cli_attribution_find_caches(&options->attribution, &work->caches);
+        if (code >= 0) return code;
+    }
     cli_run_setup setup = {.analysis = &work->analysis,
                            .caches = &work->caches,
                            .sites = tells_sites(options, work),
@@ -242,7 +246,10 @@ static int check(const run_options *options, char **command, job *work)
     work->collecting.columns = FM_COLUMN_SIZE | (sites ? FM_COLUMN_TAG : 0);
     work->collecting.call_paths = options->call_paths;
     work->collecting.objects = sites;
-    return cli_attribution_find_caches(&options->attribution, &work->caches);
+    /* Looking for those of the machine takes longer than short programs do: it is done while this one runs.
+     */
+    return options->attribution.sizes ? cli_attribution_find_caches(&options->attribution, &work->caches)
+                                      : -1;
 }
 
 int cli_verb_run(int argc, char **argv)
