@@ -3,15 +3,14 @@
  * analyzer_draw.c - a supply of references as one of blocks: every thread of the engine fetches its batches,
  * cuts them into blocks, and leaves out repeats (analyzer_prepare.c).
  *
- * A thread has the blocks of a whole stretch to hold: accesses that touch very many are not for them.
+ * A thread has the blocks of a whole stretch to hold: accesses that touch very many are not prepared, and so
+ * not for them.
  */
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/analyzer_state.h"
 
 #include <stdlib.h>
-
-enum { MOST_BLOCKS = 4 * FM_BATCH_MAX }; /* of a batch */
 
 typedef struct cut_supply {
     fm_analyzer *analyzer; /* of which only what never changes is looked at */
@@ -30,13 +29,6 @@ static bool claim(void *context, uint64_t wanted, fm_stretch *stretch)
     return self->supply->claim(self->supply->context, wanted, stretch);
 }
 
-static uint64_t blocks_of(const fm_batch *batch, unsigned shift)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < batch->count; i++) bytes += batch->size[i];
-    return (bytes >> shift) + batch->count;
-}
-
 static fm_status fetch(void *context, unsigned worker, fm_stretch *stretch, const uint64_t **blocks,
                        size_t *count, uint64_t *repeats, fm_error *error)
 {
@@ -48,8 +40,6 @@ static fm_status fetch(void *context, unsigned worker, fm_stretch *stretch, cons
     *count = batch.count;
     *blocks = batch.address;
     if (batch.count == 0 || (!batch.size && self->analyzer->shift == 0)) return FM_OK;
-    if (batch.size && blocks_of(&batch, self->analyzer->shift) > MOST_BLOCKS)
-        return fm_fail(error, FM_E_LIMIT, NULL, "accesses to very many blocks are not drawn");
     fm_prepared *prepared = &self->prepared[worker];
     status = fm_analyzer_prepare(self->analyzer, &batch, prepared, error);
     *count = prepared->count;

@@ -162,17 +162,17 @@ static fm_status prepare_tagged(fm_analyzer *analyzer, const fm_batch *batch, fm
     return status == FM_OK ? fm_preparer_pour_pairs(analyzer, preparer, error) : status;
 }
 
-/* Do the batch's accesses touch so many blocks that these are better not held all at once? */
+/* May the batch's accesses touch so many blocks that these are better not held all at once? */
 static bool too_long(const fm_batch *batch, unsigned shift)
 {
-    enum { FEW = 4096, MOST_BLOCKS = 1 << 18 };
+    enum { MOST_BLOCKS = 1 << 18, ENDS = 2 /* blocks that an access may touch in part */ };
     if (!batch->size) return false;
     uint32_t all = 0;
     for (size_t i = 0; i < batch->count; i++) all |= batch->size[i];
-    if (all < FEW) return false; /* which is nearly always so */
-    uint64_t sum = 0;
-    for (size_t i = 0; i < batch->count; i++) sum += batch->size[i];
-    return sum >> shift > MOST_BLOCKS;
+    if (batch->count * ((uint64_t)(all >> shift) + ENDS) <= MOST_BLOCKS) return false; /* nearly always so */
+    uint64_t sum = ENDS * (uint64_t)batch->count;
+    for (size_t i = 0; i < batch->count; i++) sum += batch->size[i] >> shift;
+    return sum > MOST_BLOCKS;
 }
 
 fm_status fm_analyzer_prepare(fm_analyzer *analyzer, const fm_batch *batch, fm_prepared *prepared,
