@@ -217,12 +217,6 @@ static void *prepare_all(void *context)
 
 /* ---- in the caller's ---- */
 
-static int no_thread(void)
-{
-    cli_complain("cannot start a thread for the analysis");
-    return CLI_FAILED;
-}
-
 int cli_feeder_create(cli_feeder **feeder, fm_collection *late_to, unsigned workers)
 {
     cli_feeder *self = *feeder = calloc(1, sizeof *self);
@@ -236,12 +230,16 @@ int cli_feeder_create(cli_feeder **feeder, fm_collection *late_to, unsigned work
     pthread_cond_init(&self->to_feed, NULL);
     pthread_cond_init(&self->room, NULL);
     self->most = AWAKE;
-    if (pthread_create(&self->thread, NULL, feed_all, self) != 0) return no_thread();
+    if (pthread_create(&self->thread, NULL, feed_all, self) != 0) {
+        cli_complain("cannot start a thread for the analysis");
+        return CLI_FAILED;
+    }
     self->started = true;
     for (; self->workers_started < workers; self->workers_started++) {
         feed_worker *worker = &self->workers[self->workers_started];
         *worker = (feed_worker){.feeder = self, .number = FIRST_WORKER + self->workers_started};
-        if (pthread_create(&worker->thread, NULL, prepare_all, worker) != 0) return no_thread();
+        /* Fewer will do, and even none: those who help do it all then. */
+        if (pthread_create(&worker->thread, NULL, prepare_all, worker) != 0) break;
     }
     return -1;
 }

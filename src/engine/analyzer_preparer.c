@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * analyzer_preparer.c - what each thread that prepares has for itself, and how what it counted comes back:
- * all of it when the threads are at rest, counters of pairs before, when there are many.
+ * all of it when the threads are at rest, counters of pairs before, when there are many. Number 0 keeps its
+ * own: where it is the only one, that is one copy, and pouring it out would cost time for nothing.
  */
 #include "base/error.h"
 #include "base/memory.h"
