@@ -322,14 +322,13 @@ def analysed_by_several_threads(collector, how):
     ctypes.CDLL(None).personality(before | no_randomization)
     try:
         for command in ([build("objects.c", how)], [build("kernels.c", how, *KERNEL_FLAGS), "matmul"]):
-            for options in (["--no-sites"], [], ["--no-sites", "--bound", "100"], ["--threads-private"]):
-                found = [run(options + ["--threads", threads], command).profile for threads in ("1", "2", "7")]
+            for options in (["--no-sites"], [], ["--threads-private"]):
+                found = [run(options + ["--threads", threads], command).profile for threads in ("1", "5")]
                 for profile in found:
                     for part in [profile, *profile.get("parts", [])]:
                         part.pop("run", None)
                 expect(found[0]["references"] > 40000, True, "enough references for several batches")
-                expect(found[1] == found[0], True, f"{options}: two threads agree with one")
-                expect(found[2] == found[0], True, f"{options}: seven threads agree with one")
+                expect(found[1] == found[0], True, f"{options}: five threads agree with one")
     finally:
         ctypes.CDLL(None).personality(before)
 
