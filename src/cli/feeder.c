@@ -37,6 +37,7 @@ enum {
 
 /* Numbers of those who prepare; 0: the caller where there are no workers. */
 enum { FEEDING = 1, RECEIVING = 2, FIRST_WORKER = 3 };
+_Static_assert(FIRST_WORKER + CLI_MOST_WORKERS <= FM_PREPARERS, "everyone has a number");
 
 typedef struct feed_job {
     fm_collected collected; /* its batch points into the arrays below */
@@ -100,18 +101,18 @@ static feed_job *claim(cli_feeder *self)
     return NULL;
 }
 
-static void prepare_job(feed_job *job, unsigned number)
+/* Afterwards job->to.prepared tells whether it is, or has to be fed as it is. */
+static fm_status prepare(feed_job *job, const fm_batch *batch, bool digest, fm_error *error)
 {
-    if (!job->to.prepared) return;
     fm_analyzer *analyzer = job->to.analyzer[0];
-    job->prepared.preparer = number;
-    job->status = fm_analyzer_prepare(analyzer, &job->collected.batch, &job->prepared, &job->error);
-    if (job->status == FM_E_LIMIT) {
-        job->to.prepared = false; /* it is fed as it is */
-        job->status = FM_OK;
-    } else if (job->status == FM_OK && job->to.count == 1 && fm_analyzer_can_digest(analyzer)) {
-        job->status = fm_analyzer_digest(analyzer, &job->prepared, &job->error);
+    fm_status status = fm_analyzer_prepare(analyzer, batch, &job->prepared, error);
+    if (status == FM_E_LIMIT) {
+        job->to.prepared = false;
+        return FM_OK;
     }
+    if (status == FM_OK && digest && job->to.count == 1 && fm_analyzer_can_digest(analyzer))
+        status = fm_analyzer_digest(analyzer, &job->prepared, error);
+    return status;
 }
 
 /* Prepares the next job, under a number that no other thread has. False: there is none. */
@@ -119,7 +120,8 @@ static bool prepare_next(cli_feeder *self, unsigned number)
 {
     feed_job *job = claim(self);
     if (!job) return false;
-    prepare_job(job, number);
+    job->prepared.preparer = number;
+    if (job->to.prepared) job->status = prepare(job, &job->collected.batch, true, &job->error);
     job->ready = true;
     self->ready++;
     return true;
@@ -313,16 +315,9 @@ static int copy_batch(feed_job *job, const fm_batch *batch)
 static int prepare_batch(const cli_feeder *self, feed_job *job, const fm_batch *batch)
 {
     fm_error error;
-    fm_analyzer *analyzer = job->to.analyzer[0];
-    fm_status status = fm_analyzer_prepare(analyzer, batch, &job->prepared, &error);
-    if (status == FM_E_LIMIT) {
-        job->to.prepared = false;
-        return copy_batch(job, batch);
-    }
-    if (status != FM_OK) return cli_fail(&error);
-    if (job->to.count == 1 && job->collected.behind && self->filled - self->fed >= BEHIND &&
-        fm_analyzer_can_digest(analyzer) && fm_analyzer_digest(analyzer, &job->prepared, &error))
-        return cli_fail(&error);
+    const bool falls_behind = job->collected.behind && self->filled - self->fed >= BEHIND;
+    if (prepare(job, batch, falls_behind, &error)) return cli_fail(&error);
+    if (!job->to.prepared) return copy_batch(job, batch);
     job->collected.batch = (fm_batch){.count = batch->count};
     if (!self->collection) return -1;
     if (!make_room(job, batch->count)) return out_of_memory();

@@ -9,8 +9,8 @@
 #include "cli.h"
 
 enum {
-    CLI_MOST_FED = 17,                   /* analyzers that a batch may go to */
-    CLI_MOST_WORKERS = FM_PREPARERS - 3, /* others help */
+    CLI_MOST_FED = 17, /* analyzers that a batch may go to */
+    CLI_MOST_WORKERS = 15,
 };
 
 typedef struct cli_feeder cli_feeder;

@@ -6,7 +6,6 @@
  * references were obtained nor how distances are found.
  */
 #include "run_profiles.h"
-#include "feeder.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

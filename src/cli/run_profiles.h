@@ -9,10 +9,11 @@
 #include "analysis_options.h"
 #include "attribution_output.h"
 #include "collect_options.h"
+#include "feeder.h"
 
 typedef struct cli_run_profiles cli_run_profiles;
 
-enum { CLI_MOST_RUN_THREADS = 16 };
+enum { CLI_MOST_RUN_THREADS = 1 + CLI_MOST_WORKERS };
 
 typedef struct cli_run_setup {
     const cli_analysis *analysis; /* with at least one granularity */
