@@ -489,7 +489,7 @@ int cli_verb_analyze(int argc, char **argv)
         {"json", 'j', CLI_STRING, &options.json, "FILE", "write the profile as JSON; - for standard output"},
         CLI_ANALYSIS_OPTIONS(&options.analysis),
         {"threads", 0, CLI_COUNT, &options.threads, "N",
-         "threads that analyse (default: as many as there are cores). Each\n"
+         "threads that analyse (default: one for each processor). Each\n"
          "reads what it analyses, of a native trace in a file; otherwise one\n"
          "more reads ahead of them. Results never depend on it; short traces\n"
          "take one thread"},
