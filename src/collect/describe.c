@@ -59,6 +59,15 @@ void fm_collection_state_get(const fm_collection *collection, fm_collection_stat
     };
 }
 
+/* Is the line among these, each of which ends with a newline? */
+static bool has_line(const char *lines, const char *line)
+{
+    const size_t length = strlen(line);
+    for (const char *end; (end = strchr(lines, '\n')); lines = end + 1)
+        if ((size_t)(end - lines) == length && memcmp(lines, line, length) == 0) return true;
+    return false;
+}
+
 void fm_collection_note(fm_collection *collection, const char *format, ...)
 {
     enum { MOST = 64 << 10 };
@@ -68,15 +77,27 @@ void fm_collection_note(fm_collection *collection, const char *format, ...)
     int length = vasprintf(&line, format, arguments);
     va_end(arguments);
     if (length < 0) return; /* a note is not worth failing for */
+    /* A note is one line, whatever a program put into it: so that it is found again. */
+    for (char *at = line; (at = strchr(at, '\n')); at++) *at = ' ';
     const char *before = collection->notes ? collection->notes : "";
-    for (const char *found = before; (found = strstr(found, line)); found += length)
-        if ((found == before || found[-1] == '\n') && found[length] == '\n') length = -1;
-    if (length >= 0 && strlen(before) + (size_t)length < MOST &&
+    if (!has_line(before, line) && strlen(before) + (size_t)length < MOST &&
         asprintf(&all, "%s%s\n", before, line) >= 0) {
         free(collection->notes);
         collection->notes = all;
     }
     free(line);
+}
+
+/* Is the name among these, with ", " between them? */
+static bool is_listed(const char *names, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *end = names; *end; names = end + 2) {
+        end = strstr(names, ", ");
+        if (!end) end = names + strlen(names);
+        if ((size_t)(end - names) == length && memcmp(names, name, length) == 0) return true;
+    }
+    return false;
 }
 
 /* Files whose code was not compiled by fathom cc: their own references are not seen. */
@@ -93,7 +114,7 @@ void fm_collection_note_unseen(fm_collection *collection)
             if (file->instrumented || !file->executable || name[0] == '[' || name[0] == '\0') continue;
             char entry[256];
             snprintf(entry, sizeof entry, "%s%s", used ? ", " : "", name);
-            if (strstr(names, name) || used + strlen(entry) + 8 > sizeof names) continue;
+            if (is_listed(names, name) || used + strlen(entry) + 8 > sizeof names) continue;
             used += (size_t)snprintf(names + used, sizeof names - used, "%s", entry);
         }
     }

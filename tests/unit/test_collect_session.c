@@ -234,6 +234,18 @@ static void play_described(void)
     exit(0);
 }
 
+/* Notes that come again, end like another, hold nothing or two lines. */
+static void play_noting(void)
+{
+    static const char *const notes[] = {"one", "two", "one", "two",  "two", "lone",
+                                        "one", "",    "",    "1\n2", "1\n2"};
+    producer self = main_channel();
+    for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++)
+        producer_text(&self, FM_RECORD_NOTE, FM_NOTE_TEXT, NULL, 0, notes[i]);
+    producer_close(&self);
+    exit(0);
+}
+
 static int play(const char *scenario)
 {
     static const char damage[] = "damage-";
@@ -245,6 +257,7 @@ static int play(const char *scenario)
     if (strcmp(scenario, "fork") == 0) play_fork();
     if (strcmp(scenario, "exec") == 0) play_exec();
     if (strcmp(scenario, "described") == 0) play_described();
+    if (strcmp(scenario, "noting") == 0) play_noting();
     if (strcmp(scenario, "nothing") == 0) return 17;
     producer self = main_channel();
     numbers(&self, 0, 5000);
@@ -628,6 +641,15 @@ static void descriptions(void **state)
 
 /* ---- the beginning and the end ---- */
 
+/* Each note once, and a repeated one does not keep the receiver busy for ever. */
+static void notes_are_kept_once(void **state)
+{
+    (void)state;
+    collect("noting");
+    assert_int_equal(got.status, FM_OK);
+    assert_string_equal(got.notes, "one\ntwo\nlone\n\n1?2\n");
+}
+
 static void nothing_is_seen(void **state)
 {
     (void)state;
@@ -761,6 +783,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(limits),
         cmocka_unit_test(signals),
         cmocka_unit_test(descriptions),
+        cmocka_unit_test(notes_are_kept_once),
         cmocka_unit_test(nothing_is_seen),
         cmocka_unit_test(one_at_a_time_and_closing),
         cmocka_unit_test(refused_programs),
