@@ -47,8 +47,8 @@
  * Compiler runtime: each access is one word, FM_ACCESS_WORD(address, code, pc): the address in bits 62..16,
  * what was done in bits 15..12, the low 12 bits of the calling code address in bits 11..0. The upper bits of
  * the code address are those of the last FM_RECORD_PAGE. Where code is FM_ACCESS_LOAD_RANGE or …_STORE_RANGE
- * the next word is the number of bytes (any value below 2^48). When FM_WANT_SITES is not set, pc is 0 and
- * there are no pages.
+ * the next word is the number of bytes, FM_RANGE_MOST at most: longer accesses are told in pieces, so that
+ * what a word costs the receiver has a bound. When FM_WANT_SITES is not set, pc is 0 and there are no pages.
  */
 #ifndef FATHOM_STREAM_H
 #define FATHOM_STREAM_H
@@ -56,7 +56,7 @@
 #include <stdint.h>
 
 #define FM_STREAM_MAGIC UINT64_C(0x4D4F4854414653FE)
-#define FM_STREAM_VERSION 1
+#define FM_STREAM_VERSION 2
 #define FM_STREAM_ENVIRONMENT "FATHOM_SESSION"
 
 enum {
@@ -68,6 +68,7 @@ enum {
     /* A producer must leave a chunk when fewer bytes than this are left in it: no record is longer.
      * (The receiver does not depend on it.) */
     FM_RECORD_MOST_BYTES = 16 << 10,
+    FM_RANGE_MOST = 64 << 10, /* bytes of one access */
 };
 
 /* ---- the descriptor of a channel ---- */

@@ -113,7 +113,7 @@ void fm_access(uintptr_t address, unsigned code, uint64_t length, uintptr_t pc)
     bool range =
         code == FM_ACCESS_LOAD_RANGE || code == FM_ACCESS_STORE_RANGE || code == FM_ACCESS_MODIFY_RANGE;
     if (range)
-        fm_append2(access_word(address, code, low), length & UINT64_C(0xFFFFFFFFFFFF));
+        fm_append2(access_word(address, code, low), length);
     else
         fm_append1(access_word(address, code, low));
 }
@@ -122,10 +122,17 @@ void fm_access(uintptr_t address, unsigned code, uint64_t length, uintptr_t pc)
 static void access_range(uintptr_t address, uint64_t length, unsigned base, uintptr_t pc)
 {
     if (length == 0) return;
-    if (length <= 16 && (length & (length - 1)) == 0)
+    if (length <= 16 && (length & (length - 1)) == 0) {
         fm_access(address, base + (unsigned)__builtin_ctz((unsigned)length), 0, pc);
-    else
-        fm_access(address, base + FM_ACCESS_LOAD_RANGE - FM_ACCESS_LOAD_1, length, pc);
+        return;
+    }
+    while (length > 0) { /* nearly always once */
+        uint64_t rest = FM_RANGE_MOST - address % FM_RANGE_MOST, bytes = rest < length ? rest : length;
+        if (length <= FM_RANGE_MOST) bytes = length;
+        fm_access(address, base + FM_ACCESS_LOAD_RANGE - FM_ACCESS_LOAD_1, bytes, pc);
+        address += bytes;
+        length -= bytes;
+    }
 }
 
 void fm_load_range(uintptr_t address, uint64_t length, uintptr_t pc)

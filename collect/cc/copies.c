@@ -10,6 +10,9 @@
 #include "runtime.h"
 #include "wrapped.h"
 
+void *__real_memmove(void *to, const void *from, size_t length);
+void *__real_memset(void *to, int value, size_t length);
+
 enum { LINE = 64 };
 
 static uint64_t to_line_end(uintptr_t address, uint64_t length)
@@ -37,31 +40,86 @@ void fm_tell_copy(uintptr_t to, uintptr_t from, uint64_t length, uintptr_t pc)
     }
 }
 
-#define COPY(name)                                                                                           \
+/*
+ * A long call is told and done in pieces: one that faults in the middle, say because its length is below
+ * zero, has then told little more than it did. Pieces end at multiples of their size, so that they cut no
+ * line of the destination in two.
+ */
+enum { PIECE = FM_RANGE_MOST };
+
+static void *copy(void *to, const void *from, uint64_t length, uintptr_t pc)
+{
+    char *next = to;
+    for (const char *source = from; length > 0;) {
+        uint64_t rest = PIECE - (uintptr_t)next % PIECE, bytes = rest < length ? rest : length;
+        fm_tell_copy((uintptr_t)next, (uintptr_t)source, bytes, pc);
+        __real_memmove(next, source, bytes);
+        next += bytes;
+        source += bytes;
+        length -= bytes;
+    }
+    return to;
+}
+
+/* To a higher address in the same bytes: the last piece first. */
+static void *copy_upwards(void *to, const void *from, uint64_t length, uintptr_t pc)
+{
+    while (length > 0) {
+        uint64_t over = ((uintptr_t)to + length - 1) % PIECE + 1, bytes = over < length ? over : length;
+        length -= bytes;
+        fm_tell_copy((uintptr_t)to + length, (uintptr_t)from + length, bytes, pc);
+        __real_memmove((char *)to + length, (const char *)from + length, bytes);
+    }
+    return to;
+}
+
+static void *move(void *to, const void *from, uint64_t length, uintptr_t pc)
+{
+    bool upwards = (uintptr_t)to - (uintptr_t)from < length; /* unsigned: also false where to is below */
+    return upwards ? copy_upwards(to, from, length, pc) : copy(to, from, length, pc);
+}
+
+static void *copy_to_end(void *to, const void *from, uint64_t length, uintptr_t pc)
+{
+    return (char *)copy(to, from, length, pc) + length;
+}
+
+void *fm_tell_and_fill(void *to, int value, uint64_t length, uintptr_t pc)
+{
+    for (char *next = to; length > 0;) {
+        uint64_t rest = PIECE - (uintptr_t)next % PIECE, bytes = rest < length ? rest : length;
+        fm_store_range((uintptr_t)next, bytes, pc);
+        __real_memset(next, value, bytes);
+        next += bytes;
+        length -= bytes;
+    }
+    return to;
+}
+
+/* The versions that know how much room there is end the program where it is not enough. */
+#define COPY(name, way)                                                                                      \
     WRAPPED(void *, name, (void *to, const void *from, size_t length))                                       \
     {                                                                                                        \
-        if (!QUIET) fm_tell_copy((uintptr_t)to, (uintptr_t)from, length, FM_SITE);                           \
-        return __real_##name(to, from, length);                                                              \
+        return QUIET ? __real_##name(to, from, length) : way(to, from, length, FM_SITE);                     \
     }                                                                                                        \
     WRAPPED(void *, __##name##_chk, (void *to, const void *from, size_t length, size_t room))                \
     {                                                                                                        \
-        if (!QUIET) fm_tell_copy((uintptr_t)to, (uintptr_t)from, length, FM_SITE);                           \
-        return __real___##name##_chk(to, from, length, room);                                                \
+        return QUIET || length > room ? __real___##name##_chk(to, from, length, room)                        \
+                                      : way(to, from, length, FM_SITE);                                      \
     }
-COPY(memcpy)
-COPY(memmove)
-COPY(mempcpy)
+COPY(memcpy, copy)
+COPY(memmove, move)
+COPY(mempcpy, copy_to_end)
 
 WRAPPED(void *, memset, (void *to, int value, size_t length))
 {
-    if (!QUIET) fm_store_range((uintptr_t)to, length, FM_SITE);
-    return __real_memset(to, value, length);
+    return QUIET ? __real_memset(to, value, length) : fm_tell_and_fill(to, value, length, FM_SITE);
 }
 
 WRAPPED(void *, __memset_chk, (void *to, int value, size_t length, size_t room))
 {
-    if (!QUIET) fm_store_range((uintptr_t)to, length, FM_SITE);
-    return __real___memset_chk(to, value, length, room);
+    return QUIET || length > room ? __real___memset_chk(to, value, length, room)
+                                  : fm_tell_and_fill(to, value, length, FM_SITE);
 }
 
 /* Newer compilers call these by themselves. */
@@ -71,18 +129,15 @@ FM_EXPORT void *__tsan_memset(void *to, int value, size_t length);
 
 FM_EXPORT void *__tsan_memcpy(void *to, const void *from, size_t length)
 {
-    if (!QUIET) fm_tell_copy((uintptr_t)to, (uintptr_t)from, length, FM_SITE);
-    return __real_memcpy(to, from, length);
+    return QUIET ? __real_memcpy(to, from, length) : copy(to, from, length, FM_SITE);
 }
 
 FM_EXPORT void *__tsan_memmove(void *to, const void *from, size_t length)
 {
-    if (!QUIET) fm_tell_copy((uintptr_t)to, (uintptr_t)from, length, FM_SITE);
-    return __real_memmove(to, from, length);
+    return QUIET ? __real_memmove(to, from, length) : move(to, from, length, FM_SITE);
 }
 
 FM_EXPORT void *__tsan_memset(void *to, int value, size_t length)
 {
-    if (!QUIET) fm_store_range((uintptr_t)to, length, FM_SITE);
-    return __real_memset(to, value, length);
+    return QUIET ? __real_memset(to, value, length) : fm_tell_and_fill(to, value, length, FM_SITE);
 }

@@ -7,6 +7,8 @@
 #include "runtime.h"
 #include "wrapped.h"
 
+char *__real_strncpy(char *to, const char *from, size_t length);
+
 /* Bytes of a string that are looked at, the terminator included, `most` at most. */
 static size_t extent_of(const char *text, size_t most)
 {
@@ -106,10 +108,15 @@ static void tell_append(char *to, const char *from, uintptr_t pc)
     tell_text_copy(to + before - 1, from, pc);
 }
 
-static void tell_padded_copy(char *to, const char *from, size_t length, uintptr_t pc)
+/* The text, and zeroes behind it. A long way of zeroes is told as it goes. */
+static char *padded_copy(char *to, const char *from, size_t length, uintptr_t pc)
 {
-    fm_load_range((uintptr_t)from, extent_of(from, length), pc);
-    fm_store_range((uintptr_t)to, length, pc);
+    size_t text = extent_of(from, length);
+    fm_load_range((uintptr_t)from, text, pc);
+    fm_store_range((uintptr_t)to, text, pc);
+    __real_strncpy(to, from, text);
+    fm_tell_and_fill(to + text, 0, length - text, pc);
+    return to;
 }
 
 #define TEXT_COPY(name, tell)                                                                                \
@@ -129,12 +136,11 @@ TEXT_COPY(strcat, tell_append)
 
 WRAPPED(char *, strncpy, (char *to, const char *from, size_t length))
 {
-    if (!QUIET) tell_padded_copy(to, from, length, FM_SITE);
-    return __real_strncpy(to, from, length);
+    return QUIET ? __real_strncpy(to, from, length) : padded_copy(to, from, length, FM_SITE);
 }
 
 WRAPPED(char *, __strncpy_chk, (char *to, const char *from, size_t length, size_t room))
 {
-    if (!QUIET) tell_padded_copy(to, from, length, FM_SITE);
-    return __real___strncpy_chk(to, from, length, room);
+    return QUIET || length > room ? __real___strncpy_chk(to, from, length, room)
+                                  : padded_copy(to, from, length, FM_SITE);
 }

@@ -134,6 +134,7 @@ typedef struct fm_prepared {
     uint64_t *blocks;
     size_t count, capacity;
     uint64_t repeats;
+    uint64_t accesses; /* of the batch */
     /* With attribution, for each block: the tags of the first and the last of its references in a row, and
      * the number in the batch of the first. */
     uint32_t *now, *leave, *reference;

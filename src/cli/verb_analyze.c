@@ -185,7 +185,16 @@ static void note_damage(analysis *run, const fm_error *error)
     run->lost += error->lost;
 }
 
-static fm_status feed_all(fm_reader *reader, analysis *run, cli_progress *progress, fm_error *error)
+/* Sizes that no trace has: what came before counts, nothing after it does. */
+static fm_status end_with_damage(analysis *run, const char *name, fm_error *error)
+{
+    snprintf(error->path, sizeof error->path, "%s", name);
+    note_damage(run, error);
+    return FM_OK;
+}
+
+static fm_status feed_all(fm_reader *reader, analysis *run, const char *name, cli_progress *progress,
+                          fm_error *error)
 {
     for (;;) {
         fm_batch batch;
@@ -204,6 +213,7 @@ static fm_status feed_all(fm_reader *reader, analysis *run, cli_progress *progre
         for (size_t i = 0; i < run->what.count; i++) {
             status = run->chooses ? cli_memory_choice_feed(&run->choice[i], &batch, error)
                                   : fm_analyzer_feed(run->analyzer[i], &batch, error);
+            if (fm_status_is_damage(status)) return end_with_damage(run, name, error);
             if (status) return status;
         }
         fm_trace_info info;
@@ -408,7 +418,7 @@ static int analyze(const char *path, const analyze_options *options, fm_reader_o
         const bool anew = fm_status_is_damage(status) || status == FM_E_LIMIT;
         if (anew) code = begin_again(&reader, path, options, reading, run);
         if (code < 0 && (status == FM_OK || status == FM_E_UNSUPPORTED || anew))
-            status = feed_all(reader, run, &progress, &error);
+            status = feed_all(reader, run, name, &progress, &error);
         cli_progress_end(&progress);
         if (code < 0 && status) code = cli_fail(&error);
     }

@@ -11,11 +11,12 @@ fm_status fm_block_cutter_finish(fm_block_cutter *cutter, fm_error *error)
 }
 
 /* An access that reaches beyond its block: a reference to each block touched, in ascending order. */
-static fm_status cut_long(fm_block_cutter *cutter, uint64_t address, uint32_t size, fm_error *error)
+static fm_status cut_long(fm_block_cutter *cutter, const fm_batch *batch, size_t index, fm_error *error)
 {
-    const uint64_t last = fm_last_block(address, size, cutter->shift);
-    fm_status status = FM_OK;
-    for (uint64_t block = address >> cutter->shift; status == FM_OK; block++) {
+    const uint64_t address = batch->address[index], first = address >> cutter->shift;
+    const uint64_t last = fm_last_block(address, batch->size ? batch->size[index] : 0, cutter->shift);
+    fm_status status = fm_access_budget_take(&cutter->budget, last - first + 1, index, cutter->shift, error);
+    for (uint64_t block = first; status == FM_OK; block++) {
         cutter->blocks[cutter->pending++] = block;
         if (cutter->pending == FM_CUT_MOST) status = fm_block_cutter_finish(cutter, error);
         if (block == last) break;
@@ -36,11 +37,11 @@ fm_status fm_block_cutter_take(fm_block_cutter *cutter, const fm_batch *batch, f
         cutter->pending += cut;
         next += cut;
         if (cut < most) {
-            status = cut_long(cutter, batch->address[next], batch->size ? batch->size[next] : 0, error);
-            next++;
+            status = cut_long(cutter, batch, next++, error);
         } else if (cutter->pending == FM_CUT_MOST) {
             status = fm_block_cutter_finish(cutter, error);
         }
     }
+    cutter->budget.accesses += batch->count;
     return status;
 }

@@ -4,6 +4,7 @@
 #define FATHOM_CLUSTER_BLOCK_CUTTER_H
 
 #include "cluster/team.h"
+#include "engine/access_budget.h"
 #include "engine/exact_kernels.h"
 
 #include <fathom/trace.h>
@@ -15,6 +16,7 @@ typedef struct fm_block_cutter {
     fm_team *team;
     unsigned piece, shift;
     const fm_exact_kernels *kernels;
+    fm_access_budget budget;
     size_t pending;
     uint64_t blocks[FM_CUT_MOST + 16];
 } fm_block_cutter;

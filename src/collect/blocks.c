@@ -103,7 +103,7 @@ fm_status fm_blocks_define(fm_blocks *blocks, fm_code *code, const uint64_t *wor
     unsigned told = (unsigned)(head >> 48) & 0xFF;
     if (count < 4 || count - 4 < accesses)
         return fm_fail(error, FM_E_CORRUPT, NULL, "a block's definition is cut short");
-    if (number >= blocks->count + MOST_AHEAD)
+    if (number >= blocks->group_count + MOST_AHEAD) /* at least one group for each that was defined */
         return fm_fail(error, FM_E_CORRUPT, NULL, "a block has the number %" PRIu32, number);
     size_t groups = accesses / FM_GROUP + 1; /* at least one, which kernels may read */
     if (!reserve_numbers(blocks, (size_t)number + 1) || !reserve_groups(blocks, blocks->group_count + groups))

@@ -9,8 +9,9 @@
 
 #include <inttypes.h>
 
-/* Accesses of more bytes than a row can hold become several, cut where no block of memory is. */
-enum { CUT = 1 << 30 };
+/* Bytes of ranges in a batch, beyond which it is delivered: what a batch costs those who work it off has a
+ * bound, and signals are answered between batches. */
+enum { RANGES_FULL = 4 << 20 };
 
 /* Looks for words that are not plain accesses, from decoder->at on. */
 static void mark_specials(fm_decoder *decoder)
@@ -104,19 +105,13 @@ static void read_access(fm_decoder *decoder, unsigned code, unsigned place, uint
     uint32_t tag = 0;
     if (wishes->tags && decoder->page) tag = fm_code_pages_site(&process->code, decoder->page, place);
     if (wishes->paths) tag = path_tag(decoder, tag);
-    do { /* a copy of nothing is no access */
-        uint64_t here = size;
-        if (size > UINT32_MAX) here = CUT - address % CUT;
-        size_t row = rows->count++;
-        rows->at->address[row] = address;
-        if (rows->columns & FM_COLUMN_SIZE) rows->at->size[row] = (uint32_t)here;
-        if (rows->columns & FM_COLUMN_KIND) rows->at->kind[row] = (uint8_t)kind;
-        if (rows->columns & FM_COLUMN_TAG) rows->at->tag[row] = tag;
-        if (rows->columns & FM_COLUMN_SITE)
-            rows->at->site[row] = decoder->page ? decoder->page->base + place : 0;
-        address += here;
-        size -= here;
-    } while (size > 0 && rows->count < FM_ROWS_FULL + FM_CHUNK_WORDS);
+    size_t row = rows->count++;
+    rows->at->address[row] = address;
+    if (rows->columns & FM_COLUMN_SIZE) rows->at->size[row] = (uint32_t)size;
+    if (rows->columns & FM_COLUMN_KIND) rows->at->kind[row] = (uint8_t)kind;
+    if (rows->columns & FM_COLUMN_TAG) rows->at->tag[row] = tag;
+    if (rows->columns & FM_COLUMN_SITE) rows->at->site[row] = decoder->page ? decoder->page->base + place : 0;
+    decoder->range_bytes += size;
 }
 
 static fm_status read_page(fm_decoder *decoder, uint64_t number, fm_error *error)
@@ -150,10 +145,12 @@ static fm_status read_special(fm_decoder *decoder, bool *deliver, fm_error *erro
         if (decoder->at + 1 >= decoder->count)
             return fm_fail(error, FM_E_CORRUPT, NULL, "an access is cut off before its length");
         size = fm_word(&decoder->words[decoder->at + 1]);
-        if (size >> 48) return fm_fail(error, FM_E_CORRUPT, NULL, "an access of %" PRIu64 " bytes", size);
+        if (size > FM_RANGE_MOST)
+            return fm_fail(error, FM_E_CORRUPT, NULL, "an access of %" PRIu64 " bytes, %d at most", size,
+                           FM_RANGE_MOST);
         words = 2;
     }
-    if (size > 0) read_access(decoder, code, place, word >> 16, size);
+    if (size > 0) read_access(decoder, code, place, word >> 16, size); /* a copy of nothing is no access */
     decoder->at += words;
     return FM_OK;
 }
@@ -161,8 +158,12 @@ static fm_status read_special(fm_decoder *decoder, bool *deliver, fm_error *erro
 fm_status fm_decode_compiler(fm_decoder *decoder, fm_error *error)
 {
     bool calls = decoder->wishes.paths || decoder->wishes.function, deliver = false;
-    if (decoder->rows.count == 0) fm_rows_set_thread(&decoder->rows, decoder->thread->number);
-    while (decoder->at < decoder->count && decoder->rows.count < FM_ROWS_FULL && !deliver) {
+    if (decoder->rows.count == 0) {
+        fm_rows_set_thread(&decoder->rows, decoder->thread->number);
+        decoder->range_bytes = 0;
+    }
+    while (decoder->at < decoder->count && decoder->rows.count < FM_ROWS_FULL &&
+           decoder->range_bytes < RANGES_FULL && !deliver) {
         if (!calls) {
             mark_specials(decoder);
             read_plain(decoder);

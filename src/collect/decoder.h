@@ -40,7 +40,8 @@ typedef struct fm_decoder {
     size_t mark, mark_count;
     size_t scanned;
     bool zeros;
-    fm_code_page *page; /* compiler */
+    fm_code_page *page;   /* compiler */
+    uint64_t range_bytes; /* compiler: of accesses in the batch that a kernel left */
 
     /* Tags on paths that were asked for lately (compiler), of process `recent_of`. */
     struct {

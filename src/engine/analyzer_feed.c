@@ -247,7 +247,8 @@ static fm_status cut_plain(fm_analyzer *self, const fm_batch *batch, size_t *nex
     return FM_OK;
 }
 
-/* One access that reaches beyond its block: a reference to each block touched, in ascending order. */
+/* One access that reaches beyond its block: a reference to each block touched, in ascending order. Accesses
+ * of the batch are not in the budget yet. */
 static fm_status cut_long(fm_analyzer *self, const fm_batch *batch, size_t index, fm_error *error)
 {
     if (self->attributing && batch->tag && batch->tag[index] > FM_TAG_MAX)
@@ -255,6 +256,8 @@ static fm_status cut_long(fm_analyzer *self, const fm_batch *batch, size_t index
     uint64_t address = batch->address[index];
     uint64_t block = address >> self->shift;
     uint64_t last = fm_last_block(address, batch->size ? batch->size[index] : 0, self->shift);
+    fm_status taken = fm_access_budget_take(&self->budget, last - block + 1, index, self->shift, error);
+    if (taken != FM_OK) return taken;
     for (;; block++) {
         if (self->attributing) {
             self->attributing->tags[self->pending] = batch->tag ? batch->tag[index] : 0;
@@ -300,6 +303,7 @@ fm_status fm_analyzer_feed(fm_analyzer *analyzer, const fm_batch *batch, fm_erro
         status = feed_slice(analyzer, batch, next, end, error);
         next = end;
     }
+    analyzer->budget.accesses += batch->count;
     return status;
 }
 

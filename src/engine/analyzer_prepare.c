@@ -165,14 +165,16 @@ static fm_status prepare_tagged(fm_analyzer *analyzer, const fm_batch *batch, fm
 /* May the batch's accesses touch so many blocks that these are better not held all at once? */
 static bool too_long(const fm_batch *batch, unsigned shift)
 {
-    enum { MOST_BLOCKS = 1 << 18, ENDS = 2 /* blocks that an access may touch in part */ };
+    enum { MOST_BLOCKS = 1 << 18, FREE_BLOCKS = 1 << 14 };
     if (!batch->size) return false;
+    uint64_t most = FREE_BLOCKS + batch->count * fm_blocks_for_each(shift); /* within the budget */
+    if (most > MOST_BLOCKS) most = MOST_BLOCKS;
     uint32_t all = 0;
     for (size_t i = 0; i < batch->count; i++) all |= batch->size[i];
-    if (batch->count * ((uint64_t)(all >> shift) + ENDS) <= MOST_BLOCKS) return false; /* nearly always so */
-    uint64_t sum = ENDS * (uint64_t)batch->count;
+    if (batch->count * ((uint64_t)(all >> shift) + FM_LONG_ENDS) <= most) return false; /* nearly always so */
+    uint64_t sum = FM_LONG_ENDS * (uint64_t)batch->count;
     for (size_t i = 0; i < batch->count; i++) sum += batch->size[i] >> shift;
-    return sum > MOST_BLOCKS;
+    return sum > most;
 }
 
 fm_status fm_analyzer_prepare(fm_analyzer *analyzer, const fm_batch *batch, fm_prepared *prepared,
@@ -180,6 +182,7 @@ fm_status fm_analyzer_prepare(fm_analyzer *analyzer, const fm_batch *batch, fm_p
 {
     prepared->count = 0;
     prepared->repeats = 0;
+    prepared->accesses = batch->count;
     prepared->digested_by = NULL;
     if (batch->count == 0) return FM_OK;
     if (too_long(batch, analyzer->shift))

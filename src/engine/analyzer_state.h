@@ -4,6 +4,7 @@
 #ifndef FATHOM_ENGINE_ANALYZER_STATE_H
 #define FATHOM_ENGINE_ANALYZER_STATE_H
 
+#include "engine/access_budget.h"
 #include "engine/block_tags.h"
 #include "engine/engine.h"
 #include "engine/exact_kernels.h"
@@ -66,6 +67,7 @@ struct fm_analyzer {
     unsigned threads;
     bool with_times;
     bool limited; /* by max_memory */
+    fm_access_budget budget;
     fm_distance_sink sink;
     void *sink_context;
     fm_attributing *attributing;          /* NULL: no attribution */

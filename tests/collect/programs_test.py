@@ -166,6 +166,27 @@ def crashing(collector, how):
 
 
 @case()
+def long_copies(collector, how):
+    # Whatever way a copy is told, it is done right; and one that faults at once has told little.
+    program = build("long_copies.c", how)
+    result = run(WATCH, [program])
+    expect(ending(result), "exited with 0", "ending")
+    cyclic(result.profile, 100, 3)
+    for which in "scmn" if collector == "compiler" else "s":
+        result = run(["--no-sites"], [program, which], timeout=60)
+        expect_in("SIGSEGV", ending(result), f"ending of {which}")
+        expect(result.profile["references"] < 20_000_000, True, f"few references of {which}")
+
+
+@case("compiler")
+def children_that_say_the_same(collector, how):
+    # They are not built by fathom cc, which is a note for each of them.
+    command = [build("starting.c", how), "true", "echo", "echo", "true", "echo"]
+    result = run(WATCH + ["--follow-children"], command, timeout=30)
+    expect(result.profile["references"], 300, "references")
+
+
+@case()
 def plug_in_loaded_and_unloaded(collector, how):
     plugin = build("plugin.c", how, "-shared", "-fPIC", output=f"plugin-{how}.so")
     result = run(WATCH, [build("loading.c", how, "-ldl", "-rdynamic"), plugin])

@@ -296,12 +296,46 @@ static void test_digested(void **state)
     fm_analyzer_destroy(limited);
 }
 
+/* What accesses to many blocks may cost: 2^22 blocks, and for each access 1026 or those of 64 KiB. */
+static void test_long_accesses_have_a_bound(void **state)
+{
+    (void)state;
+    enum { FREE = 1 << 22, EACH = 1026, SHORT = 1000 };
+    static const uint64_t address[SHORT];
+    fm_analyzer *analyzer = analyzer_made(&(fm_analyzer_options){.granularity = 64});
+    const uint32_t fits = (FREE + (SHORT + 1) * EACH) * 64, too_many = 2 * EACH * 64;
+    fm_error error;
+    fm_batch batch = {.count = SHORT, .address = address};
+    assert_int_equal(fm_analyzer_feed(analyzer, &batch, NULL), FM_OK);
+    batch = (fm_batch){.count = 1, .address = address, .size = &fits};
+    assert_int_equal(fm_analyzer_feed(analyzer, &batch, NULL), FM_OK);
+    batch.size = &too_many;
+    assert_int_equal(fm_analyzer_feed(analyzer, &batch, &error), FM_E_CORRUPT);
+    assert_non_null(strstr(error.reason, "reference 1002 touches 2052 blocks"));
+    fm_profile *profile = profile_of(analyzer); /* of what came before */
+    assert_int_equal(profile->references, SHORT + FREE + (SHORT + 1) * EACH);
+    assert_int_equal(profile->cold, FREE + (SHORT + 1) * EACH);
+    fm_profile_destroy(profile);
+    fm_analyzer_destroy(analyzer);
+    /* What a collector delivers is always within, whatever the granularity. */
+    const uint32_t range = 64 << 10;
+    const uint64_t odd = 1;
+    for (uint64_t granularity = 1; granularity <= 4096; granularity *= 64) {
+        analyzer = analyzer_made(&(fm_analyzer_options){.granularity = granularity});
+        batch = (fm_batch){.count = 1, .address = &odd, .size = &range};
+        for (int i = 0; i < 5000; i += granularity == 1 ? 50 : 1)
+            assert_int_equal(fm_analyzer_feed(analyzer, &batch, NULL), FM_OK);
+        fm_analyzer_destroy(analyzer);
+    }
+}
+
 /* A copy of gigabytes would be cut into more blocks than anyone wants to hold. */
 static void test_too_long_to_prepare(void **state)
 {
     (void)state;
     static const uint64_t address[] = {0, 1 << 20, 7}, edges[] = {0, 8};
-    static const uint32_t much[] = {8, (1 << 24) - 1024, 8}, more[] = {8, (1 << 24) + 4096, 8};
+    enum { MUCH = 19000, MORE = 20000 }; /* blocks; three accesses may have 2^14 + 3 * 1026 */
+    static const uint32_t much[] = {8, MUCH * 64, 8}, more[] = {8, MORE * 64, 8};
     const fm_analyzer_options wishes[] = {{.granularity = 64},
                                           {.granularity = 64, .edges = edges, .edge_count = 2}};
     for (size_t w = 0; w < 2; w++) {
@@ -314,8 +348,8 @@ static void test_too_long_to_prepare(void **state)
         assert_int_equal(fm_analyzer_prepare(analyzer, &batch, &prepared, NULL), FM_OK);
         assert_int_equal(fm_analyzer_feed_prepared(analyzer, &prepared, NULL), FM_OK);
         fm_profile *profile = profile_of(analyzer);
-        assert_int_equal(profile->references, 2 * (2 + (1 << 18)) + 64 - 16);
-        assert_int_equal(profile->cold, 1 + (1 << 18) + 64);
+        assert_int_equal(profile->references, 2 * 2 + MUCH + MORE);
+        assert_int_equal(profile->cold, 1 + MORE);
         fm_profile_destroy(profile);
         fm_prepared_free(&prepared);
         fm_analyzer_destroy(analyzer);
@@ -623,6 +657,7 @@ int main(void)
         cmocka_unit_test(test_not_prepared),
         cmocka_unit_test(test_digested),
         cmocka_unit_test(test_too_long_to_prepare),
+        cmocka_unit_test(test_long_accesses_have_a_bound),
         cmocka_unit_test(test_prepared_tags),
         cmocka_unit_test(test_end_of_the_address_space),
         cmocka_unit_test(test_default_granularity),
