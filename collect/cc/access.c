@@ -22,8 +22,14 @@ _Static_assert(FM_ACCESS_LOAD_1 == 1 && FM_ACCESS_LOAD_16 == 5 && FM_ACCESS_STOR
 fm_channel fm_unclaimed_channel = {.cursor = 1, .limit = 0};
 fm_thread fm_unclaimed_thread;
 __thread fm_cells fm_my = {
-    &fm_unclaimed_channel, &fm_unclaimed_channel, &fm_unclaimed_channel, &fm_unclaimed_thread,
-    &fm_unclaimed_thread,  &fm_unclaimed_thread,  &fm_unclaimed_channel, 0};
+    .load = &fm_unclaimed_channel,
+    .store = &fm_unclaimed_channel,
+    .any = &fm_unclaimed_channel,
+    .calls = &fm_unclaimed_thread,
+    .heap = &fm_unclaimed_thread,
+    .thread = &fm_unclaimed_thread,
+    .unclaimed = &fm_unclaimed_channel,
+};
 
 static uint64_t access_word(uintptr_t address, unsigned code, uintptr_t low)
 {
@@ -149,14 +155,28 @@ FM_EXPORT void __tsan_read_range(uintptr_t address, uint64_t length);
 FM_EXPORT void __tsan_write_range(uintptr_t address, uint64_t length);
 FM_EXPORT void __tsan_vptr_update(uintptr_t address, void *value);
 
+/* gcc may go on to call memcpy or memset for what it has told of here. */
+static void remember(fm_range_told *side, uintptr_t address, uint64_t length, uint64_t before)
+{
+    if (fm_my.cursor != before) fm_my.read.length = fm_my.written.length = 0;
+    *side = (fm_range_told){address, length};
+    fm_my.cursor = fm_my.any ? fm_my.any->cursor : 0;
+}
+
 FM_EXPORT void __tsan_read_range(uintptr_t address, uint64_t length)
 {
+    if (fm_likely(!fm_my.any)) return;
+    uint64_t before = fm_my.any->cursor;
     fm_load_range(address, length, FM_SITE);
+    remember(&fm_my.read, address, length, before);
 }
 
 FM_EXPORT void __tsan_write_range(uintptr_t address, uint64_t length)
 {
+    if (fm_likely(!fm_my.any)) return;
+    uint64_t before = fm_my.any->cursor;
     fm_store_range(address, length, FM_SITE);
+    remember(&fm_my.written, address, length, before);
 }
 
 FM_EXPORT void __tsan_vptr_update(uintptr_t address, void *value)

@@ -54,6 +54,12 @@ typedef struct fm_frame {
     uintptr_t stack;     /* stack pointer in it */
 } fm_frame;
 
+/* One side of a copy that gcc has told of. */
+typedef struct fm_range_told {
+    uintptr_t address;
+    uint64_t length; /* 0: none */
+} fm_range_told;
+
 /*
  * What a thread's hooks look at first, in thread-local storage; each copy of the runtime has its own. A
  * pointer is NULL when its kind of word is not wanted, or nothing is: that is all a hook costs in a program
@@ -67,6 +73,9 @@ typedef struct fm_cells {
     struct fm_thread *thread; /* set when the thread has a channel */
     fm_channel *unclaimed;    /* &fm_unclaimed_channel of this copy */
     uint32_t number;          /* of the thread, when it had a channel once */
+    /* The copy of a structure, told last, and the channel's cursor behind it: see copies.c. */
+    fm_range_told read, written;
+    uint64_t cursor;
 } fm_cells;
 
 /* Exported, as what inline.s puts into programs looks at it too. */

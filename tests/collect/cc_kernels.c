@@ -61,6 +61,19 @@ static KERNEL void structures(big *to, const big *from, int n)
     for (int i = 0; i < n; i++) to[i] = from[i];
 }
 
+typedef struct huge {
+    char bytes[100000];
+} huge;
+
+/* Of 100,000 bytes each: a load and a store, a store, a load and a store. gcc tells of the first two and then
+ * calls memcpy and memset. */
+static KERNEL void large_structures(huge *to, huge *from)
+{
+    *to = *from;
+    *from = (huge){{0}};
+    memcpy(to, from, sizeof *to);
+}
+
 /* memcpy, memmove and memset of n, of 48 and of 5 bytes: loads 2 n + 48 + 5, stores 3 n + 48 + 48 + 5 */
 static KERNEL void library(char *to, char *from, int n)
 {
@@ -126,6 +139,10 @@ int main(int argc, char **argv)
     } else if (strcmp(kernel, "copy") == 0) {
         FATHOM_BEGIN("copy");
         copy((uint32_t *)a, (uint32_t *)b, n);
+        FATHOM_END;
+    } else if (strcmp(kernel, "large") == 0) {
+        FATHOM_BEGIN("large");
+        large_structures((huge *)a, (huge *)b);
         FATHOM_END;
     } else if (strcmp(kernel, "strided") == 0) {
         FATHOM_BEGIN("strided");
