@@ -16,7 +16,7 @@ export JOBS
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all help dependencies test test-gpu demo bench bench-gpu lint format install uninstall asan tsan fuzz clean
+.PHONY: all help dependencies soak test test-gpu demo bench bench-gpu lint format install uninstall asan tsan fuzz clean
 
 all: $(BUILD)/build.ninja  ## build the program at build/fathom (release)
 	@[ ! -e $(BUILD)/web/left-out ] || $(CMAKE) --preset release
@@ -72,6 +72,9 @@ tsan: | $(STAMPS)/build $(STAMPS)/test  ## threaded unit tests under ThreadSanit
 
 fuzz: | $(STAMPS)/build $(STAMPS)/fuzz  ## a short libFuzzer run of every reader (FUZZ_SECONDS each, default 20)
 	@scripts/fuzz.sh
+
+soak: all | $(STAMPS)/test  ## hostile tracees, traces and profiles for SOAK_SECONDS (600), half under ASan
+	@scripts/soak.sh
 
 clean:  ## remove what was built
 	@rm -rf $(BUILD) build-asan build-tsan build-fuzz report.html

@@ -3,7 +3,7 @@
 # Runs every test and counts single cases. The last line is "N passed, N failed, N skipped"; the exit code is 0
 # only when nothing failed. Output of what failed is shown, and why something was skipped.
 #
-#   scripts/run-tests.sh [--only GROUP]     GROUP: unit oracle fuzz cli fault collect mpi browser
+#   scripts/run-tests.sh [--only GROUP]     GROUP: unit oracle fuzz cli fault collect soak mpi browser
 #                                           install docs asan tsan
 #
 # Every test program speaks TAP on standard output ("ok 1 - name", "not ok 2 - name", "ok 3 - name # SKIP why", or
@@ -80,6 +80,7 @@ for script in tests/collect/*_test.py tests/collect/*_test.sh; do
     name=$(basename "$script")
     wanted collect && add "collect/${name%_test.*}" "$script"
 done
+wanted soak && add soak tests/soak/soak_test.py
 wanted mpi && add mpi tests/mpi/mpi_test.py
 # Those of the programs that take a way of their own through the receiver or the analysis.
 wanted asan && add asan/collect "env FATHOM=build-asan/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$PWD/build/lib/fathom tests/collect/programs_test.py plain fork exec outlives sixty signal crashing plug regions limits loads objects paths several recorded fortran matmul"
