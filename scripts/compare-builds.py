@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Do two builds give the same results? For changes that must change none: over all verbs, engines, formats, collectors
+and numbers of threads, every file and everything printed is compared, profiles field by field.
+
+    scripts/compare-builds.py OLD NEW [WORD]...      OLD, NEW: directories with a `fathom` in them (build)
+
+With words, only commands that contain one of them. What depends on the moment (process numbers, seconds) is left out.
+Programs run without randomised addresses (setarch -R), and the programs of `fathom cc` are built by each build."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# Fields of a profile that say when and by whom, not what.
+MOMENT = {"seconds", "process", "pid", "parent", "started", "version", "collector_version", "generator", "created"}
+
+# Inputs, made once by the old build.
+INPUTS = """
+fathom gen zipf --keys 20K --references 400K -o zipf.fathom
+fathom gen zipf --keys 20K --references 400K -o zipf.u64
+fathom gen zipf --keys 3K --references 20K -o small.u64
+fathom gen uniform --keys 30K --references 300K --seed 5 -o uniform.fathom
+fathom gen cyclic --keys 1K --references 50K -o cyclic.txt
+fathom gen sawtooth --keys 500 --references 20K -o sawtooth.csv
+fathom gen loguniform --keys 5K --references 50K -o log.din
+fathom gen zipf --keys 2K --references 30K -o keys.lackey
+setarch -R fathom record -o prog.fathom -- ./plain 1000
+setarch -R fathom record -o prog2.fathom -- ./plain 3000
+zstd -qf zipf.u64 -o zipf.u64.zst
+gzip -kf cyclic.txt
+head -c 200000 prog.fathom >cut.fathom
+head -c 100001 zipf.u64 >cut.u64
+""".strip().splitlines()
+
+ENGINES = ["exact", "tree", "list", "parda", "approx", "shards --rate 0.1", "aet", "hp-rda", "auto"]
+COMMANDS = (
+    [f"fathom analyze small.u64 --engine {engine} --json p.json" for engine in ENGINES]
+    + [f"fathom analyze {name} --threads {threads} --json p.json" for name in ("zipf.fathom", "uniform.fathom", "prog.fathom", "zipf.u64")
+       for threads in (1, 2, 3)]
+    + [f"fathom analyze {name} --json p.json" for name in ("cyclic.txt", "sawtooth.csv --key 1", "log.din", "keys.lackey", "zipf.u64.zst",
+                                                            "cyclic.txt.gz", "cut.fathom", "cut.u64")]
+    + [f"fathom analyze prog.fathom --granularity 8,64,4096 --threads {threads} --json p.json" for threads in (1, 2)]
+    + [f"fathom analyze prog.fathom --time --no-sites --threads {threads} --json p.json" for threads in (1, 2)]
+    + [f"fathom analyze prog.fathom --distances d.u64 --threads {threads} --json p.json" for threads in (1, 2)]
+    + [f"fathom analyze prog.fathom --no-sites --threads {threads} --json p.json" for threads in (1, 2, 4)]
+    + [f"fathom analyze prog.fathom --threads {threads} --csv pairs.csv --callgrind c.out --size 4K,32K --json p.json" for threads in (1, 2)]
+    + [f"fathom analyze {name} --bound 500 --threads {threads} --json p.json" for name in ("zipf.fathom", "prog.fathom") for threads in (1, 2)]
+    + [f"fathom analyze zipf.u64 --bins {bins} --json p.json" for bins in ("exact", "log2", "loglinear")]
+    + [f"fathom analyze zipf.u64 --isa {isa} --json p.json" for isa in ("portable", "avx2")]
+    + ["fathom analyze zipf.u64 --max-memory 16M --json p.json", "fathom analyze - --format u64 --json p.json <zipf.u64",
+       "fathom analyze small.u64 --engine approx --error 0.1 --json p.json",
+       "fathom analyze small.u64 --engine approx --abs-error 10 --cutoff 100 --json p.json",
+       "fathom analyze zipf.u64 --engine shards --samples 2000 --hashes 2 --exact-below 0 --json p.json",
+       "fathom analyze small.u64 --engine hp-rda --trace-size 4K --thread-trace-size 256 --json p.json",
+       "fathom analyze small.u64 --engine parda --bound 300 --threads 3 --json p.json"]
+    + ["fathom analyze zipf.u64 --json a.json --quiet && fathom mrc a.json --size 32K,1M",
+       "fathom analyze zipf.u64 --json a.json --quiet && fathom analyze uniform.fathom --json b.json --quiet && fathom compare a.json b.json",
+       "fathom analyze prog.fathom --json a.json --quiet && fathom report a.json -o page.html && rm page.html",
+       "fathom analyze prog.fathom --json a.json --quiet && fathom analyze prog2.fathom --json b.json --quiet && "
+       "fathom train -o m.json a.json b.json && fathom predict m.json --data-size 100000 --json p.json",
+       "fathom phases prog.fathom --json p.json", "fathom phases zipf.u64", "fathom check prog.fathom", "fathom check cut.fathom"]
+    + [f"fathom convert prog.fathom -o out.{ending}" for ending in ("u64", "txt", "csv", "lackey", "din", "fathom")]
+    + [f"setarch -R fathom run --collector {collector} {options} --json p.json -o text.txt -- {program}"
+       for collector, program in (("valgrind", "./plain 300"), ("compiler", "./built 3000"))
+       for options in ("", "--no-sites", "--threads 3", "--call-paths", "--granularity 8,64", "--function touch --no-stack",
+                       "--engine tree --no-sites", "--bound 100", "--threads-private", "--size 4K,32K", "--time --no-sites")]
+    + ["setarch -R fathom run --follow-children --json p.json -o /dev/null -- sh -c './plain 10; exit 3'",
+       "setarch -R fathom record -o r.fathom -- ./plain 100 && fathom check r.fathom && rm r.fathom",
+       "setarch -R fathom record -o r.u64 -- ./built 100",
+       "mpirun --allow-run-as-root --oversubscribe -np 2 fathom analyze --mpi zipf.fathom --json p.json",
+       "mpirun --allow-run-as-root --oversubscribe -np 3 fathom analyze --mpi prog.fathom --engine parda --no-sites --json p.json"]
+)
+
+PROGRAM = """
+#include <stdlib.h>
+#include <stdio.h>
+static volatile int sink;
+__attribute__((noinline)) static void touch(volatile char *p, size_t n, int passes)
+{ for (int k = 0; k < passes; k++) for (size_t i = 0; i < n; i++) sink += p[i * 64]; }
+static int table[5000];
+int main(int argc, char **argv)
+{
+    size_t n = argc > 1 ? strtoul(argv[1], 0, 10) : 100;
+    char *heap = calloc(n, 64);
+    touch(heap, n, 3);
+    for (int r = 0; r < 4; r++) { for (int i = 0; i < 5000; i++) table[i] += i; touch(heap, n / 2, 2); }
+    return sink == 12345;
+}
+"""
+
+
+def without_moment(value):
+    if isinstance(value, dict):
+        return {key: without_moment(item) for key, item in value.items() if key not in MOMENT}
+    if isinstance(value, list):
+        return [without_moment(item) for item in value]
+    if isinstance(value, str):
+        return re.sub(r"\d+\.\d+ m?s\b", "T s", value)
+    return value
+
+
+def plain_text(text, directory):
+    text = text.replace(directory, "DIR")
+    text = re.sub(r"(?m)^process .*$", "process N", text)
+    text = re.sub(r"process \d+", "process N", text)
+    text = re.sub(r"after \d[\d.]* s", "after T s", text)
+    text = re.sub(r"\d[\d.,]* (M |G |k )?references/s", "N references/s", text)
+    return re.sub(r"\d+\.\d+ m?s\b", "T s", text)
+
+
+def differences(old, new, path=""):
+    if type(old) is not type(new):
+        return [f"{path}: {old!r} and {new!r}"]
+    if isinstance(old, dict):
+        found = [f"{path}.{key}: only in one" for key in old.keys() ^ new.keys()]
+        for key in old.keys() & new.keys():
+            found += differences(old[key], new[key], f"{path}.{key}")
+        return found
+    if isinstance(old, list):
+        if len(old) != len(new):
+            return [f"{path}: {len(old)} and {len(new)} entries"]
+        return [line for i, pair in enumerate(zip(old, new)) for line in differences(*pair, f"{path}[{i}]")]
+    return [] if old == new else [f"{path}: {old!r} and {new!r}"]
+
+
+def run(command, fathom, directory):
+    """What a command printed, and what it left: name to content."""
+    environment = {**os.environ, "PATH": f"{fathom}:{os.environ['PATH']}", "LC_ALL": "C", "COLUMNS": "100"}
+    before = set(os.listdir(directory))
+    done = subprocess.run(command, shell=True, cwd=directory, env=environment, capture_output=True, text=True, errors="replace",
+                          executable="/bin/bash", timeout=300)
+    left = {"exit code": done.returncode, "standard output": plain_text(done.stdout, directory),
+            "standard error": plain_text(done.stderr, directory)}
+    for name in sorted(set(os.listdir(directory)) - before):
+        path = os.path.join(directory, name)
+        with open(path, "rb") as file:
+            content = file.read()
+        os.unlink(path)
+        if name.endswith(".json"):
+            content = without_moment(json.loads(content.decode(errors="replace").replace(directory, "DIR")))
+        elif name.endswith(".txt") and name.startswith("text"):
+            content = plain_text(content.decode(errors="replace"), directory)
+        left[name] = content
+    return left
+
+
+def main():
+    if len(sys.argv) < 3:
+        print(__doc__, file=sys.stderr)
+        return 2
+    old, new, words = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3:]
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="fathom-compare-") as top:
+        inputs = os.path.join(top, "work")  # one place for both: paths are in the results
+        os.mkdir(inputs)
+        with open(os.path.join(inputs, "plain.c"), "w") as file:
+            file.write(PROGRAM)
+        subprocess.run(["gcc", "-O1", "-g", "plain.c", "-o", "plain"], cwd=inputs, check=True)
+        for command in INPUTS:
+            run_input = subprocess.run(command, shell=True, cwd=inputs, capture_output=True, text=True,
+                                       env={**os.environ, "PATH": f"{old}:{os.environ['PATH']}"})
+            if run_input.returncode:
+                print(f"{command}:\n{run_input.stderr}")
+                return 1
+        chosen = [command for command in COMMANDS if not words or any(word in command for word in words)]
+        for command in chosen:
+            results = []
+            for build in (old, new):
+                if "./built" in command:
+                    subprocess.run([os.path.join(build, "fathom"), "cc", "-O1", "-g", "plain.c", "-o", "built"], cwd=inputs, check=True)
+                results.append(run(command, build, inputs))
+            found = differences(*results)
+            print(f"{'DIFFERENT' if found else 'same':9} {command}", flush=True)
+            for line in found[:8]:
+                print("          ", line[:300])
+            failed += bool(found)
+    print(f"{len(chosen) - failed} same, {failed} different")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
