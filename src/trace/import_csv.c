@@ -167,9 +167,6 @@ static uint64_t find_column(const csv_state *state, const char *name, char *list
         csv_field field;
         step = next_field(&at, end, state->delimiter, &field, &lines);
         if (step != CSV_FIELD && step != CSV_LAST) break;
-        /* A byte order mark is not part of the first name. */
-        if (number == 1 && field.end - field.from >= 3 && memcmp(field.from, "\xef\xbb\xbf", 3) == 0)
-            field.from += 3;
         if (!found && is_named(&field, name)) found = number;
         char quote[128];
         fm_text_quote(field.from, (size_t)(field.end - field.from), quote, sizeof quote);
@@ -215,7 +212,8 @@ static void look_ahead(csv_state *state)
         if (state->lines.whole > state->lines.at && !state->delimiter) state->delimiter = guess_delimiter(at);
         char *next = look_at_row(state, at, &ignored);
         if ((next && look_at_row(state, next, &ignored)) || state->lines.ended) return;
-        state->early = fm_lines_more(&state->lines, &state->early_error);
+        const size_t record = (size_t)((next ? next : at) - state->lines.buffer);
+        state->early = fm_lines_more_of(&state->lines, record, &state->early_error);
         if (state->early != FM_OK) return;
     }
 }

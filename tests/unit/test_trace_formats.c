@@ -320,6 +320,49 @@ static void csv_bad_options(void **state)
 }
 
 /* Rows of every length across the window's edges, some quoted with line ends inside. */
+/* The first two rows are looked at together: each may be as long as any row, and the line that is too long is
+ * the one that is told. */
+static void csv_long_rows(void **state)
+{
+    (void)state;
+    enum { LONGEST = 1 << 20 };
+    char *text = malloc(3 * LONGEST);
+    assert_non_null(text);
+    fm_reader_options options = {.csv_header = -1, .csv_key = "1"};
+    for (size_t over = 0; over <= 1; over++)
+        for (size_t long_first = 0; long_first <= 1; long_first++) {
+            /* The header, a row: names or digits, a comma, and something to ignore. */
+            const size_t lengths[2] = {long_first ? LONGEST : 5, LONGEST + over};
+            char *at = text;
+            for (size_t row = 0; row < 2; row++) {
+                memset(at, 'x', lengths[row]);
+                memcpy(at, row ? "7," : "k,", 2);
+                at[lengths[row]] = '\n';
+                at += lengths[row] + 1;
+            }
+            memcpy(at, "8,y\n", 5);
+            gathered all;
+            gather_text(&all, "csv", text, &options);
+            assert_int_equal(all.status, over ? FM_E_FORMAT : FM_OK);
+            if (over) {
+                assert_message(&all, "line 2: longer than 1048576 bytes; is this really a text format?");
+            } else {
+                ASSERT_KEYS(all, 7, 8);
+            }
+            gathered_free(&all);
+        }
+    /* A quoted field over several lines, in the second row. */
+    char *at = text + sprintf(text, "k,b\n5,\"");
+    for (size_t i = 0; i < 2 * LONGEST; i++) *at++ = i % 100 == 99 ? '\n' : 'x';
+    memcpy(at, "\"\n", 3);
+    gathered all;
+    gather_text(&all, "csv", text, &options);
+    assert_int_equal(all.status, FM_E_FORMAT);
+    assert_message(&all, "line 2: longer than 1048576 bytes; is this really a text format?");
+    gathered_free(&all);
+    free(text);
+}
+
 static void csv_many_rows(void **state)
 {
     (void)state;
@@ -513,6 +556,7 @@ int main(void)
         cmocka_unit_test(csv_quotes),
         cmocka_unit_test(csv_bad_rows),
         cmocka_unit_test(csv_bad_options),
+        cmocka_unit_test(csv_long_rows),
         cmocka_unit_test(csv_many_rows),
         cmocka_unit_test(lackey_kinds),
         cmocka_unit_test(lackey_bad_lines),
