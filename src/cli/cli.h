@@ -121,30 +121,39 @@ typedef struct cli_trace_options {
     const char *key, *size_column, *delimiter, *header;
     uint64_t key_unit, size_unit;
 } cli_trace_options;
-#define CLI_TRACE_OPTIONS(t)                                                                                  \
-    {"format",   0,                                                                                           \
-     CLI_STRING, &(t)->format,                                                                                \
-     "NAME",     "trace format when the name does not tell:\nu64, text, csv, lackey, din, oracle, fathom"},   \
-        {"instructions", 0,                                                                                   \
-         CLI_STRING,     &(t)->instructions,                                                                  \
-         "WHICH",        "instruction fetches of lackey and din traces:\nskip (default), only, all"},         \
-        {"key", 0, CLI_STRING, &(t)->key, "COLUMN", "csv: column of the key, by name or number (default 1)"}, \
-        {"size-column",                                                                                       \
-         0,                                                                                                   \
-         CLI_STRING,                                                                                          \
-         &(t)->size_column,                                                                                   \
-         "COLUMN",                                                                                            \
-         "csv: column of the request's size; requests are then cut\ninto blocks of --granularity bytes"},     \
-        {"key-unit",     0,       CLI_COUNT,                                                                  \
-         &(t)->key_unit, "BYTES", "csv: bytes per unit of the key (512 for sectors)"},                        \
-        {"size-unit", 0, CLI_COUNT, &(t)->size_unit, "BYTES", "csv: bytes per unit of the size"},             \
-        {"delimiter",     0,      CLI_STRING,                                                                 \
-         &(t)->delimiter, "CHAR", "csv: what separates the columns; tab for a tab"},                          \
-    {                                                                                                         \
-        "header", 0, CLI_STRING, &(t)->header, "yes|no", "csv: whether the first line names the columns"      \
+#define CLI_TRACE_OPTIONS(t)                                                                                 \
+    {"format",   0,                                                                                          \
+     CLI_STRING, &(t)->format,                                                                               \
+     "NAME",     "trace format when the name does not tell:\nu64, text, csv, lackey, din, oracle, fathom"},  \
+        {"instructions", 0,                                                                                  \
+         CLI_STRING,     &(t)->instructions,                                                                 \
+         "WHICH",        "instruction fetches of lackey and din traces:\nskip (default), only, all"},        \
+        {"key",                                                                                              \
+         0,                                                                                                  \
+         CLI_STRING,                                                                                         \
+         &(t)->key,                                                                                          \
+         "COLUMN",                                                                                           \
+         "csv: column of the key, by name or number (default: the one\nthat its name tells, or the only "    \
+         "one)"},                                                                                            \
+        {"size-column",                                                                                      \
+         0,                                                                                                  \
+         CLI_STRING,                                                                                         \
+         &(t)->size_column,                                                                                  \
+         "COLUMN",                                                                                           \
+         "csv: column of the request's size; requests are then cut\ninto blocks of --granularity bytes"},    \
+        {"key-unit",     0,       CLI_COUNT,                                                                 \
+         &(t)->key_unit, "BYTES", "csv: bytes per unit of the key (512 for sectors)"},                       \
+        {"size-unit", 0, CLI_COUNT, &(t)->size_unit, "BYTES", "csv: bytes per unit of the size"},            \
+        {"delimiter",     0,      CLI_STRING,                                                                \
+         &(t)->delimiter, "CHAR", "csv: what separates the columns; tab for a tab"},                         \
+    {                                                                                                        \
+        "header", 0, CLI_STRING, &(t)->header, "yes|no", "csv: whether the first line names the columns"     \
     }
 /* Checks and translates. -1, or an exit code after a message. */
 int cli_reader_options(const cli_trace_options *trace, fm_reader_options *options);
+/* After opening: which column of a table was taken for the key where nobody said; and that blocks of so many
+ * bytes were asked for where it counts something else. granularity 0: not asked for. */
+void cli_trace_key_notes(const fm_reader *reader, uint64_t granularity);
 /* What the reader has to say besides references: skipped fetches, hashed strings, collisions. */
 void cli_trace_notes(const fm_reader *reader);
 

@@ -47,7 +47,8 @@ typedef struct code_sites {
 typedef struct analysis {
     cli_analysis what;
     unsigned threads; /* of all analyzers together */
-    bool chooses;     /* the engine by itself, within --max-memory */
+    bool memory_addresses;
+    bool chooses; /* the engine by itself, within --max-memory */
     fm_analyzer *analyzer[CLI_MOST_GRANULARITIES];
     cli_memory_choice choice[CLI_MOST_GRANULARITIES]; /* instead of analyzer, where it chooses */
     fm_profile *profile[CLI_MOST_GRANULARITIES];
@@ -317,6 +318,8 @@ static int deliver(analysis *run, const analyze_options *options)
         run->distances = NULL;
         if (fm_output_commit(distances, &error)) return cli_fail(&error);
     }
+    for (size_t i = 0; i < run->what.count && !run->memory_addresses; i++)
+        cli_attribution_note_keys(options->attribution.sizes, run->profile[i]);
     if (options->json &&
         fm_profile_write(options->json, (const fm_profile *const *)run->profile, run->what.count, &error))
         return cli_fail(&error);
@@ -348,6 +351,7 @@ static int prepare(analysis *run, const analyze_options *options, const char *pa
     fm_trace_info info;
     int code = -1;
     fm_reader_info(reader, &info);
+    run->memory_addresses = info.memory_addresses;
     cli_analysis_choose_engine(&run->what, needs_exact(run, options, &info) ? 0 : references_expected(&info));
     if (run->what.count == 0) run->what.granularity[run->what.count++] = info.memory_addresses ? 64 : 1;
     /* Keys of a storage trace do not live in this machine's caches. */
@@ -361,10 +365,10 @@ static int prepare(analysis *run, const analyze_options *options, const char *pa
 static int analyze_together(const char *path, const analyze_options *options,
                             const fm_reader_options *reading, analysis *run)
 {
-    bool first, memory_addresses;
+    bool first;
     const unsigned threads = options->threads == UINT64_MAX ? 1 : (unsigned)options->threads;
     int code = cli_mpi_analyze(&options->mpi, path, &run->what, reading, threads, run->profile,
-                               &memory_addresses, &first);
+                               &run->memory_addresses, &first);
     if (code >= 0) return code;
     if (!first) return CLI_COMPLETE;
     const char *name = options->mpi.shards              ? options->mpi.shards
@@ -372,7 +376,7 @@ static int analyze_together(const char *path, const analyze_options *options,
                                                         : "standard input";
     for (size_t i = 0; i < run->what.count; i++)
         if (!(run->profile[i]->name = strdup(name))) return out_of_memory();
-    if (memory_addresses || options->attribution.sizes)
+    if (run->memory_addresses || options->attribution.sizes)
         code = cli_attribution_find_caches(&options->attribution, &run->caches);
     return code < 0 ? deliver(run, options) : code;
 }
@@ -399,6 +403,7 @@ static int analyze(const char *path, const analyze_options *options, fm_reader_o
     fm_reader *reader = NULL;
     fm_error error;
     if (fm_reader_open(&reader, path, reading, &error)) return cli_fail(&error);
+    cli_trace_key_notes(reader, run->what.count > 0 ? run->what.granularity[0] : 0);
     const char *name = strcmp(path, "-") ? path : "standard input";
     int code = prepare(run, options, name, reader);
     if (code < 0) {

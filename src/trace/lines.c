@@ -13,7 +13,7 @@
 
 /* Two of the longest records, each with room to read a good piece behind it: see fm_lines_more_of. One byte
  * more for a missing last '\n'. */
-enum { PIECE = 256 << 10, CAPACITY = 2 * ((int)FM_LINE_MAX + PIECE) + 1 };
+enum { CAPACITY = FM_LINES_AHEAD + FM_LINE_MAX + FM_LINES_PIECE + 1 };
 
 /* A mark of the encoding at the beginning is no part of the first line. */
 static fm_status pass_byte_order_mark(fm_lines *lines, fm_error *error)
@@ -74,7 +74,8 @@ fm_status fm_lines_more_of(fm_lines *lines, size_t record, fm_error *error)
     while (!lines->ended) {
         if (lines->filled - record > FM_LINE_MAX) return too_long(lines, record, error);
         size_t got;
-        fm_status status = fm_stream_read(lines->stream, lines->buffer + lines->filled, PIECE, &got, error);
+        fm_status status =
+            fm_stream_read(lines->stream, lines->buffer + lines->filled, FM_LINES_PIECE, &got, error);
         if (status != FM_OK) return status;
         size_t old = lines->filled;
         lines->filled += got;
