@@ -264,6 +264,19 @@ static fm_status draw_all(fm_reader *reader, analysis *run, cli_progress *progre
     return fm_analyzer_draw(run->analyzer[0], &supply, error);
 }
 
+/* Where a profile comes from, and what is missing in it. */
+static int label(const analysis *run, fm_profile *profile, const char *name)
+{
+    profile->name = strdup(name);
+    if (run->damages) {
+        char message[1200];
+        profile->complete = false;
+        profile->lost = run->lost;
+        profile->what_missing = strdup(fm_error_message(&run->first_damage, message, sizeof message));
+    }
+    return profile->name && (!run->damages || profile->what_missing) ? -1 : out_of_memory();
+}
+
 static int take_profiles(analysis *run, const char *name)
 {
     fm_error error;
@@ -273,14 +286,8 @@ static int take_profiles(analysis *run, const char *name)
         if (status) return cli_fail(&error);
         fm_profile *profile = run->profile[i];
         if (run->chooses) cli_memory_choice_note(&run->choice[i], profile);
-        profile->name = strdup(name);
-        if (run->damages) {
-            char message[1200];
-            profile->complete = false;
-            profile->lost = run->lost;
-            profile->what_missing = strdup(fm_error_message(&run->first_damage, message, sizeof message));
-        }
-        if (!profile->name || (run->damages && !profile->what_missing)) return out_of_memory();
+        int code = label(run, profile, name);
+        if (code >= 0) return code;
     }
     return -1;
 }
@@ -361,21 +368,40 @@ static int prepare(analysis *run, const analyze_options *options, const char *pa
     return code < 0 ? create_analyzers(run, options, &info) : code;
 }
 
+static void hear_opened(void *context, const fm_reader *reader)
+{
+    const analysis *run = context;
+    cli_trace_key_notes(reader, run->what.count > 0 ? run->what.granularity[0] : 0);
+}
+
+static void hear_damage(void *context, const fm_error *error)
+{
+    note_damage(context, error);
+}
+
+static void hear_ended(void *context, const fm_reader *reader)
+{
+    (void)context;
+    cli_trace_notes(reader);
+}
+
 /* As one rank of many: rank 0 shows what all have found. */
 static int analyze_together(const char *path, const analyze_options *options,
                             const fm_reader_options *reading, analysis *run)
 {
     bool first;
     const unsigned threads = options->threads == UINT64_MAX ? 1 : (unsigned)options->threads;
-    int code = cli_mpi_analyze(&options->mpi, path, &run->what, reading, threads, run->profile,
+    const fm_cluster_listener listener = {
+        .context = run, .opened = hear_opened, .damage = hear_damage, .ended = hear_ended};
+    int code = cli_mpi_analyze(&options->mpi, path, &run->what, reading, threads, run->profile, &listener,
                                &run->memory_addresses, &first);
     if (code >= 0) return code;
     if (!first) return CLI_COMPLETE;
     const char *name = options->mpi.shards              ? options->mpi.shards
                        : path && strcmp(path, "-") != 0 ? path
                                                         : "standard input";
-    for (size_t i = 0; i < run->what.count; i++)
-        if (!(run->profile[i]->name = strdup(name))) return out_of_memory();
+    for (size_t i = 0; i < run->what.count && code < 0; i++) code = label(run, run->profile[i], name);
+    if (code >= 0) return code;
     if (run->memory_addresses || options->attribution.sizes)
         code = cli_attribution_find_caches(&options->attribution, &run->caches);
     return code < 0 ? deliver(run, options) : code;
