@@ -82,6 +82,9 @@ void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /* A note that --quiet silences (see cli_quiet). */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 extern bool cli_quiet;
+/* Where the limit comes from that an FM_E_LIMIT is about: said before the error, which knows a part of it
+ * only. */
+void cli_explain_limit(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints the error; returns the exit code: CLI_FAILED, or CLI_USAGE for FM_E_ARGUMENT. */
 int cli_fail(const fm_error *error);
 /* Message for a wrong use and the hint to --help; returns CLI_USAGE. */

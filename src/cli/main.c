@@ -7,6 +7,7 @@
  * three standard descriptors exist, a reader that went away ends the program quietly, a file that must not
  * grow any more is a failed write.
  */
+#define _GNU_SOURCE
 #include "cli.h"
 #include "nearest.h"
 #include "pipe_end.h"
@@ -136,15 +137,15 @@ static int dispatch(int argc, char **argv)
 
 /*
  * A standard descriptor that the caller closed would be given to the first file opened, and messages
- * would end up in a result. Such a descriptor is filled with one of the wrong direction, so that its
- * use fails with an ordinary error.
+ * would end up in a result. Such a descriptor is filled with one that can neither be read nor written, nor
+ * opened anew for that by its name (/dev/stdout), so that its use fails with an ordinary error.
  */
 static bool fill_standard_descriptors(void)
 {
     for (int descriptor = 0; descriptor <= 2; descriptor++) {
         if (fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
         /* The lowest free descriptor is this one: those below are open by now. */
-        if (open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY) != descriptor) return false;
+        if (open("/", O_PATH | O_DIRECTORY) != descriptor) return false;
     }
     return true;
 }
