@@ -163,7 +163,7 @@ const curveExtent = (() => {
   }
   return {least, most};
 })();
-const markers = keysOnly ? [] : data.caches;
+const markers = keysOnly && ofMachine ? [] : data.caches; /* a machine's caches hold no keys */
 
 const drawMarkers = (u) => {
   const context = u.ctx, ratio = devicePixelRatio;

@@ -38,10 +38,10 @@ const style = (name) => getComputedStyle(document.documentElement).getPropertyVa
 const colour = (index) => style('--s' + (index % 8));
 const dash = (index) => (index < 8 ? undefined : [6, 3]);
 
-/* Caches of a machine have names; sizes that somebody asked for are only that. */
+/* Caches of a machine have names; sizes that somebody asked for are only that, and count keys where keys have none. */
 const ofMachine = data.caches.every((cache) => cache.sharedBy > 0);
-const cacheName = (cache) => (cache.sharedBy > 0 ? cache.name : bytes(cache.bytes));
-const cacheText = (cache) => (cache.sharedBy > 0 ? cache.name + ' ' + bytes(cache.bytes) : bytes(cache.bytes));
+const cacheName = (cache) => (cache.sharedBy > 0 ? cache.name : size(cache.bytes));
+const cacheText = (cache) => (cache.sharedBy > 0 ? cache.name + ' ' + bytes(cache.bytes) : size(cache.bytes));
 
 /* ---- what the profiles say ---- */
 

@@ -31,6 +31,21 @@ FM_API void fm_cluster_abort(fm_cluster *cluster, const fm_error *error);
 /* Every rank, at the end. NULL is fine. */
 FM_API void fm_cluster_leave(fm_cluster *cluster);
 
+/* What rank 0 hears of the trace on the way. Members may be NULL. */
+typedef struct fm_cluster_listener {
+    void *context;
+    /* The trace, or the first of its files, was opened: by fm_reader_info, what it is. */
+    void (*opened)(void *context, const fm_reader *reader);
+    /*
+     * Damage, in the order of the trace; what is sound counts, as in one process. Where ranks that read parts
+     * meet damage, everything is begun anew with rank 0 reading for all: the damage, and what is behind it,
+     * are told in no other way. NULL: damage is a failure.
+     */
+    void (*damage)(void *context, const fm_error *error);
+    /* Where rank 0 reads one trace for all, at its end. */
+    void (*ended)(void *context, const fm_reader *reader);
+} fm_cluster_listener;
+
 /* The same for every rank, but for what they find in their files. */
 typedef struct fm_cluster_work {
     /*
@@ -46,14 +61,15 @@ typedef struct fm_cluster_work {
     fm_analyzer_options analyzer;
     const uint64_t *granularity; /* one profile for each; none: 64 for memory addresses, 1 for keys */
     size_t granularity_count;
-    unsigned threads; /* of each rank; at least 1 */
-    uint64_t deal;    /* references dealt to a rank at a time; 0: as many as suit */
+    unsigned threads;                    /* of each rank; at least 1 */
+    uint64_t deal;                       /* references dealt to a rank at a time; 0: as many as suit */
+    const fm_cluster_listener *listener; /* NULL: nobody listens. All ranks have one, or none has */
 } fm_cluster_work;
 
 /*
  * In rank 0, profiles get one for each granularity (one where none was given); the caller destroys them. In
- * other ranks nothing. *memory_addresses: see fm_trace_info. Damage of the trace is a failure here. A rank
- * that fails must call fm_cluster_abort.
+ * other ranks nothing. *memory_addresses: see fm_trace_info. Damage of the trace is a failure unless the
+ * listener hears of it. A rank that fails must call fm_cluster_abort.
  */
 FM_API fm_status fm_cluster_analyze(fm_cluster *cluster, const fm_cluster_work *work, fm_profile **profiles,
                                     bool *memory_addresses, fm_error *error);

@@ -64,12 +64,15 @@ typedef struct fm_reader_options {
      * fm_trace_divisible. 0 or 1 parts: the whole trace */
     uint32_t part, parts;
     /* CSV only */
-    const char *csv_key;    /* column name, or number from 1; NULL: column 1 */
-    const char *csv_size;   /* column of the request's size; NULL: none */
-    char csv_delimiter;     /* 0: comma, or what the first line shows (comma, semicolon, tab) */
-    int csv_header;         /* -1: by looking, 0: no header line, 1: the first line is a header */
-    uint64_t csv_key_unit;  /* bytes per unit of the key column; 0: 1. Needs numeric keys when not 1 */
-    uint64_t csv_size_unit; /* bytes per unit of the size column; 0: 1 */
+    const char *csv_key;  /* column name, or number from 1; NULL: the one whose name is that of a key, or the
+                             only one; where that is not plain, opening fails with FM_E_ARGUMENT */
+    const char *csv_size; /* column of the request's size; NULL: none */
+    char csv_delimiter;   /* 0: comma, or what the first line shows (comma, semicolon, tab) */
+    int csv_header;       /* -1: by looking, 0: no header line, 1: the first line is a header */
+    /* Bytes per unit of the key column, of the size column. 0: 1, but with a size column opening fails with
+     * FM_E_ARGUMENT where a name says that something else is counted (sectors, blocks). A key unit other than
+     * 1 needs numeric keys. */
+    uint64_t csv_key_unit, csv_size_unit;
 } fm_reader_options;
 
 typedef struct fm_trace_info {
@@ -84,6 +87,12 @@ typedef struct fm_trace_info {
     uint64_t fetches_skipped;   /* instruction fetches passed over because of options.fetches */
     uint64_t string_keys;       /* distinct non-numeric keys that were hashed to 64 bits */
     uint64_t string_collisions; /* distinct strings found to share their 64-bit key with another */
+    /* CSV only. The strings stay until the reader is closed, and are fit to be shown. */
+    uint64_t key_column;    /* from 1; 0: not a table, or nothing in it */
+    bool key_found;         /* by its name: nobody said which column it is */
+    bool key_unit_untold;   /* by its name, it counts something else than bytes, and nobody said what */
+    const char *key_name;   /* in the header; "": there is none */
+    const char *key_values; /* the first few */
 } fm_trace_info;
 
 typedef struct fm_reader fm_reader;

@@ -94,8 +94,8 @@ static fm_status mpi_gather(fm_transport *self, const void *mine, size_t bytes, 
 static void mpi_fail(fm_transport *self, const fm_error *error)
 {
     (void)self;
-    (void)error;
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    /* What the launcher then exits with: that of one process, 2 for wrong usage. */
+    MPI_Abort(MPI_COMM_WORLD, error && error->status == FM_E_ARGUMENT ? 2 : 1);
     abort();
 }
 

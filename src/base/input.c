@@ -31,6 +31,12 @@ fm_status fm_input_open(fm_input *input, const char *path, fm_error *error)
     if (strcmp(path, "-") == 0) {
         input->descriptor = STDIN_FILENO;
         input->name = "standard input";
+        /* Closed, or what stands in for that so that no other file gets its number. */
+        const int flags = fcntl(STDIN_FILENO, F_GETFL);
+        if (flags < 0 || (flags & O_PATH)) {
+            fm_fail(error, FM_E_IO, input->name, "cannot read: it is closed");
+            return refuse(input, FM_E_IO);
+        }
     } else {
         input->path = strdup(path);
         if (!input->path) return fm_fail_memory(error, strlen(path) + 1, "a file name");

@@ -103,6 +103,13 @@ static bool is_engine(const cli_analysis_options *options, const char *name)
     return options->engine && strcmp(options->engine, name) == 0;
 }
 
+/* Distances below this are exact: below 0, none. */
+static int parse_cutoff(const char *text, uint64_t *value)
+{
+    if (!text || cli_parse_count(text, value)) return -1;
+    return cli_misuse("--cutoff: expected a number of blocks, found '%s'", text);
+}
+
 static int parse_blocks(const char *option, const char *text, uint64_t *value)
 {
     if (!text || (cli_parse_count(text, value) && *value > 0)) return -1;
@@ -178,7 +185,7 @@ static int check_approximation(const cli_analysis_options *options, fm_approxima
         return cli_misuse("--cutoff: goes with --abs-error only");
     int code = parse_error(options->error, &approximation->relative_error);
     if (code < 0) code = parse_blocks("abs-error", options->absolute_error, &approximation->absolute_error);
-    if (code < 0) code = parse_blocks("cutoff", options->cutoff, &approximation->cutoff);
+    if (code < 0) code = parse_cutoff(options->cutoff, &approximation->cutoff);
     return code < 0 ? check_sampling(options, approximation) : code;
 }
 
@@ -220,13 +227,31 @@ int cli_analysis_check(const cli_analysis_options *options, cli_analysis *analys
     return -1;
 }
 
+/* As people write it: 32M. */
+static const char *count_text(uint64_t count, char *text, size_t size)
+{
+    static const char suffixes[] = "TGMK";
+    for (unsigned i = 0; i < 4; i++) {
+        const uint64_t unit = UINT64_C(1) << (40 - 10 * i);
+        if (count < unit || count % unit != 0) continue;
+        snprintf(text, size, "%" PRIu64 "%c", count / unit, suffixes[i]);
+        return text;
+    }
+    snprintf(text, size, "%" PRIu64, count);
+    return text;
+}
+
 int cli_analysis_share_memory(const cli_analysis *analysis, size_t count, uint64_t *share)
 {
     *share = 0;
     if (analysis->max_memory == 0) return -1;
+    char all[32], own[32], parts[64] = "";
+    count_text(analysis->max_memory, all, sizeof all);
+    count_text(PROGRAM_MEMORY, own, sizeof own);
+    if (count > 1) snprintf(parts, sizeof parts, ", and the rest is for %zu analyses", count);
+    cli_explain_limit("--max-memory %s, of which the program itself takes %s%s", all, own, parts);
     if (analysis->max_memory > PROGRAM_MEMORY) *share = (analysis->max_memory - PROGRAM_MEMORY) / count;
     if (*share > 0) return -1;
-    cli_complain("--max-memory %" PRIu64 " cannot be kept: the program itself needs %" PRIu64 " bytes",
-                 analysis->max_memory, (uint64_t)PROGRAM_MEMORY);
+    cli_complain("--max-memory %s cannot be kept: the program itself needs %s", all, own);
     return CLI_FAILED;
 }

@@ -47,7 +47,7 @@ typedef struct cli_analysis_options {
         {"abs-error",          0,        CLI_STRING,                                                         \
          &(a)->absolute_error, "BLOCKS", "approx: every distance d is told as d - BLOCKS to d"},             \
         {"cutoff",     0,        CLI_STRING,                                                                 \
-         &(a)->cutoff, "BLOCKS", "approx with --abs-error: distances below are exact"},                      \
+         &(a)->cutoff, "BLOCKS", "approx with --abs-error: distances below are exact (default 0)"},          \
         {"rate",                                                                                             \
          0,                                                                                                  \
          CLI_STRING,                                                                                         \

@@ -70,6 +70,14 @@ int cli_attribution_find_caches(const cli_attribution_options *options, cli_attr
     return -1;
 }
 
+void cli_attribution_note_keys(const char *sizes, const fm_profile *profile)
+{
+    /* What comes from a program is memory, cut into single bytes. */
+    if (!sizes || profile->granularity != 1 || profile->run || profile->attribution) return;
+    cli_note("--size %s: numbers of keys, not bytes: the granularity is 1, so that each block is one key",
+             sizes);
+}
+
 size_t cli_attribution_edges(const cli_attribution_caches *found, uint64_t granularity,
                              uint64_t edges[CLI_MOST_EDGES])
 {

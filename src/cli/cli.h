@@ -82,6 +82,9 @@ void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /* A note that --quiet silences (see cli_quiet). */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 extern bool cli_quiet;
+/* Where the limit comes from that an FM_E_LIMIT is about: said before the error, which knows a part of it
+ * only. */
+void cli_explain_limit(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints the error; returns the exit code: CLI_FAILED, or CLI_USAGE for FM_E_ARGUMENT. */
 int cli_fail(const fm_error *error);
 /* Message for a wrong use and the hint to --help; returns CLI_USAGE. */
@@ -121,30 +124,39 @@ typedef struct cli_trace_options {
     const char *key, *size_column, *delimiter, *header;
     uint64_t key_unit, size_unit;
 } cli_trace_options;
-#define CLI_TRACE_OPTIONS(t)                                                                                  \
-    {"format",   0,                                                                                           \
-     CLI_STRING, &(t)->format,                                                                                \
-     "NAME",     "trace format when the name does not tell:\nu64, text, csv, lackey, din, oracle, fathom"},   \
-        {"instructions", 0,                                                                                   \
-         CLI_STRING,     &(t)->instructions,                                                                  \
-         "WHICH",        "instruction fetches of lackey and din traces:\nskip (default), only, all"},         \
-        {"key", 0, CLI_STRING, &(t)->key, "COLUMN", "csv: column of the key, by name or number (default 1)"}, \
-        {"size-column",                                                                                       \
-         0,                                                                                                   \
-         CLI_STRING,                                                                                          \
-         &(t)->size_column,                                                                                   \
-         "COLUMN",                                                                                            \
-         "csv: column of the request's size; requests are then cut\ninto blocks of --granularity bytes"},     \
-        {"key-unit",     0,       CLI_COUNT,                                                                  \
-         &(t)->key_unit, "BYTES", "csv: bytes per unit of the key (512 for sectors)"},                        \
-        {"size-unit", 0, CLI_COUNT, &(t)->size_unit, "BYTES", "csv: bytes per unit of the size"},             \
-        {"delimiter",     0,      CLI_STRING,                                                                 \
-         &(t)->delimiter, "CHAR", "csv: what separates the columns; tab for a tab"},                          \
-    {                                                                                                         \
-        "header", 0, CLI_STRING, &(t)->header, "yes|no", "csv: whether the first line names the columns"      \
+#define CLI_TRACE_OPTIONS(t)                                                                                 \
+    {"format",   0,                                                                                          \
+     CLI_STRING, &(t)->format,                                                                               \
+     "NAME",     "trace format when the name does not tell:\nu64, text, csv, lackey, din, oracle, fathom"},  \
+        {"instructions", 0,                                                                                  \
+         CLI_STRING,     &(t)->instructions,                                                                 \
+         "WHICH",        "instruction fetches of lackey and din traces:\nskip (default), only, all"},        \
+        {"key",                                                                                              \
+         0,                                                                                                  \
+         CLI_STRING,                                                                                         \
+         &(t)->key,                                                                                          \
+         "COLUMN",                                                                                           \
+         "csv: column of the key, by name or number (default: the one\nthat its name tells, or the only "    \
+         "one)"},                                                                                            \
+        {"size-column",                                                                                      \
+         0,                                                                                                  \
+         CLI_STRING,                                                                                         \
+         &(t)->size_column,                                                                                  \
+         "COLUMN",                                                                                           \
+         "csv: column of the request's size; requests are then cut\ninto blocks of --granularity bytes"},    \
+        {"key-unit",     0,       CLI_COUNT,                                                                 \
+         &(t)->key_unit, "BYTES", "csv: bytes per unit of the key (512 for sectors)"},                       \
+        {"size-unit", 0, CLI_COUNT, &(t)->size_unit, "BYTES", "csv: bytes per unit of the size"},            \
+        {"delimiter",     0,      CLI_STRING,                                                                \
+         &(t)->delimiter, "CHAR", "csv: what separates the columns; tab for a tab"},                         \
+    {                                                                                                        \
+        "header", 0, CLI_STRING, &(t)->header, "yes|no", "csv: whether the first line names the columns"     \
     }
 /* Checks and translates. -1, or an exit code after a message. */
 int cli_reader_options(const cli_trace_options *trace, fm_reader_options *options);
+/* After opening: which column of a table was taken for the key where nobody said; and that blocks of so many
+ * bytes were asked for where it counts something else. granularity 0: not asked for. */
+void cli_trace_key_notes(const fm_reader *reader, uint64_t granularity);
 /* What the reader has to say besides references: skipped fetches, hashed strings, collisions. */
 void cli_trace_notes(const fm_reader *reader);
 

@@ -69,6 +69,7 @@ int cli_distance_stream_run(cli_distance_stream *stream)
     }
     int code = fm_reader_open(&self.reader, stream->path, &stream->reading, &error) ? cli_fail(&error) : -1;
     if (code < 0) {
+        cli_trace_key_notes(self.reader, stream->granularity);
         fm_reader_info(self.reader, &info);
         if (stream->granularity == 0) stream->granularity = info.memory_addresses ? 64 : 1;
         self.shift = (unsigned)__builtin_ctzll(stream->granularity);

@@ -4,14 +4,17 @@
  *
  * It knows the verbs' names and nothing of what they do: options, files and results belong to the
  * verbs (verb_<name>.c). What it does for all of them is to make the process's surroundings sane: the
- * three standard descriptors exist, a reader that went away ends the program quietly.
+ * three standard descriptors exist, a reader that went away ends the program quietly, a file that must not
+ * grow any more is a failed write.
  */
+#define _GNU_SOURCE
 #include "cli.h"
 #include "nearest.h"
 #include "pipe_end.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -134,22 +137,42 @@ static int dispatch(int argc, char **argv)
 
 /*
  * A standard descriptor that the caller closed would be given to the first file opened, and messages
- * would end up in a result. Such a descriptor is filled with one of the wrong direction, so that its
- * use fails with an ordinary error.
+ * would end up in a result. Such a descriptor is filled with one that can neither be read nor written, nor
+ * opened anew for that by its name (/dev/stdout), so that its use fails with an ordinary error.
  */
 static bool fill_standard_descriptors(void)
 {
     for (int descriptor = 0; descriptor <= 2; descriptor++) {
         if (fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
         /* The lowest free descriptor is this one: those below are open by now. */
-        if (open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY) != descriptor) return false;
+        if (open("/", O_PATH | O_DIRECTORY) != descriptor) return false;
     }
     return true;
+}
+
+static void let_the_write_fail(int number)
+{
+    (void)number;
+}
+
+/*
+ * A limit on the size of files (ulimit -f) is a full disk by another name: the write fails with EFBIG, the
+ * verb says so and cleans up. The signal is caught, not ignored: exec sets it back, so that programs under
+ * run and record get it as they always do.
+ */
+static void watch_file_limit(void)
+{
+    struct sigaction current;
+    if (sigaction(SIGXFSZ, NULL, &current) != 0 || current.sa_handler != SIG_DFL) return;
+    struct sigaction action = {.sa_handler = let_the_write_fail, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGXFSZ, &action, NULL);
 }
 
 int main(int argc, char **argv)
 {
     if (!fill_standard_descriptors()) return CLI_FAILED;
+    watch_file_limit();
     cli_pipe_watch();
     int code = dispatch(argc, argv);
     cli_pipe_leave();

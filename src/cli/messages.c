@@ -77,12 +77,24 @@ void cli_note(const char *format, ...)
     va_end(arguments);
 }
 
+static char limit[160]; /* "": nobody has explained it */
+
+void cli_explain_limit(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(limit, sizeof limit, format, arguments);
+    va_end(arguments);
+}
+
 int cli_fail(const fm_error *error)
 {
     /* Whoever read our output is gone, and knows. */
     if (error->status == FM_E_IO && cli_pipe_broken()) return CLI_FAILED;
     char text[sizeof error->path + sizeof error->reason + 64];
-    cli_complain("%s", fm_error_message(error, text, sizeof text));
+    const bool explained = error->status == FM_E_LIMIT && limit[0] != '\0';
+    cli_complain("%s%s%s", explained ? limit : "", explained ? ": " : "",
+                 fm_error_message(error, text, sizeof text));
     return error->status == FM_E_ARGUMENT ? CLI_USAGE : CLI_FAILED;
 }
 

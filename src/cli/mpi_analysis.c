@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "mpi_analysis.h"
 
-#include <fathom/cluster.h>
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +50,7 @@ static void drain_standard_input(void)
 
 int cli_mpi_analyze(const cli_mpi_options *options, const char *path, cli_analysis *what,
                     const fm_reader_options *reading, unsigned threads, fm_profile **profiles,
-                    bool *memory_addresses, bool *first)
+                    const fm_cluster_listener *listener, bool *memory_addresses, bool *first)
 {
     fm_cluster *cluster;
     fm_error error;
@@ -72,7 +71,8 @@ int cli_mpi_analyze(const cli_mpi_options *options, const char *path, cli_analys
                                   .analyzer = what->analyzer,
                                   .granularity = what->granularity,
                                   .granularity_count = what->count,
-                                  .threads = threads};
+                                  .threads = threads,
+                                  .listener = listener};
     if (fm_cluster_analyze(cluster, &work, profiles, memory_addresses, &error)) fail(cluster, &error);
     globfree(&shards);
     *first = fm_cluster_rank(cluster) == 0;

@@ -47,7 +47,8 @@ typedef struct code_sites {
 typedef struct analysis {
     cli_analysis what;
     unsigned threads; /* of all analyzers together */
-    bool chooses;     /* the engine by itself, within --max-memory */
+    bool memory_addresses;
+    bool chooses; /* the engine by itself, within --max-memory */
     fm_analyzer *analyzer[CLI_MOST_GRANULARITIES];
     cli_memory_choice choice[CLI_MOST_GRANULARITIES]; /* instead of analyzer, where it chooses */
     fm_profile *profile[CLI_MOST_GRANULARITIES];
@@ -273,6 +274,19 @@ static fm_status draw_all(fm_reader *reader, analysis *run, cli_progress *progre
     return fm_analyzer_draw(run->analyzer[0], &supply, error);
 }
 
+/* Where a profile comes from, and what is missing in it. */
+static int label(const analysis *run, fm_profile *profile, const char *name)
+{
+    profile->name = strdup(name);
+    if (run->damages) {
+        char message[1200];
+        profile->complete = false;
+        profile->lost = run->lost;
+        profile->what_missing = strdup(fm_error_message(&run->first_damage, message, sizeof message));
+    }
+    return profile->name && (!run->damages || profile->what_missing) ? -1 : out_of_memory();
+}
+
 static int take_profiles(analysis *run, const char *name)
 {
     fm_error error;
@@ -282,14 +296,8 @@ static int take_profiles(analysis *run, const char *name)
         if (status) return cli_fail(&error);
         fm_profile *profile = run->profile[i];
         if (run->chooses) cli_memory_choice_note(&run->choice[i], profile);
-        profile->name = strdup(name);
-        if (run->damages) {
-            char message[1200];
-            profile->complete = false;
-            profile->lost = run->lost;
-            profile->what_missing = strdup(fm_error_message(&run->first_damage, message, sizeof message));
-        }
-        if (!profile->name || (run->damages && !profile->what_missing)) return out_of_memory();
+        int code = label(run, profile, name);
+        if (code >= 0) return code;
     }
     return -1;
 }
@@ -327,6 +335,8 @@ static int deliver(analysis *run, const analyze_options *options)
         run->distances = NULL;
         if (fm_output_commit(distances, &error)) return cli_fail(&error);
     }
+    for (size_t i = 0; i < run->what.count && !run->memory_addresses; i++)
+        cli_attribution_note_keys(options->attribution.sizes, run->profile[i]);
     if (options->json &&
         fm_profile_write(options->json, (const fm_profile *const *)run->profile, run->what.count, &error))
         return cli_fail(&error);
@@ -358,6 +368,7 @@ static int prepare(analysis *run, const analyze_options *options, const char *pa
     fm_trace_info info;
     int code = -1;
     fm_reader_info(reader, &info);
+    run->memory_addresses = info.memory_addresses;
     cli_analysis_choose_engine(&run->what, needs_exact(run, options, &info) ? 0 : references_expected(&info));
     if (run->what.count == 0) run->what.granularity[run->what.count++] = info.memory_addresses ? 64 : 1;
     /* Keys of a storage trace do not live in this machine's caches. */
@@ -367,22 +378,41 @@ static int prepare(analysis *run, const analyze_options *options, const char *pa
     return code < 0 ? create_analyzers(run, options, &info) : code;
 }
 
+static void hear_opened(void *context, const fm_reader *reader)
+{
+    const analysis *run = context;
+    cli_trace_key_notes(reader, run->what.count > 0 ? run->what.granularity[0] : 0);
+}
+
+static void hear_damage(void *context, const fm_error *error)
+{
+    note_damage(context, error);
+}
+
+static void hear_ended(void *context, const fm_reader *reader)
+{
+    (void)context;
+    cli_trace_notes(reader);
+}
+
 /* As one rank of many: rank 0 shows what all have found. */
 static int analyze_together(const char *path, const analyze_options *options,
                             const fm_reader_options *reading, analysis *run)
 {
-    bool first, memory_addresses;
+    bool first;
     const unsigned threads = options->threads == UINT64_MAX ? 1 : (unsigned)options->threads;
-    int code = cli_mpi_analyze(&options->mpi, path, &run->what, reading, threads, run->profile,
-                               &memory_addresses, &first);
+    const fm_cluster_listener listener = {
+        .context = run, .opened = hear_opened, .damage = hear_damage, .ended = hear_ended};
+    int code = cli_mpi_analyze(&options->mpi, path, &run->what, reading, threads, run->profile, &listener,
+                               &run->memory_addresses, &first);
     if (code >= 0) return code;
     if (!first) return CLI_COMPLETE;
     const char *name = options->mpi.shards              ? options->mpi.shards
                        : path && strcmp(path, "-") != 0 ? path
                                                         : "standard input";
-    for (size_t i = 0; i < run->what.count; i++)
-        if (!(run->profile[i]->name = strdup(name))) return out_of_memory();
-    if (memory_addresses || options->attribution.sizes)
+    for (size_t i = 0; i < run->what.count && code < 0; i++) code = label(run, run->profile[i], name);
+    if (code >= 0) return code;
+    if (run->memory_addresses || options->attribution.sizes)
         code = cli_attribution_find_caches(&options->attribution, &run->caches);
     return code < 0 ? deliver(run, options) : code;
 }
@@ -409,6 +439,7 @@ static int analyze(const char *path, const analyze_options *options, fm_reader_o
     fm_reader *reader = NULL;
     fm_error error;
     if (fm_reader_open(&reader, path, reading, &error)) return cli_fail(&error);
+    cli_trace_key_notes(reader, run->what.count > 0 ? run->what.granularity[0] : 0);
     const char *name = strcmp(path, "-") ? path : "standard input";
     int code = prepare(run, options, name, reader);
     if (code < 0) {

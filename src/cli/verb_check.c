@@ -85,6 +85,7 @@ static fm_status inspect(findings *found, const fm_reader_options *options, bool
     fm_reader *reader;
     fm_status status = fm_reader_open(&reader, found->path, options, error);
     if (status != FM_OK) return status;
+    cli_trace_key_notes(reader, 0);
     fm_reader_info(reader, &found->info);
     /* Blocks can be shown of what can be opened again: not of a pipe. */
     found->native = strcmp(found->info.format, "fathom") == 0 && found->info.bytes_total > 0;

@@ -5,6 +5,7 @@
  * Named sizes, what-if caches and this machine's caches end up in one table. It joins the profile, the
  * model and the views; it computes nothing itself.
  */
+#include "attribution_output.h"
 #include "cli.h"
 #include "profile_choice.h"
 
@@ -170,6 +171,7 @@ static int answer(const fm_profile *profile, const char *path, const mrc_options
     bool to_standard_output = (options->csv && strcmp(options->csv, "-") == 0) ||
                               (options->json && strcmp(options->json, "-") == 0);
     int code = fill(table, options, profile->granularity);
+    if (code < 0) cli_attribution_note_keys(options->sizes, profile);
     if (code < 0 && !to_standard_output) code = show(profile, table);
     if (code < 0) code = write_file(options->csv, false, profile, table);
     if (code < 0) code = write_file(options->json, true, profile, table);
@@ -184,7 +186,8 @@ int cli_verb_mrc(int argc, char **argv)
         {"csv", 0, CLI_STRING, &options.csv, "FILE", "write the curve as CSV; - is standard output"},
         {"json", 0, CLI_STRING, &options.json, "FILE",
          "write the curve and the caches as JSON; - is standard output"},
-        {"size", 0, CLI_STRING, &options.sizes, "LIST", "miss ratios at these sizes in bytes: 32K,1M,512M"},
+        {"size", 0, CLI_STRING, &options.sizes, "LIST",
+         "miss ratios at these sizes in bytes: 32K,1M,512M\n(in keys, where the granularity is 1)"},
         {"blocks", 0, CLI_STRING, &options.blocks, "LIST", "miss ratios at these sizes in blocks: 1000,64K"},
         {"cache", 0, CLI_STRING, &options.caches, "LIST",
          "estimate for set-associative caches: SIZE:WAYS[:LINE],...\nsuch as 32K:8:64 (LINE: the profile's "

@@ -147,6 +147,11 @@ static int report(char **paths, size_t count, const report_options *options)
     if (options->attribution.sizes || !options->no_machine)
         code = cli_attribution_find_caches(&options->attribution, found);
     if (code < 0) code = gather(&all, paths, count, &completeness);
+    for (size_t i = 0; code < 0 && i < all.count; i++)
+        if (all.profiles[i]->granularity == 1) {
+            cli_attribution_note_keys(options->attribution.sizes, all.profiles[i]);
+            break;
+        }
     if (code < 0) code = write_files(&all, options, paths[0], found);
     if (code < 0) code = make_page(&all, options, found);
     gathered_clear(&all);

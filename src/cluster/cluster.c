@@ -167,17 +167,22 @@ static fm_status look_at_file(const fm_cluster_run *run, seen_trace *seen, fm_er
     return FM_OK;
 }
 
-/* Memory or keys: of a file of this rank, if it has one. */
-static fm_status look_inside(const char *path, const fm_reader_options *reading, seen_trace *seen,
+bool fm_cluster_hears_damage(const fm_cluster_run *run)
+{
+    return run->work->listener && run->work->listener->damage;
+}
+
+/* Memory or keys: rank 0 opens the trace, or the first of its files. */
+static fm_status look_inside(const fm_cluster_work *work, seen_trace *seen, fm_reader **reader,
                              fm_error *error)
 {
-    fm_reader *reader;
     fm_trace_info info;
-    fm_status status = fm_reader_open(&reader, path, reading, error);
+    fm_status status =
+        fm_reader_open(reader, work->shards ? work->shards[0] : work->path, work->reading, error);
     if (status != FM_OK) return status;
-    fm_reader_info(reader, &info);
+    fm_reader_info(*reader, &info);
     seen->addresses = info.memory_addresses ? 1 : 2;
-    fm_reader_close(reader);
+    if (work->listener && work->listener->opened) work->listener->opened(work->listener->context, *reader);
     return FM_OK;
 }
 
@@ -193,20 +198,11 @@ static fm_status agree(fm_cluster_run *run, fm_reader **reader, bool *together, 
     const fm_cluster_work *work = run->work;
     seen_trace mine = {0}, *all = fm_calloc(transport->size, sizeof *all);
     if (!all) return fm_fail_memory(error, transport->size * sizeof *all, "what ranks see");
-    fm_status status = FM_OK;
-    if (work->shards)
-        status = transport->rank == 0 ? look_inside(work->shards[0], work->reading, &mine, error) : FM_OK;
-    else
-        status = look_at_file(run, &mine, error);
-    if (status == FM_OK && !work->shards && transport->rank == 0) {
-        if (mine.divisible) {
-            status = look_inside(work->path, work->reading, &mine, error);
-        } else {
-            fm_trace_info info;
-            status = fm_reader_open(reader, work->path, work->reading, error);
-            if (status == FM_OK) fm_reader_info(*reader, &info);
-            if (status == FM_OK) mine.addresses = info.memory_addresses ? 1 : 2;
-        }
+    fm_status status = work->shards ? FM_OK : look_at_file(run, &mine, error);
+    if (status == FM_OK && transport->rank == 0) status = look_inside(work, &mine, reader, error);
+    if (status == FM_OK && (work->shards || mine.divisible)) {
+        fm_reader_close(*reader); /* each reads its own */
+        *reader = NULL;
     }
     if (status == FM_OK) status = transport->gather(transport, &mine, sizeof mine, all, error);
     if (status == FM_OK && !work->shards) status = compare_extents(run, all, error);
@@ -246,6 +242,26 @@ static fm_status create_teams(fm_cluster_run *run, fm_error *error)
     for (size_t i = 0; i < run->count && status == FM_OK; i++)
         status = run->ops->create(&run->teams[i], run->transport, &options, error);
     return status;
+}
+
+static void destroy_teams(fm_cluster_run *run)
+{
+    for (size_t i = 0; run->teams && i < run->count; i++) run->ops->destroy(run->teams[i]);
+    free(run->teams);
+    run->teams = NULL;
+}
+
+/* All that is in the trace, into teams. */
+static fm_status feed_teams(fm_cluster_run *run, bool together, fm_reader **reader, fm_error *error)
+{
+    fm_status status = create_teams(run, error);
+    if (status != FM_OK || !together) return status == FM_OK ? fm_cluster_deal(run, reader, error) : status;
+    bool damaged;
+    status = fm_cluster_read_files(run, &damaged, error);
+    if (status != FM_OK || !damaged) return status;
+    destroy_teams(run);
+    status = create_teams(run, error);
+    return status == FM_OK ? fm_cluster_deal(run, reader, error) : status;
 }
 
 static fm_status make_profile(const fm_cluster_run *run, size_t index, fm_profile **profile, fm_error *error)
@@ -295,13 +311,10 @@ fm_status fm_cluster_analyze(fm_cluster *cluster, const fm_cluster_work *work, f
                        work->analyzer.isa ? work->analyzer.isa : "");
     status = agree(&run, &reader, &together, memory_addresses, error);
     if (status == FM_OK) status = fm_rounds_create(&run.threads, work->threads, error);
-    if (status == FM_OK) status = create_teams(&run, error);
-    if (status == FM_OK)
-        status = together ? fm_cluster_read_files(&run, error) : fm_cluster_deal(&run, reader, error);
+    if (status == FM_OK) status = feed_teams(&run, together, &reader, error);
     for (size_t i = 0; i < run.count && status == FM_OK; i++)
         status = make_profile(&run, i, &profiles[i], error);
-    for (size_t i = 0; run.teams && i < run.count; i++) run.ops->destroy(run.teams[i]);
-    free(run.teams);
+    destroy_teams(&run);
     fm_rounds_destroy(run.threads);
     fm_reader_close(reader);
     return status;

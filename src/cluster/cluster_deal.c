@@ -24,8 +24,9 @@ typedef struct dealt_share {
 
 typedef struct dealing {
     const fm_cluster_run *run;
-    fm_reader *reader; /* rank 0's */
-    fm_batch batch;    /* rank 0's: the last one read, dealt up to `next` */
+    fm_reader **reader; /* rank 0's; NULL there: to be opened */
+    size_t shard;       /* rank 0's: of the files that follow each other, the one that is read */
+    fm_batch batch;     /* rank 0's: the last one read, dealt up to `next` */
     size_t next;
     bool ended, sizes;
     dealt_share mine, other; /* other: on its way */
@@ -43,6 +44,38 @@ static fm_status make_room(dealt_share *share, size_t count, fm_error *error)
     return FM_OK;
 }
 
+static fm_status open_next(dealing *deal, fm_error *error)
+{
+    const fm_cluster_work *work = deal->run->work;
+    return fm_reader_open(deal->reader, work->shards ? work->shards[deal->shard] : work->path, work->reading,
+                          error);
+}
+
+/* The next batch of the trace; deal->ended behind the last. */
+static fm_status read_on(dealing *deal, fm_error *error)
+{
+    const fm_cluster_work *work = deal->run->work;
+    fm_status status = *deal->reader ? FM_OK : open_next(deal, error);
+    deal->next = deal->batch.count = 0;
+    if (status != FM_OK) return status; /* damage so early that nothing can be made of it, too */
+    status = fm_reader_next(*deal->reader, &deal->batch, error);
+    if (fm_status_is_damage(status) && fm_cluster_hears_damage(deal->run)) {
+        work->listener->damage(work->listener->context, error);
+        return FM_OK; /* there may be something behind it */
+    }
+    if (status != FM_OK || deal->batch.count > 0) return status;
+    if (work->shards && deal->shard + 1 < work->shard_count) {
+        fm_reader_close(*deal->reader);
+        *deal->reader = NULL;
+        deal->shard++;
+    } else {
+        deal->ended = true;
+        if (!work->shards && work->listener && work->listener->ended)
+            work->listener->ended(work->listener->context, *deal->reader);
+    }
+    return FM_OK;
+}
+
 /* Fills a share from the trace. */
 static fm_status read_share(dealing *deal, dealt_share *share, size_t most, fm_error *error)
 {
@@ -50,15 +83,16 @@ static fm_status read_share(dealing *deal, dealt_share *share, size_t most, fm_e
     share->count = 0;
     while (status == FM_OK && share->count < most && !deal->ended) {
         if (deal->next == deal->batch.count) {
-            status = fm_reader_next(deal->reader, &deal->batch, error);
-            deal->next = 0;
-            deal->ended = status == FM_OK && deal->batch.count == 0;
+            status = read_on(deal, error);
             continue;
         }
         const size_t left = deal->batch.count - deal->next, room = most - share->count;
         const size_t taken = left < room ? left : room;
         memcpy(share->address + share->count, deal->batch.address + deal->next, taken * 8);
-        if (deal->sizes) memcpy(share->size + share->count, deal->batch.size + deal->next, taken * 4);
+        if (deal->sizes && deal->batch.size)
+            memcpy(share->size + share->count, deal->batch.size + deal->next, taken * 4);
+        else if (deal->sizes) /* a file without, among others: one block each */
+            memset(share->size + share->count, 0, taken * 4);
         deal->next += taken;
         share->count += taken;
     }
@@ -153,19 +187,28 @@ static fm_status agree_on_end(dealing *deal, bool *last, fm_error *error)
     return status;
 }
 
-fm_status fm_cluster_deal(const fm_cluster_run *run, fm_reader *reader, fm_error *error)
+/* Whether the trace has sizes: of several files, any may. */
+static fm_status look_for_sizes(dealing *deal, uint64_t *sizes, fm_error *error)
+{
+    *sizes = 0;
+    if (deal->run->transport->rank != 0) return FM_OK;
+    fm_status status = *deal->reader ? FM_OK : open_next(deal, error);
+    if (status != FM_OK) return status;
+    fm_trace_info info;
+    fm_reader_info(*deal->reader, &info);
+    *sizes = deal->run->work->shards || (info.columns & FM_COLUMN_SIZE);
+    return FM_OK;
+}
+
+fm_status fm_cluster_deal(const fm_cluster_run *run, fm_reader **reader, fm_error *error)
 {
     dealing deal = {.run = run, .reader = reader};
     uint64_t sizes = 0;
     bool last = false;
-    if (reader) {
-        fm_trace_info info;
-        fm_reader_info(reader, &info);
-        sizes = (info.columns & FM_COLUMN_SIZE) != 0;
-    }
     uint32_t *rank_at = fm_calloc(run->transport->size, sizeof *rank_at);
     if (!rank_at) return fm_fail_memory(error, run->transport->size * sizeof *rank_at, "places of ranks");
-    fm_status status = fm_transport_sum(run->transport, &sizes, 1, error);
+    fm_status status = look_for_sizes(&deal, &sizes, error);
+    if (status == FM_OK) status = fm_transport_sum(run->transport, &sizes, 1, error);
     deal.sizes = sizes > 0;
     while (status == FM_OK && !last) {
         status = find_places(run, rank_at, error);

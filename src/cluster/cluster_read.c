@@ -49,9 +49,17 @@ static fm_status read_piece(void *context, unsigned piece, fm_error *error)
     return status;
 }
 
-fm_status fm_cluster_read_files(const fm_cluster_run *run, fm_error *error)
+fm_status fm_cluster_read_files(const fm_cluster_run *run, bool *damaged, fm_error *error)
 {
     fm_status status = fm_cluster_for_pieces(run, read_piece, (void *)(uintptr_t)run, error);
+    *damaged = false;
+    if (fm_cluster_hears_damage(run) && (status == FM_OK || fm_status_is_damage(status))) {
+        /* Nobody has sent anything to the others so far. */
+        uint64_t met = status != FM_OK;
+        status = fm_transport_sum(run->transport, &met, 1, error);
+        *damaged = met > 0;
+        if (status != FM_OK || *damaged) return status;
+    }
     for (size_t i = 0; i < run->count && status == FM_OK; i++)
         status = run->ops->settle(run->teams[i], true, error);
     return status;

@@ -39,8 +39,14 @@ typedef fm_status (*fm_piece_work)(void *context, unsigned piece, fm_error *erro
 fm_status fm_cluster_for_pieces(const fm_cluster_run *run, fm_piece_work work, void *context,
                                 fm_error *error);
 
+/* Whether damage is something to tell, not a failure. */
+bool fm_cluster_hears_damage(const fm_cluster_run *run);
+
 /* The whole trace, in one phase or many; the teams are settled. */
-fm_status fm_cluster_read_files(const fm_cluster_run *run, fm_error *error);
-fm_status fm_cluster_deal(const fm_cluster_run *run, struct fm_reader *reader, fm_error *error);
+/* *damaged: some rank has met damage that is to be told in order. The teams are of no use any more; all ranks
+ * know. */
+fm_status fm_cluster_read_files(const fm_cluster_run *run, bool *damaged, fm_error *error);
+/* *reader: in rank 0, the trace, if it is open already; the caller closes it. */
+fm_status fm_cluster_deal(const fm_cluster_run *run, struct fm_reader **reader, fm_error *error);
 
 #endif

@@ -2,6 +2,7 @@
 /* json_scan.c - see json_scan.h. The grammar is that of RFC 8259. */
 #include "profile/json_scan.h"
 
+#include "base/byte_order_mark.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "profile/utf8.h"
@@ -19,18 +20,6 @@
 enum { END = -1 };
 
 /* ---- bytes ---- */
-
-fm_status fm_json_scan_open(fm_json_scan *scan, const char *path, fm_error *error)
-{
-    bool standard = strcmp(path, "-") == 0;
-    scan->path = standard ? "standard input" : path;
-    scan->error = error;
-    scan->offset = 0;
-    scan->at = scan->filled = 0;
-    scan->failure = FM_OK;
-    scan->descriptor = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    return scan->descriptor < 0 ? fm_fail_io(error, scan->path, "open", errno) : FM_OK;
-}
 
 void fm_json_scan_close(fm_json_scan *scan)
 {
@@ -54,6 +43,32 @@ static bool read_on(fm_json_scan *scan)
     if (got <= 0) return false;
     scan->filled += (size_t)got;
     return true;
+}
+
+/* RFC 8259, 8.1: parsers may ignore a mark. A read that fails is told when something is asked for. */
+static fm_status pass_byte_order_mark(fm_json_scan *scan)
+{
+    size_t length;
+    while (scan->filled < FM_BYTE_ORDER_MARK_MAX && read_on(scan)) {
+    }
+    fm_status status = fm_byte_order_mark(scan->buffer, scan->filled, scan->path, &length, scan->error);
+    scan->at = length;
+    return status;
+}
+
+fm_status fm_json_scan_open(fm_json_scan *scan, const char *path, fm_error *error)
+{
+    bool standard = strcmp(path, "-") == 0;
+    scan->path = standard ? "standard input" : path;
+    scan->error = error;
+    scan->offset = 0;
+    scan->at = scan->filled = 0;
+    scan->failure = FM_OK;
+    scan->descriptor = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (scan->descriptor < 0) return fm_fail_io(error, scan->path, "open", errno);
+    fm_status status = pass_byte_order_mark(scan);
+    if (status != FM_OK) fm_json_scan_close(scan);
+    return status;
 }
 
 /* The next byte without taking it, or END; a failed read is END with scan->failure set. */

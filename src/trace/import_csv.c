@@ -10,63 +10,27 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
+#include "trace/csv_choice.h"
+#include "trace/csv_fields.h"
 #include "trace/format.h"
 #include "trace/lines.h"
-#include "trace/numbers.h"
 #include "trace/string_keys.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct csv_state {
     fm_lines lines;
     fm_string_keys strings;
     char delimiter;
-    uint64_t key_column, size_column; /* from 1; size_column 0: none */
+    fm_csv_choice choice;
     uint64_t key_unit, size_unit;
     bool numeric;    /* keys must be numbers */
     fm_status early; /* a failure of the stream while looking at the first rows */
     fm_error early_error;
 } csv_state;
 
-typedef struct csv_field {
-    char *from, *end; /* without its quotes; doubled quotes still doubled */
-    bool quoted;
-} csv_field;
-
-typedef enum csv_step { CSV_FIELD, CSV_LAST, CSV_INCOMPLETE, CSV_BROKEN } csv_step;
-
-/*
- * The field at *at; *at moves behind it and its delimiter or line end. CSV_INCOMPLETE: a quoted field goes
- * on behind the window. *lines counts line ends.
- */
-static csv_step next_field(char **at, char *end, char delimiter, csv_field *field, uint64_t *lines)
-{
-    char *next = *at;
-    while (*next == ' ' && delimiter != ' ') next++;
-    field->quoted = *next == '"';
-    if (field->quoted) {
-        field->from = ++next;
-        while ((next = memchr(next, '"', (size_t)(end - next))) && next[1] == '"') next += 2;
-        if (!next) return CSV_INCOMPLETE; /* a quote is never the window's last byte: that is a line end */
-        field->end = next++;
-        for (char *c = field->from; (c = memchr(c, '\n', (size_t)(field->end - c))); c++) (*lines)++;
-        while ((*next == ' ' || *next == '\r') && *next != delimiter) next++;
-        if (*next != delimiter && *next != '\n') return CSV_BROKEN;
-    } else {
-        field->from = next;
-        while (*next != delimiter && *next != '\n') next++;
-        field->end = next;
-        while (field->end > field->from && (field->end[-1] == ' ' || field->end[-1] == '\r')) field->end--;
-    }
-    bool last = *next == '\n';
-    if (last) (*lines)++;
-    *at = next + 1;
-    return last ? CSV_LAST : CSV_FIELD;
-}
-
-static void unquote(csv_field *field)
+static void unquote(fm_csv_field *field)
 {
     if (!field->quoted) return;
     char *to = field->from;
@@ -77,18 +41,8 @@ static void unquote(csv_field *field)
     field->end = to;
 }
 
-static bool number_of(const csv_field *field, uint64_t *value)
-{
-    const char *from = field->from, *stop;
-    if (field->end - from > 2 && from[0] == '0' && (from[1] | 32) == 'x')
-        stop = fm_parse_hex(from + 2, value);
-    else
-        stop = fm_parse_decimal(from, value);
-    return stop == field->end;
-}
-
 static fm_status fail_row(const csv_state *state, uint64_t line, fm_error *error, const char *expected,
-                          uint64_t column, const csv_field *field)
+                          uint64_t column, const fm_csv_field *field)
 {
     char quote[256] = "";
     if (field) fm_text_quote(field->from, (size_t)(field->end - field->from), quote, sizeof quote);
@@ -120,104 +74,59 @@ static char guess_delimiter(const char *line)
     return best;
 }
 
-/* Looks at one row without taking it: whether any of its fields is a number. Returns the row behind it, or
- * NULL where there is no whole row. */
-static char *look_at_row(const csv_state *state, char *at, bool *has_number)
+static fm_csv_rows rows_at_hand(const csv_state *state)
 {
-    char *end = state->lines.buffer + state->lines.whole;
-    uint64_t lines = 0, number;
-    csv_step step = CSV_FIELD;
-    *has_number = false;
-    if (at >= end) return NULL;
-    while (step == CSV_FIELD) {
-        csv_field field;
-        step = next_field(&at, end, state->delimiter, &field, &lines);
-        if ((step == CSV_FIELD || step == CSV_LAST) && number_of(&field, &number)) *has_number = true;
-    }
-    return step == CSV_LAST ? at : NULL;
+    const fm_lines *lines = &state->lines;
+    return (fm_csv_rows){.from = lines->buffer + lines->at,
+                         .end = lines->buffer + lines->whole,
+                         .delimiter = state->delimiter,
+                         .file = lines->name,
+                         .line = lines->line};
 }
 
-static bool first_row_is_header(csv_state *state)
+/* Rows without content before the first one are none. */
+static void pass_leading_blanks(csv_state *state)
 {
-    bool first, second;
-    char *next = look_at_row(state, state->lines.buffer + state->lines.at, &first);
-    return next && !first && look_at_row(state, next, &second) && second;
+    const fm_csv_rows rows = rows_at_hand(state);
+    char *first = fm_csv_pass_blank(&rows, rows.from);
+    for (char *c = rows.from; c < first; c++) state->lines.line += *c == '\n';
+    state->lines.at = (size_t)(first - state->lines.buffer);
 }
 
-/* Compares without changing the field: the header is looked at more than once. */
-static bool is_named(const csv_field *field, const char *name)
-{
-    const char *at = field->from;
-    for (; at < field->end && *name; at++, name++) {
-        if (*at != *name) return false;
-        if (field->quoted && *at == '"') at++;
-    }
-    return at >= field->end && *name == '\0';
-}
-
-/* Number of the column of this name in the header at hand; 0: none. Where list is given, the names go there.
- */
-static uint64_t find_column(const csv_state *state, const char *name, char *list, size_t list_size)
-{
-    char *at = state->lines.buffer + state->lines.at, *end = state->lines.buffer + state->lines.whole;
-    uint64_t lines = 0, found = 0, number = 1;
-    size_t used = 0;
-    csv_step step = CSV_FIELD;
-    for (; step == CSV_FIELD && at < end; number++) { /* there may be no line at all */
-        csv_field field;
-        step = next_field(&at, end, state->delimiter, &field, &lines);
-        if (step != CSV_FIELD && step != CSV_LAST) break;
-        /* A byte order mark is not part of the first name. */
-        if (number == 1 && field.end - field.from >= 3 && memcmp(field.from, "\xef\xbb\xbf", 3) == 0)
-            field.from += 3;
-        if (!found && is_named(&field, name)) found = number;
-        char quote[128];
-        fm_text_quote(field.from, (size_t)(field.end - field.from), quote, sizeof quote);
-        if (list && used < list_size)
-            used += (size_t)snprintf(list + used, list_size - used, "%s%s", used ? ", " : "", quote);
-    }
-    return found;
-}
-
-static bool is_number(const char *text)
-{
-    size_t digits = strspn(text, "0123456789");
-    return digits > 0 && text[digits] == '\0';
-}
-
-/* A column said by number or by name. */
-static fm_status resolve(const csv_state *state, const char *said, bool header, uint64_t *column,
-                         fm_error *error)
-{
-    if (is_number(said)) {
-        *column = strtoull(said, NULL, 10);
-        if (*column == 0 || *column > FM_LINE_MAX)
-            return fm_fail(error, FM_E_ARGUMENT, NULL, "column number %s; expected 1 to %u", said,
-                           FM_LINE_MAX);
-        return FM_OK;
-    }
-    if (!header)
-        return fm_fail(error, FM_E_ARGUMENT, NULL,
-                       "column '%s' is said by name, but the table is said to have no header", said);
-    char names[320] = "";
-    *column = find_column(state, said, names, sizeof names);
-    if (*column > 0) return FM_OK;
-    return fm_fail_at(error, FM_E_FORMAT, state->lines.name, FM_PLACE_LINE, state->lines.line,
-                      "expected a column '%s', found: %s", said, names[0] ? names : "an empty file");
-}
-
-/* Puts two rows, or all there is, into the window. */
+/* Puts two rows into the window, or all there is; where they are short, a few more, to be shown. */
 static void look_ahead(csv_state *state)
 {
+    enum { NEEDED = 2, WANTED = 5, SHORT = 64 << 10 };
+    fm_lines *lines = &state->lines;
     for (;;) {
-        bool ignored;
-        char *at = state->lines.buffer + state->lines.at;
-        if (state->lines.whole > state->lines.at && !state->delimiter) state->delimiter = guess_delimiter(at);
-        char *next = look_at_row(state, at, &ignored);
-        if ((next && look_at_row(state, next, &ignored)) || state->lines.ended) return;
-        state->early = fm_lines_more(&state->lines, &state->early_error);
+        pass_leading_blanks(state);
+        char *next = lines->buffer + lines->at, *record = next;
+        if (lines->whole > lines->at && !state->delimiter) state->delimiter = guess_delimiter(next);
+        const fm_csv_rows rows = rows_at_hand(state);
+        size_t count = 0;
+        for (; next && count < WANTED; count += next != NULL) {
+            uint64_t fields;
+            bool ignored;
+            record = fm_csv_pass_blank(&rows, next);
+            next = fm_csv_look_at_row(&rows, next, &fields, &ignored);
+        }
+        /* Megabytes of nothing behind the first row are not looked through. */
+        const size_t most = count < NEEDED ? FM_LINES_AHEAD : SHORT;
+        if (next || lines->ended || (size_t)(record - rows.from) > most) return;
+        state->early = fm_lines_more_of(lines, (size_t)(record - lines->buffer), &state->early_error);
         if (state->early != FM_OK) return;
     }
+}
+
+/* Up to the first row of values. */
+static void pass_header(csv_state *state, const fm_csv_rows *rows)
+{
+    uint64_t fields;
+    bool ignored;
+    char *behind = fm_csv_look_at_row(rows, rows->from, &fields, &ignored);
+    if (!behind) return;
+    for (char *c = rows->from; c < behind; c++) state->lines.line += *c == '\n';
+    state->lines.at = (size_t)(behind - state->lines.buffer);
 }
 
 static fm_status csv_open(fm_import *import, const fm_reader_options *options, fm_error *error)
@@ -226,12 +135,11 @@ static fm_status csv_open(fm_import *import, const fm_reader_options *options, f
     if (!state) return fm_fail_memory(error, sizeof *state, "a trace reader");
     fm_status status = fm_lines_open(&state->lines, import->stream, import->name, error);
     if (status != FM_OK) return status;
-    const char *key = options->csv_key ? options->csv_key : "1", *size = options->csv_size;
     state->delimiter = options->csv_delimiter;
     state->key_unit = options->csv_key_unit ? options->csv_key_unit : 1;
     state->size_unit = options->csv_size_unit ? options->csv_size_unit : 1;
-    state->numeric = size || state->key_unit != 1;
-    import->info.columns = size ? FM_COLUMN_SIZE : 0;
+    state->numeric = options->csv_size || state->key_unit != 1;
+    import->info.columns = options->csv_size ? FM_COLUMN_SIZE : 0;
     if (state->delimiter == '"' || state->delimiter == '\n' || state->delimiter == '\r')
         return fm_fail(error, FM_E_ARGUMENT, NULL, "a quote or a line end cannot separate columns");
     look_ahead(state);
@@ -239,19 +147,15 @@ static fm_status csv_open(fm_import *import, const fm_reader_options *options, f
      */
     if (state->early != FM_OK && state->lines.whole == state->lines.at) return FM_OK;
     if (!state->delimiter) state->delimiter = ',';
-    bool named = !is_number(key) || (size && !is_number(size));
-    bool header =
-        options->csv_header > 0 || (options->csv_header < 0 && (named || first_row_is_header(state)));
-    status = resolve(state, key, header, &state->key_column, error);
-    if (status == FM_OK && size) status = resolve(state, size, header, &state->size_column, error);
-    if (status != FM_OK || !header) return status;
-    csv_step step = CSV_FIELD;
-    char *at = state->lines.buffer + state->lines.at, *end = state->lines.buffer + state->lines.whole;
-    while (step == CSV_FIELD && at < end) {
-        csv_field field;
-        step = next_field(&at, end, state->delimiter, &field, &state->lines.line);
-    }
-    if (step == CSV_LAST) state->lines.at = (size_t)(at - state->lines.buffer);
+    const fm_csv_rows rows = rows_at_hand(state);
+    status = fm_csv_choose(&rows, options, &state->choice, error);
+    if (status != FM_OK) return status;
+    import->info.key_column = state->choice.key_column;
+    import->info.key_found = state->choice.found;
+    import->info.key_unit_untold = state->choice.untold_unit;
+    import->info.key_name = state->choice.key_name;
+    import->info.key_values = state->choice.key_values;
+    if (state->choice.header) pass_header(state, &rows);
     return FM_OK;
 }
 
@@ -266,35 +170,37 @@ static void csv_close(fm_import *import)
 
 /* ---- all other rows ---- */
 
-static fm_status take_key(csv_state *state, csv_field *field, uint64_t line, uint64_t *key, fm_error *error)
+static fm_status take_key(csv_state *state, fm_csv_field *field, uint64_t line, uint64_t *key,
+                          fm_error *error)
 {
     unquote(field);
-    if (number_of(field, key)) {
+    if (fm_csv_number(field, key)) {
         if (__builtin_mul_overflow(*key, state->key_unit, key))
-            return fail_row(state, line, error, "a key that fits 64 bits after its unit", state->key_column,
-                            field);
+            return fail_row(state, line, error, "a key that fits 64 bits after its unit",
+                            state->choice.key_column, field);
         return FM_OK;
     }
-    if (state->numeric) return fail_row(state, line, error, "a number", state->key_column, field);
+    if (state->numeric) return fail_row(state, line, error, "a number", state->choice.key_column, field);
     size_t length = (size_t)(field->end - field->from);
-    if (length == 0) return fail_row(state, line, error, "a key", state->key_column, field);
+    if (length == 0) return fail_row(state, line, error, "a key", state->choice.key_column, field);
     if (memchr(field->from, 0, length))
         return fm_fail_at(error, FM_E_FORMAT, state->lines.name, FM_PLACE_LINE, line,
                           "expected a key, found a zero byte; is this a binary trace?");
     return fm_string_keys_add(&state->strings, field->from, length, key, error);
 }
 
-static fm_status take_size(csv_state *state, csv_field *field, uint64_t line, uint64_t key, uint32_t *size,
+static fm_status take_size(csv_state *state, fm_csv_field *field, uint64_t line, uint64_t key, uint32_t *size,
                            fm_error *error)
 {
-    uint64_t bytes;
+    uint64_t bytes = 0;
     unquote(field);
-    if (!number_of(field, &bytes)) return fail_row(state, line, error, "a size", state->size_column, field);
+    if (!fm_csv_number(field, &bytes))
+        return fail_row(state, line, error, "a size", state->choice.size_column, field);
     if (__builtin_mul_overflow(bytes, state->size_unit, &bytes) || bytes > UINT32_MAX)
-        return fail_row(state, line, error, "a size below 4 GiB", state->size_column, field);
+        return fail_row(state, line, error, "a size below 4 GiB", state->choice.size_column, field);
     if (bytes > 0 && key + (bytes - 1) < key)
         return fail_row(state, line, error, "a size that does not reach beyond 64-bit addresses",
-                        state->size_column, field);
+                        state->choice.size_column, field);
     *size = (uint32_t)bytes;
     return FM_OK;
 }
@@ -303,32 +209,37 @@ static fm_status take_size(csv_state *state, csv_field *field, uint64_t line, ui
 static fm_status take_row(csv_state *state, char **at, char *end, uint64_t *key, uint32_t *size, bool *got,
                           fm_error *error)
 {
-    csv_field wanted[2] = {{NULL, NULL, false}, {NULL, NULL, false}}, field;
+    fm_csv_field wanted[2] = {{NULL, NULL, false}, {NULL, NULL, false}}, field;
     char *next = *at;
     uint64_t lines = 0, number = 1;
-    csv_step step = CSV_FIELD;
+    fm_csv_step step = FM_CSV_FIELD;
     bool content = false;
     *got = false;
-    for (; step == CSV_FIELD; number++) {
-        step = next_field(&next, end, state->delimiter, &field, &lines);
-        if (step == CSV_INCOMPLETE) {
+    for (; step == FM_CSV_FIELD; number++) {
+        step = fm_csv_next(&next, end, state->delimiter, &field, &lines);
+        if (step == FM_CSV_INCOMPLETE) {
             *at = NULL;
             return FM_OK;
         }
-        if (step == CSV_BROKEN)
+        if (step == FM_CSV_BROKEN)
             return fm_fail_at(error, FM_E_FORMAT, state->lines.name, FM_PLACE_LINE, state->lines.line + lines,
                               "expected a delimiter behind the quoted field of column %" PRIu64, number);
-        content |= field.quoted || field.end > field.from || step == CSV_FIELD;
-        if (number == state->key_column) wanted[0] = field;
-        if (number == state->size_column) wanted[1] = field;
+        content |= field.quoted || field.end > field.from || step == FM_CSV_FIELD;
+        if (number == state->choice.key_column) wanted[0] = field;
+        if (number == state->choice.size_column) wanted[1] = field;
     }
     uint64_t line = state->lines.line;
     state->lines.line += lines;
     *at = next;
     if (!content) return FM_OK;
-    if (!wanted[0].from) return fail_row(state, line, error, "a key", state->key_column, NULL);
-    if (state->size_column && !wanted[1].from)
-        return fail_row(state, line, error, "a size", state->size_column, NULL);
+    if (state->choice.only && number > (state->choice.size_column ? 3 : 2))
+        return fm_fail_at(error, FM_E_FORMAT, state->lines.name, FM_PLACE_LINE, line,
+                          "expected no more columns than in the first row, found %" PRIu64
+                          "; --key COLUMN says which is the key, --delimiter and quotes what is one column",
+                          number - 1);
+    if (!wanted[0].from) return fail_row(state, line, error, "a key", state->choice.key_column, NULL);
+    if (state->choice.size_column && !wanted[1].from)
+        return fail_row(state, line, error, "a size", state->choice.size_column, NULL);
     fm_status status = take_key(state, &wanted[0], line, key, error);
     if (status == FM_OK && wanted[1].from) status = take_size(state, &wanted[1], line, *key, size, error);
     *got = status == FM_OK;

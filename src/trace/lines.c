@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "trace/lines.h"
 
+#include "base/byte_order_mark.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -10,8 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The longest line, and room to read a good piece behind it. One byte more for a missing last '\n'. */
-enum { PIECE = 256 << 10, CAPACITY = (int)FM_LINE_MAX + PIECE + 1 };
+/* Two of the longest records, each with room to read a good piece behind it: see fm_lines_more_of. One byte
+ * more for a missing last '\n'. */
+enum { CAPACITY = FM_LINES_AHEAD + FM_LINE_MAX + FM_LINES_PIECE + 1 };
+
+/* A mark of the encoding at the beginning is no part of the first line. */
+static fm_status pass_byte_order_mark(fm_lines *lines, fm_error *error)
+{
+    const uint8_t *bytes;
+    size_t count, length, got;
+    fm_stream_peek(lines->stream, &bytes, &count);
+    fm_status status = fm_byte_order_mark(bytes, count, lines->name, &length, error);
+    if (status != FM_OK || length == 0) return status;
+    unsigned char mark[FM_BYTE_ORDER_MARK_MAX];
+    return fm_stream_read_full(lines->stream, mark, length, &got, error);
+}
 
 fm_status fm_lines_open(fm_lines *lines, fm_stream *stream, const char *name, fm_error *error)
 {
@@ -20,7 +34,8 @@ fm_status fm_lines_open(fm_lines *lines, fm_stream *stream, const char *name, fm
     lines->name = name;
     lines->line = 1;
     lines->buffer = malloc(CAPACITY + 1);
-    return lines->buffer ? FM_OK : fm_fail_memory(error, CAPACITY + 1, "lines of text");
+    if (!lines->buffer) return fm_fail_memory(error, CAPACITY + 1, "lines of text");
+    return pass_byte_order_mark(lines, error);
 }
 
 fm_status fm_lines_import_open(fm_import *import, const fm_reader_options *options, fm_error *error)
@@ -37,24 +52,30 @@ void fm_lines_import_close(fm_import *import)
     free(import->state);
 }
 
-static fm_status too_long(const fm_lines *lines, fm_error *error)
+static fm_status too_long(const fm_lines *lines, size_t record, fm_error *error)
 {
-    return fm_fail_at(error, FM_E_FORMAT, lines->name, FM_PLACE_LINE, lines->line,
+    uint64_t line = lines->line;
+    for (const char *c = lines->buffer + lines->at, *end = lines->buffer + record;
+         (c = memchr(c, '\n', (size_t)(end - c))); c++)
+        line++;
+    return fm_fail_at(error, FM_E_FORMAT, lines->name, FM_PLACE_LINE, line,
                       "longer than %u bytes; is this really a text format?", FM_LINE_MAX);
 }
 
-fm_status fm_lines_more(fm_lines *lines, fm_error *error)
+fm_status fm_lines_more_of(fm_lines *lines, size_t record, fm_error *error)
 {
     if (lines->at > 0) {
         memmove(lines->buffer, lines->buffer + lines->at, lines->filled - lines->at);
         lines->whole -= lines->at;
         lines->filled -= lines->at;
+        record -= lines->at;
         lines->at = 0;
     }
     while (!lines->ended) {
-        if (lines->filled > FM_LINE_MAX) return too_long(lines, error);
+        if (lines->filled - record > FM_LINE_MAX) return too_long(lines, record, error);
         size_t got;
-        fm_status status = fm_stream_read(lines->stream, lines->buffer + lines->filled, PIECE, &got, error);
+        fm_status status =
+            fm_stream_read(lines->stream, lines->buffer + lines->filled, FM_LINES_PIECE, &got, error);
         if (status != FM_OK) return status;
         size_t old = lines->filled;
         lines->filled += got;
@@ -67,13 +88,19 @@ fm_status fm_lines_more(fm_lines *lines, fm_error *error)
         const char *last = memrchr(lines->buffer + old, '\n', got);
         if (last) {
             lines->whole = (size_t)(last - lines->buffer) + 1;
-            /* Only the first line can be too long: the others came in one piece. */
-            if (lines->whole > FM_LINE_MAX + 1 && !memchr(lines->buffer, '\n', FM_LINE_MAX + 1))
-                return too_long(lines, error);
+            /* Only the record's first line can be too long: the others came in one piece. */
+            if (lines->whole - record > FM_LINE_MAX + 1 &&
+                !memchr(lines->buffer + record, '\n', FM_LINE_MAX + 1))
+                return too_long(lines, record, error);
             return FM_OK;
         }
     }
     return FM_OK;
+}
+
+fm_status fm_lines_more(fm_lines *lines, fm_error *error)
+{
+    return fm_lines_more_of(lines, lines->at, error);
 }
 
 void fm_lines_close(fm_lines *lines)

@@ -23,13 +23,23 @@ typedef struct fm_lines {
     bool ended;    /* nothing follows what is in the buffer */
 } fm_lines;
 
-/* name must outlive lines. */
+/* name must outlive lines. Passes over the byte order mark of UTF-8; FM_E_FORMAT where there is that of
+ * another encoding. */
 fm_status fm_lines_open(fm_lines *lines, fm_stream *stream, const char *name, fm_error *error);
 /*
  * Adds at least one more line to [at, whole), or leaves it as it is at the end of the content. What the
  * stream's failure left of a line is not a line. Moves the buffer's content: pointers into it become void.
  */
 fm_status fm_lines_more(fm_lines *lines, fm_error *error);
+/*
+ * The same for a parser that has passed one whole record and wants to look at the one behind it too, which
+ * begins at buffer[record] and is not whole: that one must not be longer than FM_LINE_MAX, and is told by its
+ * own line.
+ * record - at must not be more than FM_LINES_AHEAD.
+ */
+#define FM_LINES_PIECE (256U << 10) /* read at once */
+#define FM_LINES_AHEAD (FM_LINE_MAX + FM_LINES_PIECE)
+fm_status fm_lines_more_of(fm_lines *lines, size_t record, fm_error *error);
 void fm_lines_close(fm_lines *lines);
 
 /* Opening and closing of a format that keeps nothing but its lines: import->state is an fm_lines. */

@@ -35,6 +35,8 @@ void fm_view_caches(FILE *out, const fm_profile *profile, const fm_cache *caches
     if (count == 0) return;
     bool other_line = false, unknown = false;
     const bool band = profile->accuracy && profile->accuracy->band_count > 0;
+    /* What comes from a program is memory, cut into single bytes. */
+    const bool keys = profile->granularity == 1 && !profile->run && !profile->attribution;
     fm_text_ink(out, options, FM_INK_DIM);
     fprintf(out, "%-12s %10s %13s %5s %12s %20s%s\n", "cache", "size", "blocks", "ways", "miss ratio",
             "with sets (estimate)", band ? "   between" : "");
@@ -46,7 +48,9 @@ void fm_view_caches(FILE *out, const fm_profile *profile, const fm_cache *caches
         size_t length = 0;
         while (length < sizeof cache->name && cache->name[length]) length++;
         fprintf(out, "%*s", length < 12 ? (int)(12 - length) : 0, "");
-        fprintf(out, " %10s %13s ", fm_text_bytes(cache->bytes, 1).text, fm_text_count(fit.blocks).text);
+        fprintf(out, " %10s %13s ",
+                (keys ? fm_text_scaled(cache->bytes) : fm_text_bytes(cache->bytes, 1)).text,
+                fm_text_count(fit.blocks).text);
         if (cache->ways)
             fprintf(out, "%5llu", (unsigned long long)cache->ways);
         else
@@ -61,6 +65,10 @@ void fm_view_caches(FILE *out, const fm_profile *profile, const fm_cache *caches
     }
     fprintf(out, "miss ratio: fully associative LRU, of all %s references\n",
             fm_text_count(profile->references).text);
+    if (keys)
+        fputs("size: in keys, not bytes: with granularity 1 a block is one key (in a trace of memory, a "
+              "byte)\n",
+              out);
     if (band)
         fprintf(out, "between: where the miss ratio lies with %.0f %% confidence, at each size by itself\n",
                 profile->accuracy->confidence * 100);

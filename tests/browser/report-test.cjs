@@ -155,6 +155,15 @@ const cases = {
     equal(table['512 blocks'], [((6000 / 6010) * 100).toFixed(2) + ' %'], '512 blocks');
     expect(!Object.keys(table).some((row) => row.startsWith('L')), 'caches in bytes beside keys');
   },
+  /* 10 at distance 0, 5000 at 999, 1000 first touches. */
+  async 'sizes-asked-for-are-keys-where-profiles-are'(open) {
+    const page = await open('keys-sized');
+    const table = await numbers(page);
+    equal(table['600 blocks'], [((6000 / 6010) * 100).toFixed(2) + ' %'], '600 keys');
+    equal(table['1000 blocks'], [((1000 / 6010) * 100).toFixed(2) + ' %'], '1000 keys');
+    const text = await page.locator('body').textContent();
+    expect(text.includes('cache sizes: 600 blocks, 1000 blocks'), 'sizes in another unit: ' + text.slice(0, 400));
+  },
   async 'large-histogram-is-coarsened-and-says-so'(open) {
     const size = fs.statSync(path.join(folder, 'large.html')).size;
     expect(size < 600000, `the page has ${size} bytes`);

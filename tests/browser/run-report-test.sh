@@ -55,6 +55,7 @@ pages one "$work/plain.json"
 pages several "$work/plain.json" "$work/other.json" "$work/several.json"
 pages hostile "$work/hostile.json" "$work/plain.json"
 pages keys "$work/keys.json"
+pages keys-sized "$work/keys.json" --size 600,1000
 pages large "$work/large.json"
 pages empty "$work/empty.json"
 pages program "$work/program.json"

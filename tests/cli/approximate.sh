@@ -20,13 +20,13 @@ for t, a in zip(told, actual):
 print("within bounds;", sum(t != a for t, a in zip(told, actual)) > 0 and "some differ" or "none differs")
 END
 }
-for how in '--error 0.5' '--error 0.001' '--abs-error 20' '--abs-error 20 --cutoff 100'; do
+for how in '--error 0.5' '--error 0.001' '--abs-error 20' '--abs-error 20 --cutoff 0' '--abs-error 20 --cutoff 100'; do
     try_silently "fathom analyze u.u64 --engine approx $how --distances approx.d --json approx.json --quiet"
     fields approx.json engine exact accuracy cold distinct references
     case $how in
     *0.5) bounds approx.d 0.5 0 0 ;;
     *0.001) bounds approx.d 0.001 0 0 ;;
-    *20) bounds approx.d 0 20 0 ;;
+    *20 | *"cutoff 0") bounds approx.d 0 20 0 ;;
     *) bounds approx.d 0 20 100 ;;
     esac
 done

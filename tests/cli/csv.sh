@@ -30,3 +30,42 @@ try_silently 'fathom analyze strings.csv --key key --distances d'
 distances d
 try 'fathom analyze io.csv --key nothing'
 try 'fathom analyze io.csv --key 9'
+# Nobody says which column is the key: its name does, and that is told. 0 4096 0 8192.
+try_silently 'fathom analyze io.csv --distances d'
+distances d
+cat >blocks.csv <<'END'
+version,time,op,size,LBN
+1,100,2a,512,8
+1,101,2a,1024,9
+1,102,28,512,8
+END
+for command in 'analyze --distances d' 'convert -o keys.txt' 'check' 'phases'; do
+    # shellcheck disable=SC2086
+    try_silently "fathom $command blocks.csv"
+done
+distances d
+try 'cat keys.txt'
+try_silently 'fathom analyze - --format csv --distances d --quiet <blocks.csv'
+distances d
+# No name tells, several do, or there are no names.
+cut -d , -f 1-4 blocks.csv >nothing.csv
+try 'fathom analyze nothing.csv --json nothing.json'
+try 'fathom convert nothing.csv -o nothing.u64'
+try 'ls nothing.json nothing.u64 2>/dev/null'
+printf 'offset,key\n1,2\n3,4\n' >two.csv
+try 'fathom analyze two.csv'
+tail -n +2 blocks.csv >bare.csv
+try 'fathom analyze bare.csv'
+try_silently 'fathom analyze bare.csv --key 5 --distances d'
+distances d
+# Block numbers and sizes in bytes: how many bytes a block is has to be said. 8: bytes 4096 to 4607, 9: 4608 to 5631.
+try 'fathom analyze blocks.csv --size-column size --granularity 512'
+try_silently 'fathom analyze blocks.csv --size-column size --key-unit 512 --granularity 512 --distances d'
+distances d
+try_silently 'fathom analyze blocks.csv --granularity 4 --distances d'
+distances d
+# A cache of keys has no bytes.
+try_silently 'fathom analyze blocks.csv --key LBN --json keys.json --size 2 --quiet'
+try 'fathom mrc keys.json --size 16M | grep -A 4 ^cache'
+try_silently 'fathom report keys.json --size 16M -o page.html'
+try_silently 'fathom analyze blocks.csv --key LBN --size 16M'

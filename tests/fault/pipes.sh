@@ -7,6 +7,11 @@ fathom analyze t.fathom --granularity 1 --json p.json --quiet >/dev/null
 try 'fathom --version >&-'
 try 'fathom analyze t.fathom >&-'
 try 'fathom mrc p.json --csv - --quiet >&-'
+try 'fathom convert t.fathom --to text -o /dev/stdout --quiet >&-'
+try 'fathom convert t.fathom --to text -o - --quiet >&-'
+try 'fathom check t.fathom <&- >&-'
+try 'fathom analyze /dev/stdin --format u64 <&-'
+try 'fathom gen cyclic --keys 3 --references 6 -o all.txt --quiet <&- >&- 2>&-; tail -n +1 all.txt'
 try 'fathom analyze - --format text <&-'
 try 'fathom --version 2>&-'
 # The reader went away: quiet, and by SIGPIPE (141) for those who look.

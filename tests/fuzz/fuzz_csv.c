@@ -28,6 +28,8 @@ size_t fuzz_seed(size_t number, uint8_t *to, size_t room)
         "\x86 1;\"a;b,c\";9\n2;5;6\n",
         "\x01\xef\xbb\xbfkey,x\n3,4\n\"5\n",
         "\x46 1\t16777215\t1\n2\t16777216\t4294967296\n",
+        "\x08version,time,\"LBA (512B)\",queueDepth,sectors\n1,2,3,4,5\n1,2,3,4\n",
+        "\x04\n\nobj_id,x,size\n\n1,2,3\n",
     };
     return fuzz_text_seed(texts, sizeof texts / sizeof texts[0], number, to, room);
 }

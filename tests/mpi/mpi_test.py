@@ -3,6 +3,7 @@
 """fathom analyze --mpi under every MPI that is here, on one machine: the same bytes as one process makes, for every number
 of ranks and threads and every way the trace comes; and what happens when something breaks."""
 import glob
+import json
 import os
 import shutil
 import signal
@@ -48,9 +49,10 @@ def path(name):
     return os.path.join(work, name)
 
 
-def fathom(*arguments, stdin=None):
+def fathom(*arguments, stdin=None, code=0):
     done = subprocess.run([FATHOM, *arguments], capture_output=True, text=True, stdin=stdin, timeout=SECONDS)
-    expect(done.returncode, 0, f"exit code of fathom {' '.join(arguments)}: {done.stderr}")
+    expect(done.returncode, code, f"exit code of fathom {' '.join(arguments)}: {done.stderr}")
+    return done.stderr
 
 
 def mpirun(mpi, ranks, *arguments, stdin=None):
@@ -76,11 +78,13 @@ def contents(name):
         return file.read()
 
 
-def same(mpi, ranks, trace, *options, stdin=None, name=None):
-    """What the ranks find together is what one process finds alone, to the byte."""
+def same(mpi, ranks, trace, *options, stdin=None, name=None, code=0):
+    """What the ranks find together is what one process finds alone, to the byte; what is said about damage, and the exit
+    code, too."""
     key = name or trace
     alone, together = path("alone.json"), path("together.json")
-    fathom("analyze", trace, "-q", "--json", alone, "--no-sites", *[o for o in options if not o.startswith("--threads")])
+    said = fathom("analyze", trace, "-q", "--json", alone, "--no-sites",
+                  *[o for o in options if not o.startswith("--threads")], code=code)
     if os.path.exists(together):
         os.unlink(together)
     if stdin and mpi == "mpich":
@@ -90,7 +94,10 @@ def same(mpi, ranks, trace, *options, stdin=None, name=None):
         done = mpirun(mpi, ranks, "-" if stdin else trace, "-q", "--json", together, *options, stdin=source)
         if source:
             source.close()
-    expect(done.returncode, 0, f"exit code on {ranks} ranks: {done.stderr}")
+    expect(done.returncode, code, f"exit code on {ranks} ranks: {done.stderr}")
+    if code and not stdin:
+        expect([line for line in done.stderr.splitlines() if line.startswith("fathom analyze: ")], said.splitlines(),
+               f"standard error on {ranks} ranks")
     expect(done.stdout.count("profile of"), 1 + options.count("1,64"), "profiles on standard output")
     a, b = contents(alone), contents(together)
     if stdin:
@@ -186,21 +193,70 @@ def no_such_trace(mpi):
     broken(mpi, 3, path("nowhere.fathom"), message="nowhere.fathom")
 
 
-def a_part_that_cannot_be_read(mpi):
-    trace = bytearray(contents(path("zipf.fathom")))
-    trace[len(trace) * 5 // 6] ^= 0x55
-    with open(path("damaged.fathom"), "wb") as file:
-        file.write(trace)
-    broken(mpi, 3, path("damaged.fathom"), message="rank 2 of 3: ")
+def damaged_copy(source, name, at=None, length=None):
+    trace = bytearray(contents(path(source)))
+    if at is not None:
+        trace[int(len(trace) * at)] ^= 0x55
+    with open(path(name), "wb") as file:
+        file.write(trace[:length])
+    return path(name)
+
+
+def damage_inside(mpi):
+    """One rank meets it while the others read on: all is begun anew, and rank 0 reads."""
+    damaged = damaged_copy("zipf.fathom", "damaged.fathom", at=5 / 6)
+    same(mpi, 3, damaged, code=3)
+    same(mpi, 2, damaged, "--threads=3", "--granularity", "1,64", code=3)
+    same(mpi, 3, damaged, "--engine", "parda", "--bound", "100", code=3)
+    same(mpi, 2, damaged, stdin=damaged, code=3)
+
+
+def a_trace_that_ends_early(mpi):
+    size = os.path.getsize(path("zipf.fathom"))
+    same(mpi, 3, damaged_copy("zipf.fathom", "cut.fathom", length=size // 2), code=3)  # its index is lost: rank 0 reads
+    size = os.path.getsize(path("uniform.u64"))
+    same(mpi, 3, damaged_copy("uniform.u64", "cut.u64", length=size - 3), code=3)  # the last rank's part ends within a key
 
 
 def a_truncated_shard(mpi):
+    """The sound references of all shards, one after the other."""
     os.makedirs(path("cut"), exist_ok=True)
-    for i in range(3):
-        shutil.copy(path("zipf.fathom"), path(f"cut/{i}.fathom"))
-    with open(path("cut/1.fathom"), "r+b") as file:
-        file.truncate(os.path.getsize(path("zipf.fathom")) // 2)
-    broken(mpi, 3, "--mpi-shards", path("cut/*.fathom"), message="rank 1 of 3: ")
+    whole = contents(path("uniform.u64"))[:80000]
+    for i, shard in enumerate((whole[:24000], whole[24000:48000] + b"cut", whole[48000:])):
+        with open(path(f"cut/{i}.u64"), "wb") as file:
+            file.write(shard)
+    with open(path("whole.u64"), "wb") as file:
+        file.write(whole)
+    fathom("analyze", path("whole.u64"), "-q", "--json", path("alone.json"))
+    alone = json.loads(contents(path("alone.json")))
+    for ranks, threads in ((3, 1), (2, 2)):
+        done = mpirun(mpi, ranks, "--mpi-shards", path("cut/*.u64"), f"--threads={threads}", "--json", path("together.json"))
+        expect(done.returncode, 3, f"exit code on {ranks} ranks: {done.stderr}")
+        expect_in("cut/1.u64: byte 24000: ends within a key", done.stderr, "standard error")
+        together = json.loads(contents(path("together.json")))
+        expect(together["complete"], False, "complete")
+        expect_in("cut/1.u64: byte 24000: ends within a key", together["what_missing"], "what is missing")
+        for field in ("references", "distinct", "cold", "histogram"):
+            expect(together[field], alone[field], field)
+
+
+def a_shard_without_a_beginning(mpi):
+    os.makedirs(path("no"), exist_ok=True)
+    shutil.copy(path("zipf.fathom"), path("no/0.fathom"))
+    damaged_copy("zipf.fathom", "no/1.fathom", length=20)
+    broken(mpi, 2, "--mpi-shards", path("no/*.fathom"), message="no/1.fathom")
+
+
+def which_column_is_the_key(mpi):
+    with open(path("table.csv"), "w") as file:
+        file.write("version,time,lbn\n" + "".join(f"1,{i},{i % 7}\n" for i in range(100)))
+    same(mpi, 2, path("table.csv"))
+    expect_in("the key is column 3, 'lbn'", mpirun(mpi, 2, path("table.csv")).stderr, "standard error")
+    with open(path("table.csv"), "w") as file:
+        file.write("version,time\n1,2\n")
+    done = mpirun(mpi, 2, path("table.csv"))
+    expect(done.returncode, 2, f"exit code: {done.stderr}")
+    expect_in("which column is the key?", done.stderr, "standard error")
 
 
 def ranks_that_see_different_files(mpi):
@@ -279,7 +335,8 @@ def options_that_ranks_do_not_have(mpi):
 
 CASES = [every_number_of_ranks, threads_within_ranks, the_papers_scheme, keys_of_eight_bytes, bounds,
          a_stream_that_rank_0_deals_out, a_trace_that_cannot_be_divided, shorter_than_the_number_of_ranks, shards,
-         text_from_rank_0_alone, no_such_trace, a_part_that_cannot_be_read, a_truncated_shard,
+         text_from_rank_0_alone, no_such_trace, damage_inside, a_trace_that_ends_early, a_truncated_shard,
+         a_shard_without_a_beginning, which_column_is_the_key,
          ranks_that_see_different_files, a_rank_is_killed, a_full_disk, options_that_ranks_do_not_have]
 
 

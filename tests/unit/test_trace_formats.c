@@ -180,8 +180,142 @@ static void csv_columns(void **state)
     assert_int_equal(all.size[1], 8192);
     gathered_free(&all);
     options = (fm_reader_options){.csv_header = -1};
+    gather_text(&all, "csv", table, &options); /* its name tells the key */
+    ASSERT_KEYS(all, 10, 0x20, 30);
+    assert_true(all.info.key_found);
+    assert_int_equal(all.info.key_column, 2);
+    gathered_free(&all);
+    options.csv_key = "1";
     gather_text(&all, "csv", table, &options);
     ASSERT_KEYS(all, 1, 2, 3);
+    assert_false(all.info.key_found);
+    gathered_free(&all);
+}
+
+/* What is taken for the key where nobody says. 0: that is refused. */
+static void csv_key_not_said(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *table;
+        uint64_t column;
+        bool found; /* by its name */
+        const char *size;
+        int header;
+    } cases[] = {
+        /* The names people use, with units, in any case, at any place. */
+        {"version,time,op,size,lbn\n1,2,3,4,5\n", 5, true, NULL, -1},
+        {"Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n1,a,3,R,5,6,7\n", 5, true, NULL, -1},
+        {"device_id,opcode,offset,length,timestamp\n1,R,3,4,5\n", 3, true, NULL, -1},
+        {"timestamp;anonymized key;key size;value size;client id;operation;TTL\n1;2;3;4;5;get;7\n", 2, true,
+         NULL, -1},
+        {"time,obj_id,obj_size\n1,2,3\n", 2, true, NULL, -1},
+        {"TIME,OBJ_ID\n1,2\n", 2, true, NULL, -1},
+        {"time,ObjectId\n1,2\n", 2, true, NULL, -1},
+        {"time\tByteOffset (KiB)\n1\t2\n", 2, true, NULL, -1},
+        {"time,offset_in_bytes,bytes\n1,2,3\n", 2, true, NULL, -1},
+        {"id,LBA\n1,2\n", 2, true, NULL, -1},
+        {"time,id\n1,2\n", 2, true, NULL, -1},
+        {"time,\"start sector\",sectors\n1,2,3\n", 2, true, NULL, -1},
+        {"user,url\nann,x\nbob,y\n", 2, true, NULL,
+         -1},                              /* no number anywhere: the name tells that it is a header */
+        {"time,key\n", 2, true, NULL, -1}, /* and nothing behind it */
+        {"\n\r\n\ntime,key\n\n1,2\n", 2, true, NULL, -1},
+        /* One column only, or one besides the size. */
+        {"1\n2\n", 1, false, NULL, -1},
+        {"words\n2\n", 1, false, NULL, -1},
+        {"a\nb\n", 1, false, NULL, -1},
+        {"1,2\n3,4\n", 1, false, "2", -1},
+        {"1,2\n3,4\n", 2, false, "1", -1},
+        {"bytes,what\n3,4\n", 2, false, "bytes", -1},
+        /* Not plain. */
+        {"1,2\n3,4\n", 0, false, NULL, -1},
+        {"5,\n6,\n", 0, false, NULL, -1},
+        {"a title\n1,2\n", 0, false, NULL, -1},
+        {"time,op,size\n1,2,3\n", 0, false, NULL, -1},
+        {"key,offset\n1,2\n", 0, false, NULL, -1},
+        {"key1,key2\n1,2\n", 0, false, NULL, -1},
+        {"key 1,key 2\n1,2\n", 0, false, NULL, -1},
+        {"time,client_ip_address\n1,2\n", 0, false, NULL, -1},
+        {"src_addr,dst_addr\n1,2\n", 0, false, NULL, -1},
+        {"time,request_id\n1,2\n", 0, false, NULL, -1},
+        {"time,key_size\n1,2\n", 0, false, NULL, -1},
+        {"time,key\n1,2\n", 0, false, NULL, 0}, /* said to be no header */
+        {"1,2,3\n4,5,6\n", 0, false, "2", -1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fm_reader_options options = {.csv_header = cases[i].header, .csv_size = cases[i].size};
+        gathered all;
+        gather_text(&all, "csv", cases[i].table, &options);
+        if (cases[i].column == 0) {
+            if (all.opened != FM_E_ARGUMENT) fail_msg("taken: %s", cases[i].table);
+            assert_non_null(strstr(all.message, "which column is the key?"));
+            assert_non_null(strstr(all.message, "--key "));
+            continue;
+        }
+        if (all.status != FM_OK) fail_msg("%s: %s", cases[i].table, all.message);
+        assert_int_equal(all.info.key_column, cases[i].column);
+        assert_int_equal(all.info.key_found, cases[i].found);
+        gathered_free(&all);
+    }
+    /* A table of one column has one column to its end. */
+    gathered all;
+    gather_text(&all, "csv", "http://a/1\nhttp://b\nhttp://a/2,3\n", NULL);
+    assert_int_equal(all.status, FM_E_FORMAT);
+    assert_int_equal(all.count, 2);
+    assert_non_null(strstr(all.message, "line 3: expected no more columns than in the first row, found 2"));
+    gathered_free(&all);
+    fm_reader_options first = {.csv_header = -1, .csv_key = "1"};
+    gather_text(&all, "csv", "1\n2,3\n", &first);
+    ASSERT_KEYS(all, 1, 2);
+    gathered_free(&all);
+}
+
+/* Addresses in sectors and sizes in bytes are not put together. */
+static void csv_units_not_said(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *table;
+        uint64_t key_unit, size_unit;
+        const char *wanted; /* NULL: it is read */
+    } cases[] = {
+        {"lba,size\n1,512\n", 0, 0, "column 'lba' counts"},
+        {"lba,size\n1,512\n", 0, 1, "--key-unit (512"},
+        {"lba,size\n1,512\n", 512, 0, NULL},
+        {"lba,size\n1,512\n", 1, 0, NULL},
+        {"start_sector,sectors\n1,512\n", 0, 0, "--key-unit and --size-unit (512"},
+        {"start_sector,sectors\n1,512\n", 512, 0, "--size-unit (512"},
+        {"start_sector,sectors\n1,512\n", 512, 512, NULL},
+        {"offset,block_count\n1,512\n", 0, 0, "--size-unit (512"},
+        {"offset,block_size\n1,512\n", 0, 0, NULL},
+        {"offset (KiB),size\n1,512\n", 0, 0, "column 'offset (KiB)' counts"},
+        {"offset,size\n1,512\n", 0, 0, NULL},
+        {"block offset in bytes,bytes\n1,512\n", 0, 0, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fm_reader_options options = {.csv_header = 1,
+                                     .csv_key = "1",
+                                     .csv_size = "2",
+                                     .csv_key_unit = cases[i].key_unit,
+                                     .csv_size_unit = cases[i].size_unit};
+        gathered all;
+        gather_text(&all, "csv", cases[i].table, &options);
+        if (cases[i].wanted) {
+            if (all.opened != FM_E_ARGUMENT) fail_msg("taken: %s", cases[i].table);
+            assert_non_null(strstr(all.message, cases[i].wanted));
+            continue;
+        }
+        if (all.status != FM_OK) fail_msg("%s: %s", cases[i].table, all.message);
+        assert_int_equal(all.count, 1);
+        assert_false(all.info.key_unit_untold);
+        gathered_free(&all);
+    }
+    /* Numbers of blocks alone are keys. */
+    gathered all;
+    gather_text(&all, "csv", "lba,size\n1,512\n", NULL);
+    ASSERT_KEYS(all, 1);
+    assert_true(all.info.key_unit_untold);
     gathered_free(&all);
 }
 
@@ -189,14 +323,15 @@ static void csv_headers_and_delimiters(void **state)
 {
     (void)state;
     gathered all;
-    gather_text(&all, "csv", "5,6\n7,8\n", NULL); /* numbers in the first row: no header */
+    fm_reader_options first = {.csv_header = -1, .csv_key = "1"};
+    gather_text(&all, "csv", "5,6\n7,8\n", &first); /* numbers in the first row: no header */
     ASSERT_KEYS(all, 5, 7);
     gathered_free(&all);
     gather_text(&all, "csv", "alice\nbob\nalice\n", NULL); /* no number anywhere: no header */
     assert_int_equal(all.count, 3);
     assert_int_equal(all.address[0], all.address[2]);
     gathered_free(&all);
-    fm_reader_options yes = {.csv_header = 1};
+    fm_reader_options yes = {.csv_header = 1, .csv_key = "1"};
     gather_text(&all, "csv", "5,6\n7,8\n", &yes);
     ASSERT_KEYS(all, 7);
     gathered_free(&all);
@@ -320,6 +455,49 @@ static void csv_bad_options(void **state)
 }
 
 /* Rows of every length across the window's edges, some quoted with line ends inside. */
+/* The first two rows are looked at together: each may be as long as any row, and the line that is too long is
+ * the one that is told. */
+static void csv_long_rows(void **state)
+{
+    (void)state;
+    enum { LONGEST = 1 << 20 };
+    char *text = malloc(3 * LONGEST);
+    assert_non_null(text);
+    fm_reader_options options = {.csv_header = -1, .csv_key = "1"};
+    for (size_t over = 0; over <= 1; over++)
+        for (size_t long_first = 0; long_first <= 1; long_first++) {
+            /* The header, a row: names or digits, a comma, and something to ignore. */
+            const size_t lengths[2] = {long_first ? LONGEST : 5, LONGEST + over};
+            char *at = text;
+            for (size_t row = 0; row < 2; row++) {
+                memset(at, 'x', lengths[row]);
+                memcpy(at, row ? "7," : "k,", 2);
+                at[lengths[row]] = '\n';
+                at += lengths[row] + 1;
+            }
+            memcpy(at, "8,y\n", 5);
+            gathered all;
+            gather_text(&all, "csv", text, &options);
+            assert_int_equal(all.status, over ? FM_E_FORMAT : FM_OK);
+            if (over) {
+                assert_message(&all, "line 2: longer than 1048576 bytes; is this really a text format?");
+            } else {
+                ASSERT_KEYS(all, 7, 8);
+            }
+            gathered_free(&all);
+        }
+    /* A quoted field over several lines, in the second row. */
+    char *at = text + sprintf(text, "k,b\n5,\"");
+    for (size_t i = 0; i < 2 * LONGEST; i++) *at++ = i % 100 == 99 ? '\n' : 'x';
+    memcpy(at, "\"\n", 3);
+    gathered all;
+    gather_text(&all, "csv", text, &options);
+    assert_int_equal(all.status, FM_E_FORMAT);
+    assert_message(&all, "line 2: longer than 1048576 bytes; is this really a text format?");
+    gathered_free(&all);
+    free(text);
+}
+
 static void csv_many_rows(void **state)
 {
     (void)state;
@@ -509,10 +687,13 @@ int main(void)
         cmocka_unit_test(text_zero_byte),
         cmocka_unit_test(text_many_lines),
         cmocka_unit_test(csv_columns),
+        cmocka_unit_test(csv_key_not_said),
+        cmocka_unit_test(csv_units_not_said),
         cmocka_unit_test(csv_headers_and_delimiters),
         cmocka_unit_test(csv_quotes),
         cmocka_unit_test(csv_bad_rows),
         cmocka_unit_test(csv_bad_options),
+        cmocka_unit_test(csv_long_rows),
         cmocka_unit_test(csv_many_rows),
         cmocka_unit_test(lackey_kinds),
         cmocka_unit_test(lackey_bad_lines),
