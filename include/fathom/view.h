@@ -65,15 +65,16 @@ FM_API bool fm_report_available(void);
 FM_API fm_status fm_report_write(FILE *out, const char *title, const fm_profile *const *profiles,
                                  size_t count, const fm_cache *caches, size_t cache_count, fm_error *error);
 /*
- * The same, with a choice. Where a profile has an attribution, the page shows the source lines it points to,
- * read when the page is written. Profiles name those files: for one that comes from somebody else, no_source
- * keeps text of this machine off a page that may be given away.
+ * The same, with a choice. Where a profile has an attribution, the page shows the source lines it points to:
+ * the text that is in the profile, or that of files which have the checksum in it (fm_source). Files that
+ * have changed, and files of which a profile knows no checksum, are not shown.
  */
 typedef struct fm_report_options {
     const char *title;                 /* NULL: a general one */
     bool no_source;                    /* read no source files */
     const char *const *source_folders; /* where they are looked for first, by the end of their paths */
     size_t source_folder_count;
+    FILE *notes; /* NULL, or gets a line that says of how many files there is no text, and why */
 } fm_report_options;
 FM_API fm_status fm_report_write_page(FILE *out, const fm_report_options *options,
                                       const fm_profile *const *profiles, size_t count, const fm_cache *caches,

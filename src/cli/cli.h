@@ -82,6 +82,15 @@ void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /* A note that --quiet silences (see cli_quiet). */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 extern bool cli_quiet;
+/* A stream for lines that the library has to say (NULL where nobody wants to hear them); closing says each as
+ * a note. Before it is opened, it is all zero, and closing it does nothing. */
+typedef struct cli_notes {
+    FILE *stream;
+    char *text;
+    size_t size;
+} cli_notes;
+void cli_notes_open(cli_notes *notes);
+void cli_notes_close(cli_notes *notes, bool say);
 /* Prints the error; returns the exit code: CLI_FAILED, or CLI_USAGE for FM_E_ARGUMENT. */
 int cli_fail(const fm_error *error);
 /* Message for a wrong use and the hint to --help; returns CLI_USAGE. */

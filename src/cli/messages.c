@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool cli_quiet;
@@ -75,6 +76,22 @@ void cli_note(const char *format, ...)
     va_start(arguments, format);
     say(format, arguments);
     va_end(arguments);
+}
+
+void cli_notes_open(cli_notes *notes)
+{
+    *notes = (cli_notes){0};
+    if (!cli_quiet) notes->stream = open_memstream(&notes->text, &notes->size);
+}
+
+void cli_notes_close(cli_notes *notes, bool say)
+{
+    if (!notes->stream) return;
+    if (fclose(notes->stream) == 0 && say)
+        for (char *rest = notes->text, *line; (line = strsep(&rest, "\n"));)
+            if (line[0] != '\0') cli_note("%s", line);
+    free(notes->text);
+    *notes = (cli_notes){0};
 }
 
 int cli_fail(const fm_error *error)
