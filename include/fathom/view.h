@@ -23,6 +23,17 @@ typedef struct fm_view_options {
     bool colour;
 } fm_view_options;
 
+/*
+ * Text from outside (a name, a note) so that a terminal can show it: control characters and what is no UTF-8
+ * as \x1b, characters that reorder others or are not seen as <U+202E>. Everything that views write is so
+ * already. NULL is
+ * "(unnamed)".
+ */
+FM_API void fm_view_text(FILE *out, const char *text, const fm_view_options *options);
+/* The same into a buffer, which it returns, cut where it is full (four times as many bytes as the text has,
+ * and one, are enough). lines: newlines and tabs stay. */
+FM_API char *fm_visible_text(const char *text, bool lines, char *buffer, size_t size);
+
 /* The counts, then a bar for each power of two of distance, with its cumulative share. */
 FM_API void fm_view_histogram(FILE *out, const fm_profile *profile, const fm_view_options *options);
 /* Miss ratios at the given caches: fully associative, and the set-associative estimate where ways are known.

@@ -3,7 +3,7 @@
 'use strict';
 const fs = require('fs');
 const path = require('path');
-const {CACHES, number, percent, missesOf, titleOf, linePairs, total} = require('./late-model.cjs');
+const {CACHES, shown, number, percent, missesOf, titleOf, linePairs, total} = require('./late-model.cjs');
 
 module.exports = (helpers) => {
   const {expect, equal, settle, folder} = helpers;
@@ -34,7 +34,7 @@ module.exports = (helpers) => {
               sum(reuse, (row) => row[2]),
               sum(reuse, (row) => missesOf(profile, row, blocks)),
               sum(use, (row) => missesOf(profile, row, blocks)),
-              text.length ? text[line - 1] : '(no text)',
+              text.length ? shown(text[line - 1]) : '(no text)',
             ]);
           }
           equal(await sourceRows(page), wanted, file + ' at ' + name);
@@ -227,7 +227,7 @@ module.exports = (helpers) => {
       const text = read('other-sources').attribution.sources.find((source) => source.text).text.split('\n');
       equal(
         (await sourceRows(page)).map((row) => row[4]),
-        text.slice(0, 2),
+        text.slice(0, 2).map(shown),
         'its text'
       );
       equal(await page.locator('img').count(), 0, 'images');

@@ -239,7 +239,7 @@ write(
 
 // ---- hostile names ----
 
-const nasty = '</script><script>alert(1)</script><img src=x onerror="alert(2)">\u2028<!-- ';
+const nasty = '</script><script>alert(1)</script><img src=x onerror="alert(2)">\u2028\u202e\u2066<!-- ';
 const hostile = new Builder(1);
 const evilModule = hostile.module('/lib/' + nasty + '.so');
 const evilFile = path.join(folder, '<img src=x onerror=alert(4)>.c');
