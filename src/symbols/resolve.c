@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "symbols/resolve_unit.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -153,7 +154,12 @@ static fm_status resolve_module(const module_work *work, fm_error *error)
                     access(path, F_OK) != 0 ? "the file is gone" : why.reason);
         return FM_OK;
     }
+    errno = 0;
     const bool has_id = fm_symbols_build_id(path, build_id);
+    if (!has_id && errno == ENOMEM) {
+        fm_symbols_close(symbols);
+        return fm_fail(error, FM_E_NOMEM, path, "out of memory for its build id");
+    }
     if (work->module->build_id && (!has_id || strcmp(build_id, work->module->build_id) != 0)) {
         note(work, "the file has changed since the run: code by address only; profile it again");
         fm_symbols_close(symbols);
