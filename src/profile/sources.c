@@ -138,7 +138,12 @@ fm_status fm_sources_add_up(fm_attribution *sum, const fm_attribution *a, const 
         const fm_source *x = i < a_count ? &a->sources[i] : NULL, *y = j < b_count ? &b->sources[j] : NULL;
         const int order = !x ? 1 : !y ? -1 : strcmp(x->path, y->path);
         fm_source *next = &sum->sources[sum->source_count++];
-        *next = order == 0 ? joined(x, y) : order < 0 ? alone(sum, x, &b_files) : alone(sum, y, &a_files);
+        if (x && y && order == 0)
+            *next = joined(x, y);
+        else if (x && order < 0)
+            *next = alone(sum, x, &b_files);
+        else if (y)
+            *next = alone(sum, y, &a_files);
         i += order <= 0;
         j += order >= 0;
         made = own(sum, next);

@@ -40,7 +40,7 @@ rm a.c && mkfifo a.c
 try 'timeout 20 fathom report sums.json -o code.html --source . && grep -c "second_li" code.html'
 # Or with the text itself. It is text, whatever it is.
 embedded='first_line\n</script><script>alert(1)</script>\n'
-knows ", \"sha256\": \"$(printf "$embedded" | sha256sum | cut -c-64)\", \"size\": 46, \"text\": \"${embedded//\\/\\\\}\"" >text.json
+knows ", \"sha256\": \"$(printf %b "$embedded" | sha256sum | cut -c-64)\", \"size\": 46, \"text\": \"${embedded//\\/\\\\}\"" >text.json
 try 'fathom report text.json -o code.html && grep -c "<script>alert" code.html; grep -o "script.u003ealert" code.html'
 try 'fathom report text.json -o code.html --no-source && grep -c "script.u003ealert" code.html'
 # What is wrong with it is said.

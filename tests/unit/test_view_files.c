@@ -125,7 +125,8 @@ static void html_sees_no_markup_in_json(void **state)
     FILE *out = open_memstream(&text, &size);
     fm_json_write_string(out, sample().name, FM_JSON_IN_HTML);
     fclose(out);
-    assert_string_equal(text, "\"\\u003c/script\\u003e\\u003c!-- \\u003cU+2028\\u003e \\u0026 \xEF\xBF\xBD\"");
+    assert_string_equal(text,
+                        "\"\\u003c/script\\u003e\\u003c!-- \\u003cU+2028\\u003e \\u0026 \xEF\xBF\xBD\"");
     free(text);
 }
 
