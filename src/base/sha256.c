@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sha256.c - see sha256.h. Section numbers are those of FIPS 180-4. Some 250 MB a second, without any
- * instructions of its own: sources are small. */
+/* sha256.c - see sha256.h. Section numbers are those of FIPS 180-4. Plain C, since sources are small. */
 #include "base/sha256.h"
 
 #include <string.h>
