@@ -10,9 +10,9 @@ _fathom_options() {
     local hp_rda='--trace-size --thread-trace-size --hash-size --pool-size --disable-adjusting'
     local approximate='--error --abs-error --cutoff --rate --samples --hashes --exact-below'
     case $1 in
-    run) echo "--json --report --no-source --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --top --granularity --engine $approximate $hp_rda --bound --bins --time --max-memory --isa --threads --distances --quiet --progress" ;;
+    run) echo "--json --report --no-source --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --embed-source --top --granularity --engine $approximate $hp_rda --bound --bins --time --max-memory --isa --threads --distances --quiet --progress" ;;
     record) echo "--output $collect --level --store --quiet --progress" ;;
-    analyze) echo "--json --granularity --engine $approximate $hp_rda --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --top --mpi --mpi-shards --quiet --progress $trace" ;;
+    analyze) echo "--json --granularity --engine $approximate $hp_rda --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --embed-source --top --mpi --mpi-shards --quiet --progress $trace" ;;
     mrc) echo '--csv --json --size --blocks --cache --machine --no-machine --granularity --quiet' ;;
     compare) echo '--json --granularity --quiet' ;;
     report) echo '--output --title --size --no-machine --source --no-source --callgrind --csv --quiet' ;;

@@ -13,8 +13,14 @@ const byId = (id) => document.getElementById(id);
 const element = (tag, attributes, ...children) => {
   const made = document.createElement(tag);
   for (const [key, value] of Object.entries(attributes || {})) made.setAttribute(key, value);
-  for (const child of children) made.append(child); /* strings become text nodes */
+  for (const child of children) made.append(...(typeof child === 'string' ? withNumbers(child) : [child])); /* strings become text nodes */
   return made;
+};
+/* Characters that are not seen or that reorder others come as <U+202E> (visible.h): marked, so that they are not taken for text. */
+const NUMBERED = /(<U\+[0-9A-F]{4,6}>)/;
+const withNumbers = (text) => {
+  if (!text.includes('<U+')) return [text];
+  return text.split(NUMBERED).map((part, i) => (i % 2 ? element('span', {class: 'unseen', title: 'a character that is not shown as it is'}, document.createTextNode(part)) : part));
 };
 const count = (value) => Math.round(value).toLocaleString('en-US');
 const scaled = (value, units, space) => {

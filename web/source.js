@@ -49,14 +49,9 @@ const drawFiles = () => {
 
 /* What a reader must know about the text: null when nothing. */
 const staleText = (number) => {
-  const file = files[number], {of} = late.model;
+  const file = files[number];
   if (!file.text) return 'The source is not here: ' + file.why + '. Counts of the lines are shown without their text.';
-  const modules = of.fileModules.filter((pair) => pair[0] === number).map((pair) => of.modules[pair[1]]);
-  const rebuilt = modules.find((module) => module.changed);
-  if (rebuilt) return lastPart(rebuilt.path) + ' has been built anew since this profile was made: lines may have moved.';
-  const known = modules.filter((module) => module.built != null);
-  if (known.length && known.every((module) => file.modified > module.built))
-    return 'This file was changed after ' + lastPart(known[0].path) + ' was built: lines may have moved.';
+  if (file.newer) return 'This file had been changed after the program was built, when it was run: lines may have moved.';
   return null;
 };
 
@@ -76,8 +71,8 @@ const drawSourceHead = () => {
       element('p', {class: 'quiet'}, 'Compile with -g to see lines here, or install debug symbols of the libraries.'));
     return;
   }
-  const {path, found, cut} = files[file.number], stale = staleText(file.number);
-  head.replaceChildren(element('p', {class: 'path'}, path, found ? dim(' (text from ' + found + ')') : ''),
+  const {path, found, embedded, cut} = files[file.number], stale = staleText(file.number);
+  head.replaceChildren(element('p', {class: 'path'}, path, embedded ? dim(' (text from the profile)') : found ? dim(' (text from ' + found + ')') : ''),
     stale ? element('p', {class: 'notice', id: 'source-stale'}, stale) : '',
     cut ? element('p', {class: 'notice'}, 'The page had no room for all of this file.') : '', hottestLines(file));
 };
@@ -105,7 +100,7 @@ const entriesOf = (file) => {
   /* Lines that the page has no text of. */
   for (const [number, line] of counted) {
     const gone = source.text && number > source.lines;
-    entries.push({number, line, text: gone ? '(the file has no such line now)' : null});
+    entries.push({number, line, text: gone ? '(the file has no such line)' : null});
   }
   return counted.size ? entries.sort((a, b) => a.number - b.number) : entries;
 };

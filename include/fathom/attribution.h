@@ -106,6 +106,21 @@ typedef struct fm_object_use {
     const struct fm_bin *bins;
 } fm_object_use;
 
+/*
+ * A source file that frames name, as it was when the profile was made (fm_attribution_record_sources).
+ * Whoever shows text beside lines of the profile shows that of a file with this sum, or the text that is
+ * here: a file that has changed has other lines, and a profile that comes from somebody else may name any
+ * file.
+ */
+typedef struct fm_source {
+    const char *path;   /* as fm_frame.file has it */
+    const char *sha256; /* of its bytes: 64 digits, 0-9 a-f. NULL: not known, or not the same in all runs that
+                           were added up */
+    uint64_t size;      /* bytes */
+    const char *text;   /* NULL: not asked for */
+    bool newer;         /* than the files with the code: its lines may have moved */
+} fm_source;
+
 typedef struct fm_attribution {
     size_t edge_count;
     const uint64_t *edges; /* ascending, from 0: ranges are [edges[i], edges[i+1] - 1] */
@@ -118,6 +133,8 @@ typedef struct fm_attribution {
     fm_object *objects;
     fm_object_use *object_uses;
     struct fm_arena *arena; /* holds every string and every array that the above point to */
+    size_t source_count;
+    fm_source *sources; /* by path (strcmp), each once; NULL: never recorded */
 } fm_attribution;
 
 FM_API fm_status fm_attribution_create(fm_attribution **attribution, fm_error *error); /* empty */
@@ -149,6 +166,16 @@ FM_API double fm_object_use_misses(const fm_object_use *use, uint64_t blocks); /
  * had no debug information or whose file has changed since, with what to do about it.
  */
 FM_API fm_status fm_symbols_resolve(fm_attribution *attribution, FILE *notes, fm_error *error);
+
+/*
+ * Fills in sources: the checksum of every file that a frame names and that can be read now, and with_text its
+ * text. To be called as soon as the frames are there. What cannot be read is left out. notes (may be NULL)
+ * gets one line where files are newer than the code that was made of them.
+ */
+FM_API fm_status fm_attribution_record_sources(fm_attribution *attribution, bool with_text, FILE *notes,
+                                               fm_error *error);
+/* What is known of a file; NULL: nothing. */
+FM_API const fm_source *fm_attribution_source(const fm_attribution *attribution, const char *path);
 
 /* "function (file.c:12)", "function+0x1f in libx.so", "0x4011d0 in prog": a site in one line of text. Returns
  * buffer. */

@@ -23,6 +23,17 @@ typedef struct fm_view_options {
     bool colour;
 } fm_view_options;
 
+/*
+ * Text from outside (a name, a note) so that a terminal can show it: control characters and what is no UTF-8
+ * as \x1b, characters that reorder others or are not seen as <U+202E>. Everything that views write is so
+ * already. NULL is
+ * "(unnamed)".
+ */
+FM_API void fm_view_text(FILE *out, const char *text, const fm_view_options *options);
+/* The same into a buffer, which it returns, cut where it is full (four times as many bytes as the text has,
+ * and one, are enough). lines: newlines and tabs stay. */
+FM_API char *fm_visible_text(const char *text, bool lines, char *buffer, size_t size);
+
 /* The counts, then a bar for each power of two of distance, with its cumulative share. */
 FM_API void fm_view_histogram(FILE *out, const fm_profile *profile, const fm_view_options *options);
 /* Miss ratios at the given caches: fully associative, and the set-associative estimate where ways are known.
@@ -65,15 +76,16 @@ FM_API bool fm_report_available(void);
 FM_API fm_status fm_report_write(FILE *out, const char *title, const fm_profile *const *profiles,
                                  size_t count, const fm_cache *caches, size_t cache_count, fm_error *error);
 /*
- * The same, with a choice. Where a profile has an attribution, the page shows the source lines it points to,
- * read when the page is written. Profiles name those files: for one that comes from somebody else, no_source
- * keeps text of this machine off a page that may be given away.
+ * The same, with a choice. Where a profile has an attribution, the page shows the source lines it points to:
+ * the text that is in the profile, or that of files which have the checksum in it (fm_source). Files that
+ * have changed, and files of which a profile knows no checksum, are not shown.
  */
 typedef struct fm_report_options {
     const char *title;                 /* NULL: a general one */
     bool no_source;                    /* read no source files */
     const char *const *source_folders; /* where they are looked for first, by the end of their paths */
     size_t source_folder_count;
+    FILE *notes; /* NULL, or gets a line that says of how many files there is no text, and why */
 } fm_report_options;
 FM_API fm_status fm_report_write_page(FILE *out, const fm_report_options *options,
                                       const fm_profile *const *profiles, size_t count, const fm_cache *caches,

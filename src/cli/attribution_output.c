@@ -24,6 +24,10 @@ int cli_attribution_check(const cli_attribution_options *options, const char *js
     const char *file = options->callgrind ? "callgrind" : options->csv ? "csv" : NULL;
     if (options->no_sites && file)
         return cli_misuse("--%s tells code sites apart, which --no-sites turns off", file);
+    if (options->no_sites && options->embed_source)
+        return cli_misuse("--embed-source is about the code, which --no-sites leaves out");
+    if (options->embed_source && !json)
+        return cli_misuse("--embed-source is about the profile that --json writes");
     if (is_stdout(options->callgrind) + is_stdout(options->csv) + is_stdout(json) > 1)
         return cli_misuse("only one of --json, --csv and --callgrind can go to standard output");
     return -1;
@@ -89,16 +93,28 @@ size_t cli_attribution_edges(const cli_attribution_caches *found, uint64_t granu
 /* Symbols, and a note for each line that the resolver has to say. */
 static fm_status resolve(fm_attribution *attribution, bool quiet, fm_error *error)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *notes = quiet || cli_quiet ? NULL : open_memstream(&text, &size);
-    fm_status status = fm_symbols_resolve(attribution, notes, error);
-    if (!notes) return status;
-    if (fclose(notes) == 0 && status == FM_OK)
-        for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
-            if (line[0] != '\0') cli_note("%s", line);
-    free(text);
+    cli_notes notes = {0};
+    if (!quiet) cli_notes_open(&notes);
+    fm_status status = fm_symbols_resolve(attribution, notes.stream, error);
+    cli_notes_close(&notes, status == FM_OK);
     return status;
+}
+
+int cli_attribution_record_sources(const cli_attribution_options *options, fm_profile *profile)
+{
+    int code = -1;
+    if (!profile->attribution) {
+        for (size_t i = 0; i < profile->part_count && code < 0; i++)
+            code = cli_attribution_record_sources(options, profile->parts[i]);
+        return code;
+    }
+    fm_error error;
+    cli_notes notes;
+    cli_notes_open(&notes);
+    fm_status status =
+        fm_attribution_record_sources(profile->attribution, options->embed_source, notes.stream, &error);
+    cli_notes_close(&notes, status == FM_OK);
+    return status == FM_OK ? -1 : cli_fail(&error);
 }
 
 int cli_attribution_attach(fm_profile *profile, const fm_raw_pair *pairs, size_t pair_count,

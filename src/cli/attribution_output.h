@@ -9,6 +9,7 @@
  *     cli_attribution_find_caches               sizes that the user or this machine names
  *     cli_attribution_edges                     -> fm_analyzer_options.edges; feed batches with tags
  *     fm_analyzer_pairs, cli_attribution_attach pairs and sites, with symbols, become profile->attribution
+ *     cli_attribution_record_sources            checksums of the source files
  *     fm_profile_write                          (the verb's own --json)
  *     cli_attribution_write                     --callgrind, --csv
  *     cli_attribution_show                      the top of the list, for people
@@ -24,7 +25,7 @@
 enum { CLI_MOST_CACHES = 32, CLI_MOST_EDGES = 128, CLI_TOP_PAIRS = 10 };
 
 typedef struct cli_attribution_options {
-    bool no_sites;
+    bool no_sites, embed_source;
     const char *callgrind, *csv;
     const char *sizes;
     uint64_t top; /* to be set to CLI_TOP_PAIRS before options are parsed */
@@ -43,12 +44,18 @@ typedef struct cli_attribution_options {
          &(a)->csv, "FILE", "write every pair of code sites as CSV; - is standard output"},                  \
         {"size",      0,      CLI_STRING,                                                                    \
          &(a)->sizes, "LIST", "caches to judge by, in bytes: 32K,1M\n(default: this machine's)"},            \
+        {"embed-source",                                                                                     \
+         0,                                                                                                  \
+         CLI_FLAG,                                                                                           \
+         &(a)->embed_source,                                                                                 \
+         NULL,                                                                                               \
+         "put the text of the source files into the profile, for pages\nmade later or elsewhere"},           \
     {                                                                                                        \
         "top", 0, CLI_COUNT, &(a)->top, "N", "show the N pairs of code sites that miss most\n(default 10)"   \
     }
 
 /* Wrong combinations: files asked for with --no-sites, several results on standard output (json is the verb's
- * --json, or NULL). */
+ * --json, or NULL), text for a profile that is not written. */
 int cli_attribution_check(const cli_attribution_options *options, const char *json);
 /* Whether a file of these goes to standard output, which then has room for nothing else. */
 bool cli_attribution_takes_stdout(const cli_attribution_options *options);
@@ -81,6 +88,10 @@ typedef fm_status (*cli_attribution_describe)(void *context, fm_attribution *att
 int cli_attribution_attach(fm_profile *profile, const fm_raw_pair *pairs, size_t pair_count,
                            const uint64_t *edges, size_t edge_count, uint64_t late_from,
                            cli_attribution_describe describe, void *context, bool quiet_symbols);
+
+/* What the source files of a profile are now, for whoever shows its lines later; with --embed-source their
+ * text. Of its parts only where it has no attribution itself. */
+int cli_attribution_record_sources(const cli_attribution_options *options, fm_profile *profile);
 
 /* --callgrind and --csv, where asked for. The profile has an attribution. */
 int cli_attribution_write(const cli_attribution_options *options, const fm_profile *profile,

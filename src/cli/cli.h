@@ -85,6 +85,15 @@ extern bool cli_quiet;
 /* Where the limit comes from that an FM_E_LIMIT is about: said before the error, which knows a part of it
  * only. */
 void cli_explain_limit(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A stream for lines that the library has to say (NULL where nobody wants to hear them); closing says each as
+ * a note. Before it is opened, it is all zero, and closing it does nothing. */
+typedef struct cli_notes {
+    FILE *stream;
+    char *text;
+    size_t size;
+} cli_notes;
+void cli_notes_open(cli_notes *notes);
+void cli_notes_close(cli_notes *notes, bool say);
 /* Prints the error; returns the exit code: CLI_FAILED, or CLI_USAGE for FM_E_ARGUMENT. */
 int cli_fail(const fm_error *error);
 /* Message for a wrong use and the hint to --help; returns CLI_USAGE. */

@@ -3,9 +3,9 @@
  * messages.c - everything the program says besides its results: on standard error, one style,
  * "fathom VERB: …".
  *
- * A message never carries control characters of a file name or of a trace's content to the terminal:
- * they are shown as \xNN. It is written at once: standard error has no buffer, and ranks of an MPI job speak
- * at the same time.
+ * A message never carries control characters of a file name or of a trace's content to the terminal, nor
+ * characters that reorder others: they are shown as what they are (fm_visible_text). It is written at once:
+ * standard error has no buffer, and ranks of an MPI job speak at the same time.
  */
 #include "cli.h"
 #include "pipe_end.h"
@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool cli_quiet;
@@ -30,32 +31,15 @@ enum {
     BEFORE_TEXT = 64, /* the program's and the verb's name */
 };
 
-/* Returns how many characters. There is room for VISIBLE times as many. */
-static size_t make_visible(const char *text, char *visible)
-{
-    static const char digits[] = "0123456789abcdef";
-    size_t count = 0;
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if ((*c >= 0x20 || *c == '\n' || *c == '\t') && *c != 0x7f) {
-            visible[count++] = (char)*c;
-            continue;
-        }
-        visible[count++] = '\\';
-        visible[count++] = 'x';
-        visible[count++] = digits[*c >> 4];
-        visible[count++] = digits[*c & 15];
-    }
-    return count;
-}
-
 static void say(const char *format, va_list arguments)
 {
-    char text[MOST], message[BEFORE_TEXT + VISIBLE * MOST];
+    char text[MOST], message[BEFORE_TEXT + VISIBLE * MOST + 2];
     vsnprintf(text, sizeof text, format, arguments);
     cli_progress_make_room();
     snprintf(message, BEFORE_TEXT, "fathom%s%s: ", current_verb ? " " : "", current_verb ? current_verb : "");
     size_t count = strlen(message);
-    count += make_visible(text, message + count);
+    fm_visible_text(text, true, message + count, sizeof message - count - 1);
+    count += strlen(message + count);
     message[count++] = '\n';
     fwrite(message, 1, count, stderr);
 }
@@ -87,14 +71,31 @@ void cli_explain_limit(const char *format, ...)
     va_end(arguments);
 }
 
+void cli_notes_open(cli_notes *notes)
+{
+    *notes = (cli_notes){0};
+    if (!cli_quiet) notes->stream = open_memstream(&notes->text, &notes->size);
+}
+
+void cli_notes_close(cli_notes *notes, bool say)
+{
+    if (!notes->stream) return;
+    if (fclose(notes->stream) == 0 && say)
+        for (char *rest = notes->text, *line; (line = strsep(&rest, "\n"));)
+            if (line[0] != '\0') cli_note("%s", line);
+    free(notes->text);
+    *notes = (cli_notes){0};
+}
+
 int cli_fail(const fm_error *error)
 {
     /* Whoever read our output is gone, and knows. */
     if (error->status == FM_E_IO && cli_pipe_broken()) return CLI_FAILED;
-    char text[sizeof error->path + sizeof error->reason + 64];
+    char text[sizeof error->path + sizeof error->reason + 64], line[VISIBLE * sizeof text + 1];
     const bool explained = error->status == FM_E_LIMIT && limit[0] != '\0';
-    cli_complain("%s%s%s", explained ? limit : "", explained ? ": " : "",
-                 fm_error_message(error, text, sizeof text));
+    /* An error is one line, whatever the name of a file is. */
+    fm_visible_text(fm_error_message(error, text, sizeof text), false, line, sizeof line);
+    cli_complain("%s%s%s", explained ? limit : "", explained ? ": " : "", line);
     return error->status == FM_E_ARGUMENT ? CLI_USAGE : CLI_FAILED;
 }
 

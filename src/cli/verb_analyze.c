@@ -117,7 +117,7 @@ static fm_status describe_sites(void *context, fm_attribution *attribution, cons
                                   error);
 }
 
-static int attach_sites(analysis *run, const fm_reader *reader)
+static int attach_sites(analysis *run, const fm_reader *reader, const cli_attribution_options *options)
 {
     code_sites *code = &run->code;
     fm_error error;
@@ -131,7 +131,7 @@ static int attach_sites(analysis *run, const fm_reader *reader)
     int status = cli_attribution_attach(run->profile[0], pairs, count, code->edges, code->edge_count, 0,
                                         describe_sites, code, false);
     free(pairs);
-    return status;
+    return status < 0 ? cli_attribution_record_sources(options, run->profile[0]) : status;
 }
 
 /* ---- the run ---- */
@@ -457,7 +457,7 @@ static int analyze(const char *path, const analyze_options *options, fm_reader_o
         cli_trace_notes(reader);
         code = take_profiles(run, name);
     }
-    if (code < 0) code = attach_sites(run, reader);
+    if (code < 0) code = attach_sites(run, reader, &options->attribution);
     if (code < 0) code = deliver(run, options);
     fm_reader_close(reader);
     return code;

@@ -107,8 +107,9 @@ static const char *const column_names[] = {"address", "size", "kind", "thread", 
 static void print_summary(const findings *found)
 {
     const fm_trace_info *info = &found->info;
-    printf("%s: %s, %" PRIu64 " references", found->path, found->problems_found ? "damaged" : "sound",
-           found->references);
+    const fm_view_options view = cli_view_options();
+    fm_view_text(stdout, found->path, &view);
+    printf(": %s, %" PRIu64 " references", found->problems_found ? "damaged" : "sound", found->references);
     if (found->problems_found) printf(" can be read, %" PRIu64 " are known to be missing", found->lost);
     printf("\n");
     printf("  format        %s", info->format);

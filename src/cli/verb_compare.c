@@ -36,8 +36,10 @@ static const char *name_of(const fm_profile *profile, const char *path)
 static void say_accuracy(const fm_profile *profile, char which)
 {
     if (profile->exact) return;
-    printf("\nAPPROXIMATE: %c is no exact profile: %s\n", which,
-           profile->accuracy ? profile->accuracy->statement : "nothing is promised");
+    const fm_view_options view = cli_view_options();
+    printf("\nAPPROXIMATE: %c is no exact profile: ", which);
+    fm_view_text(stdout, profile->accuracy ? profile->accuracy->statement : "nothing is promised", &view);
+    printf("\n");
 }
 
 static int compare(const fm_profile *a, const fm_profile *b, char **paths, const char *json)

@@ -164,9 +164,12 @@ static void show(const fm_profile *whole, uint64_t top)
     const fm_phases *phases = whole->phases;
     size_t samples = 0;
     for (size_t i = 0; i < phases->sample_count; i++) samples += phases->samples[i].count;
-    printf("phases of   %s\nreferences  %" PRIu64 "\nthreshold   %" PRIu64
+    const fm_view_options view = cli_view_options();
+    printf("phases of   ");
+    fm_view_text(stdout, whole->name, &view);
+    printf("\nreferences  %" PRIu64 "\nthreshold   %" PRIu64
            " blocks: %zu blocks were watched, which came back from further away %zu times\nphases      %zu\n",
-           whole->name, whole->references, phases->threshold, phases->sample_count, samples, phases->count);
+           whole->references, phases->threshold, phases->sample_count, samples, phases->count);
     if (phases->sample_count > 0)
         printf("cut at      the peaks of block %" PRIu64 "\n", phases->samples[0].block);
     show_kinds(phases);

@@ -127,14 +127,15 @@ static int finish_writer(recording *self, size_t index)
 
 static void summarise(const recording *self)
 {
+    const fm_view_options view = cli_view_options();
     for (size_t i = 0; i < self->count; i++) {
         char ending[160];
         fm_collected_process process;
         fm_collection_process(self->collection, i, &process);
-        printf("%s: %" PRIu64 " references of process %" PRIu32 " (%s), which %s%s\n", self->paths[i],
-               process.references, process.pid,
-               process.program ? process.program : self->collecting.command[0],
-               process.ended && process.signal ? "was " : "",
+        fm_view_text(stdout, self->paths[i], &view);
+        printf(": %" PRIu64 " references of process %" PRIu32 " (", process.references, process.pid);
+        fm_view_text(stdout, process.program ? process.program : self->collecting.command[0], &view);
+        printf("), which %s%s\n", process.ended && process.signal ? "was " : "",
                cli_collect_ending(&process, ending, sizeof ending));
     }
 }

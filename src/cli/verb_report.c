@@ -82,12 +82,18 @@ static int write_page(const gathered *all, const report_options *options, const 
     fm_error error;
     fm_output *output;
     if (fm_output_open(&output, options->path, &error)) return cli_fail(&error);
-    if (fm_report_write_page(fm_output_stream(output), page, all->profiles, all->count, found->caches,
-                             found->count, &error)) {
+    cli_notes notes;
+    cli_notes_open(&notes);
+    fm_report_options with_notes = *page;
+    with_notes.notes = notes.stream;
+    fm_status status = fm_report_write_page(fm_output_stream(output), &with_notes, all->profiles, all->count,
+                                            found->caches, found->count, &error);
+    if (status == FM_OK)
+        status = fm_output_commit(output, &error);
+    else
         fm_output_abandon(output);
-        return cli_fail(&error);
-    }
-    return fm_output_commit(output, &error) ? cli_fail(&error) : -1;
+    cli_notes_close(&notes, status == FM_OK);
+    return status == FM_OK ? -1 : cli_fail(&error);
 }
 
 /* The page, where one is wanted. -1, or an exit code after a message. */
@@ -188,12 +194,14 @@ int cli_verb_report(int argc, char **argv)
                  "run), the page shows the lines that re-use data too late, their source, and the data.\n"
                  "--callgrind and --csv write that for other tools, with a page or without.",
         .options = table,
-        .notes = "The page holds the text of the source files that the profile names: leave it out with\n"
-                 "--no-source where the page is not for everyone to read.\n"
-                 "\n"
-                 "Examples:\n"
-                 "  fathom report before.json after.json -o report.html --title 'Loop tiling'\n"
-                 "  fathom report run.json --callgrind callgrind.out.run --size 32K,1M,32M\n",
+        .notes =
+            "The page holds the text of the source files that the profile names, as they were when it was\n"
+            "made: out of the profile (--embed-source), or of files that have the checksum in it. Leave\n"
+            "it out with --no-source where the page is not for everyone to read.\n"
+            "\n"
+            "Examples:\n"
+            "  fathom report before.json after.json -o report.html --title 'Loop tiling'\n"
+            "  fathom report run.json --callgrind callgrind.out.run --size 32K,1M,32M\n",
         .least = 1,
         .most = 64,
     };

@@ -182,6 +182,8 @@ static int run(job *work, const run_options *options)
     }
     int completeness = cli_collect_completeness(work->collection);
     code = cli_run_profiles_take(work->profiles, &work->collecting, work->profile);
+    if (code < 0 && tells_sites(options, work))
+        code = cli_attribution_record_sources(&options->attribution, work->profile[0]);
     if (code < 0) code = deliver(work, options);
     return code < 0 ? completeness : code;
 }

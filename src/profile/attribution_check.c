@@ -2,6 +2,8 @@
 /* attribution_check.c - see attribution_check.h. Linear, no memory. */
 #include "profile/attribution_check.h"
 
+#include "profile/sources.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -145,5 +147,6 @@ bool fm_attribution_sound(const fm_profile *profile, char *why, size_t size)
 {
     if (size) why[0] = '\0';
     const judge by = {profile->attribution, why, size};
-    return edges_sound(&by) && sites_sound(&by) && objects_sound(&by) && pairs_sound(&by, profile);
+    return fm_sources_sound(profile->attribution, why, size) && edges_sound(&by) && sites_sound(&by) &&
+           objects_sound(&by) && pairs_sound(&by, profile);
 }

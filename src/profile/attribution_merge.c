@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "profile/key_table.h"
 #include "profile/range_counts.h"
+#include "profile/sources.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -259,6 +260,7 @@ fm_status fm_attribution_sum(fm_attribution **sum, const fm_attribution *a, cons
     settled &= settle(made, &made->paths, made->path_count, sizeof *made->paths);
     settled &= settle(made, &made->objects, made->object_count, sizeof *made->objects);
     if (!status && !settled) status = no_memory(&into);
+    if (!status) status = fm_sources_add_up(made, a, b, error);
     if (!status) status = fm_range_counts_to_pairs(&into.pairs, made, error);
     if (!status) status = fm_range_counts_to_uses(&into.uses, made, error);
     fm_key_table_clear(&into.modules);

@@ -7,13 +7,14 @@
 
 #include "base/error.h"
 #include "profile/attribution_rows.h"
+#include "profile/sources.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const table_names[FM_TABLES] = {"late_from", "edges", "strings", "modules",    "sites",
-                                                   "paths",     "pairs", "objects", "object_uses"};
+static const char *const table_names[FM_TABLES] = {"late_from", "edges", "strings", "modules",     "sites",
+                                                   "paths",     "pairs", "objects", "object_uses", "sources"};
 
 static fm_status read_table(fm_table_reader *from, fm_table which)
 {
@@ -24,6 +25,7 @@ static fm_status read_table(fm_table_reader *from, fm_table which)
     if (which == FM_TABLE_LATE_FROM) return fm_json_whole(from->scan, from->what, &from->made->late_from);
     fm_json_list list;
     fm_status status = fm_json_enter_array(from->scan, from->what, &list);
+    if (!status && which == FM_TABLE_SOURCES) status = fm_table_begin_sources(from);
     for (size_t row = 0; !status; row++) {
         bool more;
         status = fm_json_more(from->scan, &list, &more);
@@ -102,6 +104,7 @@ static fm_status resolve(fm_table_reader *from)
     for (size_t i = 0; i < made->object_use_count && !status; i++)
         status =
             resolve_ranges(from, "object_uses", i, made->object_uses[i].bins, made->object_uses[i].bin_count);
+    if (!status) fm_sources_sort(made->sources, made->source_count);
     if (!status && !sorted) qsort(made->pairs, made->pair_count, sizeof *made->pairs, larger_first);
     return status;
 }

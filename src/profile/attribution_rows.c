@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "profile/attribution_grow.h"
+#include "profile/sources.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -350,12 +351,75 @@ static fm_status read_object(fm_table_reader *from)
     }
 }
 
+static fm_status read_sum(fm_table_reader *from, const char **sum)
+{
+    fm_status status = read_text(from, sum);
+    if (!status && *sum && !fm_source_is_sum(*sum))
+        return fm_json_refuse(from->scan, "%s: expected a sha256 of 64 digits 0-9 a-f, found another text",
+                              from->what);
+    return status;
+}
+
+/* Not interned: no two of them are the same, and they may be long. */
+static fm_status read_source_text(fm_table_reader *from, const char **text)
+{
+    char *read = NULL;
+    fm_status status = fm_json_optional_text(from->scan, from->what, &read);
+    if (!status && read) {
+        size_t length = strlen(read);
+        char *copy = fm_attribution_allocate(from->made, length + 1, 1);
+        if (copy) memcpy(copy, read, length);
+        *text = copy;
+        if (!copy) status = no_memory(from);
+    }
+    free(read);
+    return status;
+}
+
+fm_status fm_table_begin_sources(fm_table_reader *from)
+{
+    return reserve(from, FM_TABLE_SOURCES, &from->made->sources, 0, sizeof *from->made->sources);
+}
+
+static fm_status read_source(fm_table_reader *from)
+{
+    fm_attribution *made = from->made;
+    fm_status status =
+        reserve(from, FM_TABLE_SOURCES, &made->sources, made->source_count, sizeof *made->sources);
+    fm_json_list list;
+    if (!status) status = fm_json_enter_object(from->scan, from->what, &list);
+    if (status) return status;
+    fm_source *source = &made->sources[made->source_count++];
+    for (;;) {
+        bool more;
+        char key[16];
+        status = fm_json_field(from->scan, &list, key, sizeof key, &more);
+        if (status) return status;
+        if (!more) break;
+        if (strcmp(key, "path") == 0)
+            status = read_text(from, &source->path);
+        else if (strcmp(key, "sha256") == 0)
+            status = read_sum(from, &source->sha256);
+        else if (strcmp(key, "size") == 0)
+            status = fm_json_whole(from->scan, from->what, &source->size);
+        else if (strcmp(key, "newer") == 0)
+            status = fm_json_truth(from->scan, from->what, &source->newer);
+        else if (strcmp(key, "text") == 0)
+            status = read_source_text(from, &source->text);
+        else
+            status = fm_json_skip(from->scan);
+        if (status) return status;
+    }
+    return source->path ? FM_OK : fm_json_refuse(from->scan, "%s: expected a path, found none", from->what);
+}
+
 fm_status fm_table_read_row(fm_table_reader *from, fm_table which)
 {
     static fm_status (*const row_readers[FM_TABLES])(fm_table_reader *) = {
         [FM_TABLE_EDGES] = read_edge,     [FM_TABLE_STRINGS] = read_string,
         [FM_TABLE_MODULES] = read_module, [FM_TABLE_SITES] = read_site,
         [FM_TABLE_PATHS] = read_path,     [FM_TABLE_PAIRS] = read_pair,
-        [FM_TABLE_OBJECTS] = read_object, [FM_TABLE_OBJECT_USES] = read_object_use};
+        [FM_TABLE_OBJECTS] = read_object, [FM_TABLE_OBJECT_USES] = read_object_use,
+        [FM_TABLE_SOURCES] = read_source};
     return row_readers[which](from);
 }

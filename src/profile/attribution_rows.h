@@ -24,6 +24,7 @@ typedef enum fm_table {
     FM_TABLE_PAIRS,
     FM_TABLE_OBJECTS,
     FM_TABLE_OBJECT_USES,
+    FM_TABLE_SOURCES,
     FM_TABLES,
 } fm_table;
 
@@ -40,6 +41,8 @@ typedef struct fm_table_reader {
     char what[128]; /* the row that is being read, for messages */
 } fm_table_reader;
 
+/* There is a table of source files, and be it an empty one. */
+fm_status fm_table_begin_sources(fm_table_reader *from);
 /* Reads the next row of a table and appends it. */
 fm_status fm_table_read_row(fm_table_reader *from, fm_table which);
 

@@ -267,6 +267,28 @@ static void write_objects(row_writer *rows, const fm_attribution *of)
     end_table(rows);
 }
 
+static void write_sources(row_writer *rows, const fm_attribution *of)
+{
+    if (!of->sources) return;
+    begin_table(rows, "sources");
+    for (size_t i = 0; i < of->source_count && !ferror(rows->out); i++) {
+        const fm_source *source = &of->sources[i];
+        begin_row(rows);
+        flush(rows);
+        fputs("{\"path\": ", rows->out);
+        fm_json_write_string(rows->out, source->path, FM_JSON_PLAIN);
+        if (source->sha256)
+            fprintf(rows->out, ", \"sha256\": \"%s\", \"size\": %" PRIu64, source->sha256, source->size);
+        if (source->newer) fputs(", \"newer\": true", rows->out);
+        if (source->text) {
+            fputs(", \"text\": ", rows->out);
+            fm_json_write_string(rows->out, source->text, FM_JSON_PLAIN);
+        }
+        putc('}', rows->out);
+    }
+    end_table(rows);
+}
+
 fm_status fm_attribution_write(FILE *out, const fm_attribution *attribution, const char *indent,
                                fm_error *error)
 {
@@ -282,6 +304,7 @@ fm_status fm_attribution_write(FILE *out, const fm_attribution *attribution, con
         write_paths(&rows, attribution);
         write_pairs(&rows, attribution);
         write_objects(&rows, attribution);
+        write_sources(&rows, attribution);
         fprintf(out, "\n%s}", indent);
     }
     fm_key_table_clear(&strings);

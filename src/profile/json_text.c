@@ -3,6 +3,7 @@
 #include "profile/json_text.h"
 
 #include "profile/utf8.h"
+#include "profile/visible.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,10 +11,16 @@
 static bool must_be_escaped(uint32_t character, fm_json_place place)
 {
     if (character < 0x20 || character == 0x7F) return true;
-    /* "</script>" and "<!--" end or change a script element wherever they stand; U+2028 and U+2029
-     * end a line in older JavaScript. */
-    return place == FM_JSON_IN_HTML && (character == '<' || character == '>' || character == '&' ||
-                                        character == 0x2028 || character == 0x2029);
+    /* "</script>" and "<!--" end or change a script element wherever they stand. */
+    return place == FM_JSON_IN_HTML && (character == '<' || character == '>' || character == '&');
+}
+
+static void write_number(FILE *out, uint32_t character)
+{
+    char text[FM_CHARACTER_NUMBER];
+    fm_character_number(character, text);
+    fprintf(out, "\\u003c%.*s\\u003e", (int)strlen(text) - 2,
+            text + 1); /* as <U+202E>, of which < and > are escaped */
 }
 
 void fm_json_write_string(FILE *out, const char *text, fm_json_place place)
@@ -36,6 +43,8 @@ void fm_json_write_string(FILE *out, const char *text, fm_json_place place)
             putc((int)character, out);
         } else if (character == '\n' || character == '\t') {
             fputs(character == '\n' ? "\\n" : "\\t", out); /* source text is full of them */
+        } else if (place == FM_JSON_IN_HTML && !fm_character_is_seen(character)) {
+            write_number(out, character);
         } else if (must_be_escaped(character, place)) {
             fprintf(out, "\\u%04x", (unsigned)character);
         } else {

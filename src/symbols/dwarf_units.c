@@ -8,7 +8,11 @@
 #include "base/memory.h"
 #include <dwarf.h>
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 /* Deeper entries are left out. Real ones stay below 50. */
 enum { MOST_DEPTH = 256 };
@@ -172,7 +176,44 @@ static bool holds_functions(int tag)
     }
 }
 
-fm_status fm_scopes_read(Dwarf_Die *unit, fm_scopes *scopes)
+/* Whether there is something at a path that is no regular file. */
+static bool is_something_else(const char *folder, size_t length, const char *between, const char *directory,
+                              const char *name)
+{
+    char path[PATH_MAX];
+    struct stat about;
+    int needed = snprintf(path, sizeof path, "%.*s%s%s/%s", (int)length, folder, between, directory, name);
+    return needed < 0 || (size_t)needed >= sizeof path ||
+           (stat(path, &about) == 0 && !S_ISREG(about.st_mode));
+}
+
+/*
+ * Whether libdw may look for the file that has the rest of a unit (.dwo). It opens whatever has the name, in
+ * the folder of the file itself or in the one where it was compiled, and would wait for a pipe or a terminal
+ * for ever.
+ */
+static bool may_follow(const fm_symbols *symbols, Dwarf_Die *unit)
+{
+    Dwarf_Attribute attribute;
+    const char *name = dwarf_formstring(dwarf_attr(unit, DW_AT_dwo_name, &attribute));
+    if (!name) name = dwarf_formstring(dwarf_attr(unit, DW_AT_GNU_dwo_name, &attribute));
+    if (!name) return true;
+    if (name[0] == '/') return !is_something_else("", 0, "", "", name);
+    const char *directory = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+    const char *files[2] = {NULL, NULL};
+    dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, &files[0], &files[1]);
+    for (size_t i = 0; i < 2; i++) {
+        const char *slash = files[i] ? strrchr(files[i], '/') : NULL;
+        const char *folder = slash ? files[i] : ".";
+        const size_t length = slash ? (size_t)(slash - files[i]) : 1;
+        if (is_something_else(folder, length, "", "", name)) return false;
+        if (directory && directory[0] != '/' && is_something_else(folder, length, "/", directory, name))
+            return false;
+    }
+    return !directory || directory[0] != '/' || !is_something_else("", 0, "", directory, name);
+}
+
+fm_status fm_scopes_read(const fm_symbols *symbols, Dwarf_Die *unit, fm_scopes *scopes)
 {
     struct {
         Dwarf_Die die;
@@ -184,7 +225,8 @@ fm_status fm_scopes_read(Dwarf_Die *unit, fm_scopes *scopes)
     Dwarf_Half version;
     uint8_t type;
     Dwarf_Die split;
-    if (dwarf_cu_info(unit->cu, &version, &type, NULL, &split, NULL, NULL, NULL) == 0 && split.cu) {
+    if (may_follow(symbols, unit) &&
+        dwarf_cu_info(unit->cu, &version, &type, NULL, &split, NULL, NULL, NULL) == 0 && split.cu) {
         fm_symbols_protect(dwarf_cu_getdwarf(split.cu));
         unit = &split;
     }

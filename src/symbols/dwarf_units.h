@@ -53,7 +53,7 @@ typedef struct fm_scopes {
 
 /* Replaces what was in scopes by the functions of a unit. FM_OK, FM_E_NOMEM, FM_E_CORRUPT: some are missing.
  */
-fm_status fm_scopes_read(Dwarf_Die *unit, fm_scopes *scopes);
+fm_status fm_scopes_read(const fm_symbols *symbols, Dwarf_Die *unit, fm_scopes *scopes);
 void fm_scopes_clear(fm_scopes *scopes);
 
 /* The names of a function: the linker's, and that in the source. Each may be NULL. */

@@ -75,7 +75,7 @@ static fm_status search_unit(search *s, Dwarf_Die *unit)
 {
     const uint64_t offset = s->symbols->offset;
     const fm_scopes *scopes = &s->scopes;
-    fm_status status = fm_scopes_read(unit, &s->scopes);
+    fm_status status = fm_scopes_read(s->symbols, unit, &s->scopes);
     if (status == FM_E_NOMEM) return status;
     if (fm_array_reserve((void **)&s->fits, &s->fits_capacity, scopes->count + 1, 1) != 0) return FM_E_NOMEM;
     for (size_t i = 0; i < scopes->count; i++) {

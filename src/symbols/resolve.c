@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "symbols/resolve_unit.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -135,6 +136,10 @@ static fm_status resolve_module(const module_work *work, fm_error *error)
         note(work, "not a file that can be read again: code by address only");
         return FM_OK;
     }
+    if (path[0] != '/') { /* whatever has that name in this folder */
+        note(work, "named without its folder: code by address only");
+        return FM_OK;
+    }
     char build_id[FM_BUILD_ID_TEXT];
     fm_symbols *symbols;
     fm_error why = {0};
@@ -149,12 +154,19 @@ static fm_status resolve_module(const module_work *work, fm_error *error)
                     access(path, F_OK) != 0 ? "the file is gone" : why.reason);
         return FM_OK;
     }
-    if (work->module->build_id &&
-        (!fm_symbols_build_id(path, build_id) || strcmp(build_id, work->module->build_id) != 0)) {
+    errno = 0;
+    const bool has_id = fm_symbols_build_id(path, build_id);
+    if (!has_id && errno == ENOMEM) {
+        fm_symbols_close(symbols);
+        return fm_fail(error, FM_E_NOMEM, path, "out of memory for its build id");
+    }
+    if (work->module->build_id && (!has_id || strcmp(build_id, work->module->build_id) != 0)) {
         note(work, "the file has changed since the run: code by address only; profile it again");
         fm_symbols_close(symbols);
         return FM_OK;
     }
+    if (!work->module->build_id && has_id)
+        note(work, "which build of it ran is not known: functions and lines may be those of another");
     status = resolve_with(work, symbols, error);
     fm_symbols_close(symbols);
     return status;

@@ -234,7 +234,7 @@ static fm_status resolve_unit(resolver *r, Dwarf_Die *unit, const fm_wanted_site
     const fm_site *last = NULL;
     size_t next = 0;
     r->active_count = 0;
-    fm_status status = fm_scopes_read(unit, &r->scopes);
+    fm_status status = fm_scopes_read(r->symbols, unit, &r->scopes);
     if (status == FM_E_NOMEM) return status;
     if (status != FM_OK) r->result->damaged = true;
     find_lines(unit, &r->scopes, &lines);

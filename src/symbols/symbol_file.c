@@ -74,7 +74,7 @@ static bool crc_is(int descriptor, uint32_t expected)
  */
 static int open_elf_file(const char *path)
 {
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor < 0) return -1;
     struct stat about;
     char magic[SELFMAG];

@@ -21,8 +21,8 @@ typedef struct fm_symbols fm_symbols;
 fm_status fm_symbols_open(fm_symbols **symbols, const char *path, fm_error *error);
 void fm_symbols_close(fm_symbols *symbols); /* NULL is fine */
 
-/* The build id of a file in hexadecimal, "" where it has none or cannot be read. Cheap: reads the headers
- * only. */
+/* The build id of a file in hexadecimal; false and "" where it has none or cannot be read (errno: ENOMEM
+ * where memory was short). Cheap: reads the headers only. */
 enum { FM_BUILD_ID_TEXT = 2 * 64 + 1 };
 bool fm_symbols_build_id(const char *path, char text[FM_BUILD_ID_TEXT]);
 

@@ -21,6 +21,7 @@ bool fm_report_available(void)
 
 #ifdef FATHOM_HAS_REPORT
 #include "profile/utf8.h"
+#include "profile/visible.h"
 #include "view/report_assets.h"
 #include "view/report_data.h"
 
@@ -39,10 +40,14 @@ static void write_html_text(FILE *out, const char *text)
     const unsigned char *bytes = (const unsigned char *)text;
     for (size_t left = strlen(text); left;) {
         uint32_t character;
+        char number[FM_CHARACTER_NUMBER] = "";
         size_t length = fm_utf8_decode(bytes, left, &character);
-        if (length == 0 || character < 0x20)
+        if (length == 0)
             fputs("\xEF\xBF\xBD", out);
-        else if (character == '<')
+        else if (!fm_character_is_seen(character)) {
+            fm_character_number(character, number);
+            write_html_text(out, number);
+        } else if (character == '<')
             fputs("&lt;", out);
         else if (character == '>')
             fputs("&gt;", out);

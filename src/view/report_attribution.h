@@ -10,7 +10,7 @@
  * [cold, beyond, range, count, range, count, …].
  *
  *   edges, lateFrom, all                 of the whole attribution
- *   modules [{path, buildId, unseen, built, changed}], fileModules [[file, module], …]
+ *   modules [{path, buildId, unseen}]
  *   names   [of functions, shortened], fullNames [[number, name], …] where that makes a difference
  *   places  [see report_places.h], reuse [histogram, …], use [histogram, …]: as re-user, as earlier user
  *   sites   [[place, module, "address", path, column], …], paths [[parent, call], …]

@@ -250,6 +250,7 @@ static fm_status write_page(page_data *page, const fm_report_options *options,
     fputs("],\"profiles\":[", out);
     for (size_t i = 0; i < count; i++) {
         if (i) putc(',', out);
+        page->files.whole = profiles[i]->attribution;
         fm_status status = write_profile(page, profiles[i], false, error);
         if (status) return status;
     }

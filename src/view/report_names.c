@@ -5,29 +5,19 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "profile/json_text.h"
-#include "symbols/symbols.h"
 #include "view/function_name.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static void write_module(FILE *out, const fm_module *module)
 {
-    char now[FM_BUILD_ID_TEXT];
-    struct stat about;
     fputs("{\"path\":", out);
     fm_json_write_string(out, module->path, FM_JSON_IN_HTML);
     fputs(",\"buildId\":", out);
     fm_json_write_string(out, module->build_id, FM_JSON_IN_HTML);
     if (module->unseen) fputs(",\"unseen\":true", out);
-    if (module->path && stat(module->path, &about) == 0 && S_ISREG(about.st_mode)) {
-        fprintf(out, ",\"built\":%" PRId64, (int64_t)about.st_mtim.tv_sec);
-        if (module->build_id && fm_symbols_build_id(module->path, now) && *now &&
-            strcmp(now, module->build_id) != 0)
-            fputs(",\"changed\":true", out);
-    }
     putc('}', out);
 }
 
@@ -86,14 +76,5 @@ fm_status fm_report_write_names(FILE *out, const fm_places *places, const fm_sel
         write_module(out, &attribution->modules[i]);
     }
     fputs("],", out);
-    fm_status status = write_functions(out, places, selection, error);
-    if (status) return status;
-    fputs("\"fileModules\":[", out);
-    for (size_t i = 0; i < places->file_modules.count; i++) {
-        uint32_t both[2];
-        memcpy(both, fm_numbering_text(&places->file_modules, i), sizeof both);
-        fprintf(out, "%s[%" PRIu32 ",%" PRIu32 "]", i ? "," : "", both[0], both[1]);
-    }
-    fputs("],", out);
-    return FM_OK;
+    return write_functions(out, places, selection, error);
 }

@@ -8,7 +8,7 @@
 
 #include "view/report_selection.h"
 
-/* The fields modules, names, fullNames and fileModules of report_attribution.h, each with a comma behind it.
+/* The fields modules, names and fullNames of report_attribution.h, each with a comma behind it.
  */
 fm_status fm_report_write_names(FILE *out, const fm_places *places, const fm_selection *selection,
                                 fm_error *error);

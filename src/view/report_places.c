@@ -46,12 +46,8 @@ static int number_frames(fm_places *places, const fm_site *site, fm_source_files
         frames[i].line = from->line;
         failed = number_name(places, name, &frames[i].name);
         if (!failed && from->file) {
-            frames[i].file = fm_source_files_add(files, from->file);
+            frames[i].file = fm_source_files_add(files, places->attribution, from->file);
             if (frames[i].file == UINT32_MAX) failed = -1;
-        }
-        if (!failed && from->file && site->module != FM_NONE) {
-            uint32_t both[2] = {frames[i].file, site->module};
-            if (fm_numbering_add(&places->file_modules, both, sizeof both) == UINT32_MAX) failed = -1;
         }
     }
     if (!failed) *place = fm_numbering_add(&places->keys, frames, site->frame_count * sizeof *frames);
@@ -100,7 +96,6 @@ void fm_places_clear(fm_places *places)
 {
     fm_numbering_clear(&places->names);
     fm_numbering_clear(&places->keys);
-    fm_numbering_clear(&places->file_modules);
     free(places->of_site);
     free(places->example);
     *places = (fm_places){0};

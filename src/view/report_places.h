@@ -12,11 +12,10 @@
 
 typedef struct fm_places {
     const fm_attribution *attribution;
-    fm_numbering names;        /* functions and symbols */
-    fm_numbering keys;         /* a place's number is that of its key */
-    fm_numbering file_modules; /* pairs (file, module): which code a file is in */
-    uint32_t *of_site;         /* number of each site's place */
-    uint32_t *example;         /* one site of each place */
+    fm_numbering names; /* functions and symbols */
+    fm_numbering keys;  /* a place's number is that of its key */
+    uint32_t *of_site;  /* number of each site's place */
+    uint32_t *example;  /* one site of each place */
     size_t example_room;
 } fm_places;
 

@@ -10,34 +10,50 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sha256.h"
+#include "base/text_file.h"
 #include "profile/json_text.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum {
-    LARGEST_FILE = 32 << 20, /* bytes that are read of one file */
-    WHOLE_LINES = 3000,      /* up to here a file is shown whole */
-    AROUND = 20,             /* lines of context in larger ones */
-    LONGEST_LINE = 500,      /* bytes */
-    TEXT_OF_ALL = 6 << 20,   /* bytes of text on one page */
+    WHOLE_LINES = 3000,    /* up to here a file is shown whole */
+    AROUND = 20,           /* lines of context in larger ones */
+    LONGEST_LINE = 500,    /* bytes */
+    TEXT_OF_ALL = 6 << 20, /* bytes of text on one page */
 };
 
 /* ---- which files, which lines ---- */
 
-uint32_t fm_source_files_add(fm_source_files *files, const char *path)
+/* The key of a file: its path, a 0 byte, and its sum, if it has one. The text of a key is then its path. */
+static uint32_t number_of(fm_numbering *paths, const char *path, const char *sum)
 {
+    size_t length = strlen(path) + 1, of_sum = sum ? strlen(sum) : 0;
+    char *key = fm_calloc(length + of_sum, 1);
+    if (!key) return UINT32_MAX;
+    memcpy(key, path, length);
+    if (of_sum) memcpy(key + length, sum, of_sum);
+    uint32_t number = fm_numbering_add(paths, key, length + of_sum);
+    free(key);
+    return number;
+}
+
+uint32_t fm_source_files_add(fm_source_files *files, const fm_attribution *of, const char *path)
+{
+    const fm_source *source = fm_attribution_source(of, path);
+    if (!source && files->whole) source = fm_attribution_source(files->whole, path);
     size_t before = files->paths.count;
     if (fm_array_reserve((void **)&files->files, &files->room, before + 1, sizeof *files->files))
         return UINT32_MAX;
-    uint32_t number = fm_numbering_add_text(&files->paths, path);
-    if (number == before) files->files[number] = (fm_source_file){0};
+    uint32_t number = number_of(&files->paths, path, source ? source->sha256 : NULL);
+    if (number == UINT32_MAX) return number;
+    fm_source_file *file = &files->files[number];
+    if (number == before) *file = (fm_source_file){0};
+    file->recorded |= of->sources || (files->whole && files->whole->sources);
+    if (source && (!file->source || !file->source->text)) file->source = source;
     return number;
 }
 
@@ -68,70 +84,82 @@ void fm_source_files_clear(fm_source_files *files)
 
 /* ---- their text ---- */
 
+/* Why there is no text; those that a note tells come first. */
+typedef enum lack {
+    CHANGED,
+    MISSING,
+    UNREADABLE,
+    DIFFERENT,
+    UNRECORDED,
+    TOLD_LACKS,
+    UNTOLD = TOLD_LACKS
+} lack;
+
 typedef struct source_text {
-    char found[PATH_MAX]; /* the name that was opened */
-    char why[160];        /* there is no text because …; "": there is */
-    int64_t modified;     /* seconds since 1970 */
-    char *bytes;
+    char found[PATH_MAX]; /* the name that was opened; "": the text was in the profile */
+    char why[240];        /* there is no text because …; "": there is */
+    lack what;
+    const char *bytes;
     size_t size;
+    char *owned; /* the bytes, where they were read from a file */
     size_t line_count;
     size_t *lines; /* where each begins; one more for the end */
 } source_text;
 
-static bool is_regular(const char *path)
+static void refuse(source_text *text, lack what, const char *why)
 {
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISREG(about.st_mode);
-}
-
-/* In one of the folders under as much of its path as possible, else under its own name. */
-static void find(const fm_report_options *options, const char *path, char found[PATH_MAX])
-{
-    for (size_t i = 0; i < options->source_folder_count; i++)
-        for (const char *rest = path; rest; rest = strchr(rest, '/')) {
-            while (*rest == '/') rest++;
-            if (*rest == 0) break;
-            int length = snprintf(found, PATH_MAX, "%s/%s", options->source_folders[i], rest);
-            if (length > 0 && length < PATH_MAX && is_regular(found)) return;
-        }
-    snprintf(found, PATH_MAX, "%s", path);
-}
-
-static void refuse(source_text *text, const char *why)
-{
+    text->what = what;
     snprintf(text->why, sizeof text->why, "%s", why);
 }
 
-/* The whole file into memory. FM_OK also where there is none to read: then text->why says so. */
-static fm_status read_whole(source_text *text, int file, fm_error *error)
+/* Takes the file where it is the one of the profile; else text->why says what it is. */
+static fm_status try_file(source_text *text, const fm_source *source, const char *path, fm_error *error)
 {
-    struct stat about;
-    if (fstat(file, &about)) {
-        refuse(text, strerror(errno));
-        return FM_OK;
+    static const char changed[] = "it has changed since the run";
+    char sum[FM_SHA256_TEXT];
+    fm_text_file file;
+    fm_status status = fm_text_file_read(&file, path, source->size, error);
+    if (status == FM_OK && !*file.why) {
+        fm_sha256_text(file.bytes, file.size, sum);
+        if (strcmp(sum, source->sha256) != 0) {
+            refuse(text, CHANGED, changed);
+        } else {
+            text->why[0] = '\0';
+            text->bytes = text->owned = file.bytes;
+            text->size = file.size;
+            file.bytes = NULL;
+            snprintf(text->found, sizeof text->found, "%s", path);
+        }
+    } else if (status == FM_OK) {
+        lack what = file.missing ? MISSING : file.resized ? CHANGED : UNREADABLE;
+        refuse(text, what, what == CHANGED ? changed : file.why);
     }
-    if (!S_ISREG(about.st_mode)) {
-        refuse(text, "it is no regular file");
-        return FM_OK;
-    }
-    text->modified = (int64_t)about.st_mtim.tv_sec;
-    if (about.st_size > LARGEST_FILE) {
-        snprintf(text->why, sizeof text->why, "it is too large: %jd bytes, %d are read at most",
-                 (intmax_t)about.st_size, LARGEST_FILE);
-        return FM_OK;
-    }
-    size_t room = (size_t)about.st_size;
-    text->bytes = fm_calloc(room + 1, 1);
-    if (!text->bytes) return fm_fail_memory(error, room + 1, "the text of a source file");
-    while (text->size < room) {
-        ssize_t got = read(file, text->bytes + text->size, room - text->size);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) refuse(text, strerror(errno));
-        if (got <= 0) break;
-        text->size += (size_t)got;
-    }
-    if (!*text->why && memchr(text->bytes, 0, text->size)) refuse(text, "it is no text");
-    return FM_OK;
+    fm_text_file_clear(&file);
+    return status;
+}
+
+/* In one of the folders under as much of its path as possible, else under its own name. A file that is not
+ * the one of the profile is passed over. */
+static fm_status find(source_text *text, const fm_report_options *options, const fm_source *source,
+                      fm_error *error)
+{
+    char path[PATH_MAX];
+    for (size_t i = 0; i < options->source_folder_count; i++)
+        for (const char *rest = source->path; rest; rest = strchr(rest, '/')) {
+            while (*rest == '/') rest++;
+            if (*rest == 0) break;
+            int length = snprintf(path, PATH_MAX, "%s/%s", options->source_folders[i], rest);
+            if (length <= 0 || length >= PATH_MAX) continue;
+            fm_status status = try_file(text, source, path, error);
+            if (status != FM_OK || !*text->why) return status;
+        }
+    const source_text in_folders = *text;
+    fm_status status = try_file(text, source, source->path, error);
+    /* One that has changed says more than one that is not there. */
+    if (status == FM_OK && text->what == MISSING && *text->why && *in_folders.why &&
+        in_folders.what == CHANGED)
+        *text = in_folders;
+    return status;
 }
 
 static fm_status split_lines(source_text *text, fm_error *error)
@@ -147,28 +175,32 @@ static fm_status split_lines(source_text *text, fm_error *error)
     return FM_OK;
 }
 
-static fm_status read_source(source_text *text, const fm_report_options *options, const char *path,
+static fm_status read_source(source_text *text, const fm_report_options *options, const fm_source_file *file,
                              fm_error *error)
 {
+    fm_status status = FM_OK;
+    const fm_source *source = file->source;
     if (options->no_source) {
-        refuse(text, "source text was not wanted on this page");
-        return FM_OK;
+        refuse(text, UNTOLD, "source text was not wanted on this page");
+    } else if (!source && !file->recorded) {
+        refuse(text, UNRECORDED, "the profile has no checksums of source files");
+    } else if (!source) {
+        refuse(text, UNTOLD, "it could not be read when the profile was made");
+    } else if (!source->sha256) {
+        refuse(text, DIFFERENT, "it was not the same in all runs that the profile is the sum of");
+    } else if (source->text) {
+        text->bytes = source->text;
+        text->size = strlen(source->text);
+    } else {
+        status = find(text, options, source, error);
     }
-    find(options, path, text->found);
-    int file = open(text->found, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC); /* never waits for a pipe */
-    if (file < 0) {
-        refuse(text, strerror(errno));
-        return FM_OK;
-    }
-    fm_status status = read_whole(text, file, error);
-    close(file);
     if (!status && !*text->why) status = split_lines(text, error);
     return status;
 }
 
 static void source_text_clear(source_text *text)
 {
-    free(text->bytes);
+    free(text->owned);
     free(text->lines);
     *text = (source_text){0};
 }
@@ -229,18 +261,41 @@ static void write_pieces(FILE *out, const source_text *text, const fm_source_fil
     }
 }
 
+/* Files without text, for the notes. */
+typedef struct lacking {
+    size_t of[TOLD_LACKS];
+    const char *example[TOLD_LACKS];
+} lacking;
+
+static void write_text(FILE *out, const source_text *text, const char *path, const fm_source_file *file,
+                       size_t *room)
+{
+    if (!*text->found)
+        fputs(",\"embedded\":true", out);
+    else if (strcmp(text->found, path) != 0) {
+        fputs(",\"found\":", out);
+        fm_json_write_string(out, text->found, FM_JSON_IN_HTML);
+    }
+    if (file->source->newer) fputs(",\"newer\":true", out);
+    fprintf(out, ",\"lines\":%zu,\"text\":[", text->line_count);
+    write_pieces(out, text, file, room);
+    fprintf(out, "]%s", *room ? "" : ",\"cut\":true");
+}
+
 static fm_status write_file(FILE *out, const fm_source_files *files, uint32_t number, size_t *room,
-                            fm_error *error)
+                            lacking *without, fm_error *error)
 {
     source_text text = {0};
     fm_source_file *file = &files->files[number];
     const char *path = fm_numbering_text(&files->paths, number);
     fm_status status = FM_OK;
-    if (*room == 0)
+    if (*room == 0) {
+        text.what = UNTOLD;
         snprintf(text.why, sizeof text.why, "the page has room for %d MiB of source text, which is used up",
                  TEXT_OF_ALL >> 20);
-    else
-        status = read_source(&text, files->options, path, error);
+    } else {
+        status = read_source(&text, files->options, file, error);
+    }
     if (!status) {
         if (file->wanted_count) qsort(file->wanted, file->wanted_count, sizeof *file->wanted, compare_lines);
         fputs("{\"path\":", out);
@@ -250,19 +305,46 @@ static fm_status write_file(FILE *out, const fm_source_files *files, uint32_t nu
             fputs(",\"why\":", out);
             fm_json_write_string(out, text.why, FM_JSON_IN_HTML);
         } else {
-            if (strcmp(text.found, path) != 0) {
-                fputs(",\"found\":", out);
-                fm_json_write_string(out, text.found, FM_JSON_IN_HTML);
-            }
-            fprintf(out, ",\"modified\":%" PRId64 ",\"lines\":%zu,\"text\":[", text.modified,
-                    text.line_count);
-            write_pieces(out, &text, file, room);
-            fprintf(out, "]%s", *room ? "" : ",\"cut\":true");
+            write_text(out, &text, path, file, room);
         }
         putc('}', out);
+        if (*text.why && text.what < TOLD_LACKS && without->of[text.what]++ == 0)
+            without->example[text.what] = path;
     }
     source_text_clear(&text);
     return status;
+}
+
+/* Notes are lines, whatever the name of a file is. */
+static void write_example(FILE *notes, const char *path)
+{
+    for (; *path; path++) putc(*path == '\n' ? ' ' : *path, notes);
+}
+
+static void write_notes(FILE *notes, const lacking *without)
+{
+    static const struct {
+        const char *one, *several;
+    } what[UNRECORDED] = {
+        [CHANGED] = {"has changed since the run: its text is", "have changed since the run: their text is"},
+        [MISSING] = {"is not found: its text is", "are not found: their text is"},
+        [UNREADABLE] = {"cannot be read: its text is", "cannot be read: their text is"},
+        [DIFFERENT] = {"was not the same in all runs of a profile: its text is",
+                       "were not the same in all runs of a profile: their text is"},
+    };
+    if (!notes) return;
+    for (size_t i = 0; i < UNRECORDED; i++) {
+        if (without->of[i] == 0) continue;
+        write_example(notes, without->example[i]);
+        if (without->of[i] > 1)
+            fprintf(notes, " and %zu other source file%s", without->of[i] - 1, without->of[i] > 2 ? "s" : "");
+        fprintf(notes, " %s not on the page\n", without->of[i] > 1 ? what[i].several : what[i].one);
+    }
+    if (without->of[UNRECORDED])
+        fputs("the profile has no checksums of source files (earlier versions recorded none): no text of "
+              "them is "
+              "on the page\n",
+              notes);
 }
 
 typedef struct ranked {
@@ -285,13 +367,15 @@ fm_status fm_source_files_write(FILE *out, const fm_source_files *files, fm_erro
     for (size_t i = 0; i < count; i++) order[i] = (ranked){files->files[i].weight, (uint32_t)i};
     if (count) qsort(order, count, sizeof *order, compare_ranks);
     size_t room = TEXT_OF_ALL;
+    lacking without = {0};
     fm_status status = FM_OK;
     putc('[', out);
     for (size_t i = 0; i < count && !status; i++) {
         if (i) putc(',', out);
-        status = write_file(out, files, order[i].number, &room, error);
+        status = write_file(out, files, order[i].number, &room, &without, error);
     }
     putc(']', out);
+    if (!status) write_notes(files->options->notes, &without);
     free(order);
     return status;
 }

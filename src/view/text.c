@@ -2,7 +2,7 @@
 /* text.c - see text.h. */
 #include "view/text.h"
 
-#include "profile/utf8.h"
+#include "profile/visible.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -81,19 +81,11 @@ fm_text fm_text_percent(double share)
     return made;
 }
 
-static bool reorders_or_controls(uint32_t character)
-{
-    return character < 0x20 || (character >= 0x7F && character < 0xA0) || character == 0x061C ||
-           (character >= 0x200B && character <= 0x200F) || (character >= 0x2028 && character <= 0x202E) ||
-           (character >= 0x2060 && character <= 0x2069) || character == 0xFEFF ||
-           (character >= 0xE0000 && character <= 0xE0FFF);
-}
-
 /* The next character of a name, or one byte that is none. */
 typedef struct glyph {
     size_t length;    /* bytes of the name */
-    bool plain;       /* written as it is, else byte by byte as \xNN */
     unsigned columns; /* on the terminal */
+    fm_visible how;
 } glyph;
 
 /* Two columns for East Asian characters and pictures, none for accents that stand on the character before. */
@@ -112,21 +104,11 @@ static unsigned character_columns(uint32_t character)
 
 static glyph glyph_at(const char *name, size_t left, bool unicode)
 {
-    uint32_t character = 0;
-    size_t length = fm_utf8_decode((const unsigned char *)name, left, &character);
-    glyph found = {length ? length : 1,
-                   length && !reorders_or_controls(character) && (unicode || character < 0x80), 0};
-    found.columns = found.plain ? character_columns(character) : 4 * (unsigned)found.length;
+    glyph found = {.how = fm_visible_next(name, left, unicode)};
+    found.length = found.how.length;
+    found.columns =
+        found.how.plain ? character_columns(found.how.character) : (unsigned)strlen(found.how.shown);
     return found;
-}
-
-static void write_glyph(FILE *out, const char *name, const glyph *of)
-{
-    for (size_t i = 0; i < of->length; i++)
-        if (of->plain)
-            putc((unsigned char)name[i], out);
-        else
-            fprintf(out, "\\x%02x", (unsigned char)name[i]);
 }
 
 void fm_text_write_name(FILE *out, const char *name, bool unicode)
@@ -137,10 +119,33 @@ void fm_text_write_name(FILE *out, const char *name, bool unicode)
     }
     for (size_t left = strlen(name); left;) {
         glyph next = glyph_at(name, left, unicode);
-        write_glyph(out, name, &next);
+        fputs(next.how.shown, out);
         name += next.length;
         left -= next.length;
     }
+}
+
+void fm_view_text(FILE *out, const char *text, const fm_view_options *options)
+{
+    fm_text_write_name(out, text, options->unicode);
+}
+
+char *fm_visible_text(const char *text, bool lines, char *buffer, size_t size)
+{
+    size_t at = 0;
+    if (size == 0) return buffer;
+    for (size_t left = strlen(text); left;) {
+        fm_visible next = fm_visible_next(text, left, true);
+        if (lines && (*text == '\n' || *text == '\t')) snprintf(next.shown, sizeof next.shown, "%c", *text);
+        size_t length = strlen(next.shown);
+        if (at + length >= size) break;
+        memcpy(buffer + at, next.shown, length);
+        at += length;
+        text += next.length;
+        left -= next.length;
+    }
+    buffer[at] = '\0';
+    return buffer;
 }
 
 /* Names may be as long as someone likes: enough to know that it is far too long. */
@@ -194,7 +199,7 @@ static void write_bytes(FILE *out, const char *name, size_t bytes, bool unicode)
 {
     while (bytes) {
         glyph next = glyph_at(name, bytes, unicode);
-        write_glyph(out, name, &next);
+        fputs(next.how.shown, out);
         name += next.length;
         bytes -= next.length;
     }

@@ -19,8 +19,9 @@ fm_text fm_text_scaled(uint64_t value);                      /* 1023, 64Ki, 1.5M
 fm_text fm_text_exact_bytes(uint64_t blocks, uint64_t unit); /* blocks * unit in digits */
 fm_text fm_text_percent(double share); /* "12.3 %", "0.0012 %", "0 %", never a rounded 100 or 0 */
 
-/* A name out of a file: control characters, broken UTF-8, and characters that reorder a line are
- * written as \xNN. So is everything beyond ASCII without unicode. NULL is "(unnamed)". */
+/* A name out of a file: control characters and broken UTF-8 are written as \xNN, characters that reorder a
+ * line or are not seen as <U+202E> (visible.h). Everything beyond ASCII is written as \xNN without unicode.
+ * NULL is "(unnamed)". */
 void fm_text_write_name(FILE *out, const char *name, bool unicode);
 
 /* Columns that fm_text_write_name takes for a name; wide characters take two. */

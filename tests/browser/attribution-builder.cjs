@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds profiles with an attribution (docs/PROFILE.md), by hand, for the browser tests.
 'use strict';
+const crypto = require('crypto');
+const fs = require('fs');
 
 // Caches of the machine that the tests pretend to be: 48 KiB, 1 MiB, 32 MiB in blocks of 64 bytes.
 const CACHES = [768, 16384, 524288];
@@ -18,6 +20,7 @@ class Builder {
       pairs: [],
       objects: [],
       uses: [],
+      sources: new Map(),
     });
   }
   string(text) {
@@ -41,6 +44,12 @@ class Builder {
         (frames || []).flatMap(([name, file, line, column]) => [this.string(name), this.string(file), line, column || 0]),
       ]) - 1
     );
+  }
+  // What the profile knows of a source file; `more` is text, newer or another sha256. Without `content`: the file as it is.
+  source(file, content, more) {
+    const bytes = content == null ? fs.readFileSync(file) : Buffer.from(content);
+    const sha256 = crypto.createHash('sha256').update(bytes).digest('hex');
+    this.sources.set(file, Object.assign({path: file, sha256, size: bytes.length}, more));
   }
   path(parent, call) {
     return this.paths.push([parent, call]) - 1;
@@ -76,6 +85,7 @@ class Builder {
       pairs: this.pairs.slice().sort((a, b) => b[2] - a[2]),
       objects: this.objects,
       object_uses: this.uses,
+      ...(this.sources.size ? {sources: [...this.sources.values()]} : {}),
     };
   }
   // A whole profile, whose histogram has every distance at the lower edge of its range.

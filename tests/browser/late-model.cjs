@@ -69,4 +69,8 @@ const percent = (part, whole) => {
   return value > 0 && value < 0.005 ? value.toPrecision(1) + ' %' : value < 100 && value > 99.995 ? '>99.99 %' : value.toFixed(2) + ' %';
 };
 
-module.exports = {CACHES, number, percent, missesOf, titleOf, linePairs, total};
+// Text as the page shows it: characters that are not seen, or that reorder others, by their numbers.
+const odd = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+const shown = (text) => text.replace(odd, (one) => '<U+' + one.codePointAt(0).toString(16).toUpperCase().padStart(4, '0') + '>');
+
+module.exports = {CACHES, shown, number, percent, missesOf, titleOf, linePairs, total};

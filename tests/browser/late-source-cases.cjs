@@ -3,7 +3,7 @@
 'use strict';
 const fs = require('fs');
 const path = require('path');
-const {CACHES, number, percent, missesOf, titleOf, linePairs, total} = require('./late-model.cjs');
+const {CACHES, shown, number, percent, missesOf, titleOf, linePairs, total} = require('./late-model.cjs');
 
 module.exports = (helpers) => {
   const {expect, equal, settle, folder} = helpers;
@@ -34,7 +34,7 @@ module.exports = (helpers) => {
               sum(reuse, (row) => row[2]),
               sum(reuse, (row) => missesOf(profile, row, blocks)),
               sum(use, (row) => missesOf(profile, row, blocks)),
-              text.length ? text[line - 1] : '(no text)',
+              text.length ? shown(text[line - 1]) : '(no text)',
             ]);
           }
           equal(await sourceRows(page), wanted, file + ' at ' + name);
@@ -46,7 +46,7 @@ module.exports = (helpers) => {
         'no word of the missing file'
       );
       await openFile(page, 'grid.h');
-      expect((await page.locator('#source-stale').textContent()).includes('changed after smooth was built'), 'no word of the newer file');
+      expect((await page.locator('#source-stale').textContent()).includes('changed after the program was built'), 'no word of the newer file');
       await openFile(page, 'smooth.c');
       equal(await page.locator('#source-stale').count(), 0, 'warnings about the older file');
       await openFile(page, 'code without source lines');
@@ -208,6 +208,32 @@ module.exports = (helpers) => {
         await page.evaluate(() => document.activeElement.closest('[data-object]') != null),
         'a name in the table of pairs does not lead here'
       );
+    },
+    async 'late-source-is-that-of-the-run'(open) {
+      for (const name of ['other-sources', 'no-sums']) {
+        const html = fs.readFileSync(path.join(folder, name + '.html'), 'utf8');
+        expect(!html.includes('the-secret-of-this-machine'), 'a file that the profile only names is on the page ' + name);
+        expect(!html.includes('new first line'), 'a file that has changed is on the page');
+      }
+      const page = await open('other-sources');
+      const stale = () => page.locator('#source-stale').textContent();
+      await openFile(page, 'secret.txt');
+      expect((await stale()).includes('it could not be read when the profile was made'), await stale());
+      await openFile(page, 'edited.c');
+      expect((await stale()).includes('it has changed since the run'), await stale());
+      await openFile(page, 'gone');
+      equal(await page.locator('#source-stale').count(), 0, 'a word about the file in the profile');
+      equal(await page.locator('#source-head .path').textContent(), '/nowhere/<b>gone.c (text from the profile)', 'its name');
+      const text = read('other-sources').attribution.sources.find((source) => source.text).text.split('\n');
+      equal(
+        (await sourceRows(page)).map((row) => row[4]),
+        text.slice(0, 2).map(shown),
+        'its text'
+      );
+      equal(await page.locator('img').count(), 0, 'images');
+      equal(await page.locator('script').count(), 3, 'scripts');
+      await open('no-sums');
+      expect((await stale()).includes('the profile has no checksums of source files'), await stale());
     },
     async 'late-page-without-source-has-none'(open) {
       const html = fs.readFileSync(path.join(folder, 'no-source.html'), 'utf8');

@@ -73,6 +73,9 @@ int main(void)
 
 const program = () => {
   const b = new Builder();
+  b.source(source);
+  b.source(header, null, {newer: true});
+  b.source(lost, 'was there');
   const main = b.module(path.join(folder, 'smooth'), {build_id: '11aa'});
   const libc = b.module('/lib/x86_64-linux-gnu/libc.so.6');
   b.module('/lib/x86_64-linux-gnu/libm.so.6', {unseen: true});
@@ -159,10 +162,6 @@ const run = {
   seconds: 12.25,
   notes: 'libc.so.6 has no debug information: install libc6-dbg\nthreads take turns under Valgrind',
 };
-fs.writeFileSync(path.join(folder, 'smooth'), 'the program');
-const old = new Date(Date.now() - 3600e3);
-fs.utimesSync(source, old, old); // older than the program; the header is newer
-fs.utimesSync(path.join(folder, 'smooth'), new Date(Date.now() - 1800e3), new Date(Date.now() - 1800e3));
 write('program.json', program().profile('./smooth', {run}));
 // The same program, better: what came back after 600,000 blocks now comes after 40.
 const better = program();
@@ -240,7 +239,7 @@ write(
 
 // ---- hostile names ----
 
-const nasty = '</script><script>alert(1)</script><img src=x onerror="alert(2)">\u2028<!-- ';
+const nasty = '</script><script>alert(1)</script><img src=x onerror="alert(2)">\u2028\u202e\u2066<!-- ';
 const hostile = new Builder(1);
 const evilModule = hostile.module('/lib/' + nasty + '.so');
 const evilFile = path.join(folder, '<img src=x onerror=alert(4)>.c');
@@ -249,6 +248,9 @@ const evil = [1, 2, 3].map((line) => hostile.site(evilModule, 0x1000 + line, [['
 const pipe = hostile.site(evilModule, 0x2000, [['zero', '/dev/zero', 1, 1]]),
   folderSite = hostile.site(evilModule, 0x2001, [['folder', '/tmp', 1, 1]]);
 const symbol = hostile.site(evilModule, 0x3000, [], {symbol: nasty, offset: 4});
+hostile.source(evilFile);
+hostile.source('/dev/zero', 'x');
+hostile.source('/tmp', 'x');
 hostile.pair(evil[0], evil[1], {20000: 1000});
 hostile.pair(evil[1], evil[2], {20000: 500});
 hostile.pair(evil[2], symbol, {20000: 100});
@@ -264,6 +266,25 @@ write(
   })
 );
 
+// ---- source files that are not those of the run ----
+
+const secret = path.join(folder, 'secret.txt'),
+  edited = path.join(folder, 'edited.c'),
+  gone = '/nowhere/<b>gone.c';
+fs.writeFileSync(secret, 'the-secret-of-this-machine\n');
+fs.writeFileSync(edited, 'new first line\nint value;\n');
+const other = new Builder(1);
+const otherModule = other.module('/bin/other');
+const inFile = (file, address) => other.site(otherModule, address, [['f', file, 1, 1]]);
+const embedded = `int first; // ${nasty}\n\tint second; \u202e\u2066 // \u200f\u061c\u0001\n`;
+[secret, edited, gone].forEach((file, i) => other.pair(null, inFile(file, 0x1000 + i), {}, 100 - i));
+other.source(edited, 'int value;\n');
+other.source(gone, embedded, {text: embedded});
+write('other-sources.json', other.profile('other'));
+const without = new Builder(1);
+without.pair(null, without.site(without.module('/bin/other'), 1, [['f', secret, 1, 1]]), {}, 100);
+write('no-sums.json', without.profile('no sums'));
+
 // ---- 300,000 pairs ----
 
 const huge = new Builder();
@@ -274,6 +295,7 @@ const random = () => {
 };
 const long = path.join(folder, 'long.c');
 fs.writeFileSync(long, Array.from({length: 120000}, (_, i) => `    value_${i + 1} = table[${i}] + other[${i}];`).join('\n') + '\n');
+huge.source(long);
 const program2 = huge.module('/usr/bin/huge');
 const longName = huge.string(long),
   functions = Array.from({length: 3000}, (_, i) => huge.string('function_' + i));

@@ -3,7 +3,7 @@
 'use strict';
 const fs = require('fs');
 const path = require('path');
-const {CACHES, number, percent, linePairs} = require('./late-model.cjs');
+const {CACHES, shown, number, percent, linePairs} = require('./late-model.cjs');
 
 module.exports = (helpers) => {
   const {expect, equal, settle, legend, pixels, folder} = helpers;
@@ -124,11 +124,11 @@ module.exports = (helpers) => {
       equal(await page.locator('img').count(), 0, 'images');
       equal(await page.locator('script').count(), 3, 'scripts');
       equal(await page.locator('main b').count(), 0, 'markup');
-      const nasty = profile.name;
+      const nasty = shown(profile.name);
       const file = fs.readFileSync(path.join(folder, '<img src=x onerror=alert(4)>.c'), 'utf8').split('\n');
       equal(
         (await sourceRows(page)).map((row) => row[4]),
-        file.slice(0, 3),
+        file.slice(0, 3).map(shown),
         'source'
       );
       const text = (where) => page.locator(where).evaluate((one) => one.textContent);
@@ -138,6 +138,36 @@ module.exports = (helpers) => {
       expect((await text('#source-stale')).includes('no regular file'), 'a device was read');
       await openFile(page, 'tmp');
       expect((await text('#source-stale')).includes('no regular file'), 'a folder was read');
+    },
+    async 'late-unseen-characters-are-shown'(open) {
+      const page = await open('hostile-program');
+      // Names, the title of the page, and source text have none of them as it is.
+      const unseen = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/;
+      for (const toggle of await page.locator('.toggle').all()) await toggle.click();
+      for (const file of await page.locator('#source-files button').all()) {
+        await file.click();
+        await settle(page);
+        const found = await page.evaluate((pattern) => {
+          const bad = [], all = new RegExp(pattern);
+          const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT);
+          for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+            if (node.nodeType === 3 && all.test(node.data)) bad.push(node.data);
+            if (node.nodeType === 1) for (const one of node.attributes) if (all.test(one.value)) bad.push(one.value);
+          }
+          return bad;
+        }, unseen.source);
+        equal(found, [], 'texts with characters that are not seen');
+      }
+      expect(!unseen.test(await page.title()), 'the title');
+      // They are marked: not in the colour of the text around them.
+      const marked = await page.evaluate(() =>
+        [...document.querySelectorAll('#runs .unseen')].map((one) => [
+          one.textContent,
+          getComputedStyle(one).color !== getComputedStyle(one.parentElement).color,
+        ])
+      );
+      expect(marked.length >= 6 && marked.every((one) => one[1]), JSON.stringify(marked));
+      expect(marked.some((one) => one[0] === '<U+202E>') && marked.some((one) => one[0] === '<U+2066>'), JSON.stringify(marked));
     },
     async 'late-dark-and-light-differ'(open) {
       const page = await open('program');

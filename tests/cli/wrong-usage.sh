@@ -33,3 +33,7 @@ try 'fathom analyze --size-unit 512 a.csv'
 try 'fathom gen cyclic --keys 4 --references 4 -o x.txt --skew abc'
 try 'fathom gen cyclic --keys 4 --references 4 -o x.txt --skew inf'
 try 'ls'
+# Text for a profile that is not written, or that has no code.
+try 'fathom run --embed-source -- true'
+try 'fathom analyze --embed-source t.fathom'
+try 'fathom run --embed-source --json p.json --no-sites -- true'

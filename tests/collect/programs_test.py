@@ -4,8 +4,10 @@
 
 Almost all of them are watched in the function touch, whose references are known to the last one."""
 import ctypes
+import hashlib
 import json
 import os
+import shutil
 import subprocess
 
 from collect_support import *
@@ -397,6 +399,65 @@ def a_page_with_and_without_source(collector, how):
             found.append("for (size_t p = 0; p" in file.read())
     os.unlink(page)
     expect(found, [True, False], "a line of the source, with and without --no-source")
+
+
+@case()
+def the_source_of_the_run(collector, how):
+    # Checksums of what was compiled; hashlib is the judge. A page shows that and nothing else.
+    folder = os.path.join(work, f"edited-{collector}")
+    os.mkdir(folder)
+    for name in ("forking.c", "touch.h"):
+        shutil.copy(os.path.join(PROGRAMS, name), folder)
+    paths = [os.path.join(folder, name) for name in ("forking.c", "touch.h")]
+    program = os.path.join(folder, "forking")
+    subprocess.run([*COMPILERS[how][0], "-g", "-O2", "-I" + os.path.join(ROOT, "include"), paths[0], "-o", program],
+                   check=True)
+
+    def sources(profile):
+        return {row["path"]: row for row in profile["attribution"]["sources"] if row["path"] in paths}
+
+    for options in ([], ["--embed-source"], ["--follow-children", "--embed-source"]):
+        result = run(["--no-stack", *options], [program])
+        found = sources(result.profile)
+        expect(paths[1] in found, True, "the file of the code")
+        for path, row in found.items():
+            with open(path, "rb") as file:
+                text = file.read()
+            wanted = {"path": path, "sha256": hashlib.sha256(text).hexdigest(), "size": len(text)}
+            if "--embed-source" in options:
+                wanted["text"] = text.decode()
+            expect(row, wanted, f"source with {options}")
+        expect([part for part in result.profile.get("parts", []) if "sources" in part["attribution"]], [], "in parts")
+        os.replace(os.path.join(work, "profile.json"), os.path.join(folder, f"{len(options)}.json"))
+
+    def lines_on_page(number):
+        page = os.path.join(folder, "page.html")
+        done = subprocess.run([FATHOM, "report", os.path.join(folder, f"{number}.json"), "-o", page], capture_output=True,
+                              text=True)
+        if "has no report page" in done.stderr:
+            return None, ""
+        expect(done.returncode, 0, f"report: {done.stderr}")
+        with open(page, encoding="utf-8") as file:
+            return "for (size_t p = 0; p" in file.read(), done.stderr
+
+    shown, said = lines_on_page(0)
+    if shown is None:
+        return "this build has no report page"
+    expect((shown, "not on the page" in said), (True, False), "a line of the source")
+    with open(paths[1]) as file:
+        text = file.read()
+    with open(paths[1], "w") as file:
+        file.write("/* a line more */\n" + text)
+    shown, said = lines_on_page(0)
+    expect(shown, False, "a line of the source after an edit")
+    expect_in("touch.h has changed since the run", said, "note")
+    for number in (1, 2):
+        expect(lines_on_page(number), (True, ""), f"a line of the source in the profile ({number})")
+    # The program is older than its source now.
+    result = run(["--no-stack"], [program])
+    expect_in("touch.h: changed after the program was built", result.err, "note of run")
+    expect(sources(result.profile)[paths[1]]["newer"], True, "newer")
+    shutil.rmtree(folder)
 
 
 @case("valgrind")

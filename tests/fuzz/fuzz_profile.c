@@ -36,6 +36,13 @@ static void require_lawful_attribution(const fm_profile *profile)
             FUZZ_REQUIRE(!in->sites[i].frames[j].function ||
                          strlen(in->sites[i].frames[j].function) < SIZE_MAX);
     }
+    for (size_t i = 0; i < in->source_count; i++) {
+        const fm_source *source = &in->sources[i];
+        FUZZ_REQUIRE(i == 0 || strcmp(source[-1].path, source->path) < 0);
+        FUZZ_REQUIRE(!source->sha256 || strspn(source->sha256, "0123456789abcdef") == 64);
+        FUZZ_REQUIRE(!source->text || (source->sha256 && strlen(source->text) < SIZE_MAX));
+        FUZZ_REQUIRE(fm_attribution_source(in, source->path) == source);
+    }
     for (size_t i = 0; i < in->path_count; i++)
         FUZZ_REQUIRE(is_one_of(in->paths[i].parent, i, true) &&
                      is_one_of(in->paths[i].call, in->site_count, false));
@@ -102,7 +109,12 @@ static void require_same(const fm_profile *a, const fm_profile *b)
     if (x) {
         FUZZ_REQUIRE(x->module_count == y->module_count && x->site_count == y->site_count &&
                      x->path_count == y->path_count && x->pair_count == y->pair_count &&
-                     x->object_count == y->object_count && x->object_use_count == y->object_use_count);
+                     x->object_count == y->object_count && x->object_use_count == y->object_use_count &&
+                     x->source_count == y->source_count && !x->sources == !y->sources);
+        for (size_t i = 0; i < x->source_count; i++)
+            FUZZ_REQUIRE(strcmp(x->sources[i].path, y->sources[i].path) == 0 &&
+                         !x->sources[i].sha256 == !y->sources[i].sha256 &&
+                         !x->sources[i].text == !y->sources[i].text);
         for (size_t i = 0; i < x->pair_count; i++)
             FUZZ_REQUIRE(x->pairs[i].count == y->pairs[i].count &&
                          x->pairs[i].bin_count == y->pairs[i].bin_count);

@@ -160,9 +160,9 @@ static bool shell(const char *format, ...)
 static const char *in_symbol_directory(const char *name) __attribute__((unused));
 static const char *in_symbol_directory(const char *name)
 {
-    static char paths[4][256];
+    static char paths[8][256];
     static unsigned next;
-    char *path = paths[next++ % 4];
+    char *path = paths[next++ % 8];
     snprintf(path, sizeof paths[0], "%s/%s", symbol_directory, name);
     return path;
 }

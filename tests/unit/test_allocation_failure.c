@@ -889,7 +889,9 @@ static fm_status no_room(fm_error *error)
     return error->status = FM_E_NOMEM;
 }
 
-/* Code for the profile's references: all that is known of it is made up. */
+static char source_file[256]; /* that the code is in */
+
+/* Code for the profile's references: all that is known of it is made up, but its source is there. */
 static fm_status attribute(fm_profile *profile, fm_error *error)
 {
     static const uint64_t edges[] = {0, 1, 512, 1024};
@@ -909,7 +911,7 @@ static fm_status attribute(fm_profile *profile, fm_error *error)
     fm_frame *frame = fm_attribution_allocate(made, 1, sizeof *frame);
     if (!made->modules || !made->sites || !made->paths || !made->objects || !made->object_uses || !frame)
         return no_room(error);
-    *frame = (fm_frame){fm_attribution_intern(made, "f"), fm_attribution_intern(made, "/x/f.c"), 7, 0};
+    *frame = (fm_frame){fm_attribution_intern(made, "f"), fm_attribution_intern(made, source_file), 7, 0};
     if (!frame->function || !frame->file) return no_room(error);
     made->modules[0].path = "/bin/x";
     for (uint32_t i = 0; i < 3; i++)
@@ -919,7 +921,8 @@ static fm_status attribute(fm_profile *profile, fm_error *error)
     made->object_uses[0] = (fm_object_use){0, 1, 1, 1, 0, 0, NULL};
     made->module_count = made->path_count = made->object_count = made->object_use_count = 1;
     made->site_count = 3;
-    return fm_attribution_add_pairs(made, pairs, 3, map, 4, error);
+    status = fm_attribution_add_pairs(made, pairs, 3, map, 4, error);
+    return status == FM_OK ? fm_attribution_record_sources(made, true, NULL, error) : status;
 }
 
 static fm_status attribute_again(fm_error *error)
@@ -927,6 +930,7 @@ static fm_status attribute_again(fm_error *error)
     fm_profile profile = {.references = 100, .cold = 10};
     fm_status status = attribute(&profile, error);
     if (status == FM_OK) assert_int_equal(profile.attribution->site_count, 4);
+    if (status == FM_OK) assert_int_equal(profile.attribution->source_count, 1);
     fm_attribution_destroy(profile.attribution);
     return status;
 }
@@ -942,6 +946,9 @@ static int make_profiles(void **state)
     (void)state;
     fm_error error;
     fm_analyzer_options options = {.granularity = 1, .time_distances = true};
+    in_directory(source_file, sizeof source_file, "f.c");
+    FILE *source = fopen(source_file, "w");
+    if (!source || fputs("int f;\n", source) < 0 || fclose(source)) return -1;
     if (analyze(&options, &one, &error) != FM_OK) return -1;
     options.bins = FM_BINS_LOG2;
     if (analyze(&options, &other, &error) != FM_OK || attribute(one, &error) != FM_OK) return -1;
@@ -960,6 +967,7 @@ static int drop_profiles(void **state)
     (void)state;
     fm_profile_destroy(one);
     fm_profile_destroy(other);
+    unlink(source_file);
     return 0;
 }
 
@@ -980,6 +988,7 @@ static fm_status write_and_read_profiles(fm_error *error)
     if (status == FM_OK) assert_int_equal(list.profiles[0]->references, 2 * one->references);
     if (status == FM_OK)
         assert_int_equal(list.profiles[0]->attribution->site_count, one->attribution->site_count);
+    if (status == FM_OK) assert_non_null(list.profiles[0]->attribution->sources[0].text);
     fm_profile_list_clear(&list);
     return status;
 }
@@ -1114,7 +1123,7 @@ int main(void)
         cmocka_unit_test(readers_of_parts),
         cmocka_unit_test(reader_by_threads),
         cmocka_unit_test(generators),
-        cmocka_unit_test(attributions),
+        cmocka_unit_test_setup_teardown(attributions, make_profiles, drop_profiles),
         cmocka_unit_test_setup_teardown(profiles_written_read_merged, make_profiles, drop_profiles),
         cmocka_unit_test_setup_teardown(comparison_and_curve, make_profiles, drop_profiles),
         cmocka_unit_test_setup_teardown(models_and_predictions, make_profiles, drop_profiles),

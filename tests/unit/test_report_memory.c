@@ -44,6 +44,8 @@ int main(void)
 #include <string.h>
 #include <unistd.h>
 
+#include "base/sha256.h"
+
 static long live, requests, refuse_from; /* refuse_from 0: none */
 static bool refuse_on;
 
@@ -93,7 +95,8 @@ void free(void *block)
 #pragma GCC visibility pop
 
 static FILE *nowhere;
-static char source[64];
+static char source[64], sum[FM_SHA256_TEXT];
+static size_t source_size;
 
 static fm_status write_report(fm_error *error)
 {
@@ -126,7 +129,10 @@ static fm_status write_report(fm_error *error)
                                   .paths = paths,
                                   .pairs = pairs,
                                   .objects = objects,
-                                  .object_uses = uses};
+                                  .object_uses = uses,
+                                  .source_count = 1,
+                                  .sources =
+                                      &(fm_source){.path = source, .sha256 = sum, .size = source_size}};
     fm_run run = {.command = (char *)"program"};
     fm_profile part = {.engine = (char *)"exact", .granularity = 64, .complete = true, .run = &run};
     fm_profile *parts[] = {&part};
@@ -177,8 +183,12 @@ static int open_nowhere(void **state)
     if (file < 0) return -1;
     FILE *out = fdopen(file, "w");
     if (!out) return -1;
-    for (int i = 0; i < 50; i++) fprintf(out, "line %d\n", i);
+    char text[1000] = "";
+    for (int i = 0; i < 50; i++) snprintf(text + strlen(text), sizeof text - strlen(text), "line %d\n", i);
+    fputs(text, out);
     fclose(out);
+    source_size = strlen(text);
+    fm_sha256_text(text, source_size, sum);
     nowhere = fopen("/dev/null", "w");
     if (!nowhere) return -1;
     setvbuf(nowhere, NULL, _IONBF, 0);

@@ -210,7 +210,7 @@ static void refuse_each_request(scenario run, bool library)
 
 /* ---- scenarios ---- */
 
-static char program[256];
+static char program[256], build_id[FM_BUILD_ID_TEXT];
 enum { SITES = 120 };
 
 static fm_status resolve_sites(fm_error *error)
@@ -228,6 +228,7 @@ static fm_status resolve_sites(fm_error *error)
         return error->status = FM_E_NOMEM;
     }
     attribution->modules[0].path = program;
+    attribution->modules[0].build_id = build_id;
     attribution->module_count = 1;
     attribution->site_count = SITES;
     attribution->objects[0] = (fm_object){.kind = FM_OBJECT_GLOBAL, .address = 0x4040};
@@ -300,7 +301,8 @@ static void sites_are_resolved(void **state)
 {
     (void)state;
     snprintf(program, sizeof program, "%s/t", symbol_directory);
-    if (!compiled("gcc -O2 -g c.c -o t")) skip();
+    if (!compiled("gcc -O2 -g -Wl,--build-id c.c -o t")) skip();
+    assert_true(fm_symbols_build_id(program, build_id));
     refuse_each_request(resolve_sites, false);
     refuse_each_request(resolve_sites, true);
     if (compiled("strip -s t")) refuse_each_request(resolve_sites, false);

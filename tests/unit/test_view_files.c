@@ -125,7 +125,8 @@ static void html_sees_no_markup_in_json(void **state)
     FILE *out = open_memstream(&text, &size);
     fm_json_write_string(out, sample().name, FM_JSON_IN_HTML);
     fclose(out);
-    assert_string_equal(text, "\"\\u003c/script\\u003e\\u003c!-- \\u2028 \\u0026 \xEF\xBF\xBD\"");
+    assert_string_equal(text,
+                        "\"\\u003c/script\\u003e\\u003c!-- \\u003cU+2028\\u003e \\u0026 \xEF\xBF\xBD\"");
     free(text);
 }
 
@@ -165,7 +166,7 @@ static void the_report_is_one_whole_page(void **state)
     assert_non_null(tree);
     const json_t *shown = json_array_get(json_object_get(tree, "profiles"), 0);
     assert_string_equal(json_string_value(json_object_get(shown, "name")),
-                        "</script><!-- \xe2\x80\xa8 & \xEF\xBF\xBD");
+                        "</script><!-- <U+2028> & \xEF\xBF\xBD");
     assert_int_equal(json_array_size(json_object_get(shown, "histogram")), 3);
     json_decref(tree);
     free(text);

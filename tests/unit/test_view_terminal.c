@@ -207,8 +207,12 @@ static void names_cannot_control_the_terminal(void **state)
         {"a b", "a b", "a b"},
         {"\x1b[31m", "\\x1b[31m", "\\x1b[31m"},
         {"a\nb\x7f", "a\\x0ab\\x7f", "a\\x0ab\\x7f"},
-        {"\xc2\x9b", "\\xc2\\x9b", "\\xc2\\x9b"},               /* C1: an escape in one character */
-        {"\xe2\x80\xae", "\\xe2\\x80\\xae", "\\xe2\\x80\\xae"}, /* reverses what follows */
+        {"\xc2\x9b", "<U+009B>", "<U+009B>"}, /* C1: an escape in one character */
+        {"a\xe2\x80\xae"
+         "b",
+         "a<U+202E>b", "a<U+202E>b"},                                         /* reverses what follows */
+        {"\xe2\x81\xa6\xe2\x81\xa9", "<U+2066><U+2069>", "<U+2066><U+2069>"}, /* isolates */
+        {"\xe2\x80", "\\xe2\\x80", "\\xe2\\x80"},                             /* the beginning of one */
         {"\xc3\xa9", "\\xc3\\xa9", "\xc3\xa9"},
         {"\xff", "\\xff", "\\xff"},
         {NULL, "(unnamed)", "(unnamed)"},
