@@ -178,19 +178,24 @@ fm_status fm_model_expect(const fm_model *model, double size, fm_expectation *ex
     fm_bars predicted;
     fm_bars_of_model(&predicted, model, size, 1);
     const doubts law = other_law(model, size, &at, &predicted);
-    double lost = law.overlap + 0.5 * edges(model, size, &predicted), off;
+    const double edge = edges(model, size, &predicted);
+    /* Downwards, what does not depend on the size comes to the fore. */
+    const bool down = at.side < 0;
+    double lost = 0.95 * law.overlap, off;
     if (sizes > 2) {
         left_out found = {0};
         fm_status status = leave_out_each(model, size, &at, sizes, &found, error);
         if (status != FM_OK) return status;
-        lost +=
-            0.015 + at.reach * (0.012 * at.octaves + 0.35 * found.there.overlap + 0.3 * found.here.overlap);
-        off = 0.02 + 0.02 * at.octaves + 2.7 * law.references + 0.55 * found.here.references +
-              0.2 * found.there.references;
+        lost += 0.012 + 0.5 * edge +
+                at.reach * ((down ? 0.035 : 0.012) * at.octaves + 0.45 * found.there.overlap +
+                            0.2 * found.here.overlap);
+        off = 0.05 + (down ? 0.06 : 0) * at.octaves + 2.4 * law.references +
+              0.05 * other_line(model, size, &at) + 0.15 * found.there.references +
+              0.4 * found.here.references;
     } else {
         const double mismatch = moved(model, at.to_nearest);
-        lost += 0.04 + 0.01 * at.octaves * (at.reach - 1) + 0.9 * mismatch;
-        off = 0.35 + 0.1 * other_line(model, size, &at) + 6 * mismatch;
+        lost += 0.03 + edge + ((down ? 0.045 : 0.015) + 0.01 * (at.reach - 1)) * at.octaves + 0.6 * mismatch;
+        off = 0.13 + (down ? 0 : 0.03) * at.octaves + 0.62 * other_line(model, size, &at) + 3.3 * mismatch;
     }
     expectation->overlap = fmax(0, 1 - lost);
     expectation->references_factor = exp2(fmin(off, 64));
