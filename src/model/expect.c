@@ -130,6 +130,25 @@ static fm_status leave_out_each(const fm_model *model, double size, const place 
 
 /* ---- the sum of it ---- */
 
+/* Between runs of one size: what differs there does not follow from the size. */
+static doubts same_size(const fm_model *model)
+{
+    doubts most = {0};
+    for (size_t first = 0; first < model->run_count;) {
+        const size_t next = fm_runs_next_size(model->runs, model->run_count, first);
+        const fm_training_run *one = &model->runs[first];
+        fm_bars bars, others;
+        fm_bars_of_run(&bars, one, model->share_count);
+        for (size_t i = first + 1; i < next; i++) {
+            fm_bars_of_run(&others, &model->runs[i], model->share_count);
+            doubt(&most, fm_bars_difference(&bars, &others),
+                  log2((double)model->runs[i].references / (double)one->references));
+        }
+        first = next;
+    }
+    return most;
+}
+
 /* What the shares' mismatches move over an edge: of so many powers of two each, for each of the size. */
 static double moved(const fm_model *model, double octaves)
 {
@@ -181,21 +200,22 @@ fm_status fm_model_expect(const fm_model *model, double size, fm_expectation *ex
     const double edge = edges(model, size, &predicted);
     /* Downwards, what does not depend on the size comes to the fore. */
     const bool down = at.side < 0;
-    double lost = 0.95 * law.overlap, off;
+    const doubts same = same_size(model);
+    double lost = same.overlap + 0.95 * law.overlap, off = same.references;
     if (sizes > 2) {
         left_out found = {0};
         fm_status status = leave_out_each(model, size, &at, sizes, &found, error);
         if (status != FM_OK) return status;
-        lost += 0.012 + 0.5 * edge +
+        lost += 0.015 + 0.5 * edge +
                 at.reach * ((down ? 0.035 : 0.012) * at.octaves + 0.45 * found.there.overlap +
                             0.2 * found.here.overlap);
-        off = 0.05 + (down ? 0.06 : 0) * at.octaves + 2.4 * law.references +
-              0.05 * other_line(model, size, &at) + 0.15 * found.there.references +
-              0.4 * found.here.references;
+        off += 0.05 + (down ? 0.06 : 0) * at.octaves + 2.4 * law.references +
+               0.05 * other_line(model, size, &at) + 0.15 * found.there.references +
+               0.4 * found.here.references;
     } else {
         const double mismatch = moved(model, at.to_nearest);
-        lost += 0.03 + edge + ((down ? 0.045 : 0.015) + 0.01 * (at.reach - 1)) * at.octaves + 0.6 * mismatch;
-        off = 0.13 + (down ? 0 : 0.03) * at.octaves + 0.62 * other_line(model, size, &at) + 3.3 * mismatch;
+        lost += 0.04 + edge + ((down ? 0.045 : 0.015) + 0.01 * (at.reach - 1)) * at.octaves + 0.6 * mismatch;
+        off += 0.13 + (down ? 0 : 0.03) * at.octaves + 0.62 * other_line(model, size, &at) + 3.3 * mismatch;
     }
     expectation->overlap = fmax(0, 1 - lost);
     expectation->references_factor = exp2(fmin(off, 64));

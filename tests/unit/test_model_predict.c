@@ -193,6 +193,25 @@ static void test_doubts(void **state)
     for (size_t i = 0; i < 5; i++) expected_of(twice, 5, twice[i]);
 }
 
+/* Runs of one size that differ: what they do does not follow from the size. */
+static void test_same_size_differs(void **state)
+{
+    (void)state;
+    static const double sizes[] = {10000, 20000, 40000, 40000};
+    fm_profile *profiles[4];
+    for (int i = 0; i < 4; i++) profiles[i] = lawful(laws[0].parts, 2, sizes[i]);
+    for (int i = 0; i < 2; i++) {
+        profiles[3]->references += 3 * profiles[3]->distances.bins[i].count;
+        profiles[3]->distances.bins[i].count *= 4;
+    }
+    fm_model *model = trained((const fm_profile *const *)profiles, 4, &(fm_training_options){0});
+    fm_expectation expected;
+    assert_int_equal(fm_model_expect(model, 40000, &expected, NULL), FM_OK);
+    assert_true(expected.references_factor > 3.9 && !expected.trusted);
+    fm_model_destroy(model);
+    for (int i = 0; i < 4; i++) fm_profile_destroy(profiles[i]);
+}
+
 /* References that begin with many that do not depend on the size. */
 static void test_references_are_doubted(void **state)
 {
@@ -395,10 +414,15 @@ static void test_peaks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_laws_are_found), cmocka_unit_test(test_mistrust),
-        cmocka_unit_test(test_doubts),         cmocka_unit_test(test_references_are_doubted),
-        cmocka_unit_test(test_through_a_file), cmocka_unit_test(test_wrong_files),
-        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_sampler_finds_sweeps),
+        cmocka_unit_test(test_laws_are_found),
+        cmocka_unit_test(test_mistrust),
+        cmocka_unit_test(test_doubts),
+        cmocka_unit_test(test_same_size_differs),
+        cmocka_unit_test(test_references_are_doubted),
+        cmocka_unit_test(test_through_a_file),
+        cmocka_unit_test(test_wrong_files),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_sampler_finds_sweeps),
         cmocka_unit_test(test_peaks),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
