@@ -56,7 +56,7 @@ static void state_doubts(char *text, size_t capacity, const fm_expectation *expe
     if (expected->sizes == 2)
         length = snprintf(text, capacity, "; runs of two sizes only: nothing checks the fit");
     if (expected->octaves > 1 && length >= 0 && (size_t)length < capacity)
-        length += snprintf(text + length, capacity - (size_t)length, "; %.3g times beyond the sizes seen",
+        length += snprintf(text + length, capacity - (size_t)length, "; a factor of %.3g from the sizes seen",
                            exp2(expected->octaves));
     if (!expected->trusted && length >= 0 && (size_t)length < capacity)
         snprintf(text + length, capacity - (size_t)length, "%s",
