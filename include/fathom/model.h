@@ -69,8 +69,9 @@ FM_API size_t fm_cache_edges(const fm_cache *caches, size_t count, uint64_t gran
  * profiles of different resolution can be compared. See docs/METRICS.md.
  */
 typedef struct fm_comparison {
-    double overlap;    /* Ding & Zhong: 1 − E/2 over all references, on the finest bins both have */
-    double similarity; /* RDX: S, over the reuses, power-of-two bins */
+    double overlap;      /* Ding & Zhong: 1 − E/2 over all references, on the finest bins both have */
+    double overlap_log2; /* the same on power-of-two bins, as a prediction's expected overlap */
+    double similarity;   /* RDX: S, over the reuses, power-of-two bins */
     double similarity_smoothed; /* RDX: Ŝ */
     double average_error;       /* HP-RDA: mean difference of the bins' shares of all references */
     double curve_largest;       /* largest difference of the two miss-ratio curves, over sizes */

@@ -40,6 +40,9 @@ typedef struct fm_training_run {
     char *name; /* may be NULL */
     double size;
     uint64_t references, distinct;
+    bool incomplete;       /* its profile is of incomplete input */
+    size_t distance_count; /* one for each share of the reuses: */
+    double *distances;     /* its mean distance in this run */
 } fm_training_run;
 
 typedef struct fm_model {
@@ -54,6 +57,9 @@ typedef struct fm_model {
     size_t share_count;
     fm_model_share *shares; /* the shortest distances first */
 } fm_model;
+
+/* Sizes less than a tenth apart are one size. */
+#define FM_SIZES_APART 1.1
 
 typedef struct fm_training_options {
     double percent;      /* 0: 0.1 */
@@ -73,10 +79,19 @@ FM_API fm_status fm_model_read(const char *path, fm_model **model, fm_error *err
 /* The profile for data of that size: not exact, engine "predicted", with the expected accuracy. */
 FM_API fm_status fm_model_predict(const fm_model *model, double size, fm_bins bins, fm_profile **profile,
                                   fm_error *error);
-/* The overlap (1 − E/2, on power-of-two bins) to be expected at that size: 1 less what the shares' mismatches
- * move over an edge of such bins. Below FM_TRUSTED the model does not trust itself. */
-FM_API double fm_model_expected_overlap(const fm_model *model, double size);
-#define FM_TRUSTED 0.85
+/* What a prediction is worth. In nine cases of ten the actual profile keeps both limits. */
+typedef struct fm_expectation {
+    double overlap;           /* with the actual profile at least: 1 - E/2 on power-of-two bins */
+    double references_factor; /* the actual references are as many as predicted, divided or multiplied by at
+                                 most this */
+    size_t sizes;             /* that the runs had; with two nothing checks the fit */
+    double octaves;           /* powers of two from the sizes seen to this one; 0: it is between them */
+    bool trusted;             /* overlap and references_factor are good enough to rely on */
+} fm_expectation;
+FM_API fm_status fm_model_expect(const fm_model *model, double size, fm_expectation *expectation,
+                                 fm_error *error);
+#define FM_TRUSTED 0.85       /* overlap, at least */
+#define FM_TRUSTED_FACTOR 2.0 /* references_factor, at most */
 
 /*
  * Distance-based sampling (section 2.3). A reference whose distance is over the threshold makes its block a

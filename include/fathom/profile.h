@@ -62,8 +62,10 @@ typedef struct fm_accuracy {
     uint64_t exact_below;    /* distances below this are exact */
     double rate;             /* share of the blocks that was looked at */
     uint64_t samples;        /* blocks that were looked at */
-    double expected_overlap; /* of a predicted profile: 1 - E/2 to be expected, on power-of-two bins */
-    double confidence;       /* with this probability, the miss ratio at a size is within the band there */
+    double expected_overlap; /* of a predicted profile: 1 - E/2 is at least this in nine cases of ten, on
+                                power-of-two bins */
+    uint64_t references_least, references_most; /* of a predicted profile: the same of its references */
+    double confidence; /* with this probability, the miss ratio at a size is within the band there */
     size_t band_count;
     fm_band_point *band; /* ascending sizes. Owned */
 } fm_accuracy;

@@ -2,7 +2,9 @@
 /* distance_stream.c - see distance_stream.h. */
 #include "distance_stream.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct run {
     cli_distance_stream *stream;
@@ -43,7 +45,9 @@ static int read_all(run *self)
         if (fm_status_is_damage(status)) {
             char message[1200];
             cli_complain("%s", fm_error_message(&error, message, sizeof message));
+            if (!self->stream->incomplete) self->stream->first_damage = error;
             self->stream->incomplete = true;
+            self->stream->lost += error.lost;
             status = FM_OK;
             continue;
         }
@@ -62,7 +66,8 @@ int cli_distance_stream_run(cli_distance_stream *stream)
     fm_error error;
     fm_trace_info info;
     run self = {.stream = stream, .blocks = malloc(FM_BATCH_MAX * sizeof *self.blocks)};
-    stream->references = 0;
+    stream->references = stream->lost = 0;
+    stream->incomplete = false;
     if (!self.blocks) {
         cli_complain("out of memory");
         return CLI_FAILED;
@@ -85,4 +90,23 @@ int cli_distance_stream_run(cli_distance_stream *stream)
     fm_reader_close(self.reader);
     free(self.blocks);
     return code;
+}
+
+int cli_distance_stream_mark(const cli_distance_stream *stream, fm_profile *profile)
+{
+    if (!stream->incomplete) return -1;
+    char message[1200], both[2600];
+    fm_error_message(&stream->first_damage, message, sizeof message);
+    snprintf(both, sizeof both, "%s%s%s", profile->what_missing ? profile->what_missing : "",
+             profile->what_missing ? "; " : "", message);
+    char *what = strdup(both);
+    if (!what) {
+        cli_complain("out of memory");
+        return CLI_FAILED;
+    }
+    free(profile->what_missing);
+    profile->what_missing = what;
+    profile->complete = false;
+    profile->lost += stream->lost;
+    return -1;
 }

@@ -22,9 +22,13 @@ typedef struct cli_distance_stream {
     /* Results. */
     uint64_t references;
     bool incomplete; /* the trace is damaged: messages were given */
+    uint64_t lost;   /* references known to be missing */
+    fm_error first_damage;
 } cli_distance_stream;
 
 /* -1, or an exit code after a message. */
 int cli_distance_stream_run(cli_distance_stream *stream);
+/* What was made of a damaged trace is marked as incomplete, with what is missing. -1, or an exit code. */
+int cli_distance_stream_mark(const cli_distance_stream *stream, fm_profile *profile);
 
 #endif

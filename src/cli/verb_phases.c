@@ -105,10 +105,12 @@ static int make_whole(search *self, fm_profile **whole)
         cli_complain("out of memory");
         return CLI_FAILED;
     }
-    if (self->stream.incomplete) {
-        (*whole)->complete = false;
-        (*whole)->what_missing = strdup("the trace is damaged");
+    int code = cli_distance_stream_mark(&self->stream, *whole);
+    for (size_t i = 0; i < self->phases->count && code < 0; i++) {
+        code = cli_distance_stream_mark(&self->stream, self->each[i]);
+        self->each[i]->lost = 0; /* in which phase they are missing is not known */
     }
+    if (code >= 0) return code;
     (*whole)->phases = self->phases;
     self->phases = NULL;
     return -1;

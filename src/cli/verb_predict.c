@@ -56,20 +56,22 @@ static int report_size(const sampling *self, const cli_distance_stream *stream, 
     cli_note("data of size %.6g (%" PRIu64 " blocks), found after %" PRIu64 " of %" PRIu64
              " references: a coverage of %.2f %%",
              *size, blocks, after, stream->references, 100 * (1 - share));
-    return stream->incomplete ? CLI_INCOMPLETE : -1;
+    return -1;
 }
 
-static int find_size(const fm_model *model, predict_options *options, double *size)
+/* What the trace told is in `stream` afterwards. */
+static int find_size(const fm_model *model, predict_options *options, cli_distance_stream *stream,
+                     double *size)
 {
     fm_error error;
     sampling self = {0};
-    cli_distance_stream stream = {.path = options->sample,
-                                  .granularity = model->granularity,
-                                  .progress = options->progress,
-                                  .take = sample,
-                                  .context = &self,
-                                  .enough = &self.found};
-    int code = cli_reader_options(&options->trace, &stream.reading);
+    *stream = (cli_distance_stream){.path = options->sample,
+                                    .granularity = model->granularity,
+                                    .progress = options->progress,
+                                    .take = sample,
+                                    .context = &self,
+                                    .enough = &self.found};
+    int code = cli_reader_options(&options->trace, &stream->reading);
     if (code >= 0) return code;
     /* What is far for the smallest run that was seen is no detail. */
     if (options->threshold == 0) options->threshold = model->runs[0].distinct / 2;
@@ -77,26 +79,29 @@ static int find_size(const fm_model *model, predict_options *options, double *si
                                   .samples = (unsigned)options->samples,
                                   .peaks = (unsigned)options->peaks};
     if (fm_sampler_create(&self.sampler, &sampler, &error)) return cli_fail(&error);
-    code = cli_distance_stream_run(&stream);
-    if (code < 0) code = report_size(&self, &stream, model, options, size);
+    code = cli_distance_stream_run(stream);
+    if (code < 0) code = report_size(&self, stream, model, options, size);
     fm_sampler_destroy(self.sampler);
     return code;
 }
 
 /* ---- the profile ---- */
 
-static int deliver(const fm_model *model, double size, fm_bins bins, const char *json)
+static int deliver(const fm_model *model, double size, const cli_distance_stream *stream,
+                   const predict_options *options, fm_bins bins)
 {
     fm_error error;
     fm_profile *profile;
+    const char *json = options->json;
     if (fm_model_predict(model, size, bins, &profile, &error)) return cli_fail(&error);
+    int code = cli_distance_stream_mark(stream, profile);
     const fm_profile *one = profile;
-    int code = -1;
-    if (json && fm_profile_write(json, &one, 1, &error)) code = cli_fail(&error);
+    if (code < 0 && json && fm_profile_write(json, &one, 1, &error)) code = cli_fail(&error);
     if (code < 0 && (!json || strcmp(json, "-") != 0)) {
         fm_view_options view = cli_view_options();
         fm_view_histogram(stdout, profile, &view);
     }
+    if (code < 0) code = profile->complete ? CLI_COMPLETE : CLI_INCOMPLETE;
     fm_profile_destroy(profile);
     return code;
 }
@@ -107,12 +112,11 @@ static int predict(const char *path, predict_options *options, fm_bins bins)
     fm_model *model;
     if (fm_model_read(path, &model, &error)) return cli_fail(&error);
     double size = options->data_size;
-    int incomplete = CLI_COMPLETE, code = -1;
-    if (options->sample) code = find_size(model, options, &size);
-    if (code == CLI_INCOMPLETE) incomplete = code, code = -1;
-    if (code < 0) code = deliver(model, size, bins, options->json);
+    cli_distance_stream stream = {0};
+    int code = options->sample ? find_size(model, options, &stream, &size) : -1;
+    if (code < 0) code = deliver(model, size, &stream, options, bins);
     fm_model_destroy(model);
-    return code < 0 ? incomplete : code;
+    return code;
 }
 
 int cli_verb_predict(int argc, char **argv)

@@ -5,6 +5,7 @@
 #include "profile_choice.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +38,24 @@ static int parse_sizes(const char *list, double *sizes, size_t count)
     return code;
 }
 
-static void show(const fm_model *model)
+/* -1, or an exit code after a message. */
+static int show_expectations(const fm_model *model)
+{
+    fm_error error;
+    const double largest = model->runs[model->run_count - 1].size;
+    printf(
+        "\nin nine cases of ten, at least this overlap with the actual profile (power-of-two bins), and a\n"
+        "number of references that is off by at most this factor\n");
+    for (int times = 2; times <= 64 && largest * times < 0x1p60; times *= 4) {
+        fm_expectation expected;
+        if (fm_model_expect(model, largest * times, &expected, &error)) return cli_fail(&error);
+        printf("%4d x the largest run %6.1f %%   %6.2f%s\n", times, floor(expected.overlap * 1000) / 10,
+               expected.references_factor, expected.trusted ? "" : "   NOT TRUSTED");
+    }
+    return -1;
+}
+
+static int show(const fm_model *model)
 {
     printf("model of    %zu runs, data of size", model->run_count);
     for (size_t i = 0; i < model->run_count; i++) printf("%s %.6g", i ? "," : "", model->runs[i].size);
@@ -55,13 +73,7 @@ static void show(const fm_model *model)
             printf("%-10s %18.1f %%   %13.3f\n", fm_growth_name((fm_growth)g),
                    100.0 * (double)count / (double)model->share_count, mismatch / (double)count);
     }
-    const double largest = model->runs[model->run_count - 1].size;
-    printf("\nexpected overlap of a prediction with the actual profile, power-of-two bins\n");
-    for (int times = 2; times <= 64; times *= 4) {
-        const double overlap = fm_model_expected_overlap(model, largest * times);
-        printf("%4d x the largest run %6.1f %%%s\n", times, overlap * 100,
-               overlap < FM_TRUSTED ? "   NOT TRUSTED" : "");
-    }
+    return show_expectations(model);
 }
 
 static int train(const fm_profile *const *profiles, size_t count, const train_options *options)
@@ -83,7 +95,7 @@ static int train(const fm_profile *const *profiles, size_t count, const train_op
         if (fm_model_write(options->output, model, &error))
             code = cli_fail(&error);
         else if (strcmp(options->output, "-") != 0)
-            show(model);
+            code = show(model);
         fm_model_destroy(model);
     }
     free(sizes);

@@ -76,6 +76,14 @@ static fm_status shares_create(shares *made, const fm_profile *profile, fm_bins 
     return FM_OK;
 }
 
+/* Sum of |difference| over the power-of-two bins. */
+static double log2_difference(const shares *a, const shares *b)
+{
+    double sum = fabs(a->cold - b->cold) + fabs(a->beyond - b->beyond);
+    for (size_t k = 0; k < LOG2_BINS; k++) sum += fabs(a->log2[k] - b->log2[k]);
+    return sum;
+}
+
 /* Sum of |difference| over the common bins. */
 static double total_difference(const shares *a, const shares *b)
 {
@@ -237,6 +245,7 @@ fm_status fm_profile_compare(const fm_profile *a, const fm_profile *b, fm_compar
     uint64_t footprint = a->distinct > b->distinct ? a->distinct : b->distinct;
     if (bound && footprint > bound) footprint = bound;
     result->overlap = unit(1 - total_difference(&of_a, &of_b) / 2);
+    result->overlap_log2 = unit(1 - log2_difference(&of_a, &of_b) / 2);
     compare_reuses(result, &of_a, &of_b, bound);
     result->average_error = average_error(&of_a, &of_b, bound);
     compare_edges(result, &of_a, &of_b);

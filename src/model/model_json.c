@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "model/growth_fit.h"
 #include "profile/json_scan.h"
 #include "profile/json_text.h"
 
@@ -35,8 +36,15 @@ static void write_runs(FILE *out, const fm_model *model)
         fm_json_write_string(out, run->name, FM_JSON_PLAIN);
         fputs(", \"size\": ", out);
         fm_json_write_real(out, run->size);
-        fprintf(out, ", \"references\": %" PRIu64 ", \"distinct\": %" PRIu64 "}", run->references,
-                run->distinct);
+        fprintf(out,
+                ", \"references\": %" PRIu64 ", \"distinct\": %" PRIu64
+                ", \"complete\": %s,\n     \"distances\": [",
+                run->references, run->distinct, run->incomplete ? "false" : "true");
+        for (size_t j = 0; j < model->share_count && !ferror(out); j++) {
+            if (j) fputs(", ", out);
+            fm_json_write_real(out, run->distances[j]);
+        }
+        fputs("]}", out);
     }
     fputs("\n  ],\n", out);
 }
@@ -105,6 +113,32 @@ static fm_status read_schema(fm_json_scan *scan, const char *what)
     return fm_json_refuse(scan, "%s: expected %s, found another", what, schema);
 }
 
+static fm_status read_distances(fm_json_scan *scan, fm_training_run *run)
+{
+    const char *what = "\"runs.distances\"";
+    fm_json_list list;
+    size_t capacity = 0;
+    if (run->distances) return fm_json_refuse(scan, "%s is given twice", what);
+    fm_status status = fm_json_enter_array(scan, what, &list);
+    while (!status) {
+        bool more;
+        status = fm_json_more(scan, &list, &more);
+        if (status || !more) break;
+        if (run->distance_count == MOST_SHARES)
+            return fm_json_refuse(scan, "%s: expected at most %d", what, MOST_SHARES);
+        void *grown = run->distances;
+        if (fm_array_reserve(&grown, &capacity, run->distance_count + 1, sizeof(double)))
+            return fm_fail_memory(scan->error, (run->distance_count + 1) * sizeof(double), "a model");
+        run->distances = grown;
+        double *distance = &run->distances[run->distance_count++];
+        *distance = 0;
+        status = fm_json_real(scan, what, distance);
+        if (!status && !(*distance >= 0 && *distance < 0x1p62))
+            return fm_json_refuse(scan, "%s: expected distances from 0 to 2^62, found another", what);
+    }
+    return status;
+}
+
 static fm_status read_run(fm_json_scan *scan, fm_training_run *run)
 {
     fm_json_list list;
@@ -122,6 +156,12 @@ static fm_status read_run(fm_json_scan *scan, fm_training_run *run)
             status = fm_json_whole(scan, "\"runs.references\"", &run->references);
         else if (strcmp(key, "distinct") == 0)
             status = fm_json_whole(scan, "\"runs.distinct\"", &run->distinct);
+        else if (strcmp(key, "complete") == 0) {
+            bool complete = true;
+            status = fm_json_truth(scan, "\"runs.complete\"", &complete);
+            run->incomplete = !complete;
+        } else if (strcmp(key, "distances") == 0)
+            status = read_distances(scan, run);
         else
             status = fm_json_skip(scan);
     }
@@ -225,9 +265,17 @@ static fm_status check(const fm_json_scan *scan, const fm_model *model)
     if (model->granularity == 0 || (model->granularity & (model->granularity - 1)))
         wrong = "expected a \"granularity\" that is a power of two";
     if (model->dimensions == 0) wrong = "expected the field \"dimensions\", found none";
-    for (size_t i = 0; i < model->run_count && !wrong; i++)
-        if (!(model->runs[i].size >= 1) || (i && model->runs[i].size < model->runs[i - 1].size))
+    for (size_t i = 0; i < model->run_count && !wrong; i++) {
+        const fm_training_run *run = &model->runs[i];
+        if (!(run->size >= 1 && run->size < 0x1p62) || (i && run->size < run[-1].size))
             wrong = "expected \"runs\" of ascending sizes from 1 on";
+        else if (run->distinct < 1 || run->references < run->distinct)
+            wrong = "expected \"runs\" with references, and no more distinct blocks than these";
+        else if (run->distance_count != model->share_count)
+            wrong = "expected as many \"distances\" of each run as there are \"shares\"";
+    }
+    if (!wrong && fm_runs_sizes(model->runs, model->run_count) < 2)
+        wrong = "expected \"runs\" of different sizes";
     for (size_t i = 0; i < model->share_count && !wrong; i++)
         if (!(model->shares[i].mismatch >= 0)) wrong = "expected \"shares\" with a mismatch from 0 on";
     if (!(model->references_factor > 0)) wrong = "expected a \"references_factor\" over 0";

@@ -4,27 +4,12 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "model/growth_fit.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-double fm_model_expected_overlap(const fm_model *model, double size)
-{
-    const double from = model->runs[0].size, to = model->runs[model->run_count - 1].size;
-    /* How far, in powers of two, the size is from the nearest one seen; within them, from the middle. */
-    double octaves = fmax(log2(size / to), log2(from / size));
-    if (octaves < 0) octaves = fmin(log2(to / size), log2(size / from));
-    double lost = 0;
-    for (size_t i = 0; i < model->share_count; i++) lost += fmin(1, model->shares[i].mismatch * octaves);
-    return 1 - lost / (double)model->share_count;
-}
-
-static double share_distance(const fm_model_share *share, double size, double most)
-{
-    const double distance = share->c + share->e * pow(size, fm_growth_exponent(share->growth));
-    return fmax(0, fmin(distance, most));
-}
 
 /* Shares whose distances cross are put in order again by the bins they fall into. */
 static fm_status fill(fm_profile *profile, const fm_model *model, double size, fm_error *error)
@@ -43,7 +28,7 @@ static fm_status fill(fm_profile *profile, const fm_model *model, double size, f
         const uint64_t upto = i + 1 == model->share_count
                                   ? reuses
                                   : (uint64_t)((double)reuses * (double)(i + 1) / (double)model->share_count);
-        const double distance = share_distance(&model->shares[i], size, most);
+        const double distance = fmax(0, fmin(fm_share_distance(&model->shares[i], size), most));
         counts[fm_bins_index(FM_BINS_LOGLINEAR, (uint64_t)llround(distance))] += upto - given;
         given = upto;
     }
@@ -63,18 +48,59 @@ static fm_status fill(fm_profile *profile, const fm_model *model, double size, f
     return FM_OK;
 }
 
+/* Why the limits are as low as they are, for people. */
+static void state_doubts(char *text, size_t capacity, const fm_expectation *expected)
+{
+    int length = 0;
+    text[0] = 0;
+    if (expected->sizes == 2)
+        length = snprintf(text, capacity, "; runs of two sizes only: nothing checks the fit");
+    if (expected->octaves > 1 && length >= 0 && (size_t)length < capacity)
+        length += snprintf(text + length, capacity - (size_t)length, "; a factor of %.3g from the sizes seen",
+                           exp2(expected->octaves));
+    if (!expected->trusted && length >= 0 && (size_t)length < capacity)
+        snprintf(text + length, capacity - (size_t)length, "%s",
+                 expected->overlap < FM_TRUSTED ? ": the model does not trust this fit"
+                                                : ": the model does not trust this number of references");
+}
+
 static fm_status state_accuracy(fm_profile *profile, const fm_model *model, double size, fm_error *error)
 {
-    const double overlap = fm_model_expected_overlap(model, size);
-    fm_status status = fm_accuracy_create(&profile->accuracy, error,
-                                          "predicted for data of size %g from %zu runs of size %g to %g; "
-                                          "expected overlap with the actual profile "
-                                          "%.0f %% (power-of-two bins)%s",
-                                          size, model->run_count, model->runs[0].size,
-                                          model->runs[model->run_count - 1].size, overlap * 100,
-                                          overlap < FM_TRUSTED ? ": the model does not trust this fit" : "");
-    if (status == FM_OK) profile->accuracy->expected_overlap = overlap;
-    return status;
+    fm_expectation expected;
+    fm_status status = fm_model_expect(model, size, &expected, error);
+    if (status != FM_OK) return status;
+    const double references = (double)profile->references;
+    const double least = fmax(references / expected.references_factor, 1);
+    const double most = fmin(references * expected.references_factor, 0x1p63);
+    char doubts[200];
+    state_doubts(doubts, sizeof doubts, &expected);
+    status = fm_accuracy_create(
+        &profile->accuracy, error,
+        "predicted for data of size %g from %zu runs of size %g to %g; in nine cases "
+        "of ten the overlap with the actual profile is at least %.0f %% (power-of-two "
+        "bins), and the actual references are %.3g to %.3g%s",
+        size, model->run_count, model->runs[0].size, model->runs[model->run_count - 1].size,
+        floor(expected.overlap * 100), least, most, doubts);
+    if (status != FM_OK) return status;
+    profile->accuracy->expected_overlap = expected.overlap;
+    profile->accuracy->references_least = (uint64_t)least;
+    profile->accuracy->references_most = (uint64_t)ceil(most);
+    return FM_OK;
+}
+
+/* What was learnt from incomplete input is no complete result. */
+static fm_status state_incompleteness(fm_profile *profile, const fm_model *model, fm_error *error)
+{
+    for (size_t i = 0; i < model->run_count; i++) {
+        if (!model->runs[i].incomplete) continue;
+        const char *name = model->runs[i].name ? model->runs[i].name : "a profile";
+        char text[1200];
+        snprintf(text, sizeof text, "the model was trained with %.1000s, which is of incomplete input", name);
+        profile->complete = false;
+        profile->what_missing = strdup(text);
+        return profile->what_missing ? FM_OK : fm_fail_memory(error, sizeof text, "the predicted profile");
+    }
+    return FM_OK;
 }
 
 fm_status fm_model_predict(const fm_model *model, double size, fm_bins bins, fm_profile **profile,
@@ -96,11 +122,11 @@ fm_status fm_model_predict(const fm_model *model, double size, fm_bins bins, fm_
     made->exact = false;
     made->granularity = model->granularity;
     made->bins = bins;
-    const double distinct = fmax(1, model->distinct_c + model->distinct_e * size);
-    made->distinct = made->cold = (uint64_t)llround(fmin(distinct, 0x1p61));
+    made->distinct = made->cold = (uint64_t)llround(fm_model_distinct(model, size));
     made->references = (uint64_t)llround(fmax(references, (double)made->cold));
     if (status == FM_OK) status = fill(made, model, size, error);
     if (status == FM_OK) status = state_accuracy(made, model, size, error);
+    if (status == FM_OK) status = state_incompleteness(made, model, error);
     if (status != FM_OK) {
         fm_profile_destroy(made);
         return status;

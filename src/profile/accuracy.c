@@ -50,7 +50,8 @@ fm_status fm_accuracy_weaker(fm_accuracy **weaker, const fm_profile *a, const fm
     if (of_a && of_b && !alike) return FM_OK;
     const fm_accuracy *kept = of_a ? of_a : of_b;
     /* A band, and how much was sampled, hold for a whole run: they do not add up. */
-    if (kept->confidence > 0 || kept->rate > 0 || kept->expected_overlap > 0) return FM_OK;
+    if (kept->confidence > 0 || kept->rate > 0 || kept->expected_overlap > 0 || kept->references_most > 0)
+        return FM_OK;
     fm_status status = fm_accuracy_create(weaker, error, "%s", kept->statement);
     if (status != FM_OK) return status;
     (*weaker)->relative_error = kept->relative_error;
@@ -96,6 +97,11 @@ void fm_accuracy_write(FILE *out, const fm_accuracy *accuracy, const char *inden
     real_field(out, "rate", accuracy->rate, indent);
     whole_field(out, "samples", accuracy->samples, indent);
     real_field(out, "expected_overlap", accuracy->expected_overlap, indent);
+    /* A prediction that expects nothing says so. */
+    if (accuracy->expected_overlap <= 0 && accuracy->references_most > 0)
+        fprintf(out, ",\n%s  \"expected_overlap\": 0", indent);
+    whole_field(out, "references_least", accuracy->references_least, indent);
+    whole_field(out, "references_most", accuracy->references_most, indent);
     real_field(out, "confidence", accuracy->confidence, indent);
     if (accuracy->band_count > 0) write_band(out, accuracy, indent);
     fprintf(out, "\n%s}", indent);
@@ -160,6 +166,8 @@ static fm_status read_field(fm_json_scan *scan, const char *what, const char *ke
     if (strcmp(key, "rate") == 0) return read_share(scan, what, &accuracy->rate);
     if (strcmp(key, "samples") == 0) return fm_json_whole(scan, what, &accuracy->samples);
     if (strcmp(key, "expected_overlap") == 0) return read_share(scan, what, &accuracy->expected_overlap);
+    if (strcmp(key, "references_least") == 0) return fm_json_whole(scan, what, &accuracy->references_least);
+    if (strcmp(key, "references_most") == 0) return fm_json_whole(scan, what, &accuracy->references_most);
     if (strcmp(key, "confidence") == 0) return read_share(scan, what, &accuracy->confidence);
     if (strcmp(key, "band") == 0) return read_band(scan, what, accuracy);
     return fm_json_skip(scan);

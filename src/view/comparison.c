@@ -16,6 +16,8 @@ void fm_view_comparison(FILE *out, const fm_comparison *comparison, const char *
     fputs("\n\n1 is alike:\n", out);
     fprintf(out, "  overlap        %.6f  1 - E/2 of Ding & Zhong; all references, finest common bins\n",
             comparison->overlap);
+    fprintf(out, "  overlap, log2  %.6f  the same on power-of-two bins, as fathom predict expects it\n",
+            comparison->overlap_log2);
     fprintf(out, "  similarity     %.6f  S of RDX; reuses, power-of-two bins\n", comparison->similarity);
     fprintf(out, "  smoothed       %.6f  S^ of RDX; the same over pairs of adjacent bins\n",
             comparison->similarity_smoothed);
@@ -41,6 +43,7 @@ void fm_view_comparison_json(FILE *out, const fm_comparison *comparison, const c
         const char *key;
         double value;
     } fields[] = {{"overlap", comparison->overlap},
+                  {"overlap_log2", comparison->overlap_log2},
                   {"similarity", comparison->similarity},
                   {"similarity_smoothed", comparison->similarity_smoothed},
                   {"average_error", comparison->average_error},

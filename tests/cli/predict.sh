@@ -11,11 +11,11 @@ try 'fathom train -o c.model 1000.json 4000.json | head -n 3'
 fields c.model schema dimensions patterns share_columns
 try_silently 'fathom predict c.model --data-size 64000 --bins log2 --json p.json'
 fields p.json engine exact references distinct cold histogram
-try 'fathom compare p.json 64000.json | grep -E "overlap  |APPROX" | sed "s/profile [0-9]* %/profile P %/"'
+try 'fathom compare p.json 64000.json | grep -E "overlap  |APPROX" | sed "s/at least .*; runs/at least P %; runs/"'
 try 'fathom mrc p.json --no-machine --quiet | grep -c "APPROXIMATE predicted for data of size 64000"'
 python3 -c '
 import json
-print(json.load(open("p.json"))["accuracy"]["expected_overlap"] > 0.95)
+print(json.load(open("p.json"))["accuracy"]["expected_overlap"] > 0.85)
 '
 # The size is found by sampling: the second sweep has the peaks, and the third says so.
 try_silently 'fathom predict c.model --sample 64000.u64 --bins log2 --json q.json'

@@ -17,6 +17,19 @@ printf '\377' | dd of=flipped.fathom bs=1 seek=$((size / 2)) conv=notrunc status
 try_silently 'fathom analyze flipped.fathom --granularity 1 --json p.json'
 fields p.json complete lost
 try_silently 'fathom check flipped.fathom'
+# What is predicted from a damaged trace, and the phases of one, are incomplete too.
+for keys in 100 400; do
+    fathom gen cyclic --keys $keys --references $((keys * 10)) -o $keys.u64 --quiet
+    fathom analyze $keys.u64 --json $keys.json --quiet >/dev/null
+done
+fathom train -o c.model 100.json 400.json >/dev/null
+for trace in cut flipped; do
+    try_silently "fathom predict c.model --sample $trace.fathom --json p.json"
+    fields p.json distinct complete lost
+    try_silently "fathom phases $trace.fathom --granularity 1 --json p.json --profiles part-"
+    fields p.json complete lost
+    fields part-1.json complete lost
+done
 # Not a fathom trace at all; one of a later version.
 printf 'Fathom? No, something else altogether, long enough to be looked at with care.' >other.fathom
 try 'fathom analyze other.fathom'

@@ -13,6 +13,10 @@ static void require_lawful(const fm_profile *profile)
         sum += bin->count;
     }
     FUZZ_REQUIRE(sum == profile->references && !profile->exact && profile->accuracy);
+    const fm_accuracy *accuracy = profile->accuracy;
+    FUZZ_REQUIRE(accuracy->expected_overlap >= 0 && accuracy->expected_overlap <= 1);
+    FUZZ_REQUIRE(accuracy->references_least <= profile->references &&
+                 accuracy->references_most >= profile->references);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -45,13 +49,19 @@ size_t fuzz_seed(size_t number, uint8_t *to, size_t room)
 {
     static const char *const texts[] = {
         "{\"schema\": \"fathom-model-1\", \"granularity\": 64, \"percent\": 25, \"dimensions\": 2,\n"
-        "\"runs\": [{\"name\": \"a\", \"size\": 100, \"references\": 1000, \"distinct\": 100},\n"
-        "{\"name\": null, \"size\": 400, \"references\": 4000, \"distinct\": 400}],\n"
+        "\"runs\": [{\"name\": \"a\", \"size\": 100, \"references\": 1000, \"distinct\": 100, \"complete\": "
+        "false,\n"
+        "\"distances\": [1, 30, 85, 100]}, {\"name\": null, \"size\": 400, \"references\": 4000,\n"
+        "\"distinct\": 400, \"complete\": true, \"distances\": [1, 60, 355, 400]}],\n"
         "\"references_factor\": 10, \"references_exponent\": 1, \"distinct_c\": 0, \"distinct_e\": 1,\n"
         "\"shares\": [[\"constant\", 1, 0, 0], [\"x^1/2\", 0, 3, 0.1], [\"linear\", -5, 0.9, 0], "
         "[\"linear\", 0, 1, 2]]}\n",
-        "{\"schema\": \"fathom-model-1\", \"granularity\": 1, \"dimensions\": 3, \"runs\": [{\"size\": 1}, "
-        "{\"size\": 1e300}],\n"
+        "{\"schema\": \"fathom-model-1\", \"granularity\": 1, \"dimensions\": 3, \"runs\": [\n"
+        "{\"size\": 1, \"references\": 1, \"distinct\": 1, \"distances\": [0, 0]},\n"
+        "{\"size\": 1.05, \"references\": 18446744073709551615, \"distinct\": 9, \"distances\": [4e18, 0]},\n"
+        "{\"size\": 1000, \"references\": 1000, \"distinct\": 1000, \"distances\": [0, 4e18]},\n"
+        "{\"size\": 4e18, \"references\": 18446744073709551615, \"distinct\": 18446744073709551615,\n"
+        "\"distances\": [0, 4e18]}],\n"
         "\"references_factor\": 1e9, \"references_exponent\": -3, \"distinct_c\": -7, \"distinct_e\": 1e-9,\n"
         "\"shares\": [[\"x^1/3\", 1e308, 1e308, 1e9], [\"x^2/3\", -1e308, 0, 0]]}\n",
     };

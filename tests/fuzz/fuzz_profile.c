@@ -187,7 +187,8 @@ size_t fuzz_seed(size_t number, uint8_t *to, size_t room)
         "\"references\":9,\"distinct\":4,\"cold\":4,\"histogram\":[[2,2,5]],\"complete\":true,\"lost\":0,"
         "\"accuracy\":{\"statement\":\"within 5 "
         "%\",\"relative_error\":0.05,\"absolute_error\":3,\"exact_below\":7,"
-        "\"rate\":0.5,\"samples\":2,\"expected_overlap\":0.9,\"confidence\":0.95,\"band\":[[1,0.5,1],[8,0,0."
+        "\"rate\":0.5,\"samples\":2,\"expected_overlap\":0.9,\"references_least\":1,\"references_most\":9,"
+        "\"confidence\":0.95,\"band\":[[1,0.5,1],[8,0,0."
         "25]]},"
         "\"phases\":{\"threshold\":1,\"samples\":[{\"block\":7,\"times\":[[3,2],[6,2]]}],"
         "\"phases\":[[0,3,3,3,0],[3,6,3,1,1],[6,9,3,0,1]]}}\n",

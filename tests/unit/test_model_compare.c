@@ -39,6 +39,7 @@ static void the_same_is_alike(void **state)
             fm_comparison found;
             assert_int_equal(fm_profile_compare(a, b, &found, NULL), FM_OK);
             close_to(found.overlap, 1);
+            close_to(found.overlap_log2, 1);
             close_to(found.similarity, 1);
             close_to(found.similarity_smoothed, 1);
             close_to(found.average_error, 0);
@@ -68,6 +69,13 @@ static void what_shares_nothing_is_not(void **state)
     assert_int_equal(fm_profile_compare(&a, &b, &found, NULL), FM_OK);
     close_to(found.similarity, 0);
     close_to(found.similarity_smoothed, 0.5);
+    close_to(found.overlap_log2, 0);
+
+    /* Other distances of the same power of two: nothing in common on fine bins only. */
+    far[0] = (fm_bin){7, 7, 30};
+    assert_int_equal(fm_profile_compare(&a, &b, &found, NULL), FM_OK);
+    close_to(found.overlap, 0);
+    close_to(found.overlap_log2, 1);
 }
 
 /* All by hand: A has 1/4 cold, 1/2 at 0, 1/4 at 2. B has 1/2 cold, 1/4 at 0, 1/4 at 5. */
@@ -80,6 +88,7 @@ static void a_case_worked_by_hand(void **state)
     assert_int_equal(fm_profile_compare(&a, &b, &found, NULL), FM_OK);
     /* E = cold 1/4 + at 0 1/4 + at 2 1/4 + at 5 1/4 */
     close_to(found.overlap, 0.5);
+    close_to(found.overlap_log2, 0.5); /* 2 and 5 are of different powers */
     /* reuses: A 2/3 in bin 0, 1/3 in bin 2; B 1/2 in bin 0, 1/2 in bin 3 */
     close_to(found.similarity, 1 - (1.0 / 6 + 1.0 / 3 + 1.0 / 2) / 2);
     /* pairs 01, 12, 23, 34: A 1/3 1/6 1/6 0, B 1/4 0 1/4 1/4 */

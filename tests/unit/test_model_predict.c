@@ -109,10 +109,14 @@ static void test_laws_are_found(void **state)
                 assert_int_equal(fm_model_predict(model, size, FM_BINS_LOG2, &predicted, NULL), FM_OK);
                 assert_false(predicted->exact);
                 assert_string_equal(predicted->engine, "predicted");
-                assert_true(predicted->accuracy->expected_overlap > 0.5);
+                const double expected = predicted->accuracy->expected_overlap;
+                if (size < 8 * model->runs[runs - 1].size) assert_true(expected > 0.75);
                 assert_true(fabs((double)predicted->references / (double)actual->references - 1) < 0.01);
                 assert_true(fabs((double)predicted->cold / (double)actual->cold - 1) < 0.01);
                 const double overlap = overlap_of(actual, predicted);
+                if (overlap < expected)
+                    fail_msg("law %zu, %zu runs, size %g: overlap %g, expected %g", l, runs, size, overlap,
+                             expected);
                 if (overlap < 0.9) fail_msg("law %zu, %zu runs, size %g: overlap %g", l, runs, size, overlap);
                 fm_profile_destroy(actual);
                 fm_profile_destroy(predicted);
@@ -129,7 +133,9 @@ static void test_mistrust(void **state)
     static const part wild[] = {{0.3, 3, 0, 0}, {0.7, 0, 0.0002, 1.75}};
     fm_profile *profiles[2] = {lawful(wild, 2, 10000), lawful(wild, 2, 20000)};
     fm_model *model = trained((const fm_profile *const *)profiles, 2, &(fm_training_options){0});
-    assert_true(fm_model_expected_overlap(model, 20000.0 * 16) < FM_TRUSTED);
+    fm_expectation expected;
+    assert_int_equal(fm_model_expect(model, 20000.0 * 16, &expected, NULL), FM_OK);
+    assert_true(expected.overlap < FM_TRUSTED && !expected.trusted);
     fm_profile *predicted;
     assert_int_equal(fm_model_predict(model, 20000.0 * 16, FM_BINS_LOGLINEAR, &predicted, NULL), FM_OK);
     assert_non_null(strstr(predicted->accuracy->statement, "does not trust"));
@@ -138,11 +144,113 @@ static void test_mistrust(void **state)
     for (int i = 0; i < 2; i++) fm_profile_destroy(profiles[i]);
 }
 
+static fm_expectation expected_of(const double *sizes, size_t count, double size)
+{
+    fm_profile *profiles[8];
+    for (size_t i = 0; i < count; i++) profiles[i] = lawful(laws[1].parts, laws[1].count, sizes[i]);
+    fm_model *model = trained((const fm_profile *const *)profiles, count, &(fm_training_options){0});
+    fm_expectation expected;
+    assert_int_equal(fm_model_expect(model, size, &expected, NULL), FM_OK);
+    assert_true(expected.overlap >= 0 && expected.overlap <= 1 && expected.references_factor >= 1);
+    fm_model_destroy(model);
+    for (size_t i = 0; i < count; i++) fm_profile_destroy(profiles[i]);
+    return expected;
+}
+
+/* The law is the same; what is known of it is not. */
+static void test_doubts(void **state)
+{
+    (void)state;
+    static const double two[] = {10000, 40000}, twice[] = {10000, 10000, 10500, 40000, 40000};
+    static const double four[] = {10000, 20000, 40000, 80000}, narrow[] = {70000, 80000, 90000};
+    static const double many[] = {10000, 14000, 20000, 28000, 40000, 56000, 80000, 112000};
+    /* Runs of the same size, or nearly so, do not make a third one. */
+    assert_int_equal(expected_of(two, 2, 160000).sizes, 2);
+    const fm_expectation same = expected_of(twice, 5, 160000);
+    assert_int_equal(same.sizes, 2);
+    assert_true(same.overlap < 0.97 && same.references_factor > 1.1);
+    /* More sizes, more trust. */
+    const fm_expectation good = expected_of(four, 4, 160000);
+    assert_int_equal(good.sizes, 4);
+    assert_true(good.trusted && good.overlap > 0.9 && good.references_factor < 1.1);
+    assert_true(good.references_factor < same.references_factor);
+    assert_int_equal(expected_of(many, 8, 200000).sizes, 8);
+    assert_true(expected_of(many, 8, 200000).trusted);
+    /* Farther away, less of it: each power of two takes a part. */
+    double last = 1;
+    for (double size = 160000; size < 1e8; size *= 8) {
+        const fm_expectation far = expected_of(four, 4, size);
+        assert_true(fabs(far.octaves - log2(size / 80000)) < 1e-9);
+        assert_true(far.overlap < last);
+        last = far.overlap;
+    }
+    assert_true(expected_of(four, 4, 30000).octaves == 0);
+    /* What was seen reaches over a third of a power of two: six of them are too far. */
+    assert_false(expected_of(narrow, 3, 90000 * 64).trusted);
+    /* At the sizes seen, at their edges, and where the counts of the law end. */
+    for (double size = 1; size < 1e15; size *= 10) expected_of(four, 4, size);
+    for (size_t i = 0; i < 4; i++) assert_true(expected_of(four, 4, four[i]).trusted);
+    for (size_t i = 0; i < 5; i++) expected_of(twice, 5, twice[i]);
+}
+
+/* Runs of one size that differ: what they do does not follow from the size. */
+static void test_same_size_differs(void **state)
+{
+    (void)state;
+    static const double sizes[] = {10000, 20000, 40000, 40000};
+    fm_profile *profiles[4];
+    for (int i = 0; i < 4; i++) profiles[i] = lawful(laws[0].parts, 2, sizes[i]);
+    for (int i = 0; i < 2; i++) {
+        profiles[3]->references += 3 * profiles[3]->distances.bins[i].count;
+        profiles[3]->distances.bins[i].count *= 4;
+    }
+    fm_model *model = trained((const fm_profile *const *)profiles, 4, &(fm_training_options){0});
+    fm_expectation expected;
+    assert_int_equal(fm_model_expect(model, 40000, &expected, NULL), FM_OK);
+    assert_true(expected.references_factor > 3.9 && !expected.trusted);
+    fm_model_destroy(model);
+    for (int i = 0; i < 4; i++) fm_profile_destroy(profiles[i]);
+}
+
+/* References that begin with many that do not depend on the size. */
+static void test_references_are_doubted(void **state)
+{
+    (void)state;
+    static const double sizes[] = {17, 17, 4001, 64000};
+    fm_profile *profiles[4];
+    for (int i = 0; i < 4; i++) {
+        profiles[i] = lawful(laws[0].parts, 2, sizes[i]);
+        profiles[i]->distances.bins[0].count += 5000;
+        profiles[i]->references += 5000;
+    }
+    fm_model *model = trained((const fm_profile *const *)profiles, 3, &(fm_training_options){0});
+    fm_profile *predicted;
+    assert_int_equal(fm_model_predict(model, 64000, FM_BINS_LOG2, &predicted, NULL), FM_OK);
+    const double off = (double)profiles[3]->references / (double)predicted->references;
+    assert_true(off > 2);
+    assert_true(predicted->accuracy->references_least <= profiles[3]->references);
+    assert_true(predicted->accuracy->references_most >= profiles[3]->references);
+    assert_true(predicted->accuracy->expected_overlap < overlap_of(profiles[3], predicted));
+    assert_non_null(strstr(predicted->accuracy->statement, "two sizes only"));
+    assert_non_null(strstr(predicted->accuracy->statement, "does not trust"));
+    assert_true(predicted->complete);
+    fm_profile_destroy(predicted);
+    /* What was learnt from incomplete input stays incomplete. */
+    model->runs[1].incomplete = true;
+    assert_int_equal(fm_model_predict(model, 64000, FM_BINS_LOG2, &predicted, NULL), FM_OK);
+    assert_false(predicted->complete);
+    assert_non_null(predicted->what_missing);
+    fm_profile_destroy(predicted);
+    fm_model_destroy(model);
+    for (int i = 0; i < 4; i++) fm_profile_destroy(profiles[i]);
+}
+
 static void test_through_a_file(void **state)
 {
     (void)state;
     fm_profile *profiles[2] = {lawful(laws[2].parts, 4, 10000), lawful(laws[2].parts, 4, 90000)};
     profiles[0]->name = strdup("small \"one\"");
+    profiles[0]->complete = false;
     static const double sizes[] = {21.5, 65};
     fm_model *model = trained((const fm_profile *const *)profiles, 2,
                               &(fm_training_options){.percent = 2.5, .dimensions = 3, .sizes = sizes});
@@ -158,6 +266,9 @@ static void test_through_a_file(void **state)
     assert_null(read->runs[1].name);
     assert_true(read->runs[0].size == 21.5);
     assert_int_equal(read->runs[1].references, profiles[1]->references);
+    assert_int_equal(read->runs[1].distance_count, 40);
+    for (size_t i = 0; i < 40; i++) assert_true(read->runs[1].distances[i] == model->runs[1].distances[i]);
+    assert_true(read->runs[0].incomplete && !read->runs[1].incomplete);
     assert_true(read->references_factor == model->references_factor);
     assert_true(read->references_exponent == model->references_exponent);
     assert_true(read->distinct_c == model->distinct_c && read->distinct_e == model->distinct_e);
@@ -170,6 +281,20 @@ static void test_through_a_file(void **state)
     fm_model_destroy(read);
     fm_model_destroy(model);
     for (int i = 0; i < 2; i++) fm_profile_destroy(profiles[i]);
+}
+
+#define RUN(size, references, distances)                                                                     \
+    "{\"size\": " size ", \"references\": " references ", \"distinct\": 1, \"distances\": [" distances "]}"
+#define MODEL(one, other)                                                                                    \
+    "{\"schema\": \"fathom-model-1\", \"granularity\": 1, \"dimensions\": 1, \"references_factor\": 1, "     \
+    "\"runs\": [" one ", " other "], \"shares\": [[\"linear\", 0, 0, 0], [\"linear\", 0, 0, 0]]}"
+
+static void write_file(const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
 }
 
 static void test_wrong_files(void **state)
@@ -190,17 +315,27 @@ static void test_wrong_files(void **state)
         "{\"schema\": \"fathom-model-1\", \"granularity\": 3, \"dimensions\": 1, \"references_factor\": 1,"
         "\"runs\": [{\"size\": 1}, {\"size\": 2}], \"shares\": [[\"linear\", 0, 0, 0], [\"linear\", 0, 0, "
         "0]]}",
+        /* No distances; too few of them; ones that cannot be; no references; one size only. */
+        MODEL("{\"size\": 1, \"references\": 9, \"distinct\": 1}", RUN("9", "9", "1, 2")),
+        MODEL(RUN("1", "9", "1"), RUN("9", "9", "1, 2")),
+        MODEL(RUN("1", "9", "1, -2"), RUN("9", "9", "1, 2")),
+        MODEL(RUN("1", "9", "1, 1e99"), RUN("9", "9", "1, 2")),
+        MODEL(RUN("1", "0", "1, 2"), RUN("9", "9", "1, 2")),
+        MODEL(RUN("9", "9", "1, 2"), RUN("9.5", "9", "1, 2")),
+        MODEL(RUN("1", "9", "1, 2"), RUN("1e999", "9", "1, 2")),
         /* NOLINTEND(bugprone-suspicious-missing-comma) */
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        FILE *file = fopen(path, "w");
-        assert_non_null(file);
-        fputs(wrong[i], file);
-        assert_int_equal(fclose(file), 0);
         fm_model *model;
+        write_file(wrong[i]);
         if (fm_model_read(path, &model, NULL) != FM_E_FORMAT) fail_msg("taken: %s", wrong[i]);
         assert_null(model);
     }
+    /* The like of them that is right. */
+    fm_model *model;
+    write_file(MODEL(RUN("1", "9", "1, 2"), RUN("9", "9", "1, 2")));
+    assert_int_equal(fm_model_read(path, &model, NULL), FM_OK);
+    fm_model_destroy(model);
 }
 
 static void test_refusals(void **state)
@@ -279,9 +414,15 @@ static void test_peaks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_laws_are_found), cmocka_unit_test(test_mistrust),
-        cmocka_unit_test(test_through_a_file), cmocka_unit_test(test_wrong_files),
-        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_sampler_finds_sweeps),
+        cmocka_unit_test(test_laws_are_found),
+        cmocka_unit_test(test_mistrust),
+        cmocka_unit_test(test_doubts),
+        cmocka_unit_test(test_same_size_differs),
+        cmocka_unit_test(test_references_are_doubted),
+        cmocka_unit_test(test_through_a_file),
+        cmocka_unit_test(test_wrong_files),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_sampler_finds_sweeps),
         cmocka_unit_test(test_peaks),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -83,6 +83,7 @@ static void a_comparison_is_read_back(void **state)
 {
     (void)state;
     fm_comparison comparison = {.overlap = 0.1 + 0.2,
+                                .overlap_log2 = 0.7,
                                 .similarity = 1.0 / 3,
                                 .similarity_smoothed = 0.5,
                                 .average_error = 1e-300,
@@ -99,6 +100,7 @@ static void a_comparison_is_read_back(void **state)
     assert_string_equal(json_string_value(json_object_get(tree, "a")), "a\"b");
     assert_true(json_is_null(json_object_get(tree, "b")));
     assert_true(json_number_value(json_object_get(tree, "overlap")) == 0.1 + 0.2); /* to the last bit */
+    assert_true(json_number_value(json_object_get(tree, "overlap_log2")) == 0.7);
     assert_true(json_number_value(json_object_get(tree, "similarity")) == 1.0 / 3);
     assert_true(json_number_value(json_object_get(tree, "average_error")) == 1e-300);
     assert_true(json_is_null(json_object_get(tree, "curve_largest")));
