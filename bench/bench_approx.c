@@ -16,7 +16,7 @@
  *                  [--engines exact,tree,approx,shards,aet] [--engine-data 100K,1M,10M]
  */
 #include "contender.h"
-#include "engine/merged_stack.h"
+#include "engine/approximate/merged_stack.h"
 
 #include <getopt.h>
 #include <inttypes.h>

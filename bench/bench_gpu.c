@@ -12,7 +12,7 @@
 #include "contender.h"
 
 #include "base/rounds.h"
-#include "engine/gpu_loader.h"
+#include "engine/gpu/gpu_loader.h"
 
 #include <getopt.h>
 #include <inttypes.h>

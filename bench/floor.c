@@ -7,7 +7,7 @@
 #include "floor.h"
 
 #include "engine/block_table.h"
-#include "engine/exact_kernels.h"
+#include "engine/exact/exact_kernels.h"
 
 #include <stdlib.h>
 

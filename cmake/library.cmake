@@ -1,6 +1,7 @@
 # libfathom: every room under src/ but the cli. A new .c file in a room is picked up by itself.
 file(GLOB FATHOM_LIBRARY_SOURCES CONFIGURE_DEPENDS
-     src/base/*.c src/collect/*.c src/trace/*.c src/engine/*.c src/cluster/*.c src/profile/*.c src/symbols/*.c src/model/*.c
+     src/base/*.c src/collect/*.c src/trace/*.c src/engine/*.c src/engine/*/*.c src/analyzer/*.c src/cluster/*.c
+     src/profile/*.c src/symbols/*.c src/model/*.c
      src/view/*.c)
 add_library(fathom_objects OBJECT ${FATHOM_LIBRARY_SOURCES})
 target_include_directories(fathom_objects PRIVATE src ${CMAKE_SOURCE_DIR} PUBLIC include) # collect/stream.h
@@ -17,11 +18,11 @@ target_link_libraries(fathom_shared PUBLIC fathom_objects)
 set_target_properties(fathom_shared PROPERTIES OUTPUT_NAME fathom VERSION ${PROJECT_VERSION}
                                                SOVERSION ${PROJECT_VERSION_MAJOR})
 
-# The hot loops of `exact`, once per instruction set; chosen at run time (src/engine/exact_isa.c).
+# The hot loops of `exact`, once per instruction set; chosen at run time (src/engine/exact/exact_isa.c).
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  set_source_files_properties(src/engine/exact_avx512.c PROPERTIES COMPILE_OPTIONS
+  set_source_files_properties(src/engine/exact/exact_avx512.c PROPERTIES COMPILE_OPTIONS
                               "-O3;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512cd;-mavx2;-mbmi;-mbmi2;-mlzcnt;-mpopcnt")
-  set_source_files_properties(src/engine/exact_avx2.c PROPERTIES COMPILE_OPTIONS
+  set_source_files_properties(src/engine/exact/exact_avx2.c PROPERTIES COMPILE_OPTIONS
                               "-O3;-mavx2;-mbmi;-mbmi2;-mlzcnt;-mpopcnt")
-  set_source_files_properties(src/engine/exact_portable.c PROPERTIES COMPILE_OPTIONS "-O3")
+  set_source_files_properties(src/engine/exact/exact_portable.c PROPERTIES COMPILE_OPTIONS "-O3")
 endif()

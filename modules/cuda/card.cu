@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * card.cu - one graphics card behind the interface of src/engine/gpu_module.h: its memory, its streams, and
+ * card.cu - one graphics card behind the interface of src/engine/gpu/gpu_module.h: its memory, its streams, and
  * the order of what is done with a batch. The algorithms are in link.cu, split.cu, finish.cu and stack.cu.
  */
 #include "card.cuh"

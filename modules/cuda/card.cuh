@@ -4,7 +4,7 @@
 #define FATHOM_CUDA_CARD_CUH
 
 extern "C" {
-#include "engine/gpu_module.h"
+#include "engine/gpu/gpu_module.h"
 
 extern const fm_gpu_module fathom_gpu_module __attribute__((visibility("default")));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * card_hp_rda.cu - HP-RDA on the card, one CUDA thread for each thread-level trace, as its paper has it
- * (src/engine/hp_rda.h). The steps are those that CPU threads do too (src/engine/hp_rda_steps.h); nothing
+ * (src/engine/hp_rda/hp_rda.h). The steps are those that CPU threads do too (src/engine/hp_rda/hp_rda_steps.h); nothing
  * here is tuned beyond the paper.
  */
 #include "block_histogram.cuh"
@@ -34,8 +34,8 @@ static __host__ __device__ inline uint32_t hp_swap(uint32_t *place, uint32_t was
 }
 
 extern "C" {
-#include "engine/hp_rda_plan.h"
-#include "engine/hp_rda_steps.h"
+#include "engine/hp_rda/hp_rda_plan.h"
+#include "engine/hp_rda/hp_rda_steps.h"
 }
 
 using namespace fathom;

@@ -4,8 +4,8 @@
 #define FATHOM_CLUSTER_BLOCK_CUTTER_H
 
 #include "cluster/team.h"
-#include "engine/access_budget.h"
-#include "engine/exact_kernels.h"
+#include "analyzer/access_budget.h"
+#include "engine/exact/exact_kernels.h"
 
 #include <fathom/trace.h>
 

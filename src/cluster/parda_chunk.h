@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parda_chunk.h - PARDA's part of one chunk of the trace: Olken's structures (engine/block_tree.h) and the
+ * parda_chunk.h - PARDA's part of one chunk of the trace: Olken's structures (engine/baseline/block_tree.h) and the
  * chunk's *infinities*, references to blocks that the chunk had not touched before. Whether these are first
  * touches of the whole trace only earlier chunks can tell, to which they are passed, to the left.
  *
@@ -21,7 +21,7 @@
 #ifndef FATHOM_CLUSTER_PARDA_CHUNK_H
 #define FATHOM_CLUSTER_PARDA_CHUNK_H
 
-#include "engine/block_tree.h"
+#include "engine/baseline/block_tree.h"
 #include "engine/seen_set.h"
 #include "engine/tally.h"
 

@@ -25,7 +25,7 @@
 
 #include "cluster/team.h"
 #include "engine/block_table.h"
-#include "engine/exact_ends.h"
+#include "engine/exact/exact_ends.h"
 #include "engine/seen_set.h"
 
 /* What one thread of this rank feeds. */

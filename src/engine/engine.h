@@ -3,7 +3,7 @@
  * engine.h - the one interface behind which every algorithm lives: block numbers in, distances out.
  *
  * An engine knows nothing of files, histograms, granularity or options on a command line. To add one,
- * write src/engine/<name>.c with an fm_engine_ops and add a line to the table in engine_table.c.
+ * write src/engine/<folder>/<name>.c with an fm_engine_ops and add a line to the table in engine_table.c.
  */
 #ifndef FATHOM_ENGINE_H
 #define FATHOM_ENGINE_H

@@ -36,7 +36,7 @@ completion_choices() { # option, expected words
 }
 formats=$(build/fathom analyze --format '?' x 2>&1 | sed -n 's/.*expected one of //p' | tr -d ',')
 case_ "completion of --format" completion_choices --format "$formats"
-case_ "completion of --engine" completion_choices --engine "auto $(sed -n 's/^ *&fm_engine_\([a-z0-9_]*\),*.*/\1/p' src/engine/engine_table.c | tr '_\n' '- ' | sed 's/ $//')"
+case_ "completion of --engine" completion_choices --engine "auto $(sed -n 's/^ *&fm_engine_\([a-z0-9_]*\),*.*/\1/p' src/analyzer/engine_table.c | tr '_\n' '- ' | sed 's/ $//')"
 case_ "completion of --bins" completion_choices --bins "exact log2 loglinear"
 
 # ---- manual pages ----

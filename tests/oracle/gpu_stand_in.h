@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_stand_in.h - the interface of src/engine/gpu_module.h without a graphics card: the stack is a list that
+ * gpu_stand_in.h - the interface of src/engine/gpu/gpu_module.h without a graphics card: the stack is a list that
  * is searched from its end, one reference after the other. What it answers is obviously right; what it is for
  * is the other side of the interface, which cuts a trace into batches.
  *
@@ -10,7 +10,7 @@
 #ifndef FATHOM_TESTS_GPU_STAND_IN_H
 #define FATHOM_TESTS_GPU_STAND_IN_H
 
-#include "engine/gpu_module.h"
+#include "engine/gpu/gpu_module.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  *     FATHOM_TEST_SEED=N     other traces
  *     FATHOM_TEST_TRACES=N   more (or fewer) of them
  */
-#include "engine/merged_stack.h"
+#include "engine/approximate/merged_stack.h"
 #include "oracle/engine_run.h"
 
 #include <setjmp.h>

@@ -8,8 +8,8 @@
  *     FATHOM_TEST_SEED=N, FATHOM_TEST_TRACES=N, FATHOM_TEST_ONLY=N    as in test_oracle_engines.c
  *     FATHOM_TEST_BATCH=N                                             no shorter batches: for slow sanitizers
  */
-#include "engine/gpu_loader.h"
-#include "engine/gpu_state.h"
+#include "engine/gpu/gpu_loader.h"
+#include "engine/gpu/gpu_state.h"
 #include "oracle/engine_run.h"
 #include "oracle/gpu_stand_in.h"
 

@@ -6,7 +6,7 @@
  *
  *     FATHOM_TEST_SEED=N, FATHOM_TEST_TRACES=N    as in test_oracle_engines.c
  */
-#include "engine/hp_rda.h"
+#include "engine/hp_rda/hp_rda.h"
 #include "oracle/engine_run.h"
 
 #include <setjmp.h>

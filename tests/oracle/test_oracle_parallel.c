@@ -7,7 +7,7 @@
  *
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY   as in test_oracle_engines.c
  */
-#include "engine/parallel.h"
+#include "engine/parallel/parallel.h"
 #include "oracle/counting_run.h"
 
 enum { TRACES = 2400, TRACES_PER_LONG_ONE = 400 };

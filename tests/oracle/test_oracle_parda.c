@@ -7,7 +7,7 @@
  *
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY   as in test_oracle_engines.c
  */
-#include "engine/parda.h"
+#include "cluster/parda.h"
 #include "oracle/counting_run.h"
 
 enum { TRACES = 1200 };

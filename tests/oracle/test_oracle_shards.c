@@ -7,8 +7,8 @@
  *
  *     FATHOM_TEST_SEED=N     other traces
  */
-#include "engine/block_sample.h"
-#include "engine/distinct_sketch.h"
+#include "engine/sampled/block_sample.h"
+#include "engine/sampled/distinct_sketch.h"
 #include "oracle/engine_run.h"
 
 #include <fathom/fathom.h>

@@ -6,8 +6,8 @@
  *
  *     FATHOM_TEST_SEED=N     other traces
  */
-#include "engine/exact_below.h"
-#include "engine/sampled_share.h"
+#include "engine/sampled/exact_below.h"
+#include "engine/sampled/sampled_share.h"
 #include "oracle/engine_run.h"
 
 #include <fathom/fathom.h>

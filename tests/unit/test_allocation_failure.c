@@ -47,10 +47,10 @@ int main(void)
 
 #else
 
-#include "engine/gpu_loader.h"
-#include "engine/gpu_state.h"
-#include "engine/parallel.h"
-#include "engine/parda.h"
+#include "engine/gpu/gpu_loader.h"
+#include "engine/gpu/gpu_state.h"
+#include "engine/parallel/parallel.h"
+#include "cluster/parda.h"
 #include "oracle/gpu_stand_in.h"
 
 #include <dirent.h>

@@ -4,8 +4,8 @@
  * chooses, against the definition; the order of last touches, against a list. (Whole samples are compared in
  * tests/oracle.)
  */
-#include "engine/block_sample.h"
-#include "engine/exact_kernels.h"
+#include "engine/sampled/block_sample.h"
+#include "engine/exact/exact_kernels.h"
 
 #include <fathom/analyzer.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
  * test_exact_kernels.c - every instruction set's kernels against a bitmap counted bit by bit, and the
  * recency window across regions and restarts. (Whole engines are compared in tests/oracle.)
  */
-#include "engine/exact_kernels.h"
+#include "engine/exact/exact_kernels.h"
 
 #include <fathom/analyzer.h>
 #include <fathom/profile.h>

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analyzer_feed.c - the way of references through the analyzer: accesses are cut into blocks, gathered into
+ * runs, given to the engine, and what it finds is counted. With attribution, tags go along.
+ */
+#include "base/error.h"
+#include "analyzer/analyzer_state.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- one run through the engine ---- */
+
+static fm_engine_results results_of(fm_analyzer *self)
+{
+    return (fm_engine_results){.distances = &self->distances,
+                               .times = self->with_times ? &self->times : NULL,
+                               .sink = self->sink,
+                               .sink_context = self->sink_context};
+}
+
+static bool in_order(const fm_analyzer *self)
+{
+    if (self->sink || self->with_times) return true;
+    return self->attributing ? !self->ops->count_tagged : !self->ops->count;
+}
+
+/* The pairs and late ones of references whose distances are known one by one. There is room. */
+static void attribute(fm_analyzer *self, const uint64_t *distances, const uint32_t *tags, size_t count)
+{
+    enum { PART = 512 };
+    fm_attributing *attributing = self->attributing;
+    fm_pairs *pairs = &attributing->pairs;
+    uint64_t words[PART];
+    for (size_t i = 0; i < count; i += PART) {
+        const size_t part = count - i < PART ? count - i : PART;
+        for (size_t j = 0; j < part; j++) {
+            const uint64_t distance = distances[i + j];
+            const uint32_t range = fm_range_of(&pairs->ranges, distance);
+            const uint32_t use = distance < FM_BEYOND ? attributing->uses[i + j] : 0;
+            words[j] = fm_pair_word(use, tags[i + j], range);
+            if (pairs->late_wanted && fm_pairs_is_late(pairs, distance))
+                fm_pairs_note_late(pairs, i + j, tags[i + j], range);
+        }
+        self->kernels->count_pairs(&pairs->table, words, part);
+    }
+}
+
+/* Up to FM_RUN blocks in order, one distance each. */
+static fm_status feed_ordered(fm_analyzer *self, const uint64_t *blocks, const uint32_t *tags, size_t count,
+                              size_t *done, fm_error *error)
+{
+    fm_attributing *attributing = self->attributing;
+    uint64_t *distances = self->run_distances, *times = self->with_times ? self->run_times : NULL;
+    fm_status fed = FM_OK;
+    *done = 0;
+    if (attributing) fed = fm_pairs_reserve(&attributing->pairs, count, error);
+    if (attributing && fed == FM_OK && !self->ops->feed_tagged)
+        fed = fm_block_tags_reserve(&attributing->last, count, error);
+    if (fed != FM_OK) return fed;
+    if (attributing && self->ops->feed_tagged)
+        fed = self->ops->feed_tagged(self->engine, blocks, tags, count, distances, times, attributing->uses,
+                                     done, error);
+    else
+        fed = self->ops->feed(self->engine, blocks, count, distances, times, done, error);
+    if (attributing && tags && !self->ops->feed_tagged)
+        for (size_t i = 0; i < *done; i++)
+            attributing->uses[i] = fm_block_tags_exchange(&attributing->last, blocks[i], tags[i]);
+    /* What the engine took counts, whether it could go on or not. */
+    fm_error *note = fed == FM_OK ? error : NULL;
+    fm_status status = FM_OK;
+    if (self->sink) status = self->sink(self->sink_context, distances, *done, note);
+    if (status == FM_OK) status = fm_tally_add(&self->distances, distances, *done, note);
+    if (status == FM_OK && attributing && tags) attribute(self, distances, tags, *done);
+    if (status == FM_OK && times) status = fm_tally_add(&self->times, times, *done, note);
+    return fed != FM_OK ? fed : status;
+}
+
+/* Any number of blocks. *done: how many the engine took, also on failure. */
+static fm_status count_blocks(fm_analyzer *self, const uint64_t *blocks, const uint32_t *tags, size_t count,
+                              size_t *done, fm_error *error)
+{
+    if (self->ops->take) {
+        const fm_engine_results results = results_of(self);
+        *done = count; /* what it took of a run that failed, it does not tell: the engine is of no use then */
+        return self->ops->take(self->engine, blocks, count, &results, error);
+    }
+    if (!in_order(self) && self->attributing)
+        return self->ops->count_tagged(self->engine, blocks, tags, count, &self->distances,
+                                       &self->attributing->pairs, done, error);
+    if (!in_order(self)) return self->ops->count(self->engine, blocks, count, &self->distances, done, error);
+    fm_status status = FM_OK;
+    *done = 0;
+    while (count > *done && status == FM_OK) {
+        size_t left = count - *done, taken;
+        status = feed_ordered(self, blocks + *done, tags ? tags + *done : NULL, left < FM_RUN ? left : FM_RUN,
+                              &taken, error);
+        *done += taken;
+    }
+    return status;
+}
+
+/* ---- what is pending ---- */
+
+/* The reference of the batch that a block in the buffer belongs to. */
+static uint32_t reference_of(const fm_attributing *attributing, uint32_t block)
+{
+    size_t low = 0, high = attributing->stretch_count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (attributing->stretches[middle].at <= block)
+            low = middle;
+        else
+            high = middle;
+    }
+    return attributing->stretches[low].reference + (block - attributing->stretches[low].at);
+}
+
+/* Pending blocks [from, from + count). */
+static fm_status count_pending(fm_analyzer *self, size_t from, size_t count, size_t *done, fm_error *error)
+{
+    fm_attributing *attributing = self->attributing;
+    if (!attributing) return count_blocks(self, self->blocks + from, NULL, count, done, error);
+    fm_pairs *pairs = &attributing->pairs;
+    const size_t told = pairs->late_count;
+    fm_status status = count_blocks(self, self->blocks + from, attributing->tags + from, count, done, error);
+    for (size_t i = told; i < pairs->late_count; i++)
+        pairs->late[i].index = reference_of(attributing, pairs->late[i].index + (uint32_t)from);
+    return status;
+}
+
+/* Counts the first `count` of the pending blocks; the others move up. On failure, what was promised
+ * is counted all the same, and the rest is dropped: the caller hears of it. */
+static fm_status drain(fm_analyzer *self, size_t count, fm_error *error)
+{
+    size_t done = 0;
+    if (count == 0) return FM_OK;
+    fm_status status = count_pending(self, 0, count, &done, error);
+    if (status != FM_OK) {
+        size_t more;
+        if (done < self->promised) (void)count_pending(self, done, self->promised - done, &more, NULL);
+        self->pending = self->promised = 0;
+        return status;
+    }
+    self->pending -= count;
+    self->promised -= self->promised < count ? self->promised : count;
+    memmove(self->blocks, self->blocks + count, self->pending * sizeof *self->blocks);
+    if (!self->attributing) return FM_OK;
+    uint32_t *tags = self->attributing->tags;
+    memmove(tags, tags + count, self->pending * sizeof *tags);
+    self->attributing->stretch_count = 0; /* where it matters, nothing is left */
+    return FM_OK;
+}
+
+fm_status fm_analyzer_drain(fm_analyzer *analyzer, fm_error *error)
+{
+    return drain(analyzer, analyzer->pending, error);
+}
+
+fm_status fm_analyzer_flush(fm_analyzer *analyzer, fm_error *error)
+{
+    fm_status status = fm_analyzer_drain(analyzer, error);
+    if (status == FM_OK && analyzer->ops->catch_up)
+        status = analyzer->ops->catch_up(analyzer->engine, &analyzer->distances, error);
+    if (status != FM_OK || !analyzer->ops->deliver) return status;
+    const fm_engine_results results = results_of(analyzer);
+    return analyzer->ops->deliver(analyzer->engine, &results, error);
+}
+
+static bool late_wanted(const fm_analyzer *self)
+{
+    return self->attributing && self->attributing->late_sink;
+}
+
+/* The end of a feed: whole parts are counted, and the rest too where somebody waits for it or where it
+ * might not be possible later. */
+static fm_status settle(fm_analyzer *self, fm_error *error)
+{
+    if (late_wanted(self)) return drain(self, self->pending, error);
+    size_t whole = self->pending - self->pending % FM_PART;
+    fm_status status = drain(self, whole, error);
+    if (status != FM_OK || self->pending == 0) return status;
+    const bool can_wait = !in_order(self) && self->ops->can_take &&
+                          self->ops->can_take(self->engine, self->pending, &self->distances) &&
+                          (!self->attributing || fm_pairs_has_room(&self->attributing->pairs, FM_PART));
+    if (!can_wait) return drain(self, self->pending, error);
+    self->promised = self->pending;
+    return FM_OK;
+}
+
+fm_status fm_analyzer_tell_late(fm_analyzer *analyzer, fm_error *error)
+{
+    if (!late_wanted(analyzer)) return FM_OK;
+    fm_attributing *attributing = analyzer->attributing;
+    size_t count = attributing->pairs.late_count;
+    attributing->pairs.late_count = 0;
+    if (count == 0) return FM_OK;
+    return attributing->late_sink(attributing->late_context, attributing->pairs.late, count, error);
+}
+
+/* ---- feeding ---- */
+
+static fm_status check_tag(const fm_batch *batch, size_t from, size_t count, fm_error *error)
+{
+    size_t i = from;
+    while (i < from + count && batch->tag[i] <= FM_TAG_MAX) i++;
+    if (i == from + count) return FM_OK;
+    return fm_fail(error, FM_E_ARGUMENT, NULL, "tag %" PRIu32 " of reference %zu is over %" PRIu32,
+                   batch->tag[i], i, FM_TAG_MAX);
+}
+
+/* The next block in the buffer is one of this reference, and if there are more, of those after it. */
+static void begin_stretch(fm_analyzer *self, size_t reference)
+{
+    fm_attributing *attributing = self->attributing;
+    if (late_wanted(self))
+        attributing->stretches[attributing->stretch_count++] =
+            (fm_buffer_stretch){.at = (uint32_t)self->pending, .reference = (uint32_t)reference};
+}
+
+/* The tags of `count` references from number `from` on go into the buffer, behind what is pending. */
+static fm_status copy_tags(fm_analyzer *self, const fm_batch *batch, size_t from, size_t count,
+                           fm_error *error)
+{
+    uint32_t *tags = self->attributing->tags + self->pending;
+    uint32_t all = 0;
+    if (batch->tag)
+        all = self->kernels->copy_tags(batch->tag + from, count, tags);
+    else
+        memset(tags, 0, count * sizeof *tags);
+    if (count > 0) begin_stretch(self, from);
+    return all <= FM_TAG_MAX ? FM_OK : check_tag(batch, from, count, error);
+}
+
+/* Accesses [*next, end) of the batch that lie within one block each, as many as the buffer has room for. */
+static fm_status cut_plain(fm_analyzer *self, const fm_batch *batch, size_t *next, size_t end,
+                           fm_error *error)
+{
+    const size_t room = FM_RUN - self->pending, first = *next;
+    size_t count = end - first < room ? end - first : room;
+    count = self->kernels->cut(batch->address + first, batch->size ? batch->size + first : NULL, count,
+                               self->shift, self->blocks + self->pending);
+    fm_status status = self->attributing ? copy_tags(self, batch, first, count, error) : FM_OK;
+    if (status != FM_OK) return status;
+    self->pending += count;
+    *next += count;
+    return FM_OK;
+}
+
+/* One access that reaches beyond its block: a reference to each block touched, in ascending order. Accesses
+ * of the batch are not in the budget yet. */
+static fm_status cut_long(fm_analyzer *self, const fm_batch *batch, size_t index, fm_error *error)
+{
+    if (self->attributing && batch->tag && batch->tag[index] > FM_TAG_MAX)
+        return check_tag(batch, index, 1, error);
+    uint64_t address = batch->address[index];
+    uint64_t block = address >> self->shift;
+    uint64_t last = fm_last_block(address, batch->size ? batch->size[index] : 0, self->shift);
+    fm_status taken = fm_access_budget_take(&self->budget, last - block + 1, index, self->shift, error);
+    if (taken != FM_OK) return taken;
+    for (;; block++) {
+        if (self->attributing) {
+            self->attributing->tags[self->pending] = batch->tag ? batch->tag[index] : 0;
+            begin_stretch(self, index);
+        }
+        self->blocks[self->pending++] = block;
+        if (self->pending == FM_RUN) {
+            fm_status status = drain(self, FM_RUN, error);
+            if (status != FM_OK) return status;
+        }
+        if (block == last) return FM_OK;
+    }
+}
+
+/* References [next, end) of the batch. */
+static fm_status feed_slice(fm_analyzer *self, const fm_batch *batch, size_t next, size_t end,
+                            fm_error *error)
+{
+    fm_status status = FM_OK;
+    while (next < end && status == FM_OK) {
+        const size_t room = FM_RUN - self->pending, before = next;
+        status = cut_plain(self, batch, &next, end, error);
+        if (status == FM_OK && self->pending == FM_RUN)
+            status = drain(self, FM_RUN, error);
+        else if (status == FM_OK && next < end && next - before < room)
+            status = cut_long(self, batch, next++, error);
+    }
+    fm_status settled = settle(self, status == FM_OK ? error : NULL);
+    if (status == FM_OK) status = settled;
+    fm_status told = fm_analyzer_tell_late(self, status == FM_OK ? error : NULL);
+    return status != FM_OK ? status : told;
+}
+
+fm_status fm_analyzer_feed(fm_analyzer *analyzer, const fm_batch *batch, fm_error *error)
+{
+    if (!batch->size && analyzer->shift == 0 && !analyzer->attributing)
+        return fm_analyzer_feed_blocks(analyzer, batch->address, batch->count, error);
+    fm_status status = FM_OK;
+    size_t next = 0;
+    while (status == FM_OK && next < batch->count) {
+        size_t end = batch->count;
+        if (late_wanted(analyzer) && end - next > FM_LATE_BATCH) end = next + FM_LATE_BATCH;
+        status = feed_slice(analyzer, batch, next, end, error);
+        next = end;
+    }
+    analyzer->budget.accesses += batch->count;
+    return status;
+}
+
+fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *blocks, size_t count,
+                                  fm_error *error)
+{
+    if (analyzer->attributing) {
+        fm_batch batch = {.count = count, .address = blocks};
+        const unsigned shift = analyzer->shift;
+        analyzer->shift = 0; /* they are blocks already */
+        fm_status status = fm_analyzer_feed(analyzer, &batch, error);
+        analyzer->shift = shift;
+        return status;
+    }
+    fm_status status = FM_OK;
+    while (count > 0 && status == FM_OK) {
+        size_t taken;
+        if (analyzer->pending == 0 && count >= FM_PART) {
+            /* Whole parts go as they are. */
+            const size_t whole = count - count % FM_PART;
+            status = count_blocks(analyzer, blocks, NULL, whole, &taken, error);
+            taken = whole;
+        } else {
+            const size_t room = FM_PART - analyzer->pending;
+            taken = count < room ? count : room;
+            memcpy(analyzer->blocks + analyzer->pending, blocks, taken * sizeof *blocks);
+            analyzer->pending += taken;
+            if (analyzer->pending == FM_PART) status = drain(analyzer, FM_PART, error);
+        }
+        blocks += taken;
+        count -= taken;
+    }
+    return status == FM_OK ? settle(analyzer, error) : status;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyzer_state.h - what the files of the analyzer share: analyzer.c, analyzer_feed.c, analyzer_prepare.c,
+ * analyzer_digest.c, analyzer_prepared.c and analyzer_draw.c. */
+#ifndef FATHOM_ANALYZER_STATE_H
+#define FATHOM_ANALYZER_STATE_H
+
+#include "analyzer/access_budget.h"
+#include "analyzer/block_tags.h"
+#include "engine/engine.h"
+#include "engine/exact/exact_kernels.h"
+#include "engine/tally.h"
+
+#include <pthread.h>
+
+enum {
+    FM_RUN = 2 * FM_PART, /* blocks handed to the engine at a time where they have to be made first */
+    FM_RUN_ROOM = FM_RUN + 16,
+    FM_LATE_BATCH = 65536, /* references after which late ones are told at the latest */
+};
+
+/* From block `at` of the buffer on, up to the next stretch: blocks of consecutive references. */
+typedef struct fm_buffer_stretch {
+    uint32_t at;
+    uint32_t reference; /* of the batch: of block `at` */
+} fm_buffer_stretch;
+
+/* What only attribution needs. */
+typedef struct fm_attributing {
+    fm_pairs pairs;
+    fm_block_tags last; /* for engines that keep no tags; else empty */
+    fm_late_sink late_sink;
+    void *late_context;
+    uint32_t tags[FM_RUN_ROOM]; /* of the blocks in the analyzer's buffer */
+    uint32_t uses[FM_RUN];
+    uint32_t multiplier[3]; /* of the tables of pairs: never written again, for preparers to read */
+    /* What preparers had too many counters of; no table until there is something. */
+    pthread_mutex_t poured_lock;
+    fm_pair_table poured;
+    /* Which references the blocks in the buffer belong to; only where late ones are wanted. */
+    size_t stretch_count;
+    fm_buffer_stretch stretches[FM_RUN_ROOM];
+} fm_attributing;
+
+/* A part of what was prepared and given to be digested. */
+typedef struct fm_prepared_part {
+    size_t count; /* blocks */
+    bool digested;
+} fm_prepared_part;
+
+/* What a thread that prepares has for itself. */
+typedef struct fm_preparer {
+    /* What it counts; nothing until it does. */
+    fm_pairs pairs;
+    fm_tally digested;
+    fm_engine *digester; /* NULL until it digests */
+    fm_tagged_cut cut;
+} fm_preparer;
+
+struct fm_analyzer {
+    const fm_engine_ops *ops;
+    fm_engine *engine;
+    const fm_exact_kernels *kernels; /* for cutting and for counting pairs, whatever the engine */
+    fm_tally distances;
+    fm_tally times;
+    uint64_t granularity, bound;
+    unsigned shift;
+    unsigned threads;
+    bool with_times;
+    bool limited; /* by max_memory */
+    fm_access_budget budget;
+    fm_distance_sink sink;
+    void *sink_context;
+    fm_attributing *attributing;          /* NULL: no attribution */
+    fm_preparer *preparers[FM_PREPARERS]; /* by number; NULL until they are needed */
+    /* Blocks that were fed and not counted yet: of the first `promised` it was said that they are, and the
+     * engine can take them. Small feeds are gathered here: an engine likes long runs. */
+    size_t pending, promised;
+    uint64_t blocks[FM_RUN_ROOM];
+    uint64_t run_distances[FM_RUN]; /* where order or times are asked for */
+    uint64_t run_times[FM_RUN];
+};
+
+/* Gives all that is pending to the engine. */
+fm_status fm_analyzer_drain(fm_analyzer *analyzer, fm_error *error);
+/* And counts all that the engine has taken. */
+fm_status fm_analyzer_flush(fm_analyzer *analyzer, fm_error *error);
+/* The preparer with that number, made if there is none. */
+fm_status fm_analyzer_preparer(fm_analyzer *analyzer, unsigned number, fm_preparer **preparer,
+                               fm_error *error);
+void fm_preparer_destroy(fm_preparer *preparer, const fm_engine_ops *ops); /* NULL is fine */
+uint64_t fm_preparer_memory(const fm_preparer *preparer, const fm_engine_ops *ops);
+/* With attribution: makes its counters ready; and pours them together with those of others where there are
+ * many, so that there are not as many copies of all pairs as there are preparers. */
+fm_status fm_preparer_start_pairs(fm_analyzer *analyzer, fm_preparer *preparer, fm_error *error);
+fm_status fm_preparer_pour_pairs(fm_analyzer *analyzer, fm_preparer *preparer, fm_error *error);
+/* What preparers have counted joins the rest; they must be at rest. */
+fm_status fm_analyzer_join(fm_analyzer *analyzer, fm_error *error);
+/* Late references on the list go to whoever wants them. */
+fm_status fm_analyzer_tell_late(fm_analyzer *analyzer, fm_error *error);
+
+#endif

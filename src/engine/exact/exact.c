@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exact.c - the default engine: exact reuse distances at a few times the cost of a hash lookup.
+ *
+ * It is Bennett & Kruskal's idea (mark in time the latest reference to every block; a distance is the
+ * number of marks since) with structures made for today's machines: marks are bits in a sliding window
+ * (recency_window.h), blocks are found in a table of cache-line buckets (block_table.h), and references
+ * pass through in chunks whose memory accesses are all in flight together (exact_kernels.h).
+ *
+ * Time: O(levels) vector operations a reference, levels = 2 + log16(live/28672), at most 6; renumbering
+ * adds O(1) amortised. Space: 27 to 40 bytes a live block for the table, 2.3 for the window. Tags, for
+ * attribution, take no space: they stand in the unused bits of the table's positions.
+ *
+ * Under a bound, blocks that are deeper in the stack are dropped whenever the window restarts, which
+ * then happens at the latest when twice the bound is live. What was dropped is remembered in a
+ * seen_set, so that a return can be told from a first touch.
+ *
+ * Limits: fewer than 2^32 live blocks (that would be 180 GB); more are refused with FM_E_LIMIT.
+ */
+#include "base/error.h"
+#include "base/memory.h"
+#include "engine/exact/exact_state.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Counters of the window are u32: right as long as no more blocks are live. */
+#define LIVE_LIMIT UINT64_C(0xFFFFFFFF)
+
+static void exact_destroy(fm_engine *engine)
+{
+    fm_exact *self = (fm_exact *)engine;
+    if (!self) return;
+    fm_block_table_clear(&self->table);
+    fm_recency_window_clear(&self->window);
+    fm_seen_set_destroy(self->seen);
+    free(self->tags);
+    free(self);
+}
+
+/* ---- memory ---- */
+
+static uint64_t memory_beside_table(const fm_exact *self)
+{
+    return sizeof *self + (self->tags ? sizeof *self->tags : 0) + fm_recency_window_memory(&self->window) +
+           (self->seen ? fm_seen_set_memory(self->seen) : 0);
+}
+
+uint64_t fm_exact_memory(const fm_exact *self)
+{
+    return memory_beside_table(self) + fm_block_table_memory(&self->table);
+}
+
+static uint64_t exact_memory(const fm_engine *engine)
+{
+    return fm_exact_memory((const fm_exact *)engine);
+}
+
+void fm_exact_note_memory(fm_exact *self, uint64_t bytes)
+{
+    if (bytes > self->memory_peak) self->memory_peak = bytes;
+}
+
+static uint64_t exact_memory_peak(const fm_engine *engine)
+{
+    return ((const fm_exact *)engine)->memory_peak;
+}
+
+fm_status fm_exact_check_limit(const fm_exact *self, uint64_t bytes, fm_error *error)
+{
+    if (self->max_memory && bytes > self->max_memory)
+        return fm_fail(error, FM_E_LIMIT, NULL,
+                       "the memory limit of %" PRIu64 " bytes cannot be kept: %" PRIu64
+                       " blocks are live and %" PRIu64 " bytes are needed to go on",
+                       self->max_memory, self->table.used, bytes);
+    return FM_OK;
+}
+
+fm_status fm_exact_make_room(fm_exact *self, uint64_t more, fm_error *error)
+{
+    if (self->table.used + more > LIVE_LIMIT)
+        return fm_fail(error, FM_E_LIMIT, NULL, "more than %" PRIu64 " distinct blocks are live",
+                       LIVE_LIMIT - more);
+    if (fm_block_table_has_room(&self->table, more)) return FM_OK;
+    uint64_t bytes = memory_beside_table(self) + fm_block_table_memory_grown(&self->table, more);
+    fm_status status = fm_exact_check_limit(self, bytes, error);
+    if (status == FM_OK) status = fm_block_table_grow(&self->table, more, error);
+    if (status == FM_OK) fm_exact_note_memory(self, bytes);
+    return status;
+}
+
+static fm_status exact_create(fm_engine **engine, const fm_engine_options *options, fm_error *error)
+{
+    const fm_exact_kernels *kernels = fm_exact_kernels_find(options->isa);
+    if (!kernels)
+        return fm_fail(error, FM_E_UNSUPPORTED, NULL, "this machine cannot run the instruction set '%s'",
+                       options->isa ? options->isa : "");
+    fm_exact *self = NULL;
+    if (posix_memalign((void **)&self, 64, sizeof *self) != 0 || !self)
+        return fm_fail_memory(error, sizeof *self, "the engine");
+    memset(self, 0, sizeof *self);
+    self->kernels = kernels;
+    self->bound = options->bound;
+    self->held = options->keep_all ? 0 : options->bound;
+    self->max_memory = options->max_memory;
+    self->clock = options->first_time;
+    self->with_times = options->time_distances;
+    uint64_t mixed = options->seed * UINT64_C(0xD1342543DE82EF95);
+    for (int i = 0; i < 3; i++) {
+        mixed = (mixed ^ mixed >> 31) * UINT64_C(0x9E3779B97F4A7C15);
+        self->part.multiplier[i] = (uint32_t)(mixed >> 32) | 1;
+    }
+    fm_status status = fm_block_table_create(&self->table, options->seed, options->time_distances, error);
+    if (status == FM_OK) status = fm_recency_window_create(&self->window, error);
+    if (status == FM_OK && self->held) {
+        const uint64_t limit = options->seen_limit ? options->seen_limit : fm_seen_limit;
+        self->seen = fm_seen_set_create(limit, ~options->seed, options->time_distances);
+        if (!self->seen) status = fm_fail_memory(error, 0, "the set of blocks seen");
+    }
+    if (status == FM_OK && options->tags) {
+        self->tags = fm_calloc(1, sizeof *self->tags);
+        if (!self->tags) status = fm_fail_memory(error, sizeof *self->tags, "the engine's tags");
+    }
+    if (status == FM_OK && self->max_memory && fm_exact_memory(self) > self->max_memory)
+        status = fm_fail(error, FM_E_LIMIT, NULL,
+                         "a memory limit of %" PRIu64 " bytes is too small to start: %" PRIu64 " are needed",
+                         self->max_memory, fm_exact_memory(self));
+    if (status != FM_OK) {
+        exact_destroy((fm_engine *)self);
+        return status;
+    }
+    fm_exact_note_memory(self, fm_exact_memory(self));
+    *engine = (fm_engine *)self;
+    return FM_OK;
+}
+
+/* ---- the ways in ---- */
+
+static fm_status feed(fm_exact *self, const uint64_t *blocks, size_t count, fm_outlet out, size_t *done,
+                      fm_error *error)
+{
+    out.ordered = true;
+    fm_status status = fm_exact_run(self, blocks, count, out, done, error);
+    if (*done > 0) {
+        self->last = blocks[*done - 1];
+        self->started = true;
+    }
+    return status;
+}
+
+static fm_status exact_feed(fm_engine *engine, const uint64_t *blocks, size_t count, uint64_t *distances,
+                            uint64_t *times, size_t *done, fm_error *error)
+{
+    fm_outlet out = {0};
+    out.distances = distances;
+    out.times = times;
+    return feed((fm_exact *)engine, blocks, count, out, done, error);
+}
+
+static fm_status exact_feed_tagged(fm_engine *engine, const uint64_t *blocks, const uint32_t *tags,
+                                   size_t count, uint64_t *distances, uint64_t *times, uint32_t *uses,
+                                   size_t *done, fm_error *error)
+{
+    fm_outlet out = {.now = tags, .leave = tags};
+    out.distances = distances;
+    out.times = times;
+    out.uses = uses;
+    return feed((fm_exact *)engine, blocks, count, out, done, error);
+}
+
+static fm_status exact_count(fm_engine *engine, const uint64_t *blocks, size_t count, fm_tally *tally,
+                             size_t *done, fm_error *error)
+{
+    return fm_exact_count((fm_exact *)engine, blocks, NULL, count, (fm_outlet){.tally = tally}, done, error);
+}
+
+static fm_status exact_count_tagged(fm_engine *engine, const uint64_t *blocks, const uint32_t *tags,
+                                    size_t count, fm_tally *tally, fm_pairs *pairs, size_t *done,
+                                    fm_error *error)
+{
+    fm_outlet out = {.tally = tally, .pairs = pairs};
+    return fm_exact_count((fm_exact *)engine, blocks, tags, count, out, done, error);
+}
+
+static fm_status exact_count_kept(fm_engine *engine, const uint64_t *blocks, const uint32_t *now,
+                                  const uint32_t *leave, size_t count, fm_tally *tally, fm_pairs *pairs,
+                                  size_t *done, fm_error *error)
+{
+    fm_outlet out = {.tally = tally, .pairs = pairs, .leave = leave};
+    return fm_exact_count((fm_exact *)engine, blocks, now, count, out, done, error);
+}
+
+static bool exact_can_take(const fm_engine *engine, size_t count, const fm_tally *tally)
+{
+    const fm_exact *self = (const fm_exact *)engine;
+    uint64_t most = self->table.used + count + FM_PART + FM_TWO_CHUNKS;
+    return !self->window_full && most <= self->table.limit &&
+           fm_recency_window_left(&self->window) > count + FM_CHUNK &&
+           (tally->bins != FM_BINS_EXACT || most <= tally->capacity);
+}
+
+static uint64_t exact_distinct(const fm_engine *engine)
+{
+    const fm_exact *self = (const fm_exact *)engine;
+    return self->seen ? fm_seen_set_count(self->seen) : self->table.used;
+}
+
+static bool exact_cold_known(const fm_engine *engine)
+{
+    const fm_exact *self = (const fm_exact *)engine;
+    return !self->seen || !fm_seen_set_given_up(self->seen);
+}
+
+const fm_engine_ops fm_engine_exact = {
+    .info = {.name = "exact",
+             .summary = "exact, by counting the bits of a sliding window: the fastest (default)",
+             .exact = true},
+    .create = exact_create,
+    .destroy = exact_destroy,
+    .feed = exact_feed,
+    .feed_tagged = exact_feed_tagged,
+    .count = exact_count,
+    .spared_repeats = true,
+    .count_tagged = exact_count_tagged,
+    .count_kept = exact_count_kept,
+    .digest = fm_exact_digest,
+    .count_firsts = fm_exact_count_firsts,
+    .can_take = exact_can_take,
+    .distinct = exact_distinct,
+    .cold_known = exact_cold_known,
+    .memory = exact_memory,
+    .memory_peak = exact_memory_peak,
+};

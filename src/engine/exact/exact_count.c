@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exact_count.c - counting without order, the usual way through `exact`: part by part. Repeats are removed;
+ * what is left is worked off as a part (exact_part.c), or where few blocks are touched twice, chunk by
+ * chunk.
+ */
+#include "base/error.h"
+#include "base/memory.h"
+#include "engine/exact/exact_ends.h"
+#include "engine/exact/exact_state.h"
+
+static fm_status reserve_firsts(fm_first_touches *firsts, size_t more, fm_error *error)
+{
+    if (fm_array_reserve((void **)&firsts->blocks, &firsts->capacity, firsts->count + more,
+                         sizeof *firsts->blocks) != 0)
+        return fm_fail_memory(error, (firsts->count + more) * sizeof *firsts->blocks, "first touches");
+    return FM_OK;
+}
+
+/* Stands where a run stopped short: after the last repeat of the `taken`th reference that is no repeat. */
+static size_t stand_after(const uint64_t *blocks, size_t count, uint64_t before, size_t taken)
+{
+    size_t position = 0, seen = 0;
+    for (; position < count; position++) {
+        bool kept = blocks[position] != before;
+        if (kept && seen == taken) break;
+        seen += kept;
+        before = blocks[position];
+    }
+    return position;
+}
+
+/*
+ * A repeat of the latest block has distance 0 and moves nothing: it need not reach the table.
+ * Returns how many references are left, in self->collapsed.
+ */
+static size_t remove_repeats(fm_exact *self, const uint64_t *blocks, const uint32_t *tags, size_t part,
+                             uint64_t before, fm_outlet *out)
+{
+    size_t left;
+    if (tags) {
+        fm_kept_tags *kept = &self->tags->kept;
+        kept->index_wanted = out->pairs->late_wanted;
+        left = self->kernels->collapse_tagged(blocks, tags, part, self->collapsed, kept);
+        out->now = kept->now;
+        out->leave = kept->leave;
+        out->kept_index = kept->index;
+    } else {
+        left = self->kernels->collapse(blocks, part, &before, self->collapsed);
+    }
+    fm_exact_judge_repeats(self, part, left);
+    return left;
+}
+
+static bool count_as_part(fm_exact *self, const uint64_t *left, size_t left_count, bool whole, fm_outlet out)
+{
+    if (!fm_exact_try_part(self, left_count) || !fm_exact_part_fits(self)) return false;
+    bool done = fm_exact_run_part(self, left, left_count, out);
+    fm_exact_judge_part(self, done, left_count, whole);
+    return done;
+}
+
+/*
+ * With tags, a part's first reference is never taken for a repeat: its block would have to be told of the new
+ * tag. And where distances of 0 are late, nothing is removed.
+ */
+static fm_status count_part(fm_exact *self, const uint64_t *blocks, const uint32_t *tags, size_t part,
+                            fm_outlet out, size_t *done, fm_error *error)
+{
+    const uint64_t before = self->started && !tags ? self->last : ~blocks[0];
+    const uint64_t *left = blocks;
+    size_t left_count = part, taken;
+    *done = 0;
+    fm_status status = fm_tally_reserve(out.tally, self->table.used + FM_PART + FM_TWO_CHUNKS, error);
+    if (status == FM_OK && self->firsts) status = reserve_firsts(self->firsts, part + 1, error);
+    if (status == FM_OK && tags) status = fm_pairs_reserve(out.pairs, part, error);
+    if (status != FM_OK) return status;
+    if (out.leave || self->straight > 0 || (tags && out.pairs->late_wanted && out.pairs->late_from == 0)) {
+        if (!out.leave) {
+            self->straight -= self->straight > 0;
+            out.leave = tags;
+        }
+        out.now = tags;
+        if (tags) self->tags->kept.pair_count = 0;
+    } else {
+        left = self->collapsed;
+        left_count = remove_repeats(self, blocks, tags, part, before, &out);
+    }
+    taken = left_count;
+    const bool as_part = count_as_part(self, left, left_count, part == FM_PART, out);
+    if (!as_part)
+        status = fm_exact_run(self, left, left_count, out, &taken, error);
+    else if (fm_exact_too_many(self))
+        status = fm_exact_restart(self, error);
+    *done = taken == left_count ? part : left == blocks ? taken : stand_after(blocks, part, before, taken);
+    const size_t repeats = *done - taken;
+    fm_tally_add_many(out.tally, 0, repeats);
+    self->clock += repeats;
+    if (tags) { /* the words of repeats stand first, in order; then those of close references */
+        const fm_kept_tags *kept = &self->tags->kept;
+        self->kernels->count_pairs(&out.pairs->table, kept->pair, as_part ? kept->pair_count : repeats);
+    }
+    if (*done > 0) {
+        self->last = blocks[*done - 1];
+        self->started = true;
+    }
+    return status;
+}
+
+fm_status fm_exact_count(fm_exact *self, const uint64_t *blocks, const uint32_t *tags, size_t count,
+                         fm_outlet out, size_t *done, fm_error *error)
+{
+    fm_status status = FM_OK;
+    const uint32_t *const leave = out.leave;
+    *done = 0;
+    while (count > *done && status == FM_OK) {
+        const size_t left = count - *done;
+        size_t taken;
+        out.offset = *done;
+        if (leave) out.leave = leave + *done;
+        status = count_part(self, blocks + *done, tags ? tags + *done : NULL, left < FM_PART ? left : FM_PART,
+                            out, &taken, error);
+        *done += taken;
+    }
+    return status;
+}

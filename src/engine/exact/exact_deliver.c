@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exact_deliver.c - where the distances that `exact` finds go: into a tally, with tags also into the counters
+ * of pairs and the list of late references; or one by one, in order.
+ */
+#include "engine/exact/exact_ends.h"
+#include "engine/exact/exact_state.h"
+
+/* Under a bound: is a block that is not held a first touch? */
+static uint64_t fresh_distance(fm_exact *self, uint64_t key, uint64_t now, uint64_t *time)
+{
+    uint64_t budget = UINT64_MAX, last_time = 0;
+    if (self->max_memory) {
+        uint64_t others = fm_exact_memory(self) - fm_seen_set_memory(self->seen);
+        budget = self->max_memory > others ? self->max_memory - others : 0;
+    }
+    fm_seen seen = fm_seen_set_insert(self->seen, key, budget, &last_time);
+    /* No memory to remember it: from now on nobody can know. */
+    if (seen == FM_SEEN_NO_MEMORY) seen = fm_seen_set_insert(self->seen, key, 0, &last_time);
+    uint64_t seen_peak = fm_seen_set_memory_peak(self->seen);
+    if (seen_peak != self->seen_peak) {
+        self->seen_peak = seen_peak;
+        fm_exact_note_memory(self, fm_exact_memory(self) - fm_seen_set_memory(self->seen) + seen_peak);
+    }
+    if (time) *time = seen == FM_SEEN_NEW ? FM_COLD : seen == FM_SEEN_KNOWN ? now - last_time : FM_BEYOND;
+    return seen == FM_SEEN_NEW ? FM_COLD : FM_BEYOND;
+}
+
+/* ---- pairs ---- */
+
+/* A reference of the run, by its number there. */
+static inline fm_late late_of(const fm_outlet *out, size_t reference, uint64_t word)
+{
+    if (out->kept_index) reference = out->kept_index[reference];
+    return (fm_late){.index = (uint32_t)(out->offset + reference),
+                     .tag = (uint32_t)(word >> 32) & FM_TAG_MAX,
+                     .range = (uint32_t)word & 0xFF};
+}
+
+/* The number in the run of a reference of the chunk. */
+static size_t reference_of(const fm_outlet *out, uint32_t index)
+{
+    return out->first_index ? out->first_index[out->done + index] : out->done + index;
+}
+
+/* Those at a distance from `from` on go on the list. Which these are is hard to foresee: all are written
+ * behind it, for which there is room, and the list grows by those that count. */
+static void note_all_late(const fm_outlet *out, const uint32_t *distances, uint64_t from,
+                          const uint32_t *indices, size_t count, const uint64_t *words)
+{
+    fm_late *const late = out->pairs->late;
+    size_t noted = out->pairs->late_count;
+    for (size_t i = 0; i < count; i++) {
+        late[noted] = late_of(out, reference_of(out, indices[i]), words[i]);
+        noted += distances[i] >= from;
+    }
+    out->pairs->late_count = noted;
+}
+
+/* Words get their ranges and are counted. */
+static void count_list(const fm_exact *self, const fm_outlet *out, const uint32_t *distances,
+                       const uint32_t *indices, size_t count, uint64_t *words)
+{
+    fm_pairs *pairs = out->pairs;
+    self->kernels->add_ranges(&pairs->ranges, distances, count, words);
+    if (self->bound)
+        for (size_t i = 0; i < count; i++)
+            if (distances[i] >= self->bound)
+                words[i] = fm_pair_word(0, (uint32_t)(words[i] >> 32) & FM_TAG_MAX, FM_RANGE_BEYOND);
+    if (pairs->late_wanted) {
+        uint64_t from = pairs->late_from;
+        if (self->bound && self->bound < from) from = self->bound;
+        note_all_late(out, distances, from, indices, count, words);
+    }
+    self->kernels->count_pairs(&pairs->table, words, count);
+}
+
+/* ---- counts ---- */
+
+/* Distances at or over the bound leave the list; returns how many stay. */
+static size_t cut_at_bound(uint32_t *distances, size_t count, uint64_t bound, uint64_t *beyond)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        distances[kept] = distances[i];
+        kept += distances[i] < bound;
+    }
+    *beyond += count - kept;
+    return kept;
+}
+
+void fm_exact_tally(const fm_exact_kernels *kernels, uint64_t bound, fm_tally *tally, uint32_t *distances,
+                    size_t count)
+{
+    if (bound) count = cut_at_bound(distances, count, bound, &tally->beyond);
+    if (tally->bins != FM_BINS_LOGLINEAR) {
+        fm_tally_add32(tally, distances, count);
+        return;
+    }
+    kernels->loglinear(distances, count);
+    fm_tally_add_indices(tally, distances, count);
+}
+
+/* Blocks that are not held go on the list of first touches, as exact_ends.h says. There is room. */
+static void list_fresh(fm_exact *self, const uint64_t *keys, fm_tally *tally)
+{
+    fm_first_touches *firsts = self->firsts;
+    const fm_chunk *chunk = &self->chunk;
+    for (size_t i = 0; i < chunk->fresh_count; i++) {
+        const uint64_t key = keys[chunk->fresh_index[i]];
+        bool listed = true;
+        if (self->seen) {
+            /* Nothing is dropped before more blocks than the bound were touched. */
+            const bool first = fresh_distance(self, key, 0, NULL) == FM_COLD;
+            listed = first || firsts->count < self->held;
+            if (!listed) firsts->given_up |= fm_seen_set_given_up(self->seen);
+        }
+        firsts->blocks[firsts->count] = key;
+        firsts->count += listed;
+        tally->beyond += !listed;
+    }
+}
+
+static void tally_list(const fm_exact *self, fm_tally *tally, uint32_t *distances, size_t count)
+{
+    fm_exact_tally(self->kernels, self->bound, tally, distances, count);
+}
+
+static void deliver_fresh(fm_exact *self, const uint64_t *keys, const fm_outlet *out)
+{
+    fm_chunk *chunk = &self->chunk;
+    if (self->firsts) {
+        list_fresh(self, keys, out->tally);
+        return;
+    }
+    const size_t count = chunk->fresh_count;
+    uint64_t beyond = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool forgotten =
+            self->seen && fresh_distance(self, keys[chunk->fresh_index[i]], 0, NULL) == FM_BEYOND;
+        beyond += forgotten;
+        if (out->pairs) chunk->fresh_pair[i] |= forgotten ? FM_RANGE_BEYOND : FM_RANGE_COLD;
+    }
+    out->tally->cold += count - beyond;
+    out->tally->beyond += beyond;
+    if (!out->pairs) return;
+    if (out->pairs->late_wanted)
+        for (size_t i = 0; i < count; i++)
+            out->pairs->late[out->pairs->late_count++] =
+                late_of(out, reference_of(out, chunk->fresh_index[i]), chunk->fresh_pair[i]);
+    self->kernels->count_pairs(&out->pairs->table, chunk->fresh_pair, count);
+}
+
+void fm_exact_deliver_counts(fm_exact *self, const uint64_t *keys, const fm_outlet *out)
+{
+    fm_chunk *chunk = &self->chunk;
+    if (chunk->fresh_count > 0) deliver_fresh(self, keys, out);
+    if (out->pairs) {
+        count_list(self, out, chunk->near_distance, chunk->near_index, chunk->near_count, chunk->near_pair);
+        count_list(self, out, chunk->far_distance, chunk->far_index, chunk->far_count, chunk->far_pair);
+    }
+    tally_list(self, out->tally, chunk->near_distance, chunk->near_count);
+    tally_list(self, out->tally, chunk->far_distance, chunk->far_count);
+}
+
+/* ---- what a part tells by itself ---- */
+
+/* References to blocks that the part touched before, by their numbers in it; distances are used up. */
+static void deliver_again(fm_exact *self, const fm_outlet *out, uint32_t *distances,
+                          const uint16_t *references, size_t count)
+{
+    if (out->pairs) {
+        const fm_part *part = &self->part;
+        fm_kept_tags *kept = &self->tags->kept;
+        uint64_t *const words = kept->pair + kept->pair_count; /* there is room for one of every reference */
+        uint32_t indices[FM_PART];
+        for (size_t i = 0; i < count; i++) {
+            const size_t reference = references[i];
+            indices[i] = (uint32_t)reference;
+            words[i] = fm_pair_word(out->leave[part->before[reference] - 1], out->now[reference], 0);
+        }
+        count_list(self, out, distances, indices, count, words);
+    }
+    tally_list(self, out->tally, distances, count);
+}
+
+/* Close references are many and their distances small: counted by distance, without a look at each. */
+static void deliver_close(fm_exact *self, size_t count, const fm_outlet *out)
+{
+    fm_part *part = &self->part;
+    for (uint64_t distance = 0; distance < FM_CLOSE; distance++)
+        fm_tally_add_many(out->tally, distance, part->close_count[distance]);
+    if (!out->pairs) return;
+    uint8_t close_range[FM_CLOSE];
+    for (uint64_t distance = 0; distance < FM_CLOSE; distance++)
+        close_range[distance] = (uint8_t)fm_range_of(&out->pairs->ranges, distance);
+    self->kernels->part_pairs(count, out->now, out->leave, close_range, part, &self->tags->kept);
+}
+
+/* Where they may be beyond the bound, or late, each is looked at. */
+static void deliver_close_one_by_one(fm_exact *self, size_t count, const fm_outlet *out)
+{
+    const fm_part *part = &self->part;
+    uint32_t distances[FM_PART_ROOM];
+    uint16_t references[FM_PART];
+    size_t close = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (fm_part_lag(part)[i] > FM_CLOSE) continue;
+        distances[close] = part->distance[i];
+        references[close++] = (uint16_t)i;
+    }
+    deliver_again(self, out, distances, references, close);
+}
+
+void fm_exact_deliver_part(fm_exact *self, size_t count, const fm_outlet *out)
+{
+    fm_part *part = &self->part;
+    if ((self->bound && self->bound < FM_CLOSE) ||
+        (out->pairs && out->pairs->late_wanted && out->pairs->late_from < FM_CLOSE))
+        deliver_close_one_by_one(self, count, out);
+    else
+        deliver_close(self, count, out);
+    deliver_again(self, out, part->apart_distance, part->apart, part->apart_count);
+}
+
+/* ---- in order ---- */
+
+static void order_list(const fm_outlet *out, uint64_t bound, const uint32_t *distances,
+                       const uint32_t *indices, size_t count, const uint64_t *words)
+{
+    for (size_t i = 0; i < count; i++) {
+        const bool beyond = distances[i] >= bound;
+        out->distances[indices[i]] = beyond ? FM_BEYOND : distances[i];
+        if (out->uses) out->uses[indices[i]] = beyond ? 0 : (uint32_t)(words[i] >> 8) & FM_TAG_MAX;
+    }
+}
+
+void fm_exact_deliver_ordered(fm_exact *self, const uint64_t *keys, const fm_outlet *out)
+{
+    const fm_chunk *chunk = &self->chunk;
+    const uint64_t bound = self->bound ? self->bound : FM_BEYOND;
+    order_list(out, bound, chunk->near_distance, chunk->near_index, chunk->near_count, chunk->near_pair);
+    order_list(out, bound, chunk->far_distance, chunk->far_index, chunk->far_count, chunk->far_pair);
+    for (size_t i = 0; i < chunk->fresh_count; i++) {
+        size_t index = chunk->fresh_index[i];
+        uint64_t *time = out->times ? &out->times[index] : NULL;
+        out->distances[index] =
+            self->seen ? fresh_distance(self, keys[index], self->clock + index, time) : FM_COLD;
+        if (out->uses) out->uses[index] = 0;
+    }
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exact_ends.c - see exact_ends.h. */
+#include "engine/exact/exact_ends.h"
+
+#include "engine/exact/exact_state.h"
+
+void fm_exact_list_firsts(fm_engine *engine, fm_first_touches *firsts)
+{
+    ((fm_exact *)engine)->firsts = firsts;
+}
+
+void fm_exact_empty(fm_engine *engine)
+{
+    fm_exact *self = (fm_exact *)engine;
+    fm_block_table_empty(&self->table);
+    fm_recency_window_restart(&self->window, 0);
+    self->started = self->window_full = false;
+    if (self->firsts) self->firsts->count = 0;
+}
+
+uint64_t fm_exact_live(const fm_engine *engine)
+{
+    return ((const fm_exact *)engine)->table.used;
+}
+
+static uint64_t depth_of(const fm_exact *self, uint64_t position)
+{
+    const uint32_t rank = fm_recency_window_rank(&self->window, position & FM_POSITION_BITS);
+    return (uint32_t)((uint32_t)self->table.used - rank); /* ranks are modulo 2^32 */
+}
+
+void fm_exact_depths(const fm_engine *engine, const uint64_t *blocks, size_t count, uint64_t *depths)
+{
+    const fm_exact *self = (const fm_exact *)engine;
+    self->kernels->depths(&self->table, &self->window, blocks, count, depths);
+}
+
+uint64_t fm_exact_stack(const fm_engine *engine, uint64_t most, uint64_t *blocks)
+{
+    const fm_exact *self = (const fm_exact *)engine;
+    const fm_block_table *table = &self->table;
+    for (uint64_t i = 0; i < table->bucket_count; i++)
+        for (int slot = 0; slot < FM_BUCKET_SLOTS; slot++) {
+            const fm_bucket *bucket = &table->buckets[i];
+            if (!bucket->position[slot]) break;
+            const uint64_t depth = depth_of(self, bucket->position[slot]);
+            if (depth < most) blocks[depth] = bucket->key[slot];
+        }
+    return table->used < most ? table->used : most;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exact_kernels.h - the hot loops of `exact` and of the analyzer, chosen at run time by instruction set.
+ *
+ * References go through in chunks. A chunk's lookups come first; they sort its references into three
+ * lists by where the block's previous position lies:
+ *
+ *     near   in the open region. Its distance depends on near references alone.
+ *     far    in a closed region. Its distance depends on far references, plus the number of live bits
+ *            in the open region, which the lookup loop counts as it goes.
+ *     fresh  nowhere: a block that is not held.
+ *
+ * So the two lists are worked off one after the other, each in a loop without unpredictable branches;
+ * while they run, the buckets of the next chunk are being fetched.
+ *
+ * For attribution, every reference has a tag (its code site), and a block keeps the tag of its last use: in
+ * the upper bits of its position in the block table, which no position needs. Kernels whose name ends in
+ * _tagged are the same loops with tags; the plain ones know nothing of them.
+ */
+#ifndef FATHOM_ENGINE_EXACT_KERNELS_H
+#define FATHOM_ENGINE_EXACT_KERNELS_H
+
+#include "engine/block_table.h"
+#include "engine/pair_table.h"
+#include "engine/ranges.h"
+#include "engine/exact/recency_window.h"
+
+/* A position has 39 bits at most (FM_LEVELS_MAX), a tag 24. */
+enum { FM_TAG_SHIFT = 40 };
+#define FM_POSITION_BITS ((UINT64_C(1) << FM_TAG_SHIFT) - 1)
+
+enum { FM_CHUNK = 448 }; /* a whole line; its lists and bucket addresses take 20 KiB */
+
+/* Kernels store whole vectors at a list's end. */
+enum { FM_CHUNK_ROOM = FM_CHUNK + 16 };
+
+typedef struct fm_chunk {
+    size_t count;
+    size_t near_count, far_count, fresh_count;
+    uint32_t near_position[FM_CHUNK_ROOM]; /* relative to the open region */
+    uint32_t near_distance[FM_CHUNK_ROOM]; /* before the near kernel: live bits of the open region then */
+    uint32_t near_index[FM_CHUNK_ROOM];    /* which reference of the chunk it is */
+    uint64_t far_position[FM_CHUNK_ROOM];
+    uint32_t far_distance[FM_CHUNK_ROOM]; /* likewise */
+    uint32_t far_index[FM_CHUNK_ROOM];
+    uint32_t fresh_index[FM_CHUNK_ROOM];
+    /* With tags: the words to count (pair_table.h), still without their ranges. */
+    uint64_t near_pair[FM_CHUNK_ROOM];
+    uint64_t far_pair[FM_CHUNK_ROOM];
+    uint64_t fresh_pair[FM_CHUNK_ROOM];
+} fm_chunk;
+
+/*
+ * A part of the trace: up to FM_PART references that are worked off together. What is left of it without the
+ * references that repeat the one before; with tags, a block is used under the tag of the first of its
+ * repeats, and left under that of the last.
+ */
+enum { FM_PART = 4096, FM_PART_ROOM = FM_PART + 64 };
+
+typedef struct fm_kept_tags {
+    uint32_t now[FM_PART_ROOM];
+    uint32_t leave[FM_PART_ROOM];
+    bool index_wanted;
+    uint16_t index[FM_PART_ROOM]; /* in the part; only where wanted */
+    uint64_t pair[FM_PART_ROOM];  /* words to be counted: of what was removed, then of close references */
+    size_t pair_count;
+} fm_kept_tags;
+
+/*
+ * Within a part, most references are to blocks that were touched in it before. Their distances follow from
+ * the part alone, and only a block's first reference in the part goes to the table and the window. Of the
+ * others,
+ *
+ *     close  the block was touched at most FM_CLOSE references ago: found by comparing lags, 64 at once
+ *     apart  further ago: by ranks in a bitmap of the part's references
+ *
+ * A block gets its new position in the window at the end of the part, in the order of last references.
+ */
+enum {
+    FM_CLOSE = 64,
+    FM_PART_SLOT_BITS = 13,
+    FM_PART_SLOTS = 1 << FM_PART_SLOT_BITS,
+    FM_PART_WORDS = FM_PART / 64,
+};
+
+/* How long a reference is the latest to its block. */
+typedef enum fm_part_latest {
+    FM_LEFT_SOON = 0,  /* a close one follows */
+    FM_LEFT_LATER = 1, /* an apart one follows */
+    FM_LAST = 2,       /* none follows in this part */
+} fm_part_latest;
+
+/* References are numbered from 0 here. */
+typedef struct fm_part {
+    uint32_t multiplier[3]; /* of the hash; secret */
+    /* A slot for each block: 1 + the latest reference to it; 0: free. All are free between parts. */
+    uint16_t entry[FM_PART_SLOTS];
+    /* Of every reference: */
+    uint16_t slot[FM_PART_ROOM];                /* its block's */
+    uint16_t before[FM_PART_ROOM];              /* 1 + the one before to the same block; 0: none */
+    uint8_t lags[FM_CLOSE + FM_PART_ROOM + 64]; /* see fm_part_lag */
+    uint8_t distance[FM_PART_ROOM];             /* close ones only */
+    uint8_t latest[FM_PART_ROOM];               /* fm_part_latest */
+    uint64_t first_bits[FM_PART_WORDS];
+    /* Close references by distance. */
+    uint64_t close_count[FM_CLOSE];
+    /* Apart references, in order. */
+    size_t apart_count;
+    uint16_t apart[FM_PART_ROOM];
+    uint32_t apart_distance[FM_PART_ROOM];
+    /* First references, in order; the last ones to their blocks; and what is looked up. */
+    size_t first_count;
+    uint16_t first[FM_PART_ROOM];
+    uint16_t last[FM_PART_ROOM];
+    uint64_t key[FM_PART_ROOM];
+    uint64_t position[FM_PART_ROOM]; /* that the block gets; with tags, as it stands in the table */
+    uint32_t now[FM_PART_ROOM];      /* with tags: the reference's */
+} fm_part;
+
+/* How many references ago the block was touched; over FM_CLOSE where it was not that close. There are
+ * readable ones before the first, too. */
+static inline const uint8_t *fm_part_lag(const fm_part *part)
+{
+    return part->lags + FM_CLOSE;
+}
+
+/* Of tables and windows that are shared by threads (parallel.h). */
+enum { FM_PARTITIONS = 32, FM_RANGES = 32 };
+
+/* The last block that an access touches; those of 0 bytes touch one. */
+static inline uint64_t fm_last_block(uint64_t address, uint32_t size, unsigned shift)
+{
+    const uint64_t extent = size ? size - 1 : 0;
+    return (address > UINT64_MAX - extent ? UINT64_MAX : address + extent) >> shift;
+}
+
+/*
+ * What the kernel cut_tagged makes of accesses with tags: a block is kept where it is not that of the
+ * reference before; its repeats are left out, and a pair counted for each. As in fm_kept_tags, a block is
+ * used under the tag of the first of its repeats and left under that of the last.
+ */
+enum {
+    FM_TAGGED_CUT_MOST = 1024
+}; /* references at a time: the words of their repeats stay in the first-level cache */
+
+typedef struct fm_tagged_cut {
+    /* What is kept; all have room for 16 more than are cut. */
+    uint64_t *blocks;
+    uint32_t *now, *leave;
+    uint32_t *reference; /* its number */
+    size_t count;
+    /* The latest reference. */
+    uint64_t block;
+    uint32_t tag;
+    uint32_t all_tags; /* the bits of all of them */
+    /* Of those that were left out in one call, at most FM_TAGGED_CUT_MOST: the words to be counted. */
+    size_t pair_count;
+    uint64_t pair[FM_TAGGED_CUT_MOST + 16];
+} fm_tagged_cut;
+
+struct fm_small_stack;
+
+typedef struct fm_exact_kernels {
+    const char *isa;
+    bool (*usable)(void);
+    /* Copies keys without those that repeat the one before (*last, updated). Returns how many are left. */
+    size_t (*collapse)(const uint64_t *keys, size_t count, uint64_t *last, uint64_t *left);
+    /* The same; the first key is kept whatever was before. */
+    size_t (*collapse_tagged)(const uint64_t *keys, const uint32_t *tags, size_t count, uint64_t *left,
+                              fm_kept_tags *kept);
+    void (*home)(const fm_block_table *table, const uint64_t *keys, size_t count, fm_bucket **homes);
+    /* Exchanges positions and fills the lists. */
+    void (*lookup)(fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
+                   fm_bucket *const *homes, fm_chunk *chunk);
+    void (*lookup_tagged)(fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
+                          const uint32_t *now, const uint32_t *leave, fm_bucket *const *homes,
+                          fm_chunk *chunk);
+    /* Clear the bits that were left, and turn …_distance into distances. soon: chunk->count buckets
+     * to fetch meanwhile. */
+    void (*near)(fm_recency_window *window, fm_chunk *chunk, fm_bucket *const *soon);
+    void (*far)(fm_recency_window *window, fm_chunk *chunk, fm_bucket *const *soon);
+    /*
+     * Finds for every reference of a part the one before to the same block. False where too many blocks
+     * meet in one slot: then nothing was done.
+     */
+    bool (*part_link)(const uint64_t *keys, size_t count, fm_part *part);
+    /* Tells first, close and apart references from each other; all entries are free again. */
+    void (*part_sort)(size_t count, fm_part *part);
+    void (*part_close)(size_t count, fm_part *part);
+    void (*part_apart)(size_t count, fm_part *part);
+    /* The words of close references, added to kept->pair. close_range: of the distances below FM_CLOSE. */
+    void (*part_pairs)(size_t count, const uint32_t *now, const uint32_t *leave, const uint8_t *close_range,
+                       const fm_part *part, fm_kept_tags *kept);
+    /* key, position and now of first references; position: the next one to be given out, in a window with
+     * room for them. now, leave: NULL without tags. */
+    void (*part_first)(const uint64_t *keys, size_t count, uint64_t position, const uint32_t *now,
+                       const uint32_t *leave, fm_part *part);
+    /* lookup for chunk->count first references, from number `first` on; homes are theirs. */
+    void (*lookup_first)(fm_block_table *table, const fm_recency_window *window, const fm_part *part,
+                         size_t first, fm_bucket *const *homes, fm_chunk *chunk);
+    void (*lookup_first_tagged)(fm_block_table *table, const fm_recency_window *window, const fm_part *part,
+                                size_t first, fm_bucket *const *homes, fm_chunk *chunk);
+    /* Exchanges the positions of keys: from the new to the old ones, 0 where there was none. There is room.
+     * soon: what is to be fetched meanwhile. */
+    void (*exchange)(fm_block_table *table, const uint64_t *keys, fm_bucket *const *homes, size_t count,
+                     uint64_t *positions, fm_bucket *const *soon);
+    /* Of blocks that are held: how many others were touched later, the last time. */
+    void (*depths)(const fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
+                   size_t count, uint64_t *depths);
+    /*
+     * For small_stack.h. The next positions in order, to part.position. Touches of blocks, which get those
+     * positions, to the lists of those that are held and of those that are not. Then held_distance, from live
+     * bits at that moment to distances. And the blocks within the bound to the region's beginning.
+     */
+    void (*small_places)(size_t count, struct fm_small_stack *stack);
+    void (*small_find)(const uint64_t *blocks, size_t count, struct fm_small_stack *stack);
+    void (*small_ranks)(struct fm_small_stack *stack);
+    void (*small_restart)(struct fm_small_stack *stack);
+    /* For block_sample.h: the common hash of every block. And the indices, in order, of the common hashes
+     * that are in a sample: their product with its multiplier is at most `limit`. At most 2^16 of them; may
+     * write up to 16 more than it returns. */
+    void (*sample_common)(const uint64_t *blocks, size_t count, uint64_t *common);
+    size_t (*sample_choose)(const uint64_t *common, size_t count, uint64_t multiplier, uint64_t limit,
+                            uint16_t *chosen);
+    /* Likewise of references, from the second on, that are no repeats of the one before. */
+    size_t (*sample_changes)(const uint64_t *blocks, size_t count, uint16_t *changes);
+    /* Which of FM_PARTITIONS each key belongs to: by bits of its hash that the table does not use. */
+    void (*partition)(const uint64_t *keys, size_t count, const uint64_t seed[3], uint8_t *partitions);
+    /*
+     * Sorts events by their ranges, stably. groups: below FM_RANGES, or that for those without; next:
+     * where each group's next one goes; known gets the event's number (from `number` on) less how many
+     * before it were in a higher range.
+     */
+    void (*split_ranges)(const uint64_t *positions, const uint8_t *groups, size_t count, uint32_t number,
+                         uint32_t *next, uint64_t *sorted, uint32_t *known);
+    /* Distances to the indices of their loglinear bins (fm_bins_index), in place. May write up to the next
+     * multiple of 16. */
+    void (*loglinear)(uint32_t *distances, size_t count);
+    /* Puts the range of each distance into its word. May write up to the next multiple of 16. */
+    void (*add_ranges)(const fm_ranges *ranges, const uint32_t *distances, size_t count, uint64_t *pairs);
+    /* Counts each word once. There is room for all of them. May read up to the next multiple of 8. */
+    void (*count_pairs)(fm_pair_table *table, const uint64_t *pairs, size_t count);
+    /*
+     * blocks[i] = address[i] >> shift, as far as no access reaches beyond its block: returns how many those
+     * are, and writes up to 16 more. size may be NULL: then none does.
+     */
+    size_t (*cut)(const uint64_t *address, const uint32_t *size, size_t count, unsigned shift,
+                  uint64_t *blocks);
+    /*
+     * The same without blocks that repeat the one before: *before, at first, and the latest afterwards. *kept
+     * is how many blocks there are.
+     */
+    size_t (*cut_distinct)(const uint64_t *address, const uint32_t *size, size_t count, unsigned shift,
+                           uint64_t *before, uint64_t *blocks, size_t *kept);
+    /*
+     * The same with tags, for at most FM_TAGGED_CUT_MOST references, the first of which has the number
+     * `reference`. Something was kept before (cut->count > 0). Returns how many lie within their blocks.
+     */
+    size_t (*cut_tagged)(const uint64_t *address, const uint32_t *size, const uint32_t *tag, size_t count,
+                         unsigned shift, uint32_t reference, fm_tagged_cut *cut);
+    /* Copies tags; returns all their bits together. */
+    uint32_t (*copy_tags)(const uint32_t *from, size_t count, uint32_t *to);
+} fm_exact_kernels;
+
+/* What a part tells by itself: its links, its first references, and the distances of the others. False where
+ * its blocks crowd a few slots: then nothing was done. */
+static inline bool fm_part_distances(const fm_exact_kernels *kernels, const uint64_t *keys, size_t count,
+                                     fm_part *part)
+{
+    if (!kernels->part_link(keys, count, part)) return false;
+    kernels->part_sort(count, part);
+    kernels->part_close(count, part);
+    kernels->part_apart(count, part);
+    return true;
+}
+
+extern const fm_exact_kernels fm_exact_avx512, fm_exact_avx2, fm_exact_portable;
+
+/* The best usable kernels, or those named; NULL where this machine cannot run them or there are none. */
+const fm_exact_kernels *fm_exact_kernels_find(const char *isa);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exact_restart.c - when the window of `exact` is full: live blocks are renumbered by their ranks; under a
+ * bound, those beyond it are dropped. Tags stay with their blocks.
+ */
+#include "engine/exact/exact_state.h"
+
+/* Blocks that may be held beyond twice the bound: dropping them costs a sweep of the table, so that it should
+ * be worth it; but a small bound is a wish for little memory. */
+static uint64_t slack_of(uint64_t bound)
+{
+    enum { LEAST = 1 << 12, MOST = 1 << 16, SHARES = 4 };
+    if (bound >= MOST / SHARES) return MOST;
+    return bound * SHARES > LEAST ? bound * SHARES : LEAST;
+}
+
+/* Lines of the window are fetched eight buckets ahead of their use. */
+static void renumber(fm_exact *self)
+{
+    const fm_recency_window *window = &self->window;
+    fm_bucket *const buckets = self->table.buckets;
+    const uint64_t count = self->table.bucket_count;
+    enum { AHEAD = 8 };
+    for (uint64_t i = 0; i < count; i++) {
+        if (i + AHEAD < count)
+            for (int slot = 0; slot < FM_BUCKET_SLOTS; slot++)
+                __builtin_prefetch(
+                    fm_recency_window_line(window, buckets[i + AHEAD].position[slot] & FM_POSITION_BITS));
+        for (int slot = 0; slot < FM_BUCKET_SLOTS; slot++) {
+            uint64_t old = buckets[i].position[slot];
+            if (!old) break;
+            uint64_t rank = fm_recency_window_rank(window, old & FM_POSITION_BITS);
+            buckets[i].position[slot] = fm_recency_window_packed_position(rank) | (old & ~FM_POSITION_BITS);
+        }
+    }
+}
+
+typedef struct bounding {
+    fm_exact *self;
+    uint64_t dropped; /* blocks of this rank or below go */
+} bounding;
+
+static uint64_t keep_within_bound(void *context, uint64_t key, uint64_t position, uint64_t time)
+{
+    bounding *bounded = context;
+    uint64_t rank = fm_recency_window_rank(&bounded->self->window, position & FM_POSITION_BITS);
+    if (rank > bounded->dropped)
+        return fm_recency_window_packed_position(rank - bounded->dropped) | (position & ~FM_POSITION_BITS);
+    if (bounded->self->with_times) fm_seen_set_store_time(bounded->self->seen, key, time);
+    return 0;
+}
+
+bool fm_exact_too_many(const fm_exact *self)
+{
+    if (!self->held) return false;
+    const uint64_t slack = slack_of(self->held);
+    /* A bound may be as large as 2^64 - 1. */
+    return self->table.used > slack && (self->table.used - slack) / 2 > self->held;
+}
+
+fm_status fm_exact_restart(fm_exact *self, fm_error *error)
+{
+    uint64_t live = self->table.used;
+    uint64_t kept = self->held && live > self->held ? self->held : live;
+    uint64_t bytes = fm_exact_memory(self) - fm_recency_window_memory(&self->window);
+    uint64_t grown = fm_recency_window_memory_for(kept), now = fm_recency_window_memory(&self->window);
+    bytes += grown > now ? grown : now;
+    fm_status status = fm_exact_check_limit(self, bytes, error);
+    if (status == FM_OK) status = fm_recency_window_reserve(&self->window, kept, error);
+    if (status != FM_OK) {
+        self->window_full = true;
+        return status;
+    }
+    fm_exact_note_memory(self, bytes);
+    if (kept < live) {
+        bounding bounded = {.self = self, .dropped = live - kept};
+        fm_block_table_filter(&self->table, keep_within_bound, &bounded);
+    } else {
+        renumber(self);
+    }
+    fm_recency_window_restart(&self->window, kept);
+    self->window_full = false;
+    return FM_OK;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exact_small_body.h - the loops of small_stack.h: blocks found in its table, ranks, the restart. */
+#include "engine/sampled/small_stack.h"
+
+/* The rest of a lookup when another block has the first slot. Returns where the block was, or 0. */
+ALWAYS_INLINE uint16_t small_probe(fm_small_stack *stack, uint64_t block, uint32_t slot, uint16_t position)
+{
+    uint16_t found;
+    do {
+        slot = (slot + 1) % FM_SMALL_SLOTS;
+        found = stack->position[slot];
+    } while (found != 0 && stack->block[found] != block);
+    stack->position[slot] = position;
+    return found;
+}
+
+/* From where every block was to the lists of those that are held and of those that are not. */
+static void small_split(const uint64_t *restrict blocks, size_t count, fm_small_stack *restrict stack)
+{
+    size_t held = 0, fresh = stack->fresh_count, i = 0;
+#if defined(__AVX512F__)
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    for (; i + 16 <= count; i += 16) {
+        __m512i old = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(stack->old + i)));
+        const unsigned is_held = mask_bits(_mm512_test_epi32_mask(old, old)), is_fresh = is_held ^ 0xFFFF;
+        /* The k-th that is held, from 0, finds k bits less than there would be without those before it. */
+        __m512i index = _mm512_maskz_compress_epi32((__mmask16)is_held, lane);
+        __m512i live = _mm512_set1_epi32((int)(stack->live + (uint32_t)(i - held)));
+        _mm512_storeu_si512(stack->held_position + held,
+                            _mm512_maskz_compress_epi32((__mmask16)is_held, old));
+        _mm512_storeu_si512(stack->held_distance + held,
+                            _mm512_add_epi32(live, _mm512_sub_epi32(index, lane)));
+        held += (unsigned)__builtin_popcount(is_held);
+        for (unsigned half = 0; half < 2; half++) {
+            const unsigned these = is_fresh >> (8 * half) & 0xFF;
+            __m512i some = _mm512_loadu_si512(blocks + i + 8 * half);
+            _mm512_storeu_si512(stack->fresh + fresh, _mm512_maskz_compress_epi64((__mmask8)these, some));
+            fresh += (unsigned)__builtin_popcount(these);
+        }
+    }
+#endif
+    for (; i < count; i++) {
+        const uint16_t old = stack->old[i];
+        stack->held_position[held] = old;
+        stack->held_distance[held] = stack->live + (uint32_t)(i - held);
+        stack->fresh[fresh] = blocks[i];
+        held += old != 0;
+        fresh += old == 0;
+    }
+    stack->held_count = held;
+    stack->fresh_count = fresh;
+}
+
+/*
+ * No branch depends on which blocks are held: lookups that end at the first slot, and most do, are finished
+ * in the first loop, the others in the second. All touches of a block go the same way, so that their order is
+ * kept.
+ */
+static void kernel_small_find(const uint64_t *restrict blocks, size_t count, fm_small_stack *restrict stack)
+{
+    const uint64_t *const positions = stack->part.position;
+    uint16_t rest[FM_PART_ROOM];
+    size_t rest_count = 0;
+    part_slots(blocks, count, stack->multiplier, 32 - FM_SMALL_SLOT_BITS, stack->slot);
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t block = blocks[i];
+        const uint32_t slot = stack->slot[i];
+        const uint16_t position = (uint16_t)positions[i], found = stack->position[slot];
+        const bool same = stack->block[found] == block, other = found != 0 && !same;
+        stack->block[position] = block;
+        stack->old[i] = same ? found : 0; /* that of a free slot is 0 */
+        stack->position[slot] = other ? found : position;
+        rest[rest_count] = (uint16_t)i;
+        rest_count += other;
+    }
+    for (size_t r = 0; r < rest_count; r++) {
+        const size_t at = rest[r];
+        stack->old[at] = small_probe(stack, blocks[at], stack->slot[at], (uint16_t)positions[at]);
+    }
+    small_split(blocks, count, stack);
+}
+
+static void kernel_small_places(size_t count, fm_small_stack *restrict stack)
+{
+    const uint32_t next = stack->next;
+    for (size_t i = 0; i < count; i++) stack->part.position[i] = fm_small_position(next + (uint32_t)i);
+}
+
+static void kernel_small_ranks(fm_small_stack *stack)
+{
+    near_body(stack->words, stack->lines, stack->held_position, stack->held_distance, stack->held_count,
+              NULL);
+}
+
+/* The blocks of the region's places up to `next`, as far as they are live, the latest last. */
+static size_t small_pack(fm_small_stack *restrict stack)
+{
+    size_t packed = 0;
+    for (uint32_t place = 0; place < stack->next; place += 64) {
+        const uint32_t position = fm_small_position(place);
+        uint64_t live = stack->words[position / 64];
+        if (stack->next - place < 64) live &= (UINT64_C(1) << (stack->next - place)) - 1;
+        if (place == 0) live &= ~UINT64_C(1);
+        const uint64_t *const blocks = stack->block + position;
+#if defined(__AVX512F__)
+        for (unsigned eight = 0; eight < 64; eight += 8) {
+            const unsigned these = (unsigned)(live >> eight) & 0xFF;
+            _mm512_storeu_si512(
+                stack->packed + packed,
+                _mm512_maskz_compress_epi64((__mmask8)these, _mm512_loadu_si512(blocks + eight)));
+            packed += (unsigned)__builtin_popcount(these);
+        }
+#else
+        for (; live; live &= live - 1) stack->packed[packed++] = blocks[__builtin_ctzll(live)];
+#endif
+    }
+    return packed;
+}
+
+static void kernel_small_restart(fm_small_stack *restrict stack)
+{
+    const size_t live = small_pack(stack), kept = live < stack->bound ? live : (size_t)stack->bound;
+    const uint64_t *const blocks = stack->packed + (live - kept);
+    memset(stack->position, 0, sizeof stack->position);
+    for (size_t done = 0; done < kept;) {
+        uint16_t slots[FM_PART];
+        const size_t now = kept - done < FM_PART ? kept - done : FM_PART;
+        part_slots(blocks + done, now, stack->multiplier, 32 - FM_SMALL_SLOT_BITS, slots);
+        for (size_t i = 0; i < now; i++) {
+            uint32_t slot = slots[i];
+            const uint32_t position = fm_small_position((uint32_t)(1 + done + i));
+            while (stack->position[slot] != 0) slot = (slot + 1) % FM_SMALL_SLOTS;
+            stack->position[slot] = (uint16_t)position;
+            stack->block[position] = blocks[done + i];
+        }
+        done += now;
+    }
+    fm_recency_region_fill(stack->words, stack->lines);
+    stack->next = stack->live = (uint32_t)kept + 1;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exact_state.h - what the files of the engine `exact` share: exact.c (the engine), exact_run.c (references
+ * chunk by chunk), exact_count.c (the usual way: repeats removed, then parts), exact_part.c (a part by
+ * itself), exact_digest.c (parts by themselves in another thread), exact_deliver.c (where distances go),
+ * exact_restart.c (when the window is full).
+ */
+#ifndef FATHOM_ENGINE_EXACT_STATE_H
+#define FATHOM_ENGINE_EXACT_STATE_H
+
+#include "engine/engine.h"
+#include "engine/exact/exact_kernels.h"
+#include "engine/seen_set.h"
+
+enum { FM_TWO_CHUNKS = 2 * FM_CHUNK }; /* room in the table for the chunk at hand and the next */
+
+/* What only attribution needs. */
+typedef struct fm_exact_tags {
+    fm_kept_tags kept;
+} fm_exact_tags;
+
+typedef struct fm_exact {
+    fm_block_table table;
+    fm_recency_window window;
+    const fm_exact_kernels *kernels;
+    fm_seen_set *seen; /* only where blocks are dropped */
+    uint64_t bound;    /* distances from here on are beyond; 0: none */
+    uint64_t held;     /* blocks deeper in the stack may be dropped; 0: all are kept */
+    uint64_t max_memory, memory_peak;
+    uint64_t seen_peak; /* the part of `seen` in memory_peak */
+    uint64_t clock;
+    uint64_t last;      /* the latest block, for removing repeats */
+    bool started;       /* there is a latest block */
+    unsigned chunkwise; /* parts that still go chunk by chunk */
+    unsigned straight;  /* parts that still go through without a look for repeats */
+    bool window_full;   /* a restart failed and must be tried again */
+    bool with_times;
+    struct fm_first_touches *firsts; /* NULL: nobody wants a list of them */
+    fm_exact_tags *tags;             /* NULL: no attribution, and no tags in the table */
+    fm_chunk chunk;
+    fm_bucket *homes[2][FM_CHUNK];
+    uint64_t collapsed[FM_PART_ROOM];
+    fm_part part;
+    fm_bucket *part_homes[FM_PART + FM_CHUNK];
+} fm_exact;
+
+/* Where the distances of a run go, and with tags where the tags come from. */
+typedef struct fm_outlet {
+    bool ordered;                /* into distances, one for each reference; if not, into tally */
+    uint64_t *distances, *times; /* ordered runs only; times may be NULL all the same */
+    uint32_t *uses;              /* ordered runs with tags only: those of the last uses; 0: none */
+    fm_tally *tally;             /* counted runs only */
+    /* With tags: */
+    const uint32_t *now, *leave; /* of each reference of the run */
+    fm_pairs *pairs;             /* counted runs only */
+    size_t done;                 /* references of the run before the chunk at hand */
+    /* Which reference a late one is: its number in the run, through these where they are not NULL, after */
+    const uint16_t *first_index, *kept_index;
+    size_t offset; /* references that the caller gave before this run */
+} fm_outlet;
+
+uint64_t fm_exact_memory(const fm_exact *self);
+void fm_exact_note_memory(fm_exact *self, uint64_t bytes); /* for the peak */
+fm_status fm_exact_check_limit(const fm_exact *self, uint64_t bytes, fm_error *error);
+/* Room in the table for `more` blocks. */
+fm_status fm_exact_make_room(fm_exact *self, uint64_t more, fm_error *error);
+
+/* Under a bound: it is time to drop what lies beyond it. */
+bool fm_exact_too_many(const fm_exact *self);
+/* Moves the live bits to the window's beginning and renumbers the blocks. */
+fm_status fm_exact_restart(fm_exact *self, fm_error *error);
+
+/* A run of references. *done counts those taken, also on failure. */
+fm_status fm_exact_run(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out, size_t *done,
+                       fm_error *error);
+/* The same for counts (out.tally, with tags also out.pairs), any number of references; tags may be NULL.
+ * out.leave: NULL, or repeats have been left out and these are the tags under which blocks are left. */
+fm_status fm_exact_count(fm_exact *self, const uint64_t *blocks, const uint32_t *tags, size_t count,
+                         fm_outlet out, size_t *done, fm_error *error);
+
+/* The chunk's distances, which the kernels have found. */
+void fm_exact_deliver_counts(fm_exact *self, const uint64_t *keys, const fm_outlet *out);
+void fm_exact_deliver_ordered(fm_exact *self, const uint64_t *keys, const fm_outlet *out);
+
+/* Counts distances below and beyond a bound (0: none). Distances are used up. May write up to the next
+ * multiple of 16. */
+void fm_exact_tally(const fm_exact_kernels *kernels, uint64_t bound, fm_tally *tally, uint32_t *distances,
+                    size_t count);
+
+/* What a part told by itself: close and apart references. */
+void fm_exact_deliver_part(fm_exact *self, size_t count, const fm_outlet *out);
+
+/* Whether a part can go through without a stop: the table and the window have room for all of it. */
+bool fm_exact_part_fits(fm_exact *self);
+/* Counts what a part tells by itself and finds its first references, with the positions that their blocks
+ * get; touches neither table nor window. False where its blocks crowd a few slots: then nothing was done. */
+bool fm_exact_part_by_itself(fm_exact *self, const uint64_t *keys, size_t count, const fm_outlet *out);
+/* Counts the first references that stand in self->part, in a window and a table with room for them. */
+void fm_exact_run_firsts(fm_exact *self, fm_outlet out);
+/* Counts a part that fits. False where its blocks crowd a few slots: then nothing was done. */
+bool fm_exact_run_part(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out);
+
+/* Engine's digest and count_firsts (exact_digest.c). */
+fm_status fm_exact_digest(fm_engine *engine, const uint64_t *blocks, const uint32_t *now,
+                          const uint32_t *leave, size_t count, size_t number, fm_tally *tally,
+                          fm_pairs *pairs, fm_firsts *firsts, bool *done, fm_error *error);
+fm_status fm_exact_count_firsts(fm_engine *engine, const fm_firsts *firsts, fm_tally *tally, fm_pairs *pairs,
+                                fm_error *error);
+
+/*
+ * Parts are tried where they pay: where less than half of the references were the first to their block there.
+ * Elsewhere one in sixteen is. The same for looking for repeats, which pays from one in sixteen on. A short
+ * part, of which nothing of that is ever true, tells nothing of those to come.
+ */
+enum {
+    FM_PART_LEAST = 64, /* references that are worth the beginning and the end of a part */
+    FM_PARTS_SKIPPED = 15,
+};
+
+static inline bool fm_exact_try_part(fm_exact *self, size_t count)
+{
+    if (count < FM_PART_LEAST) return false;
+    if (self->chunkwise == 0) return true;
+    self->chunkwise--;
+    return false;
+}
+
+/* done: it could be worked off by itself; whole: it was FM_PART references before repeats were removed. */
+static inline void fm_exact_judge_part(fm_exact *self, bool done, size_t count, bool whole)
+{
+    if (!done || (whole && self->part.first_count > count / 2)) self->chunkwise = FM_PARTS_SKIPPED;
+}
+
+static inline bool fm_repeats_are_few(size_t part, size_t left)
+{
+    return part == FM_PART && part - left < part / 16;
+}
+
+static inline void fm_exact_judge_repeats(fm_exact *self, size_t part, size_t left)
+{
+    if (fm_repeats_are_few(part, left)) self->straight = FM_PARTS_SKIPPED;
+}
+
+/* The part of a run that the next chunk may take: it stays within a line. */
+static inline size_t fm_exact_chunk_size(size_t left, size_t line_left)
+{
+    size_t size = left < FM_CHUNK ? left : FM_CHUNK;
+    return size < line_left ? size : line_left;
+}
+
+#endif

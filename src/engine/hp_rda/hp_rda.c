@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hp_rda.c - the engines hp-rda and hp-rda-gpu: HP-RDA (hp_rda.h) on CPU threads and on a graphics card.
+ *
+ * This file does what is not parallel: it removes references that repeat the one before them, whose distance
+ * is 0 (section III-A.1), gathers traces of N references, and carries blocks from one trace to the next
+ * (hp_rda_carry.h).
+ *
+ * Time O(n (ST / 64 + chain)) on the CPU for n references and thread-level traces of ST; space some 100 bytes
+ * for each reference of a trace, and 24 to 48 for each block.
+ */
+#include "engine/hp_rda/hp_rda.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "engine/engine.h"
+#include "engine/gpu/gpu_loader.h"
+#include "engine/hp_rda/hp_rda_carry.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The paper's choices (section V-E). */
+enum { USUAL_TRACE = 0x4000000, USUAL_THREAD_TRACE = 2048 };
+
+typedef struct hp_rda_engine {
+    const fm_gpu_module *module; /* NULL: on CPU threads */
+    unsigned device;             /* of the module's */
+    unsigned threads;
+    fm_hp_rda_shape shape;
+    uint64_t max_memory, memory_peak;
+    /* Whoever does the work, once there is some. */
+    fm_hp_rda_cpu *cpu;
+    fm_gpu_hp_rda *card;
+    /* The trace being gathered. */
+    uint64_t *trace;
+    size_t count, room;
+    uint64_t last; /* the reference before; only where any was taken */
+    bool begun;
+    uint64_t repeats; /* not counted yet */
+    fm_hp_rda_carry carry;
+    double seconds[FM_HP_RDA_STAGES];
+} hp_rda_engine;
+
+/* ---- memory ---- */
+
+static uint64_t held(const hp_rda_engine *self)
+{
+    return sizeof *self + self->room * sizeof *self->trace + fm_hp_rda_carry_memory(&self->carry);
+}
+
+static fm_status check_limit(hp_rda_engine *self, uint64_t more, fm_error *error)
+{
+    const uint64_t needed = held(self) + more;
+    if (self->max_memory && needed > self->max_memory)
+        return fm_fail(error, FM_E_LIMIT, NULL,
+                       "hp-rda needs %" PRIu64 " bytes for a trace of %zu references, the limit is %" PRIu64,
+                       needed, self->count, self->max_memory);
+    if (needed > self->memory_peak) self->memory_peak = needed;
+    return FM_OK;
+}
+
+static fm_status make_room(hp_rda_engine *self, fm_error *error)
+{
+    if (self->count < self->room) return FM_OK;
+    size_t room = self->room ? self->room * 2 : 4096;
+    if (room > self->shape.trace) room = self->shape.trace;
+    fm_status status = check_limit(self, (room - self->room) * sizeof *self->trace, error);
+    if (status != FM_OK) return status;
+    uint64_t *grown = self->trace
+                          ? fm_pages_resize(self->trace, self->room * sizeof *grown, room * sizeof *grown)
+                          : fm_pages_allocate(room * sizeof *grown);
+    if (!grown) return fm_fail_memory(error, room * sizeof *grown, "a trace of hp-rda");
+    self->trace = grown;
+    self->room = room;
+    return FM_OK;
+}
+
+/* ---- one trace ---- */
+
+static fm_status open_worker(hp_rda_engine *self, fm_bins bins, fm_error *error)
+{
+    self->shape.bins = bins;
+    if (self->module && !self->card)
+        return self->module->hp_rda_open(&self->card, self->device, &self->shape, error);
+    if (!self->module && !self->cpu)
+        return fm_hp_rda_cpu_open(&self->cpu, self->threads, &self->shape, error);
+    return FM_OK;
+}
+
+/* Distances that cross from earlier traces, and first touches. */
+static fm_status count_crossing(hp_rda_engine *self, const fm_hp_rda_trace *result, uint64_t *distances,
+                                fm_tally *tally, fm_error *error)
+{
+    fm_status status = fm_hp_rda_carry_next(&self->carry, result->uses, result->distinct, self->shape.adjust,
+                                            distances, error);
+    return status == FM_OK ? fm_tally_add(tally, distances, result->distinct, error) : status;
+}
+
+static fm_status work_off(hp_rda_engine *self, const fm_engine_results *results, fm_hp_rda_use *uses,
+                          uint64_t *distances, fm_error *error)
+{
+    fm_tally *tally = results->distances;
+    fm_status status = open_worker(self, tally->bins, error);
+    if (status == FM_OK) status = fm_tally_reserve(tally, (uint64_t)self->count + 1, error);
+    if (status != FM_OK) return status;
+    fm_hp_rda_trace result = {.counts = tally->counts, .uses = uses};
+    if (self->module)
+        status = self->module->hp_rda_analyze(self->card, self->trace, self->count, &result, error);
+    else
+        status = fm_hp_rda_cpu_analyze(self->cpu, self->trace, self->count, &result, error);
+    if (status != FM_OK) return status;
+    tally->total += result.total;
+    for (int stage = 0; stage < FM_HP_RDA_STAGES; stage++) self->seconds[stage] += result.seconds[stage];
+    return count_crossing(self, &result, distances, tally, error);
+}
+
+static fm_status analyze(hp_rda_engine *self, const fm_engine_results *results, fm_error *error)
+{
+    if (self->count == 0) return FM_OK;
+    const size_t uses_bytes = self->count * sizeof(fm_hp_rda_use),
+                 distance_bytes = self->count * sizeof(uint64_t);
+    const uint64_t worker = self->module ? 0 : fm_hp_rda_cpu_memory(&self->shape, self->count);
+    fm_status status = check_limit(self, worker + uses_bytes + distance_bytes, error);
+    if (status != FM_OK) return status;
+    fm_hp_rda_use *uses = fm_pages_allocate(uses_bytes);
+    uint64_t *distances = fm_pages_allocate(distance_bytes);
+    if (uses && distances)
+        status = work_off(self, results, uses, distances, error);
+    else
+        status = fm_fail_memory(error, uses_bytes + distance_bytes, "hp-rda's results");
+    fm_pages_free(uses, uses_bytes);
+    fm_pages_free(distances, distance_bytes);
+    self->count = 0;
+    if (status == FM_OK) status = check_limit(self, 0, error);
+    return status;
+}
+
+/* ---- the engine ---- */
+
+static fm_status hp_rda_take(fm_engine *engine, const uint64_t *blocks, size_t count,
+                             const fm_engine_results *results, fm_error *error)
+{
+    hp_rda_engine *self = (hp_rda_engine *)engine;
+    for (size_t i = 0; i < count; i++) {
+        if (self->begun && blocks[i] == self->last) {
+            self->repeats++;
+            continue;
+        }
+        fm_status status = make_room(self, error);
+        if (status != FM_OK) return status;
+        self->trace[self->count++] = self->last = blocks[i];
+        self->begun = true;
+        if (self->count == self->shape.trace) status = analyze(self, results, error);
+        if (status != FM_OK) return status;
+    }
+    return FM_OK;
+}
+
+static fm_status hp_rda_deliver(fm_engine *engine, const fm_engine_results *results, fm_error *error)
+{
+    hp_rda_engine *self = (hp_rda_engine *)engine;
+    fm_tally_add_many(results->distances, 0, self->repeats);
+    self->repeats = 0;
+    return analyze(self, results, error);
+}
+
+static void hp_rda_destroy(fm_engine *engine)
+{
+    hp_rda_engine *self = (hp_rda_engine *)engine;
+    if (!self) return;
+    fm_hp_rda_cpu_close(self->cpu);
+    if (self->card) self->module->hp_rda_close(self->card);
+    fm_pages_free(self->trace, self->room * sizeof *self->trace);
+    fm_hp_rda_carry_clear(&self->carry);
+    free(self);
+}
+
+/* The given value, or the usual one. */
+static fm_status choose(const char *what, uint64_t given, uint64_t usual, uint32_t *value, fm_error *error)
+{
+    const uint64_t chosen = given ? given : usual;
+    if (chosen > FM_HP_RDA_MOST)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "hp-rda: a %s of %" PRIu64 " is over %d", what, chosen,
+                       (int)FM_HP_RDA_MOST);
+    *value = (uint32_t)chosen;
+    return FM_OK;
+}
+
+static fm_status choose_shape(fm_hp_rda_shape *shape, const fm_hp_rda_options *options, fm_error *error)
+{
+    shape->adjust = !options->disable_adjusting;
+    fm_status status = choose("trace size", options->trace_size, USUAL_TRACE, &shape->trace, error);
+    if (status == FM_OK)
+        status = choose("thread trace size", options->thread_trace_size, USUAL_THREAD_TRACE,
+                        &shape->thread_trace, error);
+    if (status != FM_OK) return status;
+    /* Whole thread blocks: the usual pools have an element for each reference. */
+    if (shape->thread_trace > shape->trace) shape->thread_trace = shape->trace;
+    const uint64_t block_trace = (uint64_t)shape->thread_trace * FM_HP_RDA_THREADS;
+    const uint64_t whole = (shape->trace + block_trace - 1) / block_trace * block_trace;
+    const uint64_t usual_pool = block_trace > shape->trace ? shape->trace
+                                : whole < FM_HP_RDA_MOST   ? whole
+                                                           : FM_HP_RDA_MOST;
+    status = choose("pool size", options->pool_size, usual_pool, &shape->pool, error);
+    if (status == FM_OK)
+        status = choose("hash size", options->hash_size,
+                        usual_pool < FM_HP_RDA_MOST / 2 ? 2 * usual_pool : usual_pool, &shape->hash, error);
+    return status;
+}
+
+static fm_status create(fm_engine **engine, const fm_engine_options *options, const fm_gpu_module *module,
+                        unsigned device, fm_error *error)
+{
+    *engine = NULL;
+    hp_rda_engine *self = fm_calloc(1, sizeof *self);
+    if (!self) return fm_fail_memory(error, sizeof *self, "hp-rda");
+    fm_status status = choose_shape(&self->shape, &options->hp_rda, error);
+    if (status != FM_OK) {
+        free(self);
+        return status;
+    }
+    self->module = module;
+    self->device = device;
+    self->threads = options->threads ? options->threads : 1;
+    self->max_memory = options->max_memory;
+    self->memory_peak = sizeof *self;
+    self->carry.seed = options->seed;
+    *engine = (fm_engine *)self;
+    return FM_OK;
+}
+
+static fm_status create_on_cpu(fm_engine **engine, const fm_engine_options *options, fm_error *error)
+{
+    return create(engine, options, NULL, 0, error);
+}
+
+static fm_status create_on_card(fm_engine **engine, const fm_engine_options *options, fm_error *error)
+{
+    const fm_gpu_module *module;
+    unsigned cards;
+    *engine = NULL;
+    fm_status status = fm_gpu_find(&module, &cards, error);
+    return status == FM_OK ? create(engine, options, module, options->card % cards, error) : status;
+}
+
+static uint64_t hp_rda_distinct(const fm_engine *engine)
+{
+    return ((const hp_rda_engine *)engine)->carry.count;
+}
+
+static bool hp_rda_cold_known(const fm_engine *engine)
+{
+    (void)engine;
+    return true;
+}
+
+static void hp_rda_stages(const fm_engine *engine, fm_profile *profile)
+{
+    static const char *const names[FM_HP_RDA_STAGES] = {"thread-level analysis", "merging threads",
+                                                        "merging blocks", "adjusting"};
+    const hp_rda_engine *self = (const hp_rda_engine *)engine;
+    profile->stage_count = FM_HP_RDA_STAGES;
+    for (size_t stage = 0; stage < FM_HP_RDA_STAGES; stage++)
+        profile->stages[stage] = (fm_stage){.name = names[stage], .seconds = self->seconds[stage]};
+}
+
+static uint64_t hp_rda_memory(const fm_engine *engine)
+{
+    return held((const hp_rda_engine *)engine);
+}
+
+static uint64_t hp_rda_memory_peak(const fm_engine *engine)
+{
+    return ((const hp_rda_engine *)engine)->memory_peak;
+}
+
+const fm_engine_ops fm_engine_hp_rda = {
+    .info = {.name = "hp-rda",
+             .summary = "approximate: HP-RDA, cut among many threads and merged",
+             .unbounded = true,
+             .histogram_only = true,
+             .no_sites = true},
+    .create = create_on_cpu,
+    .destroy = hp_rda_destroy,
+    .take = hp_rda_take,
+    .deliver = hp_rda_deliver,
+    .stages = hp_rda_stages,
+    .distinct = hp_rda_distinct,
+    .cold_known = hp_rda_cold_known,
+    .memory = hp_rda_memory,
+    .memory_peak = hp_rda_memory_peak,
+};
+
+const fm_engine_ops fm_engine_hp_rda_gpu = {
+    .info = {.name = "hp-rda-gpu",
+             .summary = "approximate: HP-RDA on an NVIDIA graphics card",
+             .unbounded = true,
+             .histogram_only = true,
+             .on_card = true,
+             .no_sites = true},
+    .create = create_on_card,
+    .destroy = hp_rda_destroy,
+    .take = hp_rda_take,
+    .deliver = hp_rda_deliver,
+    .stages = hp_rda_stages,
+    .distinct = hp_rda_distinct,
+    .cold_known = hp_rda_cold_known,
+    .memory = hp_rda_memory,
+    .memory_peak = hp_rda_memory_peak,
+};

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * parallel.c - `exact` with several threads: the same distances, counted by all of them (parallel.h).
+ *
+ * Short traces stay on one thread, the caller's: references are gathered first, and only when there are
+ * enough of them, threads are started. Distances in order (feed) are found by one thread, too: from the first
+ * such call on, everything is.
+ *
+ * What is counted becomes part of a tally with catch_up. A failure (memory) ends the analysis: it is reported
+ * by the next call, and by all after it.
+ *
+ * References that are handed in are copied into pieces. Where there are many at once, or where threads can
+ * fetch them (draw), pieces are drawn instead (parallel_draw.c).
+ *
+ * Space: that of `exact`, and for each thread a few MB: six pieces of 13 bytes a reference, or where they are
+ * drawn, what an engine of its own takes for up to fm_parallel_drawn_events blocks, and their pieces.
+ */
+#include "engine/parallel/parallel.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+size_t fm_parallel_piece = 1 << 15;
+size_t fm_parallel_least = 1 << 18;
+
+enum {
+    PHASES = 3,          /* two under way, one being filled */
+    PIECES_A_THREAD = 2, /* in a phase */
+    WORTH_DRAWING = 2,   /* pieces for each thread */
+    DIVIDE_FROM = 4,     /* threads from which on table and window are divided */
+};
+
+/* ---- beginning and end ---- */
+
+static void release_workers(fm_parallel *self)
+{
+    fm_crew_destroy(self->crew);
+    self->crew = NULL;
+    for (unsigned w = 0; self->workers && w < self->threads; w++) {
+        fm_parallel_worker *worker = &self->workers[w];
+        fm_engine_exact.destroy((fm_engine *)worker->local);
+        fm_parallel_end_whole(worker);
+        fm_tally_clear(&worker->tally);
+        if (worker->counters) fm_pages_free(worker->counters, worker->counter_bytes);
+    }
+    free(self->workers);
+    self->workers = NULL;
+    for (size_t p = 0; p < self->partitions; p++) {
+        fm_block_table_clear(&self->partition[p].table);
+        fm_seen_set_destroy(self->partition[p].seen);
+        self->partition[p].seen = NULL;
+    }
+    fm_shared_window_clear(&self->window);
+    fm_tally_clear(&self->shared);
+    if (self->range_of) fm_pages_free(self->range_of, self->range_of_bytes);
+    self->range_of = NULL;
+    self->range_of_bytes = 0;
+}
+
+static void release_pieces(fm_parallel *self)
+{
+    for (size_t i = 0; self->pieces && i < self->piece_count; i++) fm_piece_release(self, &self->pieces[i]);
+}
+
+static void parallel_destroy(fm_engine *engine)
+{
+    fm_parallel *self = (fm_parallel *)engine;
+    if (!self) return;
+    release_workers(self);
+    release_pieces(self);
+    pthread_mutex_destroy(&self->shared_lock);
+    fm_tally_clear(&self->counted);
+    fm_engine_exact.destroy((fm_engine *)self->alone);
+    free(self->pieces);
+    free(self);
+}
+
+static fm_status parallel_create(fm_engine **engine, const fm_engine_options *options, fm_error *error)
+{
+    fm_parallel *self = NULL;
+    if (posix_memalign((void **)&self, 64, sizeof *self) != 0 || !self)
+        return fm_fail_memory(error, sizeof *self, "the engine");
+    memset(self, 0, sizeof *self);
+    pthread_mutex_init(&self->shared_lock, NULL);
+    self->options = *options;
+    self->threads = options->threads ? options->threads : 1;
+    self->piece_size = fm_parallel_piece;
+    const bool divided = self->threads >= DIVIDE_FROM;
+    self->partitions = divided ? FM_PARTITIONS : 1;
+    self->most_ranges = divided ? FM_RANGES : 1;
+    self->pieces_a_phase = PIECES_A_THREAD * self->threads;
+    self->pieces_a_phase_drawn = self->threads > 1 ? self->threads / 2 : 1;
+    self->piece_count = PHASES * self->pieces_a_phase;
+    self->drawn_size = fm_parallel_drawn_least;
+    fm_status status = fm_engine_exact.create((fm_engine **)&self->alone, options, error);
+    if (status == FM_OK) {
+        self->kernels = self->alone->kernels;
+        self->pieces = fm_calloc(self->piece_count, sizeof *self->pieces);
+        if (!self->pieces)
+            status = fm_fail_memory(error, self->piece_count * sizeof *self->pieces, "the engine");
+    }
+    if (status != FM_OK) {
+        parallel_destroy((fm_engine *)self);
+        return status;
+    }
+    *engine = (fm_engine *)self;
+    return FM_OK;
+}
+
+static fm_status start_partition(fm_parallel *self, fm_partition *partition, fm_error *error)
+{
+    fm_status status = fm_block_table_create(&partition->table, self->options.seed, false, error);
+    if (status == FM_OK && self->options.bound) {
+        partition->seen = fm_seen_set_create(UINT64_MAX, ~self->options.seed, false);
+        if (!partition->seen) status = fm_fail_memory(error, 0, "the set of blocks seen");
+    }
+    return status;
+}
+
+static fm_status start_together(fm_parallel *self, fm_error *error)
+{
+    const size_t bytes = self->threads * sizeof *self->workers;
+    const fm_bins bins = self->counted.bins;
+    fm_status status = FM_OK;
+    self->bins = bins;
+    if (posix_memalign((void **)&self->workers, 64, bytes) != 0 || !self->workers) {
+        self->workers = NULL;
+        return fm_fail_memory(error, bytes, "the threads");
+    }
+    memset(self->workers, 0, bytes);
+    for (unsigned w = 0; w < self->threads && status == FM_OK; w++)
+        status = fm_tally_create(&self->workers[w].tally, bins, error);
+    for (size_t p = 0; p < self->partitions && status == FM_OK; p++)
+        status = start_partition(self, &self->partition[p], error);
+    memcpy(self->seed, self->partition[0].table.seed, sizeof self->seed);
+    if (status == FM_OK) status = fm_shared_window_create(&self->window, error);
+    if (status == FM_OK) {
+        self->range_of_bytes = self->window.regions;
+        self->range_of = fm_pages_allocate(self->range_of_bytes);
+        if (!self->range_of) status = fm_fail_memory(error, self->range_of_bytes, "the ranges of the window");
+    }
+    if (status == FM_OK && bins == FM_BINS_EXACT) status = fm_tally_create(&self->shared, bins, error);
+    if (status == FM_OK) status = fm_crew_create(&self->crew, self->threads, &fm_parallel_work, self, error);
+    return status;
+}
+
+void fm_parallel_fail(fm_parallel *self, fm_status status, const fm_error *error)
+{
+    fm_crew_lock(self->crew);
+    if (self->status == FM_OK) {
+        self->status = status;
+        self->error = *error;
+        __atomic_store_n(&self->failed, true, __ATOMIC_RELAXED);
+    }
+    fm_crew_unlock(self->crew);
+}
+
+/* ---- the crew's work, seen from outside ---- */
+
+static bool has_free_piece(void *context)
+{
+    const fm_parallel *self = context;
+    return self->status != FM_OK || self->filled - self->retired < self->piece_count;
+}
+
+static bool is_quiet(void *context)
+{
+    const fm_parallel *self = context;
+    return self->retired == self->filled;
+}
+
+static fm_status report(const fm_parallel *self, fm_error *error)
+{
+    if (self->status != FM_OK && error) *error = self->error;
+    return self->status;
+}
+
+/* The piece that is being filled goes to the crew. */
+static void hand_in(fm_parallel *self)
+{
+    fm_crew_lock(self->crew);
+    self->filled++;
+    fm_crew_call(self->crew);
+    fm_crew_unlock(self->crew);
+}
+
+static fm_piece *filling(const fm_parallel *self)
+{
+    return &self->pieces[self->filled % self->piece_count];
+}
+
+/* As many of the blocks from number *done on as the piece has room for. */
+static void take(const fm_parallel *self, fm_piece *piece, const uint64_t *blocks, size_t count, size_t *done)
+{
+    const size_t room = self->piece_size - piece->count, left = count - *done;
+    const size_t taken = left < room ? left : room;
+    memcpy(piece->blocks + piece->count, blocks + *done, taken * sizeof *blocks);
+    piece->count += taken;
+    *done += taken;
+}
+
+static fm_status count_together(fm_parallel *self, const uint64_t *blocks, size_t count, size_t *done,
+                                fm_error *error)
+{
+    while (*done < count) {
+        fm_crew_help(self->crew, has_free_piece);
+        if (fm_parallel_failed(self)) return report(self, error);
+        fm_piece *piece = filling(self);
+        fm_status status = fm_piece_reserve(self, piece, self->piece_size, error);
+        if (status != FM_OK) return status;
+        take(self, piece, blocks, count, done);
+        if (piece->count == self->piece_size) hand_in(self);
+    }
+    return FM_OK;
+}
+
+/* What is being filled goes to the crew, too, though it is not full. */
+static fm_status hand_in_rest(fm_parallel *self, fm_error *error)
+{
+    fm_crew_help(self->crew, has_free_piece);
+    if (fm_parallel_failed(self)) return report(self, error);
+    if (filling(self)->count > 0) hand_in(self);
+    return FM_OK;
+}
+
+/* ---- from one way to the other ---- */
+
+/* All counts of the crew, which is quiet, move into a tally. */
+static fm_status collect(fm_parallel *self, fm_tally *tally, fm_error *error)
+{
+    fm_status status = FM_OK;
+    for (unsigned w = 0; w < self->threads && status == FM_OK; w++)
+        status = fm_tally_move(tally, &self->workers[w].tally, error);
+    if (status == FM_OK && self->bins == FM_BINS_EXACT) status = fm_tally_move(tally, &self->shared, error);
+    if (status != FM_OK) return status;
+    tally->cold += self->cold;
+    tally->beyond += self->beyond;
+    self->cold = self->beyond = 0;
+    return FM_OK;
+}
+
+static void set_flushing(fm_parallel *self, bool flushing)
+{
+    fm_crew_lock(self->crew);
+    self->flushing = flushing;
+    fm_crew_unlock(self->crew);
+}
+
+/* Waits until all that was handed in is counted. */
+static fm_status quiet(fm_parallel *self, fm_error *error)
+{
+    fm_status status = hand_in_rest(self, error);
+    if (status != FM_OK) return status;
+    set_flushing(self, true);
+    fm_crew_help(self->crew, is_quiet);
+    set_flushing(self, false);
+    return report(self, error);
+}
+
+/* What was gathered goes through one thread. */
+static fm_status count_gathered(fm_parallel *self, fm_tally *tally, fm_error *error)
+{
+    fm_status status = FM_OK;
+    for (uint64_t i = 0; i < self->piece_count && status == FM_OK; i++) {
+        const fm_piece *piece = &self->pieces[i];
+        size_t done;
+        if (piece->count > 0)
+            status = fm_engine_exact.count((fm_engine *)self->alone, piece->blocks, piece->count, tally,
+                                           &done, error);
+    }
+    release_pieces(self);
+    self->filled = 0;
+    self->mode = FM_ALONE;
+    return status;
+}
+
+/* All blocks, in the order of their last touches, into the engine for one thread. */
+static fm_status hand_over(fm_parallel *self, fm_error *error)
+{
+    fm_status status = fm_engine_exact.create((fm_engine **)&self->alone, &self->options, error);
+    if (status != FM_OK) return status;
+    fm_exact *alone = self->alone;
+    status = fm_exact_make_room(alone, self->live, error);
+    if (status == FM_OK) status = fm_recency_window_reserve(&alone->window, self->live, error);
+    if (status != FM_OK) return status;
+    fm_shared_window_rank_regions(&self->window);
+    for (size_t p = 0; p < self->partitions; p++) {
+        const fm_partition *partition = &self->partition[p];
+        for (uint64_t i = 0; i < partition->table.bucket_count; i++) {
+            const fm_bucket *bucket = &partition->table.buckets[i];
+            for (int slot = 0; slot < FM_BUCKET_SLOTS && bucket->position[slot]; slot++) {
+                uint64_t none, rank = fm_shared_window_rank(&self->window, bucket->position[slot]);
+                fm_block_table_exchange_slot(&alone->table, bucket->key[slot],
+                                             fm_recency_window_packed_position(rank), &none);
+            }
+        }
+        if (partition->seen && !self->given_up && !fm_seen_set_absorb(alone->seen, partition->seen))
+            return fm_fail_memory(error, 0, "the set of blocks seen");
+    }
+    if (self->given_up) fm_seen_set_give_up(alone->seen, self->distinct);
+    fm_recency_window_restart(&alone->window, self->live);
+    return FM_OK;
+}
+
+/* Somebody wants distances in order: from now on one thread finds them. */
+static fm_status go_alone(fm_parallel *self, fm_error *error)
+{
+    if (self->mode == FM_ALONE) return FM_OK;
+    if (self->mode == FM_GATHERING) return count_gathered(self, &self->counted, error);
+    fm_status status = quiet(self, error);
+    if (status == FM_OK) status = collect(self, &self->counted, error);
+    if (status == FM_OK) status = hand_over(self, error);
+    if (status != FM_OK) return status;
+    release_workers(self);
+    release_pieces(self);
+    self->mode = FM_ALONE;
+    return FM_OK;
+}
+
+/* Enough has come for several threads. Where there is no memory for them, one goes on. */
+static fm_status go_together(fm_parallel *self, fm_tally *tally, fm_error *error)
+{
+    if (start_together(self, NULL) != FM_OK) {
+        release_workers(self);
+        return count_gathered(self, tally, error);
+    }
+    self->mode = FM_TOGETHER;
+    fm_engine_exact.destroy((fm_engine *)self->alone);
+    self->alone = NULL;
+    return FM_OK;
+}
+
+/* The first references of a trace. */
+static fm_status gather(fm_parallel *self, const uint64_t *blocks, size_t count, fm_tally *tally,
+                        size_t *done, fm_error *error)
+{
+    while (*done < count && self->mode == FM_GATHERING) {
+        if (self->filled == self->piece_count || self->gathered >= fm_parallel_least)
+            return go_together(self, tally, error);
+        fm_piece *piece = filling(self);
+        if (fm_piece_reserve(self, piece, self->piece_size, NULL) != FM_OK)
+            return count_gathered(self, tally, error);
+        const size_t before = *done;
+        take(self, piece, blocks, count, done);
+        self->gathered += *done - before;
+        if (piece->count == self->piece_size) self->filled++;
+    }
+    return FM_OK;
+}
+
+/* ---- the interface ---- */
+
+static fm_status parallel_feed(fm_engine *engine, const uint64_t *blocks, size_t count, uint64_t *distances,
+                               uint64_t *times, size_t *done, fm_error *error)
+{
+    fm_parallel *self = (fm_parallel *)engine;
+    *done = 0;
+    fm_status status = go_alone(self, error);
+    if (status != FM_OK) return status;
+    return fm_engine_exact.feed((fm_engine *)self->alone, blocks, count, distances, times, done, error);
+}
+
+static fm_status parallel_count(fm_engine *engine, const uint64_t *blocks, size_t count, fm_tally *tally,
+                                size_t *done, fm_error *error)
+{
+    fm_parallel *self = (fm_parallel *)engine;
+    fm_status status = FM_OK;
+    *done = 0;
+    if (!self->counted.counts) status = fm_tally_create(&self->counted, tally->bins, error);
+    /* What is enough for all threads is left where it stands. */
+    const bool draws = count >= WORTH_DRAWING * self->threads * fm_parallel_drawn_least;
+    if (status == FM_OK && self->mode == FM_GATHERING)
+        status = draws && self->gathered + count >= fm_parallel_least
+                     ? go_together(self, tally, error)
+                     : gather(self, blocks, count, tally, done, error);
+    if (status != FM_OK || *done == count) return status;
+    if (self->mode == FM_TOGETHER) {
+        if (!draws) return count_together(self, blocks, count, done, error);
+        status = hand_in_rest(self, error);
+        if (status == FM_OK) status = fm_parallel_draw_array(self, blocks + *done, count - *done, error);
+        *done = count;
+        return status;
+    }
+    size_t more;
+    status =
+        fm_engine_exact.count((fm_engine *)self->alone, blocks + *done, count - *done, tally, &more, error);
+    *done += more;
+    return status;
+}
+
+/* All of a supply through one thread. */
+static fm_status draw_alone(fm_parallel *self, const fm_block_supply *supply, fm_tally *tally,
+                            fm_error *error)
+{
+    fm_stretch stretch;
+    fm_status status = FM_OK;
+    while (status == FM_OK && supply->claim(supply->context, fm_parallel_drawn_most, &stretch)) {
+        const uint64_t *blocks;
+        uint64_t repeats;
+        size_t count = 1, done;
+        while (status == FM_OK && count > 0) {
+            status = supply->fetch(supply->context, 0, &stretch, &blocks, &count, &repeats, error);
+            if (status != FM_OK || count == 0) break;
+            status = fm_engine_exact.count((fm_engine *)self->alone, blocks, count, tally, &done, error);
+            if (status == FM_OK) fm_tally_add_many(tally, 0, repeats);
+        }
+    }
+    return status;
+}
+
+static fm_status parallel_draw(fm_engine *engine, const fm_block_supply *supply, fm_tally *tally,
+                               fm_error *error)
+{
+    fm_parallel *self = (fm_parallel *)engine;
+    fm_status status = FM_OK;
+    if (!self->counted.counts) status = fm_tally_create(&self->counted, tally->bins, error);
+    if (status == FM_OK && self->mode == FM_GATHERING)
+        status = self->gathered + supply->left(supply->context) < fm_parallel_least
+                     ? count_gathered(self, tally, error)
+                     : go_together(self, tally, error);
+    if (status != FM_OK) return status;
+    if (self->mode == FM_ALONE) return draw_alone(self, supply, tally, error);
+    status = hand_in_rest(self, error);
+    return status == FM_OK ? fm_parallel_draw(self, supply, error) : status;
+}
+
+static fm_status parallel_catch_up(fm_engine *engine, fm_tally *tally, fm_error *error)
+{
+    fm_parallel *self = (fm_parallel *)engine;
+    fm_status status = FM_OK;
+    if (self->mode == FM_GATHERING && self->gathered > 0) status = count_gathered(self, tally, error);
+    if (self->mode == FM_TOGETHER) {
+        status = quiet(self, error);
+        if (status == FM_OK) status = collect(self, tally, error);
+    }
+    if (status == FM_OK && self->counted.counts) status = fm_tally_move(tally, &self->counted, error);
+    return status;
+}
+
+static uint64_t parallel_distinct(const fm_engine *engine)
+{
+    const fm_parallel *self = (const fm_parallel *)engine;
+    if (self->mode != FM_TOGETHER) return fm_engine_exact.distinct((const fm_engine *)self->alone);
+    return self->options.bound ? self->distinct : self->live;
+}
+
+static bool parallel_cold_known(const fm_engine *engine)
+{
+    const fm_parallel *self = (const fm_parallel *)engine;
+    if (self->mode != FM_TOGETHER) return fm_engine_exact.cold_known((const fm_engine *)self->alone);
+    return !self->given_up;
+}
+
+/* Threads may be at work: what they change is read as it happens to be. */
+static uint64_t parallel_memory(const fm_engine *engine)
+{
+    const fm_parallel *self = (const fm_parallel *)engine;
+    uint64_t bytes = sizeof *self + self->piece_count * sizeof *self->pieces;
+    if (self->alone) bytes += fm_exact_memory(self->alone);
+    if (self->counted.counts) bytes += fm_tally_memory(&self->counted);
+    bytes += __atomic_load_n(&self->piece_bytes, __ATOMIC_RELAXED);
+    if (self->mode != FM_TOGETHER) return bytes;
+    for (unsigned w = 0; w < self->threads; w++)
+        bytes += sizeof *self->workers + __atomic_load_n(&self->workers[w].bytes, __ATOMIC_RELAXED);
+    return bytes + __atomic_load_n(&self->table_bytes, __ATOMIC_RELAXED) +
+           __atomic_load_n(&self->window_bytes, __ATOMIC_RELAXED);
+}
+
+static uint64_t parallel_memory_peak(const fm_engine *engine)
+{
+    const fm_parallel *self = (const fm_parallel *)engine;
+    uint64_t most = parallel_memory(engine);
+    const uint64_t alone = self->alone ? fm_engine_exact.memory_peak((fm_engine *)self->alone) : 0;
+    if (alone > most) most = alone;
+    if (!self->crew) return self->memory_peak > most ? self->memory_peak : most;
+    fm_crew_lock(self->crew);
+    if (self->memory_peak > most) most = self->memory_peak;
+    fm_crew_unlock(self->crew);
+    return most;
+}
+
+const fm_engine_ops fm_engine_parallel = {
+    .info = {.name = "exact", .summary = "exact, by several threads", .exact = true},
+    .create = parallel_create,
+    .destroy = parallel_destroy,
+    .feed = parallel_feed,
+    .count = parallel_count,
+    .draw = parallel_draw,
+    .spared_repeats = true,
+    .catch_up = parallel_catch_up,
+    .distinct = parallel_distinct,
+    .cold_known = parallel_cold_known,
+    .memory = parallel_memory,
+    .memory_peak = parallel_memory_peak,
+};

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * parallel.h - what the files of `exact` with several threads share: parallel.c (the engine),
+ * parallel_piece.c (what follows from a piece of the trace alone), parallel_draw.c (from larger ones, which
+ * threads fetch for themselves), parallel_phase.c (what does not), parallel_plan.c (who does what next).
+ * docs/PARALLEL.md tells why it is right and what it costs.
+ *
+ * The trace goes through in *pieces*. A thread takes a piece and finds all distances that follow from its
+ * parts (exact_part.c) alone, or where it pays, from all of it. What is left are the piece's *events*: first
+ * touches of parts, or of the piece, in order, each with the new position of its block: those of a part, or
+ * of the piece, are in the order of last touches.
+ *
+ * Several pieces make a *phase*. All blocks that were ever touched stand in a table that is divided by hash
+ * into *partitions*, and in a shared window (shared_window.h) that is divided by position into *ranges*.
+ *
+ *     table    a thread has a partition: it looks up the events that fall to it and gives their blocks
+ *              their new positions. Event number e had position q(e).
+ *     split    a thread has a piece: it sorts its events by ranges of q, counting for each how many before it
+ *              are in a higher range.
+ *     range    a thread has a range: it works off the events there in order, with the kernels of `exact`.
+ *
+ * The distance of event e is (bits set after q(e), those of the phase's E new positions among them) - (E - e)
+ * - (events before e with a larger q). The bits in q's own range are counted as they are cleared; of the
+ * others, how many there were when the phase began, and how many were cleared before, is known by then.
+ *
+ * Two or three threads need no such division: there is one partition and one range, nothing is sorted, and
+ * what happens at the same time are the pieces of one phase, the table of the phase before, and the window of
+ * the one before that.
+ */
+#ifndef FATHOM_ENGINE_PARALLEL_H
+#define FATHOM_ENGINE_PARALLEL_H
+
+#include "base/crew.h"
+#include "engine/exact/exact_ends.h"
+#include "engine/exact/exact_state.h"
+#include "engine/parallel/shared_window.h"
+
+#include <pthread.h>
+
+enum { FM_SAMPLES = 64 }; /* positions looked at in each partition before ranges are cut */
+
+/* References of a piece; and how many there must be before several threads are worth it. Only tests set them
+ * to anything else. */
+extern size_t fm_parallel_piece, fm_parallel_least;
+/* References of the smallest and the largest piece that a thread fetches for itself; and how many first
+ * touches it should have at most. Likewise. */
+extern uint64_t fm_parallel_drawn_least, fm_parallel_drawn_most, fm_parallel_drawn_events;
+
+/*
+ * Events are sorted in *bundles* that stay in the first-level cache, by partitions and then by ranges; begin
+ * tells where in the bundle each partition's (range's) events begin, and where the last one's end. With one
+ * partition there is nothing to sort, and the whole piece is a bundle.
+ */
+enum { FM_BUNDLE = FM_PART };
+
+typedef struct fm_bundle {
+    size_t first; /* its first event's place in the arrays of its piece */
+    size_t count;
+    uint32_t begin[FM_PARTITIONS + 1];
+} fm_bundle;
+
+/*
+ * Arrays are used over and over:
+ *     blocks   references · by partitions: the events' keys, then the old positions of their blocks · by
+ *              ranges: these
+ *     known    by partitions: their blocks' new positions, from the piece's first on · by ranges: what is
+ * known of their distances group    the partitions of events, in order
+ */
+typedef struct fm_piece {
+    void *pages; /* of all arrays */
+    size_t room; /* references, or events, that there is room for; 0: no arrays yet */
+    uint64_t *blocks;
+    uint32_t *known;
+    uint8_t *group;
+    fm_bundle *bundles;
+    size_t count; /* references, in its own arrays */
+    size_t events, bundle_count;
+    /* Drawn: fetched by the thread that has the piece. */
+    bool drawn, by_parts;
+    fm_stretch stretch;
+    uint64_t wanted, fetched; /* references */
+    uint64_t base;            /* number of its first event in the phase */
+    uint64_t position;        /* of its run in the window */
+    bool done;                /* its events are known */
+} fm_piece;
+
+typedef struct fm_partition {
+    fm_block_table table;
+    fm_seen_set *seen;  /* only under a bound */
+    uint64_t fresh;     /* events of the phase whose block was not held: new ones, */
+    uint64_t forgotten; /* and known ones, or nobody can know */
+} __attribute__((aligned(64))) fm_partition;
+
+/* Events that are not yet in a bundle. */
+typedef struct fm_held_events {
+    size_t count;
+    uint64_t key[FM_BUNDLE];
+    uint32_t position[FM_BUNDLE];
+} fm_held_events;
+
+/* Events of one partition that are looked up together. */
+typedef struct fm_table_chunk {
+    size_t count;
+    uint64_t key[FM_CHUNK];
+    uint64_t position[FM_CHUNK];
+    fm_bucket *home[FM_CHUNK];
+    uint64_t *from[FM_CHUNK]; /* where they came from */
+} fm_table_chunk;
+
+/* A bundle's events in order. */
+typedef struct fm_ordered_events {
+    uint64_t position[FM_BUNDLE];
+    uint8_t range[FM_BUNDLE];
+} fm_ordered_events;
+
+/* What each thread has for itself. */
+typedef struct fm_parallel_worker {
+    fm_exact *local;
+    fm_exact *whole; /* for drawn pieces as a whole; NULL: there was none yet */
+    fm_first_touches firsts;
+    fm_tally tally;
+    void *counters; /* of views */
+    size_t counter_bytes;
+    uint64_t bytes; /* of the three: atomic */
+    union {
+        fm_held_events held;         /* while a piece is worked off */
+        fm_table_chunk looked_up[2]; /* in the steps table, */
+        fm_ordered_events ordered;   /* split */
+        fm_chunk cleared[2];         /* and range */
+    };
+    fm_bucket *soon[FM_CHUNK];
+    uint64_t depth[FM_BUNDLE];
+} __attribute__((aligned(64))) fm_parallel_worker;
+
+typedef struct fm_phase {
+    uint64_t first; /* number of its first piece */
+    size_t count;   /* pieces */
+    /* Under the crew's lock: */
+    unsigned step; /* the next one */
+    size_t tasks, tasks_begun, tasks_done;
+    /* Written by steps with one task: */
+    uint64_t events;
+    uint64_t lines; /* of the window that its new positions take */
+    bool restarting;
+    uint64_t dropped; /* at a restart: blocks of this rank or below go */
+    uint64_t regions; /* of the window, its own last; the next phase may be adding more by now */
+    uint64_t live;    /* blocks held after it */
+    /* Written by the step table, each partition its own: */
+    uint32_t samples[FM_PARTITIONS][FM_SAMPLES]; /* regions of old positions */
+    size_t sample_count[FM_PARTITIONS];
+    /* Written by the step cut: */
+    size_t range_count;
+    uint64_t range_region[FM_RANGES + 1];
+    uint32_t range_above[FM_RANGES]; /* bits in the ranges above, at the phase's beginning */
+} fm_phase;
+
+typedef enum fm_parallel_mode {
+    FM_GATHERING, /* the first references: perhaps there will not be many */
+    FM_ALONE,     /* few, or somebody wants distances in order: all goes through `alone` */
+    FM_TOGETHER,
+} fm_parallel_mode;
+
+typedef struct fm_parallel {
+    fm_engine_options options;
+    const fm_exact_kernels *kernels;
+    unsigned threads;
+    fm_parallel_mode mode;
+    fm_exact *alone;   /* NULL while threads are together */
+    fm_tally counted;  /* what no tally of the caller's was at hand for */
+    uint64_t gathered; /* references, while gathering */
+    size_t piece_size, pieces_a_phase, pieces_a_phase_drawn, piece_count;
+    size_t partitions, most_ranges;
+    fm_piece *pieces;
+
+    /* From here on only when TOGETHER. Pieces are numbered; number n is pieces[n % piece_count]. */
+    fm_crew *crew;
+    fm_parallel_worker *workers;
+    /* Under the crew's lock: */
+    uint64_t filled, claimed, retired; /* pieces handed in, taken by a thread, gone through all steps */
+    bool flushing;                     /* nothing more comes for now: a phase need not be full */
+    uint64_t begun, ended;             /* phases; number n is phases[n % 2] */
+    const fm_block_supply *supply;     /* that pieces are drawn from; NULL: none, or nothing is left */
+    bool dry;                          /* all of it is claimed */
+    size_t drawing;                    /* pieces that are being fetched from it */
+    uint64_t drawn_size;               /* references of the next one */
+    uint64_t by_parts;                 /* so many of the next ones are worked off part by part */
+    uint64_t memory_peak;
+    fm_phase phases[2];
+    fm_status status; /* of the first failure: then all is over */
+    fm_error error;
+
+    /* Changed by one task at a time, between those that look at it: */
+    uint64_t seed[3]; /* of all tables; never changes */
+    fm_partition partition[FM_PARTITIONS];
+    fm_shared_window window;
+    uint64_t live;         /* blocks held */
+    uint64_t cold, beyond; /* counted by the phases, in all; nothing else counts there */
+    bool given_up;         /* under a bound: first touches cannot be told any more */
+    uint64_t distinct;     /* under a bound */
+    uint8_t *range_of;     /* of each region */
+    uint64_t range_of_bytes;
+    fm_bins bins;
+    fm_tally shared; /* with one bin per distance: counts of phases, for every worker cannot have its own */
+    pthread_mutex_t shared_lock;
+    uint64_t table_bytes, window_bytes; /* held by what grows with the blocks: atomic */
+    uint64_t piece_bytes;               /* held by pieces: atomic */
+    bool failed;                        /* status, for tasks: atomic */
+} fm_parallel;
+
+/* A failure that ends everything; the first one is kept. Without the lock. */
+void fm_parallel_fail(fm_parallel *self, fm_status status, const fm_error *error);
+static inline bool fm_parallel_failed(const fm_parallel *self)
+{
+    return __atomic_load_n(&self->failed, __ATOMIC_RELAXED);
+}
+
+/* Bundles that a piece of so many references may have: two in a row are more than full. */
+static inline size_t fm_piece_most_bundles(size_t references)
+{
+    return 2 * (references / FM_BUNDLE) + 2;
+}
+
+/* parallel_piece.c */
+
+/* Room for so many events, or references; what is there stays. */
+fm_status fm_piece_reserve(fm_parallel *self, fm_piece *piece, size_t room, fm_error *error);
+void fm_piece_release(fm_parallel *self, fm_piece *piece);
+/* Finds the events of a piece that has its references, sorted by partitions. */
+void fm_piece_analyze(fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker);
+
+/* What parts need. */
+fm_status fm_parallel_start_local(const fm_parallel *self, fm_parallel_worker *worker, fm_error *error);
+/* The same in steps. References of find may stand in the piece's own arrays, where there is room for them. */
+void fm_piece_begin(fm_piece *piece, fm_parallel_worker *worker);
+void fm_piece_find(const fm_parallel *self, fm_piece *piece, const uint64_t *references, size_t total,
+                   fm_parallel_worker *worker);
+/* Events that the caller has found: keys, and their positions, from the piece's first on. At most FM_BUNDLE.
+ */
+void fm_piece_put(const fm_parallel *self, fm_piece *piece, const uint64_t *keys, const uint32_t *positions,
+                  size_t count, fm_parallel_worker *worker);
+void fm_piece_end(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker);
+
+/* parallel_draw.c */
+
+/* The memory for pieces as a whole goes back. */
+void fm_parallel_end_whole(fm_parallel_worker *worker);
+/* Fetches a piece, and finds its events. number: the thread's. */
+void fm_piece_draw(fm_parallel *self, fm_piece *piece, unsigned number);
+/* Under the lock: claims the next piece to be drawn; false where there is none, or no room for it. */
+bool fm_parallel_claim_drawn(fm_parallel *self);
+/* Under the lock: how it went tells what the next ones should be like. */
+void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece);
+/* Takes all of a supply; nothing is being filled. */
+fm_status fm_parallel_draw(fm_parallel *self, const fm_block_supply *supply, fm_error *error);
+/* Many references at once, where they stand. */
+fm_status fm_parallel_draw_array(fm_parallel *self, const uint64_t *blocks, size_t count, fm_error *error);
+
+/* parallel_phase.c: the steps, in this order. */
+typedef struct fm_phase_step {
+    size_t (*tasks)(const fm_parallel *self, const fm_phase *phase);
+    void (*run)(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker);
+    bool after_previous;  /* not before the phase before is over */
+    bool lets_next_begin; /* when it is done, the next phase may begin */
+} fm_phase_step;
+extern const fm_phase_step fm_phase_steps[];
+extern const unsigned fm_phase_step_count;
+
+static inline fm_piece *fm_phase_piece(const fm_parallel *self, const fm_phase *phase, size_t index)
+{
+    return &self->pieces[(phase->first + index) % self->piece_count];
+}
+
+/* parallel_plan.c: what the crew does. */
+extern const fm_crew_work fm_parallel_work;
+
+#endif

@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * parallel_phase.c - the steps of a phase: from the events of its pieces to their distances (parallel.h tells
+ * the idea). A step's tasks run at the same time; steps follow each other.
+ *
+ * Time: a table lookup and O(levels) vector operations an event, as in `exact`; where table and window are
+ * divided, also 13 bytes sorted twice, within the first-level cache; O(regions) a phase for the ranges.
+ * Restarts of the window cost O(1) an event, amortised.
+ */
+#include "base/error.h"
+#include "base/memory.h"
+#include "engine/parallel/parallel.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+    EVENTS_A_TASK = 2048,  /* that are worth a task of its own, at least */
+    BOUND_SLACK = 1 << 16, /* as in exact_restart.c */
+    COLD = FM_RANGES,      /* the group of events whose block was not held */
+};
+
+/* Counters of the window are u32: right as long as no more blocks are live. */
+#define LIVE_LIMIT UINT64_C(0xFFFFFFFF)
+
+static size_t one_task(const fm_parallel *self, const fm_phase *phase)
+{
+    (void)self;
+    (void)phase;
+    return 1;
+}
+
+static size_t tasks_for_events(const fm_phase *phase, size_t most)
+{
+    const uint64_t tasks = phase->events / EVENTS_A_TASK + 1;
+    return tasks < most ? (size_t)tasks : most;
+}
+
+/* ---- measure: what the phase will need ---- */
+
+static bool too_many(const fm_parallel *self)
+{
+    const uint64_t bound = self->options.bound;
+    return bound && self->live > BOUND_SLACK && (self->live - BOUND_SLACK) / 2 > bound;
+}
+
+static void measure(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+{
+    (void)task;
+    (void)worker;
+    for (size_t i = 0; i < phase->count; i++) {
+        fm_piece *piece = fm_phase_piece(self, phase, i);
+        piece->base = phase->events;
+        phase->events += piece->events;
+        phase->lines += fm_shared_window_lines(piece->events);
+    }
+    phase->restarting = !fm_shared_window_fits(&self->window, phase->lines) || too_many(self);
+    if (self->live + phase->events <= LIVE_LIMIT) return;
+    fm_error error;
+    fm_status status = fm_fail(&error, FM_E_LIMIT, NULL, "more than %" PRIu64 " distinct blocks are live",
+                               LIVE_LIMIT - phase->events);
+    fm_parallel_fail(self, status, &error);
+}
+
+/* ---- room and restart: blocks get new positions, when the window is full ---- */
+
+static size_t room_tasks(const fm_parallel *self, const fm_phase *phase)
+{
+    return phase->restarting && !fm_parallel_failed(self) ? 1 : 0;
+}
+
+static void make_room(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+{
+    (void)task;
+    (void)worker;
+    const uint64_t bound = self->options.bound;
+    fm_error error;
+    phase->dropped = bound && self->live > bound ? self->live - bound : 0;
+    fm_status status =
+        fm_shared_window_reserve(&self->window, self->live - phase->dropped, phase->lines, &error);
+    if (status == FM_OK && self->range_of_bytes < self->window.regions) {
+        uint8_t *grown = fm_pages_resize(self->range_of, self->range_of_bytes, self->window.regions);
+        if (grown) {
+            self->range_of = grown;
+            self->range_of_bytes = self->window.regions;
+        } else {
+            status = fm_fail_memory(&error, self->window.regions, "the ranges of the window");
+        }
+    }
+    if (status != FM_OK) fm_parallel_fail(self, status, &error);
+    fm_shared_window_rank_regions(&self->window);
+}
+
+static size_t restart_tasks(const fm_parallel *self, const fm_phase *phase)
+{
+    return phase->restarting && !fm_parallel_failed(self) ? self->partitions : 0;
+}
+
+typedef struct keeping {
+    const fm_shared_window *window;
+    uint64_t dropped;
+} keeping;
+
+static uint64_t keep(void *context, uint64_t key, uint64_t position, uint64_t time)
+{
+    const keeping *kept = context;
+    (void)key;
+    (void)time;
+    const uint64_t rank = fm_shared_window_rank(kept->window, position);
+    return rank > kept->dropped ? fm_shared_window_packed_position(rank - kept->dropped) : 0;
+}
+
+static void restart(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+{
+    (void)worker;
+    enum { AHEAD = 8 }; /* buckets whose lines of the window are fetched ahead */
+    fm_block_table *table = &self->partition[task].table;
+    if (phase->dropped > 0) {
+        keeping kept = {.window = &self->window, .dropped = phase->dropped};
+        fm_block_table_filter(table, keep, &kept);
+        return;
+    }
+    fm_bucket *const buckets = table->buckets;
+    for (uint64_t i = 0; i < table->bucket_count; i++) {
+        if (i + AHEAD < table->bucket_count)
+            for (int slot = 0; slot < FM_BUCKET_SLOTS; slot++)
+                __builtin_prefetch(self->window.words +
+                                   (buckets[i + AHEAD].position[slot] >> FM_LINE_SHIFT) * FM_LINE_WORDS);
+        for (int slot = 0; slot < FM_BUCKET_SLOTS && buckets[i].position[slot]; slot++)
+            buckets[i].position[slot] = fm_shared_window_packed_position(
+                fm_shared_window_rank(&self->window, buckets[i].position[slot]));
+    }
+}
+
+/* ---- lay: bits for the phase's new positions ---- */
+
+static void lay(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+{
+    (void)task;
+    (void)worker;
+    if (fm_parallel_failed(self)) return;
+    if (phase->restarting) {
+        self->live -= phase->dropped;
+        fm_shared_window_restart(&self->window, self->live);
+    }
+    fm_shared_window_begin(&self->window);
+    for (size_t i = 0; i < phase->count; i++) {
+        fm_piece *piece = fm_phase_piece(self, phase, i);
+        piece->position = fm_shared_window_add(&self->window, piece->events);
+    }
+    fm_shared_window_end(&self->window);
+    phase->regions = self->window.used;
+}
+
+/* ---- table: where was every block, and where is it now ---- */
+
+static size_t table_tasks(const fm_parallel *self, const fm_phase *phase)
+{
+    return tasks_for_events(phase, self->partitions);
+}
+
+/* Blocks that were not held: under a bound, are they new? */
+static fm_status count_fresh(const fm_parallel *self, fm_partition *partition, const uint64_t *keys,
+                             const uint64_t *positions, size_t count, fm_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (positions[i] != 0) continue;
+        fm_seen seen = FM_SEEN_NEW;
+        if (partition->seen) seen = fm_seen_set_insert(partition->seen, keys[i], UINT64_MAX, NULL);
+        if (seen == FM_SEEN_NO_MEMORY) return fm_fail_memory(error, 0, "the set of blocks seen");
+        if (self->given_up || seen != FM_SEEN_NEW)
+            partition->forgotten++;
+        else
+            partition->fresh++;
+    }
+    return FM_OK;
+}
+
+/* A walk through the phase's events of one partition, or range, in order: segment by segment. */
+typedef struct walk {
+    size_t group;
+    size_t piece, bundle; /* of the next segment */
+} walk;
+
+typedef struct segment {
+    const fm_piece *piece;
+    const fm_bundle *bundle;
+    size_t first, count; /* places in the arrays of the piece */
+} segment;
+
+static bool next_segment(const fm_parallel *self, const fm_phase *phase, walk *at, segment *found)
+{
+    for (; at->piece < phase->count; at->piece++, at->bundle = 0) {
+        const fm_piece *piece = fm_phase_piece(self, phase, at->piece);
+        if (at->bundle == piece->bundle_count) continue;
+        const fm_bundle *bundle = &piece->bundles[at->bundle++];
+        *found = (segment){.piece = piece,
+                           .bundle = bundle,
+                           .first = bundle->first + bundle->begin[at->group],
+                           .count = (size_t)(bundle->begin[at->group + 1] - bundle->begin[at->group])};
+        return true;
+    }
+    return false;
+}
+
+/* The next events of a partition, as many as a chunk takes; `rest` is what the last one had no room for. */
+static void gather_keys(const fm_parallel *self, const fm_phase *phase, walk *at, segment *rest,
+                        const fm_block_table *table, fm_table_chunk *chunk)
+{
+    chunk->count = 0;
+    while (chunk->count < FM_CHUNK && (rest->count > 0 || next_segment(self, phase, at, rest))) {
+        const size_t room = FM_CHUNK - chunk->count, count = rest->count < room ? rest->count : room;
+        uint64_t *const from = rest->piece->blocks + rest->first;
+        const uint32_t *const known = rest->piece->known + rest->first;
+        const uint64_t position = rest->piece->position;
+        for (size_t i = 0; i < count; i++) {
+            chunk->key[chunk->count + i] = from[i];
+            chunk->position[chunk->count + i] = position + known[i];
+            chunk->from[chunk->count + i] = from + i;
+        }
+        rest->first += count;
+        rest->count -= count;
+        chunk->count += count;
+    }
+    self->kernels->home(table, chunk->key, chunk->count, chunk->home);
+}
+
+static uint64_t events_of(const fm_parallel *self, const fm_phase *phase, size_t group)
+{
+    uint64_t events = 0;
+    walk at = {.group = group};
+    for (segment found; next_segment(self, phase, &at, &found);) events += found.count;
+    return events;
+}
+
+/* The events of a partition: their keys are replaced by their blocks' old positions. */
+static fm_status look_up(const fm_parallel *self, fm_phase *phase, size_t group, fm_partition *partition,
+                         fm_parallel_worker *worker, fm_error *error)
+{
+    fm_block_table *table = &partition->table;
+    const uint64_t events = events_of(self, phase, group);
+    fm_status status = fm_block_table_grow(table, events, error);
+    if (status != FM_OK || events == 0) return status;
+    fm_table_chunk *now = &worker->looked_up[0], *next = &worker->looked_up[1];
+    walk at = {.group = group};
+    segment rest = {0};
+    gather_keys(self, phase, &at, &rest, table, now);
+    for (size_t i = 0; i < now->count; i++) __builtin_prefetch(now->home[i], 1, 3);
+    while (now->count > 0 && status == FM_OK) {
+        gather_keys(self, phase, &at, &rest, table, next);
+        for (size_t i = next->count; i < now->count; i++) next->home[i] = table->buckets;
+        const uint64_t held = table->used;
+        self->kernels->exchange(table, now->key, now->home, now->count, now->position, next->home);
+        if (table->used > held)
+            status = count_fresh(self, partition, now->key, now->position, now->count, error);
+        for (size_t i = 0; i < now->count; i++) *now->from[i] = now->position[i];
+        if (phase->sample_count[group] < FM_SAMPLES)
+            phase->samples[group][phase->sample_count[group]++] =
+                (uint32_t)(now->position[now->count / 2] >> FM_REGION_SHIFT);
+        fm_table_chunk *swap = now;
+        now = next;
+        next = swap;
+    }
+    return status;
+}
+
+/*
+ * With one partition and one range all events are in order, and splitting would only take out those without
+ * an old position: that is done here. The next chunk's buckets are fetched meanwhile.
+ */
+static fm_status look_up_in_order(const fm_parallel *self, fm_piece *piece, fm_partition *partition,
+                                  fm_parallel_worker *worker, fm_error *error)
+{
+    fm_block_table *table = &partition->table;
+    fm_status status = fm_block_table_grow(table, piece->events, error);
+    fm_table_chunk *now = &worker->looked_up[0], *next = &worker->looked_up[1];
+    size_t kept = 0;
+    next->count = piece->events < FM_CHUNK ? piece->events : FM_CHUNK;
+    if (status == FM_OK) self->kernels->home(table, piece->blocks, next->count, next->home);
+    for (size_t at = 0; at < piece->events && status == FM_OK; at += now->count) {
+        fm_table_chunk *swap = now;
+        now = next;
+        next = swap;
+        const uint64_t *const keys = piece->blocks + at;
+        const size_t left = piece->events - at - now->count;
+        next->count = left < FM_CHUNK ? left : FM_CHUNK;
+        self->kernels->home(table, keys + now->count, next->count, next->home);
+        for (size_t i = next->count; i < now->count; i++) next->home[i] = table->buckets;
+        for (size_t i = 0; i < now->count; i++) now->position[i] = piece->position + piece->known[at + i];
+        const uint64_t held = table->used;
+        self->kernels->exchange(table, keys, now->home, now->count, now->position, next->home);
+        if (table->used > held) status = count_fresh(self, partition, keys, now->position, now->count, error);
+        const uint32_t number = (uint32_t)(piece->base + at);
+        for (size_t i = 0; i < now->count; i++) {
+            piece->blocks[kept] = now->position[i];
+            piece->known[kept] = number + (uint32_t)i;
+            kept += now->position[i] != 0;
+        }
+    }
+    for (size_t r = 1; r <= FM_RANGES; r++) piece->bundles[0].begin[r] = (uint32_t)kept;
+    return status;
+}
+
+static void table(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+{
+    const size_t tasks = phase->tasks;
+    fm_error error;
+    for (size_t p = task * self->partitions / tasks; p < (task + 1) * self->partitions / tasks; p++) {
+        fm_partition *partition = &self->partition[p];
+        partition->fresh = partition->forgotten = 0;
+        if (fm_parallel_failed(self)) return;
+        fm_status status = FM_OK;
+        if (self->partitions > 1) status = look_up(self, phase, p, partition, worker, &error);
+        for (size_t i = 0; self->partitions == 1 && i < phase->count && status == FM_OK; i++)
+            status = look_up_in_order(self, fm_phase_piece(self, phase, i), partition, worker, &error);
+        if (status != FM_OK) fm_parallel_fail(self, status, &error);
+    }
+}
+
+/* ---- count_cold: how many blocks were new ---- */
+
+static void count_cold(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+{
+    (void)task;
+    (void)worker;
+    uint64_t fresh = 0, seen = 0, bytes = 0;
+    if (fm_parallel_failed(self)) return;
+    for (size_t p = 0; p < self->partitions; p++) {
+        fresh += self->partition[p].fresh;
+        self->beyond += self->partition[p].forgotten;
+        self->live += self->partition[p].fresh + self->partition[p].forgotten;
+        bytes += fm_block_table_memory(&self->partition[p].table);
+        if (!self->partition[p].seen) continue;
+        seen += fm_seen_set_count(self->partition[p].seen);
+        bytes += fm_seen_set_memory(self->partition[p].seen);
+    }
+    __atomic_store_n(&self->table_bytes, bytes, __ATOMIC_RELAXED);
+    phase->live = self->live;
+    if (self->options.bound && !self->given_up && seen > fm_seen_limit) {
+        /* One thread would have stopped at the limit. */
+        const uint64_t too_late = seen - fm_seen_limit;
+        self->given_up = true;
+        for (size_t p = 0; p < self->partitions; p++) fm_seen_set_give_up(self->partition[p].seen, 0);
+        fresh -= too_late;
+        self->beyond += too_late;
+    }
+    self->cold += fresh;
+    if (self->options.bound) self->distinct = self->given_up ? fm_seen_limit : seen;
+}
+
+/* ---- cut: ranges with about as many events each ---- */
+
+static void cut(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+{
+    (void)task;
+    (void)worker;
+    fm_error error;
+    fm_status status = FM_OK;
+    if (self->bins == FM_BINS_EXACT) status = fm_tally_reserve(&self->shared, phase->live, &error);
+    if (status != FM_OK) fm_parallel_fail(self, status, &error);
+    if (fm_parallel_failed(self)) return;
+    /* Samples by region; `before` is not needed until the next restart. */
+    uint64_t *const samples = self->window.before, used = phase->regions;
+    size_t sample_count = 0;
+    memset(samples, 0, used * sizeof *samples);
+    for (size_t p = 0; p < self->partitions; p++) {
+        for (size_t i = 0; i < phase->sample_count[p]; i++) samples[phase->samples[p][i]]++;
+        sample_count += phase->sample_count[p];
+    }
+    const size_t wanted = tasks_for_events(phase, self->most_ranges);
+    uint64_t passed = 0;
+    uint32_t bits = 0;
+    size_t range = 0;
+    phase->range_region[0] = 0;
+    phase->range_above[0] = 0;
+    for (uint64_t region = 0; region < used; region++) {
+        self->range_of[region] = (uint8_t)range;
+        passed += samples[region];
+        bits += self->window.live[region];
+        if (passed * wanted < (range + 1) * sample_count || range + 1 == wanted) continue;
+        phase->range_above[range] = bits; /* so far: those up to its end */
+        phase->range_region[++range] = region + 1;
+    }
+    phase->range_above[range] = bits;
+    if (phase->range_region[range] < used) phase->range_region[++range] = used;
+    phase->range_count = range;
+    for (size_t r = 0; r < range; r++) phase->range_above[r] = bits - phase->range_above[r];
+}
+
+/* ---- split: events by ranges ---- */
+
+static size_t split_tasks(const fm_parallel *self, const fm_phase *phase)
+{
+    return fm_parallel_failed(self) || self->partitions == 1 ? 0 : phase->count;
+}
+
+_Static_assert(FM_PARTITIONS == FM_RANGES, "arrays are used for both");
+
+static void split_bundle(const fm_parallel *self, const fm_piece *piece, fm_bundle *bundle,
+                         fm_ordered_events *ordered)
+{
+    uint64_t *const positions = piece->blocks + bundle->first;
+    const uint8_t *const group = piece->group + bundle->first;
+    uint32_t next[FM_RANGES + 1], counts[FM_RANGES + 1] = {0}, begin = 0;
+    /* Back into order. */
+    for (size_t p = 0; p < self->partitions; p++) next[p] = bundle->begin[p];
+    for (size_t i = 0; i < bundle->count; i++) {
+        const uint64_t old = positions[next[group[i]]++];
+        const uint8_t range = old ? self->range_of[old >> FM_REGION_SHIFT] : COLD;
+        ordered->position[i] = old;
+        ordered->range[i] = range;
+        counts[range]++;
+    }
+    for (size_t r = 0; r < FM_RANGES; r++) {
+        bundle->begin[r] = begin;
+        next[r] = begin;
+        begin += counts[r];
+    }
+    bundle->begin[FM_RANGES] = begin;
+    next[COLD] = begin; /* they go last, and nobody looks at them again */
+    self->kernels->split_ranges(ordered->position, ordered->range, bundle->count,
+                                (uint32_t)(piece->base + bundle->first), next, positions,
+                                piece->known + bundle->first);
+}
+
+static void split(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+{
+    const fm_piece *piece = fm_phase_piece(self, phase, task);
+    for (size_t b = 0; b < piece->bundle_count; b++)
+        split_bundle(self, piece, &piece->bundles[b], &worker->ordered);
+}
+
+/* ---- range: the distances ---- */
+
+static size_t range_tasks(const fm_parallel *self, const fm_phase *phase)
+{
+    return fm_parallel_failed(self) ? 0 : phase->range_count;
+}
+
+static fm_status reserve_counters(fm_parallel_worker *worker, uint64_t bytes, fm_error *error)
+{
+    if (bytes <= worker->counter_bytes) return FM_OK;
+    void *counters = fm_pages_allocate(2 * bytes);
+    if (!counters) return fm_fail_memory(error, 2 * bytes, "counters");
+    if (worker->counters) fm_pages_free(worker->counters, worker->counter_bytes);
+    worker->counters = counters;
+    worker->counter_bytes = 2 * bytes;
+    return FM_OK;
+}
+
+/* Distances may be as large as all that is live: with one bin for each, they are counted in one place. */
+static void tally_range(fm_parallel *self, fm_tally *tally, fm_chunk *chunk)
+{
+    if (self->bins != FM_BINS_EXACT) {
+        fm_exact_tally(self->kernels, self->options.bound, tally, chunk->far_distance, chunk->far_count);
+        return;
+    }
+    pthread_mutex_lock(&self->shared_lock);
+    fm_exact_tally(self->kernels, self->options.bound, &self->shared, chunk->far_distance, chunk->far_count);
+    pthread_mutex_unlock(&self->shared_lock);
+}
+
+/* The next events of a range. known: what is to be added to what is known of their distances. */
+static void gather_positions(const fm_parallel *self, const fm_phase *phase, walk *at, segment *rest,
+                             uint64_t origin, uint32_t *known, fm_chunk *chunk)
+{
+    chunk->far_count = 0;
+    while (chunk->far_count < FM_CHUNK) {
+        if (rest->count == 0) {
+            /* Those of higher ranges that came before. */
+            if (rest->bundle) *known -= rest->bundle->begin[FM_RANGES] - rest->bundle->begin[at->group + 1];
+            rest->bundle = NULL;
+            if (!next_segment(self, phase, at, rest)) return;
+            continue;
+        }
+        const size_t room = FM_CHUNK - chunk->far_count, count = rest->count < room ? rest->count : room;
+        uint64_t *const positions = chunk->far_position + chunk->far_count;
+        uint32_t *const distances = chunk->far_distance + chunk->far_count;
+        for (size_t i = 0; i < count; i++) positions[i] = rest->piece->blocks[rest->first + i] - origin;
+        for (size_t i = 0; i < count; i++) distances[i] = rest->piece->known[rest->first + i] + *known;
+        rest->first += count;
+        rest->count -= count;
+        chunk->far_count += count;
+    }
+}
+
+static void range(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+{
+    const uint64_t first = phase->range_region[task], end = phase->range_region[task + 1];
+    const uint64_t origin = first << FM_REGION_SHIFT;
+    fm_recency_window view;
+    fm_error error;
+    if (fm_parallel_failed(self) || events_of(self, phase, task) == 0) return;
+    fm_status status = reserve_counters(worker, fm_shared_window_view_bytes(end - first), &error);
+    if (status != FM_OK) {
+        fm_parallel_fail(self, status, &error);
+        return;
+    }
+    fm_shared_window_view(&self->window, first, end, worker->counters, &view);
+    fm_chunk *now = &worker->cleared[0], *next = &worker->cleared[1];
+    uint32_t known = phase->range_above[task] - (uint32_t)phase->events;
+    walk at = {.group = task};
+    segment rest = {0};
+    gather_positions(self, phase, &at, &rest, origin, &known, now);
+    for (size_t i = 0; i < now->far_count; i++)
+        __builtin_prefetch(fm_recency_window_line(&view, now->far_position[i]), 1, 3);
+    while (now->far_count > 0) {
+        /* The next chunk's lines are fetched while this one is worked off. */
+        gather_positions(self, phase, &at, &rest, origin, &known, next);
+        for (size_t i = 0; i < now->far_count; i++)
+            worker->soon[i] = (fm_bucket *)fm_recency_window_line(
+                &view, i < next->far_count ? next->far_position[i] : now->far_position[0]);
+        self->kernels->far(&view, now, worker->soon);
+        tally_range(self, &worker->tally, now);
+        fm_chunk *swap = now;
+        now = next;
+        next = swap;
+    }
+    fm_shared_window_view_done(&self->window, first, &view);
+}
+
+/* ---- account: what it all takes ---- */
+
+static void account(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+{
+    (void)phase;
+    (void)task;
+    (void)worker;
+    uint64_t bytes = fm_shared_window_memory(&self->window) + self->range_of_bytes;
+    if (self->bins == FM_BINS_EXACT) bytes += fm_tally_memory(&self->shared);
+    __atomic_store_n(&self->window_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+const fm_phase_step fm_phase_steps[] = {
+    {.tasks = one_task, .run = measure},
+    {.tasks = room_tasks, .run = make_room, .after_previous = true},
+    {.tasks = restart_tasks, .run = restart},
+    {.tasks = one_task, .run = lay},
+    {.tasks = table_tasks, .run = table},
+    {.tasks = one_task, .run = count_cold, .lets_next_begin = true},
+    {.tasks = one_task, .run = cut, .after_previous = true},
+    {.tasks = split_tasks, .run = split},
+    {.tasks = range_tasks, .run = range},
+    {.tasks = one_task, .run = account},
+};
+const unsigned fm_phase_step_count = sizeof fm_phase_steps / sizeof fm_phase_steps[0];

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * parallel_plan.c - who does what next. Everything here runs under the crew's lock, but run.
+ *
+ * Up to two phases are under way: while the window of one is worked off, the table of the next is. Steps of
+ * the older go first, then those of the younger, then pieces of the one after: what others wait for the most
+ * comes first. Pieces that are handed in go before those that are drawn.
+ */
+#include "engine/parallel/parallel.h"
+
+enum { PIECE = 2 }; /* kinds of jobs: below it, a step of phases[kind] */
+
+static fm_phase *phase_of(fm_parallel *self, uint64_t number)
+{
+    return &self->phases[number % 2];
+}
+
+/* Phases go through the steps; one that is over makes way for the next. */
+static void advance(fm_parallel *self)
+{
+    for (uint64_t number = self->ended; number < self->begun; number++) {
+        fm_phase *phase = phase_of(self, number);
+        while (phase->tasks_done == phase->tasks && phase->step < fm_phase_step_count) {
+            const fm_phase_step *step = &fm_phase_steps[phase->step];
+            const size_t tasks = step->tasks(self, phase);
+            if (tasks > 0 && step->after_previous && number != self->ended) break;
+            phase->tasks = tasks;
+            phase->tasks_begun = phase->tasks_done = 0;
+            phase->step++;
+        }
+        if (phase->tasks_done < phase->tasks || phase->step < fm_phase_step_count) continue;
+        for (size_t i = 0; i < phase->count; i++) {
+            fm_piece *piece = fm_phase_piece(self, phase, i);
+            piece->done = piece->drawn = false;
+            piece->count = 0;
+        }
+        self->retired += phase->count;
+        self->ended++;
+    }
+}
+
+/* The phase before has left the tables alone. */
+static bool may_begin(fm_parallel *self)
+{
+    if (self->begun == self->ended) return true;
+    if (self->begun - self->ended == 2) return false;
+    const fm_phase *before = phase_of(self, self->begun - 1);
+    for (unsigned step = before->step; step < fm_phase_step_count; step++)
+        if (fm_phase_steps[step].lets_next_begin) return false;
+    return !fm_phase_steps[before->step - 1].lets_next_begin || before->tasks_done == before->tasks;
+}
+
+/* A phase begins when enough pieces in a row are done; when nothing more comes, with those there are. */
+static bool begin_phase(fm_parallel *self)
+{
+    if (!may_begin(self)) return false;
+    const fm_phase *before = phase_of(self, self->begun + 1);
+    fm_phase next = {.first = self->begun == self->ended ? self->retired : before->first + before->count};
+    const fm_piece *front = fm_phase_piece(self, &next, 0);
+    const bool whole = front->drawn && !front->by_parts;
+    const size_t enough = whole ? self->pieces_a_phase_drawn : self->pieces_a_phase;
+    while (next.count < self->pieces_a_phase && next.first + next.count < self->filled &&
+           fm_phase_piece(self, &next, next.count)->done)
+        next.count++;
+    const bool all = self->flushing && next.first + next.count == self->filled;
+    if (next.count == 0 || (next.count < enough && !all)) return false;
+    *phase_of(self, self->begun++) = next;
+    return true;
+}
+
+static bool claim(void *context, fm_job *job)
+{
+    fm_parallel *self = context;
+    while (begin_phase(self)) advance(self);
+    for (uint64_t number = self->ended; number < self->begun; number++) {
+        fm_phase *phase = phase_of(self, number);
+        if (phase->tasks_begun == phase->tasks) continue;
+        *job = (fm_job){.kind = (unsigned)(number % 2), .task = phase->tasks_begun++};
+        return true;
+    }
+    if (self->claimed < self->filled)
+        self->claimed++;
+    else if (!fm_parallel_claim_drawn(self))
+        return false;
+    *job = (fm_job){.kind = PIECE, .task = (size_t)((self->claimed - 1) % self->piece_count)};
+    return true;
+}
+
+static void run(void *context, fm_job job, unsigned worker)
+{
+    fm_parallel *self = context;
+    if (job.kind == PIECE) {
+        fm_piece *piece = &self->pieces[job.task];
+        if (piece->drawn)
+            fm_piece_draw(self, piece, worker);
+        else
+            fm_piece_analyze(self, piece, &self->workers[worker]);
+        return;
+    }
+    fm_phase *phase = &self->phases[job.kind];
+    fm_phase_steps[phase->step - 1].run(self, phase, job.task, &self->workers[worker]);
+}
+
+static void complete(void *context, fm_job job)
+{
+    fm_parallel *self = context;
+    if (job.kind == PIECE) {
+        fm_piece *piece = &self->pieces[job.task];
+        piece->done = true;
+        if (piece->drawn) fm_parallel_judge_drawn(self, piece);
+        return;
+    }
+    self->phases[job.kind].tasks_done++;
+    advance(self);
+}
+
+const fm_crew_work fm_parallel_work = {.claim = claim, .run = run, .complete = complete};

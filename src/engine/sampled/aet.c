@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * aet.c - the engine `aet`: the histogram of distances from that of reuse times alone, by the model of the
+ * average eviction time. A hash lookup a reference is all it takes.
+ *
+ * X. Hu, X. Wang, L. Zhou, Y. Luo, C. Ding, Z. Wang: Kinetic modeling of data eviction in cache, USENIX ATC
+ * 2016. If a share P(t) of the references has a reuse time over t, a window of w references touches
+ *     D(w) = P(0) + P(1) + … + P(w-1)
+ * distinct blocks in the mean: its j-th reference is the first to its block in the window when its reuse time
+ * is j at least. A reference of reuse time t closes a window of t-1 others, so its distance is taken to be
+ * D(t-1). That is right in the mean over a trace whose reuse times are alike all along; nothing is promised
+ * for one that is not.
+ *
+ * Reuse times count all references, also where only a sample of the blocks is in the table (--rate): nothing
+ * has to be scaled but the counts.
+ *
+ * Time: a lookup for references to sampled blocks. Space: 27 to 40 bytes a sampled block.
+ */
+#include "base/error.h"
+#include "base/memory.h"
+#include "engine/sampled/block_sample.h"
+#include "engine/block_table.h"
+#include "engine/engine.h"
+#include "profile/histogram.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { CHUNK = 256 };
+
+struct fm_engine {
+    fm_block_table table; /* the time of a sampled block's last reference, plus 1 */
+    fm_tally times;       /* of sampled references */
+    uint64_t threshold;   /* of the upper 32 bits of hashes: as in block_sample.h */
+    uint64_t clock;       /* all references */
+    uint64_t max_memory, memory_peak;
+    uint64_t keys[CHUNK], when[CHUNK]; /* the sampled references of a chunk */
+    fm_bucket *homes[CHUNK];
+};
+
+static uint64_t aet_memory(const fm_engine *self)
+{
+    return sizeof *self + fm_block_table_memory(&self->table) + fm_tally_memory(&self->times);
+}
+
+static uint64_t aet_memory_peak(const fm_engine *self)
+{
+    return self->memory_peak;
+}
+
+static fm_status check_limit(fm_engine *self, uint64_t bytes, fm_error *error)
+{
+    if (self->max_memory && bytes > self->max_memory)
+        return fm_fail(error, FM_E_LIMIT, NULL,
+                       "the memory limit of %" PRIu64 " bytes cannot be kept: %" PRIu64
+                       " blocks are in the table and %" PRIu64 " bytes are needed to go on",
+                       self->max_memory, self->table.used, bytes);
+    if (bytes > self->memory_peak) self->memory_peak = bytes;
+    return FM_OK;
+}
+
+static fm_status make_room(fm_engine *self, fm_error *error)
+{
+    if (fm_block_table_has_room(&self->table, CHUNK)) return FM_OK;
+    const uint64_t beside = aet_memory(self) - fm_block_table_memory(&self->table);
+    fm_status status = check_limit(self, beside + fm_block_table_memory_grown(&self->table, CHUNK), error);
+    return status == FM_OK ? fm_block_table_grow(&self->table, CHUNK, error) : status;
+}
+
+/* Those of the chunk that are in the sample go to keys and when; returns how many. */
+static size_t choose(fm_engine *self, const uint64_t *blocks, size_t count)
+{
+    size_t chosen = 0;
+    for (size_t i = 0; i < count; i++) {
+        self->keys[chosen] = blocks[i];
+        self->when[chosen] = self->clock + i + 1;
+        chosen += fm_block_sample_common(blocks[i]) >> 32 < self->threshold;
+    }
+    return chosen;
+}
+
+static fm_status aet_count(fm_engine *self, const uint64_t *blocks, size_t count, fm_tally *tally,
+                           size_t *done, fm_error *error)
+{
+    (void)tally; /* the histogram of distances is known at the end only */
+    for (*done = 0; *done < count;) {
+        const size_t part = count - *done < CHUNK ? count - *done : CHUNK;
+        fm_status status = make_room(self, error);
+        if (status != FM_OK) return status;
+        const size_t chosen = choose(self, blocks + *done, part);
+        for (size_t i = 0; i < chosen; i++) {
+            self->homes[i] = fm_block_home(&self->table, self->keys[i]);
+            __builtin_prefetch(self->homes[i], 1, 3);
+        }
+        for (size_t i = 0; i < chosen; i++) {
+            const uint64_t last =
+                fm_block_table_exchange(&self->table, self->homes[i], self->keys[i], self->when[i]);
+            if (last)
+                fm_tally_add_many(&self->times, self->when[i] - last, 1);
+            else
+                self->times.cold++;
+        }
+        self->clock += part;
+        *done += part;
+    }
+    return FM_OK;
+}
+
+static void aet_destroy(fm_engine *self)
+{
+    if (!self) return;
+    fm_block_table_clear(&self->table);
+    fm_tally_clear(&self->times);
+    free(self);
+}
+
+static fm_status aet_create(fm_engine **engine, const fm_engine_options *options, fm_error *error)
+{
+    const double rate = options->approximation.rate != 0 ? options->approximation.rate : 1;
+    *engine = NULL;
+    if (!(rate > 0 && rate <= 1))
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "expected a rate over 0 and up to 1, found %g", rate);
+    fm_engine *self = fm_calloc(1, sizeof *self);
+    if (!self) return fm_fail_memory(error, sizeof *self, "the engine");
+    self->max_memory = options->max_memory;
+    self->threshold = rate >= 1 ? UINT64_C(1) << 32 : (uint64_t)(rate * 0x1p32);
+    if (self->threshold == 0) self->threshold = 1;
+    fm_status status = fm_block_table_create(&self->table, options->seed, false, error);
+    if (status == FM_OK) status = fm_tally_create(&self->times, FM_BINS_LOGLINEAR, error);
+    if (status == FM_OK) status = check_limit(self, aet_memory(self), error);
+    if (status != FM_OK) {
+        aet_destroy(self);
+        return status;
+    }
+    *engine = self;
+    return FM_OK;
+}
+
+/* ---- from times to distances ---- */
+
+/* Sampled references with a reuse time, in bins of distances; ascending, since D grows with time. */
+static size_t convert(const fm_engine *self, fm_bins bins, fm_bin *found)
+{
+    const fm_tally *times = &self->times;
+    const double all = (double)(times->total + times->cold);
+    double over = all;   /* references with a reuse time of at least lo */
+    double distinct = 0; /* D(lo - 1) */
+    size_t count = 0;
+    uint64_t next = 1; /* the first time not passed yet */
+    for (size_t i = 1; i < times->capacity; i++) {
+        if (times->counts[i] == 0) continue;
+        uint64_t lo, hi;
+        fm_bins_range(times->bins, i, &lo, &hi);
+        /* No reuse time lies between: P stays as it is. */
+        distinct += (double)(lo - next) * over / all;
+        const double here = (double)times->counts[i], wide = (double)(hi - lo) + 1;
+        /* Within the bin, times are spread evenly: its middle is half way down. */
+        const double middle = distinct + (wide - 1) / 2 * (over - here / 4) / all;
+        const uint64_t distance = (uint64_t)llround(fmin(middle, 0x1p62));
+        fm_bin bin = {.count = times->counts[i]};
+        fm_bins_range(bins, fm_bins_index(bins, distance), &bin.lo, &bin.hi);
+        if (count > 0 && found[count - 1].lo == bin.lo)
+            found[count - 1].count += bin.count;
+        else
+            found[count++] = bin;
+        distinct += wide * (over - here / 2) / all;
+        over -= here;
+        next = hi + 1;
+    }
+    return count;
+}
+
+/* Counts of the sample become counts of all references: each is what the running sum, rounded, has grown by.
+ */
+static void scale(fm_profile *profile, const fm_engine *self)
+{
+    fm_histogram *histogram = &profile->distances;
+    const double all = (double)(self->times.total + self->times.cold);
+    const double factor = all > 0 ? (double)self->clock / all : 0;
+    double running = 0;
+    uint64_t given = 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < histogram->count; i++) {
+        running += (double)histogram->bins[i].count;
+        uint64_t upto = (uint64_t)llround(running * factor);
+        if (upto > self->clock) upto = self->clock;
+        histogram->bins[kept] = histogram->bins[i];
+        histogram->bins[kept].count = upto - given;
+        kept += upto > given;
+        given = upto;
+    }
+    histogram->count = kept;
+    profile->references = self->clock;
+    profile->cold = profile->distinct = self->clock - given;
+}
+
+static fm_status aet_describe(const fm_engine *self, fm_profile *profile, fm_error *error)
+{
+    fm_bin *bins = fm_calloc(self->times.capacity, sizeof *bins);
+    if (!bins) return fm_fail_memory(error, self->times.capacity * sizeof *bins, "the histogram");
+    free(profile->distances.bins);
+    profile->distances.bins = bins;
+    profile->distances.count = convert(self, profile->bins, bins);
+    scale(profile, self);
+    const double rate = (double)self->threshold * 0x1p-32;
+    char sample[80] = "";
+    if (rate < 1) snprintf(sample, sizeof sample, ", those of %.3g %% of the blocks", rate * 100);
+    fm_status status = fm_accuracy_create(
+        &profile->accuracy, error,
+        "distances follow from reuse times%s by a model (average eviction time): no error is promised",
+        sample);
+    if (status != FM_OK) return status;
+    if (rate < 1) profile->accuracy->rate = rate;
+    if (rate < 1) profile->accuracy->samples = self->table.used;
+    return FM_OK;
+}
+
+static uint64_t aet_distinct(const fm_engine *self)
+{
+    return self->table.used;
+}
+
+static bool aet_cold_known(const fm_engine *self)
+{
+    (void)self;
+    return true;
+}
+
+const fm_engine_ops fm_engine_aet = {
+    .info = {.name = "aet",
+             .summary = "average eviction time: distances by a model from reuse times",
+             .unbounded = true,
+             .histogram_only = true},
+    .create = aet_create,
+    .destroy = aet_destroy,
+    .count = aet_count,
+    .distinct = aet_distinct,
+    .cold_known = aet_cold_known,
+    .describe = aet_describe,
+    .memory = aet_memory,
+    .memory_peak = aet_memory_peak,
+};

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* block_sample.c - see block_sample.h. */
+#include "engine/sampled/block_sample.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <string.h>
+
+enum {
+    FIRST_CAPACITY = 256,
+    FIRST_BITS = 9,
+    LAST_BITS = 31,        /* node numbers have 32 bits */
+    POSITIONS_A_BLOCK = 8, /* blocks are renumbered after seven touches for each, at the earliest */
+};
+#define LAST_POSITIONS (UINT32_MAX - 63) /* positions have 32 bits, too; FM_SAMPLE_GONE is none */
+
+/* ---- memory ---- */
+
+static uint64_t node_bytes(const fm_block_sample *sample)
+{
+    return sizeof(fm_sample_node) + (sample->most ? sizeof(uint32_t) : 0);
+}
+
+/* Positions for so many blocks. */
+static uint32_t positions_for(uint64_t capacity)
+{
+    const uint64_t positions = (capacity * POSITIONS_A_BLOCK + 63) / 64 * 64;
+    return positions < LAST_POSITIONS ? (uint32_t)positions : LAST_POSITIONS;
+}
+
+static uint64_t bytes_with(const fm_block_sample *sample, uint64_t capacity, unsigned bits)
+{
+    return (capacity + 1) * node_bytes(sample) + fm_recency_bits_memory(positions_for(capacity)) +
+           (sizeof(uint32_t) << bits) + sample->count_bins * sizeof(double);
+}
+
+/* At most five eighths of the slots are taken. */
+static bool fits(uint64_t blocks, unsigned bits)
+{
+    return 8 * blocks <= UINT64_C(5) << bits;
+}
+
+static unsigned bits_for(const fm_block_sample *sample, uint64_t blocks)
+{
+    unsigned bits = sample->bits ? sample->bits : FIRST_BITS;
+    while (bits < LAST_BITS && !fits(blocks, bits)) bits++;
+    return bits;
+}
+
+/* The blocks there may be after `more` new ones: one too many for a moment, with a fixed number. */
+static uint64_t blocks_after(const fm_block_sample *sample, uint64_t more)
+{
+    const uint64_t blocks = sample->count + more;
+    return sample->most && blocks > sample->most + 1 ? sample->most + 1 : blocks;
+}
+
+static uint64_t capacity_for(const fm_block_sample *sample, uint64_t blocks)
+{
+    uint64_t capacity = sample->capacity ? sample->capacity : FIRST_CAPACITY;
+    while (capacity < blocks) capacity += capacity / 2;
+    return sample->most && capacity > sample->most + 1 ? sample->most + 1 : capacity;
+}
+
+bool fm_block_sample_has_room(const fm_block_sample *sample, uint64_t more)
+{
+    const uint64_t blocks = blocks_after(sample, more);
+    return blocks <= sample->capacity && fits(blocks, sample->bits);
+}
+
+uint64_t fm_block_sample_memory(const fm_block_sample *sample)
+{
+    return sample->capacity ? bytes_with(sample, sample->capacity, sample->bits) : 0;
+}
+
+uint64_t fm_block_sample_memory_growing(const fm_block_sample *sample, uint64_t more)
+{
+    const uint64_t blocks = blocks_after(sample, more);
+    const unsigned bits = bits_for(sample, blocks);
+    const uint64_t old_slots = bits > sample->bits ? sizeof(uint32_t) << sample->bits : 0;
+    return bytes_with(sample, capacity_for(sample, blocks), bits) + old_slots;
+}
+
+/* ---- the hash table ---- */
+
+/* The slot of the block, or the empty one where it belongs. */
+static inline uint32_t *slot_find(const fm_block_sample *sample, uint64_t block, uint64_t common)
+{
+    const uint64_t mask = (UINT64_C(1) << sample->bits) - 1;
+    uint64_t at = (uint64_t)(fm_block_sample_home(sample, common) - sample->slots);
+    while (sample->slots[at] != FM_SAMPLE_NONE && sample->nodes[sample->slots[at]].block != block)
+        at = (at + 1) & mask;
+    return &sample->slots[at];
+}
+
+/* Empties a slot and moves up what had been pushed past it. */
+static void slot_remove(fm_block_sample *sample, const uint32_t *removed)
+{
+    const uint64_t mask = (UINT64_C(1) << sample->bits) - 1;
+    uint64_t hole = (uint64_t)(removed - sample->slots);
+    for (uint64_t at = (hole + 1) & mask; sample->slots[at] != FM_SAMPLE_NONE; at = (at + 1) & mask) {
+        const uint64_t common = fm_block_sample_common(sample->nodes[sample->slots[at]].block);
+        const uint64_t home = (uint64_t)(fm_block_sample_home(sample, common) - sample->slots);
+        if (((at - home) & mask) >= ((at - hole) & mask)) {
+            sample->slots[hole] = sample->slots[at];
+            hole = at;
+        }
+    }
+    sample->slots[hole] = FM_SAMPLE_NONE;
+}
+
+static fm_status grow_slots(fm_block_sample *sample, unsigned bits, fm_error *error)
+{
+    const size_t bytes = sizeof(uint32_t) << bits;
+    uint32_t *slots = fm_pages_allocate(bytes);
+    if (!slots) return fm_fail_memory(error, bytes, "a sample's hash table");
+    if (sample->slots) fm_pages_free(sample->slots, sizeof(uint32_t) << sample->bits);
+    sample->slots = slots;
+    sample->bits = bits;
+    /* It grows only while no block has left yet: then all numbers up to `used` are taken. */
+    for (uint32_t i = 1; i <= sample->used; i++) {
+        const uint64_t block = sample->nodes[i].block;
+        *slot_find(sample, block, fm_block_sample_common(block)) = i;
+    }
+    return FM_OK;
+}
+
+/* ---- life ---- */
+
+static void *resized(void *array, uint64_t old_count, uint64_t count, size_t size)
+{
+    if (!array) return fm_pages_allocate((size_t)count * size);
+    return fm_pages_resize(array, (size_t)old_count * size, (size_t)count * size);
+}
+
+/* Live blocks move to the first positions. */
+static void renumber(fm_block_sample *sample)
+{
+    fm_recency_bits_start_ranks(&sample->order);
+    for (uint32_t i = 1; i <= sample->used; i++) {
+        fm_sample_node *node = &sample->nodes[i];
+        if (node->position != FM_SAMPLE_GONE)
+            node->position = fm_recency_bits_rank(&sample->order, node->position);
+    }
+    fm_recency_bits_restart(&sample->order, sample->count);
+}
+
+/* Each array by itself; what has grown stays so where another cannot. */
+static bool grow_nodes(fm_block_sample *sample, uint64_t capacity)
+{
+    if (capacity > sample->node_capacity) {
+        fm_sample_node *nodes =
+            resized(sample->nodes, sample->node_capacity + 1, capacity + 1, sizeof *nodes);
+        if (!nodes) return false;
+        sample->nodes = nodes;
+        sample->node_capacity = capacity;
+    }
+    if (sample->most && capacity > sample->heap_capacity) {
+        uint32_t *heap = resized(sample->heap, sample->heap_capacity + 1, capacity + 1, sizeof *heap);
+        if (!heap) return false;
+        sample->heap = heap;
+        sample->heap_capacity = capacity;
+    }
+    if (sample->order.size) renumber(sample);
+    if (!fm_recency_bits_grow(&sample->order, positions_for(capacity))) return false;
+    fm_recency_bits_restart(&sample->order, sample->count);
+    sample->capacity = capacity;
+    return true;
+}
+
+fm_status fm_block_sample_reserve(fm_block_sample *sample, uint64_t more, fm_error *error)
+{
+    if (fm_block_sample_has_room(sample, more)) return FM_OK;
+    const uint64_t blocks = blocks_after(sample, more), capacity = capacity_for(sample, blocks);
+    const unsigned bits = bits_for(sample, blocks);
+    if (!fits(blocks, bits)) return fm_fail(error, FM_E_LIMIT, NULL, "a sample holds at most 2^30 blocks");
+    if (capacity > sample->capacity && !grow_nodes(sample, capacity))
+        return fm_fail_memory(error, (size_t)((capacity + 1) * node_bytes(sample)), "a sample's blocks");
+    return bits > sample->bits ? grow_slots(sample, bits, error) : FM_OK;
+}
+
+fm_status fm_block_sample_create(fm_block_sample *sample, double rate, uint64_t most, uint64_t seed,
+                                 fm_error *error)
+{
+    memset(sample, 0, sizeof *sample);
+    sample->most = most;
+    sample->threshold = most || rate >= 1 ? UINT64_C(1) << 32 : (uint64_t)(rate * 0x1p32);
+    if (sample->threshold == 0) sample->threshold = 1;
+    sample->multiplier = fm_block_sample_common(seed + UINT64_C(0x9E3779B97F4A7C15)) | 1;
+    sample->count_bins = fm_bins_index(FM_BINS_LOGLINEAR, UINT64_MAX) + 1;
+    sample->counts = fm_pages_allocate(sample->count_bins * sizeof *sample->counts);
+    if (!sample->counts)
+        return fm_fail_memory(error, sample->count_bins * sizeof *sample->counts, "a sample's histogram");
+    return fm_block_sample_reserve(sample, 1, error);
+}
+
+void fm_block_sample_clear(fm_block_sample *sample)
+{
+    fm_recency_bits_clear(&sample->order);
+    fm_pages_free(sample->nodes, (size_t)(sample->node_capacity + 1) * sizeof *sample->nodes);
+    fm_pages_free(sample->heap, (size_t)(sample->heap_capacity + 1) * sizeof *sample->heap);
+    if (sample->slots) fm_pages_free(sample->slots, sizeof(uint32_t) << sample->bits);
+    if (sample->counts) fm_pages_free(sample->counts, sample->count_bins * sizeof *sample->counts);
+    memset(sample, 0, sizeof *sample);
+}
+
+/* ---- the heap of hashes ---- */
+
+static inline uint32_t heap_hash(const fm_block_sample *sample, uint64_t at)
+{
+    return sample->nodes[sample->heap[at]].hash;
+}
+
+static void heap_push(fm_block_sample *sample, uint32_t node)
+{
+    uint64_t at = sample->count; /* it is counted already: the heap is [1 … count] */
+    while (at > 1 && heap_hash(sample, at / 2) < sample->nodes[node].hash) {
+        sample->heap[at] = sample->heap[at / 2];
+        at /= 2;
+    }
+    sample->heap[at] = node;
+}
+
+/* Takes the first away; the node `count` is in the heap still. */
+static void heap_pop(fm_block_sample *sample)
+{
+    const uint64_t last = sample->count;
+    const uint32_t moved = sample->heap[last];
+    uint64_t at = 1;
+    for (uint64_t child; (child = 2 * at) < last; at = child) {
+        if (child + 1 < last && heap_hash(sample, child + 1) > heap_hash(sample, child)) child++;
+        if (heap_hash(sample, child) <= sample->nodes[moved].hash) break;
+        sample->heap[at] = sample->heap[child];
+    }
+    sample->heap[at] = moved;
+}
+
+/* ---- references ---- */
+
+/* The block with the largest hash, and those with the same, leave; the rate falls to what is left. */
+static void shrink(fm_block_sample *sample)
+{
+    sample->threshold = heap_hash(sample, 1);
+    while (sample->count > 0 && heap_hash(sample, 1) >= sample->threshold) {
+        const uint32_t gone = sample->heap[1];
+        heap_pop(sample);
+        fm_sample_node *node = &sample->nodes[gone];
+        fm_recency_bits_take(&sample->order, node->position);
+        slot_remove(sample, slot_find(sample, node->block, fm_block_sample_common(node->block)));
+        sample->count--;
+        node->position = FM_SAMPLE_GONE;
+        node->hash = sample->free;
+        sample->free = gone;
+    }
+    if (sample->threshold == 0) sample->threshold = 1;
+}
+
+static uint32_t new_node(fm_block_sample *sample)
+{
+    sample->count++;
+    if (sample->free == FM_SAMPLE_NONE) return ++sample->used;
+    const uint32_t node = sample->free;
+    sample->free = sample->nodes[node].hash;
+    return node;
+}
+
+/* Only multiples of 1/R can come out: each is spread over its surroundings, as far as to the next. */
+static void count_distance(fm_block_sample *sample, uint32_t between)
+{
+    const double rate = fm_block_sample_rate(sample);
+    sample->dither = fm_block_sample_next_dither(sample->dither);
+    const double aside = ((double)(sample->dither >> 11) * 0x1p-53 - 0.5) * (1 / rate - 1);
+    const double distance = (double)between / rate + aside;
+    sample->counts[fm_bins_index(FM_BINS_LOGLINEAR, distance > 0 ? (uint64_t)distance : 0)] += 1 / rate;
+}
+
+void fm_block_sample_touch(fm_block_sample *sample, uint64_t block, uint64_t common, uint32_t hash)
+{
+    uint32_t *slot = slot_find(sample, block, common);
+    sample->references++;
+    if (*slot != FM_SAMPLE_NONE && sample->nodes[*slot].position + 1 == sample->order.next) {
+        count_distance(sample, 0); /* the newest again: nothing moves */
+        return;
+    }
+    if (sample->order.next == sample->order.size) renumber(sample);
+    if (*slot != FM_SAMPLE_NONE) {
+        fm_sample_node *node = &sample->nodes[*slot];
+        count_distance(sample, fm_recency_bits_take(&sample->order, node->position));
+        node->position = fm_recency_bits_give(&sample->order);
+        return;
+    }
+    sample->cold += 1 / fm_block_sample_rate(sample);
+    const uint32_t made = *slot = new_node(sample);
+    sample->nodes[made] =
+        (fm_sample_node){.block = block, .position = fm_recency_bits_give(&sample->order), .hash = hash};
+    if (sample->most) {
+        heap_push(sample, made);
+        if (sample->count > sample->most) shrink(sample);
+    }
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shards.c - the engine `shards`: the histogram of all references from samples of the blocks
+ * (block_sample.h), joined to an exact one of small distances (sample_estimate.h).
+ *
+ * Sampling alone is useless at small sizes: a distance of 5 is not told by one block in a thousand. So an
+ * exact part (exact_below.h) works beside the samples and tells all small distances. Several samples with
+ * hash functions of their own tell how far off the large ones are. First touches are counted by a sketch
+ * (distinct_sketch.h).
+ *
+ * It tells the histogram only, at the end; single distances, times and pairs are not known. The samples are
+ * the same in every run: their hash is not seeded.
+ *
+ * Time: a hash and a comparison for each sample, O(log S) for sampled references; and the exact part.
+ * Space: 24 to 39 bytes a sampled block; under 1 MiB for the exact part up to FM_SMALL_BOUND blocks; 36 KB
+ * for each sample's histogram; 16 KB for the sketch.
+ */
+#include "base/error.h"
+#include "base/memory.h"
+#include "engine/sampled/block_sample.h"
+#include "engine/sampled/distinct_sketch.h"
+#include "engine/engine.h"
+#include "engine/sampled/exact_below.h"
+#include "engine/sampled/sample_estimate.h"
+#include "engine/sampled/sampled_share.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fm_engine {
+    fm_exact_below near;
+    const fm_exact_kernels *kernels;
+    uint64_t references;
+    fm_distinct_sketch sketch; /* of all blocks; only beside an exact part */
+    uint64_t samples_limit;    /* bytes of everything but the exact part; 0: no limit */
+    uint64_t samples_peak;
+    unsigned sample_count;
+    fm_block_sample samples[FM_MOST_HASHES];
+    fm_sampled_share share;
+};
+
+/* ---- memory ---- */
+
+static uint64_t memory_of_samples(const fm_engine *self)
+{
+    uint64_t bytes = 0;
+    for (unsigned k = 0; k < self->sample_count; k++) bytes += fm_block_sample_memory(&self->samples[k]);
+    return bytes;
+}
+
+static uint64_t shards_memory(const fm_engine *self)
+{
+    return sizeof *self + memory_of_samples(self) + fm_exact_below_memory(&self->near);
+}
+
+static uint64_t shards_memory_peak(const fm_engine *self)
+{
+    return self->samples_peak + fm_exact_below_memory_peak(&self->near);
+}
+
+/* bytes: of everything but the exact part, which keeps its own share of the limit. */
+static fm_status check_limit(fm_engine *self, uint64_t bytes, fm_error *error)
+{
+    if (self->samples_limit && bytes > self->samples_limit)
+        return fm_fail(error, FM_E_LIMIT, NULL,
+                       "the samples' share of the memory limit, %" PRIu64 " bytes, cannot be kept: %" PRIu64
+                       " are needed to go on",
+                       self->samples_limit, bytes);
+    if (bytes > self->samples_peak) self->samples_peak = bytes;
+    return FM_OK;
+}
+
+/* Room for a share of new blocks in every sample. */
+static fm_status make_room(fm_engine *self, fm_error *error)
+{
+    for (unsigned k = 0; k < self->sample_count; k++) {
+        fm_block_sample *sample = &self->samples[k];
+        if (fm_block_sample_has_room(sample, FM_SHARE)) continue;
+        const uint64_t beside = sizeof *self + memory_of_samples(self) - fm_block_sample_memory(sample);
+        fm_status status =
+            check_limit(self, beside + fm_block_sample_memory_growing(sample, FM_SHARE), error);
+        if (status == FM_OK) status = fm_block_sample_reserve(sample, FM_SHARE, error);
+        if (status != FM_OK) return status;
+    }
+    return FM_OK;
+}
+
+/* ---- references ---- */
+
+/* Blocks that the exact part holds are not new to the sketch either. */
+static void sketch_share(fm_engine *self, const uint64_t *blocks, size_t count)
+{
+    const uint64_t *const fresh = fm_exact_below_fresh(&self->near, blocks, &count);
+    uint64_t common[FM_SHARE];
+    self->kernels->sample_common(fresh, count, common);
+    for (size_t i = 0; i < count; i++) fm_distinct_sketch_add(&self->sketch, common[i]);
+}
+
+static fm_status shards_count(fm_engine *self, const uint64_t *blocks, size_t count, fm_tally *tally,
+                              size_t *done, fm_error *error)
+{
+    fm_status status = FM_OK;
+    for (*done = 0; *done < count && status == FM_OK;) {
+        size_t share = count - *done < FM_SHARE ? count - *done : FM_SHARE;
+        status = make_room(self, error);
+        if (status != FM_OK) return status;
+        status = fm_exact_below_count(&self->near, blocks + *done, share, tally, &share, error);
+        if (share == 0) return status;
+        if (self->near.bound) sketch_share(self, blocks + *done, share);
+        fm_sampled_share_start(&self->share, self->kernels, blocks + *done, share, self->near.small);
+        fm_sampled_share_touch(&self->share, self->samples, self->sample_count);
+        self->references += share;
+        *done += share;
+    }
+    return status;
+}
+
+/* ---- life ---- */
+
+static void shards_destroy(fm_engine *self)
+{
+    if (!self) return;
+    fm_exact_below_clear(&self->near);
+    for (unsigned k = 0; k < self->sample_count; k++) fm_block_sample_clear(&self->samples[k]);
+    free(self);
+}
+
+static fm_status check_wishes(const fm_approximation *wishes, fm_error *error)
+{
+    if (wishes->rate != 0 && wishes->samples != 0)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "a rate and a number of samples exclude each other");
+    if (!(wishes->rate >= 0 && wishes->rate <= 1))
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "expected a rate over 0 and up to 1, found %g",
+                       wishes->rate);
+    if (wishes->samples > UINT32_MAX / 4)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "expected at most 2^30 samples, found %" PRIu64,
+                       wishes->samples);
+    if (wishes->hashes > FM_MOST_HASHES)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "expected at most %d hash functions, found %u",
+                       FM_MOST_HASHES, wishes->hashes);
+    return FM_OK;
+}
+
+static fm_status start(fm_engine *self, const fm_engine_options *options, fm_error *error)
+{
+    const fm_approximation *wishes = &options->approximation;
+    uint64_t exact_below = wishes->exact_below ? wishes->exact_below : FM_EXACT_BELOW;
+    if (wishes->exact_below == FM_NOTHING_EXACT) exact_below = 0;
+    /* With a limit, the exact part may hold half of it. */
+    const uint64_t near_limit = exact_below ? options->max_memory / 2 : 0;
+    self->samples_limit = options->max_memory - near_limit;
+    const unsigned hashes = wishes->hashes ? wishes->hashes : FM_SAMPLE_HASHES;
+    const double rate = wishes->rate != 0 ? wishes->rate : FM_SAMPLE_RATE;
+    fm_status status =
+        fm_exact_below_create(&self->near, exact_below, self->kernels, options->seed, near_limit, error);
+    for (unsigned k = 0; k < hashes && status == FM_OK; k++) {
+        self->sample_count++;
+        status = fm_block_sample_create(&self->samples[k], rate, wishes->samples,
+                                        wishes->hash_seed * FM_MOST_HASHES + k, error);
+    }
+    if (status == FM_OK) status = check_limit(self, sizeof *self + memory_of_samples(self), error);
+    return status;
+}
+
+static fm_status shards_create(fm_engine **engine, const fm_engine_options *options, fm_error *error)
+{
+    const fm_approximation *wishes = &options->approximation;
+    *engine = NULL;
+    fm_status status = check_wishes(wishes, error);
+    if (status != FM_OK) return status;
+    const fm_exact_kernels *kernels = fm_exact_kernels_find(options->isa);
+    if (!kernels)
+        return fm_fail(error, FM_E_UNSUPPORTED, NULL, "this machine cannot run the instruction set '%s'",
+                       options->isa ? options->isa : "");
+    fm_engine *self = fm_calloc(1, sizeof *self);
+    if (!self) return fm_fail_memory(error, sizeof *self, "the engine");
+    self->kernels = kernels;
+    status = start(self, options, error);
+    if (status != FM_OK) {
+        shards_destroy(self);
+        return status;
+    }
+    *engine = self;
+    return FM_OK;
+}
+
+/* ---- results ---- */
+
+/* First touches are told by the sketch of all blocks, or by the samples where these have seen so many blocks
+ * that they know better. */
+static void estimate_cold(const fm_engine *self, fm_sampled *sampled, fm_profile *profile)
+{
+    double blocks = 0, seen = 0;
+    for (unsigned k = 0; k < self->sample_count; k++) {
+        blocks += self->samples[k].count;
+        seen += fm_block_sample_rate(&self->samples[k]) / self->sample_count;
+    }
+    const double error_of_samples = blocks > 0 ? sqrt((1 - seen) / blocks) : 1;
+    sampled->far += profile->cold;
+    if (error_of_samples <= FM_SKETCH_ERROR) {
+        profile->cold = 0;
+        return;
+    }
+    /* As many as the exact part has remembered are certain. */
+    const double most = (double)sampled->far, certain = (double)profile->cold;
+    const double cold = fmin(most, fmax(certain, fm_distinct_sketch_count(&self->sketch)));
+    profile->cold = (uint64_t)cold;
+    sampled->far -= profile->cold;
+    sampled->cold_known = true;
+    sampled->cold_error = FM_SKETCH_ERROR * cold;
+}
+
+static fm_status shards_describe(const fm_engine *self, fm_profile *profile, fm_error *error)
+{
+    fm_sampled sampled = {.samples = self->samples,
+                          .count = self->sample_count,
+                          .references = self->references,
+                          .far = self->references,
+                          .exact_below = self->near.bound};
+    profile->references = self->references;
+    if (self->near.bound) {
+        sampled.cold_known = fm_exact_below_cold_known(&self->near);
+        sampled.far = profile->beyond;
+        if (!sampled.cold_known) estimate_cold(self, &sampled, profile);
+        profile->beyond = 0;
+    }
+    profile->cold_known = true; /* none is hidden beyond a bound */
+    fm_status status = fm_sample_estimate(&sampled, profile, error);
+    profile->distinct = profile->cold;
+    return status;
+}
+
+static uint64_t shards_distinct(const fm_engine *self)
+{
+    double sum = 0;
+    for (unsigned k = 0; k < self->sample_count; k++) sum += self->samples[k].cold;
+    return (uint64_t)(sum / self->sample_count);
+}
+
+static bool shards_cold_known(const fm_engine *self)
+{
+    (void)self;
+    return true;
+}
+
+const fm_engine_ops fm_engine_shards = {
+    .info = {.name = "shards",
+             .summary =
+                 "samples of the blocks, joined to exact small distances: a curve with a confidence band",
+             .unbounded = true,
+             .histogram_only = true},
+    .create = shards_create,
+    .destroy = shards_destroy,
+    .count = shards_count,
+    .distinct = shards_distinct,
+    .cold_known = shards_cold_known,
+    .describe = shards_describe,
+    .memory = shards_memory,
+    .memory_peak = shards_memory_peak,
+};

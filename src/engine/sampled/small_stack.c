@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* small_stack.c - see small_stack.h. The loops are in exact_small_body.h. */
+#include "engine/sampled/small_stack.h"
+
+#include "base/memory.h"
+#include "engine/exact/exact_state.h"
+
+fm_small_stack *fm_small_stack_create(uint64_t bound, uint64_t seed, const fm_exact_kernels *kernels)
+{
+    fm_small_stack *stack = fm_pages_allocate(sizeof *stack);
+    if (!stack) return NULL;
+    stack->kernels = kernels;
+    stack->bound = bound;
+    uint64_t mixed = seed * UINT64_C(0xD1342543DE82EF95);
+    for (int i = 0; i < 6; i++) {
+        mixed = (mixed ^ mixed >> 31) * UINT64_C(0x9E3779B97F4A7C15);
+        *(i < 3 ? &stack->part.multiplier[i] : &stack->multiplier[i - 3]) = (uint32_t)(mixed >> 32) | 1;
+    }
+    stack->next = stack->live = 1;
+    kernels->small_restart(stack);
+    return stack;
+}
+
+void fm_small_stack_destroy(fm_small_stack *stack)
+{
+    fm_pages_free(stack, sizeof *stack);
+}
+
+/* What the part told by itself. */
+static void tally_part(fm_small_stack *stack, fm_tally *tally)
+{
+    fm_part *part = &stack->part;
+    for (uint64_t distance = 0; distance < FM_CLOSE; distance++)
+        if (distance < stack->bound)
+            fm_tally_add_many(tally, distance, part->close_count[distance]);
+        else
+            tally->beyond += part->close_count[distance];
+    fm_exact_tally(stack->kernels, stack->bound, tally, part->apart_distance, part->apart_count);
+}
+
+/* Touches of blocks, each of which gets the position that part.position says. */
+static void touch(fm_small_stack *stack, const uint64_t *blocks, size_t count, fm_tally *tally)
+{
+    const fm_exact_kernels *kernels = stack->kernels;
+    kernels->small_find(blocks, count, stack);
+    kernels->small_ranks(stack);
+    stack->next += (uint32_t)count;
+    stack->live += (uint32_t)(count - stack->held_count);
+    fm_exact_tally(kernels, stack->bound, tally, stack->held_distance, stack->held_count);
+}
+
+static void make_room(fm_small_stack *stack, size_t count)
+{
+    if (stack->next + count > FM_REGION_BITS) stack->kernels->small_restart(stack);
+}
+
+/* False where the blocks crowd a few slots of the part's table: then nothing was done. */
+static bool count_part(fm_small_stack *stack, const uint64_t *keys, size_t count, fm_tally *tally)
+{
+    const fm_exact_kernels *kernels = stack->kernels;
+    fm_part *part = &stack->part;
+    if (!fm_part_distances(kernels, keys, count, part)) return false;
+    tally_part(stack, tally);
+    make_room(stack, part->first_count);
+    kernels->part_first(keys, count, fm_small_position(stack->next), NULL, NULL, part);
+    touch(stack, part->key, part->first_count, tally);
+    return true;
+}
+
+/* Every reference is looked up, some at a time: what is noted of them stays in the first-level cache. */
+static void count_singly(fm_small_stack *stack, const uint64_t *keys, size_t count, fm_tally *tally)
+{
+    for (size_t done = 0; done < count; done += FM_SMALL_BATCH) {
+        const size_t now = count - done < FM_SMALL_BATCH ? count - done : FM_SMALL_BATCH;
+        make_room(stack, now);
+        stack->kernels->small_places(now, stack);
+        touch(stack, keys + done, now, tally);
+    }
+}
+
+/* Lookups are cheap here: a part pays where it leaves less than a quarter of them. Elsewhere one in sixteen
+ * is tried. whole: there were FM_PART references before repeats were removed. */
+static void count_left(fm_small_stack *stack, const uint64_t *keys, size_t count, bool whole, fm_tally *tally)
+{
+    const bool try_part = count >= FM_PART_LEAST && stack->single == 0;
+    stack->single -= stack->single > 0;
+    const bool done = try_part && count_part(stack, keys, count, tally);
+    if (try_part && (!done || (whole && stack->part.first_count > count / 4)))
+        stack->single = FM_PARTS_SKIPPED;
+    if (!done) count_singly(stack, keys, count, tally);
+    stack->linked = done;
+    stack->left_count = count;
+}
+
+void fm_small_stack_count(fm_small_stack *stack, const uint64_t *blocks, size_t count, fm_tally *tally)
+{
+    const bool whole = count == FM_PART;
+    stack->fresh_count = 0;
+    stack->linked = false;
+    if (count == 0) return;
+    if (stack->straight > 0) {
+        stack->straight--;
+        count_left(stack, blocks, count, whole, tally);
+    } else {
+        uint64_t before = stack->started ? stack->last : ~blocks[0];
+        const size_t left = stack->kernels->collapse(blocks, count, &before, stack->collapsed);
+        if (fm_repeats_are_few(count, left)) stack->straight = FM_PARTS_SKIPPED;
+        fm_tally_add_many(tally, 0, count - left);
+        count_left(stack, stack->collapsed, left, whole, tally);
+    }
+    stack->last = blocks[count - 1];
+    stack->started = true;
+}
