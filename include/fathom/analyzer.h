@@ -22,11 +22,6 @@
 extern "C" {
 #endif
 
-/* The distance of a first touch, wherever distances are delivered one by one. */
-#define FM_COLD UINT64_MAX
-/* Under a bound: a distance that reached it (or, when cold_known is false, perhaps a first touch). */
-#define FM_BEYOND (UINT64_MAX - 1)
-
 /*
  * What engines that do not tell exact distances may lose. Each looks at its own fields alone; all 0: its
  * defaults.
@@ -103,13 +98,6 @@ FM_API fm_status fm_analyzer_feed(fm_analyzer *analyzer, const fm_batch *batch, 
 FM_API fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *blocks, size_t count,
                                          fm_error *error);
 
-/* With attribution: a reference that is told one by one, see fm_analyzer_set_late_sink. */
-typedef struct fm_late {
-    uint32_t index; /* in the batch that was fed */
-    uint32_t tag;   /* its site */
-    uint32_t range; /* as in fm_raw_pair */
-} fm_late;
-
 /*
  * What is done to a batch first needs no engine, and another thread may do it while the analyzer is busy:
  * accesses are cut into blocks, and references that repeat the block before them, at distance 0, are counted
@@ -177,18 +165,7 @@ typedef fm_status (*fm_distance_sink)(void *context, const uint64_t *distances, 
 /* Engines that tell the histogram only never call it. */
 FM_API void fm_analyzer_set_sink(fm_analyzer *analyzer, fm_distance_sink sink, void *context);
 
-/*
- * With attribution: how often a block last used under tag `use` was used again under tag `reuse` at a
- * distance in a range. use is 0 for first touches and for what a bound forgot.
- */
-typedef struct fm_raw_pair {
-    uint32_t use, reuse;
-    uint32_t
-        range; /* index of an edge: [edges[range], edges[range + 1]); or FM_RANGE_COLD, FM_RANGE_BEYOND */
-    uint64_t count;
-} fm_raw_pair;
-enum { FM_RANGE_COLD = 254, FM_RANGE_BEYOND = 255 };
-/* All of them, in order of reuse, use, range. The caller frees *pairs. */
+/* With attribution: all pairs, in order of reuse, use, range. The caller frees *pairs. */
 FM_API fm_status fm_analyzer_pairs(const fm_analyzer *analyzer, fm_raw_pair **pairs, size_t *count,
                                    fm_error *error);
 

@@ -144,16 +144,33 @@ FM_API void fm_attribution_destroy(fm_attribution *attribution);                
 FM_API void *fm_attribution_allocate(fm_attribution *attribution, size_t count, size_t size);
 FM_API const char *fm_attribution_intern(fm_attribution *attribution, const char *text);
 
-struct fm_raw_pair; /* analyzer.h */
+/*
+ * How often a block last used under tag `use` was used again under tag `reuse` at a
+ * distance in a range. use is 0 for first touches and for what a bound forgot.
+ */
+typedef struct fm_raw_pair {
+    uint32_t use, reuse;
+    uint32_t
+        range; /* index of an edge: [edges[range], edges[range + 1]); or FM_RANGE_COLD, FM_RANGE_BEYOND */
+    uint64_t count;
+} fm_raw_pair;
+enum { FM_RANGE_COLD = 254, FM_RANGE_BEYOND = 255 };
+
+/* A reference that is told one by one, because it comes too late for a cache. */
+typedef struct fm_late {
+    uint32_t index; /* in its batch */
+    uint32_t tag;   /* its site */
+    uint32_t range; /* as in fm_raw_pair */
+} fm_late;
+
 /* The ranges that bins and pairs will have; to be set first. Copied. */
 FM_API fm_status fm_attribution_set_edges(fm_attribution *attribution, const uint64_t *edges, size_t count,
                                           uint64_t late_from, fm_error *error);
 /* Pairs as an analyzer counted them, map[tag] being the index of a tag's site. Pairs of the same two sites
  * are joined. A tag that the map does not have becomes FM_NONE for a use, and one site "unknown" for a reuse.
  */
-FM_API fm_status fm_attribution_add_pairs(fm_attribution *attribution, const struct fm_raw_pair *raw,
-                                          size_t count, const uint32_t *map, size_t map_count,
-                                          fm_error *error);
+FM_API fm_status fm_attribution_add_pairs(fm_attribution *attribution, const fm_raw_pair *raw, size_t count,
+                                          const uint32_t *map, size_t map_count, fm_error *error);
 
 /* Misses at a fully associative LRU cache of that many blocks: exact where blocks is one of the edges, else
  * the bin that it falls into is spread evenly. */

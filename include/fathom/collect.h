@@ -18,7 +18,6 @@
 #ifndef FATHOM_COLLECT_H
 #define FATHOM_COLLECT_H
 
-#include <fathom/analyzer.h>
 #include <fathom/attribution.h>
 #include <fathom/status.h>
 #include <fathom/trace.h>

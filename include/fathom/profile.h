@@ -15,6 +15,11 @@
 extern "C" {
 #endif
 
+/* The distance of a first touch, wherever distances are delivered one by one. */
+#define FM_COLD UINT64_MAX
+/* Under a bound: a distance that reached it (or, when cold_known is false, perhaps a first touch). */
+#define FM_BEYOND (UINT64_MAX - 1)
+
 /* Resolution of a histogram. */
 typedef enum fm_bins {
     FM_BINS_LOGLINEAR = 0, /* exact below 1024, then 64 bins per power of two: error below 1.6 % */

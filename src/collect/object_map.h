@@ -11,7 +11,6 @@
 #ifndef FATHOM_COLLECT_OBJECT_MAP_H
 #define FATHOM_COLLECT_OBJECT_MAP_H
 
-#include <fathom/analyzer.h>
 #include <fathom/attribution.h>
 
 typedef struct fm_object_map fm_object_map;

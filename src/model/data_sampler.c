@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-#include <fathom/analyzer.h>
+#include <fathom/profile.h>
 #include <stdlib.h>
 
 struct fm_sampler {

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-#include <fathom/analyzer.h>
+#include <fathom/profile.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

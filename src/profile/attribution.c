@@ -5,7 +5,6 @@
  * Everything in an attribution lies in its arena. It does not find names for code addresses (src/symbols) nor
  * join attributions (attribution_merge.c).
  */
-#include <fathom/analyzer.h>
 #include <fathom/attribution.h>
 #include <fathom/profile.h>
 

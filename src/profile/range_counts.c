@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-#include <fathom/analyzer.h>
+#include <fathom/profile.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
