@@ -138,16 +138,79 @@ void fm_store_range(uintptr_t address, uint64_t length, uintptr_t pc)
     if (fm_my.store) access_range(address, length, FM_ACCESS_STORE_1, pc);
 }
 
+static fm_thread *traced_thread(void)
+{
+    fm_thread *thread = fm_my.thread;
+    return thread && thread != &fm_unclaimed_thread && thread->channel ? thread : NULL;
+}
+
+static uint64_t cursor_of(const fm_thread *thread)
+{
+    return *(const volatile uint64_t *)&thread->channel->cursor;
+}
+
+/* Remembers what a hook told behind what was told before it, at `cursor`. */
+static void remember_range(uint64_t cursor, uintptr_t address, uint64_t length, bool store)
+{
+    fm_thread *thread = traced_thread();
+    if (!thread) return;
+    fm_told_ranges *told = &thread->told;
+    if (told->cursor != cursor) told->store_length = told->load_length = 0;
+    if (store) {
+        told->store_address = address;
+        told->store_length = length;
+    } else {
+        told->load_address = address;
+        told->load_length = length;
+    }
+    told->cursor = cursor_of(thread);
+}
+
+bool fm_ranges_told(uintptr_t to, uintptr_t from, uint64_t length)
+{
+    fm_thread *thread = traced_thread();
+    if (!thread || length == 0 || thread->told.cursor != cursor_of(thread)) return false;
+    const fm_told_ranges *told = &thread->told;
+    bool same = told->store_length == length && told->store_address == to &&
+                (from ? told->load_length == length && told->load_address == from : told->load_length == 0);
+    thread->told.cursor = 0; /* once */
+    return same;
+}
+
+static void tell_range(uintptr_t address, uint64_t length, bool store, uintptr_t pc)
+{
+    const fm_thread *thread = traced_thread();
+    uint64_t cursor = thread ? cursor_of(thread) : 0;
+    if (store)
+        fm_store_range(address, length, pc);
+    else
+        fm_load_range(address, length, pc);
+    remember_range(cursor, address, length, store);
+}
+
 FM_EXPORT void __tsan_read_range(uintptr_t address, uint64_t length);
 FM_EXPORT void __tsan_write_range(uintptr_t address, uint64_t length);
 FM_EXPORT void __tsan_vptr_update(uintptr_t address, void *value);
+/* What clang's AddressSanitizer calls for any other size. */
+FM_EXPORT void __fathom_loadN(uintptr_t address, uint64_t length);
+FM_EXPORT void __fathom_storeN(uintptr_t address, uint64_t length);
 
 FM_EXPORT void __tsan_read_range(uintptr_t address, uint64_t length)
+{
+    if (fm_unlikely(fm_my.any != NULL)) tell_range(address, length, false, FM_SITE);
+}
+
+FM_EXPORT void __tsan_write_range(uintptr_t address, uint64_t length)
+{
+    if (fm_unlikely(fm_my.any != NULL)) tell_range(address, length, true, FM_SITE);
+}
+
+FM_EXPORT void __fathom_loadN(uintptr_t address, uint64_t length)
 {
     fm_load_range(address, length, FM_SITE);
 }
 
-FM_EXPORT void __tsan_write_range(uintptr_t address, uint64_t length)
+FM_EXPORT void __fathom_storeN(uintptr_t address, uint64_t length)
 {
     fm_store_range(address, length, FM_SITE);
 }

@@ -40,7 +40,8 @@ void fm_tell_copy(uintptr_t to, uintptr_t from, uint64_t length, uintptr_t pc)
 #define COPY(name)                                                                                           \
     WRAPPED(void *, name, (void *to, const void *from, size_t length))                                       \
     {                                                                                                        \
-        if (!QUIET) fm_tell_copy((uintptr_t)to, (uintptr_t)from, length, FM_SITE);                           \
+        if (!QUIET && !fm_ranges_told((uintptr_t)to, (uintptr_t)from, length))                               \
+            fm_tell_copy((uintptr_t)to, (uintptr_t)from, length, FM_SITE);                                   \
         return __real_##name(to, from, length);                                                              \
     }                                                                                                        \
     WRAPPED(void *, __##name##_chk, (void *to, const void *from, size_t length, size_t room))                \
@@ -54,7 +55,7 @@ COPY(mempcpy)
 
 WRAPPED(void *, memset, (void *to, int value, size_t length))
 {
-    if (!QUIET) fm_store_range((uintptr_t)to, length, FM_SITE);
+    if (!QUIET && !fm_ranges_told((uintptr_t)to, 0, length)) fm_store_range((uintptr_t)to, length, FM_SITE);
     return __real_memset(to, value, length);
 }
 

@@ -74,6 +74,16 @@ FM_EXPORT extern __thread fm_cells fm_my __asm__("__fathom_my");
 extern fm_channel fm_unclaimed_channel;
 extern struct fm_thread fm_unclaimed_thread;
 
+/*
+ * What range hooks told last. gcc has one for each side of an assignment of a structure, and then calls memcpy
+ * or memset to do it, which is told as well where the program calls it itself.
+ */
+typedef struct fm_told_ranges {
+    uintptr_t store_address, load_address;
+    uint64_t store_length, load_length; /* 0: none */
+    uint64_t cursor;                    /* the channel's afterwards: nothing was told since */
+} fm_told_ranges;
+
 /* A thread that has a channel; one mapping each. */
 typedef struct fm_thread {
     fm_channel *channel;
@@ -87,6 +97,7 @@ typedef struct fm_thread {
     uint32_t floor;             /* frames below this belong to what a signal handler has interrupted … */
     uintptr_t floor_stack;      /* … and this is the handler's stack pointer */
     uintptr_t allocator_caller; /* who called operator new, while that calls malloc; 0: not in it */
+    fm_told_ranges told;
     unsigned copies;
     fm_cells *cells[FM_COPIES];
     uint64_t context_sent[FM_CONTEXTS / 64];
@@ -206,6 +217,8 @@ static inline fm_process *fm_process_active(void)
 void fm_access(uintptr_t address, unsigned code, uint64_t length, uintptr_t pc);
 void fm_load_range(uintptr_t address, uint64_t length, uintptr_t pc);
 void fm_store_range(uintptr_t address, uint64_t length, uintptr_t pc);
+/* Hooks have just told of a store to `to` and a load from `from` (0: of no load), both of this length. */
+bool fm_ranges_told(uintptr_t to, uintptr_t from, uint64_t length);
 
 /* ---- context.c ---- */
 

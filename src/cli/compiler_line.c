@@ -108,6 +108,8 @@ static void read_sanitizers(compiler_line *line, const char *list, bool on)
         snprintf(name, sizeof name, "%.*s", (int)length, list);
         if (on && is_among(sanitizers, name))
             memcpy(line->sanitizer, name, sizeof name);
+        else if (on)
+            line->checks = true;
         else if (!on && (strcmp(name, line->sanitizer) == 0 || strcmp(name, "all") == 0))
             line->sanitizer[0] = '\0';
         list += length + (list[length] == ',');

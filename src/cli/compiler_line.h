@@ -24,6 +24,7 @@ typedef struct compiler_line {
     bool pic;           /* -fPIC: for shared libraries */
     bool intel;         /* -masm=intel */
     bool pipe;          /* -pipe */
+    bool checks;        /* -fsanitize=… of another kind, undefined behaviour for one */
     bool other_word;    /* -m32 or -mx32 */
     char sanitizer[64]; /* one that has a runtime of its own, in the way of ours; "" */
 } compiler_line;

@@ -49,6 +49,16 @@ def kinds_of_executables(collector, how):
         cyclic(run(WATCH, [build("plain.c", how, *flags)]).profile, 100, 3, str(flags))
 
 
+@case("compiler")
+def what_was_not_seen(collector, how):
+    for flags, missing in (([], "libc.so.6"), (["-static"], "libc and other libraries that are linked into"),
+                           (["-static-pie"], "libc and other libraries that are linked into")):
+        result = run(WATCH, [build("plain.c", how, *flags)])
+        for where in (result.err, str(result.profile["run"].get("notes"))):
+            expect_in("not seen, because not built by `fathom cc`: ", where, f"note, {flags}")
+            expect_in(missing, where, f"what the note names, {flags}")
+
+
 @case("valgrind")
 def stripped_program(collector, how):
     # No function names: all references are counted, and attributed to addresses.
