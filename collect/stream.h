@@ -56,7 +56,7 @@
 #include <stdint.h>
 
 #define FM_STREAM_MAGIC UINT64_C(0x4D4F4854414653FE)
-#define FM_STREAM_VERSION 1
+#define FM_STREAM_VERSION 2
 #define FM_STREAM_ENVIRONMENT "FATHOM_SESSION"
 
 enum {
@@ -193,6 +193,9 @@ enum {
     FM_RECORD_LOST = 20,
     /* argument: upper bits of code addresses from here on: address >> 12 (compiler). */
     FM_RECORD_PAGE = 21,
+    /* Functions were left without LEAVE: by longjmp, an exception (compiler). words: [0] the stack pointer
+     * now; calls that have a lower one are over. */
+    FM_RECORD_UNWIND = 22,
 };
 
 enum {

@@ -243,9 +243,36 @@ READ_WRITE(__tsan_unaligned_read_write16, FM_ACCESS_MODIFY_RANGE, 16)
 
 /*
  * A frame is counted before it is written, so that the frames of a signal handler come to lie above it;
- * they are gone when it returns. Frames of functions that were left by longjmp lie below the stack pointer
- * of the next one that is entered: stacks grow downwards.
+ * they are gone when it returns. A function may be left without a hook: by longjmp or an exception, which
+ * jumps.c and personality.h tell of when it happens, or in ways that nobody tells of. Then its frame lies
+ * below the stack pointer of the next function that is entered or left: stacks grow downwards.
  */
+
+/* How many frames are left when those below a stack pointer are over. */
+static uint32_t frames_from(const fm_thread *thread, uintptr_t stack)
+{
+    uint32_t depth = thread->depth;
+    if (depth > FM_FRAMES) { /* those beyond were not remembered */
+        if (thread->floor >= FM_FRAMES || thread->frames[FM_FRAMES - 1].stack >= stack) return depth;
+        depth = FM_FRAMES;
+    }
+    while (depth > thread->floor && thread->frames[depth - 1].stack < stack) depth--;
+    return depth;
+}
+
+static void set_depth(fm_thread *thread, uint32_t depth)
+{
+    *(volatile uint32_t *)&thread->depth = depth;
+}
+
+void fm_unwound(uintptr_t stack)
+{
+    fm_thread *thread = fm_my.calls;
+    if (!thread || thread == &fm_unclaimed_thread) return;
+    set_depth(thread, frames_from(thread, stack));
+    if (thread->record_calls) fm_append2(FM_RECORD(FM_RECORD_UNWIND, 0, 1), stack);
+}
+
 static FM_COLD void enter(fm_thread *thread, uintptr_t call_site, uintptr_t inside, uintptr_t stack)
 {
     if (thread == &fm_unclaimed_thread) {
@@ -253,10 +280,12 @@ static FM_COLD void enter(fm_thread *thread, uintptr_t call_site, uintptr_t insi
         thread = fm_my.calls;
         if (!thread || thread == &fm_unclaimed_thread) return;
     }
-    uint32_t depth = thread->depth;
-    if (fm_unlikely(thread->floor > 0 && stack > thread->floor_stack)) thread->floor = 0; /* siglongjmp */
-    while (depth > thread->floor && depth <= FM_FRAMES && thread->frames[depth - 1].stack <= stack) depth--;
-    *(volatile uint32_t *)&thread->depth = depth + 1;
+    if (fm_unlikely(thread->interruption && stack > thread->floor_stack)) { /* its handler was left */
+        thread->interruption = NULL;
+        thread->floor = 0;
+    }
+    uint32_t depth = frames_from(thread, stack + 1);
+    set_depth(thread, depth + 1);
     if (depth < FM_FRAMES) {
         volatile fm_frame *frame = &thread->frames[depth];
         frame->call_site = call_site;
@@ -266,10 +295,22 @@ static FM_COLD void enter(fm_thread *thread, uintptr_t call_site, uintptr_t insi
     if (thread->record_calls) fm_append4(FM_RECORD(FM_RECORD_ENTER, 0, 3), inside, call_site, stack);
 }
 
-static FM_COLD void leave(fm_thread *thread)
+/*
+ * caller, stack: where the hook returns to, and the stack pointer there. That is the function that is left,
+ * or, where the hook was called last of all by a jump, the one that called it.
+ */
+static FM_COLD void leave(fm_thread *thread, uintptr_t caller, uintptr_t stack)
 {
     if (thread == &fm_unclaimed_thread) return; /* it was entered before the thread had a channel */
-    if (thread->depth > 0) *(volatile uint32_t *)&thread->depth = thread->depth - 1;
+    uint32_t depth = thread->depth, above = frames_from(thread, stack);
+    bool jumped = above < depth && thread->frames[above].call_site == caller;
+    uint32_t abandoned = depth - above - jumped;
+    if (fm_unlikely(abandoned > 0)) {
+        fm_unwound(stack);
+        if (jumped) return; /* and it with them */
+        depth = above;
+    }
+    if (depth > thread->floor) set_depth(thread, depth - 1);
     if (thread->record_calls) fm_append1(FM_RECORD(FM_RECORD_LEAVE, 0, 0));
 }
 
@@ -285,5 +326,5 @@ FM_EXPORT void __tsan_func_entry(uintptr_t call_site)
 FM_EXPORT void __tsan_func_exit(void)
 {
     fm_thread *thread = fm_my.calls;
-    if (fm_unlikely(thread != NULL)) leave(thread);
+    if (fm_unlikely(thread != NULL)) leave(thread, FM_CALLER, FM_CALLER_STACK);
 }

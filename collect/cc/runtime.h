@@ -75,8 +75,8 @@ extern fm_channel fm_unclaimed_channel;
 extern struct fm_thread fm_unclaimed_thread;
 
 /*
- * What range hooks told last. gcc has one for each side of an assignment of a structure, and then calls memcpy
- * or memset to do it, which is told as well where the program calls it itself.
+ * What range hooks told last. gcc has one for each side of an assignment of a structure, and then calls
+ * memcpy or memset to do it, which is told as well where the program calls it itself.
  */
 typedef struct fm_told_ranges {
     uintptr_t store_address, load_address;
@@ -84,19 +84,29 @@ typedef struct fm_told_ranges {
     uint64_t cursor;                    /* the channel's afterwards: nothing was told since */
 } fm_told_ranges;
 
+/* A signal handler runs: what it has interrupted. Lies on the handler's stack. */
+typedef struct fm_interruption {
+    struct fm_interruption *outer; /* the handler that was interrupted itself, or NULL */
+    uint32_t depth, floor;
+    uintptr_t floor_stack, allocator_caller;
+    uintptr_t stack; /* the stack pointer where it was interrupted */
+    int signal;
+} fm_interruption;
+
 /* A thread that has a channel; one mapping each. */
 typedef struct fm_thread {
     fm_channel *channel;
     uint64_t *ring;
     uint32_t index; /* of the channel */
     uint32_t number, tid;
-    bool chunk_pending;         /* the last chunk is sealed, the next not yet free */
-    bool record_calls;          /* ENTER and LEAVE are wanted */
-    unsigned closing_rounds;    /* of thread-specific data's destructors, seen */
-    uint32_t depth;             /* of frames; may be above FM_FRAMES */
-    uint32_t floor;             /* frames below this belong to what a signal handler has interrupted … */
-    uintptr_t floor_stack;      /* … and this is the handler's stack pointer */
-    uintptr_t allocator_caller; /* who called operator new, while that calls malloc; 0: not in it */
+    bool chunk_pending;            /* the last chunk is sealed, the next not yet free */
+    bool record_calls;             /* ENTER and LEAVE are wanted */
+    unsigned closing_rounds;       /* of thread-specific data's destructors, seen */
+    uint32_t depth;                /* of frames; may be above FM_FRAMES */
+    uint32_t floor;                /* frames below this belong to what a signal handler has interrupted … */
+    uintptr_t floor_stack;         /* … and this is the handler's stack pointer */
+    uintptr_t allocator_caller;    /* who called operator new, while that calls malloc; 0: not in it */
+    fm_interruption *interruption; /* the innermost; NULL: no handler runs */
     fm_told_ranges told;
     unsigned copies;
     fm_cells *cells[FM_COPIES];
@@ -220,10 +230,18 @@ void fm_store_range(uintptr_t address, uint64_t length, uintptr_t pc);
 /* Hooks have just told of a store to `to` and a load from `from` (0: of no load), both of this length. */
 bool fm_ranges_told(uintptr_t to, uintptr_t from, uint64_t length);
 
+/* The stack pointer is, or is about to be, `stack`: functions that were entered below it are left. */
+void fm_unwound(uintptr_t stack);
+
 /* ---- context.c ---- */
 
 void fm_heap_allocated(const void *block, size_t bytes, uintptr_t caller);
 void fm_heap_freed(const void *block);
+
+/* ---- signal.c (not in libraries) ---- */
+
+/* A handler returns, or is left by siglongjmp. */
+void fm_signal_ends(fm_thread *thread, const fm_interruption *interruption);
 
 /* ---- text.c: strings in words ---- */
 

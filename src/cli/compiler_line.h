@@ -18,6 +18,7 @@ typedef struct compiler_line {
     bool shared, is_static, relocatable; /* what is linked: -shared; -static, -static-pie; -r */
     bool no_libc;                        /* -nostdlib or -nodefaultlibs … */
     bool libc_named;                     /* … but -lc */
+    bool cxx_named;                      /* -lstdc++ */
     bool freestanding;                   /* -ffreestanding */
     bool debug_chosen;                   /* some -g option */
     bool lto;

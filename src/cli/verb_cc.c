@@ -236,19 +236,25 @@ static bool add_compiling(cc_command *line, const compiler_line *asked, cc_compi
     return true;
 }
 
-static bool add_linking(cc_command *line, const compiler_line *asked, const char *parts)
+static bool add_linking(cc_command *line, const compiler_line *asked, const cc_language *language,
+                        const char *parts)
 {
     const char *archive = asked->shared      ? "/libtsan_library.a"
                           : asked->is_static ? "/libtsan_static.a"
                                              : "/libtsan.a";
     add(line, "-Wl,-u,__fathom_anchor"); /* also where a library on the line has the hooks already */
-    add(line, "-Xlinker");               /* not as an input, which -x might take for a source */
+    /* libstdc++.a calls what is wrapped, whether the program does or not, and comes behind. */
+    bool static_cxx = asked->is_static && !asked->shared && (asked->cxx_named || language == &cxx_language);
+    if (static_cxx) add(line, "-Wl,-u,__wrap__Znwm,-u,__wrap___gxx_personality_v0");
+    add(line, "-Xlinker"); /* not as an input, which -x might take for a source */
     bool fine = add_joined(line, parts, archive, "") && add_joined(line, "-Wl,@", parts, "/wraps");
+    if (fine && asked->shared) fine = add_joined(line, "-Wl,@", parts, "/wraps-library");
     if (fine && asked->is_static && !asked->shared) fine = add_joined(line, "-Wl,@", parts, "/wraps-static");
     if (fine && !asked->is_static && !asked->shared)
         fine = add_joined(line, "-Wl,--dynamic-list=", parts, "/exports");
     /* What gcc's object-size checks call, see collect/cc/README.md. */
     if (!asked->checks) add(line, "-Wl,--defsym,__ubsan_handle_type_mismatch_v1=__fathom_nothing");
+    if (static_cxx && asked->cxx_named) add(line, "-lstdc++");
     add(line, "-lpthread"); /* parts of libc since glibc 2.34, libraries before */
     add(line, "-ldl");
     return fine;
@@ -298,7 +304,7 @@ static int complete(const cc_language *language, cc_command *line, int argc, cha
     }
     for (int i = 1; i < argc; i++) add(line, argv[i]);
     /* After the objects that need it. */
-    if (links && !add_linking(line, &asked, parts.path)) return out_of_memory();
+    if (links && !add_linking(line, &asked, language, parts.path)) return out_of_memory();
     line->words[line->count] = NULL;
     return -1;
 }

@@ -132,7 +132,7 @@ static fm_status handle(fm_decoder *decoder, record *told, fm_error *error)
     static const uint8_t least[] = {
         [FM_RECORD_DEFINE] = 4,     [FM_RECORD_MODULE] = 8,    [FM_RECORD_THREAD_START] = 4,
         [FM_RECORD_HEAP_ALLOC] = 3, [FM_RECORD_HEAP_FREE] = 1, [FM_RECORD_CONTEXT] = 1,
-        [FM_RECORD_ENTER] = 3,      [FM_RECORD_PROCESS] = 4,   [FM_RECORD_PAGE] = 0,
+        [FM_RECORD_ENTER] = 3,      [FM_RECORD_PROCESS] = 4,   [FM_RECORD_UNWIND] = 1,
     };
     fm_process *process = decoder->process;
     fm_traced_thread *thread = decoder->thread;
@@ -166,6 +166,9 @@ static fm_status handle(fm_decoder *decoder, record *told, fm_error *error)
         return fm_thread_enter(thread, &process->code, told->words, wishes->paths) ? FM_OK : no_memory(error);
     case FM_RECORD_LEAVE:
         fm_thread_leave(thread);
+        return FM_OK;
+    case FM_RECORD_UNWIND:
+        fm_thread_unwind(thread, told->words[0]);
         return FM_OK;
     case FM_RECORD_SIGNAL:
         return fm_thread_signal(thread) ? FM_OK : no_memory(error);

@@ -27,7 +27,7 @@ __asm__(".pushsection .note.fathom, \"a\", @note\n"
         ".long 7, 8, 1\n"
         ".asciz \"fathom\"\n"
         ".balign 4\n"
-        ".long 1, 0\n" /* FM_STREAM_VERSION */
+        ".long 2, 0\n" /* FM_STREAM_VERSION */
         ".popsection\n");
 
 typedef struct producer {
