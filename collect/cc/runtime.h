@@ -108,6 +108,9 @@ typedef struct fm_thread {
     uintptr_t allocator_caller;    /* who called operator new, while that calls malloc; 0: not in it */
     fm_interruption *interruption; /* the innermost; NULL: no handler runs */
     fm_told_ranges told;
+    uint32_t local_modules;       /* how many modules there were when thread-local storage was told */
+    bool local_pending;           /* some may have been allocated since */
+    uintptr_t locals[FM_MODULES]; /* where each module's was told to be; 0: nowhere yet */
     unsigned copies;
     fm_cells *cells[FM_COPIES];
     uint64_t context_sent[FM_CONTEXTS / 64];
@@ -142,8 +145,9 @@ typedef struct fm_process {
     unsigned key; /* pthread_key_t */
     uint32_t module_lock;
     uint32_t module_count;
-    uint64_t module_changes; /* the dynamic linker's count when they were looked at last */
-    uint64_t *contexts;      /* FM_CONTEXTS hashes; a context's number is its place + 1 */
+    uintptr_t linker_from, linker_to; /* code of the dynamic linker, where it is known */
+    uint64_t module_changes;          /* the dynamic linker's count when they were looked at last */
+    uint64_t *contexts;               /* FM_CONTEXTS hashes; a context's number is its place + 1 */
     uint32_t copies;
     struct {
         uintptr_t from, to;
@@ -188,6 +192,8 @@ void fm_channel_close(fm_process *process, fm_thread *thread);
 void fm_channel_hand_over(fm_process *process, fm_thread *thread);
 /* The chunk is full: seals it and waits for the next; or ends tracing. */
 void fm_make_room(void);
+/* The next word takes the slow way: fm_make_room is called before it. */
+void fm_channel_ask(fm_thread *thread);
 
 /* ---- thread.c ---- */
 
@@ -210,6 +216,12 @@ void fm_process_execs(fm_process *process, const char *path);
 void fm_process_forked(void); /* in the child */
 /* Tells every module that was not told before. */
 void fm_modules_tell(fm_process *process);
+/* The lowest address of this thread's thread-local storage in [low, high); high: there is none. */
+uintptr_t fm_locals_lowest(uintptr_t low, uintptr_t high);
+/* Tells where modules have thread-local variables in this thread, as far as that is new. */
+void fm_locals_tell(fm_process *process, fm_thread *thread);
+/* The dynamic linker has allocated memory: before anything else is told, storage is looked for. */
+void fm_locals_await(fm_process *process, fm_thread *thread, uintptr_t allocator_caller);
 /* The instrumented module that a code address is in, or NULL. */
 const fm_module *fm_module_instrumented(const fm_process *process, uintptr_t code);
 /* The state of another copy that has started in this process, or NULL. */

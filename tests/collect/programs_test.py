@@ -329,6 +329,30 @@ def data_objects(collector, how):
     expect(2 * 4095 <= found.get("stack", 0) <= 2 * 4095 + 20, True, f"late references to the stack, of {found}")
 
 
+def objects_found(profile):
+    """Late references by the name of what they went to, or by its kind."""
+    attribution, found = profile["attribution"], {}
+    for use in attribution["object_uses"]:
+        thing = attribution["objects"][use["object"]]
+        name = thing["kind"] + " " + thing.get("name", "?")
+        found[name] = found.get(name, 0) + use["count"]
+    return found
+
+
+@case()
+def thread_local_variables(collector, how):
+    plugin = build("local_plugin.c", how, "-shared", "-fPIC", output=f"local-{how}.so")
+    for name, program in builds(collector, how, "thread_locals.c", "-pthread"):
+        command = [program] if name == "static" else [program, plugin]
+        # They are no part of a stack, which --no-stack leaves out.
+        for options in (["--no-stack"], []) if name == "gcc" else (["--no-stack"],):
+            found = objects_found(run(["--function", "touch", "--size", "32K", *options], command).profile)
+            wanted = {"thread-local first": 5 * 8192, "thread-local second": 8192}
+            if name != "static":
+                wanted["thread-local third"] = 2 * 8192
+            expect({key: found.get(key) for key in wanted}, wanted, f"{name}: late references, of {found}")
+
+
 @case()
 def call_paths(collector, how):
     result = run(WATCH + ["--call-paths"], [build("call_paths.c", how, "-fno-optimize-sibling-calls")])
