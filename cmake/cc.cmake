@@ -11,7 +11,7 @@ endif()
 enable_language(ASM)
 
 set(cc_directory ${CMAKE_BINARY_DIR}/lib/${FATHOM_CC_PLACE})
-set(cc_core hooks.S access.c annotations.c atomics.c channel.c context.c copies.c module.c process.c strings.c
+set(cc_core hooks.S access.c annotations.c atomics.c channel.c context.c copies.c jumps.c module.c process.c strings.c
             text.c thread.c)
 set(cc_program heap.c signal.c ends.c)
 # Nothing may come between a hook and the code around it (and no loop may become a call of memcpy, see runtime.h). A
@@ -43,7 +43,7 @@ function(fathom_cc_variant name archive definition tls)
     COMMAND_EXPAND_LISTS VERBATIM)
 endfunction()
 
-add_library(fathom_cc_operators OBJECT collect/cc/operators.c)
+add_library(fathom_cc_operators OBJECT collect/cc/operators.c collect/cc/personality_cxx.c)
 target_compile_options(fathom_cc_operators PRIVATE ${cc_flags} -fexceptions)
 # gcc's name for the archive that -fsanitize=thread links: found first by -L, it takes that one's place.
 fathom_cc_variant(program libtsan.a FM_VARIANT_PROGRAM local-exec ${cc_core} ${cc_program})
@@ -51,7 +51,7 @@ fathom_cc_variant(static libtsan_static.a FM_VARIANT_STATIC local-exec ${cc_core
 fathom_cc_variant(library libtsan_library.a FM_VARIANT_LIBRARY initial-exec ${cc_core})
 set(cc_made ${cc_directory}/libtsan.a ${cc_directory}/libtsan_static.a ${cc_directory}/libtsan_library.a)
 
-foreach(file gcc.specs inline.s wraps wraps-static exports)
+foreach(file gcc.specs inline.s wraps wraps-static wraps-library exports)
   add_custom_command(
     OUTPUT ${cc_directory}/${file}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${cc_directory}

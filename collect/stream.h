@@ -194,6 +194,12 @@ enum {
     FM_RECORD_LOST = 20,
     /* argument: upper bits of code addresses from here on: address >> 12 (compiler). */
     FM_RECORD_PAGE = 21,
+    /* Functions were left without LEAVE: by longjmp, an exception (compiler). words: [0] the stack pointer
+     * now; calls that have a lower one are over. */
+    FM_RECORD_UNWIND = 22,
+    /* Thread-local variables of a module lie here in a thread, perhaps within what THREAD_START told. words:
+     * [0] number of the thread [1] of the module [2] address [3] bytes */
+    FM_RECORD_THREAD_LOCAL = 23,
 };
 
 enum {

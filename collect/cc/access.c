@@ -151,32 +151,81 @@ void fm_store_range(uintptr_t address, uint64_t length, uintptr_t pc)
     if (fm_my.store) access_range(address, length, FM_ACCESS_STORE_1, pc);
 }
 
+static fm_thread *traced_thread(void)
+{
+    fm_thread *thread = fm_my.thread;
+    return thread && thread != &fm_unclaimed_thread && thread->channel ? thread : NULL;
+}
+
+static uint64_t cursor_of(const fm_thread *thread)
+{
+    return *(const volatile uint64_t *)&thread->channel->cursor;
+}
+
+/* Remembers what a hook told behind what was told before it, at `cursor`. */
+static void remember_range(uint64_t cursor, uintptr_t address, uint64_t length, bool store)
+{
+    fm_thread *thread = traced_thread();
+    if (!thread) return;
+    fm_told_ranges *told = &thread->told;
+    if (told->cursor != cursor) told->store_length = told->load_length = 0;
+    if (store) {
+        told->store_address = address;
+        told->store_length = length;
+    } else {
+        told->load_address = address;
+        told->load_length = length;
+    }
+    told->cursor = cursor_of(thread);
+}
+
+bool fm_ranges_told(uintptr_t to, uintptr_t from, uint64_t length)
+{
+    fm_thread *thread = traced_thread();
+    if (!thread || length == 0 || thread->told.cursor != cursor_of(thread)) return false;
+    const fm_told_ranges *told = &thread->told;
+    bool same = told->store_length == length && told->store_address == to &&
+                (from ? told->load_length == length && told->load_address == from : told->load_length == 0);
+    thread->told.cursor = 0; /* once */
+    return same;
+}
+
+static void tell_range(uintptr_t address, uint64_t length, bool store, uintptr_t pc)
+{
+    const fm_thread *thread = traced_thread();
+    uint64_t cursor = thread ? cursor_of(thread) : 0;
+    if (store)
+        fm_store_range(address, length, pc);
+    else
+        fm_load_range(address, length, pc);
+    remember_range(cursor, address, length, store);
+}
+
 FM_EXPORT void __tsan_read_range(uintptr_t address, uint64_t length);
 FM_EXPORT void __tsan_write_range(uintptr_t address, uint64_t length);
 FM_EXPORT void __tsan_vptr_update(uintptr_t address, void *value);
-
-/* gcc may go on to call memcpy or memset for what it has told of here. */
-static void remember(fm_range_told *side, uintptr_t address, uint64_t length, uint64_t before)
-{
-    if (fm_my.cursor != before) fm_my.read.length = fm_my.written.length = 0;
-    *side = (fm_range_told){address, length};
-    fm_my.cursor = fm_my.any ? fm_my.any->cursor : 0;
-}
+/* What clang's AddressSanitizer calls for any other size. */
+FM_EXPORT void __fathom_loadN(uintptr_t address, uint64_t length);
+FM_EXPORT void __fathom_storeN(uintptr_t address, uint64_t length);
 
 FM_EXPORT void __tsan_read_range(uintptr_t address, uint64_t length)
 {
-    if (fm_likely(!fm_my.any)) return;
-    uint64_t before = fm_my.any->cursor;
-    fm_load_range(address, length, FM_SITE);
-    remember(&fm_my.read, address, length, before);
+    if (fm_unlikely(fm_my.any != NULL)) tell_range(address, length, false, FM_SITE);
 }
 
 FM_EXPORT void __tsan_write_range(uintptr_t address, uint64_t length)
 {
-    if (fm_likely(!fm_my.any)) return;
-    uint64_t before = fm_my.any->cursor;
+    if (fm_unlikely(fm_my.any != NULL)) tell_range(address, length, true, FM_SITE);
+}
+
+FM_EXPORT void __fathom_loadN(uintptr_t address, uint64_t length)
+{
+    fm_load_range(address, length, FM_SITE);
+}
+
+FM_EXPORT void __fathom_storeN(uintptr_t address, uint64_t length)
+{
     fm_store_range(address, length, FM_SITE);
-    remember(&fm_my.written, address, length, before);
 }
 
 FM_EXPORT void __tsan_vptr_update(uintptr_t address, void *value)
@@ -207,9 +256,36 @@ READ_WRITE(__tsan_unaligned_read_write16, FM_ACCESS_MODIFY_RANGE, 16)
 
 /*
  * A frame is counted before it is written, so that the frames of a signal handler come to lie above it;
- * they are gone when it returns. Frames of functions that were left by longjmp lie below the stack pointer
- * of the next one that is entered: stacks grow downwards.
+ * they are gone when it returns. A function may be left without a hook: by longjmp or an exception, which
+ * jumps.c and personality.h tell of when it happens, or in ways that nobody tells of. Then its frame lies
+ * below the stack pointer of the next function that is entered or left: stacks grow downwards.
  */
+
+/* How many frames are left when those below a stack pointer are over. */
+static uint32_t frames_from(const fm_thread *thread, uintptr_t stack)
+{
+    uint32_t depth = thread->depth;
+    if (depth > FM_FRAMES) { /* those beyond were not remembered */
+        if (thread->floor >= FM_FRAMES || thread->frames[FM_FRAMES - 1].stack >= stack) return depth;
+        depth = FM_FRAMES;
+    }
+    while (depth > thread->floor && thread->frames[depth - 1].stack < stack) depth--;
+    return depth;
+}
+
+static void set_depth(fm_thread *thread, uint32_t depth)
+{
+    *(volatile uint32_t *)&thread->depth = depth;
+}
+
+void fm_unwound(uintptr_t stack)
+{
+    fm_thread *thread = fm_my.calls;
+    if (!thread || thread == &fm_unclaimed_thread) return;
+    set_depth(thread, frames_from(thread, stack));
+    if (thread->record_calls) fm_append2(FM_RECORD(FM_RECORD_UNWIND, 0, 1), stack);
+}
+
 static FM_COLD void enter(fm_thread *thread, uintptr_t call_site, uintptr_t inside, uintptr_t stack)
 {
     if (thread == &fm_unclaimed_thread) {
@@ -217,10 +293,12 @@ static FM_COLD void enter(fm_thread *thread, uintptr_t call_site, uintptr_t insi
         thread = fm_my.calls;
         if (!thread || thread == &fm_unclaimed_thread) return;
     }
-    uint32_t depth = thread->depth;
-    if (fm_unlikely(thread->floor > 0 && stack > thread->floor_stack)) thread->floor = 0; /* siglongjmp */
-    while (depth > thread->floor && depth <= FM_FRAMES && thread->frames[depth - 1].stack <= stack) depth--;
-    *(volatile uint32_t *)&thread->depth = depth + 1;
+    if (fm_unlikely(thread->interruption && stack > thread->floor_stack)) { /* its handler was left */
+        thread->interruption = NULL;
+        thread->floor = 0;
+    }
+    uint32_t depth = frames_from(thread, stack + 1);
+    set_depth(thread, depth + 1);
     if (depth < FM_FRAMES) {
         volatile fm_frame *frame = &thread->frames[depth];
         frame->call_site = call_site;
@@ -230,10 +308,22 @@ static FM_COLD void enter(fm_thread *thread, uintptr_t call_site, uintptr_t insi
     if (thread->record_calls) fm_append4(FM_RECORD(FM_RECORD_ENTER, 0, 3), inside, call_site, stack);
 }
 
-static FM_COLD void leave(fm_thread *thread)
+/*
+ * caller, stack: where the hook returns to, and the stack pointer there. That is the function that is left,
+ * or, where the hook was called last of all by a jump, the one that called it.
+ */
+static FM_COLD void leave(fm_thread *thread, uintptr_t caller, uintptr_t stack)
 {
     if (thread == &fm_unclaimed_thread) return; /* it was entered before the thread had a channel */
-    if (thread->depth > 0) *(volatile uint32_t *)&thread->depth = thread->depth - 1;
+    uint32_t depth = thread->depth, above = frames_from(thread, stack);
+    bool jumped = above < depth && thread->frames[above].call_site == caller;
+    uint32_t abandoned = depth - above - jumped;
+    if (fm_unlikely(abandoned > 0)) {
+        fm_unwound(stack);
+        if (jumped) return; /* and it with them */
+        depth = above;
+    }
+    if (depth > thread->floor) set_depth(thread, depth - 1);
     if (thread->record_calls) fm_append1(FM_RECORD(FM_RECORD_LEAVE, 0, 0));
 }
 
@@ -249,5 +339,5 @@ FM_EXPORT void __tsan_func_entry(uintptr_t call_site)
 FM_EXPORT void __tsan_func_exit(void)
 {
     fm_thread *thread = fm_my.calls;
-    if (fm_unlikely(thread != NULL)) leave(thread);
+    if (fm_unlikely(thread != NULL)) leave(thread, FM_CALLER, FM_CALLER_STACK);
 }

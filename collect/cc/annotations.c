@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * annotations.c - the public interface of ThreadSanitizer, that a program may call when it finds itself
- * compiled with it: fathom looks for no races, so none of these does anything.
+ * annotations.c - what sanitizers have beside the hooks of accesses: calls that compilers make, and the
+ * public interfaces of ThreadSanitizer and AddressSanitizer, that a program may call when it finds itself
+ * compiled with them. fathom looks for no faults, so none of these does anything.
  */
 #include "runtime.h"
 
@@ -40,10 +41,48 @@ NOTHING(AnnotateRWLockCreate, const char *file, int line, void *lock)
 NOTHING(AnnotateRWLockDestroy, const char *file, int line, void *lock)
 NOTHING(AnnotateRWLockAcquired, const char *file, int line, void *lock, long writer)
 NOTHING(AnnotateRWLockReleased, const char *file, int line, void *lock, long writer)
+/* In every function that clang compiles; before calls that do not return. */
+NOTHING(__sanitizer_cov_trace_pc, void)
+NOTHING(__asan_handle_no_return, void)
+/* Instead of what gcc's check of object sizes reports to. */
+NOTHING(__fathom_nothing, void)
+NOTHING(__asan_poison_memory_region, const volatile void *address, size_t size)
+NOTHING(__asan_unpoison_memory_region, const volatile void *address, size_t size)
+NOTHING(__asan_set_error_report_callback, void (*callback)(const char *))
+NOTHING(__sanitizer_annotate_contiguous_container, const void *from, const void *to, const void *old_middle,
+        const void *new_middle)
+NOTHING(__sanitizer_start_switch_fiber, void **save, const void *bottom, size_t size)
+NOTHING(__sanitizer_finish_switch_fiber, void *save, const void **bottom, size_t *size)
+NOTHING(__lsan_disable, void)
+NOTHING(__lsan_enable, void)
+NOTHING(__lsan_ignore_object, const void *address)
+NOTHING(__lsan_register_root_region, const void *address, size_t size)
+NOTHING(__lsan_unregister_root_region, const void *address, size_t size)
+NOTHING(__lsan_do_leak_check, void)
 
+FM_EXPORT int __asan_address_is_poisoned(const volatile void *address);
+FM_EXPORT void *__asan_region_is_poisoned(void *address, size_t size);
+FM_EXPORT int __lsan_do_recoverable_leak_check(void);
 FM_EXPORT int __tsan_mutex_pre_unlock(void *address, unsigned flags);
 FM_EXPORT void *__tsan_get_current_fiber(void);
 FM_EXPORT void *__tsan_create_fiber(unsigned flags);
+
+FM_EXPORT int __asan_address_is_poisoned(const volatile void *address)
+{
+    (void)address;
+    return 0;
+}
+
+FM_EXPORT void *__asan_region_is_poisoned(void *address, size_t size)
+{
+    (void)address, (void)size;
+    return NULL;
+}
+
+FM_EXPORT int __lsan_do_recoverable_leak_check(void)
+{
+    return 0;
+}
 
 FM_EXPORT int __tsan_mutex_pre_unlock(void *address, unsigned flags)
 {

@@ -115,12 +115,22 @@ static void wake_receiver(fm_session *session)
 
 /* ---- claiming ---- */
 
+static uintptr_t chunk_start(const fm_thread *thread)
+{
+    return (uintptr_t)thread->ring + (size_t)(thread->channel->sealed % FM_RING_CHUNKS) * FM_CHUNK_BYTES;
+}
+
+static void open_chunk(fm_thread *thread)
+{
+    thread->channel->limit = chunk_start(thread) + FM_CHUNK_BYTES - FM_RECORD_MOST_BYTES;
+}
+
 static void enter_chunk(fm_thread *thread, bool open)
 {
     fm_channel *channel = thread->channel;
-    uintptr_t start = (uintptr_t)thread->ring + (size_t)(channel->sealed % FM_RING_CHUNKS) * FM_CHUNK_BYTES;
-    channel->cursor = start;
-    channel->limit = open ? start + FM_CHUNK_BYTES - FM_RECORD_MOST_BYTES : 0;
+    channel->cursor = chunk_start(thread);
+    channel->limit = 0;
+    if (open) open_chunk(thread);
     thread->chunk_pending = !open;
 }
 
@@ -234,14 +244,31 @@ static bool must_stop(const fm_process *process)
            __atomic_load_n(&process->session->order, __ATOMIC_RELAXED) != FM_ORDER_TRACE;
 }
 
+void fm_channel_ask(fm_thread *thread)
+{
+    if (thread->channel) *(volatile uint64_t *)&thread->channel->limit = 0;
+}
+
+/* The thread, if it has a channel. */
+static fm_thread *own_thread(void)
+{
+    fm_thread *thread = fm_my.thread;
+    return thread && thread != &fm_unclaimed_thread && thread->channel ? thread : NULL;
+}
+
 FM_COLD void fm_make_room(void)
 {
     uint64_t signals = fm_signals_block();
+    fm_thread *asked = own_thread();
+    if (asked && asked->local_pending && !asked->chunk_pending) { /* by fm_channel_ask */
+        open_chunk(asked);
+        fm_locals_tell(fm_process_here, asked);
+    }
     for (;;) {
         fm_process *process = fm_process_here;
-        fm_thread *thread = fm_my.thread;
+        fm_thread *thread = own_thread();
         /* A handler that ran while this waited may have changed everything. */
-        if (!thread || thread == &fm_unclaimed_thread || !thread->channel) break;
+        if (!thread) break;
         fm_channel *channel = thread->channel;
         if (channel->cursor <= channel->limit) break;
         if (!thread->chunk_pending) seal(process, thread);
@@ -265,5 +292,9 @@ FM_COLD void fm_make_room(void)
         if (__atomic_load_n(&channel->taken, __ATOMIC_ACQUIRE) == taken && receiver_is_gone(process))
             __atomic_store_n(&process->state, FM_STATE_STOPPED, __ATOMIC_RELEASE);
     }
+    asked = own_thread(); /* modules that others have loaded */
+    if (asked && !asked->chunk_pending &&
+        asked->local_modules != __atomic_load_n(&fm_process_here->module_count, __ATOMIC_ACQUIRE))
+        fm_locals_tell(fm_process_here, asked);
     fm_signals_restore(signals);
 }

@@ -68,9 +68,10 @@ void fm_heap_allocated(const void *block, size_t bytes, uintptr_t caller)
     fm_thread *thread = fm_my.heap;
     fm_process *process = fm_process_active();
     if (!thread || thread == &fm_unclaimed_thread || !process) return;
-    if (thread->allocator_caller) caller = thread->allocator_caller;
-    uint32_t number = tell_context(process, thread, caller);
+    uintptr_t asked_by = thread->allocator_caller ? thread->allocator_caller : caller;
+    uint32_t number = tell_context(process, thread, asked_by);
     fm_append4(FM_RECORD(FM_RECORD_HEAP_ALLOC, 0, 3), (uintptr_t)block, bytes & (UINT64_MAX >> 1), number);
+    fm_locals_await(process, thread, caller);
 }
 
 void fm_heap_freed(const void *block)

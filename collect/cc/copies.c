@@ -41,20 +41,6 @@ void fm_tell_copy(uintptr_t to, uintptr_t from, uint64_t length, uintptr_t pc)
 }
 
 /*
- * gcc tells of the copy of a structure (__tsan_write_range, __tsan_read_range), or of zeroes in it, and then
- * may make a call of memcpy or memset of it: always for large ones, and on some processors for small ones.
- * That call is the same access. It comes right behind: no word was told in between.
- */
-static bool told_already(const void *to, const void *from, uint64_t length)
-{
-    fm_range_told read = fm_my.read, written = fm_my.written;
-    fm_my.read.length = fm_my.written.length = 0;
-    return length > 0 && fm_my.any->cursor == fm_my.cursor && written.length == length &&
-           written.address == (uintptr_t)to &&
-           (!from || (read.length == length && read.address == (uintptr_t)from));
-}
-
-/*
  * A long call is told and done in pieces: one that faults in the middle, say because its length is below
  * zero, has then told little more than it did. Pieces end at multiples of their size, so that they cut no
  * line of the destination in two.
@@ -64,7 +50,7 @@ enum { PIECE = FM_RANGE_MOST };
 static void *copy(void *to, const void *from, uint64_t length, uintptr_t pc)
 {
     char *next = to;
-    if (told_already(to, from, length)) return __real_memmove(to, from, length);
+    if (fm_ranges_told((uintptr_t)to, (uintptr_t)from, length)) return __real_memmove(to, from, length);
     for (const char *source = from; length > 0;) {
         uint64_t rest = PIECE - (uintptr_t)next % PIECE, bytes = rest < length ? rest : length;
         fm_tell_copy((uintptr_t)next, (uintptr_t)source, bytes, pc);
@@ -101,7 +87,7 @@ static void *copy_to_end(void *to, const void *from, uint64_t length, uintptr_t 
 
 void *fm_tell_and_fill(void *to, int value, uint64_t length, uintptr_t pc)
 {
-    if (told_already(to, NULL, length)) return __real_memset(to, value, length);
+    if (fm_ranges_told((uintptr_t)to, 0, length)) return __real_memset(to, value, length);
     for (char *next = to; length > 0;) {
         uint64_t rest = PIECE - (uintptr_t)next % PIECE, bytes = rest < length ? rest : length;
         fm_store_range((uintptr_t)next, bytes, pc);

@@ -147,6 +147,8 @@ fm_hooks_begin:
     same __tsan_volatile_write\size, __tsan_write\size
     same __tsan_unaligned_volatile_read\size, __tsan_read\size
     same __tsan_unaligned_volatile_write\size, __tsan_write\size
+    same __fathom_load\size, __tsan_read\size
+    same __fathom_store\size, __tsan_write\size
     .endr
     same __tsan_vptr_read, __tsan_read8
 

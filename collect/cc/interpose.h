@@ -4,15 +4,15 @@
  *
  * A dynamic program simply defines them: the dynamic linker finds the program's definition first, and the
  * one behind it (libc's, or that of another allocator) is asked for by RTLD_NEXT. They are weak, so that
- * a program's own definition wins. A static one has them wrapped by the linker (wraps-static.txt). They are
- * not part of the runtime in shared libraries.
+ * a program's own definition wins. A static one has them wrapped by the linker (wraps-static). Of those in
+ * shared libraries only longjmp is part, wrapped (wraps-library).
  */
 #ifndef FATHOM_CC_INTERPOSE_H
 #define FATHOM_CC_INTERPOSE_H
 
 #include "runtime.h"
 
-#ifdef FM_VARIANT_STATIC
+#if defined FM_VARIANT_STATIC || defined FM_VARIANT_LIBRARY
 
 #define INTERPOSED(result, name, parameters)                                                                 \
     result __real_##name parameters;                                                                         \

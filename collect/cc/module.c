@@ -15,6 +15,7 @@
 
 #include <elf.h>
 #include <link.h>
+#include <sys/auxv.h>
 
 extern fm_process fm_process_own __attribute__((visibility("hidden")));
 
@@ -175,6 +176,10 @@ static int tell_if_new(struct dl_phdr_info *info, size_t size, void *context)
     }
     extent e = extent_of(info);
     if (e.text_to == 0) return 0;
+    if (info->dlpi_addr != 0 && info->dlpi_addr == getauxval(AT_BASE)) {
+        process->linker_from = e.text_from;
+        process->linker_to = e.text_to;
+    }
     const char *path = info->dlpi_name ? info->dlpi_name : "";
     bool vdso = !program && path[0] != '/' && path[0] != '.'; /* linux-vdso.so.1: no file */
     if (vdso) return 0;
@@ -208,7 +213,84 @@ void fm_modules_tell(fm_process *process)
     for (uint32_t i = 0; i < process->module_count; i++)
         if (!process->modules[i].loaded) process->modules[i].base = UINTPTR_MAX;
     __atomic_store_n(&process->module_lock, 0, __ATOMIC_RELEASE);
+    if (thread->local_modules != process->module_count) fm_locals_tell(process, thread);
     fm_signals_restore(signals);
+}
+
+/* ---- thread-local storage ---- */
+
+/*
+ * glibc puts that of the modules which the program began with between a thread's stack and its descriptor,
+ * and allocates that of others when it is first used: __tls_get_addr, in the dynamic linker, calls malloc.
+ * The access itself, and its hook, come after that. So what the linker allocates makes the next hook take its
+ * slow way, where fm_locals_tell looks for new storage (get_ready in access.c).
+ */
+
+static const ElfW(Phdr) * local_segment(const struct dl_phdr_info *info, size_t size)
+{
+    if (size < offsetof(struct dl_phdr_info, dlpi_tls_data) + sizeof info->dlpi_tls_data ||
+        !info->dlpi_tls_data)
+        return NULL;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_TLS && info->dlpi_phdr[i].p_memsz > 0) return &info->dlpi_phdr[i];
+    return NULL;
+}
+
+typedef struct extremes {
+    uintptr_t low, high;
+} extremes;
+
+static int find_lowest(struct dl_phdr_info *info, size_t size, void *context)
+{
+    extremes *within = context;
+    uintptr_t at = local_segment(info, size) ? (uintptr_t)info->dlpi_tls_data : 0;
+    if (at > within->low && at < within->high) within->high = at;
+    return 0;
+}
+
+uintptr_t fm_locals_lowest(uintptr_t low, uintptr_t high)
+{
+    extremes within = {low, high};
+    dl_iterate_phdr(find_lowest, &within);
+    return within.high;
+}
+
+static int tell_locals(struct dl_phdr_info *info, size_t size, void *context)
+{
+    const telling *t = context;
+    const ElfW(Phdr) *segment = local_segment(info, size);
+    if (!segment) return 0;
+    uintptr_t at = (uintptr_t)info->dlpi_tls_data;
+    extent e = extent_of(info);
+    uint32_t count = __atomic_load_n(&t->process->module_count, __ATOMIC_ACQUIRE);
+    for (uint32_t i = count; i-- > 0;) {
+        const fm_module *module = &t->process->modules[i];
+        if (module->base != info->dlpi_addr || module->text_from != e.text_from) continue;
+        if (t->thread->locals[i] == at) break;
+        t->thread->locals[i] = at;
+        const uint64_t words[5] = {FM_RECORD(FM_RECORD_THREAD_LOCAL, 0, 4), t->thread->number, i + 1, at,
+                                   segment->p_memsz};
+        fm_append_many(words, 5);
+        break;
+    }
+    return 0;
+}
+
+void fm_locals_tell(fm_process *process, fm_thread *thread)
+{
+    uint64_t signals = fm_signals_block();
+    thread->local_pending = false;
+    thread->local_modules = __atomic_load_n(&process->module_count, __ATOMIC_ACQUIRE);
+    telling t = {process, thread, false};
+    dl_iterate_phdr(tell_locals, &t);
+    fm_signals_restore(signals);
+}
+
+void fm_locals_await(fm_process *process, fm_thread *thread, uintptr_t allocator_caller)
+{
+    if (allocator_caller < process->linker_from || allocator_caller >= process->linker_to) return;
+    thread->local_pending = true;
+    fm_channel_ask(thread);
 }
 
 const fm_module *fm_module_instrumented(const fm_process *process, uintptr_t code)

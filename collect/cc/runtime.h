@@ -54,12 +54,6 @@ typedef struct fm_frame {
     uintptr_t stack;     /* stack pointer in it */
 } fm_frame;
 
-/* One side of a copy that gcc has told of. */
-typedef struct fm_range_told {
-    uintptr_t address;
-    uint64_t length; /* 0: none */
-} fm_range_told;
-
 /*
  * What a thread's hooks look at first, in thread-local storage; each copy of the runtime has its own. A
  * pointer is NULL when its kind of word is not wanted, or nothing is: that is all a hook costs in a program
@@ -73,9 +67,6 @@ typedef struct fm_cells {
     struct fm_thread *thread; /* set when the thread has a channel */
     fm_channel *unclaimed;    /* &fm_unclaimed_channel of this copy */
     uint32_t number;          /* of the thread, when it had a channel once */
-    /* The copy of a structure, told last, and the channel's cursor behind it: see copies.c. */
-    fm_range_told read, written;
-    uint64_t cursor;
 } fm_cells;
 
 /* Exported, as what inline.s puts into programs looks at it too. */
@@ -83,19 +74,43 @@ FM_EXPORT extern __thread fm_cells fm_my __asm__("__fathom_my");
 extern fm_channel fm_unclaimed_channel;
 extern struct fm_thread fm_unclaimed_thread;
 
+/*
+ * What range hooks told last. gcc has one for each side of an assignment of a structure, and then calls
+ * memcpy or memset to do it, which is told as well where the program calls it itself.
+ */
+typedef struct fm_told_ranges {
+    uintptr_t store_address, load_address;
+    uint64_t store_length, load_length; /* 0: none */
+    uint64_t cursor;                    /* the channel's afterwards: nothing was told since */
+} fm_told_ranges;
+
+/* A signal handler runs: what it has interrupted. Lies on the handler's stack. */
+typedef struct fm_interruption {
+    struct fm_interruption *outer; /* the handler that was interrupted itself, or NULL */
+    uint32_t depth, floor;
+    uintptr_t floor_stack, allocator_caller;
+    uintptr_t stack; /* the stack pointer where it was interrupted */
+    int signal;
+} fm_interruption;
+
 /* A thread that has a channel; one mapping each. */
 typedef struct fm_thread {
     fm_channel *channel;
     uint64_t *ring;
     uint32_t index; /* of the channel */
     uint32_t number, tid;
-    bool chunk_pending;         /* the last chunk is sealed, the next not yet free */
-    bool record_calls;          /* ENTER and LEAVE are wanted */
-    unsigned closing_rounds;    /* of thread-specific data's destructors, seen */
-    uint32_t depth;             /* of frames; may be above FM_FRAMES */
-    uint32_t floor;             /* frames below this belong to what a signal handler has interrupted … */
-    uintptr_t floor_stack;      /* … and this is the handler's stack pointer */
-    uintptr_t allocator_caller; /* who called operator new, while that calls malloc; 0: not in it */
+    bool chunk_pending;            /* the last chunk is sealed, the next not yet free */
+    bool record_calls;             /* ENTER and LEAVE are wanted */
+    unsigned closing_rounds;       /* of thread-specific data's destructors, seen */
+    uint32_t depth;                /* of frames; may be above FM_FRAMES */
+    uint32_t floor;                /* frames below this belong to what a signal handler has interrupted … */
+    uintptr_t floor_stack;         /* … and this is the handler's stack pointer */
+    uintptr_t allocator_caller;    /* who called operator new, while that calls malloc; 0: not in it */
+    fm_interruption *interruption; /* the innermost; NULL: no handler runs */
+    fm_told_ranges told;
+    uint32_t local_modules;       /* how many modules there were when thread-local storage was told */
+    bool local_pending;           /* some may have been allocated since */
+    uintptr_t locals[FM_MODULES]; /* where each module's was told to be; 0: nowhere yet */
     unsigned copies;
     fm_cells *cells[FM_COPIES];
     uint64_t context_sent[FM_CONTEXTS / 64];
@@ -130,8 +145,9 @@ typedef struct fm_process {
     unsigned key; /* pthread_key_t */
     uint32_t module_lock;
     uint32_t module_count;
-    uint64_t module_changes; /* the dynamic linker's count when they were looked at last */
-    uint64_t *contexts;      /* FM_CONTEXTS hashes; a context's number is its place + 1 */
+    uintptr_t linker_from, linker_to; /* code of the dynamic linker, where it is known */
+    uint64_t module_changes;          /* the dynamic linker's count when they were looked at last */
+    uint64_t *contexts;               /* FM_CONTEXTS hashes; a context's number is its place + 1 */
     uint32_t copies;
     struct {
         uintptr_t from, to;
@@ -176,6 +192,8 @@ void fm_channel_close(fm_process *process, fm_thread *thread);
 void fm_channel_hand_over(fm_process *process, fm_thread *thread);
 /* The chunk is full: seals it and waits for the next; or ends tracing. */
 void fm_make_room(void);
+/* The next word takes the slow way: fm_make_room is called before it. */
+void fm_channel_ask(fm_thread *thread);
 
 /* ---- thread.c ---- */
 
@@ -198,6 +216,12 @@ void fm_process_execs(fm_process *process, const char *path);
 void fm_process_forked(void); /* in the child */
 /* Tells every module that was not told before. */
 void fm_modules_tell(fm_process *process);
+/* The lowest address of this thread's thread-local storage in [low, high); high: there is none. */
+uintptr_t fm_locals_lowest(uintptr_t low, uintptr_t high);
+/* Tells where modules have thread-local variables in this thread, as far as that is new. */
+void fm_locals_tell(fm_process *process, fm_thread *thread);
+/* The dynamic linker has allocated memory: before anything else is told, storage is looked for. */
+void fm_locals_await(fm_process *process, fm_thread *thread, uintptr_t allocator_caller);
 /* The instrumented module that a code address is in, or NULL. */
 const fm_module *fm_module_instrumented(const fm_process *process, uintptr_t code);
 /* The state of another copy that has started in this process, or NULL. */
@@ -215,11 +239,21 @@ static inline fm_process *fm_process_active(void)
 void fm_access(uintptr_t address, unsigned code, uint64_t length, uintptr_t pc);
 void fm_load_range(uintptr_t address, uint64_t length, uintptr_t pc);
 void fm_store_range(uintptr_t address, uint64_t length, uintptr_t pc);
+/* Hooks have just told of a store to `to` and a load from `from` (0: of no load), both of this length. */
+bool fm_ranges_told(uintptr_t to, uintptr_t from, uint64_t length);
+
+/* The stack pointer is, or is about to be, `stack`: functions that were entered below it are left. */
+void fm_unwound(uintptr_t stack);
 
 /* ---- context.c ---- */
 
 void fm_heap_allocated(const void *block, size_t bytes, uintptr_t caller);
 void fm_heap_freed(const void *block);
+
+/* ---- signal.c (not in libraries) ---- */
+
+/* A handler returns, or is left by siglongjmp. */
+void fm_signal_ends(fm_thread *thread, const fm_interruption *interruption);
 
 /* ---- text.c: strings in words ---- */
 

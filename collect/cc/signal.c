@@ -37,6 +37,16 @@ static void tell_page(const fm_channel *channel)
         fm_append1(FM_RECORD(FM_RECORD_PAGE, channel->spare0[FM_SPARE_PAGE] >> 12, 0));
 }
 
+void fm_signal_ends(fm_thread *thread, const fm_interruption *interruption)
+{
+    thread->interruption = interruption->outer;
+    thread->depth = interruption->depth;
+    thread->floor = interruption->floor;
+    thread->floor_stack = interruption->floor_stack;
+    thread->allocator_caller = interruption->allocator_caller;
+    if (thread->record_calls) fm_append1(FM_RECORD(FM_RECORD_SIGNAL_END, interruption->signal, 0));
+}
+
 typedef void action_handler(int, siginfo_t *, void *);
 
 /* The handler of a thread that is traced, between what it leaves untouched. */
@@ -44,11 +54,19 @@ static void enter_handler(action_handler *of_program, int number, siginfo_t *inf
 {
     fm_thread *thread = fm_my.thread;
     uint64_t page = thread->channel->spare0[FM_SPARE_PAGE];
-    uint32_t depth = thread->depth, floor = thread->floor;
-    uintptr_t floor_stack = thread->floor_stack, allocator_caller = thread->allocator_caller;
+    /* No initializer, which might become a call of memset. */
+    fm_interruption here;
+    here.outer = thread->interruption;
+    here.depth = thread->depth;
+    here.floor = thread->floor;
+    here.floor_stack = thread->floor_stack;
+    here.allocator_caller = thread->allocator_caller;
+    here.stack = (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RSP];
+    here.signal = number;
     tell_page(thread->channel);
     if (thread->record_calls) fm_append1(FM_RECORD(FM_RECORD_SIGNAL, number, 0));
-    thread->floor = depth;
+    thread->interruption = &here;
+    thread->floor = here.depth;
     thread->floor_stack = (uintptr_t)__builtin_frame_address(0);
     thread->allocator_caller = 0;
 
@@ -56,11 +74,7 @@ static void enter_handler(action_handler *of_program, int number, siginfo_t *inf
 
     thread = fm_my.thread; /* another one in a child of fork, none when tracing has ended */
     if (!thread || thread == &fm_unclaimed_thread || !thread->channel) return;
-    thread->depth = depth;
-    thread->floor = floor;
-    thread->floor_stack = floor_stack;
-    thread->allocator_caller = allocator_caller;
-    if (thread->record_calls) fm_append1(FM_RECORD(FM_RECORD_SIGNAL_END, number, 0));
+    fm_signal_ends(thread, &here);
     if (thread->channel->spare0[FM_SPARE_PAGE] != page) {
         __atomic_store_n(&thread->channel->spare0[FM_SPARE_PAGE], page, __ATOMIC_RELAXED);
         __atomic_signal_fence(__ATOMIC_SEQ_CST);

@@ -188,6 +188,7 @@ void fm_thread_begin(fm_process *process, fm_thread *thread)
 {
     uintptr_t low, high;
     find_stack(thread, &low, &high);
+    high = fm_locals_lowest(low, high); /* its storage is no part of the stack */
     fm_thread_set_cells(process, thread);
     const uint64_t words[5] = {FM_RECORD(FM_RECORD_THREAD_START, 0, 4), thread->number, low, high,
                                thread->tid};
@@ -222,6 +223,7 @@ static void attach(fm_process *process)
     /* The first keys need no memory, and ours was among them. */
     pthread_setspecific(process->key, thread);
     fm_thread_begin(process, thread);
+    fm_locals_tell(process, thread);
 }
 
 FM_COLD void fm_thread_attach(void)

@@ -81,6 +81,7 @@ static Bool read_headers(fm_vg_module *module, const NSegment *header)
     if (!biased) return False;
     ULong *text = &module->words[2], *data = &module->words[4], *bss = &module->words[6];
     for (UInt i = 0; i < elf->e_phnum; i++) {
+        if (program[i].p_type == PT_TLS) module->local_size = program[i].p_memsz;
         if (program[i].p_type != PT_LOAD) continue;
         Addr from = (Addr)(program[i].p_vaddr + module->words[1]);
         Addr in_file = from + program[i].p_filesz, to = from + program[i].p_memsz;
@@ -125,6 +126,15 @@ static Bool is_program(Addr code)
     return of_entry && of_code && of_entry->dev == of_code->dev && of_entry->ino == of_code->ino;
 }
 
+const fm_vg_module *fm_module_with_locals(UInt number)
+{
+    for (Word i = 0; i < VG_(sizeXA)(modules); i++) {
+        const fm_vg_module *module = *(fm_vg_module **)VG_(indexXA)(modules, i);
+        if (module->mapped && module->local_number == number) return module;
+    }
+    return NULL;
+}
+
 static fm_vg_module *add(const NSegment *code)
 {
     const HChar *name = VG_(am_get_filename)(code);
@@ -143,6 +153,9 @@ static fm_vg_module *add(const NSegment *code)
         return NULL;
     }
     module->number = (UInt)VG_(sizeXA)(modules) + 1;
+    if (module->local_size > 0) do
+            module->local_number++;
+        while (fm_module_with_locals(module->local_number)); /* not this one, which is not listed yet */
     module->mapped = True;
     module->device = code->dev;
     module->inode = code->ino;

@@ -127,6 +127,7 @@ static UInt context_of(ThreadId thread)
 static void allocated(ThreadId thread, Addr address, UWord bytes)
 {
     if (address == 0) return;
+    fm_threads_look(thread);
     if (last.thread == thread && last.allocated == address && last.bytes == bytes) return;
     last.thread = thread;
     last.allocated = address;

@@ -37,12 +37,14 @@ static void thread_begins(ThreadId thread)
     SizeT size = VG_(thread_get_stack_size)(thread);
     ULong words[4] = {last_number, highest >= size ? highest + 1 - size : 0, highest, (ULong)VG_(gettid)()};
     fm_record_put(FM_RECORD_THREAD_START, 0, words, 4, NULL);
+    fm_locals_look(thread, last_number);
 }
 
 static void thread_ends(ThreadId thread)
 {
     UInt number = number_of(thread);
     numbers[thread] = 0;
+    fm_locals_forget(thread);
     if (number && !fm_process_executes()) fm_record_put(FM_RECORD_THREAD_END, number, NULL, 0, NULL);
 }
 
@@ -59,6 +61,13 @@ static void code_starts(ThreadId thread, ULong blocks)
     (void)blocks;
     fm_process_goes_on();
     switch_to(thread);
+    fm_threads_look(thread);
+}
+
+void fm_threads_look(ThreadId thread)
+{
+    UInt number = number_of(thread);
+    if (number && fm_tracing()) fm_locals_look(thread, number);
 }
 
 /* No instrumented code runs here, which makes it the place to do what must not be done while one does. */
@@ -77,6 +86,7 @@ void fm_threads_restart(ThreadId thread)
     VG_(memset)(numbers, 0, VG_N_THREADS * sizeof *numbers);
     last_number = 0;
     running = 0;
+    fm_locals_restart();
     thread_begins(thread);
 }
 
@@ -123,6 +133,7 @@ static void signal_ends(ThreadId thread, Int signal)
 void fm_threads_track(void)
 {
     numbers = VG_(calloc)("fathom.threads", VG_N_THREADS, sizeof *numbers);
+    fm_locals_track();
     VG_(track_pre_thread_first_insn)(thread_begins);
     VG_(track_pre_thread_ll_exit)(thread_ends);
     VG_(track_start_client_code)(code_starts);

@@ -60,6 +60,8 @@ typedef struct fm_vg_module {
     Addr header;             /* where the file's first byte lies */
     Addr from, to;           /* what it covers in memory */
     Addr code_from, code_to; /* its executable part */
+    SizeT local_size;        /* bytes of thread-local variables in each thread; 0: none */
+    UInt local_number;       /* among modules that have such; see vg_locals.c */
     ULong words[8];          /* as in FM_RECORD_MODULE, [0] without number and flags */
     const HChar *path;
 } fm_vg_module;
@@ -69,6 +71,8 @@ void fm_modules_track(void);
 const fm_vg_module *fm_module_find(Addr code);
 /* After fork: tells all of them again. */
 void fm_modules_tell(void);
+/* The module with a local_number, or NULL. */
+const fm_vg_module *fm_module_with_locals(UInt number);
 
 /* ---- blocks (vg_instrument.c) ---- */
 
@@ -87,6 +91,16 @@ void fm_threads_track(void);
 void fm_threads_restart(ThreadId thread);
 /* Tells that the program is about to use an instruction Valgrind does not know, if it is. */
 void fm_unknown_instruction_tell(ThreadId thread);
+
+/* ---- thread-local variables (vg_locals.c) ---- */
+
+void fm_locals_track(void);
+/* Tells of what is new in a thread; number: ours. */
+void fm_locals_look(ThreadId thread, UInt number);
+void fm_locals_forget(ThreadId thread); /* it ends */
+void fm_locals_restart(void);           /* after fork */
+/* Looks at a thread that allocates. */
+void fm_threads_look(ThreadId thread);
 
 /* ---- heap and regions (vg_requests.c) ---- */
 

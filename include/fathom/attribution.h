@@ -78,20 +78,23 @@ typedef struct fm_pair {
 } fm_pair;
 
 typedef enum fm_object_kind {
-    FM_OBJECT_GLOBAL = 0, /* a variable in a module */
-    FM_OBJECT_HEAP = 1,   /* all blocks that were allocated at one place */
-    FM_OBJECT_STACK = 2,  /* of one thread */
-    FM_OBJECT_MODULE = 3, /* data of a module that no variable's name covers */
-    FM_OBJECT_OTHER = 4,  /* mapped memory, and what is not known */
+    FM_OBJECT_GLOBAL = 0,       /* a variable in a module */
+    FM_OBJECT_HEAP = 1,         /* all blocks that were allocated at one place */
+    FM_OBJECT_STACK = 2,        /* of one thread */
+    FM_OBJECT_MODULE = 3,       /* data of a module that no variable's name covers */
+    FM_OBJECT_OTHER = 4,        /* mapped memory, and what is not known */
+    FM_OBJECT_THREAD_LOCAL = 5, /* a thread-local variable of a module, in all threads; without a name: what
+                                   else a module has there */
 } fm_object_kind;
 
 typedef struct fm_object {
     fm_object_kind kind;
-    const char *name;    /* of a variable; NULL: none */
-    uint32_t module;     /* GLOBAL, MODULE */
-    uint64_t address;    /* GLOBAL: in the module's file; HEAP: 0 */
-    uint64_t size;       /* GLOBAL: bytes. HEAP: bytes allocated in all */
-    uint64_t blocks;     /* HEAP: how many allocations */
+    const char *name; /* of a variable; NULL: none */
+    uint32_t module;  /* GLOBAL, MODULE, THREAD_LOCAL */
+    uint64_t address; /* GLOBAL: in the module's file; THREAD_LOCAL: from the beginning of what the module has
+                         in a thread; HEAP: 0 */
+    uint64_t size;    /* GLOBAL, THREAD_LOCAL: bytes. HEAP: bytes allocated in all */
+    uint64_t blocks;  /* HEAP: how many allocations */
     uint32_t allocation; /* HEAP: call path of the allocation (its innermost call is the call of malloc); else
                             FM_NONE */
     uint32_t thread;     /* STACK */

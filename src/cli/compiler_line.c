@@ -108,6 +108,8 @@ static void read_sanitizers(compiler_line *line, const char *list, bool on)
         snprintf(name, sizeof name, "%.*s", (int)length, list);
         if (on && is_among(sanitizers, name))
             memcpy(line->sanitizer, name, sizeof name);
+        else if (on)
+            line->checks = true;
         else if (!on && (strcmp(name, line->sanitizer) == 0 || strcmp(name, "all") == 0))
             line->sanitizer[0] = '\0';
         list += length + (list[length] == ',');
@@ -228,6 +230,8 @@ static void read_option(compiler_line *line, const char *option)
         line->no_libc = true;
     else if (strcmp(option, "-lc") == 0)
         line->libc_named = true;
+    else if (strcmp(option, "-lstdc++") == 0)
+        line->cxx_named = true;
     else if (strcmp(option, "-ffreestanding") == 0)
         line->freestanding = true;
     else if (strcmp(option, "-m32") == 0 || strcmp(option, "-mx32") == 0 || strcmp(option, "-m64") == 0)
@@ -258,6 +262,7 @@ static void read_value(compiler_line *line, const char *option, const char *valu
 {
     if (strcmp(option, "-Xlinker") == 0) read_linker_words(line, value);
     if (strcmp(option, "-l") == 0 && strcmp(value, "c") == 0) line->libc_named = true;
+    if (strcmp(option, "-l") == 0 && strcmp(value, "stdc++") == 0) line->cxx_named = true;
 }
 
 static bool read_all(compiler_line *line, int count, char *const *arguments, int depth)

@@ -18,12 +18,14 @@ typedef struct compiler_line {
     bool shared, is_static, relocatable; /* what is linked: -shared; -static, -static-pie; -r */
     bool no_libc;                        /* -nostdlib or -nodefaultlibs … */
     bool libc_named;                     /* … but -lc */
+    bool cxx_named;                      /* -lstdc++ */
     bool freestanding;                   /* -ffreestanding */
     bool debug_chosen;                   /* some -g option */
     bool lto;
     bool pic;           /* -fPIC: for shared libraries */
     bool intel;         /* -masm=intel */
     bool pipe;          /* -pipe */
+    bool checks;        /* -fsanitize=… of another kind, undefined behaviour for one */
     bool other_word;    /* -m32 or -mx32 */
     char sanitizer[64]; /* one that has a runtime of its own, in the way of ours; "" */
 } compiler_line;

@@ -26,7 +26,7 @@ typedef enum cc_family { FAMILY_UNKNOWN, FAMILY_GCC, FAMILY_CLANG } cc_family;
 
 /* ---- the new command line ---- */
 
-enum { ADDED_MOST = 32 }; /* words that this file adds */
+enum { ADDED_MOST = 64 }; /* words that this file adds */
 
 /* Words of others, and some that were made here. */
 typedef struct cc_command {
@@ -114,11 +114,17 @@ static cc_family family_by_name(const char *name)
     return FAMILY_UNKNOWN;
 }
 
+typedef struct cc_compiler {
+    cc_family family;
+    int version; /* clang's: the first number; 0: not known */
+} cc_compiler;
+
 /* Asks the compiler what it defines. */
-static cc_family family_by_asking(const cc_command *compiler, const char *source)
+static cc_compiler ask_compiler(const cc_command *compiler, const char *source)
 {
+    cc_compiler told = {FAMILY_UNKNOWN, 0};
     int ends[2];
-    if (pipe(ends) != 0) return FAMILY_UNKNOWN;
+    if (pipe(ends) != 0) return told;
     pid_t child = fork();
     if (child == 0) {
         const char *const question[] = {"-E", "-dM", "-x", source, "/dev/null", NULL};
@@ -132,11 +138,12 @@ static cc_family family_by_asking(const cc_command *compiler, const char *source
     }
     close(ends[1]);
     FILE *answer = fdopen(ends[0], "r");
-    cc_family family = FAMILY_UNKNOWN;
     char line[512];
     while (answer && child > 0 && fgets(line, sizeof line, answer)) {
-        if (strncmp(line, "#define __clang__ ", 18) == 0) family = FAMILY_CLANG;
-        if (strncmp(line, "#define __GNUC__ ", 17) == 0 && family == FAMILY_UNKNOWN) family = FAMILY_GCC;
+        if (strncmp(line, "#define __clang__ ", 18) == 0) told.family = FAMILY_CLANG;
+        if (strncmp(line, "#define __GNUC__ ", 17) == 0 && told.family == FAMILY_UNKNOWN)
+            told.family = FAMILY_GCC;
+        if (strncmp(line, "#define __clang_major__ ", 24) == 0) told.version = atoi(line + 24);
     }
     if (answer)
         fclose(answer);
@@ -145,7 +152,7 @@ static cc_family family_by_asking(const cc_command *compiler, const char *source
     if (child > 0)
         while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
         }
-    return family;
+    return told;
 }
 
 /* The compiler's words ("ccache gcc" is two), at the beginning of the command line. False: out of memory. */
@@ -167,20 +174,56 @@ static bool is_ourselves(const char *compiler)
     return strcmp(base ? base + 1 : compiler, "fathom") == 0;
 }
 
-static cc_family family_of(const cc_command *compiler, const cc_language *language)
+static cc_compiler compiler_of(const cc_command *compiler, const cc_language *language)
 {
-    cc_family family = FAMILY_UNKNOWN;
-    for (size_t i = 0; i < compiler->count && family == FAMILY_UNKNOWN; i++)
-        family = family_by_name(compiler->words[i]);
-    return family != FAMILY_UNKNOWN ? family : family_by_asking(compiler, language->source);
+    cc_compiler found = {FAMILY_UNKNOWN, 0};
+    for (size_t i = 0; i < compiler->count && found.family == FAMILY_UNKNOWN; i++)
+        found.family = family_by_name(compiler->words[i]);
+    /* What clang is told depends on its version. */
+    return found.family == FAMILY_GCC ? found : ask_compiler(compiler, language->source);
 }
 
 /* ---- what is added ---- */
 
-static bool add_compiling(cc_command *line, const compiler_line *asked, cc_family family, const char *parts)
+/*
+ * clang's ThreadSanitizer tells of functions and does the atomic operations. Loads and stores are left to the
+ * AddressSanitizer for kernels, which calls a function for each and brings neither a runtime nor a layout of
+ * its own: it sees local arrays whose address goes nowhere, and accesses of every size, which the other
+ * leaves out (collect/cc/README.md).
+ */
+static void add_clang(cc_command *line, int version)
 {
-    if (!asked->debug_chosen && (asked->sources || family == FAMILY_GCC)) add(line, "-g");
-    if (family == FAMILY_GCC) {
+    static const char *const past_driver[] = {
+        /* The driver would link runtimes of its own and insist on position-independent programs. */
+        "-fsanitize=thread", "-fsanitize=kernel-address",
+        /* A call in every function, without which one that calls nothing would not be told of. */
+        "-fsanitize-coverage-type=1", "-fsanitize-coverage-trace-pc", NULL};
+    static const char *const to_passes[] = {"-tsan-instrument-memory-accesses=0",
+                                            "-asan-instrumentation-with-call-threshold=0",
+                                            "-asan-memory-access-callback-prefix=__fathom_",
+                                            "-asan-max-ins-per-bb=2000000000",
+                                            "-asan-opt=0",
+                                            "-asan-stack=0",
+                                            "-asan-globals=0",
+                                            NULL};
+    for (size_t i = 0; past_driver[i]; i++) {
+        add(line, "-Xclang");
+        add(line, past_driver[i]);
+    }
+    for (size_t i = 0; to_passes[i]; i++) {
+        add(line, "-mllvm");
+        add(line, to_passes[i]);
+    }
+    if (version < 13) return;
+    add(line, "-mllvm");
+    add(line, "-asan-use-stack-safety=0");
+}
+
+static bool add_compiling(cc_command *line, const compiler_line *asked, cc_compiler compiler,
+                          const char *parts)
+{
+    if (!asked->debug_chosen && (asked->sources || compiler.family == FAMILY_GCC)) add(line, "-g");
+    if (compiler.family == FAMILY_GCC) {
         /* What the assembler does to calls is for gcc's own output, in its usual syntax. With a file to read,
          * it would not look at a pipe. */
         bool inlines = (asked->sources || asked->lto) && !asked->intel && !asked->assembles && !asked->pipe;
@@ -189,29 +232,29 @@ static bool add_compiling(cc_command *line, const compiler_line *asked, cc_famil
         if (fine && inlines) fine = add_joined(line, "-Wa,", parts, "/inline.s");
         return fine;
     }
-    if (asked->sources || asked->lto) {
-        /* Past the driver, which would link its own runtime and insist on position-independent programs. */
-        add(line, "-Xclang");
-        add(line, "-fsanitize=thread");
-        add(line, "-mllvm");
-        add(line, "-tsan-instrument-read-before-write=1");
-        /* It does not instrument vectors of 32 bytes and more. */
-        add(line, "-mprefer-vector-width=128");
-    }
+    if (asked->sources || asked->lto) add_clang(line, compiler.version);
     return true;
 }
 
-static bool add_linking(cc_command *line, const compiler_line *asked, const char *parts)
+static bool add_linking(cc_command *line, const compiler_line *asked, const cc_language *language,
+                        const char *parts)
 {
     const char *archive = asked->shared      ? "/libtsan_library.a"
                           : asked->is_static ? "/libtsan_static.a"
                                              : "/libtsan.a";
     add(line, "-Wl,-u,__fathom_anchor"); /* also where a library on the line has the hooks already */
-    add(line, "-Xlinker");               /* not as an input, which -x might take for a source */
+    /* libstdc++.a calls what is wrapped, whether the program does or not, and comes behind. */
+    bool static_cxx = asked->is_static && !asked->shared && (asked->cxx_named || language == &cxx_language);
+    if (static_cxx) add(line, "-Wl,-u,__wrap__Znwm,-u,__wrap___gxx_personality_v0");
+    add(line, "-Xlinker"); /* not as an input, which -x might take for a source */
     bool fine = add_joined(line, parts, archive, "") && add_joined(line, "-Wl,@", parts, "/wraps");
+    if (fine && asked->shared) fine = add_joined(line, "-Wl,@", parts, "/wraps-library");
     if (fine && asked->is_static && !asked->shared) fine = add_joined(line, "-Wl,@", parts, "/wraps-static");
     if (fine && !asked->is_static && !asked->shared)
         fine = add_joined(line, "-Wl,--dynamic-list=", parts, "/exports");
+    /* What gcc's object-size checks call, see collect/cc/README.md. */
+    if (!asked->checks) add(line, "-Wl,--defsym,__ubsan_handle_type_mismatch_v1=__fathom_nothing");
+    if (static_cxx && asked->cxx_named) add(line, "-lstdc++");
     add(line, "-lpthread"); /* parts of libc since glibc 2.34, libraries before */
     add(line, "-ldl");
     return fine;
@@ -249,19 +292,19 @@ static int complete(const cc_language *language, cc_command *line, int argc, cha
     if (instruments) {
         int code = refuse(language, &asked);
         if (code >= 0) return code;
-        cc_family family = family_of(line, language);
-        if (family == FAMILY_UNKNOWN) {
+        cc_compiler compiler = compiler_of(line, language);
+        if (compiler.family == FAMILY_UNKNOWN) {
             cli_complain("%s: cannot be run, or is neither gcc nor clang; %s chooses the %s compiler",
                          line->words[0], language->variable, language->what);
             return CLI_FAILED;
         }
         if (!find_parts(&parts)) return CLI_FAILED;
         /* Before the user's own options, so that those win. */
-        if (!add_compiling(line, &asked, family, parts.path)) return out_of_memory();
+        if (!add_compiling(line, &asked, compiler, parts.path)) return out_of_memory();
     }
     for (int i = 1; i < argc; i++) add(line, argv[i]);
     /* After the objects that need it. */
-    if (links && !add_linking(line, &asked, parts.path)) return out_of_memory();
+    if (links && !add_linking(line, &asked, language, parts.path)) return out_of_memory();
     line->words[line->count] = NULL;
     return -1;
 }

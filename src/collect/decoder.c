@@ -114,6 +114,21 @@ static fm_status thread_starts(fm_decoder *decoder, const record *told, fm_error
                                thread->low, thread->high, error);
 }
 
+static fm_status local_told(fm_decoder *decoder, const record *told, fm_error *error)
+{
+    fm_process *process = decoder->process;
+    const uint64_t *words = told->words;
+    fm_traced_thread *thread;
+    fm_status status = fm_process_thread(process, words[0], &thread, error);
+    if (status != FM_OK) return status;
+    /* Of a thread that pthread_create made, it lies above the stack, in the same mapping. */
+    if (words[2] > thread->low && words[2] < thread->high && words[3] > 0) thread->high = words[2];
+    const fm_code_map *map = fm_code_map_numbered(&process->code, (uint32_t)words[1]);
+    if (!process->objects || !map) return FM_OK;
+    return fm_object_map_thread_local(process->objects, process->references + decoder->rows.count, map->file,
+                                      process->code.files[map->file].path, words[2], words[3], error);
+}
+
 static fm_status heap_told(fm_decoder *decoder, const record *told, fm_error *error)
 {
     fm_process *process = decoder->process;
@@ -130,9 +145,10 @@ static fm_status heap_told(fm_decoder *decoder, const record *told, fm_error *er
 static fm_status handle(fm_decoder *decoder, record *told, fm_error *error)
 {
     static const uint8_t least[] = {
-        [FM_RECORD_DEFINE] = 4,     [FM_RECORD_MODULE] = 8,    [FM_RECORD_THREAD_START] = 4,
-        [FM_RECORD_HEAP_ALLOC] = 3, [FM_RECORD_HEAP_FREE] = 1, [FM_RECORD_CONTEXT] = 1,
-        [FM_RECORD_ENTER] = 3,      [FM_RECORD_PROCESS] = 4,   [FM_RECORD_PAGE] = 0,
+        [FM_RECORD_DEFINE] = 4,       [FM_RECORD_MODULE] = 8,    [FM_RECORD_THREAD_START] = 4,
+        [FM_RECORD_HEAP_ALLOC] = 3,   [FM_RECORD_HEAP_FREE] = 1, [FM_RECORD_CONTEXT] = 1,
+        [FM_RECORD_ENTER] = 3,        [FM_RECORD_PROCESS] = 4,   [FM_RECORD_UNWIND] = 1,
+        [FM_RECORD_THREAD_LOCAL] = 4,
     };
     fm_process *process = decoder->process;
     fm_traced_thread *thread = decoder->thread;
@@ -147,6 +163,8 @@ static fm_status handle(fm_decoder *decoder, record *told, fm_error *error)
         return module_told(decoder, told, error);
     case FM_RECORD_THREAD_START:
         return thread_starts(decoder, told, error);
+    case FM_RECORD_THREAD_LOCAL:
+        return local_told(decoder, told, error);
     case FM_RECORD_THREAD_END: /* its number is not used again, and its state small */
         return FM_OK;
     case FM_RECORD_HEAP_ALLOC:
@@ -166,6 +184,9 @@ static fm_status handle(fm_decoder *decoder, record *told, fm_error *error)
         return fm_thread_enter(thread, &process->code, told->words, wishes->paths) ? FM_OK : no_memory(error);
     case FM_RECORD_LEAVE:
         fm_thread_leave(thread);
+        return FM_OK;
+    case FM_RECORD_UNWIND:
+        fm_thread_unwind(thread, told->words[0]);
         return FM_OK;
     case FM_RECORD_SIGNAL:
         return fm_thread_signal(thread) ? FM_OK : no_memory(error);

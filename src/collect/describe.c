@@ -100,6 +100,30 @@ static bool is_listed(const char *names, const char *name)
     return false;
 }
 
+static const char *name_of(const fm_code_file *file)
+{
+    const char *slash = strrchr(file->path, '/');
+    return slash ? slash + 1 : file->path;
+}
+
+/* A program that is one file has its libraries in it, libc among them. */
+static void note_static(fm_collection *collection, const fm_code *code)
+{
+    const fm_code_file *program = NULL;
+    for (size_t f = 0; f < code->file_count; f++) {
+        const fm_code_file *file = &code->files[f];
+        if (file->instrumented && file->program)
+            program = file;
+        else if (file->executable)
+            return;
+    }
+    if (program)
+        fm_collection_note(collection,
+                           "not seen, because not built by `fathom cc`: libc and other libraries that are "
+                           "linked into %s statically",
+                           name_of(program));
+}
+
 /* Files whose code was not compiled by fathom cc: their own references are not seen. */
 void fm_collection_note_unseen(fm_collection *collection)
 {
@@ -108,9 +132,10 @@ void fm_collection_note_unseen(fm_collection *collection)
     size_t used = 0;
     for (size_t i = 0; i < collection->process_count; i++) {
         const fm_code *code = &collection->processes[i]->code;
+        note_static(collection, code);
         for (size_t f = 0; f < code->file_count; f++) {
             const fm_code_file *file = &code->files[f];
-            const char *slash = strrchr(file->path, '/'), *name = slash ? slash + 1 : file->path;
+            const char *name = name_of(file);
             if (file->instrumented || !file->executable || name[0] == '[' || name[0] == '\0') continue;
             char entry[256];
             snprintf(entry, sizeof entry, "%s%s", used ? ", " : "", name);
@@ -119,6 +144,9 @@ void fm_collection_note_unseen(fm_collection *collection)
         }
     }
     if (used) fm_collection_note(collection, "not seen, because not built by `fathom cc`: %s", names);
+    fm_collection_note(collection,
+                       "what gcc built does not show constant tables, nor local arrays of which it "
+                       "knows every index");
 }
 
 /* ---- modules ---- */

@@ -40,8 +40,9 @@ static fm_status fill_object(const fm_object_map *map, const fm_counted_object *
 {
     *to = (fm_object){.kind = from->kind, .module = FM_NONE, .allocation = FM_NONE};
     switch (from->kind) {
+    case FM_OBJECT_THREAD_LOCAL:
     case FM_OBJECT_GLOBAL:
-        to->address = from->address;
+        to->address = from->name ? from->address : 0;
         to->size = from->size;
         to->name = from->name ? fm_attribution_intern(attribution, from->name) : NULL;
         if (from->name && !to->name) return fm_object_map_no_memory(error);

@@ -45,7 +45,7 @@ void fm_object_map_destroy(fm_object_map *map)
 {
     if (!map) return;
     for (size_t i = 0; i < map->module_count; i++) {
-        fm_symbols_close(map->modules[i].symbols);
+        if (!map->modules[i].shared) fm_symbols_close(map->modules[i].symbols);
         free(map->modules[i].path);
     }
     for (size_t i = 0; i < map->object_count; i++) free(map->objects[i].name);
@@ -53,6 +53,7 @@ void fm_object_map_destroy(fm_object_map *map)
     fm_heap_tree_clear(&map->heap);
     fm_address_ranges_clear(&map->stacks);
     fm_address_ranges_clear(&map->data);
+    fm_address_ranges_clear(&map->locals);
     free(map->modules);
     free(map->by_context);
     free(map->objects);
@@ -62,14 +63,15 @@ void fm_object_map_destroy(fm_object_map *map)
     free(map);
 }
 
-static int add_module(fm_object_map *map, uint32_t number, const char *path, uint64_t bias)
+static int add_module(fm_object_map *map, uint32_t number, bool local, const char *path, uint64_t bias)
 {
     if (map->module_count >= UINT32_MAX || fm_array_reserve((void **)&map->modules, &map->module_capacity,
                                                             map->module_count + 1, sizeof *map->modules) != 0)
         return -1;
     char *copy = strdup(path);
     if (!copy) return -1;
-    map->modules[map->module_count++] = (fm_told_module){.number = number, .path = copy, .bias = bias};
+    map->modules[map->module_count++] =
+        (fm_told_module){.number = number, .local = local, .path = copy, .bias = bias};
     return 0;
 }
 
@@ -77,14 +79,16 @@ static int copy_into(fm_object_map *map, const fm_object_map *from)
 {
     size_t waiting = from->told - from->done;
     for (size_t i = 0; i < from->module_count; i++)
-        if (add_module(map, from->modules[i].number, from->modules[i].path, from->modules[i].bias) != 0)
+        if (add_module(map, from->modules[i].number, from->modules[i].local, from->modules[i].path,
+                       from->modules[i].bias) != 0)
             return -1;
     if (fm_array_reserve((void **)&map->queue, &map->queue_capacity, waiting, sizeof *map->queue) != 0 ||
         fm_array_reserve((void **)&map->by_context, &map->context_capacity, from->context_count,
                          sizeof *map->by_context) != 0 ||
         fm_heap_tree_copy(&map->heap, &from->heap) != 0 ||
         fm_address_ranges_copy(&map->stacks, &from->stacks) != 0 ||
-        fm_address_ranges_copy(&map->data, &from->data) != 0)
+        fm_address_ranges_copy(&map->data, &from->data) != 0 ||
+        fm_address_ranges_copy(&map->locals, &from->locals) != 0)
         return -1;
     for (size_t i = 0; i < waiting; i++) {
         map->queue[i] = from->queue[from->done + i];
@@ -114,7 +118,7 @@ fm_status fm_object_map_clone(fm_object_map **map, const fm_object_map *from, fm
 uint64_t fm_object_map_memory(const fm_object_map *map)
 {
     return sizeof *map + map->queue_capacity * sizeof *map->queue + fm_heap_tree_memory(&map->heap) +
-           (map->stacks.capacity + map->data.capacity) * sizeof(fm_address_range) +
+           (map->stacks.capacity + map->data.capacity + map->locals.capacity) * sizeof(fm_address_range) +
            map->module_capacity * sizeof *map->modules + map->context_capacity * sizeof *map->by_context +
            map->object_capacity * sizeof *map->objects + map->known.slot_count * (sizeof(fm_key) + 8) +
            map->counts.slot_count * sizeof *map->counts.slots + map->order_capacity * sizeof *map->order;
@@ -173,10 +177,24 @@ fm_status fm_object_map_module(fm_object_map *map, uint64_t time, uint32_t numbe
     if (from >= to) return FM_OK;
     /* Data and bss are told one after the other: one module, one look at its symbols. */
     const fm_told_module *last = map->module_count > 0 ? &map->modules[map->module_count - 1] : NULL;
-    if (!last || last->number != number || last->bias != bias || strcmp(last->path, path) != 0)
-        if (add_module(map, number, path, bias) != 0) return fm_object_map_no_memory(error);
+    if (!last || last->local || last->number != number || last->bias != bias || strcmp(last->path, path) != 0)
+        if (add_module(map, number, false, path, bias) != 0) return fm_object_map_no_memory(error);
     fm_told told = {time, from, to - from, (uint32_t)(map->module_count - 1), FM_TOLD_MODULE};
     return enqueue(map, told, error);
+}
+
+fm_status fm_object_map_thread_local(fm_object_map *map, uint64_t time, uint32_t number, const char *path,
+                                     uint64_t address, uint64_t size, fm_error *error)
+{
+    if (size == 0 || size > UINT64_MAX - address) return FM_OK;
+    size_t module = 0; /* one for each place: threads come and go, and get the same places again */
+    while (module < map->module_count &&
+           !(map->modules[module].local && map->modules[module].number == number &&
+             map->modules[module].bias == address && strcmp(map->modules[module].path, path) == 0))
+        module++;
+    if (module == map->module_count && add_module(map, number, true, path, address) != 0)
+        return fm_object_map_no_memory(error);
+    return enqueue(map, (fm_told){time, address, size, (uint32_t)module, FM_TOLD_LOCAL}, error);
 }
 
 /* ---- what takes effect ---- */
@@ -201,9 +219,12 @@ static int apply(fm_object_map *map, const fm_told *told)
         if (told->size == 0) return 0;
         if (overlaps_last(map, told->address, told->size)) map->last_size = 0;
         if (map->found_some && (fm_address_ranges_touch(&map->data, told->address, end) ||
-                                fm_address_ranges_touch(&map->stacks, told->address, end)))
+                                fm_address_ranges_touch(&map->stacks, told->address, end) ||
+                                fm_address_ranges_touch(&map->locals, told->address, end)))
             forget(map);
-        if (fm_address_ranges_cut(&map->stacks, told->address, end) != 0) return -1;
+        if (fm_address_ranges_cut(&map->stacks, told->address, end) != 0 ||
+            fm_address_ranges_cut(&map->locals, told->address, end) != 0)
+            return -1;
         return fm_heap_tree_insert(&map->heap, (fm_heap_block){told->address, end, told->value});
     case FM_TOLD_FREE:
         if (map->last_start == told->address) map->last_size = 0;
@@ -211,10 +232,16 @@ static int apply(fm_object_map *map, const fm_told *told)
         return 0;
     case FM_TOLD_STACK:
         forget(map);
+        if (fm_address_ranges_cut(&map->locals, told->address, end) != 0) return -1;
         return fm_address_ranges_put(&map->stacks, (fm_address_range){told->address, end, told->value});
     case FM_TOLD_MODULE:
         forget(map);
+        if (fm_address_ranges_cut(&map->locals, told->address, end) != 0) return -1;
         return fm_address_ranges_put(&map->data, (fm_address_range){told->address, end, told->value});
+    case FM_TOLD_LOCAL:
+        forget(map);
+        if (fm_address_ranges_cut(&map->stacks, told->address, end) != 0) return -1;
+        return fm_address_ranges_put(&map->locals, (fm_address_range){told->address, end, told->value});
     }
     return 0;
 }
@@ -279,24 +306,43 @@ static void remember_piece(fm_object_map *map, uint64_t address, uint64_t low, u
     map->found_some = true;
 }
 
+/* Looks for a module's symbols. All threads have the variables of one file. */
+static fm_status seek_symbols(fm_object_map *map, fm_told_module *module, fm_error *error)
+{
+    module->sought = true;
+    for (size_t i = 0; module->local && i < map->module_count; i++) {
+        const fm_told_module *other = &map->modules[i];
+        if (other == module || !other->sought || !other->local || strcmp(other->path, module->path) != 0)
+            continue;
+        module->shared = true;
+        module->symbols = other->symbols;
+        return FM_OK;
+    }
+    fm_status status = fm_symbols_open(&module->symbols, module->path, error);
+    if (status == FM_OK) status = fm_symbols_read_table(module->symbols, error);
+    return status;
+}
+
 static fm_status variable_at(fm_object_map *map, uint64_t address, const fm_address_range *range,
                              uint32_t *index, fm_error *error)
 {
     fm_told_module *module = &map->modules[range->value];
     if (!module->sought) { /* not to be had: the file is gone, or no ELF. Then all of it is one object */
-        module->sought = true;
-        fm_status status = fm_symbols_open(&module->symbols, module->path, error);
-        if (status == FM_OK) status = fm_symbols_read_table(module->symbols, error);
+        fm_status status = seek_symbols(map, module, error);
         if (status == FM_E_NOMEM) return status;
     }
     const char *name = NULL;
     uint64_t start = 0, size = 0;
-    fm_counted_object found = {.kind = FM_OBJECT_MODULE, .number = module->number};
+    fm_counted_object found = {.kind = module->local ? FM_OBJECT_THREAD_LOCAL : FM_OBJECT_MODULE,
+                               .number = module->number,
+                               .address = module->local ? UINT64_MAX : 0}; /* not that of a variable */
+    bool (*find)(fm_symbols *, uint64_t, const char **, uint64_t *, uint64_t *) =
+        module->local ? fm_symbols_thread_local : fm_symbols_variable;
     if (!module->symbols) {
         start = range->low - module->bias;
         size = range->high - range->low;
-    } else if (fm_symbols_variable(module->symbols, address - module->bias, &name, &start, &size)) {
-        found.kind = FM_OBJECT_GLOBAL;
+    } else if (find(module->symbols, address - module->bias, &name, &start, &size)) {
+        if (!module->local) found.kind = FM_OBJECT_GLOBAL;
         found.address = start;
         found.size = size;
     }
@@ -306,15 +352,18 @@ static fm_status variable_at(fm_object_map *map, uint64_t address, const fm_addr
     uint64_t low = before < address - range->low ? address - before : range->low;
     uint64_t high =
         before < size && size - before < range->high - address ? address + (size - before) : range->high;
-    if (before < size && !fm_address_ranges_touch(&map->stacks, low, high) &&
-        !fm_heap_tree_touches(&map->heap, low, high))
+    if (before < size && (module->local || (!fm_address_ranges_touch(&map->locals, low, high) &&
+                                            !fm_address_ranges_touch(&map->stacks, low, high) &&
+                                            !fm_heap_tree_touches(&map->heap, low, high))))
         remember_piece(map, address, low, high, *index);
     return status;
 }
 
 static fm_status find_object(fm_object_map *map, uint64_t address, uint32_t *index, fm_error *error)
 {
-    const fm_address_range *range = fm_address_ranges_find(&map->stacks, address);
+    const fm_address_range *range = fm_address_ranges_find(&map->locals, address);
+    if (range) return variable_at(map, address, range, index, error);
+    range = fm_address_ranges_find(&map->stacks, address);
     if (range) {
         fm_counted_object stack = {.kind = FM_OBJECT_STACK, .number = range->value};
         fm_status status = intern(map, &stack, NULL, index, error);
@@ -330,7 +379,8 @@ static fm_status find_object(fm_object_map *map, uint64_t address, uint32_t *ind
             if (status != FM_OK) return status;
         }
         *index = from->object;
-        if (!fm_address_ranges_touch(&map->stacks, block.start, block.end))
+        if (!fm_address_ranges_touch(&map->stacks, block.start, block.end) &&
+            !fm_address_ranges_touch(&map->locals, block.start, block.end))
             remember(map, block.start, block.end, *index);
         return FM_OK;
     }

@@ -33,6 +33,11 @@ fm_status fm_object_map_stack(fm_object_map *map, uint64_t time, uint32_t thread
 fm_status fm_object_map_module(fm_object_map *map, uint64_t time, uint32_t number, const char *path,
                                uint64_t bias, uint64_t from, uint64_t to, fm_error *error);
 
+/* Thread-local storage of a module in one thread. number, path: as above. It comes before stacks and blocks
+ * that it lies in, until they are told anew. */
+fm_status fm_object_map_thread_local(fm_object_map *map, uint64_t time, uint32_t number, const char *path,
+                                     uint64_t address, uint64_t size, fm_error *error);
+
 /*
  * Counts late references of a batch whose first reference had time `begin`: addresses[late[i].index] was
  * touched at begin + late[i].index. They may be in any order; batches come in order of time. count may be 0:

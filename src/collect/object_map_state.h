@@ -10,29 +10,37 @@
 #include "profile/key_table.h"
 #include "symbols/symbols.h"
 
-typedef enum fm_told_kind { FM_TOLD_ALLOC, FM_TOLD_FREE, FM_TOLD_STACK, FM_TOLD_MODULE } fm_told_kind;
+typedef enum fm_told_kind {
+    FM_TOLD_ALLOC,
+    FM_TOLD_FREE,
+    FM_TOLD_STACK,
+    FM_TOLD_MODULE,
+    FM_TOLD_LOCAL
+} fm_told_kind;
 
 typedef struct fm_told {
     uint64_t time;
     uint64_t address, size; /* of the block or the range */
-    uint32_t value;         /* ALLOC: context; STACK: thread; MODULE: index of modules */
+    uint32_t value;         /* ALLOC: context; STACK: thread; MODULE, LOCAL: index of modules */
     fm_told_kind kind;
 } fm_told;
 
 /* The data of a module, as told: it may be told several times, for several ranges. */
 typedef struct fm_told_module {
     uint32_t number;
+    bool local; /* thread-local storage, with its address as bias */
     char *path;
     uint64_t bias;
     bool sought; /* symbols were looked for */
+    bool shared; /* they are those of another */
     fm_symbols *symbols;
 } fm_told_module;
 
 typedef struct fm_counted_object {
     fm_object_kind kind;
-    uint32_t number;        /* GLOBAL, MODULE: of the module; HEAP: context; STACK: thread */
-    uint64_t address, size; /* GLOBAL */
-    char *name;             /* GLOBAL */
+    uint32_t number;        /* GLOBAL, MODULE, THREAD_LOCAL: of the module; HEAP: context; STACK: thread */
+    uint64_t address, size; /* GLOBAL, THREAD_LOCAL */
+    char *name;             /* GLOBAL, THREAD_LOCAL */
 } fm_counted_object;
 
 /* What one place allocated. */
@@ -57,6 +65,7 @@ struct fm_object_map {
     size_t done, told, queue_capacity;
     fm_heap_tree heap;
     fm_address_ranges stacks, data; /* value: thread; index of modules */
+    fm_address_ranges locals;       /* thread-local storage: index of modules */
     fm_told_module *modules;
     size_t module_count, module_capacity;
     fm_allocations *by_context;

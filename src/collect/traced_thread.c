@@ -107,6 +107,13 @@ void fm_thread_leave(fm_traced_thread *thread)
     thread->inside = thread->depth > thread->floor && thread->frames[thread->depth - 1].inside;
 }
 
+void fm_thread_unwind(fm_traced_thread *thread, uint64_t stack)
+{
+    while (thread->depth > thread->floor && thread->frames[thread->depth - 1].stack < stack) thread->depth--;
+    thread->stack = stack;
+    thread->inside = thread->depth > thread->floor && thread->frames[thread->depth - 1].inside;
+}
+
 bool fm_thread_signal(fm_traced_thread *thread)
 {
     if (thread->interrupted_count >= MOST_NESTED) return true;

@@ -6,8 +6,8 @@
  * Calls are told by two kinds of producers. Valgrind tells the stack pointer at the beginning of every block:
  * a call is a block that ends with one and a next block whose stack pointer is where the return address was
  * pushed; a frame is over when the stack pointer is above it, however that came (return, longjmp, exception).
- * The compiler's runtime tells entering and leaving; what was left by longjmp lies below the stack pointer of
- * the next function entered.
+ * The compiler's runtime tells entering and leaving, and where the stack pointer is after functions were left
+ * otherwise; what it could not see lies below the stack pointer of the next function entered.
  */
 #ifndef FATHOM_COLLECT_TRACED_THREAD_H
 #define FATHOM_COLLECT_TRACED_THREAD_H
@@ -79,6 +79,7 @@ static inline void fm_thread_calls(fm_traced_thread *thread, uint64_t pushed_at,
 /* Compiler. */
 bool fm_thread_enter(fm_traced_thread *thread, fm_code *code, const uint64_t words[3], bool paths);
 void fm_thread_leave(fm_traced_thread *thread);
+void fm_thread_unwind(fm_traced_thread *thread, uint64_t stack);
 
 bool fm_thread_signal(fm_traced_thread *thread);
 void fm_thread_signal_end(fm_traced_thread *thread);

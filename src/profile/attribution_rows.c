@@ -302,15 +302,15 @@ static fm_status read_object_use(fm_table_reader *from)
 
 static fm_status read_kind(fm_table_reader *from, fm_object_kind *kind)
 {
-    static const char *const kinds[] = {"global", "heap", "stack", "module", "other"};
+    static const char *const kinds[] = {"global", "heap", "stack", "module", "other", "thread-local"};
     char *name = NULL;
     fm_status status = fm_json_text(from->scan, from->what, &name);
     if (status) return status;
     size_t found = 0;
-    while (found < 5 && strcmp(name, kinds[found]) != 0) found++;
+    while (found < sizeof kinds / sizeof *kinds && strcmp(name, kinds[found]) != 0) found++;
     free(name);
     /* A kind that a later version knows is something else to us. */
-    *kind = found < 5 ? (fm_object_kind)found : FM_OBJECT_OTHER;
+    *kind = found < sizeof kinds / sizeof *kinds ? (fm_object_kind)found : FM_OBJECT_OTHER;
     return FM_OK;
 }
 

@@ -111,6 +111,12 @@ char *fm_object_text(const fm_attribution *attribution, uint32_t object, char *b
         else
             snprintf(buffer, size, "global at 0x%" PRIx64 " in %s", at->address, module ? module : "?");
         break;
+    case FM_OBJECT_THREAD_LOCAL:
+        if (at->name)
+            snprintf(buffer, size, "thread-local `%s`", at->name);
+        else
+            snprintf(buffer, size, "thread-local storage of %s", module ? module : "?");
+        break;
     case FM_OBJECT_HEAP:
         heap_text(attribution, at, buffer, size);
         break;

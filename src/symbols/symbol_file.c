@@ -243,7 +243,9 @@ void fm_symbols_close(fm_symbols *symbols)
     if (!symbols) return;
     for (size_t i = 0; i < symbols->code.count; i++) free(symbols->code.list[i].shown);
     for (size_t i = 0; i < symbols->data.count; i++) free(symbols->data.list[i].shown);
+    for (size_t i = 0; i < symbols->locals.count; i++) free(symbols->locals.list[i].shown);
     free(symbols->code.list);
+    free(symbols->locals.list);
     free(symbols->data.list);
     fm_demangler_clear(&symbols->demangler);
     if (symbols->dwfl) dwfl_end(symbols->dwfl);

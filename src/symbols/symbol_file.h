@@ -38,6 +38,7 @@ struct fm_symbols {
     fm_demangler demangler;
     bool symbols_read;
     fm_elf_symbols code, data; /* valid once symbols_read */
+    fm_elf_symbols locals;     /* likewise: thread-local variables, by their place in the module's part */
     bool dwarf_sought;
     Dwarf *dwarf;      /* NULL: none */
     Dwarf_Addr offset; /* address in the file = address in the debug information + this */

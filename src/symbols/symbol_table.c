@@ -61,7 +61,9 @@ static fm_elf_symbols *array_for(fm_symbols *symbols, Elf *elf, const GElf_Sym *
         if (header.sh_flags & SHF_EXECINSTR) return &symbols->code;
         return symbol->st_size > 0 && !(header.sh_flags & SHF_TLS) ? &symbols->data : NULL;
     }
-    default: /* sections, files; thread-local variables, whose addresses are not the file's */
+    case STT_TLS:
+        return symbol->st_size > 0 ? &symbols->locals : NULL;
+    default: /* sections, files */
         return NULL;
     }
 }
@@ -104,6 +106,7 @@ static fm_status read_table(void *context)
         if (!to || !name_ends(elf, name) || !name[0]) continue;
         if (fm_array_reserve((void **)&to->list, &to->capacity, to->count + 1, sizeof *to->list) != 0)
             return FM_E_NOMEM;
+        if (to == &symbols->locals) address = symbol.st_value; /* a place in every thread, not in the file */
         to->list[to->count++] = (fm_elf_symbol){.address = address,
                                                 .size = symbol.st_size,
                                                 .name = name,
@@ -112,6 +115,7 @@ static fm_status read_table(void *context)
     }
     arrange(&symbols->code);
     arrange(&symbols->data);
+    arrange(&symbols->locals);
     return FM_OK;
 }
 
@@ -120,7 +124,7 @@ fm_status fm_symbols_read_table(fm_symbols *symbols, fm_error *error)
     if (symbols->symbols_read) return FM_OK;
     fm_status status = fm_symbols_guard(read_table, symbols, error);
     if (status != FM_OK) {
-        symbols->code.count = symbols->data.count = 0;
+        symbols->code.count = symbols->data.count = symbols->locals.count = 0;
         return fm_fail(error, status, symbols->path, "out of memory for its symbol table");
     }
     symbols->symbols_read = true;
@@ -185,8 +189,8 @@ static size_t variable_stem(const char *name)
 const char *fm_symbols_shown_name(fm_symbols *symbols, fm_elf_symbol *symbol)
 {
     if (symbol->shown) return symbol->shown;
-    bool is_data = symbol >= symbols->data.list && symbol < symbols->data.list + symbols->data.count;
-    size_t length = is_data ? variable_stem(symbol->name) : strcspn(symbol->name, "@");
+    bool is_code = symbol >= symbols->code.list && symbol < symbols->code.list + symbols->code.count;
+    size_t length = !is_code ? variable_stem(symbol->name) : strcspn(symbol->name, "@");
     char *plain = strndup(symbol->name, length ? length : strlen(symbol->name));
     if (!plain) return symbol->name;
     const char *readable = fm_demangle(&symbols->demangler, plain);
@@ -196,15 +200,14 @@ const char *fm_symbols_shown_name(fm_symbols *symbols, fm_elf_symbol *symbol)
     return symbol->shown;
 }
 
-bool fm_symbols_variable(fm_symbols *symbols, uint64_t address, const char **name, uint64_t *start,
-                         uint64_t *size)
+static bool find_variable(fm_symbols *symbols, fm_elf_symbols *data, uint64_t address, const char **name,
+                          uint64_t *start, uint64_t *size)
 {
     *start = address;
     *size = 0;
     if (fm_symbols_read_table(symbols, NULL) != FM_OK) return false;
-    fm_elf_symbol *symbol = covering(&symbols->data, address);
+    fm_elf_symbol *symbol = covering(data, address);
     if (!symbol) {
-        const fm_elf_symbols *data = &symbols->data;
         size_t before = last_before(data, address), behind = before < data->count ? before + 1 : 0;
         *start = before < data->count ? data->list[before].furthest : 0;
         *size = (behind < data->count ? data->list[behind].address : UINT64_MAX) - *start;
@@ -214,4 +217,16 @@ bool fm_symbols_variable(fm_symbols *symbols, uint64_t address, const char **nam
     *start = symbol->address;
     *size = symbol->size;
     return true;
+}
+
+bool fm_symbols_variable(fm_symbols *symbols, uint64_t address, const char **name, uint64_t *start,
+                         uint64_t *size)
+{
+    return find_variable(symbols, &symbols->data, address, name, start, size);
+}
+
+bool fm_symbols_thread_local(fm_symbols *symbols, uint64_t offset, const char **name, uint64_t *start,
+                             uint64_t *size)
+{
+    return find_variable(symbols, &symbols->locals, offset, name, start, size);
 }

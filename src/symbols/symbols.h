@@ -38,6 +38,10 @@ fm_status fm_symbols_read_table(fm_symbols *symbols, fm_error *error);
  */
 bool fm_symbols_variable(fm_symbols *symbols, uint64_t address, const char **name, uint64_t *start,
                          uint64_t *size);
+/* The same for thread-local variables; offset: from the beginning of the module's part of a thread's storage.
+ */
+bool fm_symbols_thread_local(fm_symbols *symbols, uint64_t offset, const char **name, uint64_t *start,
+                             uint64_t *size);
 
 /*
  * Where the code of a function is: [low, high), ascending, disjoint. A name fits

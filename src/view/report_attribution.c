@@ -189,8 +189,9 @@ static void write_pairs(const writer *w)
 
 static void write_object(const writer *w, const fm_object *object)
 {
-    static const char *const kinds[] = {"global", "heap", "stack", "module", "other"};
-    size_t kind = (size_t)object->kind < sizeof kinds / sizeof *kinds ? (size_t)object->kind : 4;
+    static const char *const kinds[] = {"global", "heap", "stack", "module", "other", "thread-local"};
+    size_t kind =
+        (size_t)object->kind < sizeof kinds / sizeof *kinds ? (size_t)object->kind : FM_OBJECT_OTHER;
     fprintf(w->out, "{\"kind\":\"%s\",\"name\":", kinds[kind]);
     fm_json_write_string(w->out, object->name, FM_JSON_IN_HTML);
     fputs(",\"module\":", w->out);

@@ -92,6 +92,14 @@ libtool_way() { # as libtool links C++ libraries
         has_note libadd.so && works ./uses
 }
 case_ "libtool's -nostdlib with -lc" libtool_way
+static_cxx() { # libstdc++.a needs what is wrapped, whether the program does or not
+    printf '#include <iostream>\nint main() { std::cout << 0 << "\\n"; return 7; }\n' >prints.cc
+    printf '#include <string>\nextern "C" int add(int n) { try { return (int)std::string((size_t)n, 0).at(0); } catch (...) { return 1; } }\n' >uses_string.cc
+    "$fathom" c++ -O2 -static prints.cc -o prints && status=0 && { ./prints >out || status=$?; } && [ "$(cat out)/$status" = 0/7 ] &&
+        g++ -O2 -c uses_string.cc -o uses_string.o && cc -static main.c uses_string.o -lstdc++ -o uses_string && status=0 &&
+        { ./uses_string >out || status=$?; } && [ "$(cat out)/$status" = 0/7 ]
+}
+case_ "static programs with C++ of others" static_cxx
 relocatable() { cc -O2 -r -nostdlib add.c -o part.o && ! nm part.o | grep_all ' [tT] __tsan_read4' && cc main.c part.o -o from_part && works ./from_part; }
 case_ "-r links no runtime" relocatable
 # shellcheck disable=SC2016 # dollars are the assembler's

@@ -61,19 +61,6 @@ static KERNEL void structures(big *to, const big *from, int n)
     for (int i = 0; i < n; i++) to[i] = from[i];
 }
 
-typedef struct huge {
-    char bytes[100000];
-} huge;
-
-/* Of 100,000 bytes each: a load and a store, a store, a load and a store. gcc tells of the first two and then
- * calls memcpy and memset. */
-static KERNEL void large_structures(huge *to, huge *from)
-{
-    *to = *from;
-    *from = (huge){{0}};
-    memcpy(to, from, sizeof *to);
-}
-
 /* memcpy, memmove and memset of n, of 48 and of 5 bytes: loads 2 n + 48 + 5, stores 3 n + 48 + 48 + 5 */
 static KERNEL void library(char *to, char *from, int n)
 {
@@ -105,7 +92,38 @@ static KERNEL size_t strings(char *to, char *hello, char *help)
     return result;
 }
 
-/* n loads and stores of long double: 16 bytes each with gcc */
+/* n loads and n stores of 2000 bytes, and n stores of as many: assignments that end in memcpy and memset */
+typedef struct huge {
+    int numbers[500];
+} huge;
+static KERNEL void assignments(huge *to, const huge *from, int n)
+{
+    for (int i = 0; i < n; i++) {
+        to[1] = from[1];
+        huge zeroes = {{0}};
+        __asm__ volatile("" : : "r"(&zeroes) : "memory");
+    }
+}
+
+/* An array whose address goes nowhere: 256 stores of 4 bytes; n times a load of 1, a load and a store of 4;
+ * 256 loads of 4. */
+static KERNEL uint32_t histogram(const uint8_t *text, int n)
+{
+    uint32_t table[256], sum = 0;
+    for (int i = 0; i < 256; i++) table[i] = 0;
+    for (int i = 0; i < n; i++) table[text[i]]++;
+    for (uint32_t i = 0; i < 256; i++) sum += table[i] * i;
+    return sum;
+}
+
+/* n loads and n stores of 32 bytes */
+typedef float wide __attribute__((vector_size(32), aligned(4)));
+static KERNEL __attribute__((target("avx"))) void vectors(wide *numbers, int n)
+{
+    for (int i = 0; i < n; i++) numbers[i] = numbers[i] * 2;
+}
+
+/* n loads and stores of long double: 16 bytes each with gcc, 10 with clang */
 static KERNEL void extended(long double *numbers, int n)
 {
     for (int i = 0; i < n; i++) numbers[i] = numbers[i] * 2;
@@ -140,10 +158,6 @@ int main(int argc, char **argv)
         FATHOM_BEGIN("copy");
         copy((uint32_t *)a, (uint32_t *)b, n);
         FATHOM_END;
-    } else if (strcmp(kernel, "large") == 0) {
-        FATHOM_BEGIN("large");
-        large_structures((huge *)a, (huge *)b);
-        FATHOM_END;
     } else if (strcmp(kernel, "strided") == 0) {
         FATHOM_BEGIN("strided");
         strided((uint8_t *)a, n);
@@ -164,6 +178,18 @@ int main(int argc, char **argv)
         char hello[] = "hello", help[] = "help!";
         FATHOM_BEGIN("strings");
         result = (double)strings(a, hello, help);
+        FATHOM_END;
+    } else if (strcmp(kernel, "assignments") == 0) {
+        FATHOM_BEGIN("assignments");
+        assignments((huge *)a, (huge *)b, n);
+        FATHOM_END;
+    } else if (strcmp(kernel, "histogram") == 0) {
+        FATHOM_BEGIN("histogram");
+        result = (double)histogram((uint8_t *)a, n);
+        FATHOM_END;
+    } else if (strcmp(kernel, "vectors") == 0) {
+        FATHOM_BEGIN("vectors");
+        vectors((wide *)(a + 4), n);
         FATHOM_END;
     } else if (strcmp(kernel, "extended") == 0) {
         FATHOM_BEGIN("extended");

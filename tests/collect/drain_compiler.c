@@ -201,6 +201,8 @@ static void take_record(counts *c, uint64_t head, const uint64_t *words)
         [FM_RECORD_EXEC] = {"exec", 1, 512},
         [FM_RECORD_END] = {"end", 0, 0},
         [FM_RECORD_PAGE] = {"page", 0, 0},
+        [FM_RECORD_UNWIND] = {"unwind", 1, 1},
+        [FM_RECORD_THREAD_LOCAL] = {"thread-local", 4, 4},
     };
     if (kind >= sizeof known / sizeof *known || !known[kind].name) {
         complain("record of kind %u", kind);

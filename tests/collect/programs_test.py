@@ -51,6 +51,16 @@ def kinds_of_executables(collector, how):
         cyclic(run(WATCH, [build("plain.c", how, *flags)]).profile, 100, 3, str(flags))
 
 
+@case("compiler")
+def what_was_not_seen(collector, how):
+    for flags, missing in (([], "libc.so.6"), (["-static"], "libc and other libraries that are linked into"),
+                           (["-static-pie"], "libc and other libraries that are linked into")):
+        result = run(WATCH, [build("plain.c", how, *flags)])
+        for where in (result.err, str(result.profile["run"].get("notes"))):
+            expect_in("not seen, because not built by `fathom cc`: ", where, f"note, {flags}")
+            expect_in(missing, where, f"what the note names, {flags}")
+
+
 @case("valgrind")
 def stripped_program(collector, how):
     # No function names: all references are counted, and attributed to addresses.
@@ -213,6 +223,64 @@ def openmp_pool(collector, how):
     expect(result.profile["cold"], 400, "cold")
 
 
+def path_functions(attribution, path):
+    """The functions on a call path, innermost first."""
+    names = []
+    while path is not None:
+        node = attribution["paths"][path]
+        names += [frame["function"] for frame in attribution["sites"][node["call"]].get("frames", [])]
+        path = node.get("parent")
+    return names
+
+
+def builds(collector, how, source, *flags):
+    """By gcc; for the compiler's way also without optimization and statically, and by clang."""
+    yield "gcc", build(source, how, *flags)
+    if collector == "compiler":
+        yield "static", build(source, how, *flags, "-O0", "-static")
+        yield "clang", build(source, how, *flags, env={"FATHOM_CC": "clang", "FATHOM_CXX": "clang++"})
+
+
+@case()
+def functions_left_by_longjmp(collector, how):
+    ways = ["longjmp", "_longjmp", "siglongjmp", "signal", "signal-stack", "deep"]
+    for name, program in builds(collector, how, "jumping.c", "-pthread"):
+        for way in ways + ["signal-stack in a thread"] if name == "gcc" else ("longjmp", "signal-stack"):
+            command = [program, *way.split()[:2]]
+            found = run(["--function", "inside", "--no-stack"], command).profile["references"]
+            # libc's own part of it is seen by Valgrind.
+            right = found == 1 if collector == "compiler" else found < 500
+            expect(right, True, f"{name}, {way}: the one load in inside, found {found}")
+    program = build("jumping.c", how, "-pthread", "-D_FORTIFY_SOURCE=2")
+    found = run(["--function", "inside_unseen", "--no-stack"], [program, "builtin"]).profile["references"]
+    expect(found < 10, True, f"__builtin_longjmp, found {found}")
+    found = run(["--function", "inside", "--no-stack"], [program]).profile["references"]
+    expect(found < 500, True, f"__longjmp_chk, found {found}")
+    attribution = run(["--no-stack", "--call-paths"], [program]).profile["attribution"]
+    after = 0
+    for pair in attribution["pairs"]:
+        site = attribution["sites"][pair["reuse"]]
+        names = path_functions(attribution, site["path"])
+        if "jump" in [frame["function"] for frame in site.get("frames", [])]:
+            expect("inside" in names, False, f"the path of what comes after: {names}")
+            after += pair["count"]
+    expect(after > 0, True, "what comes after the jump has its paths")
+
+
+@case("compiler")
+def functions_left_by_exceptions(collector, how):
+    part = os.path.join(PROGRAMS, "through_c.c")
+    for name, program in builds(collector, how, "throwing.cc", "-x", "c", part, "-x", "c++"):
+        # Of each of three rounds: one load before each of two calls, the exception's own number, ten loads that
+        # clean up; a thousand afterwards. (Of a static program copies by libc and the unwinder are seen, too.)
+        for function, references in (("through_c", 39), ("twice", 36), ("throws", 3), ("main", 3042)):
+            found = run(["--function", function, "--no-stack"], [program]).profile["references"]
+            right = found == references or ("static" in name and references <= found < references + 200)
+            expect(right, True, f"{name}: {references} references in {function}, found {found}")
+            if name != "gcc":
+                break
+
+
 @case()
 def cplusplus_exceptions(collector, how):
     result = run(WATCH, [build("exceptions.cc", how)])
@@ -282,6 +350,30 @@ def data_objects(collector, how):
     expect(found.get("make_first"), 3 * 4096, f"late references to the first heap block, of {found}")
     expect(found.get("make_second"), 4 * 4096, f"late references to the second heap block, of {found}")
     expect(2 * 4095 <= found.get("stack", 0) <= 2 * 4095 + 20, True, f"late references to the stack, of {found}")
+
+
+def objects_found(profile):
+    """Late references by the name of what they went to, or by its kind."""
+    attribution, found = profile["attribution"], {}
+    for use in attribution["object_uses"]:
+        thing = attribution["objects"][use["object"]]
+        name = thing["kind"] + " " + thing.get("name", "?")
+        found[name] = found.get(name, 0) + use["count"]
+    return found
+
+
+@case()
+def thread_local_variables(collector, how):
+    plugin = build("local_plugin.c", how, "-shared", "-fPIC", output=f"local-{how}.so")
+    for name, program in builds(collector, how, "thread_locals.c", "-pthread"):
+        command = [program] if name == "static" else [program, plugin]
+        # They are no part of a stack, which --no-stack leaves out.
+        for options in (["--no-stack"], []) if name == "gcc" else (["--no-stack"],):
+            found = objects_found(run(["--function", "touch", "--size", "32K", *options], command).profile)
+            wanted = {"thread-local first": 5 * 8192, "thread-local second": 8192}
+            if name != "static":
+                wanted["thread-local third"] = 2 * 8192
+            expect({key: found.get(key) for key in wanted}, wanted, f"{name}: late references, of {found}")
 
 
 @case()

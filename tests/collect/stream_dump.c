@@ -120,6 +120,7 @@ static const char *const names[32] = {
     [FM_RECORD_END] = "end",
     [FM_RECORD_NOTE] = "note",
     [FM_RECORD_LOST] = "lost",
+    [FM_RECORD_THREAD_LOCAL] = "thread-local",
 };
 
 static void define(process *p, const uint64_t *words, unsigned count)

@@ -379,6 +379,52 @@ static void compiler_function(void **state)
     scene_free(self);
 }
 
+/* What is told of longjmp and exceptions: the next access is right already. */
+static void compiler_unwinding(void **state)
+{
+    (void)state;
+    const fm_wishes wishes[2] = {
+        {.loads = true, .stores = true, .tags = true, .paths = true},
+        {.loads = true, .stores = true, .tags = true, .function = "watched_code"},
+    };
+    for (int watched = 0; watched < 2; watched++) {
+        scene *self = scene_create(&wishes[watched], NULL);
+        if (watched)
+            tell_own_module(self);
+        else
+            put_module(&self->chunk, 1, FM_MODULE_INSTRUMENTED, 0x400000, 0x400000, 0x410000, "/nowhere/it");
+        uint64_t sp = 0x180000, g = watched ? (uint64_t)(uintptr_t)watched_code + 5 : CODE(G);
+        put_thread_start(&self->chunk, 1, 0x100000, 0x200000);
+        put(&self->chunk, FM_RECORD(FM_RECORD_PAGE, 0x400, 0));
+        enter(self, CODE(F), CODE(MAIN_CALLS_F) + 13, sp);
+        enter(self, g, CODE(F_CALLS_G) + 13, sp - 32);
+        enter(self, CODE(F), CODE(G_CALLS_F) + 13, sp - 64);
+        touch(self); /* 1 */
+        put_record(&self->chunk, FM_RECORD_UNWIND, 0, (uint64_t[]){sp - 32}, 1);
+        touch(self);                                                             /* 2: still in g */
+        put_record(&self->chunk, FM_RECORD_UNWIND, 0, (uint64_t[]){sp - 16}, 1); /* f has taken room */
+        touch(self);                                                             /* 3 */
+        enter(self, g, CODE(F_CALLS_G) + 13, sp - 32);
+        put(&self->chunk, FM_RECORD(FM_RECORD_SIGNAL, 10, 0));
+        enter(self, CODE(F), CODE(MAIN_CALLS_F) + 13, 0x900000);
+        put_record(&self->chunk, FM_RECORD_UNWIND, 0, (uint64_t[]){0x900010}, 1); /* in the handler only */
+        touch(self);                                                              /* 4 */
+        put(&self->chunk, FM_RECORD(FM_RECORD_SIGNAL_END, 10, 0));
+        touch(self); /* 5 */
+        put_record(&self->chunk, FM_RECORD_UNWIND, 0, (uint64_t[]){sp}, 1);
+        touch(self); /* 6 */
+        leave(self);
+        touch(self); /* 7 */
+        scene_play(self, FM_PRODUCER_COMPILER);
+        static const char *const paths[] = {"mf>fg>gf", "mf>fg", "mf", "", "mf>fg", "mf", ""};
+        if (watched)
+            expect_came(self, "xx..x..");
+        else
+            expect_paths(self, paths, sizeof paths / sizeof paths[0]);
+        scene_free(self);
+    }
+}
+
 /* Whatever the calls: the tree stays small, and so do the frames. */
 static void deep_recursion(void **state)
 {
@@ -404,7 +450,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(valgrind_paths),    cmocka_unit_test(valgrind_signals_and_threads),
         cmocka_unit_test(valgrind_function), cmocka_unit_test(compiler_paths),
-        cmocka_unit_test(compiler_function), cmocka_unit_test(deep_recursion),
+        cmocka_unit_test(compiler_function), cmocka_unit_test(compiler_unwinding),
+        cmocka_unit_test(deep_recursion),
     };
     return cmocka_run_group_tests_name("collect: calls", tests, NULL, NULL);
 }

@@ -69,6 +69,15 @@ static const unsigned column_sets[] = {FM_COLUMN_SIZE | FM_COLUMN_TAG, FM_COLUMN
 
 enum { BLOCKS = 40, STACK_LOW = 0x10000, STACK_HIGH = 0x20000 };
 
+/* A thread with its thread-local storage above its stack, in what was told as stack. */
+static void put_stack(stream *chunk, uint32_t thread)
+{
+    put_thread_start(chunk, thread, STACK_LOW, STACK_HIGH + 0x2000);
+    put_record(chunk, FM_RECORD_THREAD_LOCAL, 0, (uint64_t[]){thread, 1, STACK_HIGH + 64, 4096}, 4);
+    put_record(chunk, FM_RECORD_THREAD_LOCAL, 0, (uint64_t[]){thread, 1, STACK_HIGH, 64}, 4);
+    put_record(chunk, FM_RECORD_THREAD_LOCAL, 0, (uint64_t[]){thread, 1, 0x30000, 64}, 4);
+}
+
 /* Random blocks of 0 to 39 accesses, left early, with guards, across batches; the expectation is made beside.
  */
 static void random_blocks(const char *isa, unsigned columns, bool no_stack, bool loads, bool stores)
@@ -85,7 +94,7 @@ static void random_blocks(const char *isa, unsigned columns, bool no_stack, bool
     size_t counts[BLOCKS];
     uint64_t seed = 7, left_out = 0;
     put_module(&self->chunk, 1, 0, 0x400000, 0x400000, 0x500000, "/nowhere/program");
-    put_thread_start(&self->chunk, 1, STACK_LOW, STACK_HIGH);
+    put_stack(&self->chunk, 1);
     put(&self->chunk, FM_RECORD(FM_RECORD_THREAD, 1, 0));
     for (uint32_t b = 0; b < BLOCKS; b++) {
         counts[b] = b;
@@ -251,7 +260,7 @@ static void random_accesses(const char *isa, unsigned columns, bool no_stack)
     uint64_t seed = 11, left_out = 0, page = 0x400;
     static const unsigned sizes[] = {0, 1, 2, 4, 8, 16, 0, 1, 2, 4, 8, 16, 0, 4, 8, 0};
     put_module(chunk, 1, FM_MODULE_INSTRUMENTED, 0x400000, 0x400000, 0x440000, "/nowhere/program");
-    put_thread_start(chunk, 2, STACK_LOW, STACK_HIGH);
+    put_stack(chunk, 2);
     put(chunk, FM_RECORD(FM_RECORD_PAGE, page, 0));
     for (int round = 0; round < 5; round++) {
         while (chunk->count + 8 < FM_CHUNK_WORDS) {

@@ -473,6 +473,93 @@ static void variables_have_names(void **state)
     fm_object_map_destroy(map);
 }
 
+/* ---- thread-local variables ---- */
+
+static __thread int object_map_local[64];
+static int find_storage(struct dl_phdr_info *info, size_t size, void *from)
+{
+    (void)size;
+    *(uint64_t *)from = (uint64_t)(uintptr_t)info->dlpi_tls_data;
+    return 1;
+}
+
+static uint64_t uses_of(const fm_attribution *attribution, const char *text, uint64_t *size)
+{
+    uint64_t count = 0;
+    for (size_t u = 0; u < attribution->object_use_count; u++) {
+        char found[100];
+        uint32_t object = attribution->object_uses[u].object;
+        fm_object_text(attribution, object, found, sizeof found);
+        if (strcmp(found, text) != 0) continue;
+        count += attribution->object_uses[u].count;
+        *size = attribution->objects[object].size;
+    }
+    return count;
+}
+
+/* The storage of two threads, told at made-up places: at the end of a stack, and in a block of the heap. */
+static void thread_locals_have_names(void **state)
+{
+    (void)state;
+    fm_error error;
+    fm_object_map *map;
+    char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    assert_true(length > 0);
+    path[length] = '\0';
+    uint64_t own = 0, size = 0;
+    assert_int_equal(dl_iterate_phdr(find_storage, &own), 1);
+    assert_int_not_equal(own, 0);
+    const uint64_t offset = (uint64_t)(uintptr_t)object_map_local - own, bytes = offset + 4096;
+    const uint64_t first = 0x50000, second = 0x90000;
+    char *at_first = (char *)(uintptr_t)first, *at_second = (char *)(uintptr_t)second;
+    assert_int_equal(fm_object_map_create(&map, &error), FM_OK);
+    assert_int_equal(fm_object_map_stack(map, 0, 1, 0x40000, 0x60000, &error), FM_OK);
+    count_one(map, 1, at_first, offset); /* stack: not told yet */
+    assert_int_equal(fm_object_map_thread_local(map, 2, 0, path, first, bytes, &error), FM_OK);
+    assert_int_equal(fm_object_map_alloc(map, 2, second - 64, bytes + 128, 1, &error), FM_OK);
+    assert_int_equal(fm_object_map_thread_local(map, 2, 0, path, second, bytes, &error), FM_OK);
+    count_one(map, 2, at_first, offset);
+    count_one(map, 3, at_first, offset + sizeof object_map_local - 1);
+    count_one(map, 4, at_second, offset + 4);
+    count_one(map, 5, at_second - 1, 0);       /* the block around it */
+    count_one(map, 6, at_first - 1, 0);        /* the stack below it */
+    count_one(map, 7, at_first + bytes, 0);    /* the stack above it */
+    count_one(map, 8, at_first + bytes, -1UL); /* what no variable covers */
+    /* The storage of a forked process is that of its parent. */
+    fm_object_map *child;
+    assert_int_equal(fm_object_map_clone(&child, map, &error), FM_OK);
+    /* A new stack, and a new block, where it was. */
+    assert_int_equal(fm_object_map_stack(map, 9, 2, 0x40000, 0x60000, &error), FM_OK);
+    assert_int_equal(fm_object_map_free(map, 9, second - 64, &error), FM_OK);
+    assert_int_equal(fm_object_map_alloc(map, 9, second, bytes, 1, &error), FM_OK);
+    count_one(map, 9, at_first, offset);
+    count_one(map, 10, at_second, offset);
+    count_one(child, 0, at_second, offset);
+    const uint32_t tags[2] = {0, 1}, paths[2] = {FM_NONE, 1};
+    fm_attribution *attribution = empty_attribution(2, 2, 2);
+    assert_int_equal(fm_object_map_describe(map, attribution, tags, 2, paths, 2, &error), FM_OK);
+    assert_int_equal(uses_of(attribution, "thread-local `object_map_local`", &size), 3);
+    assert_int_equal(size, sizeof object_map_local);
+    assert_int_equal(uses_of(attribution, "stack of thread 1", &size), 3);
+    assert_int_equal(uses_of(attribution, "stack of thread 2", &size), 1);
+    size_t heap = 0, rest = 0;
+    for (size_t i = 0; i < attribution->object_count; i++) {
+        const fm_object *object = &attribution->objects[i];
+        heap += object->kind == FM_OBJECT_HEAP;
+        rest += object->kind == FM_OBJECT_THREAD_LOCAL && !object->name && object->module == 0;
+    }
+    assert_int_equal(heap, 1);
+    assert_int_equal(rest, 1);
+    fm_attribution_destroy(attribution);
+    attribution = empty_attribution(2, 2, 2);
+    assert_int_equal(fm_object_map_describe(child, attribution, tags, 2, paths, 2, &error), FM_OK);
+    assert_int_equal(uses_of(attribution, "thread-local `object_map_local`", &size), 1);
+    fm_attribution_destroy(attribution);
+    fm_object_map_destroy(map);
+    fm_object_map_destroy(child);
+}
+
 /* Two processes in one attribution; a tag without a site. */
 static void describes_into_what_is_there(void **state)
 {
@@ -536,7 +623,7 @@ int main(void)
         cmocka_unit_test(tree_agrees_with_bytes),  cmocka_unit_test(tree_of_many_blocks),
         cmocka_unit_test(ranges_agree_with_bytes), cmocka_unit_test(map_agrees_with_list),
         cmocka_unit_test(variables_have_names),    cmocka_unit_test(describes_into_what_is_there),
-        cmocka_unit_test(queue_does_not_grow),
+        cmocka_unit_test(queue_does_not_grow),     cmocka_unit_test(thread_locals_have_names),
     };
     return cmocka_run_group_tests_name("object map", tests, NULL, NULL);
 }
