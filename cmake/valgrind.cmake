@@ -48,7 +48,8 @@ target_compile_options(fathom_valgrind PRIVATE
 target_link_options(fathom_valgrind PRIVATE
   -no-pie -static -nodefaultlibs -nostartfiles -u _start
   -Wl,-Ttext-segment=${FATHOM_VALGRIND_ADDRESS} -Wl,--build-id=none -Wl,-z,noexecstack
-  -Wl,--wrap=vgPlain_getenv -Wl,--wrap=vgPlain_di_notify_mmap -Wl,--wrap=vgPlain_kill_self)
+  -Wl,--wrap=vgPlain_getenv -Wl,--wrap=vgPlain_di_notify_mmap -Wl,--wrap=vgPlain_kill_self
+  -Wl,--wrap=vgPlain_exit -Wl,--wrap=vgPlain_exit_now)
 set(archives ${FATHOM_VALGRIND_LIBDIR}/valgrind/libcoregrind-amd64-linux.a
              ${FATHOM_VALGRIND_LIBDIR}/valgrind/libvex-amd64-linux.a)
 if(EXISTS ${FATHOM_VALGRIND_LIBDIR}/valgrind/libgcc-sup-amd64-linux.a)

@@ -6,7 +6,10 @@
  * Those places are functions of the core that the linker sends here (--wrap, see cmake/valgrind.cmake):
  *     getenv          the tool finds its directory and its launcher by itself
  *     di_notify_mmap  debug information is read only where the heap is wanted, for its call stacks and
- * wrappers kill_self       the last call before a process dies of a signal: now its number is known
+ * wrappers kill_self       the last call before a process dies of a signal: now its number is known exit,
+ * exit_now  Valgrind's own ends (out of memory, an execve that it cannot undo); a program's is client_exit.
+ * Not all of them come here (failed assertions do not): what tells a program's end is END, and nothing else
+ * is taken for it
  */
 #include "vg_tool.h"
 
@@ -33,6 +36,10 @@ ULong __real_vgPlain_di_notify_mmap(Addr address, Bool allow_valgrinds, Int file
 ULong __wrap_vgPlain_di_notify_mmap(Addr address, Bool allow_valgrinds, Int file);
 void __real_vgPlain_kill_self(Int signal);
 void __wrap_vgPlain_kill_self(Int signal);
+void __real_vgPlain_exit(Int status) __attribute__((noreturn));
+void __wrap_vgPlain_exit(Int status) __attribute__((noreturn));
+void __real_vgPlain_exit_now(Int status) __attribute__((noreturn));
+void __wrap_vgPlain_exit_now(Int status) __attribute__((noreturn));
 
 static Bool exiting;   /* a thread has called exit, and none has run since */
 static Bool executing; /* within execve */
@@ -176,9 +183,10 @@ static void about_to_execute(const HChar *path)
         fm_children_trace(False);
         return;
     }
-    fm_children_trace((fm_vg.session->wants & FM_WANT_CHILDREN) && is_traceable(path));
+    Bool traced = (fm_vg.session->wants & FM_WANT_CHILDREN) && is_traceable(path);
+    fm_children_trace(traced);
     executing = True;
-    fm_record_put(FM_RECORD_EXEC, 0, NULL, 0, path);
+    fm_record_put(FM_RECORD_EXEC, traced ? FM_EXEC_TRACED : 0, NULL, 0, path);
     fm_channel_seal();
 }
 
@@ -206,7 +214,9 @@ static void syscall_begins(ThreadId thread, UInt number, UWord *arguments, UInt 
 static void syscall_ends(ThreadId thread, UInt number, UWord *arguments, UInt count, SysRes result)
 {
     (void)thread, (void)arguments, (void)count, (void)result;
-    if (number == __NR_execve || number == __NR_execveat) executing = False; /* it has failed */
+    if (!executing || (number != __NR_execve && number != __NR_execveat)) return;
+    executing = False;
+    fm_record_put(FM_RECORD_EXEC, FM_EXEC_FAILED, NULL, 0, "");
 }
 
 /* ---- the end ---- */
@@ -243,6 +253,27 @@ void __wrap_vgPlain_kill_self(Int signal)
         fm_channel_close();
     }
     __real_vgPlain_kill_self(signal);
+}
+
+/* The channel stays as it is: to unmap it would need what may just have failed. */
+static void gives_up(void)
+{
+    static Bool told;
+    if (told) return;
+    told = True;
+    fm_record_put(FM_RECORD_NOTE, FM_NOTE_GAVE_UP, NULL, 0, executing ? "execve failed too late" : "");
+}
+
+void __wrap_vgPlain_exit(Int status)
+{
+    gives_up();
+    __real_vgPlain_exit(status);
+}
+
+void __wrap_vgPlain_exit_now(Int status)
+{
+    gives_up();
+    __real_vgPlain_exit_now(status);
 }
 
 void fm_process_track(void)

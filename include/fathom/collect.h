@@ -91,6 +91,7 @@ typedef struct fm_collected_process {
     uint64_t left_out;   /* received, but not wanted: function, region, stack, after the limit */
     bool ended;          /* exit_code or signal are known */
     int exit_code, signal;
+    bool given_up; /* Valgrind ended it for reasons of its own: ended is false */
     bool
         complete; /* everything it did until it ended (or until the limit that was asked for) was delivered */
     uint64_t lost;

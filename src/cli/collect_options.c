@@ -75,7 +75,9 @@ char *cli_collect_what(const fm_collect_options *options, char *buffer, size_t s
 
 char *cli_collect_ending(const fm_collected_process *process, char *buffer, size_t size)
 {
-    if (!process->ended)
+    if (process->given_up)
+        snprintf(buffer, size, "ended by Valgrind, not by itself");
+    else if (!process->ended)
         snprintf(buffer, size, "not known");
     else if (process->signal) {
         const char *name = sigabbrev_np(process->signal);

@@ -35,6 +35,7 @@ void fm_collection_process(const fm_collection *collection, size_t index, fm_col
         .references = process->references,
         .left_out = process->left_out,
         .ended = process->ended,
+        .given_up = process->gave_up && !process->ended,
         .complete = process->judged && process->complete,
         .lost = process->lost,
         .what_missing = process->missing,

@@ -94,7 +94,11 @@ static fm_status ask_version(fm_collection *collection, const char *tool, fm_err
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     if (status != 0 || strncmp(collection->version, "valgrind-", 9) != 0)
-        return fm_fail(error, FM_E_UNSUPPORTED, tool, "does not run here as a Valgrind tool should");
+        return fm_fail(
+            error, FM_E_UNSUPPORTED, tool,
+            "does not run here as a Valgrind tool should: %s %d (is memory limited? see ulimit -a)",
+            WIFSIGNALED(status) ? "killed by signal" : "exit code",
+            WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     return FM_OK;
 }
 

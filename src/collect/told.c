@@ -75,6 +75,10 @@ static void note_told(fm_collection *collection, fm_process *process, uint64_t k
         if (sscanf(clean, "signal %d", &number) == 1 && number > 0 && number < NSIG)
             process->fatal_signal = number;
         break;
+    case FM_NOTE_GAVE_UP:
+        process->gave_up = true;
+        process->executes = false;
+        break;
     default:
         fm_collection_note(collection, "%s", clean);
     }
@@ -88,7 +92,9 @@ fm_status fm_told_record(void *context, fm_process *process, unsigned kind, uint
     case FM_RECORD_PROCESS:
         return process_begins(collection, process, words, text, error);
     case FM_RECORD_EXEC:
-        process->executes = true;
+        process->executes = !(argument & FM_EXEC_FAILED);
+        if (!process->executes) break;
+        process->execution_known = argument & FM_EXEC_TRACED;
         free(process->executed);
         process->executed = strdup(text); /* for a note only */
         process->executes_after = process->references + process->left_out + collection->decoder->rows.count;

@@ -204,6 +204,22 @@ static void play_exec(void)
     exit(99);
 }
 
+/* A process under Valgrind with one block of one access, `count` times; the last word tells how it ends. */
+static void play_valgrind(int count, uint64_t last, int code)
+{
+    producer self;
+    producer_claim(&self, FM_PRODUCER_VALGRIND, 0, 1);
+    producer_begin(&self, 0, "/played/program");
+    const uint64_t define[6] = {FM_RECORD(FM_RECORD_DEFINE, 0, 5), 1 | UINT64_C(1) << 32, 0, 0x400000, 0,
+                                0x400000 | UINT64_C(8) << 48};
+    const uint64_t block[2] = {FM_RECORD(FM_RECORD_BLOCK, 1, 0), 0x1000};
+    producer_put(&self, define, 6);
+    for (int i = 0; i < count; i++) producer_put(&self, block, 2);
+    if (last) producer_word(&self, last);
+    producer_seal(&self);
+    _exit(code);
+}
+
 /* A module at 0x400000 that is nowhere else, another that is not instrumented; two calls deep, one of them of
  * malloc. */
 static void play_described(void)
@@ -245,6 +261,11 @@ static int play(const char *scenario)
     if (strcmp(scenario, "fork") == 0) play_fork();
     if (strcmp(scenario, "exec") == 0) play_exec();
     if (strcmp(scenario, "described") == 0) play_described();
+    if (strcmp(scenario, "own-end") == 0) play_valgrind(10, FM_RECORD(FM_RECORD_END, 1, 0), 1);
+    if (strcmp(scenario, "no-end") == 0) play_valgrind(10, 0, 1);
+    if (strcmp(scenario, "gave-up") == 0)
+        play_valgrind(10, FM_RECORD(FM_RECORD_NOTE, FM_NOTE_GAVE_UP, 0), 101);
+    if (strcmp(scenario, "never-ran") == 0) play_valgrind(0, 0, 1);
     if (strcmp(scenario, "nothing") == 0) return 17;
     producer self = main_channel();
     numbers(&self, 0, 5000);
@@ -472,6 +493,28 @@ static void damage(void **state)
             fail_msg("%s: %s", table[i].scenario, got.missing[0]);
         assert_true(got.processes[0].complete == !table[i].missing);
     }
+}
+
+/* Under Valgrind an exit status may be Valgrind's own: only what the tool tells is the program's end. */
+static void ends_under_valgrind(void **state)
+{
+    (void)state;
+    collect("own-end");
+    assert_int_equal(got.status, FM_OK);
+    assert_int_equal(got.count, 10);
+    assert_true(got.processes[0].complete && got.processes[0].ended && got.processes[0].exit_code == 1);
+    static const char *const others[] = {"no-end", "gave-up"};
+    for (size_t i = 0; i < 2; i++) {
+        collect(others[i]);
+        assert_int_equal(got.status, FM_OK);
+        assert_int_equal(got.count, 10);
+        const fm_collected_process *process = &got.processes[0];
+        assert_true(!process->complete && !process->ended && process->given_up);
+        assert_non_null(strstr(got.missing[0], i ? "exit code 101" : "exit code 1,"));
+    }
+    collect("never-ran");
+    assert_int_equal(got.status, FM_E_IO);
+    assert_non_null(strstr(got.error.reason, "exit code 1 before it made a reference"));
 }
 
 static void children(void **state)
@@ -756,6 +799,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(many_threads),
         cmocka_unit_test(killed_with_a_chunk_begun),
         cmocka_unit_test(damage),
+        cmocka_unit_test(ends_under_valgrind),
         cmocka_unit_test(children),
         cmocka_unit_test(another_program),
         cmocka_unit_test(limits),
