@@ -14,6 +14,7 @@
 #include "vg_tool.h"
 
 #include "pub_tool_aspacemgr.h"
+#include "pub_tool_clientstate.h"
 #include "pub_tool_libcassert.h"
 #include "pub_tool_libcbase.h"
 #include "pub_tool_libcfile.h"
@@ -22,6 +23,7 @@
 #include "pub_tool_threadstate.h"
 #include "pub_tool_vki.h"
 #include "pub_tool_vkiscnums.h"
+#include "pub_tool_xarray.h"
 
 #include "vg_core.h"
 
@@ -116,18 +118,36 @@ void fm_preload_choose(Bool heap)
 
 /* ---- beginning and fork ---- */
 
+/* False: there is no room for it. */
+static Bool add_argument(HChar *text, SizeT size, SizeT *used, const HChar *argument, ULong *told)
+{
+    SizeT bytes = VG_(strlen)(argument) + 1;
+    if (bytes > size - *used) return False;
+    VG_(memcpy)(text + *used, argument, bytes);
+    *used += bytes;
+    ++*told;
+    return True;
+}
+
 void fm_process_begin(UInt parent)
 {
     if (!fm_channel_open()) {
         fm_children_trace(False);
         return;
     }
-    HChar link[32], path[PATH_MOST];
+    static HChar text[FM_RECORD_MOST_BYTES - 8 * sizeof(ULong)]; /* path and arguments */
+    HChar link[32];
     VG_(sprintf)(link, "/proc/self/fd/%d", VG_(cl_exec_fd));
-    SSizeT length = VG_(readlink)(link, path, sizeof path - 1);
-    path[length > 0 ? length : 0] = 0;
+    SSizeT length = VG_(readlink)(link, text, PATH_MOST - 1);
+    SizeT used = length > 0 ? (SizeT)length : 0;
+    text[used++] = 0;
+    ULong told = 0;
+    Bool all = VG_(args_the_exename) && add_argument(text, sizeof text, &used, VG_(args_the_exename), &told);
+    for (Word i = 0; all && i < VG_(sizeXA)(VG_(args_for_client)); i++)
+        all = add_argument(text, sizeof text, &used, *(HChar **)VG_(indexXA)(VG_(args_for_client), i), &told);
     ULong words[4] = {fm_vg.mine->pid, (ULong)VG_(getppid)(), parent, fm_vg.mine->process};
-    fm_record_put(FM_RECORD_PROCESS, 0, words, 4, path);
+    fm_record_put_bytes(FM_RECORD_PROCESS, told | (all ? 0 : FM_PROCESS_MORE_ARGUMENTS), words, 4, text,
+                        used);
 }
 
 /* What the process told before the fork arrives before what its child tells: the child has its heap. */

@@ -48,6 +48,9 @@ void fm_channel_stop(void);
 
 /* Writes a record: its first word, then the words, then (unless NULL) the text with its zero byte, padded. */
 void fm_record_put(UInt kind, ULong argument, const ULong *words, UInt count, const HChar *text);
+/* The same with a text of so many bytes, which may have zeroes in it. */
+void fm_record_put_bytes(UInt kind, ULong argument, const ULong *words, UInt count, const HChar *text,
+                         SizeT bytes);
 
 /* ---- modules (vg_modules.c) ---- */
 

@@ -90,7 +90,7 @@ static int receive(recording *self)
     fm_collected collected;
     cli_progress progress;
     int code = -1;
-    cli_progress_start(&progress, "references", self->options->progress);
+    cli_progress_start(&progress, "accesses", self->options->progress);
     while (code < 0) {
         if (fm_collection_next(self->collection, &collected, &error)) {
             code = cli_fail(&error);
@@ -128,13 +128,17 @@ static int finish_writer(recording *self, size_t index)
 static void summarise(const recording *self)
 {
     for (size_t i = 0; i < self->count; i++) {
-        char ending[160];
+        char ending[CLI_ENDING];
         fm_collected_process process;
         fm_collection_process(self->collection, i, &process);
-        printf("%s: %" PRIu64 " references of process %" PRIu32 " (%s), which %s%s\n", self->paths[i],
+        bool was = process.given_up || (process.ended && process.signal);
+        bool known = was || process.ended || process.became;
+        printf("%s: %" PRIu64 " accesses of process %" PRIu32 " (%s), %s %s\n", self->paths[i],
                process.references, process.pid,
                process.program ? process.program : self->collecting.command[0],
-               process.ended && process.signal ? "was " : "",
+               was     ? "which was"
+               : known ? "which"
+                       : "whose end is",
                cli_collect_ending(&process, ending, sizeof ending));
     }
 }

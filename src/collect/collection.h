@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * collection.h - the parts of an fm_collection, for the files that are it: collection.c is the loop,
- * receive.c the way of a batch, told.c hears of processes, watch.c looks after them and after signals, judge.c
- * says how they ended, launch.c starts the program, describe.c says what was seen.
+ * receive.c the way of a batch, told.c hears of processes, watch.c looks after them and after signals,
+ * judge.c says how they ended, launch.c starts the program, describe.c says what was seen.
  */
 #ifndef FATHOM_COLLECT_COLLECTION_H
 #define FATHOM_COLLECT_COLLECTION_H
@@ -64,7 +64,7 @@ fm_status fm_told_process(fm_collection *collection, uint32_t serial, uint32_t p
                           fm_error *error);
 /* The decoder's fm_process_told. */
 fm_status fm_told_record(void *context, fm_process *process, unsigned kind, uint64_t argument,
-                         const uint64_t *words, const char *text, fm_error *error);
+                         const uint64_t *words, const char *text, size_t bytes, fm_error *error);
 
 /* ---- receive.c ---- */
 

@@ -18,7 +18,9 @@ typedef struct fm_process {
     uint32_t pid;
     uint32_t parent; /* index or FM_NONE */
     bool by_exec;
-    char *program;  /* path; NULL: not told */
+    char *program;    /* path; NULL: not told */
+    char **arguments; /* its command line, NULL at the end; NULL: not told */
+    bool more_arguments;
     bool told;      /* its PROCESS record came */
     bool announced; /* the caller was told of it */
 

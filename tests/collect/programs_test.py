@@ -109,6 +109,63 @@ def exec_in_place(collector, how):
     expect(parts[0]["run"]["process"], parts[1]["run"]["process"], "process number")
 
 
+def life(parts):
+    """Of each part: references, arguments behind the first, how it ended, by exec, and which part its parent is."""
+    pids = [part["run"]["process"] for part in parts]
+    return [(part["references"], part["run"]["command"].split(" ")[1:], part["run"].get("exit_code"),
+             part["run"].get("by_exec", False), pids.index(part["run"]["parent"]) if "parent" in part["run"] else None)
+            for part in parts]
+
+
+@case()
+def lives_over_exec(collector, how):
+    program = build("exec_ways.c", how, "-pthread")
+    env = {"SELF": program}
+    follow = [*WATCH, "--follow-children"]
+    # A chain of programs, one of them executed by a thread: the status is that of the last.
+    result = run(follow, [program, "exec", "thread", "exec", "7"], env=env)
+    expect(result.profile["run"]["exit_code"], 7, "status of the whole")
+    expect(result.profile["run"]["ending"], "exited with 7", "end of the whole")
+    expect("parent" in result.profile["run"], False, "parent of the first")
+    expect(life(result.profile["parts"]),
+           [(300, ["exec", "thread", "exec", "7"], None, False, None), (300, ["thread", "exec", "7"], None, True, None),
+            (300, ["exec", "7"], None, True, None), (300, ["7"], 7, True, None)], "the chain")
+    expect([part["run"]["ending"] for part in result.profile["parts"]],
+           [f"became {program} by exec"] * 3 + ["exited with 7"], "endings")
+    expect(len({part["run"]["process"] for part in result.profile["parts"]}), 1, "process numbers")
+    # In a child, and in a child of what that has become; the command's own status is another.
+    result = run(follow, [program, "fork", "exec", "nowhere", "fork", "exec", "9"], env=env)
+    expect(result.profile["run"]["exit_code"], 5, "status of the whole")
+    rest = ["nowhere", "fork", "exec", "9"]
+    expect(sorted(life(result.profile["parts"]), key=str),
+           sorted([(300, ["fork", "exec", *rest], 5, False, None), (0, ["fork", "exec", *rest], None, False, 0),
+                   (400, rest, 5, True, 0), (0, rest, None, False, 1), (300, ["9"], 9, True, 1)], key=str), "children")
+    # An exec that fails, and nothing that is watched afterwards.
+    for options in (WATCH, follow, [*follow, "--stores"]):
+        result = run(options, [program, "nowhere", "exec", "nowhere", "6"] if options is not WATCH else [program, "nowhere", "6"],
+                     env=env)
+        expect(result.profile["run"]["exit_code"], 6, f"{options}: status")
+        expect("/nowhere/program" in result.err, False, f"{options}: no note about it: {result.err}")
+    # Not followed: the same process, whose end is known.
+    result = run(WATCH, [program, "thread", "exec", "8"], env=env)
+    cyclic(result.profile, 100, 3, "not followed")
+    expect(result.profile["run"]["exit_code"], 8, "not followed: status")
+    expect_in("which was not traced", result.err, "not followed: note")
+
+
+@case()
+def long_command_lines(collector, how):
+    program = build("exec_ways.c", how, "-pthread")
+    words = ["a b", "", "it's", "é"]
+    result = run([*WATCH, "--follow-children"], [program, "exec", "3", *words], env={"SELF": program})
+    command = result.profile["parts"][1]["run"]["command"]
+    expect(command.split(" ", 1)[1], "3 'a b' '' 'it'\\''s' 'é'", "arguments quoted")
+    result = run([*WATCH, "--follow-children"], [program, "exec", "3", "x" * 1000, *["y" * 1000] * 40], env={"SELF": program})
+    command = result.profile["parts"][1]["run"]["command"]
+    expect(command.split(" ")[1:3], ["3", "x" * 1000], "the first arguments")
+    expect(command[-2:], " …", "the end of one that is too long")
+
+
 @case()
 def thread_that_outlives_main(collector, how):
     result = run(WATCH + ["--threads-private"], [build("outliving_main.c", how, "-pthread")])
@@ -347,6 +404,7 @@ def recorded_and_analysed(collector, how):
     done = subprocess.run([FATHOM, "record", *WATCH, "-o", trace, "--", build("plain.c", how)], capture_output=True,
                           text=True)
     expect(done.returncode, 0, f"exit code of record: {done.stderr}")
+    expect_in(": 300 accesses of process", done.stdout, "what record says")
     done = subprocess.run([FATHOM, "check", trace], capture_output=True, text=True)
     expect(done.returncode, 0, "check")
     done = subprocess.run([FATHOM, "analyze", trace, "--json", profile], capture_output=True, text=True)
@@ -359,6 +417,20 @@ def recorded_and_analysed(collector, how):
     expect_in("touch", names, "functions")
     for name in (trace, profile):
         os.unlink(name)
+
+
+@case("valgrind")
+def record_counts_accesses(collector, how):
+    # 1000 accesses that touch two blocks each: the one number is of accesses, the other of references.
+    trace = os.path.join(work, "unaligned.fathom")
+    program = [build("kernels.c", how, *KERNEL_FLAGS), "unaligned"]
+    options = ["--function", "unaligned", "--no-stack"]
+    done = subprocess.run([FATHOM, "record", *options, "-o", trace, "--", *program], capture_output=True, text=True)
+    expect_in(": 1000 accesses of process", done.stdout, "what record says")
+    os.unlink(trace)
+    result = run([*options, "--limit", "10"], program)
+    expect(result.profile["references"], 20, "references of ten accesses")
+    expect_in("the first 10 accesses", result.profile["run"]["what"], "what was watched")
 
 
 @case("valgrind")

@@ -204,6 +204,21 @@ static void play_exec(void)
     exit(99);
 }
 
+/* A command line behind the program's path; `count` of the three that are there, or more. */
+static void play_arguments(uint64_t count)
+{
+    producer self;
+    producer_claim(&self, FM_PRODUCER_COMPILER, 0, 1);
+    static const char text[24] = "/p\0name\0\0x y"; /* a path, three arguments */
+    uint64_t words[8] = {FM_RECORD(FM_RECORD_PROCESS, count, 7), self.channel->pid, (uint64_t)getppid(), 0,
+                         self.channel->process};
+    memcpy(words + 5, text, sizeof text);
+    producer_put(&self, words, 8);
+    numbers(&self, 0, 10);
+    producer_close(&self);
+    exit(0);
+}
+
 /* A process under Valgrind with one block of one access, `count` times; the last word tells how it ends. */
 static void play_valgrind(int count, uint64_t last, int code)
 {
@@ -261,6 +276,9 @@ static int play(const char *scenario)
     if (strcmp(scenario, "fork") == 0) play_fork();
     if (strcmp(scenario, "exec") == 0) play_exec();
     if (strcmp(scenario, "described") == 0) play_described();
+    if (strcmp(scenario, "arguments") == 0) play_arguments(3);
+    if (strcmp(scenario, "arguments-cut") == 0) play_arguments(2 | FM_PROCESS_MORE_ARGUMENTS);
+    if (strcmp(scenario, "arguments-wrong") == 0) play_arguments(UINT32_MAX);
     if (strcmp(scenario, "own-end") == 0) play_valgrind(10, FM_RECORD(FM_RECORD_END, 1, 0), 1);
     if (strcmp(scenario, "no-end") == 0) play_valgrind(10, 0, 1);
     if (strcmp(scenario, "gave-up") == 0)
@@ -321,6 +339,8 @@ typedef struct result {
     size_t process_count;
     fm_collected_process processes[PROCESSES];
     char missing[PROCESSES][256];
+    char arguments[200]; /* of the first process, each in brackets */
+    bool first_became;   /* "/played/program" */
     fm_collection_state state;
     char notes[1000];
     double seconds;
@@ -379,6 +399,11 @@ static void collect_with(const char *scenario, fm_collect_options options, resul
         if (process->what_missing)
             snprintf(got->missing[i], sizeof got->missing[i], "%s", process->what_missing);
         if (got->status == FM_OK) assert_int_equal(process->references, got->by_process[i]);
+        if (i == 0) got->first_became = process->became && strcmp(process->became, "/played/program") == 0;
+        for (char *const *at = process->arguments; at && *at && i == 0; at++) {
+            size_t used = strlen(got->arguments);
+            snprintf(got->arguments + used, sizeof got->arguments - used, "[%s]", *at);
+        }
     }
     fm_collection_state_get(collection, &got->state);
     snprintf(got->notes, sizeof got->notes, "%s", got->state.notes);
@@ -495,6 +520,23 @@ static void damage(void **state)
     }
 }
 
+static void command_lines(void **state)
+{
+    (void)state;
+    collect("few"); /* tells none */
+    assert_string_equal(got.arguments, "");
+    assert_false(got.processes[0].more_arguments);
+    collect("arguments");
+    assert_string_equal(got.arguments, "[name][][x y]");
+    assert_false(got.processes[0].more_arguments);
+    collect("arguments-cut");
+    assert_string_equal(got.arguments, "[name][]");
+    assert_true(got.processes[0].more_arguments);
+    collect("arguments-wrong"); /* what is padding may look like arguments, but nothing behind it does */
+    assert_int_equal(strncmp(got.arguments, "[name][][x y]", 13), 0);
+    assert_true(got.processes[0].more_arguments && got.count == 10);
+}
+
 /* Under Valgrind an exit status may be Valgrind's own: only what the tool tells is the program's end. */
 static void ends_under_valgrind(void **state)
 {
@@ -546,6 +588,7 @@ static void another_program(void **state)
     assert_true(all[1].by_exec && all[1].parent == 0);
     assert_int_equal(all[0].references, 20);
     assert_true(all[0].complete && !all[0].ended);
+    assert_true(got.first_became && !all[1].became);
     assert_int_equal(all[1].references, 1000000);
     assert_true(all[1].complete && all[1].exit_code == 3);
 }
@@ -800,6 +843,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(killed_with_a_chunk_begun),
         cmocka_unit_test(damage),
         cmocka_unit_test(ends_under_valgrind),
+        cmocka_unit_test(command_lines),
         cmocka_unit_test(children),
         cmocka_unit_test(another_program),
         cmocka_unit_test(limits),
