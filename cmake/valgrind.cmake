@@ -44,12 +44,13 @@ target_include_directories(fathom_valgrind SYSTEM PRIVATE ${FATHOM_VALGRIND_INCL
 target_compile_definitions(fathom_valgrind PRIVATE VGA_amd64=1 VGO_linux=1 VGP_amd64_linux=1 VGPV_amd64_linux_vanilla=1)
 target_compile_options(fathom_valgrind PRIVATE
   -m64 -O2 -fno-stack-protector -fno-strict-aliasing -fno-builtin -fomit-frame-pointer -fno-pie -U_FORTIFY_SOURCE)
-# The core's own calls of these functions come to collect/valgrind/vg_process.c.
+# The core's own calls of these functions come to collect/valgrind/vg_process.c and vg_own_files.c.
 target_link_options(fathom_valgrind PRIVATE
   -no-pie -static -nodefaultlibs -nostartfiles -u _start
   -Wl,-Ttext-segment=${FATHOM_VALGRIND_ADDRESS} -Wl,--build-id=none -Wl,-z,noexecstack
   -Wl,--wrap=vgPlain_getenv -Wl,--wrap=vgPlain_di_notify_mmap -Wl,--wrap=vgPlain_kill_self
-  -Wl,--wrap=vgPlain_exit -Wl,--wrap=vgPlain_exit_now)
+  -Wl,--wrap=vgPlain_exit -Wl,--wrap=vgPlain_exit_now
+  -Wl,--wrap=vgPlain_mkstemp -Wl,--wrap=vgPlain_unlink)
 set(archives ${FATHOM_VALGRIND_LIBDIR}/valgrind/libcoregrind-amd64-linux.a
              ${FATHOM_VALGRIND_LIBDIR}/valgrind/libvex-amd64-linux.a)
 if(EXISTS ${FATHOM_VALGRIND_LIBDIR}/valgrind/libgcc-sup-amd64-linux.a)

@@ -230,10 +230,30 @@ static void syscall_begins(ThreadId thread, UInt number, UWord *arguments, UInt 
     }
 }
 
+/*
+ * Valgrind gives a program half of 128 GiB of addresses, and answers EINVAL where that is not enough. Alone
+ * it would have got them, and gone another way.
+ */
+static void map_refused(SizeT bytes)
+{
+    enum { LARGE = 1 << 30 };
+    static Bool told;
+    if (told || bytes < LARGE) return;
+    told = True;
+    HChar text[200];
+    VG_(sprintf)
+    (text,
+     "the program asked for %lu GiB of memory at once, and Valgrind, which has 64 GiB of addresses for "
+     "it, refused: it may have done something else than it does alone",
+     bytes >> 30);
+    fm_record_put(FM_RECORD_NOTE, FM_NOTE_TEXT, NULL, 0, text);
+}
+
 /* NOLINTNEXTLINE(readability-non-const-parameter): the type is Valgrind's */
 static void syscall_ends(ThreadId thread, UInt number, UWord *arguments, UInt count, SysRes result)
 {
-    (void)thread, (void)arguments, (void)count, (void)result;
+    (void)thread, (void)count;
+    if (number == __NR_mmap && sr_isError(result) && sr_Err(result) == VKI_EINVAL) map_refused(arguments[1]);
     if (!executing || (number != __NR_execve && number != __NR_execveat)) return;
     executing = False;
     fm_record_put(FM_RECORD_EXEC, FM_EXEC_FAILED, NULL, 0, "");

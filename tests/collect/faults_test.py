@@ -227,6 +227,51 @@ def valgrind_of_a_child_that_cannot_start():
         expect_in("incomplete: process", result.err, f"{script}: message")
 
 
+def with_mount(options, script):
+    """Runs a shell's script with something mounted, which nobody else sees; None where that is not allowed."""
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode:
+        return None
+    return subprocess.run(["unshare", "-m", "bash", "-c", f"mount -t tmpfs {options} || exit 77; {script}"],
+                          capture_output=True, text=True, errors="replace", timeout=60)
+
+
+@once
+def no_proc():
+    for how in HOW.values():
+        done = with_mount("none /proc", f"{FATHOM} run -- {build('plain.c', how)}")
+        if done is None or done.returncode == 77:
+            return "mounting needs root"
+        expect(done.returncode, 1, f"exit code: {done.stderr}")
+        expect_in("/proc: is not mounted here", done.stderr, "message")
+        expect(len(done.stderr.splitlines()), 1, f"lines of {done.stderr}")
+    done = subprocess.run(["unshare", "-pf", FATHOM, "run", "--", build("plain.c")], capture_output=True, text=True)
+    expect_in("another PID namespace", done.stderr, "message about /proc of other processes")
+
+
+@once
+def read_only_tmp():
+    program = build("plain.c")
+    # The program itself lies in a directory for temporary files, which is still to be seen.
+    done = with_mount("-o ro none /tmp", f"env -u TMPDIR {FATHOM} run -- cat /proc/self/cmdline")
+    if done is None or done.returncode == 77:
+        return "mounting needs root"
+    expect(done.returncode, 0, f"exit code: {done.stderr}")
+    expect(done.stdout.split("\n")[0].startswith("cat\0/proc/self/cmdline\0"), True, f"what the program sees: {done.stdout[:60]!r}")
+    result = run(WATCH, [program], env={"TMPDIR": "/nowhere"})
+    cyclic(result.profile, 100, 3)
+
+
+@once
+def more_memory_than_valgrind_has():
+    result = run(WATCH, [build("mapping.c"), "100"])
+    expect_in("asked for 100 GiB of memory at once", result.err, "note")
+    expect(result.profile["run"]["exit_code"], 2, "it went another way")
+    result = run(WATCH, [build("mapping.c"), "20"])
+    cyclic(result.profile, 100, 3)
+    expect("asked for" in result.err, False, "no note")
+    cyclic(run(WATCH, [build("mapping.c", "fathom"), "100"]).profile, 100, 3)
+
+
 @once
 def disk_full_under_record():
     program = build("long_run.c")
