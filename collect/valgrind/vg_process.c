@@ -4,12 +4,12 @@
  * few places where Valgrind's core is told to do otherwise than it would.
  *
  * Those places are functions of the core that the linker sends here (--wrap, see cmake/valgrind.cmake):
- *     getenv          the tool finds its directory and its launcher by itself
- *     di_notify_mmap  debug information is read only where the heap is wanted, for its call stacks and
- * wrappers kill_self       the last call before a process dies of a signal: now its number is known exit,
- * exit_now  Valgrind's own ends (out of memory, an execve that it cannot undo); a program's is client_exit.
- * Not all of them come here (failed assertions do not): what tells a program's end is END, and nothing else
- * is taken for it
+ *   - getenv: the tool finds its directory and its launcher by itself.
+ *   - di_notify_mmap: debug information is read only where the heap is wanted, for call stacks and symbols.
+ *   - kill_self: the last call before a process dies of a signal: now its number is known.
+ *   - exit, exit_now: Valgrind's own ends (out of memory, an execve that it cannot undo); a program's is
+ *     client_exit. Not all of them come here (failed assertions do not): what tells a program's end is END,
+ *     and nothing else is taken for it.
  */
 #include "vg_tool.h"
 
@@ -82,11 +82,11 @@ ULong __wrap_vgPlain_di_notify_mmap(Addr address, Bool allow_valgrinds, Int file
 }
 
 /*
- * Valgrind has put its own libraries in front of LD_PRELOAD. The program needs none of them but ours, and
- * that only for the heap. The environment lies on the program's stack already, in front of what must stay
- * where it is: so the variable is shortened, not removed.
+ * Valgrind has put its own library in front of LD_PRELOAD, which the program does not need. The environment
+ * lies on the program's stack already, in front of what must stay where it is: so the variable is shortened,
+ * not removed.
  */
-void fm_preload_choose(Bool heap)
+void fm_preload_clean(void)
 {
     static const HChar variable[] = "LD_PRELOAD=";
     for (HChar **at = VG_(client_envp); *at; at++) {
@@ -103,8 +103,7 @@ void fm_preload_choose(Bool heap)
                 path[length] = 0;
                 const HChar *base = VG_(strrchr)(path, '/');
                 base = base ? base + 1 : path;
-                if (VG_(strncmp)(base, "vgpreload_core-", 15) == 0) keep = False;
-                if (VG_(strncmp)(base, "vgpreload_fathom-", 17) == 0) keep = heap;
+                keep = VG_(strncmp)(base, "vgpreload_core-", 15) != 0;
             }
             if (keep) {
                 if (to != *at + sizeof variable - 1) *to++ = ':';
@@ -169,7 +168,7 @@ static void forked_child(ThreadId thread)
         return;
     }
     fm_process_begin(parent);
-    fm_contexts_restart();
+    fm_heap_restart();
     fm_modules_tell();
     fm_threads_restart(thread);
 }

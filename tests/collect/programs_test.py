@@ -3,6 +3,7 @@
 """Tiny programs with odd behaviour (tests/programs), each with its expected answer, under both collectors.
 
 Almost all of them are watched in the function touch, whose references are known to the last one."""
+import contextlib
 import ctypes
 import json
 import os
@@ -25,6 +26,18 @@ def case(*collectors):
         return function
 
     return register
+
+
+@contextlib.contextmanager
+def fixed_addresses():
+    """Programs that are started within have no random addresses: two runs of one are alike."""
+    no_randomization = 0x0040000
+    before = ctypes.CDLL(None).personality(0xFFFFFFFF)
+    ctypes.CDLL(None).personality(before | no_randomization)
+    try:
+        yield
+    finally:
+        ctypes.CDLL(None).personality(before)
 
 
 def ending(result):
@@ -300,10 +313,9 @@ def loads_and_stores(collector, how):
     expect(run(WATCH + ["--stores"], program).profile["references"], 0, "stores")
 
 
-@case()
-def data_objects(collector, how):
-    result = run(["--function", "touch", "--size", "32K"], [build("objects.c", how, "-fno-builtin", "-fno-optimize-sibling-calls")])
-    attribution = result.profile["attribution"]
+def late_by_object(profile):
+    """Late references by the name of the object: a global's, or that of the function that asked for a heap block."""
+    attribution = profile["attribution"]
     found = {}
     for use in attribution["object_uses"]:
         thing = attribution["objects"][use["object"]]
@@ -312,6 +324,50 @@ def data_objects(collector, how):
             frames = attribution["sites"][attribution["paths"][thing["allocation"]]["call"]].get("frames", [])
             name = next((f["function"] for f in frames), "?")
         found[name] = found.get(name, 0) + use["count"]
+    return found
+
+
+@case("valgrind")
+def heap_of_a_static_program(collector, how):
+    program = build("objects.c", how, "-static", "-fno-builtin", "-fno-optimize-sibling-calls")
+    found = late_by_object(run(["--function", "touch", "--size", "32K"], [program]).profile)
+    expect((found.get("make_first"), found.get("make_second")), (3 * 4096, 4 * 4096), f"late references, of {found}")
+    # Without symbols nobody knows where malloc is; that is said.
+    stripped = build("objects.c", how, "-static", "-s")
+    expect_in("heap blocks are not known", run(["--size", "32K"], [stripped]).err, "note")
+
+
+@case("valgrind")
+def allocator_of_the_program(collector, how):
+    result = run([*WATCH, "--size", "32K"], [build("own_allocator.cc", how, "-std=c++17")])
+    expect(result.profile["references"], 3 * 3 * 4096, "references")
+    found = late_by_object(result.profile)
+    expect(found.get("make_own()"), 2 * 3 * 4096, f"late references to blocks of operator new, of {found}")
+    expect(found.get("make_malloc()"), 3 * 4096, f"late references to the block of malloc, of {found}")
+
+
+@case("valgrind")
+def run_and_record_see_the_same(collector, how):
+    # Code sites need to know the heap, and nothing of that may be seen in the program: not one reference more.
+    trace, profile = os.path.join(work, "same.fathom"), os.path.join(work, "same.json")
+    for command in (["true"], [build("objects.c", how)], [build("own_allocator.cc", how, "-std=c++17")]):
+        with fixed_addresses():
+            found = [run(options, command).profile for options in ([], ["--no-sites"])]
+            subprocess.run([FATHOM, "record", "-q", "-o", trace, "--", *command], capture_output=True, check=True)
+        subprocess.run([FATHOM, "analyze", "-q", "--json", profile, trace], capture_output=True, check=True)
+        with open(profile) as file:
+            found.append(json.load(file))
+        for name in ("references", "distinct", "cold", "histogram"):
+            expect([one[name] == found[0][name] for one in found], [True] * 3, f"{command[0]}: {name}")
+    expect_in("preload nothing", run([], ["sh", "-c", "echo preload ${LD_PRELOAD:-nothing}; :"]).out, "what is loaded into it")
+    os.unlink(trace)
+    os.unlink(profile)
+
+
+@case()
+def data_objects(collector, how):
+    result = run(["--function", "touch", "--size", "32K"], [build("objects.c", how, "-fno-builtin", "-fno-optimize-sibling-calls")])
+    found = late_by_object(result.profile)
     expect(found.get("global_table"), 2 * 4096, f"late references to the global, of {found}")
     expect(found.get("make_first"), 3 * 4096, f"late references to the first heap block, of {found}")
     expect(found.get("make_second"), 4 * 4096, f"late references to the second heap block, of {found}")
@@ -373,11 +429,8 @@ cases.append(("compiler: kernel matmul", lambda: kernel("matmul")("compiler", "f
 
 @case()
 def analysed_by_several_threads(collector, how):
-    # Without random addresses two runs are alike, and all that differs is how they were analysed.
-    no_randomization = 0x0040000
-    before = ctypes.CDLL(None).personality(0xFFFFFFFF)
-    ctypes.CDLL(None).personality(before | no_randomization)
-    try:
+    # Two runs are alike, and all that differs is how they were analysed.
+    with fixed_addresses():
         for command in ([build("objects.c", how)], [build("kernels.c", how, *KERNEL_FLAGS), "matmul"]):
             for options in (["--no-sites"], [], ["--threads-private"]):
                 found = [run(options + ["--threads", threads], command).profile for threads in ("1", "5")]
@@ -386,8 +439,6 @@ def analysed_by_several_threads(collector, how):
                         part.pop("run", None)
                 expect(found[0]["references"] > 40000, True, "enough references for several batches")
                 expect(found[1] == found[0], True, f"{options}: five threads agree with one")
-    finally:
-        ctypes.CDLL(None).personality(before)
 
 
 @case("compiler")
