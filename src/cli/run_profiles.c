@@ -187,14 +187,15 @@ static uint32_t parent_pid(const fm_collection *collection, const fm_collected_p
 /* What the first process had become when it ended: its status is that of the whole run. */
 static void last_program(const fm_collection *collection, fm_collected_process *last)
 {
-    size_t at = 0, count = fm_collection_processes(collection);
-    fm_collection_process(collection, at, last);
-    for (size_t i = 1; i < count; i++) {
+    const size_t count = fm_collection_processes(collection);
+    fm_collection_process(collection, 0, last);
+    for (size_t at = 0, i = 0; i < count; i++) {
         fm_collected_process next;
         fm_collection_process(collection, i, &next);
         if (!next.by_exec || next.parent != at) continue;
         *last = next;
         at = i;
+        i = SIZE_MAX; /* they need not stand in their order: once more from the first */
     }
 }
 

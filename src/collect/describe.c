@@ -24,7 +24,7 @@ size_t fm_collection_processes(const fm_collection *collection)
 /* The program that a process became by exec, and that was traced as well. */
 static const char *became(const fm_collection *collection, const fm_process *process)
 {
-    for (size_t i = process->index + 1; process->replaced && i < collection->process_count; i++) {
+    for (size_t i = 0; process->replaced && i < collection->process_count; i++) {
         const fm_process *next = collection->processes[i];
         if (next->by_exec && next->parent == process->index && next->program) return next->program;
     }

@@ -36,6 +36,28 @@ static bool executed_another(const fm_process *process)
     return process->valgrind || process->references + process->left_out == process->executes_after;
 }
 
+/*
+ * The process may have been over before anyone saw that it was two programs (fm_watch_process): then what was
+ * told says so. A program with the same number that came later is what this one executed, and the end was
+ * that one's.
+ */
+static void find_successor(fm_collection *collection, fm_process *process)
+{
+    if (!process->replaced && !executed_another(process)) return;
+    fm_process *next = NULL;
+    for (size_t i = 0; i < collection->process_count; i++) {
+        fm_process *other = collection->processes[i];
+        if (other->pid == process->pid && other->serial > process->serial &&
+            (!next || other->serial < next->serial))
+            next = other;
+    }
+    if (!next || next->by_exec) return;
+    next->by_exec = true;
+    next->parent = process->index;
+    process->replaced = true;
+    process->ended = false;
+}
+
 static void judge_execution(fm_collection *collection, fm_process *process)
 {
     const char *program = process->executed ? process->executed : "another program";
@@ -68,6 +90,7 @@ void fm_judge_process(fm_collection *collection, fm_process *process)
     if (process->judged) return;
     process->judged = true;
     process->complete = true;
+    find_successor(collection, process);
     uint32_t refused = __atomic_load_n(&collection->receiver->session->refused, __ATOMIC_RELAXED);
     if (refused > 0)
         fm_process_miss(

@@ -205,11 +205,15 @@ void fm_watch_process(fm_collection *collection, fm_process *process)
     for (size_t i = 0; i < collection->process_count; i++) {
         fm_process *other = collection->processes[i];
         if (other == process || other->pid != process->pid || other->gone) continue;
-        other->gone = other->replaced = true; /* exec: the same process, another program */
-        process->by_exec = true;
-        process->parent = other->index;
+        /* exec: the same process, another program. They need not have been seen in their order. */
+        fm_process *before = other->serial < process->serial ? other : process;
+        fm_process *after = before == other ? process : other;
+        before->gone = before->replaced = true;
+        after->by_exec = true;
+        after->parent = before->index;
     }
-    if (process->pid == 0 || process->pid > INT32_MAX || process->pid == (uint32_t)getpid()) return;
+    if (process->gone || process->pid == 0 || process->pid > INT32_MAX || process->pid == (uint32_t)getpid())
+        return;
     process->ours = (pid_t)process->pid == collection->child;
     for (int tries = 0; tries < 3 && !process->ours; tries++) /* ancestors may change while we look */
         process->ours = is_descendant(process->pid);

@@ -204,6 +204,31 @@ static void play_exec(void)
     exit(99);
 }
 
+/* A child that became another program, and whose end comes before anything that it told; seen in either
+ * order. */
+static void play_quick_exec(bool other_order)
+{
+    producer self = main_channel(), first, second;
+    int status;
+    pid_t child = fork();
+    if (child == 0) _exit(7);
+    waitpid(child, &status, 0);
+    producer_pid = (uint32_t)child;
+    uint32_t serial = __atomic_fetch_add(&self.session->processes, 2, __ATOMIC_SEQ_CST);
+    if (other_order) producer_claim(&second, FM_PRODUCER_COMPILER, serial + 1, 1);
+    producer_claim(&first, FM_PRODUCER_COMPILER, serial, 1);
+    if (!other_order) producer_claim(&second, FM_PRODUCER_COMPILER, serial + 1, 1);
+    producer_begin(&first, self.channel->process, "/played/program");
+    numbers(&first, 100, 110);
+    producer_text(&first, FM_RECORD_EXEC, 0, NULL, 0, "/played/other");
+    producer_close(&first);
+    producer_begin(&second, 0, "/played/other");
+    numbers(&second, 200, 220);
+    producer_word(&second, FM_RECORD(FM_RECORD_END, 7, 0));
+    producer_close(&second);
+    exit(1);
+}
+
 /* A command line behind the program's path; `count` of the three that are there, or more. */
 static void play_arguments(uint64_t count)
 {
@@ -276,6 +301,8 @@ static int play(const char *scenario)
     if (strcmp(scenario, "fork") == 0) play_fork();
     if (strcmp(scenario, "exec") == 0) play_exec();
     if (strcmp(scenario, "described") == 0) play_described();
+    if (strcmp(scenario, "quick-exec") == 0) play_quick_exec(false);
+    if (strcmp(scenario, "quick-exec-other-order") == 0) play_quick_exec(true);
     if (strcmp(scenario, "arguments") == 0) play_arguments(3);
     if (strcmp(scenario, "arguments-cut") == 0) play_arguments(2 | FM_PROCESS_MORE_ARGUMENTS);
     if (strcmp(scenario, "arguments-wrong") == 0) play_arguments(UINT32_MAX);
@@ -593,6 +620,24 @@ static void another_program(void **state)
     assert_true(all[1].complete && all[1].exit_code == 3);
 }
 
+static void another_program_that_was_over(void **state)
+{
+    (void)state;
+    static const char *const scenarios[] = {"quick-exec", "quick-exec-other-order"};
+    for (int i = 0; i < 2; i++) {
+        collect_with(scenarios[i], (fm_collect_options){.follow_children = true}, &got);
+        assert_int_equal(got.status, FM_OK);
+        assert_int_equal(got.process_count, 3);
+        const fm_collected_process *before = NULL, *after = NULL;
+        for (size_t k = 1; k < 3; k++)
+            *(got.processes[k].references == 10 ? &before : &after) = &got.processes[k];
+        assert_true(before && after && before->pid == after->pid);
+        assert_true(!before->by_exec && before->complete && !before->ended);
+        assert_true(after->by_exec && after->parent == (uint32_t)(before - got.processes));
+        assert_true(after->complete && after->ended && after->exit_code == 7);
+    }
+}
+
 static void limits(void **state)
 {
     (void)state;
@@ -846,6 +891,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(command_lines),
         cmocka_unit_test(children),
         cmocka_unit_test(another_program),
+        cmocka_unit_test(another_program_that_was_over),
         cmocka_unit_test(limits),
         cmocka_unit_test(signals),
         cmocka_unit_test(descriptions),
