@@ -134,7 +134,8 @@ def life(parts):
 def lives_over_exec(collector, how):
     program = build("exec_ways.c", how, "-pthread")
     env = {"SELF": program}
-    follow = [*WATCH, "--follow-children"]
+    alone = [*WATCH, "--no-sites"]
+    follow = [*alone, "--follow-children"]
     # A chain of programs, one of them executed by a thread: the status is that of the last.
     result = run(follow, [program, "exec", "thread", "exec", "7"], env=env)
     expect(result.profile["run"]["exit_code"], 7, "status of the whole")
@@ -154,13 +155,13 @@ def lives_over_exec(collector, how):
            sorted([(300, ["fork", "exec", *rest], 5, False, None), (0, ["fork", "exec", *rest], None, False, 0),
                    (400, rest, 5, True, 0), (0, rest, None, False, 1), (300, ["9"], 9, True, 1)], key=str), "children")
     # An exec that fails, and nothing that is watched afterwards.
-    for options in (WATCH, follow, [*follow, "--stores"]):
-        result = run(options, [program, "nowhere", "exec", "nowhere", "6"] if options is not WATCH else [program, "nowhere", "6"],
+    for options in (alone, follow, [*follow, "--stores"]):
+        result = run(options, [program, "nowhere", "exec", "nowhere", "6"] if options is not alone else [program, "nowhere", "6"],
                      env=env)
         expect(result.profile["run"]["exit_code"], 6, f"{options}: status")
         expect("/nowhere/program" in result.err, False, f"{options}: no note about it: {result.err}")
     # Not followed: the same process, whose end is known.
-    result = run(WATCH, [program, "thread", "exec", "8"], env=env)
+    result = run(alone, [program, "thread", "exec", "8"], env=env)
     cyclic(result.profile, 100, 3, "not followed")
     expect(result.profile["run"]["exit_code"], 8, "not followed: status")
     expect_in("which was not traced", result.err, "not followed: note")
@@ -170,10 +171,10 @@ def lives_over_exec(collector, how):
 def long_command_lines(collector, how):
     program = build("exec_ways.c", how, "-pthread")
     words = ["a b", "", "it's", "é"]
-    result = run([*WATCH, "--follow-children"], [program, "exec", "3", *words], env={"SELF": program})
+    result = run([*WATCH, "--no-sites", "--follow-children"], [program, "exec", "3", *words], env={"SELF": program})
     command = result.profile["parts"][1]["run"]["command"]
     expect(command.split(" ", 1)[1], "3 'a b' '' 'it'\\''s' 'é'", "arguments quoted")
-    result = run([*WATCH, "--follow-children"], [program, "exec", "3", "x" * 1000, *["y" * 1000] * 40], env={"SELF": program})
+    result = run([*WATCH, "--no-sites", "--follow-children"], [program, "exec", "3", "x" * 1000, *["y" * 1000] * 40], env={"SELF": program})
     command = result.profile["parts"][1]["run"]["command"]
     expect(command.split(" ")[1:3], ["3", "x" * 1000], "the first arguments")
     expect(command[-2:], " …", "the end of one that is too long")
@@ -350,7 +351,7 @@ def allocator_of_the_program(collector, how):
 def run_and_record_see_the_same(collector, how):
     # Code sites need to know the heap, and nothing of that may be seen in the program: not one reference more.
     trace, profile = os.path.join(work, "same.fathom"), os.path.join(work, "same.json")
-    for command in (["true"], [build("objects.c", how)], [build("own_allocator.cc", how, "-std=c++17")]):
+    for command in (["true"], [build("own_allocator.cc", how, "-std=c++17")]):
         with fixed_addresses():
             found = [run(options, command).profile for options in ([], ["--no-sites"])]
             subprocess.run([FATHOM, "record", "-q", "-o", trace, "--", *command], capture_output=True, check=True)
