@@ -34,7 +34,6 @@ pkg_get_variable(FATHOM_VALGRIND_LIBDIR valgrind libdir)
 pkg_get_variable(FATHOM_VALGRIND_INCLUDE valgrind includedir)
 pkg_get_variable(FATHOM_VALGRIND_ADDRESS valgrind valt_load_address)
 file(GLOB FATHOM_VALGRIND_SOURCES CONFIGURE_DEPENDS collect/valgrind/vg_*.c)
-list(FILTER FATHOM_VALGRIND_SOURCES EXCLUDE REGEX "vg_preload\\.c$")
 
 add_executable(fathom_valgrind ${FATHOM_VALGRIND_SOURCES})
 set_target_properties(fathom_valgrind PROPERTIES
@@ -44,11 +43,15 @@ target_include_directories(fathom_valgrind SYSTEM PRIVATE ${FATHOM_VALGRIND_INCL
 target_compile_definitions(fathom_valgrind PRIVATE VGA_amd64=1 VGO_linux=1 VGP_amd64_linux=1 VGPV_amd64_linux_vanilla=1)
 target_compile_options(fathom_valgrind PRIVATE
   -m64 -O2 -fno-stack-protector -fno-strict-aliasing -fno-builtin -fomit-frame-pointer -fno-pie -U_FORTIFY_SOURCE)
-# The core's own calls of these functions come to collect/valgrind/vg_process.c.
+# The core's own calls of these functions come to collect/valgrind/vg_process.c, vg_own_files.c and
+# vg_allocators.c.
 target_link_options(fathom_valgrind PRIVATE
   -no-pie -static -nodefaultlibs -nostartfiles -u _start
   -Wl,-Ttext-segment=${FATHOM_VALGRIND_ADDRESS} -Wl,--build-id=none -Wl,-z,noexecstack
-  -Wl,--wrap=vgPlain_getenv -Wl,--wrap=vgPlain_di_notify_mmap -Wl,--wrap=vgPlain_kill_self)
+  -Wl,--wrap=vgPlain_getenv -Wl,--wrap=vgPlain_di_notify_mmap -Wl,--wrap=vgPlain_kill_self
+  -Wl,--wrap=vgPlain_exit -Wl,--wrap=vgPlain_exit_now
+  -Wl,--wrap=vgPlain_mkstemp -Wl,--wrap=vgPlain_unlink
+  -Wl,--wrap=vgPlain_redir_notify_new_DebugInfo -Wl,--wrap=vgPlain_redir_notify_delete_DebugInfo)
 set(archives ${FATHOM_VALGRIND_LIBDIR}/valgrind/libcoregrind-amd64-linux.a
              ${FATHOM_VALGRIND_LIBDIR}/valgrind/libvex-amd64-linux.a)
 if(EXISTS ${FATHOM_VALGRIND_LIBDIR}/valgrind/libgcc-sup-amd64-linux.a)
@@ -56,16 +59,7 @@ if(EXISTS ${FATHOM_VALGRIND_LIBDIR}/valgrind/libgcc-sup-amd64-linux.a)
 endif()
 target_link_libraries(fathom_valgrind PRIVATE ${archives} gcc)
 
-add_library(fathom_valgrind_preload MODULE collect/valgrind/vg_preload.c)
-set_target_properties(fathom_valgrind_preload PROPERTIES
-  PREFIX "" OUTPUT_NAME vgpreload_fathom-amd64-linux LIBRARY_OUTPUT_DIRECTORY ${FATHOM_VALGRIND_OUTPUT})
-target_include_directories(fathom_valgrind_preload SYSTEM PRIVATE ${FATHOM_VALGRIND_INCLUDE})
-target_compile_options(fathom_valgrind_preload PRIVATE
-  -m64 -O2 -fno-stack-protector -fno-builtin -fomit-frame-pointer -U_FORTIFY_SOURCE)
-target_link_options(fathom_valgrind_preload PRIVATE -nodefaultlibs -nostartfiles -Wl,-z,noexecstack)
-
 install(TARGETS fathom_valgrind RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/fathom/valgrind)
-install(TARGETS fathom_valgrind_preload LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fathom/valgrind)
 
 # A receiver of its own, for looking at what the tool sends: tests/collect/stream_dump --tool PATH -- PROGRAM.
 if(FATHOM_TESTS)

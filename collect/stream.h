@@ -182,11 +182,14 @@ enum {
     FM_RECORD_SIGNAL = 14,
     FM_RECORD_SIGNAL_END = 15,
     /* First record of a process. words: [0] pid [1] parent's pid [2] serial number of the process it was
-     * forked from, or 0 [3] serial number of this process, then the path of its program, as in MODULE */
+     * forked from, or 0 [3] serial number of this process, then the path of its program, ended by a zero
+     * byte, and its arguments from the 0th on, each ended by one. argument: how many of them, and
+     * FM_PROCESS_MORE_ARGUMENTS where there was no room for all */
     FM_RECORD_PROCESS = 16,
-    /* The process is about to execute another program; words: its path. */
+    /* The process is about to execute another program; argument: FM_EXEC_…; words: its path. */
     FM_RECORD_EXEC = 17,
-    /* The process ends in order; argument: exit code. */
+    /* The program ends in order, by its own exit; argument: exit code. Under Valgrind this, or NOTE with
+     * FATAL_SIGNAL, is what tells a program's end from the collector's own. */
     FM_RECORD_END = 18,
     /* argument: FM_NOTE_…; words: a text for people, as in MODULE. */
     FM_RECORD_NOTE = 19,
@@ -216,7 +219,13 @@ enum {
     FM_NOTE_TEXT = 0,
     FM_NOTE_UNKNOWN_INSTRUCTION = 1, /* the program used one that the collector cannot run (AVX-512) */
     FM_NOTE_FATAL_SIGNAL = 2,
+    FM_NOTE_GAVE_UP = 3, /* the collector cannot go on, and ends the program; text: why */
 };
+enum {
+    FM_EXEC_TRACED = 1, /* the new program will be traced, too: it claims a channel of its own */
+    FM_EXEC_FAILED = 2, /* it was not executed after all */
+};
+#define FM_PROCESS_MORE_ARGUMENTS (UINT64_C(1) << 32)
 
 #define FM_RECORD(kind, argument, words)                                                                     \
     (UINT64_C(1) << 63 | (uint64_t)(kind) << 56 | ((uint64_t)(argument)&UINT64_C(0xFFFFFFFFFF)) << 16 |      \

@@ -84,20 +84,22 @@ const gatherProfiles = (profile, entry) => {
   profile.passed = [0];
   for (const bin of profile.histogram || [])
     profile.passed.push(profile.passed[profile.passed.length - 1] + bin[2]);
-  /* Processes that others started stand behind and under those. */
+  /* Processes that others started stand behind and under those; so do programs that a process became by exec. */
   const parts = profile.parts || [], placed = new Set();
+  const above = ({run}) => (run.byExec ? run.process : run.parent);
   const place = (part, depth) => {
     placed.add(part);
     const name = partName(part);
     gatherProfiles(part, {profile: part, part: name, name: entry.name + ' · ' + name, depth, root: entry.root});
     if (part.run && part.run.process && !part.run.thread)
       for (const child of parts)
-        if (!placed.has(child) && child.run && !child.run.thread && child.run.parent === part.run.process)
+        if (!placed.has(child) && child.run && !child.run.thread && above(child) === part.run.process)
           place(child, depth + 1);
   };
   const known = new Set(parts.map((part) => part.run && part.run.process).filter(Boolean));
   const startedByOther = ({run}) => run && !run.thread && run.parent && run.parent !== run.process && known.has(run.parent);
-  for (const part of parts) if (!placed.has(part) && !startedByOther(part)) place(part, entry.depth + 1);
+  const underOther = (part) => startedByOther(part) || (part.run && !part.run.thread && part.run.byExec);
+  for (const part of parts) if (!placed.has(part) && !underOther(part)) place(part, entry.depth + 1);
   for (const part of parts) if (!placed.has(part)) place(part, entry.depth + 1);
 };
 profiles.forEach((profile, i) => gatherProfiles(profile, {profile, name: shortNames[i], depth: 0, root: profile}));

@@ -44,20 +44,42 @@ static const char *session_path(void)
     return NULL;
 }
 
+/* The arguments of the program, each with its zero byte, as far as there is room. Returns their bytes, and
+ * what PROCESS tells of their number. */
+static size_t read_arguments(char *text, size_t room, uint64_t *told)
+{
+    size_t used = 0, whole = 0;
+    int file = fm_open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    *told = 0;
+    if (file < 0) return 0;
+    for (long got; used < room && (got = fm_read(file, text + used, room - used)) > 0;) used += (size_t)got;
+    fm_close(file);
+    for (size_t i = 0; i < used; i++) {
+        if (text[i]) continue;
+        whole = i + 1;
+        ++*told;
+    }
+    if (used == room) *told |= FM_PROCESS_MORE_ARGUMENTS;
+    return whole;
+}
+
 void fm_process_begin(fm_process *process)
 {
     fm_thread *thread = fm_my.thread;
     if (!thread) return;
-    uint64_t *words = thread->scratch;
-    char *path = (char *)&words[512];
-    long length = fm_readlink("/proc/self/exe", path, 4000);
-    path[length > 0 ? length : 0] = 0;
+    uint64_t *words = thread->scratch, told;
+    char *text = (char *)&words[5];
+    long length = fm_readlink("/proc/self/exe", text, 4000);
+    size_t used = length > 0 ? (size_t)length : 0;
+    text[used++] = 0;
+    used += read_arguments(text + used, sizeof thread->scratch - 6 * sizeof *words - used, &told);
+    while (used % sizeof *words) text[used++] = 0;
     words[1] = process->pid;
     words[2] = fm_getppid();
     words[3] = process->parent_serial;
     words[4] = process->serial;
-    size_t count = 4 + fm_text_words(&words[5], 500, path);
-    words[0] = FM_RECORD(FM_RECORD_PROCESS, 0, count);
+    size_t count = 4 + used / sizeof *words;
+    words[0] = FM_RECORD(FM_RECORD_PROCESS, told, count);
     fm_append_many(words, count + 1);
 }
 

@@ -214,8 +214,13 @@ void fm_channel_close(void)
 
 void fm_record_put(UInt kind, ULong argument, const ULong *words, UInt count, const HChar *text)
 {
+    fm_record_put_bytes(kind, argument, words, count, text, text ? VG_(strlen)(text) : 0);
+}
+
+void fm_record_put_bytes(UInt kind, ULong argument, const ULong *words, UInt count, const HChar *text,
+                         SizeT bytes)
+{
     if (!fm_tracing()) return;
-    SizeT bytes = text ? VG_(strlen)(text) : 0;
     SizeT most = FM_RECORD_MOST_BYTES - (count + 2) * sizeof(ULong);
     if (bytes > most) bytes = most;
     UInt follow = count + (text ? (UInt)(bytes / sizeof(ULong)) + 1 : 0);

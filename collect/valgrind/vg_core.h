@@ -7,6 +7,7 @@
 #define FATHOM_VG_CORE_H
 
 #include "pub_tool_basics.h"
+#include "pub_tool_debuginfo.h"
 #include "pub_tool_libcbase.h"
 
 /* pub_core_aspacemgr.h: maps a file, shared, where there is room, for Valgrind's own use. */
@@ -22,6 +23,15 @@ extern Int VG_(cl_exec_fd);
 /* pub_core_options.h */
 extern Bool VG_(clo_trace_children);
 extern UInt VG_(clo_vgdb); /* an enum; 0 is Vg_VgdbNo */
+
+/* pub_core_debuginfo.h: the symbols of a file. Any of the results may be NULL. */
+typedef struct fm_vg_symbol_place {
+    Addr main;
+} fm_vg_symbol_place; /* SymAVMAs */
+extern Int VG_(DebugInfo_syms_howmany)(const DebugInfo *info);
+extern void VG_(DebugInfo_syms_getidx)(const DebugInfo *info, Int index, fm_vg_symbol_place *place,
+                                       UInt *size, const HChar **name, const HChar ***other_names,
+                                       Bool *is_code, Bool *is_indirect, Bool *is_global);
 
 /* Whether the programs that this one executes are run under the tool, too. */
 static inline void fm_children_trace(Bool yes)

@@ -294,10 +294,13 @@ IRSB *fm_block_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLa
     if (!fm_tracing()) return in;
     UInt wants = fm_vg.session->wants;
     Bool calls = (wants & FM_WANT_CALLS) != 0;
-    if (!calls && !has_accesses(in)) return in;
     Addr first = extents->base[0];
+    Bool heap = (wants & FM_WANT_HEAP) != 0;
+    fm_allocator allocator = heap ? fm_allocator_at(first) : FM_NO_ALLOCATOR;
+    Bool returns = heap && in->jumpkind == Ijk_Ret && fm_allocator_code(first);
+    heap = returns || allocator != FM_NO_ALLOCATOR;
+    if (!calls && !heap && !has_accesses(in)) return in;
     const fm_vg_module *module = fm_module_find(first);
-    if (module && module->own) return in;
     if (!fm_tracing()) return in; /* telling the module may have ended it */
 
     block_state block = {
@@ -308,6 +311,7 @@ IRSB *fm_block_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLa
     };
     Int i = 0;
     for (; i < in->stmts_used && in->stmts[i]->tag != Ist_IMark; i++) add_statement(&block, in->stmts[i]);
+    if (allocator != FM_NO_ALLOCATOR) fm_heap_instrument_entry(block.out, allocator);
     UInt number = last_block + 1;
     begin(&block, number, layout);
     Addr behind = first;
@@ -327,7 +331,8 @@ IRSB *fm_block_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLa
         add_statement(&block, statement);
     }
     commit(&block);
-    if (block.accesses == 0 && !calls) return in; /* it has only what is not wanted */
+    if (returns) fm_heap_instrument_return(block.out);
+    if (block.accesses == 0 && !calls) return heap ? block.out : in; /* it has only what is not wanted */
 
     last_block = number;
     UInt flags = (calls ? FM_BLOCK_HAS_SP : 0) | (in->jumpkind == Ijk_Call ? FM_BLOCK_CALLS : 0) |

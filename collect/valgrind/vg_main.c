@@ -37,7 +37,7 @@ static void begin(void)
     fm_session_open(session_path);
     UInt wants = fm_vg.session->wants;
     fm_children_trace((wants & FM_WANT_CHILDREN) != 0);
-    fm_preload_choose((wants & FM_WANT_HEAP) != 0);
+    fm_preload_clean();
     fm_process_begin(0);
 }
 
@@ -62,6 +62,8 @@ static void setup(void)
     fm_modules_track();
     fm_threads_track();
     fm_requests_track();
+    fm_allocators_track();
+    fm_heap_track();
     fm_process_track();
 }
 

@@ -161,8 +161,6 @@ static fm_vg_module *add(const NSegment *code)
     module->inode = code->ino;
     module->header = header->start;
     module->program = is_program(code->start);
-    const HChar *base = VG_(strrchr)(name, '/');
-    module->own = base && VG_(strncmp)(base, "/vgpreload_fathom-", 18) == 0;
     module->path = VG_(strdup)("fathom.module.path", name);
     VG_(addToXA)(modules, &module);
     tell(module);

@@ -4,13 +4,17 @@
  * few places where Valgrind's core is told to do otherwise than it would.
  *
  * Those places are functions of the core that the linker sends here (--wrap, see cmake/valgrind.cmake):
- *     getenv          the tool finds its directory and its launcher by itself
- *     di_notify_mmap  debug information is read only where the heap is wanted, for its call stacks and
- * wrappers kill_self       the last call before a process dies of a signal: now its number is known
+ *   - getenv: the tool finds its directory and its launcher by itself.
+ *   - di_notify_mmap: debug information is read only where the heap is wanted, for call stacks and symbols.
+ *   - kill_self: the last call before a process dies of a signal: now its number is known.
+ *   - exit, exit_now: Valgrind's own ends (out of memory, an execve that it cannot undo); a program's is
+ *     client_exit. Not all of them come here (failed assertions do not): what tells a program's end is END,
+ *     and nothing else is taken for it.
  */
 #include "vg_tool.h"
 
 #include "pub_tool_aspacemgr.h"
+#include "pub_tool_clientstate.h"
 #include "pub_tool_libcassert.h"
 #include "pub_tool_libcbase.h"
 #include "pub_tool_libcfile.h"
@@ -19,6 +23,7 @@
 #include "pub_tool_threadstate.h"
 #include "pub_tool_vki.h"
 #include "pub_tool_vkiscnums.h"
+#include "pub_tool_xarray.h"
 
 #include "vg_core.h"
 
@@ -33,6 +38,10 @@ ULong __real_vgPlain_di_notify_mmap(Addr address, Bool allow_valgrinds, Int file
 ULong __wrap_vgPlain_di_notify_mmap(Addr address, Bool allow_valgrinds, Int file);
 void __real_vgPlain_kill_self(Int signal);
 void __wrap_vgPlain_kill_self(Int signal);
+void __real_vgPlain_exit(Int status) __attribute__((noreturn));
+void __wrap_vgPlain_exit(Int status) __attribute__((noreturn));
+void __real_vgPlain_exit_now(Int status) __attribute__((noreturn));
+void __wrap_vgPlain_exit_now(Int status) __attribute__((noreturn));
 
 static Bool exiting;   /* a thread has called exit, and none has run since */
 static Bool executing; /* within execve */
@@ -73,11 +82,11 @@ ULong __wrap_vgPlain_di_notify_mmap(Addr address, Bool allow_valgrinds, Int file
 }
 
 /*
- * Valgrind has put its own libraries in front of LD_PRELOAD. The program needs none of them but ours, and
- * that only for the heap. The environment lies on the program's stack already, in front of what must stay
- * where it is: so the variable is shortened, not removed.
+ * Valgrind has put its own library in front of LD_PRELOAD, which the program does not need. The environment
+ * lies on the program's stack already, in front of what must stay where it is: so the variable is shortened,
+ * not removed.
  */
-void fm_preload_choose(Bool heap)
+void fm_preload_clean(void)
 {
     static const HChar variable[] = "LD_PRELOAD=";
     for (HChar **at = VG_(client_envp); *at; at++) {
@@ -94,8 +103,7 @@ void fm_preload_choose(Bool heap)
                 path[length] = 0;
                 const HChar *base = VG_(strrchr)(path, '/');
                 base = base ? base + 1 : path;
-                if (VG_(strncmp)(base, "vgpreload_core-", 15) == 0) keep = False;
-                if (VG_(strncmp)(base, "vgpreload_fathom-", 17) == 0) keep = heap;
+                keep = VG_(strncmp)(base, "vgpreload_core-", 15) != 0;
             }
             if (keep) {
                 if (to != *at + sizeof variable - 1) *to++ = ':';
@@ -109,18 +117,36 @@ void fm_preload_choose(Bool heap)
 
 /* ---- beginning and fork ---- */
 
+/* False: there is no room for it. */
+static Bool add_argument(HChar *text, SizeT size, SizeT *used, const HChar *argument, ULong *told)
+{
+    SizeT bytes = VG_(strlen)(argument) + 1;
+    if (bytes > size - *used) return False;
+    VG_(memcpy)(text + *used, argument, bytes);
+    *used += bytes;
+    ++*told;
+    return True;
+}
+
 void fm_process_begin(UInt parent)
 {
     if (!fm_channel_open()) {
         fm_children_trace(False);
         return;
     }
-    HChar link[32], path[PATH_MOST];
+    static HChar text[FM_RECORD_MOST_BYTES - 8 * sizeof(ULong)]; /* path and arguments */
+    HChar link[32];
     VG_(sprintf)(link, "/proc/self/fd/%d", VG_(cl_exec_fd));
-    SSizeT length = VG_(readlink)(link, path, sizeof path - 1);
-    path[length > 0 ? length : 0] = 0;
+    SSizeT length = VG_(readlink)(link, text, PATH_MOST - 1);
+    SizeT used = length > 0 ? (SizeT)length : 0;
+    text[used++] = 0;
+    ULong told = 0;
+    Bool all = VG_(args_the_exename) && add_argument(text, sizeof text, &used, VG_(args_the_exename), &told);
+    for (Word i = 0; all && i < VG_(sizeXA)(VG_(args_for_client)); i++)
+        all = add_argument(text, sizeof text, &used, *(HChar **)VG_(indexXA)(VG_(args_for_client), i), &told);
     ULong words[4] = {fm_vg.mine->pid, (ULong)VG_(getppid)(), parent, fm_vg.mine->process};
-    fm_record_put(FM_RECORD_PROCESS, 0, words, 4, path);
+    fm_record_put_bytes(FM_RECORD_PROCESS, told | (all ? 0 : FM_PROCESS_MORE_ARGUMENTS), words, 4, text,
+                        used);
 }
 
 /* What the process told before the fork arrives before what its child tells: the child has its heap. */
@@ -142,7 +168,7 @@ static void forked_child(ThreadId thread)
         return;
     }
     fm_process_begin(parent);
-    fm_contexts_restart();
+    fm_heap_restart();
     fm_modules_tell();
     fm_threads_restart(thread);
 }
@@ -176,9 +202,10 @@ static void about_to_execute(const HChar *path)
         fm_children_trace(False);
         return;
     }
-    fm_children_trace((fm_vg.session->wants & FM_WANT_CHILDREN) && is_traceable(path));
+    Bool traced = (fm_vg.session->wants & FM_WANT_CHILDREN) && is_traceable(path);
+    fm_children_trace(traced);
     executing = True;
-    fm_record_put(FM_RECORD_EXEC, 0, NULL, 0, path);
+    fm_record_put(FM_RECORD_EXEC, traced ? FM_EXEC_TRACED : 0, NULL, 0, path);
     fm_channel_seal();
 }
 
@@ -202,11 +229,33 @@ static void syscall_begins(ThreadId thread, UInt number, UWord *arguments, UInt 
     }
 }
 
+/*
+ * Valgrind gives a program half of 128 GiB of addresses, and answers EINVAL where that is not enough. Alone
+ * it would have got them, and gone another way.
+ */
+static void map_refused(SizeT bytes)
+{
+    enum { LARGE = 1 << 30 };
+    static Bool told;
+    if (told || bytes < LARGE) return;
+    told = True;
+    HChar text[200];
+    VG_(sprintf)
+    (text,
+     "the program asked for %lu GiB of memory at once, and Valgrind, which has 64 GiB of addresses for "
+     "it, refused: it may have done something else than it does alone",
+     bytes >> 30);
+    fm_record_put(FM_RECORD_NOTE, FM_NOTE_TEXT, NULL, 0, text);
+}
+
 /* NOLINTNEXTLINE(readability-non-const-parameter): the type is Valgrind's */
 static void syscall_ends(ThreadId thread, UInt number, UWord *arguments, UInt count, SysRes result)
 {
-    (void)thread, (void)arguments, (void)count, (void)result;
-    if (number == __NR_execve || number == __NR_execveat) executing = False; /* it has failed */
+    (void)thread, (void)count;
+    if (number == __NR_mmap && sr_isError(result) && sr_Err(result) == VKI_EINVAL) map_refused(arguments[1]);
+    if (!executing || (number != __NR_execve && number != __NR_execveat)) return;
+    executing = False;
+    fm_record_put(FM_RECORD_EXEC, FM_EXEC_FAILED, NULL, 0, "");
 }
 
 /* ---- the end ---- */
@@ -243,6 +292,27 @@ void __wrap_vgPlain_kill_self(Int signal)
         fm_channel_close();
     }
     __real_vgPlain_kill_self(signal);
+}
+
+/* The channel stays as it is: to unmap it would need what may just have failed. */
+static void gives_up(void)
+{
+    static Bool told;
+    if (told) return;
+    told = True;
+    fm_record_put(FM_RECORD_NOTE, FM_NOTE_GAVE_UP, NULL, 0, executing ? "execve failed too late" : "");
+}
+
+void __wrap_vgPlain_exit(Int status)
+{
+    gives_up();
+    __real_vgPlain_exit(status);
+}
+
+void __wrap_vgPlain_exit_now(Int status)
+{
+    gives_up();
+    __real_vgPlain_exit_now(status);
 }
 
 void fm_process_track(void)

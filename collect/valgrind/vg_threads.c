@@ -45,6 +45,7 @@ static void thread_ends(ThreadId thread)
     UInt number = number_of(thread);
     numbers[thread] = 0;
     fm_locals_forget(thread);
+    fm_heap_thread_ends(thread);
     if (number && !fm_process_executes()) fm_record_put(FM_RECORD_THREAD_END, number, NULL, 0, NULL);
 }
 

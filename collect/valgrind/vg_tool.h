@@ -48,13 +48,15 @@ void fm_channel_stop(void);
 
 /* Writes a record: its first word, then the words, then (unless NULL) the text with its zero byte, padded. */
 void fm_record_put(UInt kind, ULong argument, const ULong *words, UInt count, const HChar *text);
+/* The same with a text of so many bytes, which may have zeroes in it. */
+void fm_record_put_bytes(UInt kind, ULong argument, const ULong *words, UInt count, const HChar *text,
+                         SizeT bytes);
 
 /* ---- modules (vg_modules.c) ---- */
 
 typedef struct fm_vg_module {
     UInt number; /* from 1 */
     Bool mapped; /* False: gone from memory; its number is not used again */
-    Bool own;    /* the preload: its code is not the program's */
     Bool program;
     ULong device, inode;
     Addr header;             /* where the file's first byte lies */
@@ -102,18 +104,48 @@ void fm_locals_restart(void);           /* after fork */
 /* Looks at a thread that allocates. */
 void fm_threads_look(ThreadId thread);
 
-/* ---- heap and regions (vg_requests.c) ---- */
+/* ---- regions (vg_requests.c) ---- */
 
 void fm_requests_track(void);
+
+/* ---- allocation functions (vg_allocators.c) ---- */
+
+/* By where their arguments are. */
+typedef enum fm_allocator {
+    FM_NO_ALLOCATOR,
+    FM_ALLOCATES_1, /* the first one is the number of bytes */
+    FM_ALLOCATES_2, /* the second one */
+    FM_CALLOC,
+    FM_REALLOC,
+    FM_POSIX_ALIGN, /* posix_memalign */
+    FM_FREES,
+} fm_allocator;
+
+void fm_allocators_track(void);
+/* What the function does that begins there. */
+fm_allocator fm_allocator_at(Addr code);
+/* Is this code of a file that has such functions? */
+Bool fm_allocator_code(Addr code);
+/* Has any been found? */
+Bool fm_allocators_known(void);
+
+/* ---- heap (vg_heap.c) ---- */
+
+void fm_heap_track(void);
+/* Adds a call to the beginning of a block, before the cursor is read; or to the end, after it was written. */
+void fm_heap_instrument_entry(IRSB *out, fm_allocator does);
+void fm_heap_instrument_return(IRSB *out);
+void fm_heap_thread_ends(ThreadId thread);
 /* After fork: contexts are told anew when they are next used. */
-void fm_contexts_restart(void);
+void fm_heap_restart(void);
+/* Says so where heap blocks could not be seen. */
 void fm_heap_end(void);
 
 /* ---- the life of the process (vg_process.c) ---- */
 
 void fm_process_track(void);
-/* Leaves of LD_PRELOAD what the user put there, and our own library when the heap is wanted. */
-void fm_preload_choose(Bool heap);
+/* Leaves of LD_PRELOAD what the user put there. */
+void fm_preload_clean(void);
 /* A process begins: claims a channel and tells. parent: its serial number, or 0. */
 void fm_process_begin(UInt parent);
 /* The process ends: called by Valgrind. */

@@ -82,14 +82,18 @@ FM_API fm_status fm_collection_next(fm_collection *collection, fm_collected *col
 /* How a process ended. */
 typedef struct fm_collected_process {
     uint32_t pid;
-    uint32_t parent;     /* index; FM_NONE: the first one */
-    const char *program; /* path */
-    bool by_exec;        /* it is the same process as its parent, after exec */
+    uint32_t parent;        /* index; FM_NONE: the first one */
+    const char *program;    /* path */
+    char *const *arguments; /* its own command line, NULL at the end; NULL: not known */
+    bool more_arguments;    /* there were more of them */
+    bool by_exec;           /* it is the same process as its parent, after exec */
+    const char *became;  /* path of the program that the process became by exec; NULL: none that was seen */
     uint32_t threads;    /* seen */
-    uint64_t references; /* delivered */
+    uint64_t references; /* delivered: accesses, however many blocks each of them touches */
     uint64_t left_out;   /* received, but not wanted: function, region, stack, after the limit */
     bool ended;          /* exit_code or signal are known */
     int exit_code, signal;
+    bool given_up; /* Valgrind ended it for reasons of its own: ended is false */
     bool
         complete; /* everything it did until it ended (or until the limit that was asked for) was delivered */
     uint64_t lost;

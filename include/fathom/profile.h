@@ -48,6 +48,7 @@ typedef struct fm_run {
     int signal;       /* 0: none */
     uint32_t process; /* pid, 0: none. For a part: whose it is */
     uint32_t parent;  /* pid of the process that started it, 0: none */
+    bool by_exec;     /* what the process was before is another part, with the same pid */
     uint32_t thread;  /* number of the thread, 0: all of them */
     double seconds;   /* wall time of the traced run */
     char *notes;      /* what was not seen, hints; lines */

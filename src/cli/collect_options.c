@@ -66,7 +66,7 @@ char *cli_collect_what(const fm_collect_options *options, char *buffer, size_t s
     if (options->no_stack) fputs(", without stacks", out);
     if (options->function) fprintf(out, ", in function %s and what it calls", options->function);
     if (options->region) fprintf(out, ", in region \"%s\"", options->region);
-    if (options->limit) fprintf(out, ", the first %" PRIu64, options->limit);
+    if (options->limit) fprintf(out, ", the first %" PRIu64 " accesses", options->limit);
     if (options->limit_seconds > 0) fprintf(out, ", the first %g s", options->limit_seconds);
     fclose(out);
     buffer[size - 1] = '\0';
@@ -75,7 +75,11 @@ char *cli_collect_what(const fm_collect_options *options, char *buffer, size_t s
 
 char *cli_collect_ending(const fm_collected_process *process, char *buffer, size_t size)
 {
-    if (!process->ended)
+    if (process->given_up)
+        snprintf(buffer, size, "ended by Valgrind, not by itself");
+    else if (process->became)
+        snprintf(buffer, size, "became %s by exec", process->became);
+    else if (!process->ended)
         snprintf(buffer, size, "not known");
     else if (process->signal) {
         const char *name = sigabbrev_np(process->signal);
@@ -102,7 +106,7 @@ static void write_quoted(FILE *out, const char *word)
     fputc('\'', out);
 }
 
-char *cli_collect_command(char *const *command)
+char *cli_collect_command(char *const *command, bool more)
 {
     char *text = NULL;
     size_t size;
@@ -112,6 +116,7 @@ char *cli_collect_command(char *const *command)
         if (i > 0) fputc(' ', out);
         write_quoted(out, command[i]);
     }
+    if (more) fputs(" …", out);
     bool failed = ferror(out) != 0;
     if (fclose(out) == 0 && !failed) return text;
     free(text);

@@ -32,7 +32,7 @@ typedef struct cli_collect_options {
         {"no-stack", 0, CLI_FLAG, &(c)->no_stack, NULL, "leave out accesses to the running thread's stack"}, \
         {"follow-children",     0,    CLI_FLAG,                                                              \
          &(c)->follow_children, NULL, "the processes that the program starts, too"},                         \
-        {"limit", 0, CLI_COUNT, &(c)->limit, "N", "end tracing after N references"},                         \
+        {"limit", 0, CLI_COUNT, &(c)->limit, "N", "end tracing after N accesses"},                           \
         {"limit-time", 0, CLI_REAL, &(c)->limit_time, "SECONDS", "end tracing after so many seconds"},       \
     {                                                                                                        \
         "at-limit", 0, CLI_STRING, &(c)->at_limit, "WHAT",                                                   \
@@ -44,10 +44,11 @@ int cli_collect_check(const cli_collect_options *given, char **command, fm_colle
 
 /* "loads, without the stack, in function f and what it calls": what was watched. */
 char *cli_collect_what(const fm_collect_options *options, char *buffer, size_t size);
-/* "exited with 0", "killed by SIGSEGV (Segmentation fault)", … */
+enum { CLI_ENDING = 4200 }; /* room for any path */
+/* "exited with 0", "killed by SIGSEGV (Segmentation fault)", "became /bin/sh by exec", … */
 char *cli_collect_ending(const fm_collected_process *process, char *buffer, size_t size);
-/* The command as a shell would take it. The caller frees it; NULL: no memory. */
-char *cli_collect_command(char *const *command);
+/* The command as a shell would take it; more: there was more of it. The caller frees it; NULL: no memory. */
+char *cli_collect_command(char *const *command, bool more);
 /* Complains about every process of which something is missing, and says the notes of the collection. Returns
  * CLI_INCOMPLETE or CLI_COMPLETE. */
 int cli_collect_completeness(const fm_collection *collection);

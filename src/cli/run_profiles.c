@@ -164,38 +164,71 @@ static int attach(cli_run_profiles *self, size_t process, fm_profile *profile)
     return code;
 }
 
-/* The run that a profile describes: of one process, or (process NULL) of all of them. */
-static fm_run *describe_run(const cli_run_profiles *self, const fm_collect_options *options,
-                            const fm_collected_process *process, uint32_t parent_pid)
+/* How a process ended. */
+static void describe_end(const fm_collected_process *process, fm_run *run)
 {
-    char what[512], ending[160];
+    char ending[CLI_ENDING];
+    free(run->ending);
+    run->ending = strdup(cli_collect_ending(process, ending, sizeof ending));
+    run->signal = process->ended ? process->signal : 0;
+    run->exit_code = process->ended && !process->signal ? process->exit_code : -1;
+}
+
+/* The process that started one: not the program that it was before an exec. */
+static uint32_t parent_pid(const fm_collection *collection, const fm_collected_process *process)
+{
+    fm_collected_process at = *process;
+    while (at.by_exec && at.parent != FM_NONE) fm_collection_process(collection, at.parent, &at);
+    if (at.parent == FM_NONE) return 0;
+    fm_collection_process(collection, at.parent, &at);
+    return at.pid;
+}
+
+/* What the first process had become when it ended: its status is that of the whole run. */
+static void last_program(const fm_collection *collection, fm_collected_process *last)
+{
+    const size_t count = fm_collection_processes(collection);
+    fm_collection_process(collection, 0, last);
+    for (size_t at = 0, i = 0; i < count; i++) {
+        fm_collected_process next;
+        fm_collection_process(collection, i, &next);
+        if (!next.by_exec || next.parent != at) continue;
+        *last = next;
+        at = i;
+        i = SIZE_MAX; /* they need not stand in their order: once more from the first */
+    }
+}
+
+/* The run that a process's profile describes. */
+static fm_run *describe_run(const cli_run_profiles *self, const fm_collect_options *options, size_t index,
+                            const fm_collected_process *process)
+{
+    char what[512];
     fm_run *run = calloc(1, sizeof *run);
     fm_collection_state state;
     fm_collection_state_get(self->collection, &state);
     if (!run) return NULL;
-    run->command = cli_collect_command(options->command);
+    if (index == 0)
+        run->command = cli_collect_command(options->command, false);
+    else if (process->arguments)
+        run->command = cli_collect_command(process->arguments, process->more_arguments);
     run->collector = strdup(state.collector == FM_COLLECTOR_COMPILER ? "compiler" : "valgrind");
     run->what = strdup(cli_collect_what(options, what, sizeof what));
     run->notes = strdup(state.notes);
     run->seconds = state.seconds;
-    run->exit_code = -1;
-    if (process) {
-        run->process = process->pid;
-        run->parent = parent_pid;
-        run->ending = strdup(cli_collect_ending(process, ending, sizeof ending));
-        if (process->ended && process->signal) run->signal = process->signal;
-        if (process->ended && !process->signal) run->exit_code = process->exit_code;
-    }
+    run->process = process->pid;
+    run->parent = parent_pid(self->collection, process);
+    run->by_exec = process->by_exec;
+    describe_end(process, run);
     return run;
 }
 
 static int name_profile(const cli_run_profiles *self, const fm_collect_options *options, size_t index,
                         uint32_t thread, fm_profile *profile)
 {
-    fm_collected_process process, parent = {0};
+    fm_collected_process process;
     fm_collection_process(self->collection, index, &process);
-    if (process.parent != FM_NONE) fm_collection_process(self->collection, process.parent, &parent);
-    profile->run = describe_run(self, options, &process, parent.pid);
+    profile->run = describe_run(self, options, index, &process);
     if (!profile->run) return out_of_memory();
     profile->run->thread = thread;
     profile->name = strdup(process.program ? process.program : options->command[0]);
@@ -257,6 +290,11 @@ static int take_sum(cli_run_profiles *self, const fm_collect_options *options, s
 {
     fm_error error;
     int code = take_process(self, options, 0, granularity, false, sum);
+    if (code < 0) {
+        fm_collected_process last;
+        last_program(self->collection, &last);
+        describe_end(&last, (*sum)->run);
+    }
     for (size_t i = 0; code < 0 && i < self->count; i++) {
         fm_profile *part = NULL;
         code = take_process(self, options, i, granularity, true, &part);

@@ -90,7 +90,7 @@ static int receive(recording *self)
     fm_collected collected;
     cli_progress progress;
     int code = -1;
-    cli_progress_start(&progress, "references", self->options->progress);
+    cli_progress_start(&progress, "accesses", self->options->progress);
     while (code < 0) {
         if (fm_collection_next(self->collection, &collected, &error)) {
             code = cli_fail(&error);
@@ -129,13 +129,18 @@ static void summarise(const recording *self)
 {
     const fm_view_options view = cli_view_options();
     for (size_t i = 0; i < self->count; i++) {
-        char ending[160];
+        char ending[CLI_ENDING];
         fm_collected_process process;
         fm_collection_process(self->collection, i, &process);
+        bool was = process.given_up || (process.ended && process.signal);
+        bool known = was || process.ended || process.became;
         fm_view_text(stdout, self->paths[i], &view);
-        printf(": %" PRIu64 " references of process %" PRIu32 " (", process.references, process.pid);
+        printf(": %" PRIu64 " accesses of process %" PRIu32 " (", process.references, process.pid);
         fm_view_text(stdout, process.program ? process.program : self->collecting.command[0], &view);
-        printf("), which %s%s\n", process.ended && process.signal ? "was " : "",
+        printf("), %s %s\n",
+               was     ? "which was"
+               : known ? "which"
+                       : "whose end is",
                cli_collect_ending(&process, ending, sizeof ending));
     }
 }

@@ -47,7 +47,7 @@ static int receive(job *work, bool show_progress)
     fm_collected collected;
     cli_progress progress;
     int code = -1;
-    cli_progress_start(&progress, "references", show_progress);
+    cli_progress_start(&progress, "accesses", show_progress);
     while (code < 0) {
         if (fm_collection_next(work->collection, &collected, &error)) {
             code = cli_fail(&error);

@@ -83,7 +83,7 @@ static void settle(fm_collection *collection)
         fm_process *process = collection->processes[i];
         if (process->judged || !process->gone || process->channels > 0) continue;
         if (collection->decoder->rows.count > 0 && collection->owner == process) continue;
-        fm_watch_judge(collection, process);
+        fm_judge_process(collection, process);
         fm_process_finish(process);
     }
 }
@@ -92,17 +92,31 @@ static fm_status nothing_seen(const fm_collection *collection, fm_error *error)
 {
     const char *who = collection->collector == FM_COLLECTOR_VALGRIND ? "Valgrind" : "the program";
     int status = collection->child_status;
+    if (collection->process_count == 0 &&
+        __atomic_load_n(&collection->receiver->session->refused, __ATOMIC_RELAXED) > 0)
+        return fm_fail(
+            error, FM_E_IO, NULL,
+            "the program ran, but nothing of it was seen: there was no room in it for the memory that it "
+            "shares with fathom");
     if (WIFSIGNALED(status))
         return fm_fail(error, FM_E_IO, NULL, "%s was killed by signal %d before it made a reference", who,
                        WTERMSIG(status));
-    return fm_fail(error, FM_E_IO, NULL, "%s ended with exit code %d before it made a reference", who,
-                   WEXITSTATUS(status));
+    return fm_fail(error, FM_E_IO, NULL, "%s ended with exit code %d before it made a reference%s", who,
+                   WEXITSTATUS(status),
+                   collection->collector == FM_COLLECTOR_VALGRIND ? "; its own message says why" : "");
+}
+
+/* Did Valgrind end the program before it did anything? */
+static bool never_ran(const fm_collection *collection)
+{
+    const fm_process *first = collection->processes[0];
+    return collection->process_count == 1 && first->gave_up && first->references + first->left_out == 0;
 }
 
 static fm_status finish(fm_collection *collection, fm_collected *collected, fm_error *error)
 {
     settle(collection);
-    if (collection->process_count == 0) return nothing_seen(collection, error);
+    if (collection->process_count == 0 || never_ran(collection)) return nothing_seen(collection, error);
     if (fm_receive_announce(collection, SIZE_MAX, collected)) return FM_OK;
     if (!collection->ended) {
         /* What was cut short may not have come to the region. */

@@ -2,7 +2,7 @@
 /*
  * collection.h - the parts of an fm_collection, for the files that are it: collection.c is the loop,
  * receive.c the way of a batch, told.c hears of processes, watch.c looks after them and after signals,
- * launch.c starts the program, describe.c says what was seen.
+ * judge.c says how they ended, launch.c starts the program, describe.c says what was seen.
  */
 #ifndef FATHOM_COLLECT_COLLECTION_H
 #define FATHOM_COLLECT_COLLECTION_H
@@ -64,7 +64,7 @@ fm_status fm_told_process(fm_collection *collection, uint32_t serial, uint32_t p
                           fm_error *error);
 /* The decoder's fm_process_told. */
 fm_status fm_told_record(void *context, fm_process *process, unsigned kind, uint64_t argument,
-                         const uint64_t *words, const char *text, fm_error *error);
+                         const uint64_t *words, const char *text, size_t bytes, fm_error *error);
 
 /* ---- receive.c ---- */
 
@@ -98,8 +98,11 @@ bool fm_watch_all_gone(fm_collection *collection);
 /* Asks the program to end; what does not is killed 2 s later. */
 void fm_watch_terminate(fm_collection *collection, int number);
 void fm_watch_kill(fm_collection *collection);
+
+/* ---- judge.c ---- */
+
 /* Says how a process ended and whether everything of it was received. */
-void fm_watch_judge(fm_collection *collection, fm_process *process);
+void fm_judge_process(fm_collection *collection, fm_process *process);
 
 /* ---- launch.c ---- */
 

@@ -199,10 +199,12 @@ static fm_status handle(fm_decoder *decoder, record *told, fm_error *error)
     case FM_RECORD_PROCESS:
     case FM_RECORD_EXEC:
     case FM_RECORD_END:
-    case FM_RECORD_NOTE:
+    case FM_RECORD_NOTE: {
         if (!decoder->told) return FM_OK;
+        size_t before = told->kind == FM_RECORD_PROCESS ? 4 : 0;
         return decoder->told(decoder->context, process, told->kind, told->argument, told->words,
-                             text_of(told, told->kind == FM_RECORD_PROCESS ? 4 : 0), error);
+                             text_of(told, before), (told->count - before) * sizeof *told->words, error);
+    }
     default:
         return fm_fail(error, FM_E_CORRUPT, NULL, "a record of kind %u where none can be", told->kind);
     }

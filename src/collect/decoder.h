@@ -13,10 +13,10 @@
 #include "collect/rows.h"
 #include "collect/traced_process.h"
 
-/* Records about processes go to whoever knows all of them. words: count of them, copied, the text (if the
- * kind has one) behind them and ended. */
+/* Records about processes go to whoever knows all of them. words: copied, the text (if the kind has one)
+ * behind them and ended; bytes: of the text with all that follows it. */
 typedef fm_status (*fm_process_told)(void *context, fm_process *process, unsigned kind, uint64_t argument,
-                                     const uint64_t *words, const char *text, fm_error *error);
+                                     const uint64_t *words, const char *text, size_t bytes, fm_error *error);
 
 enum { FM_PIECE = 2048 }; /* words looked through at a time: they stay in the first-level cache */
 

@@ -21,6 +21,16 @@ size_t fm_collection_processes(const fm_collection *collection)
     return collection->process_count;
 }
 
+/* The program that a process became by exec, and that was traced as well. */
+static const char *became(const fm_collection *collection, const fm_process *process)
+{
+    for (size_t i = 0; process->replaced && i < collection->process_count; i++) {
+        const fm_process *next = collection->processes[i];
+        if (next->by_exec && next->parent == process->index && next->program) return next->program;
+    }
+    return process->replaced ? process->executed : NULL;
+}
+
 void fm_collection_process(const fm_collection *collection, size_t index, fm_collected_process *told)
 {
     *told = (fm_collected_process){.parent = FM_NONE};
@@ -30,11 +40,15 @@ void fm_collection_process(const fm_collection *collection, size_t index, fm_col
         .pid = process->pid,
         .parent = process->parent,
         .program = process->program,
+        .arguments = process->arguments,
+        .more_arguments = process->more_arguments,
         .by_exec = process->by_exec,
+        .became = became(collection, process),
         .threads = (uint32_t)process->thread_count,
         .references = process->references,
         .left_out = process->left_out,
         .ended = process->ended,
+        .given_up = process->gave_up && !process->ended,
         .complete = process->judged && process->complete,
         .lost = process->lost,
         .what_missing = process->missing,

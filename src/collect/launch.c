@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -94,7 +95,11 @@ static fm_status ask_version(fm_collection *collection, const char *tool, fm_err
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     if (status != 0 || strncmp(collection->version, "valgrind-", 9) != 0)
-        return fm_fail(error, FM_E_UNSUPPORTED, tool, "does not run here as a Valgrind tool should");
+        return fm_fail(
+            error, FM_E_UNSUPPORTED, tool,
+            "does not run here as a Valgrind tool should: %s %d (is memory limited? see ulimit -a)",
+            WIFSIGNALED(status) ? "killed by signal" : "exit code",
+            WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     return FM_OK;
 }
 
@@ -193,10 +198,26 @@ static uint32_t wants(const fm_collection *collection)
     return result;
 }
 
+/* Programs find the session through /proc: is it there, and is it that of our processes? */
+static fm_status check_proc(const fm_collection *collection, fm_error *error)
+{
+    char path[64];
+    struct stat ours, found;
+    fm_receiver_path(collection->receiver, path, sizeof path);
+    if (fstat(collection->receiver->file, &ours) == 0 && stat(path, &found) == 0 &&
+        found.st_dev == ours.st_dev && found.st_ino == ours.st_ino)
+        return FM_OK;
+    return fm_fail(
+        error, FM_E_UNSUPPORTED, "/proc",
+        "is not mounted here, or is that of other processes (another PID namespace); collecting needs "
+        "it: mount -t proc proc /proc");
+}
+
 fm_status fm_launch(fm_collection *collection, fm_error *error)
 {
     fm_program_file program;
-    fm_status status = fm_program_find(collection->options.command[0], &program, error);
+    fm_status status = check_proc(collection, error);
+    if (status == FM_OK) status = fm_program_find(collection->options.command[0], &program, error);
     if (status == FM_OK) status = fm_program_check(&program, error);
     if (status == FM_OK) status = choose(collection, &program, error);
     if (status != FM_OK) return status;

@@ -23,6 +23,7 @@ fm_status fm_receive_admit(fm_collection *collection, fm_error *error)
         if (status != FM_OK) return status;
         fm_process *process = channel->process;
         channel->dead = process->gone;
+        process->valgrind |= channel->producer == FM_PRODUCER_VALGRIND;
         process->channels++;
         if (channel->producer != FM_PRODUCER_COMPILER) continue;
         status = fm_process_thread(process, channel->thread_number, &channel->thread, error);

@@ -42,13 +42,38 @@ static fm_process *parent_of(const fm_collection *collection, const fm_process *
     return NULL;
 }
 
-static fm_status process_begins(fm_collection *collection, fm_process *process, const uint64_t *words,
-                                const char *program, fm_error *error)
+/* The program's own command line, behind its path: so many texts, within so many bytes. */
+static fm_status take_arguments(fm_process *process, uint64_t argument, const char *text, size_t bytes,
+                                fm_error *error)
+{
+    size_t count = argument & UINT32_MAX, told = 0, begin = strnlen(text, bytes) + 1;
+    if (count > bytes) count = bytes; /* each takes one at least */
+    char **arguments = fm_calloc(count + 1, sizeof *arguments);
+    if (!arguments) return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a command line");
+    process->arguments = arguments;
+    while (told < count && begin < bytes) {
+        size_t length = strnlen(text + begin, bytes - begin);
+        arguments[told] = strndup(text + begin, length);
+        if (!arguments[told])
+            return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for an argument");
+        told++;
+        begin += length + 1;
+    }
+    process->more_arguments = told < count || (argument & FM_PROCESS_MORE_ARGUMENTS);
+    return FM_OK;
+}
+
+static fm_status process_begins(fm_collection *collection, fm_process *process, uint64_t argument,
+                                const uint64_t *words, const char *program, size_t bytes, fm_error *error)
 {
     if (process->told) return FM_OK;
     process->told = true;
     process->program = strdup(program);
     if (!process->program) return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a name");
+    if (argument & UINT32_MAX) {
+        fm_status status = take_arguments(process, argument, program, bytes, error);
+        if (status != FM_OK) return status;
+    }
     const fm_process *parent = parent_of(collection, process, words[2], words[1]);
     if (!parent) return FM_OK;
     if (!process->by_exec) process->parent = parent->index;
@@ -75,20 +100,26 @@ static void note_told(fm_collection *collection, fm_process *process, uint64_t k
         if (sscanf(clean, "signal %d", &number) == 1 && number > 0 && number < NSIG)
             process->fatal_signal = number;
         break;
+    case FM_NOTE_GAVE_UP:
+        process->gave_up = true;
+        process->executes = false;
+        break;
     default:
         fm_collection_note(collection, "%s", clean);
     }
 }
 
 fm_status fm_told_record(void *context, fm_process *process, unsigned kind, uint64_t argument,
-                         const uint64_t *words, const char *text, fm_error *error)
+                         const uint64_t *words, const char *text, size_t bytes, fm_error *error)
 {
     fm_collection *collection = context;
     switch (kind) {
     case FM_RECORD_PROCESS:
-        return process_begins(collection, process, words, text, error);
+        return process_begins(collection, process, argument, words, text, bytes, error);
     case FM_RECORD_EXEC:
-        process->executes = true;
+        process->executes = !(argument & FM_EXEC_FAILED);
+        if (!process->executes) break;
+        process->execution_known = argument & FM_EXEC_TRACED;
         free(process->executed);
         process->executed = strdup(text); /* for a note only */
         process->executes_after = process->references + process->left_out + collection->decoder->rows.count;

@@ -18,7 +18,9 @@ typedef struct fm_process {
     uint32_t pid;
     uint32_t parent; /* index or FM_NONE */
     bool by_exec;
-    char *program;  /* path; NULL: not told */
+    char *program;    /* path; NULL: not told */
+    char **arguments; /* its command line, NULL at the end; NULL: not told */
+    bool more_arguments;
     bool told;      /* its PROCESS record came */
     bool announced; /* the caller was told of it */
 
@@ -36,7 +38,7 @@ typedef struct fm_process {
     unsigned channels; /* that are open */
     bool region_found; /* the region that is watched began at least once */
 
-    /* Its end: watched by ending.c. */
+    /* Its end: watched by watch.c, judged by judge.c. */
     int handle;      /* pidfd, -1: none */
     bool ours;       /* a descendant of this process: may be killed */
     bool gone;       /* it does not exist any more, or is another program now */
@@ -46,10 +48,13 @@ typedef struct fm_process {
     bool end_told;   /* END came, with this code */
     int end_code;
     int fatal_signal; /* that it told before it died; 0: none */
+    bool valgrind;    /* runs under it: an end that was not told is Valgrind's own */
+    bool gave_up;     /* Valgrind said that it cannot go on */
     bool executes;    /* EXEC came, when so many references had been received */
     uint64_t executes_after;
-    char *executed; /* that program */
-    bool judged;    /* complete is final */
+    char *executed;       /* that program */
+    bool execution_known; /* and it was to be traced, too */
+    bool judged;          /* complete is final */
     bool complete;
     bool unknown_instruction;
     char *missing; /* why it is not complete */

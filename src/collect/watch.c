@@ -205,11 +205,15 @@ void fm_watch_process(fm_collection *collection, fm_process *process)
     for (size_t i = 0; i < collection->process_count; i++) {
         fm_process *other = collection->processes[i];
         if (other == process || other->pid != process->pid || other->gone) continue;
-        other->gone = other->replaced = true; /* exec: the same process, another program */
-        process->by_exec = true;
-        process->parent = other->index;
+        /* exec: the same process, another program. They need not have been seen in their order. */
+        fm_process *before = other->serial < process->serial ? other : process;
+        fm_process *after = before == other ? process : other;
+        before->gone = before->replaced = true;
+        after->by_exec = true;
+        after->parent = before->index;
     }
-    if (process->pid == 0 || process->pid > INT32_MAX || process->pid == (uint32_t)getpid()) return;
+    if (process->gone || process->pid == 0 || process->pid > INT32_MAX || process->pid == (uint32_t)getpid())
+        return;
     process->ours = (pid_t)process->pid == collection->child;
     for (int tries = 0; tries < 3 && !process->ours; tries++) /* ancestors may change while we look */
         process->ours = is_descendant(process->pid);
@@ -322,56 +326,4 @@ bool fm_watch_all_gone(fm_collection *collection)
     /* A child that was just started may not have claimed its channel yet. */
     return !collection->options.follow_children || fm_receiver_detaching(collection->receiver) ||
            fm_now() - collection->child_ended > grace || !strangers(collection);
-}
-
-/* ---- how it ended ---- */
-
-static bool is_crash(int number)
-{
-    static const int own[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        if (own[i] == number) return true;
-    return false;
-}
-
-void fm_watch_judge(fm_collection *collection, fm_process *process)
-{
-    if (process->judged) return;
-    process->judged = true;
-    process->complete = true;
-    uint32_t refused = __atomic_load_n(&collection->receiver->session->refused, __ATOMIC_RELAXED);
-    if (refused > 0)
-        fm_process_miss(process,
-                        "%u threads or processes found none of the %d channels free, and were not seen",
-                        refused, FM_STREAM_CHANNELS);
-    if (process->unknown_instruction)
-        fm_process_miss(process, "it came to an instruction that Valgrind cannot run");
-    if (process->lost > 0)
-        fm_process_miss(process, "%llu references were lost on the way", (unsigned long long)process->lost);
-    if (collection->stopped) fm_process_miss(process, "tracing was stopped before its end");
-    if (collection->interrupted) fm_process_miss(process, "it was interrupted before its end");
-    if (process->missing) {
-        process->complete = false;
-        return;
-    }
-    bool executed = process->executes && process->references + process->left_out == process->executes_after;
-    if (collection->limit_reached || process->replaced) return;
-    if (executed) {
-        bool followed = collection->options.follow_children;
-        fm_collection_note(collection, "%s executed %s, which was not traced%s",
-                           process->program ? process->program : "the program",
-                           process->executed ? process->executed : "another program",
-                           followed ? "" : ": only children that are followed are");
-        return;
-    }
-    if (!process->ended && (process->end_told || process->fatal_signal)) {
-        process->ended = true;
-        process->wait_status = process->fatal_signal ? process->fatal_signal : process->end_code << 8;
-    }
-    if (!process->ended) {
-        fm_process_miss(process, "it ended in a way that could not be seen");
-    } else if (WIFSIGNALED(process->wait_status) && !is_crash(WTERMSIG(process->wait_status))) {
-        const char *name = sigabbrev_np(WTERMSIG(process->wait_status));
-        fm_process_miss(process, "killed by SIG%s before its end", name ? name : "?");
-    }
 }

@@ -63,6 +63,10 @@ void fm_run_write(FILE *out, const fm_run *run, const char *indent)
     if (run->signal > 0) number_field(&of, "signal", (uint64_t)run->signal);
     if (run->process) number_field(&of, "process", run->process);
     if (run->parent) number_field(&of, "parent", run->parent);
+    if (run->by_exec) {
+        begin_field(&of, "by_exec");
+        fputs("true", out);
+    }
     if (run->thread) number_field(&of, "thread", run->thread);
     begin_field(&of, "seconds");
     fm_json_write_real(out, isfinite(run->seconds) && run->seconds > 0 ? run->seconds : 0);
@@ -125,6 +129,7 @@ static fm_status read_field(fm_json_scan *scan, const char *what, const char *ke
         if (strcmp(key, numbers[i].name) == 0) return read_small(scan, what, numbers[i].number);
     if (strcmp(key, "exit_code") == 0) return read_int(scan, what, &run->exit_code);
     if (strcmp(key, "signal") == 0) return read_int(scan, what, &run->signal);
+    if (strcmp(key, "by_exec") == 0) return fm_json_truth(scan, what, &run->by_exec);
     if (strcmp(key, "seconds") == 0) return read_seconds(scan, what, &run->seconds);
     return fm_json_skip(scan);
 }

@@ -108,6 +108,7 @@ static void write_run(FILE *out, const fm_run *run)
     text_field(out, "notes", run->notes);
     count_field(out, "process", run->process);
     count_field(out, "parent", run->parent);
+    if (run->by_exec) truth_field(out, "byExec", true);
     count_field(out, "thread", run->thread);
     fprintf(out, "\"exitCode\":%d,\"signal\":%d,\"seconds\":", run->exit_code, run->signal);
     fm_json_write_real(out, run->seconds);

@@ -41,6 +41,7 @@ static void write_run(FILE *out, const fm_profile *profile, const fm_view_option
         if (run->thread) fprintf(out, "%" PRIu32 "%s", run->thread, run->process ? " of process " : "");
         if (run->process) fprintf(out, "%" PRIu32, run->process);
         if (run->parent && !run->thread) fprintf(out, ", started by %" PRIu32, run->parent);
+        if (run->by_exec && !run->thread) fputs(", by exec", out);
         putc('\n', out);
     }
     if (run->what || run->collector) {

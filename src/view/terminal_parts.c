@@ -114,8 +114,8 @@ static bool tree_make(part_tree *tree, const fm_profile *whole)
         const fm_run *run = whole->parts[i]->run;
         uint32_t parent = 0; /* 0: the whole; else number + 1 */
         if (run && !run->thread) {
-            uint32_t number =
-                run->parent ? fm_key_table_find(&pids, (fm_key){run->parent, 0, 0}) : FM_KEY_NONE;
+            uint32_t above = run->by_exec ? run->process : run->parent;
+            uint32_t number = above ? fm_key_table_find(&pids, (fm_key){above, 0, 0}) : FM_KEY_NONE;
             if (number != FM_KEY_NONE) parent = latest[number] + 1;
             number = fm_key_table_add(&pids, (fm_key){run->process, 0, 0}, (uint32_t)pids.count);
             made = number != FM_KEY_NONE;

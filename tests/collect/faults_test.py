@@ -3,6 +3,7 @@
 """What can go wrong around a traced program: killed, crashed, out of memory, the analyser killed, Ctrl-C, full disk,
 instructions that Valgrind does not know, no Valgrind, setuid, not found, no permission. Each has its message, exit
 code and result, and nothing is left behind (collect_support looks after every case)."""
+import json
 import os
 import pty
 import shutil
@@ -111,7 +112,6 @@ def control_c_in_a_terminal(how):
     _, status = os.waitpid(pid, 0)
     os.close(terminal)
     expect(os.waitstatus_to_exitcode(status), 3, f"exit code: {seen.decode(errors='replace')}")
-    import json
     with open(path) as file:
         profile = json.load(file)
     os.unlink(path)
@@ -157,6 +157,119 @@ def program_out_of_memory(how):
         raise Failure(f"exit code {done.returncode}: {done.stderr}")
     if done.returncode != 0 and not done.stderr.strip():
         raise Failure("no message")
+
+
+def limited(limit, options, command):
+    """fathom run under a limit of the shell's; the profile is None where there is none."""
+    path = os.path.join(work, "profile.json")
+    if os.path.exists(path):
+        os.unlink(path)
+    done = subprocess.run(["bash", "-c", f'ulimit {limit}; exec "$@"', "bash", FATHOM, "run", "--json", path, *options, "--",
+                           *command], capture_output=True, text=True, errors="replace", timeout=60)
+    profile = None
+    if os.path.exists(path):
+        with open(path) as file:
+            profile = json.load(file)
+    return Result(done, profile)
+
+
+@once
+def valgrind_out_of_memory():
+    """Whatever the limit: a complete profile is that of a program that came to its own end, 300 references."""
+    program = build("plain.c", "gcc", "-static")
+    seen = set()
+    for limit in (12000, 24000, 40000, 48000, 56000, 64000, 400000):
+        for options in (WATCH, [*WATCH, "--no-sites"]):
+            result = limited(f"-v {limit}", options, [program, "4"])
+            what = f"-v {limit} {options}: exit code {result.code}\n{result.err[-1000:]}"
+            expect(result.code in (0, 1, 3), True, what)
+            expect(result.code == 1, result.profile is None, what)
+            seen.add(result.code)
+            if result.code == 0:
+                expect(result.profile["run"].get("exit_code"), 4, what)
+                cyclic(result.profile, 100, 3, what)
+            else:
+                expect_in("algrind" if "Valgrind" in result.err else "memory", result.err, what)
+            if result.code == 3:
+                expect_in("Valgrind ended it", result.profile["what_missing"], what)
+                expect("exit_code" in result.profile["run"], False, what)
+    expect({0, 1} <= seen, True, f"limits that are too low and high enough: {seen}")
+
+
+@once
+def valgrind_out_of_memory_in_the_middle():
+    # The program takes what is left of the limit, in pieces that Valgrind gives it; then Valgrind wants more for itself.
+    program = build("taking_all.c")
+    result = limited("-v 300000", WATCH, [program])
+    expect(result.code, 3, f"exit code: {result.err[-1000:]}")
+    expect(result.profile["complete"], False, "complete")
+    expect(result.profile["references"], 300, "references until then")
+    expect_in("Valgrind ended it", result.profile["what_missing"], "what is missing")
+    expect(result.profile["run"]["ending"], "ended by Valgrind, not by itself", "ending")
+
+
+@once
+def valgrind_fails_an_assertion():
+    # Valgrind has room for 500 threads, and calls more of them impossible.
+    result = run(WATCH, [build("crowd.c", "gcc", "-pthread"), "600"], code=3)
+    expect_in("impossible", result.err, "Valgrind's own message")
+    expect(result.profile["references"], 300, "references until then")
+    expect(result.profile["complete"], False, "complete")
+    expect_in("Valgrind ended it", result.profile["what_missing"], "what is missing")
+
+
+@once
+def valgrind_of_a_child_that_cannot_start():
+    # The program after the exec has less room than Valgrind needs: in the same process, and in a child's.
+    for script in ("ulimit -v 16000; exec /bin/true", "ulimit -v 16000; /bin/true; :"):
+        result = run(["--follow-children", "--no-sites"], ["/bin/sh", "-c", f"{script} /"], code=3)
+        expect(result.profile["complete"], False, f"{script}: complete")
+        expect_in("incomplete: process", result.err, f"{script}: message")
+
+
+def with_mount(options, script):
+    """Runs a shell's script with something mounted, which nobody else sees; None where that is not allowed."""
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode:
+        return None
+    return subprocess.run(["unshare", "-m", "bash", "-c", f"mount -t tmpfs {options} || exit 77; {script}"],
+                          capture_output=True, text=True, errors="replace", timeout=60)
+
+
+@once
+def no_proc():
+    for how in HOW.values():
+        done = with_mount("none /proc", f"{FATHOM} run -- {build('plain.c', how)}")
+        if done is None or done.returncode == 77:
+            return "mounting needs root"
+        expect(done.returncode, 1, f"exit code: {done.stderr}")
+        expect_in("/proc: is not mounted here", done.stderr, "message")
+        expect(len(done.stderr.splitlines()), 1, f"lines of {done.stderr}")
+    done = subprocess.run(["unshare", "-pf", FATHOM, "run", "--", build("plain.c")], capture_output=True, text=True)
+    expect_in("another PID namespace", done.stderr, "message about /proc of other processes")
+
+
+@once
+def read_only_tmp():
+    program = build("plain.c")
+    # The program itself lies in a directory for temporary files, which is still to be seen.
+    done = with_mount("-o ro none /tmp", f"env -u TMPDIR {FATHOM} run -- cat /proc/self/cmdline")
+    if done is None or done.returncode == 77:
+        return "mounting needs root"
+    expect(done.returncode, 0, f"exit code: {done.stderr}")
+    expect(done.stdout.split("\n")[0].startswith("cat\0/proc/self/cmdline\0"), True, f"what the program sees: {done.stdout[:60]!r}")
+    result = run(WATCH, [program], env={"TMPDIR": "/nowhere"})
+    cyclic(result.profile, 100, 3)
+
+
+@once
+def more_memory_than_valgrind_has():
+    result = run(WATCH, [build("mapping.c"), "100"])
+    expect_in("asked for 100 GiB of memory at once", result.err, "note")
+    expect(result.profile["run"]["exit_code"], 2, "it went another way")
+    result = run(WATCH, [build("mapping.c"), "20"])
+    cyclic(result.profile, 100, 3)
+    expect("asked for" in result.err, False, "no note")
+    cyclic(run(WATCH, [build("mapping.c", "fathom"), "100"]).profile, 100, 3)
 
 
 @once

@@ -3,6 +3,7 @@
 """Tiny programs with odd behaviour (tests/programs), each with its expected answer, under both collectors.
 
 Almost all of them are watched in the function touch, whose references are known to the last one."""
+import contextlib
 import ctypes
 import hashlib
 import json
@@ -27,6 +28,18 @@ def case(*collectors):
         return function
 
     return register
+
+
+@contextlib.contextmanager
+def fixed_addresses():
+    """Programs that are started within have no random addresses: two runs of one are alike."""
+    no_randomization = 0x0040000
+    before = ctypes.CDLL(None).personality(0xFFFFFFFF)
+    ctypes.CDLL(None).personality(before | no_randomization)
+    try:
+        yield
+    finally:
+        ctypes.CDLL(None).personality(before)
 
 
 def ending(result):
@@ -119,6 +132,64 @@ def exec_in_place(collector, how):
     parts = result.profile["parts"]
     expect([part["references"] for part in parts], [300, 300], "before and after exec")
     expect(parts[0]["run"]["process"], parts[1]["run"]["process"], "process number")
+
+
+def life(parts):
+    """Of each part: references, arguments behind the first, how it ended, by exec, and which part its parent is."""
+    pids = [part["run"]["process"] for part in parts]
+    return [(part["references"], part["run"]["command"].split(" ")[1:], part["run"].get("exit_code"),
+             part["run"].get("by_exec", False), pids.index(part["run"]["parent"]) if "parent" in part["run"] else None)
+            for part in parts]
+
+
+@case()
+def lives_over_exec(collector, how):
+    program = build("exec_ways.c", how, "-pthread")
+    env = {"SELF": program}
+    alone = [*WATCH, "--no-sites"]
+    follow = [*alone, "--follow-children"]
+    # A chain of programs, one of them executed by a thread: the status is that of the last.
+    result = run(follow, [program, "exec", "thread", "exec", "7"], env=env)
+    expect(result.profile["run"]["exit_code"], 7, "status of the whole")
+    expect(result.profile["run"]["ending"], "exited with 7", "end of the whole")
+    expect("parent" in result.profile["run"], False, "parent of the first")
+    expect(life(result.profile["parts"]),
+           [(300, ["exec", "thread", "exec", "7"], None, False, None), (300, ["thread", "exec", "7"], None, True, None),
+            (300, ["exec", "7"], None, True, None), (300, ["7"], 7, True, None)], "the chain")
+    expect([part["run"]["ending"] for part in result.profile["parts"]],
+           [f"became {program} by exec"] * 3 + ["exited with 7"], "endings")
+    expect(len({part["run"]["process"] for part in result.profile["parts"]}), 1, "process numbers")
+    # In a child, and in a child of what that has become; the command's own status is another.
+    result = run(follow, [program, "fork", "exec", "nowhere", "fork", "exec", "9"], env=env)
+    expect(result.profile["run"]["exit_code"], 5, "status of the whole")
+    rest = ["nowhere", "fork", "exec", "9"]
+    expect(sorted(life(result.profile["parts"]), key=str),
+           sorted([(300, ["fork", "exec", *rest], 5, False, None), (0, ["fork", "exec", *rest], None, False, 0),
+                   (400, rest, 5, True, 0), (0, rest, None, False, 1), (300, ["9"], 9, True, 1)], key=str), "children")
+    # An exec that fails, and nothing that is watched afterwards.
+    for options in (alone, follow, [*follow, "--stores"]):
+        result = run(options, [program, "nowhere", "exec", "nowhere", "6"] if options is not alone else [program, "nowhere", "6"],
+                     env=env)
+        expect(result.profile["run"]["exit_code"], 6, f"{options}: status")
+        expect("/nowhere/program" in result.err, False, f"{options}: no note about it: {result.err}")
+    # Not followed: the same process, whose end is known.
+    result = run(alone, [program, "thread", "exec", "8"], env=env)
+    cyclic(result.profile, 100, 3, "not followed")
+    expect(result.profile["run"]["exit_code"], 8, "not followed: status")
+    expect_in("which was not traced", result.err, "not followed: note")
+
+
+@case()
+def long_command_lines(collector, how):
+    program = build("exec_ways.c", how, "-pthread")
+    words = ["a b", "", "it's", "é"]
+    result = run([*WATCH, "--no-sites", "--follow-children"], [program, "exec", "3", *words], env={"SELF": program})
+    command = result.profile["parts"][1]["run"]["command"]
+    expect(command.split(" ", 1)[1], "3 'a b' '' 'it'\\''s' 'é'", "arguments quoted")
+    result = run([*WATCH, "--no-sites", "--follow-children"], [program, "exec", "3", "x" * 1000, *["y" * 1000] * 40], env={"SELF": program})
+    command = result.profile["parts"][1]["run"]["command"]
+    expect(command.split(" ")[1:3], ["3", "x" * 1000], "the first arguments")
+    expect(command[-2:], " …", "the end of one that is too long")
 
 
 @case()
@@ -334,10 +405,9 @@ def loads_and_stores(collector, how):
     expect(run(WATCH + ["--stores"], program).profile["references"], 0, "stores")
 
 
-@case()
-def data_objects(collector, how):
-    result = run(["--function", "touch", "--size", "32K"], [build("objects.c", how, "-fno-builtin", "-fno-optimize-sibling-calls")])
-    attribution = result.profile["attribution"]
+def late_by_object(profile):
+    """Late references by the name of the object: a global's, or that of the function that asked for a heap block."""
+    attribution = profile["attribution"]
     found = {}
     for use in attribution["object_uses"]:
         thing = attribution["objects"][use["object"]]
@@ -346,6 +416,50 @@ def data_objects(collector, how):
             frames = attribution["sites"][attribution["paths"][thing["allocation"]]["call"]].get("frames", [])
             name = next((f["function"] for f in frames), "?")
         found[name] = found.get(name, 0) + use["count"]
+    return found
+
+
+@case("valgrind")
+def heap_of_a_static_program(collector, how):
+    program = build("objects.c", how, "-static", "-fno-builtin", "-fno-optimize-sibling-calls")
+    found = late_by_object(run(["--function", "touch", "--size", "32K"], [program]).profile)
+    expect((found.get("make_first"), found.get("make_second")), (3 * 4096, 4 * 4096), f"late references, of {found}")
+    # Without symbols nobody knows where malloc is; that is said.
+    stripped = build("objects.c", how, "-static", "-s")
+    expect_in("heap blocks are not known", run(["--size", "32K"], [stripped]).err, "note")
+
+
+@case("valgrind")
+def allocator_of_the_program(collector, how):
+    result = run([*WATCH, "--size", "32K"], [build("own_allocator.cc", how, "-std=c++17")])
+    expect(result.profile["references"], 3 * 3 * 4096, "references")
+    found = late_by_object(result.profile)
+    expect(found.get("make_own()"), 2 * 3 * 4096, f"late references to blocks of operator new, of {found}")
+    expect(found.get("make_malloc()"), 3 * 4096, f"late references to the block of malloc, of {found}")
+
+
+@case("valgrind")
+def run_and_record_see_the_same(collector, how):
+    # Code sites need to know the heap, and nothing of that may be seen in the program: not one reference more.
+    trace, profile = os.path.join(work, "same.fathom"), os.path.join(work, "same.json")
+    for command in (["true"], [build("own_allocator.cc", how, "-std=c++17")]):
+        with fixed_addresses():
+            found = [run(options, command).profile for options in ([], ["--no-sites"])]
+            subprocess.run([FATHOM, "record", "-q", "-o", trace, "--", *command], capture_output=True, check=True)
+        subprocess.run([FATHOM, "analyze", "-q", "--json", profile, trace], capture_output=True, check=True)
+        with open(profile) as file:
+            found.append(json.load(file))
+        for name in ("references", "distinct", "cold", "histogram"):
+            expect([one[name] == found[0][name] for one in found], [True] * 3, f"{command[0]}: {name}")
+    expect_in("preload nothing", run([], ["sh", "-c", "echo preload ${LD_PRELOAD:-nothing}; :"]).out, "what is loaded into it")
+    os.unlink(trace)
+    os.unlink(profile)
+
+
+@case()
+def data_objects(collector, how):
+    result = run(["--function", "touch", "--size", "32K"], [build("objects.c", how, "-fno-builtin", "-fno-optimize-sibling-calls")])
+    found = late_by_object(result.profile)
     expect(found.get("global_table"), 2 * 4096, f"late references to the global, of {found}")
     expect(found.get("make_first"), 3 * 4096, f"late references to the first heap block, of {found}")
     expect(found.get("make_second"), 4 * 4096, f"late references to the second heap block, of {found}")
@@ -431,11 +545,8 @@ cases.append(("compiler: kernel matmul", lambda: kernel("matmul")("compiler", "f
 
 @case()
 def analysed_by_several_threads(collector, how):
-    # Without random addresses two runs are alike, and all that differs is how they were analysed.
-    no_randomization = 0x0040000
-    before = ctypes.CDLL(None).personality(0xFFFFFFFF)
-    ctypes.CDLL(None).personality(before | no_randomization)
-    try:
+    # Two runs are alike, and all that differs is how they were analysed.
+    with fixed_addresses():
         for command in ([build("objects.c", how)], [build("kernels.c", how, *KERNEL_FLAGS), "matmul"]):
             for options in (["--no-sites"], [], ["--threads-private"]):
                 found = [run(options + ["--threads", threads], command).profile for threads in ("1", "5")]
@@ -444,8 +555,6 @@ def analysed_by_several_threads(collector, how):
                         part.pop("run", None)
                 expect(found[0]["references"] > 40000, True, "enough references for several batches")
                 expect(found[1] == found[0], True, f"{options}: five threads agree with one")
-    finally:
-        ctypes.CDLL(None).personality(before)
 
 
 @case("compiler")
@@ -462,6 +571,7 @@ def recorded_and_analysed(collector, how):
     done = subprocess.run([FATHOM, "record", *WATCH, "-o", trace, "--", build("plain.c", how)], capture_output=True,
                           text=True)
     expect(done.returncode, 0, f"exit code of record: {done.stderr}")
+    expect_in(": 300 accesses of process", done.stdout, "what record says")
     done = subprocess.run([FATHOM, "check", trace], capture_output=True, text=True)
     expect(done.returncode, 0, "check")
     done = subprocess.run([FATHOM, "analyze", trace, "--json", profile], capture_output=True, text=True)
@@ -474,6 +584,20 @@ def recorded_and_analysed(collector, how):
     expect_in("touch", names, "functions")
     for name in (trace, profile):
         os.unlink(name)
+
+
+@case("valgrind")
+def record_counts_accesses(collector, how):
+    # 1000 accesses that touch two blocks each: the one number is of accesses, the other of references.
+    trace = os.path.join(work, "unaligned.fathom")
+    program = [build("kernels.c", how, *KERNEL_FLAGS), "unaligned"]
+    options = ["--function", "unaligned", "--no-stack"]
+    done = subprocess.run([FATHOM, "record", *options, "-o", trace, "--", *program], capture_output=True, text=True)
+    expect_in(": 1000 accesses of process", done.stdout, "what record says")
+    os.unlink(trace)
+    result = run([*options, "--limit", "10"], program)
+    expect(result.profile["references"], 20, "references of ten accesses")
+    expect_in("the first 10 accesses", result.profile["run"]["what"], "what was watched")
 
 
 @case("valgrind")

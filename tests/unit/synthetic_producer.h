@@ -54,6 +54,9 @@ static inline void producer_chunk(producer *self)
     __atomic_store_n(&self->channel->cursor, (uint64_t)(uintptr_t)(self->ring + at), __ATOMIC_RELEASE);
 }
 
+/* To claim a channel for another process, which is over: it is seen when it is closed. 0: for this one. */
+static uint32_t producer_pid;
+
 /* serial: 0: a new process. */
 static inline void producer_claim(producer *self, unsigned kind, uint32_t serial, uint32_t thread)
 {
@@ -75,13 +78,13 @@ static inline void producer_claim(producer *self, unsigned kind, uint32_t serial
     channel->ring_address = (uint64_t)(uintptr_t)self->ring;
     channel->sealed = channel->taken;
     channel->producer = kind;
-    channel->pid = (uint32_t)getpid();
+    channel->pid = producer_pid ? producer_pid : (uint32_t)getpid();
     channel->tid = (uint32_t)syscall(SYS_gettid);
     channel->process = serial ? serial : __atomic_fetch_add(&self->session->processes, 1, __ATOMIC_SEQ_CST);
     channel->thread = thread;
     channel->born = __atomic_load_n(&self->session->sequence, __ATOMIC_SEQ_CST);
     producer_chunk(self);
-    __atomic_store_n(&channel->state, FM_CHANNEL_OPEN, __ATOMIC_RELEASE);
+    if (!producer_pid) __atomic_store_n(&channel->state, FM_CHANNEL_OPEN, __ATOMIC_RELEASE);
 }
 
 static inline void producer_wake(producer *self)

@@ -204,6 +204,62 @@ static void play_exec(void)
     exit(99);
 }
 
+/* A child that became another program, and whose end comes before anything that it told; seen in either
+ * order. */
+static void play_quick_exec(bool other_order)
+{
+    producer self = main_channel(), first, second;
+    int status;
+    pid_t child = fork();
+    if (child == 0) _exit(7);
+    waitpid(child, &status, 0);
+    producer_pid = (uint32_t)child;
+    uint32_t serial = __atomic_fetch_add(&self.session->processes, 2, __ATOMIC_SEQ_CST);
+    if (other_order) producer_claim(&second, FM_PRODUCER_COMPILER, serial + 1, 1);
+    producer_claim(&first, FM_PRODUCER_COMPILER, serial, 1);
+    if (!other_order) producer_claim(&second, FM_PRODUCER_COMPILER, serial + 1, 1);
+    producer_begin(&first, self.channel->process, "/played/program");
+    numbers(&first, 100, 110);
+    producer_text(&first, FM_RECORD_EXEC, 0, NULL, 0, "/played/other");
+    producer_close(&first);
+    producer_begin(&second, 0, "/played/other");
+    numbers(&second, 200, 220);
+    producer_word(&second, FM_RECORD(FM_RECORD_END, 7, 0));
+    producer_close(&second);
+    exit(1);
+}
+
+/* A command line behind the program's path; `count` of the three that are there, or more. */
+static void play_arguments(uint64_t count)
+{
+    producer self;
+    producer_claim(&self, FM_PRODUCER_COMPILER, 0, 1);
+    static const char text[24] = "/p\0name\0\0x y"; /* a path, three arguments */
+    uint64_t words[8] = {FM_RECORD(FM_RECORD_PROCESS, count, 7), self.channel->pid, (uint64_t)getppid(), 0,
+                         self.channel->process};
+    memcpy(words + 5, text, sizeof text);
+    producer_put(&self, words, 8);
+    numbers(&self, 0, 10);
+    producer_close(&self);
+    exit(0);
+}
+
+/* A process under Valgrind with one block of one access, `count` times; the last word tells how it ends. */
+static void play_valgrind(int count, uint64_t last, int code)
+{
+    producer self;
+    producer_claim(&self, FM_PRODUCER_VALGRIND, 0, 1);
+    producer_begin(&self, 0, "/played/program");
+    const uint64_t define[6] = {FM_RECORD(FM_RECORD_DEFINE, 0, 5), 1 | UINT64_C(1) << 32, 0, 0x400000, 0,
+                                0x400000 | UINT64_C(8) << 48};
+    const uint64_t block[2] = {FM_RECORD(FM_RECORD_BLOCK, 1, 0), 0x1000};
+    producer_put(&self, define, 6);
+    for (int i = 0; i < count; i++) producer_put(&self, block, 2);
+    if (last) producer_word(&self, last);
+    producer_seal(&self);
+    _exit(code);
+}
+
 /* A module at 0x400000 that is nowhere else, another that is not instrumented; two calls deep, one of them of
  * malloc. */
 static void play_described(void)
@@ -258,6 +314,16 @@ static int play(const char *scenario)
     if (strcmp(scenario, "exec") == 0) play_exec();
     if (strcmp(scenario, "described") == 0) play_described();
     if (strcmp(scenario, "noting") == 0) play_noting();
+    if (strcmp(scenario, "quick-exec") == 0) play_quick_exec(false);
+    if (strcmp(scenario, "quick-exec-other-order") == 0) play_quick_exec(true);
+    if (strcmp(scenario, "arguments") == 0) play_arguments(3);
+    if (strcmp(scenario, "arguments-cut") == 0) play_arguments(2 | FM_PROCESS_MORE_ARGUMENTS);
+    if (strcmp(scenario, "arguments-wrong") == 0) play_arguments(UINT32_MAX);
+    if (strcmp(scenario, "own-end") == 0) play_valgrind(10, FM_RECORD(FM_RECORD_END, 1, 0), 1);
+    if (strcmp(scenario, "no-end") == 0) play_valgrind(10, 0, 1);
+    if (strcmp(scenario, "gave-up") == 0)
+        play_valgrind(10, FM_RECORD(FM_RECORD_NOTE, FM_NOTE_GAVE_UP, 0), 101);
+    if (strcmp(scenario, "never-ran") == 0) play_valgrind(0, 0, 1);
     if (strcmp(scenario, "nothing") == 0) return 17;
     producer self = main_channel();
     numbers(&self, 0, 5000);
@@ -313,6 +379,8 @@ typedef struct result {
     size_t process_count;
     fm_collected_process processes[PROCESSES];
     char missing[PROCESSES][256];
+    char arguments[200]; /* of the first process, each in brackets */
+    bool first_became;   /* "/played/program" */
     fm_collection_state state;
     char notes[1000];
     double seconds;
@@ -371,6 +439,11 @@ static void collect_with(const char *scenario, fm_collect_options options, resul
         if (process->what_missing)
             snprintf(got->missing[i], sizeof got->missing[i], "%s", process->what_missing);
         if (got->status == FM_OK) assert_int_equal(process->references, got->by_process[i]);
+        if (i == 0) got->first_became = process->became && strcmp(process->became, "/played/program") == 0;
+        for (char *const *at = process->arguments; at && *at && i == 0; at++) {
+            size_t used = strlen(got->arguments);
+            snprintf(got->arguments + used, sizeof got->arguments - used, "[%s]", *at);
+        }
     }
     fm_collection_state_get(collection, &got->state);
     snprintf(got->notes, sizeof got->notes, "%s", got->state.notes);
@@ -487,6 +560,45 @@ static void damage(void **state)
     }
 }
 
+static void command_lines(void **state)
+{
+    (void)state;
+    collect("few"); /* tells none */
+    assert_string_equal(got.arguments, "");
+    assert_false(got.processes[0].more_arguments);
+    collect("arguments");
+    assert_string_equal(got.arguments, "[name][][x y]");
+    assert_false(got.processes[0].more_arguments);
+    collect("arguments-cut");
+    assert_string_equal(got.arguments, "[name][]");
+    assert_true(got.processes[0].more_arguments);
+    collect("arguments-wrong"); /* what is padding may look like arguments, but nothing behind it does */
+    assert_int_equal(strncmp(got.arguments, "[name][][x y]", 13), 0);
+    assert_true(got.processes[0].more_arguments && got.count == 10);
+}
+
+/* Under Valgrind an exit status may be Valgrind's own: only what the tool tells is the program's end. */
+static void ends_under_valgrind(void **state)
+{
+    (void)state;
+    collect("own-end");
+    assert_int_equal(got.status, FM_OK);
+    assert_int_equal(got.count, 10);
+    assert_true(got.processes[0].complete && got.processes[0].ended && got.processes[0].exit_code == 1);
+    static const char *const others[] = {"no-end", "gave-up"};
+    for (size_t i = 0; i < 2; i++) {
+        collect(others[i]);
+        assert_int_equal(got.status, FM_OK);
+        assert_int_equal(got.count, 10);
+        const fm_collected_process *process = &got.processes[0];
+        assert_true(!process->complete && !process->ended && process->given_up);
+        assert_non_null(strstr(got.missing[0], i ? "exit code 101" : "exit code 1,"));
+    }
+    collect("never-ran");
+    assert_int_equal(got.status, FM_E_IO);
+    assert_non_null(strstr(got.error.reason, "exit code 1 before it made a reference"));
+}
+
 static void children(void **state)
 {
     (void)state;
@@ -516,8 +628,27 @@ static void another_program(void **state)
     assert_true(all[1].by_exec && all[1].parent == 0);
     assert_int_equal(all[0].references, 20);
     assert_true(all[0].complete && !all[0].ended);
+    assert_true(got.first_became && !all[1].became);
     assert_int_equal(all[1].references, 1000000);
     assert_true(all[1].complete && all[1].exit_code == 3);
+}
+
+static void another_program_that_was_over(void **state)
+{
+    (void)state;
+    static const char *const scenarios[] = {"quick-exec", "quick-exec-other-order"};
+    for (int i = 0; i < 2; i++) {
+        collect_with(scenarios[i], (fm_collect_options){.follow_children = true}, &got);
+        assert_int_equal(got.status, FM_OK);
+        assert_int_equal(got.process_count, 3);
+        const fm_collected_process *before = NULL, *after = NULL;
+        for (size_t k = 1; k < 3; k++)
+            *(got.processes[k].references == 10 ? &before : &after) = &got.processes[k];
+        assert_true(before && after && before->pid == after->pid);
+        assert_true(!before->by_exec && before->complete && !before->ended);
+        assert_true(after->by_exec && after->parent == (uint32_t)(before - got.processes));
+        assert_true(after->complete && after->ended && after->exit_code == 7);
+    }
 }
 
 static void limits(void **state)
@@ -778,8 +909,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(many_threads),
         cmocka_unit_test(killed_with_a_chunk_begun),
         cmocka_unit_test(damage),
+        cmocka_unit_test(ends_under_valgrind),
+        cmocka_unit_test(command_lines),
         cmocka_unit_test(children),
         cmocka_unit_test(another_program),
+        cmocka_unit_test(another_program_that_was_over),
         cmocka_unit_test(limits),
         cmocka_unit_test(signals),
         cmocka_unit_test(descriptions),

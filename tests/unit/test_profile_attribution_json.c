@@ -83,6 +83,7 @@ static fm_profile *sample(void)
                              11,
                              4711,
                              1,
+                             true,
                              3,
                              12.345678901234567,
                              strdup("a\nb\n")};
@@ -178,6 +179,7 @@ static void same_run(const fm_run *a, const fm_run *b)
     assert_int_equal(a->signal, b->signal);
     assert_int_equal(a->process, b->process);
     assert_int_equal(a->parent, b->parent);
+    assert_int_equal(a->by_exec, b->by_exec);
     assert_int_equal(a->thread, b->thread);
     assert_true(a->seconds == b->seconds);
 }

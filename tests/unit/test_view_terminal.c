@@ -307,6 +307,10 @@ static void a_run_is_said(void **state)
     LINE(text, "note        \\x1b", "[31mred");
     for (char *line = text; *line; line += strcspn(line, "\n") + 1) assert_true(strcspn(line, "\n") <= 80);
     free(text);
+    run = (fm_run){.process = 4711, .parent = 17, .by_exec = true, .exit_code = -1};
+    text = shown(HISTOGRAM, &profile, &options);
+    LINE(text, "process", "4711, started by 17, by exec");
+    free(text);
     run = (fm_run){.thread = 3, .process = 9, .exit_code = -1};
     text = shown(HISTOGRAM, &profile, &options);
     LINE(text, "thread", "3 of process 9");
@@ -323,14 +327,14 @@ static void parts_are_a_tree(void **state)
     enum { PARTS = 8 };
     /* pid, its parent; the sixth is the fourth after exec; the seventh names a process that comes later. */
     static const uint32_t pids[PARTS][2] = {{10, 1},  {20, 10}, {30, 10}, {40, 20},
-                                            {50, 99}, {40, 40}, {60, 70}, {70, 60}};
+                                            {50, 99}, {40, 20}, {60, 70}, {70, 60}};
     fm_profile whole = sample(), parts[PARTS], threads[2];
     fm_run runs[PARTS], thread_runs[2];
     fm_profile *pointers[PARTS], *thread_pointers[2];
     for (size_t i = 0; i < PARTS; i++) {
         parts[i] = sample();
         parts[i].name = (char *)"/usr/bin/program";
-        runs[i] = (fm_run){.process = pids[i][0], .parent = pids[i][1], .exit_code = -1};
+        runs[i] = (fm_run){.process = pids[i][0], .parent = pids[i][1], .by_exec = i == 5, .exit_code = -1};
         parts[i].run = &runs[i];
         pointers[i] = &parts[i];
     }
