@@ -20,3 +20,17 @@ try 'fathom phases t.u64 --granularity 3'
 try 'fathom phases nothing.u64'
 fathom gen cyclic --keys 10 --references 100000 -o many.u64 --quiet
 try 'fathom phases many.u64'
+# An access that straddles blocks is a reference to each, as for analyze.
+python3 -c '
+print("\n".join(" L %x,%d" % (64 * (i % 90) + 60, 1 + i * 7 % 200) for i in range(2000)))
+' >sized.lackey
+fathom analyze sized.lackey --json a.json --quiet >/dev/null
+fathom phases sized.lackey --json b.json --quiet >/dev/null
+python3 -c '
+import json
+a, b = (json.load(open(name)) for name in ("a.json", "b.json"))
+blocks = [(64 * (i % 90) + 60, 64 * (i % 90) + 60 + i * 7 % 200) for i in range(2000)]
+print(b["references"] == sum(last // 64 - first // 64 + 1 for first, last in blocks))
+print([a[field] == b[field] for field in ("references", "distinct", "cold", "histogram", "granularity")])
+print(b["phases"]["phases"][-1][1] == b["references"])
+'
