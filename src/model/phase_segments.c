@@ -4,11 +4,12 @@
  *
  * 1. Neighbours that chance may have made different become one, those first that lose least by it: the
  *    likelihood of their counts, each with its own distribution, against that of the sum.
- * 2. A segment that only loads the data of the next one belongs to it. Where that is about all data of the
- *    next, the boundary stands, however much the phases on its two sides are alike: they work on other data.
- * 3. Any other boundary must be clear and abrupt: the segments differ by more than CLEAR, and the windows
- * next to the boundary differ nearly as much. What changes slowly (the share of first touches in a random
- * trace) is no phase. Neither is what is shorter than LEAST_WINDOWS.
+ * 2. A segment that only loads the data of the next one belongs to it.
+ * 3. Boundaries go that are none of a phase, the weakest first: of what is shorter than LEAST_WINDOWS; of a
+ *    short stretch without re-use; where the distances change slowly (as the share of first touches does in a
+ *    random trace); where they are not CLEARly different behind it. One stands whatever the difference: where
+ *    most of the data of the next segment is loaded. What follows works on other data.
+ * 2 and 3 are repeated: what has grown together may turn out to be loaded by what is before it.
  *
  * With n windows (at most 4096) and c classes: time O(n² + n c), space O(n c).
  */
@@ -21,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLEAR 0.3
+#define CLEAR 0.25
 #define ABRUPT 0.6
 enum { LEAST_WINDOWS = 3 };
 
@@ -70,7 +71,7 @@ static double loss(const fm_class_counts *a, const fm_class_counts *b, double *f
     return lost;
 }
 
-/* ---- 1: by chance ---- */
+/* ---- 1: chance ---- */
 
 static double chance_strength(const segments *self, size_t index, double windows)
 {
@@ -116,11 +117,11 @@ static void near_part(const fm_class_counts *counts, uint64_t footprint, fm_clas
         near->all += near->of[i] = counts->of[i];
 }
 
-/* It has loaded its data, and used it. */
+/* It has used its data, again and again. A few windows may have, and load what is next all the same. */
 static bool is_settled(const fm_phase_segment *segment)
 {
-    const uint64_t footprint = fm_phase_footprint(&segment->counts);
-    return segment->loaded > 0 && 2 * segment->loaded >= footprint && segment->counts.all >= 4 * footprint;
+    return segment->end - segment->begin > 2 * LEAST_WINDOWS &&
+           segment->counts.all >= 4 * fm_phase_footprint(&segment->counts);
 }
 
 /* Whether a segment does what the next one does, but from further away, and no more than to load its data
