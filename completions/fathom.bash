@@ -20,7 +20,7 @@ _fathom_options() {
     gen) echo '--output --keys --references --seed --skew --format --level --quiet --progress' ;;
     check) echo "--verbose --json --quiet --progress $trace" ;;
     train) echo '--output --sizes --dimensions --percent --granularity --quiet' ;;
-    phases) echo "--threshold --alike --granularity --json --profiles --top --quiet --progress $trace" ;;
+    phases) echo "--threshold --depth --alike --granularity --json --profiles --top --quiet --progress $trace" ;;
     predict) echo "--data-size --sample --threshold --samples --peaks --json --bins --quiet --progress $trace" ;;
     esac
     echo '--help'

@@ -87,19 +87,33 @@ typedef struct fm_data_sample {
     fm_time_sample *times;
 } fm_data_sample;
 
-/* A stretch of a trace between two peaks (phases.h). */
+/* A stretch of a trace that is a phase (phases.h). */
 typedef struct fm_trace_phase {
     uint64_t begin, end; /* references [begin, end) */
     uint64_t distinct;   /* blocks touched in it */
     uint64_t cold;       /* of these, for the first time at all */
-    uint32_t kind;       /* phases that recur have the same, from 0 on in order of appearance */
+    uint32_t kind;       /* phases of a level that recur have the same, from 0 on in order of appearance */
+    size_t parent;       /* in inner levels: the phase of the level above that it is in */
 } fm_trace_phase;
+/* Phases inside those of the level above: ascending; a phase with none inside leaves a gap. */
+typedef struct fm_phase_level {
+    size_t count;
+    fm_trace_phase *phases;
+} fm_phase_level;
+/* What told where the phases of level 1 begin. */
+typedef enum fm_phase_cut {
+    FM_CUT_AT_PEAKS = 0,   /* the peaks of the first data sample */
+    FM_CUT_AT_CHANGES = 1, /* the distances, or the data in use, change */
+} fm_phase_cut;
 typedef struct fm_phases {
     uint64_t threshold; /* blocks: smaller distances are no time samples */
     size_t sample_count;
-    fm_data_sample *samples; /* the first is the one whose peaks cut the trace */
+    fm_data_sample *samples; /* the first is the one with the most peaks */
     size_t count;
-    fm_trace_phase *phases; /* ascending, without gaps */
+    fm_trace_phase *phases; /* level 1: ascending, without gaps */
+    fm_phase_cut cut;
+    size_t inner_count; /* levels below, at most FM_MOST_PHASE_LEVELS - 1 */
+    fm_phase_level *inner;
 } fm_phases;
 
 /* What an engine spent its time on. */

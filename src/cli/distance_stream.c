@@ -23,14 +23,44 @@ static fm_status pass_on(void *context, const uint64_t *distances, size_t count,
     return self->stream->take(self->stream->context, blocks, distances, count, error);
 }
 
+static bool is_enough(const run *self)
+{
+    return self->stream->enough && *self->stream->enough;
+}
+
+static fm_status feed_blocks(run *self, size_t count, fm_error *error)
+{
+    self->stream->references += count;
+    if (is_enough(self)) return FM_OK;
+    self->delivered = 0;
+    return fm_analyzer_feed_blocks(self->analyzer, self->blocks, count, error);
+}
+
+/* An access that straddles blocks is one reference to each of them, in ascending order; none reaches beyond
+ * the last address. As fm_analyzer_feed has it. */
 static fm_status feed(run *self, const fm_batch *batch, fm_error *error)
 {
-    const bool *enough = self->stream->enough;
-    self->stream->references += batch->count;
-    if (enough && *enough) return FM_OK;
-    for (size_t i = 0; i < batch->count; i++) self->blocks[i] = batch->address[i] >> self->shift;
-    self->delivered = 0;
-    return fm_analyzer_feed_blocks(self->analyzer, self->blocks, batch->count, error);
+    size_t count = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        const uint64_t address = batch->address[i];
+        const uint64_t more = batch->size && batch->size[i] > 1 ? batch->size[i] - 1 : 0;
+        const uint64_t end = address > UINT64_MAX - more ? UINT64_MAX : address + more;
+        const uint64_t first = address >> self->shift, last = end >> self->shift;
+        if (is_enough(self)) {
+            self->stream->references += last - first + 1;
+            continue;
+        }
+        for (uint64_t block = first;; block++) {
+            if (count == FM_BATCH_MAX) {
+                fm_status status = feed_blocks(self, count, error);
+                if (status != FM_OK) return status;
+                count = 0;
+            }
+            self->blocks[count++] = block;
+            if (block == last) break;
+        }
+    }
+    return feed_blocks(self, count, error);
 }
 
 static int read_all(run *self)
@@ -44,7 +74,8 @@ static int read_all(run *self)
         status = fm_reader_next(self->reader, &batch, &error);
         if (fm_status_is_damage(status)) {
             char message[1200];
-            cli_complain("%s", fm_error_message(&error, message, sizeof message));
+            fm_error_message(&error, message, sizeof message);
+            if (!self->stream->again) cli_complain("%s", message);
             if (!self->stream->incomplete) self->stream->first_damage = error;
             self->stream->incomplete = true;
             self->stream->lost += error.lost;
@@ -74,7 +105,7 @@ int cli_distance_stream_run(cli_distance_stream *stream)
     }
     int code = fm_reader_open(&self.reader, stream->path, &stream->reading, &error) ? cli_fail(&error) : -1;
     if (code < 0) {
-        cli_trace_key_notes(self.reader, stream->granularity);
+        if (!stream->again) cli_trace_key_notes(self.reader, stream->granularity);
         fm_reader_info(self.reader, &info);
         if (stream->granularity == 0) stream->granularity = info.memory_addresses ? 64 : 1;
         self.shift = (unsigned)__builtin_ctzll(stream->granularity);
@@ -85,7 +116,7 @@ int cli_distance_stream_run(cli_distance_stream *stream)
         fm_analyzer_set_sink(self.analyzer, pass_on, &self);
         code = read_all(&self);
     }
-    if (code < 0) cli_trace_notes(self.reader);
+    if (code < 0 && !stream->again) cli_trace_notes(self.reader);
     fm_analyzer_destroy(self.analyzer);
     fm_reader_close(self.reader);
     free(self.blocks);

@@ -13,8 +13,8 @@ typedef struct cli_distance_stream {
     fm_reader_options reading;
     uint64_t granularity; /* 0: what suits the trace; then filled in */
     bool progress;
-    /* Every reference in order; it returns FM_OK to go on. An access that straddles blocks counts once, for
-     * its first. */
+    bool again; /* not the first pass: what is wrong with the trace was said */
+    /* Every reference in order, one for each block that an access touches; it returns FM_OK to go on. */
     fm_status (*take)(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
                       fm_error *error);
     void *context;

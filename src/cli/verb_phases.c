@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verb_phases.c - fathom phases: where a trace begins anew with data that it had long left, a profile for
- * each stretch between, and which of them recur.
+ * verb_phases.c - fathom phases: the phases of a trace and those inside them, a profile for each, and which
+ * of them recur.
  *
- * Three passes over the trace: the largest distance, where no threshold is given; the samples; the phases'
- * profiles. So the trace must be a file.
+ * Three passes over the trace: about where it changes, with the largest distance or, where a threshold is
+ * given, the samples; where exactly, with the samples; the phases' profiles. So the trace must be a file.
  */
 #include "cli.h"
 #include "distance_stream.h"
+#include "phases_text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 
 typedef struct phases_options {
     const char *json, *profiles, *granularity;
-    uint64_t threshold, top;
+    uint64_t threshold, top, depth;
     double alike;
     bool progress;
     cli_trace_options trace;
@@ -25,33 +26,44 @@ typedef struct phases_options {
 typedef struct search {
     cli_distance_stream stream;
     uint64_t largest; /* distance */
+    fm_phase_finder *finder;
     fm_sampler *sampler;
     fm_phases *phases;
     fm_phase_counter *counter;
-    fm_profile **each; /* one for each phase */
+    fm_profile **each;   /* one for each phase of level 1 */
+    fm_profile **deeper; /* of the level that is shown, where that is another one */
+    size_t deeper_count;
 } search;
 
 /* ---- the passes ---- */
 
-static fm_status see_largest(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
-                             fm_error *error)
+static fm_status survey(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
+                        fm_error *error)
 {
     search *self = context;
-    (void)blocks;
-    (void)error;
     for (size_t i = 0; i < count; i++)
         if (distances[i] < FM_BEYOND && distances[i] > self->largest) self->largest = distances[i];
-    return FM_OK;
+    fm_status status = fm_phase_finder_survey(self->finder, distances, count, error);
+    if (status == FM_OK && self->sampler)
+        status = fm_sampler_feed(self->sampler, blocks, distances, count, error);
+    return status;
 }
 
-static fm_status see_samples(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
-                             fm_error *error)
+static fm_status locate(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
+                        fm_error *error)
 {
-    return fm_sampler_feed(((search *)context)->sampler, blocks, distances, count, error);
+    return fm_phase_finder_locate(((search *)context)->finder, blocks, distances, count, error);
 }
 
-static fm_status see_phases(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
-                            fm_error *error)
+static fm_status locate_and_sample(void *context, const uint64_t *blocks, const uint64_t *distances,
+                                   size_t count, fm_error *error)
+{
+    fm_status status = locate(context, blocks, distances, count, error);
+    return status ? status : fm_sampler_feed(((search *)context)->sampler, blocks, distances, count, error);
+}
+
+static fm_status count_phases(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
+                              fm_error *error)
 {
     (void)blocks;
     return fm_phase_counter_feed(((search *)context)->counter, distances, count, error);
@@ -62,29 +74,45 @@ static int pass(search *self,
 {
     self->stream.take = take;
     self->stream.context = self;
-    return cli_distance_stream_run(&self->stream);
+    const int code = cli_distance_stream_run(&self->stream);
+    self->stream.again = true;
+    return code;
 }
 
+static int start_sampling(search *self, uint64_t threshold)
+{
+    fm_error error;
+    fm_sampler_options sampling = {.threshold = threshold, .samples = FM_MOST_DATA_SAMPLES};
+    return fm_sampler_create(&self->sampler, &sampling, &error) ? cli_fail(&error) : -1;
+}
+
+/* The two passes that find them, and the phases. */
 static int find_phases(search *self, const phases_options *options)
 {
     fm_error error;
     uint64_t threshold = options->threshold;
-    const bool was_quiet = cli_quiet;
-    int code = threshold ? -1 : pass(self, see_largest);
+    int code = threshold ? start_sampling(self, threshold) : -1;
+    if (code < 0 && fm_phase_finder_create(&self->finder, &error)) code = cli_fail(&error);
+    if (code < 0) code = pass(self, survey);
     if (code >= 0) return code;
-    cli_quiet = true; /* notes on the trace were given, or come in the last pass */
-    if (threshold == 0) threshold = self->largest / 2;
-    fm_sampler_options sampling = {.threshold = threshold, .samples = FM_MOST_DATA_SAMPLES};
-    if (fm_sampler_create(&self->sampler, &sampling, &error)) return cli_fail(&error);
-    if ((code = pass(self, see_samples)) >= 0) return code;
-    cli_quiet = was_quiet || !options->threshold;
-    if (fm_phases_create(&self->phases, self->sampler, threshold, self->stream.references, &error) ||
-        fm_phase_counter_create(&self->counter, self->phases, self->stream.granularity, &error))
-        return cli_fail(&error);
-    code = pass(self, see_phases);
-    cli_quiet = was_quiet;
-    if (code < 0 && fm_phase_counter_finish(self->counter, options->alike, &self->each, &error))
+    if (threshold)
+        code = pass(self, locate);
+    else if ((code = start_sampling(self, threshold = self->largest / 2)) < 0)
+        code = pass(self, locate_and_sample);
+    if (code < 0 && fm_phases_create_nested(&self->phases, self->finder, self->sampler, threshold,
+                                            options->threshold > 0, self->stream.references, &error))
         code = cli_fail(&error);
+    return code;
+}
+
+static int profile_phases(search *self, const phases_options *options)
+{
+    fm_error error;
+    if (fm_phase_counter_create(&self->counter, self->phases, self->stream.granularity, &error))
+        return cli_fail(&error);
+    const int code = pass(self, count_phases);
+    if (code < 0 && fm_phase_counter_finish(self->counter, options->alike, &self->each, &error))
+        return cli_fail(&error);
     return code;
 }
 
@@ -116,12 +144,21 @@ static int make_whole(search *self, fm_profile **whole)
     return -1;
 }
 
-static int write_each(const fm_profile *whole, fm_profile *const *each, const char *prefix)
+static cli_phase_view view_of(const search *self, const fm_phases *phases, uint64_t depth)
+{
+    cli_phase_view made = {.phases = phases, .level = (size_t)depth, .levels = phases->inner_count + 1};
+    made.count = depth > 1 ? phases->inner[depth - 2].count : phases->count;
+    made.each = depth > 1 ? phases->inner[depth - 2].phases : phases->phases;
+    made.profiles = depth > 1 ? self->deeper : self->each;
+    return made;
+}
+
+static int write_each(const cli_phase_view *shown, const char *prefix)
 {
     fm_error error;
-    for (size_t i = 0; i < whole->phases->count; i++) {
+    for (size_t i = 0; i < shown->count; i++) {
         char path[4096];
-        const fm_profile *one = each[i];
+        const fm_profile *one = shown->profiles[i];
         if ((size_t)snprintf(path, sizeof path, "%s%zu.json", prefix, i + 1) >= sizeof path)
             return cli_misuse("--profiles: the name is too long");
         if (fm_profile_write(path, &one, 1, &error)) return cli_fail(&error);
@@ -129,88 +166,52 @@ static int write_each(const fm_profile *whole, fm_profile *const *each, const ch
     return -1;
 }
 
-/* Letters for the first kinds, numbers for all. */
-static const char *kind_name(uint32_t kind, char *text, size_t size)
+static void destroy_profiles(fm_profile **profiles, size_t count)
 {
-    if (kind < 26)
-        snprintf(text, size, "%c", (char)('A' + kind));
-    else
-        snprintf(text, size, "%" PRIu32, kind + 1);
-    return text;
-}
-
-static void show_kinds(const fm_phases *phases)
-{
-    printf("\nkind   phases   references of each   distinct blocks of each   which\n");
-    for (uint32_t kind = 0;; kind++) {
-        char name[16];
-        uint64_t count = 0, references = 0, distinct = 0;
-        for (size_t i = 0; i < phases->count; i++)
-            if (phases->phases[i].kind == kind) {
-                count++;
-                references += phases->phases[i].end - phases->phases[i].begin;
-                distinct += phases->phases[i].distinct;
-            }
-        if (count == 0) return;
-        printf("%-4s %8" PRIu64 " %20" PRIu64 " %25" PRIu64 "  ", kind_name(kind, name, sizeof name), count,
-               references / count, distinct / count);
-        size_t told = 0;
-        for (size_t i = 0; i < phases->count && told < 12; i++)
-            if (phases->phases[i].kind == kind && ++told <= 12) printf(" %zu", i + 1);
-        printf("%s\n", count > told ? " ..." : "");
-    }
-}
-
-static void show(const fm_profile *whole, uint64_t top)
-{
-    const fm_phases *phases = whole->phases;
-    size_t samples = 0;
-    for (size_t i = 0; i < phases->sample_count; i++) samples += phases->samples[i].count;
-    const fm_view_options view = cli_view_options();
-    printf("phases of   ");
-    fm_view_text(stdout, whole->name, &view);
-    printf("\nreferences  %" PRIu64 "\nthreshold   %" PRIu64
-           " blocks: %zu blocks were watched, which came back from further away %zu times\nphases      %zu\n",
-           whole->references, phases->threshold, phases->sample_count, samples, phases->count);
-    if (phases->sample_count > 0)
-        printf("cut at      the peaks of block %" PRIu64 "\n", phases->samples[0].block);
-    show_kinds(phases);
-    printf("\nphase         begins at      references   distinct blocks     first touches   kind\n");
-    for (size_t i = 0; i < phases->count && i < top; i++) {
-        const fm_trace_phase *phase = &phases->phases[i];
-        char name[16];
-        printf("%5zu %17" PRIu64 " %15" PRIu64 " %17" PRIu64 " %17" PRIu64 "   %s\n", i + 1, phase->begin,
-               phase->end - phase->begin, phase->distinct, phase->cold,
-               kind_name(phase->kind, name, sizeof name));
-    }
-    if (phases->count > top)
-        printf("and %zu more (--top shows more, --json has all)\n", phases->count - (size_t)top);
+    for (size_t i = 0; profiles && i < count; i++) fm_profile_destroy(profiles[i]);
+    free(profiles);
 }
 
 static int deliver(search *self, const phases_options *options)
 {
     fm_error error;
     fm_profile *whole = NULL;
-    const size_t count = self->phases->count;
+    const size_t count = self->phases->count, levels = self->phases->inner_count + 1;
     int code = make_whole(self, &whole);
-    if (code < 0 && options->profiles) code = write_each(whole, self->each, options->profiles);
     const fm_profile *one = whole;
     if (code < 0 && options->json && fm_profile_write(options->json, &one, 1, &error))
         code = cli_fail(&error);
-    if (code < 0 && (!options->json || strcmp(options->json, "-") != 0)) show(whole, options->top);
-    for (size_t i = 0; i < count; i++) fm_profile_destroy(self->each[i]);
-    free(self->each);
+    if (code < 0 && options->depth > levels) {
+        cli_complain("--depth: there are phases on %zu level%s, none on level %" PRIu64, levels,
+                     levels > 1 ? "s" : "", options->depth);
+        code = CLI_FAILED;
+    }
+    if (code < 0) {
+        if (options->depth > 1) {
+            self->deeper = fm_phase_counter_take(self->counter, (unsigned)options->depth);
+            self->deeper_count = whole->phases->inner[options->depth - 2].count;
+        }
+        const cli_phase_view shown = view_of(self, whole->phases, options->depth);
+        if (options->profiles) code = write_each(&shown, options->profiles);
+        if (code < 0 && (!options->json || strcmp(options->json, "-") != 0))
+            cli_show_phases(whole, &shown, options->top);
+    }
+    destroy_profiles(self->each, count);
+    destroy_profiles(self->deeper, self->deeper_count);
     fm_profile_destroy(whole);
     return code >= 0 ? code : self->stream.incomplete ? CLI_INCOMPLETE : CLI_COMPLETE;
 }
 
 int cli_verb_phases(int argc, char **argv)
 {
-    phases_options options = {.top = 20, .alike = 0.9};
+    phases_options options = {.top = 20, .alike = 0.9, .depth = 1};
     const cli_option table[] = {
         {"threshold", 0, CLI_COUNT, &options.threshold, "BLOCKS",
-         "distances over it tell phases (default: half of the largest\ndistance, found in a pass of its "
-         "own)"},
+         "cut level 1 where blocks come back from further away than\nthis (default: where the trace "
+         "changes)"},
+        {"depth", 0, CLI_COUNT, &options.depth, "LEVEL",
+         "show the phases of this level; those of level 2 are inside\nthose of level 1, and so on (default "
+         "1)"},
         {"alike", 0, CLI_REAL, &options.alike, "SHARE",
          "phases whose profiles overlap by this are of one kind\n(default 0.9)"},
         {"granularity", 'g', CLI_STRING, &options.granularity, "BYTES",
@@ -218,8 +219,8 @@ int cli_verb_phases(int argc, char **argv)
         {"json", 'j', CLI_STRING, &options.json, "FILE",
          "write the profile of the trace, with its phases, as JSON;\nfathom report draws them"},
         {"profiles", 0, CLI_STRING, &options.profiles, "PREFIX",
-         "write a profile of each phase: PREFIX1.json, PREFIX2.json, …"},
-        {"top", 0, CLI_COUNT, &options.top, "N", "show the first N phases (default 20)"},
+         "write a profile of each phase of the level that is shown:\nPREFIX1.json, PREFIX2.json, …"},
+        {"top", 0, CLI_COUNT, &options.top, "N", "show the first N phases of the level (default 20)"},
         {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no progress, no notes"},
         {"progress", 0, CLI_FLAG, &options.progress, NULL,
          "progress also when standard error is no terminal"},
@@ -229,9 +230,10 @@ int cli_verb_phases(int argc, char **argv)
     const cli_command command = {
         .usage = "fathom phases [options] TRACE",
         .about =
-            "Finds the phases of a trace. A few blocks that come back from afar are watched; phases are\n"
-            "the stretches between the peaks of the distances at which one of them comes back. Phases\n"
-            "with like profiles are of one kind: they recur.",
+            "Finds the phases of a trace, and the phases inside them. A phase begins where the distances or\n"
+            "the data in use change. Phases that follow each other again and again are a round, which is\n"
+            "a phase of the level above; level 1 is the uppermost. A trace that changes nowhere is cut into\n"
+            "its sweeps. Phases with like profiles are of one kind: they recur.",
         .options = table,
         .notes = "Example:\n"
                  "  fathom record -o solve.fathom -- ./solve 100\n"
@@ -252,11 +254,14 @@ int cli_verb_phases(int argc, char **argv)
                           options.granularity);
     if (!(options.alike > 0 && options.alike <= 1))
         return cli_misuse("--alike: expected a number over 0 and up to 1");
+    if (options.depth < 1) return cli_misuse("--depth: expected a level, 1 or more");
     if ((code = cli_reader_options(&options.trace, &self.stream.reading)) >= 0) return code;
     code = find_phases(&self, &options);
+    if (code < 0) code = profile_phases(&self, &options);
     if (code < 0) code = deliver(&self, &options);
     fm_phase_counter_destroy(self.counter);
     fm_phases_destroy(self.phases);
     fm_sampler_destroy(self.sampler);
+    fm_phase_finder_destroy(self.finder);
     return cli_finish(code);
 }

@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* phases.c - see fathom/phases.h: from time samples to phases, from distances to their profiles and kinds. */
-#include <fathom/phases.h>
+/* phases.c - see fathom/phases.h: from time samples to phases. */
+#include "model/phase_cut.h"
 
 #include "base/error.h"
 #include "base/memory.h"
 
-#include <fathom/profile.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- cutting ---- */
 
 void fm_phases_destroy(fm_phases *phases)
 {
     if (!phases) return;
     for (size_t i = 0; i < phases->sample_count; i++) free(phases->samples[i].times);
     free(phases->samples);
+    for (size_t i = 0; i < phases->inner_count; i++) free(phases->inner[i].phases);
+    free(phases->inner);
     free(phases->phases);
     free(phases);
 }
@@ -63,7 +59,7 @@ static fm_status copy_samples(fm_phases *phases, const fm_sampler *sampler, fm_e
     return status;
 }
 
-static fm_status cut(fm_phases *phases, uint64_t references, fm_error *error)
+fm_status fm_phases_cut_at_peaks(fm_phases *phases, uint64_t references, fm_error *error)
 {
     const size_t peaks = phases->sample_count > 0 ? peaks_of(&phases->samples[0]) : 0;
     if (peaks + 1 > FM_MOST_PHASES)
@@ -84,15 +80,14 @@ static fm_status cut(fm_phases *phases, uint64_t references, fm_error *error)
     return FM_OK;
 }
 
-fm_status fm_phases_create(fm_phases **phases, const fm_sampler *sampler, uint64_t threshold,
-                           uint64_t references, fm_error *error)
+fm_status fm_phases_create_samples(fm_phases **phases, const fm_sampler *sampler, uint64_t threshold,
+                                   fm_error *error)
 {
     *phases = NULL;
     fm_phases *made = fm_calloc(1, sizeof *made);
     if (!made) return fm_fail_memory(error, sizeof *made, "the phases");
     made->threshold = threshold;
     fm_status status = copy_samples(made, sampler, error);
-    if (status == FM_OK) status = cut(made, references, error);
     if (status != FM_OK) {
         fm_phases_destroy(made);
         return status;
@@ -101,161 +96,71 @@ fm_status fm_phases_create(fm_phases **phases, const fm_sampler *sampler, uint64
     return FM_OK;
 }
 
-/* ---- counting ---- */
-
-struct fm_phase_counter {
-    fm_phases *phases;
-    uint64_t granularity;
-    uint64_t clock;
-    size_t now; /* the phase it is in */
-    size_t bins;
-    uint64_t *counts; /* of the phase it is in, by FM_BINS_LOGLINEAR */
-    uint64_t largest; /* the largest bin in use, plus 1 */
-    fm_profile **profiles;
-};
-
-fm_status fm_phase_counter_create(fm_phase_counter **counter, fm_phases *phases, uint64_t granularity,
-                                  fm_error *error)
+fm_status fm_phases_create(fm_phases **phases, const fm_sampler *sampler, uint64_t threshold,
+                           uint64_t references, fm_error *error)
 {
-    *counter = NULL;
-    fm_phase_counter *made = fm_calloc(1, sizeof *made);
-    if (!made) return fm_fail_memory(error, sizeof *made, "the phases' profiles");
-    made->phases = phases;
-    made->granularity = granularity;
-    made->bins = fm_bins_index(FM_BINS_LOGLINEAR, UINT64_MAX) + 1;
-    made->counts = fm_calloc(made->bins, sizeof *made->counts);
-    made->profiles = fm_calloc(phases->count, sizeof *made->profiles);
-    if (!made->counts || !made->profiles) {
-        const size_t bytes = made->bins * sizeof *made->counts;
-        fm_phase_counter_destroy(made);
-        return fm_fail_memory(error, bytes, "the phases' profiles");
+    fm_status status = fm_phases_create_samples(phases, sampler, threshold, error);
+    if (status == FM_OK) status = fm_phases_cut_at_peaks(*phases, references, error);
+    if (status != FM_OK) {
+        fm_phases_destroy(*phases);
+        *phases = NULL;
     }
-    *counter = made;
-    return FM_OK;
+    return status;
 }
 
-void fm_phase_counter_destroy(fm_phase_counter *counter)
+/* ---- in step ---- */
+
+/* Time samples until `end`, from *next on. */
+static size_t samples_until(const fm_data_sample *sample, size_t *next, uint64_t end)
 {
-    if (!counter) return;
-    for (size_t i = 0; counter->profiles && i < counter->phases->count; i++)
-        fm_profile_destroy(counter->profiles[i]);
-    free(counter->profiles);
-    free(counter->counts);
-    free(counter);
+    size_t count = 0;
+    for (; *next < sample->count && sample->times[*next].time < end; ++*next) count++;
+    return count;
 }
 
-/* The phase ends: its counts become its profile. */
-static fm_status close_phase(fm_phase_counter *counter, fm_error *error)
+typedef struct votes {
+    uint64_t all, agree;
+} votes;
+
+static void vote(votes *on, bool agrees)
 {
-    const fm_trace_phase *phase = &counter->phases->phases[counter->now];
-    fm_profile *profile;
-    fm_status status = fm_profile_create(&profile, error);
-    if (status != FM_OK) return status;
-    counter->profiles[counter->now] = profile;
-    profile->granularity = counter->granularity;
-    profile->references = profile->cold = phase->cold;
-    profile->distinct = phase->distinct;
-    size_t filled = 0;
-    for (size_t i = 0; i < counter->largest; i++) filled += counter->counts[i] > 0;
-    profile->distances.bins = fm_calloc(filled, sizeof *profile->distances.bins);
-    if (!profile->distances.bins) return fm_fail_memory(error, filled * sizeof(fm_bin), "a phase's profile");
-    for (size_t i = 0; i < counter->largest; i++) {
-        if (counter->counts[i] == 0) continue;
-        fm_bin *bin = &profile->distances.bins[profile->distances.count++];
-        fm_bins_range(FM_BINS_LOGLINEAR, i, &bin->lo, &bin->hi);
-        profile->references += bin->count = counter->counts[i];
-        counter->counts[i] = 0;
+    on->all++;
+    on->agree += agrees;
+}
+
+static bool is_near(uint64_t a, uint64_t b)
+{
+    return a <= b + b / 10 && b <= a + a / 10;
+}
+
+/* Whether the other data sample comes back once between two peaks. Before its first time sample it was not
+ * watched. */
+static void vote_on_rounds(const fm_data_sample *cutting, const fm_data_sample *other, votes *rounds)
+{
+    size_t next = 0;
+    bool watched = false;
+    for (size_t i = 0; i < cutting->count && other->count > 1; i++) {
+        if (!is_peak(cutting, i)) continue;
+        const size_t seen = samples_until(other, &next, cutting->times[i].time);
+        if (watched) vote(rounds, seen == 1);
+        watched = next > 0;
     }
-    counter->largest = 0;
-    counter->now++;
-    return FM_OK;
 }
 
-fm_status fm_phase_counter_feed(fm_phase_counter *counter, const uint64_t *distances, size_t count,
-                                fm_error *error)
+bool fm_phases_samples_agree(const fm_phases *phases)
 {
-    for (size_t i = 0; i < count; i++, counter->clock++) {
-        while (counter->now + 1 < counter->phases->count &&
-               counter->clock >= counter->phases->phases[counter->now].end) {
-            fm_status status = close_phase(counter, error);
-            if (status != FM_OK) return status;
+    enum { FEW = 8 };
+    votes rounds = {0}, heights = {0}, all_heights = {0};
+    if (phases->sample_count == 0) return false;
+    const fm_data_sample *cutting = &phases->samples[0];
+    for (size_t i = 0; i < phases->sample_count; i++) {
+        const fm_data_sample *one = &phases->samples[i];
+        if (i > 0) vote_on_rounds(cutting, one, &rounds);
+        for (size_t j = 0; j < one->count; j++) {
+            if (j > 0) vote(&heights, is_near(one->times[j - 1].distance, one->times[j].distance));
+            vote(&all_heights, is_near(cutting->times[0].distance, one->times[j].distance));
         }
-        fm_trace_phase *phase = &counter->phases->phases[counter->now];
-        /* A block that was touched in the phase before has only others of the phase in between: fewer than
-         * are known so far. */
-        if (distances[i] >= phase->distinct) phase->distinct++;
-        if (distances[i] == FM_COLD) {
-            phase->cold++;
-            continue;
-        }
-        const size_t bin = fm_bins_index(FM_BINS_LOGLINEAR, distances[i]);
-        counter->counts[bin]++;
-        if (bin >= counter->largest) counter->largest = bin + 1;
     }
-    return FM_OK;
-}
-
-/* ---- kinds ---- */
-
-enum { BARS = 66 }; /* powers of two, and first touches */
-
-static void bars_of(const fm_profile *profile, double *bars)
-{
-    memset(bars, 0, BARS * sizeof *bars);
-    const double all = profile->references ? (double)profile->references : 1;
-    bars[BARS - 1] = (double)profile->cold / all;
-    for (size_t i = 0; i < profile->distances.count; i++)
-        bars[fm_bins_index(FM_BINS_LOG2, profile->distances.bins[i].lo)] +=
-            (double)profile->distances.bins[i].count / all;
-}
-
-static bool are_alike(const fm_profile *a, const fm_profile *b, double alike)
-{
-    double of_a[BARS], of_b[BARS], difference = 0;
-    const double shorter = fmin((double)a->references, (double)b->references);
-    if (shorter * 2 < fmax((double)a->references, (double)b->references)) return false;
-    bars_of(a, of_a);
-    bars_of(b, of_b);
-    for (int i = 0; i < BARS; i++) difference += fabs(of_a[i] - of_b[i]);
-    return 1 - difference / 2 >= alike;
-}
-
-/* A phase is of the kind of the first one that it is like. */
-static void find_kinds(fm_phase_counter *counter, double alike)
-{
-    fm_trace_phase *phases = counter->phases->phases;
-    uint32_t kinds = 0;
-    for (size_t i = 0; i < counter->phases->count; i++) {
-        size_t first = 0;
-        uint32_t kind = 0;
-        /* The first of each kind: where the kind's number appears for the first time. */
-        for (; first < i; first++) {
-            if (phases[first].kind != kind) continue;
-            if (are_alike(counter->profiles[first], counter->profiles[i], alike)) break;
-            kind++;
-        }
-        phases[i].kind = first < i ? kind : kinds++;
-    }
-}
-
-fm_status fm_phase_counter_finish(fm_phase_counter *counter, double alike, fm_profile ***profiles,
-                                  fm_error *error)
-{
-    *profiles = NULL;
-    while (counter->now < counter->phases->count) {
-        fm_status status = close_phase(counter, error);
-        if (status != FM_OK) return status;
-    }
-    for (size_t i = 0; i < counter->phases->count; i++) {
-        const fm_trace_phase *phase = &counter->phases->phases[i];
-        char name[80];
-        snprintf(name, sizeof name, "phase %zu: references %" PRIu64 " to %" PRIu64, i + 1, phase->begin,
-                 phase->end - (phase->end > phase->begin));
-        counter->profiles[i]->name = strdup(name);
-        if (!counter->profiles[i]->name) return fm_fail_memory(error, sizeof name, "a phase's profile");
-    }
-    find_kinds(counter, alike);
-    *profiles = counter->profiles;
-    counter->profiles = NULL;
-    return FM_OK;
+    if (3 * rounds.agree < 2 * rounds.all || 3 * heights.agree < 2 * heights.all) return false;
+    return rounds.all + heights.all >= FEW || 3 * all_heights.agree >= 2 * all_heights.all;
 }

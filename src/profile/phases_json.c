@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* phases_json.c - the field "phases" of a profile: the time samples, and the phases they cut
+/* phases_json.c - the field "phases" of a profile: the time samples, and the phases, level by level
  * (docs/PROFILE.md). */
 #include "profile/phases_json.h"
 
@@ -9,9 +9,31 @@
 #include "base/memory.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- writing ---- */
+
+static const char *const cut_names[] = {[FM_CUT_AT_PEAKS] = "peaks", [FM_CUT_AT_CHANGES] = "changes"};
+
+static void write_inner(FILE *out, const fm_phases *phases, const char *indent)
+{
+    fprintf(out,
+            ",\n%s  \"inner_columns\": [\"begin\", \"end\", \"distinct\", \"cold\", \"kind\", "
+            "\"parent\"],\n%s  \"inner\": [",
+            indent, indent);
+    for (size_t i = 0; i < phases->inner_count && !ferror(out); i++) {
+        fprintf(out, "%s\n%s    {\"level\": %zu, \"phases\": [", i ? "," : "", indent, i + 2);
+        for (size_t j = 0; j < phases->inner[i].count; j++) {
+            const fm_trace_phase *phase = &phases->inner[i].phases[j];
+            fprintf(out, "%s\n%s      [%" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu32 ", %zu]",
+                    j ? "," : "", indent, phase->begin, phase->end, phase->distinct, phase->cold, phase->kind,
+                    phase->parent);
+        }
+        fprintf(out, "\n%s    ]}", indent);
+    }
+    fprintf(out, "\n%s  ]", indent);
+}
 
 void fm_phases_write(FILE *out, const fm_phases *phases, const char *indent)
 {
@@ -24,15 +46,17 @@ void fm_phases_write(FILE *out, const fm_phases *phases, const char *indent)
                     sample->times[j].distance);
         fputs("]}", out);
     }
-    fprintf(out, "\n%s  ],\n%s  \"phase_columns\": [\"begin\", \"end\", \"distinct\", \"cold\", \"kind\"],\n",
-            indent, indent);
+    fprintf(out, "\n%s  ],\n%s  \"cut\": \"%s\",\n", indent, indent, cut_names[phases->cut]);
+    fprintf(out, "%s  \"phase_columns\": [\"begin\", \"end\", \"distinct\", \"cold\", \"kind\"],\n", indent);
     fprintf(out, "%s  \"phases\": [", indent);
     for (size_t i = 0; i < phases->count; i++) {
         const fm_trace_phase *phase = &phases->phases[i];
         fprintf(out, "%s\n%s    [%" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu32 "]",
                 i ? "," : "", indent, phase->begin, phase->end, phase->distinct, phase->cold, phase->kind);
     }
-    fprintf(out, "\n%s  ]\n%s}", indent, indent);
+    fprintf(out, "\n%s  ]", indent);
+    if (phases->inner_count > 0) write_inner(out, phases, indent);
+    fprintf(out, "\n%s}", indent);
 }
 
 /* ---- reading ---- */
@@ -144,9 +168,121 @@ static fm_status read_phases(fm_json_scan *scan, const char *what, fm_phases *ph
         if (row[4] > phases->count || phases->count == FM_MOST_PHASES)
             return fm_json_refuse(scan, "%s: expected at most %d phases, kinds numbered as they appear", what,
                                   (int)FM_MOST_PHASES);
-        phases->phases[phases->count++] = (fm_trace_phase){row[0], row[1], row[2], row[3], (uint32_t)row[4]};
+        phases->phases[phases->count++] = (fm_trace_phase){
+            .begin = row[0], .end = row[1], .distinct = row[2], .cold = row[3], .kind = (uint32_t)row[4]};
     }
     return status;
+}
+
+static fm_status read_cut(fm_json_scan *scan, const char *what, fm_phases *phases)
+{
+    char *name = NULL;
+    fm_status status = fm_json_text(scan, what, &name);
+    if (status) return status;
+    const size_t names = sizeof cut_names / sizeof *cut_names;
+    size_t found = 0;
+    while (found < names && strcmp(name, cut_names[found]) != 0) found++;
+    if (found < names)
+        phases->cut = (fm_phase_cut)found;
+    else
+        status = fm_json_refuse(scan, "%s: expected \"peaks\" or \"changes\"", what);
+    free(name);
+    return status;
+}
+
+/* Rows of an inner level. Whether they are inside the level above is checked at the end. */
+static fm_status read_inner_phases(fm_json_scan *scan, const char *what, fm_phase_level *level)
+{
+    fm_json_list list;
+    size_t capacity = 0;
+    if (level->phases) return fm_json_refuse(scan, "%s: \"phases\" is given twice", what);
+    fm_status status = fm_json_enter_array(scan, what, &list);
+    while (!status) {
+        bool more;
+        uint64_t row[6] = {0};
+        void *grown = level->phases;
+        status = next_element(scan, &list, &more, &grown, &capacity, level->count, sizeof *level->phases);
+        level->phases = grown;
+        if (status || !more) break;
+        status = read_row(scan, what, row, 6);
+        if (status) break;
+        if (row[4] > level->count || level->count == FM_MOST_PHASES)
+            return fm_json_refuse(scan, "%s: expected at most %d phases, kinds numbered as they appear", what,
+                                  (int)FM_MOST_PHASES);
+        level->phases[level->count++] = (fm_trace_phase){.begin = row[0],
+                                                         .end = row[1],
+                                                         .distinct = row[2],
+                                                         .cold = row[3],
+                                                         .kind = (uint32_t)row[4],
+                                                         .parent = row[5]};
+    }
+    return status;
+}
+
+static fm_status read_level(fm_json_scan *scan, const char *what, size_t number, fm_phase_level *level)
+{
+    fm_json_list list;
+    fm_status status = fm_json_enter_object(scan, what, &list);
+    while (!status) {
+        bool more;
+        char key[16];
+        uint64_t found;
+        status = fm_json_field(scan, &list, key, sizeof key, &more);
+        if (status || !more) break;
+        if (strcmp(key, "phases") == 0)
+            status = read_inner_phases(scan, what, level);
+        else if (strcmp(key, "level") != 0)
+            status = fm_json_skip(scan);
+        else if (!(status = fm_json_whole(scan, what, &found)) && found != number)
+            return fm_json_refuse(scan, "%s: expected level %zu, found %" PRIu64, what, number, found);
+    }
+    return status;
+}
+
+static fm_status read_inner(fm_json_scan *scan, const char *what, fm_phases *phases)
+{
+    fm_json_list list;
+    if (phases->inner) return fm_json_refuse(scan, "%s is given twice", what);
+    fm_status status = fm_json_enter_array(scan, what, &list);
+    if (status) return status;
+    phases->inner = fm_calloc(FM_MOST_PHASE_LEVELS - 1, sizeof *phases->inner);
+    if (!phases->inner)
+        return fm_fail_memory(scan->error, FM_MOST_PHASE_LEVELS * sizeof *phases->inner,
+                              "a profile's phases");
+    while (!status) {
+        bool more;
+        status = fm_json_more(scan, &list, &more);
+        if (status || !more) break;
+        if (phases->inner_count == FM_MOST_PHASE_LEVELS - 1)
+            return fm_json_refuse(scan, "%s: expected at most %d levels", what,
+                                  (int)FM_MOST_PHASE_LEVELS - 1);
+        const size_t number = 2 + phases->inner_count++;
+        status = read_level(scan, what, number, &phases->inner[number - 2]);
+    }
+    return status;
+}
+
+/* Inner phases ascend, and each is inside the one that it names. */
+static fm_status check_inner(fm_json_scan *scan, const char *where, const fm_phases *phases)
+{
+    fm_phase_level above = {phases->count, phases->phases};
+    for (size_t i = 0; i < phases->inner_count; i++) {
+        uint64_t end = 0;
+        for (size_t j = 0; j < phases->inner[i].count; j++) {
+            const fm_trace_phase *one = &phases->inner[i].phases[j];
+            const fm_trace_phase *parent = one->parent < above.count ? &above.phases[one->parent] : NULL;
+            if (!parent || one->begin < end || one->end < one->begin || one->begin < parent->begin ||
+                one->end > parent->end)
+                return fm_json_refuse(scan,
+                                      "\"%sphases.inner\": phase %zu of level %zu, %" PRIu64 " to %" PRIu64
+                                      ", is not behind the one before it and inside phase %zu (from 0) of "
+                                      "the level above",
+                                      where, j, i + 2, one->begin, one->end, one->parent);
+            end = one->end;
+        }
+        above = phases->inner[i];
+    }
+    return FM_OK;
 }
 
 fm_status fm_phases_read(fm_json_scan *scan, const char *where, fm_phases **phases)
@@ -170,9 +306,14 @@ fm_status fm_phases_read(fm_json_scan *scan, const char *where, fm_phases **phas
             status = read_samples(scan, what, made);
         else if (strcmp(key, "phases") == 0)
             status = read_phases(scan, what, made);
+        else if (strcmp(key, "cut") == 0)
+            status = read_cut(scan, what, made);
+        else if (strcmp(key, "inner") == 0)
+            status = read_inner(scan, what, made);
         else
             status = fm_json_skip(scan);
     }
+    if (!status) status = check_inner(scan, where, made);
     if (status) {
         fm_phases_destroy(made);
         return status;

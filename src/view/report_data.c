@@ -170,7 +170,15 @@ static fm_status write_histograms(const page_data *page, const fm_profile *profi
     return status;
 }
 
-/* The data sample that cuts the trace, as far as a picture can show it, and all phases. */
+static void write_phase_rows(FILE *out, const fm_trace_phase *phases, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "%s[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu32 ",%zu]", i ? "," : "",
+                phases[i].begin, phases[i].end, phases[i].distinct, phases[i].cold, phases[i].kind,
+                phases[i].parent);
+}
+
+/* The data sample with the most peaks, as far as a picture can show it, and all phases, level by level. */
 static void write_phases(FILE *out, const fm_phases *phases)
 {
     fputs("\"phases\":{", out);
@@ -186,11 +194,13 @@ static void write_phases(FILE *out, const fm_phases *phases)
                     sample->times[i].distance);
         fputs("]}", out);
     }
-    fputs("],\"phases\":[", out);
-    for (size_t i = 0; i < phases->count; i++) {
-        const fm_trace_phase *phase = &phases->phases[i];
-        fprintf(out, "%s[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu32 "]", i ? "," : "",
-                phase->begin, phase->end, phase->distinct, phase->cold, phase->kind);
+    fprintf(out, "],\"cut\":\"%s\",\"phases\":[", phases->cut == FM_CUT_AT_PEAKS ? "peaks" : "changes");
+    write_phase_rows(out, phases->phases, phases->count);
+    fputs("],\"inner\":[", out);
+    for (size_t i = 0; i < phases->inner_count; i++) {
+        fputs(i ? ",[" : "[", out);
+        write_phase_rows(out, phases->inner[i].phases, phases->inner[i].count);
+        putc(']', out);
     }
     fputs("]},", out);
 }

@@ -40,3 +40,10 @@ write('empty.json', profile('nothing', 64, 0, [], {bins: 'loglinear'}));
 write('phases.json', profile('steps', 1, 50, [[49, 49, 350]], {bins: 'exact', exact: false, accuracy: {statement: '<b>within 5 %</b>'},
   phases: {threshold: 25, samples: [{block: 7, times: [[100, 49], [250, 49]]}],
     phases: [[0, 100, 50, 50, 0], [100, 250, 40, 0, 1], [250, 400, 40, 0, 1]]}}));
+
+// Two rounds of three, and a phase with none inside.
+write('nested-phases.json', profile('rounds', 1, 50, [[49, 49, 650]], {bins: 'exact',
+  phases: {threshold: 25, cut: 'changes', samples: [{block: 7, times: [[300, 49], [600, 49]]}],
+    phases: [[0, 300, 50, 50, 0], [300, 600, 50, 0, 0], [600, 700, 9, 0, 1]],
+    inner: [{level: 2, phases: [[0, 100, 20, 20, 0, 0], [100, 200, 10, 10, 1, 0], [200, 300, 30, 20, 2, 0],
+      [300, 400, 20, 0, 0, 1], [400, 500, 10, 0, 1, 1], [500, 600, 30, 0, 2, 1]]}]}}));

@@ -191,7 +191,9 @@ size_t fuzz_seed(size_t number, uint8_t *to, size_t room)
         "\"confidence\":0.95,\"band\":[[1,0.5,1],[8,0,0."
         "25]]},"
         "\"phases\":{\"threshold\":1,\"samples\":[{\"block\":7,\"times\":[[3,2],[6,2]]}],"
-        "\"phases\":[[0,3,3,3,0],[3,6,3,1,1],[6,9,3,0,1]]}}\n",
+        "\"cut\":\"changes\",\"phases\":[[0,3,3,3,0],[3,6,3,1,1],[6,9,3,0,1]],"
+        "\"inner\":[{\"level\":2,\"phases\":[[0,1,1,1,0,0],[1,3,2,2,1,0]]},"
+        "{\"level\":3,\"phases\":[[1,2,1,1,0,1]]}]}}\n",
     };
     return fuzz_text_seed(texts, sizeof texts / sizeof texts[0], number, to, room);
 }

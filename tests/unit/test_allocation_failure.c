@@ -1015,20 +1015,54 @@ static void comparison_and_curve(void **state)
     refuse_each_request(model);
 }
 
-static fm_status count_phases(const fm_sampler *sampler, const uint64_t *distances, fm_error *error)
+static fm_status count_phases(fm_phases *phases, const uint64_t *distances, size_t count, fm_error *error)
 {
-    fm_phases *phases = NULL;
     fm_phase_counter *counter = NULL;
-    fm_profile **profiles = NULL;
-    fm_status status = fm_phases_create(&phases, sampler, 0, 4, error);
-    if (status == FM_OK) status = fm_phase_counter_create(&counter, phases, 1, error);
-    if (status == FM_OK) status = fm_phase_counter_feed(counter, distances, 4, error);
+    fm_profile **profiles = NULL, **deeper = NULL;
+    fm_status status = fm_phase_counter_create(&counter, phases, 1, error);
+    if (status == FM_OK) status = fm_phase_counter_feed(counter, distances, count, error);
     if (status == FM_OK) status = fm_phase_counter_finish(counter, 0.9, &profiles, error);
+    if (status == FM_OK) deeper = fm_phase_counter_take(counter, 2);
     for (size_t i = 0; profiles && i < phases->count; i++) fm_profile_destroy(profiles[i]);
+    for (size_t i = 0; deeper && i < phases->inner[0].count; i++) fm_profile_destroy(deeper[i]);
     free(profiles);
+    free(deeper);
     fm_phase_counter_destroy(counter);
-    fm_phases_destroy(phases);
     return status;
+}
+
+/* Rounds of a loop over two blocks and one over forty: phases inside phases. */
+static fm_status find_phases(fm_error *error)
+{
+    enum { LOOP = 400, LENGTH = 6 * LOOP };
+    static uint64_t blocks[LENGTH], distances[LENGTH];
+    for (size_t i = 0; i < LENGTH; i++) {
+        const bool wide = i / LOOP % 2;
+        const uint64_t some = wide ? 40 : 2, at = i % LOOP;
+        blocks[i] = (wide ? 100 : 0) + at % some;
+        distances[i] = at >= some ? some - 1 : i < 2 * (size_t)LOOP ? FM_COLD : 41;
+    }
+    fm_phase_finder *finder = NULL;
+    fm_sampler *sampler = NULL;
+    fm_phases *phases = NULL;
+    fm_status status = fm_phase_finder_create(&finder, error);
+    if (status == FM_OK) status = fm_phase_finder_survey(finder, distances, LENGTH, error);
+    if (status == FM_OK) status = fm_phase_finder_locate(finder, blocks, distances, LENGTH, error);
+    if (status == FM_OK) status = fm_sampler_create(&sampler, &(fm_sampler_options){.threshold = 40}, error);
+    if (status == FM_OK) status = fm_sampler_feed(sampler, blocks, distances, LENGTH, error);
+    if (status == FM_OK) status = fm_phases_create_nested(&phases, finder, sampler, 40, false, LENGTH, error);
+    if (status == FM_OK) assert_int_equal(phases->inner_count, 1);
+    if (status == FM_OK) status = count_phases(phases, distances, LENGTH, error);
+    fm_phases_destroy(phases);
+    fm_sampler_destroy(sampler);
+    fm_phase_finder_destroy(finder);
+    return status;
+}
+
+static void phases_inside_phases(void **state)
+{
+    (void)state;
+    refuse_each_request(find_phases);
 }
 
 /* A model of two profiles, through a file, to a profile; and phases. */
@@ -1042,6 +1076,7 @@ static fm_status prediction(fm_error *error)
     fm_model *trained = NULL, *read = NULL;
     fm_profile *predicted = NULL;
     fm_sampler *sampler = NULL;
+    fm_phases *phases = NULL;
     fm_status status =
         fm_model_train(&trained, both, 2, &(fm_training_options){.percent = 10, .sizes = data}, error);
     if (status == FM_OK) status = fm_model_write(path, trained, error);
@@ -1049,7 +1084,9 @@ static fm_status prediction(fm_error *error)
     if (status == FM_OK) status = fm_model_predict(read, 1600, FM_BINS_LOGLINEAR, &predicted, error);
     if (status == FM_OK) status = fm_sampler_create(&sampler, &(fm_sampler_options){.separation = 1}, error);
     if (status == FM_OK) status = fm_sampler_feed(sampler, blocks, distances, 4, error);
-    if (status == FM_OK) status = count_phases(sampler, distances, error);
+    if (status == FM_OK) status = fm_phases_create(&phases, sampler, 0, 4, error);
+    if (status == FM_OK) status = count_phases(phases, distances, 4, error);
+    fm_phases_destroy(phases);
     fm_sampler_destroy(sampler);
     fm_profile_destroy(predicted);
     fm_model_destroy(trained);
@@ -1127,6 +1164,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(profiles_written_read_merged, make_profiles, drop_profiles),
         cmocka_unit_test_setup_teardown(comparison_and_curve, make_profiles, drop_profiles),
         cmocka_unit_test_setup_teardown(models_and_predictions, make_profiles, drop_profiles),
+        cmocka_unit_test(phases_inside_phases),
         cmocka_unit_test(caches_of_this_machine),
         cmocka_unit_test_setup_teardown(views_and_report, make_profiles, drop_profiles),
     };

@@ -169,9 +169,21 @@ static void test_through_a_file(void **state)
     uint64_t *trace = stepped_trace(), *distances = distances_of(trace);
     fm_profile **profiles, *profile;
     assert_int_equal(fm_profile_create(&profile, NULL), FM_OK);
-    profile->phases = phases_of(trace, distances, &profiles);
+    fm_phases *phases = profile->phases = phases_of(trace, distances, &profiles);
     for (size_t i = 0; i < STEPS; i++) fm_profile_destroy(profiles[i]);
     free(profiles);
+    /* Two inside the second phase, and two inside the first of these. */
+    phases->cut = FM_CUT_AT_CHANGES;
+    phases->inner = calloc(2, sizeof *phases->inner);
+    assert_non_null(phases->inner);
+    for (size_t i = 0; i < 2; i++) {
+        fm_phase_level *inner = &phases->inner[phases->inner_count++];
+        inner->phases = calloc(2, sizeof *inner->phases);
+        assert_non_null(inner->phases);
+        const uint64_t half = STEP / 2 / (i + 1);
+        inner->phases[inner->count++] = (fm_trace_phase){STEP, STEP + half, 7, 3, 0, 1 - i};
+        inner->phases[inner->count++] = (fm_trace_phase){STEP + half, STEP + 2 * half, 8, 2, 1, 1 - i};
+    }
     const fm_profile *one = profile;
     fm_profile_list list;
     assert_int_equal(fm_profile_write(path, &one, 1, NULL), FM_OK);
@@ -185,6 +197,20 @@ static void test_through_a_file(void **state)
         assert_int_equal(a->phases[i].distinct, b->phases[i].distinct);
         assert_int_equal(a->phases[i].cold, b->phases[i].cold);
         assert_int_equal(a->phases[i].kind, b->phases[i].kind);
+    }
+    assert_int_equal(a->cut, b->cut);
+    assert_int_equal(a->inner_count, b->inner_count);
+    for (size_t i = 0; i < a->inner_count; i++) {
+        assert_int_equal(a->inner[i].count, b->inner[i].count);
+        for (size_t j = 0; j < a->inner[i].count; j++) {
+            const fm_trace_phase *of_a = &a->inner[i].phases[j], *of_b = &b->inner[i].phases[j];
+            assert_int_equal(of_a->begin, of_b->begin);
+            assert_int_equal(of_a->end, of_b->end);
+            assert_int_equal(of_a->distinct, of_b->distinct);
+            assert_int_equal(of_a->cold, of_b->cold);
+            assert_int_equal(of_a->kind, of_b->kind);
+            assert_int_equal(of_a->parent, of_b->parent);
+        }
     }
     assert_int_equal(a->sample_count, b->sample_count);
     for (size_t i = 0; i < a->sample_count; i++) {
@@ -216,6 +242,21 @@ static void test_wrong_files(void **state)
         "{\"phases\": [[0, 5, 1, 1, 0], [6, 7, 1, 1, 0]]}",
         "{\"phases\": [[0, 5, 1, 1, 1]]}",
         "{\"phases\": [[0, 5, 1, 1, 0]], \"phases\": [[0, 5, 1, 1, 0]]}",
+        "{\"cut\": \"elsewhere\"}",
+        "{\"cut\": 7}",
+        "{\"inner\": 7}",
+        "{\"inner\": [], \"inner\": []}",
+        "{\"inner\": [{\"level\": 3}]}",
+        "{\"inner\": [{\"level\": 2, \"phases\": [[0, 5, 1, 1, 0, 0]]}]}",
+        "{\"inner\": [{}, {}, {}, {}, {}, {}, {}, {}]}",
+        "{\"phases\": [[0, 5, 1, 1, 0]], \"inner\": [{\"phases\": [[0, 5, 1, 1, 0]]}]}",
+        "{\"phases\": [[0, 5, 1, 1, 0]], \"inner\": [{\"phases\": [[0, 5, 1, 1, 1, 0]]}]}",
+        "{\"phases\": [[0, 5, 1, 1, 0]], \"inner\": [{\"phases\": [[0, 5, 1, 1, 0, 1]]}]}",
+        "{\"phases\": [[0, 5, 1, 1, 0]], \"inner\": [{\"phases\": [[0, 6, 1, 1, 0, 0]]}]}",
+        "{\"phases\": [[0, 5, 1, 1, 0]], \"inner\": [{\"phases\": [[2, 3, 1, 1, 0, 0], [2, 5, 1, 1, 0, "
+        "0]]}]}",
+        "{\"phases\": [[0, 5, 1, 1, 0]], \"inner\": [{\"phases\": [], \"phases\": [[0, 5, 1, 1, 0, 0]]}, "
+        "{\"phases\": [[0, 5, 1, 1, 0, 1]]}]}",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         FILE *file = fopen(path, "w");

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2016
+# A real program: what the system does before main, then six rounds of three loops, whose loads and stores are counted in
+# the source. Each is a phase of level 2, to a hundredth; what the system does at the end may be in the last one.
+cat >solve.c <<'END'
+#include <stdlib.h>
+enum { N = 20000, ROWS = 100, DRAWS = 60000 };
+static volatile double smoothed[N], hits[N], table[ROWS][ROWS];
+int main(void)
+{
+    unsigned seed = 1;
+    for (int round = 0; round < 6; round++) {
+        for (int pass = 0; pass < 3; pass++)
+            for (int i = 0; i < N; i++) smoothed[i] = smoothed[i] * 0.5 + i;
+        for (int i = 0; i < DRAWS; i++) {
+            seed = seed * 1103515245u + 12345u;
+            hits[seed / 65536 % N] += 1;
+        }
+        for (int pass = 0; pass < 4; pass++)
+            for (int column = 0; column < ROWS; column++)
+                for (int row = 0; row < ROWS; row++) table[row][column] += 1;
+    }
+    return 0;
+}
+END
+cc -O1 -fno-tree-vectorize -o solve solve.c 2>message || skip "no compiler: $(head -n 1 message)"
+fathom record --quiet -o solve.fathom -- ./solve >out 2>message || skip "programs cannot be recorded here: $(head -n 1 message)"
+fathom phases solve.fathom --json p.json --quiet >/dev/null
+python3 - <<'END'
+import json
+phases = json.load(open("p.json"))["phases"]
+rows = phases["inner"][0]["phases"]
+rounds = sorted({row[5] for row in rows})
+print("rounds", len(rounds), "in them", [sum(row[5] == one for row in rows) for one in rounds])
+wanted = [2 * 3 * 20000, 2 * 60000, 2 * 4 * 100 * 100] * 6
+found = [row[1] - row[0] for row in rows]
+print("lengths", all(abs(is_ - should) <= should / 100 for is_, should in zip(found[:-1], wanted)), len(found) == len(wanted))
+END
