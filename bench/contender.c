@@ -19,8 +19,10 @@ struct contender_run {
 };
 
 /* Takes distances and leaves them: their delivery is what is timed. */
-static fm_status take(void *context, const uint64_t *distances, size_t count, fm_error *error)
+static fm_status take(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
+                      fm_error *error)
 {
+    (void)blocks;
     (void)context;
     (void)distances;
     (void)count;

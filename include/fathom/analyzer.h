@@ -94,6 +94,8 @@ FM_API void fm_analyzer_destroy(fm_analyzer *analyzer);
 
 /* References as a reader delivers them: addresses are cut into blocks of the analyzer's granularity. */
 FM_API fm_status fm_analyzer_feed(fm_analyzer *analyzer, const fm_batch *batch, fm_error *error);
+/* How many references these are: one for each block of that size that an access touches. */
+FM_API uint64_t fm_batch_references(const fm_batch *batch, uint64_t granularity);
 /* Block numbers as they are. */
 FM_API fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *blocks, size_t count,
                                          fm_error *error);
@@ -158,10 +160,11 @@ FM_API void fm_prepared_free(fm_prepared *prepared);
 FM_API bool fm_analyzer_can_draw(const fm_analyzer *analyzer);
 FM_API fm_status fm_analyzer_draw(fm_analyzer *analyzer, const fm_supply *supply, fm_error *error);
 
-/* Every distance in trace order is also given to this function, in runs. It returns FM_OK to go on.
- * It is called before the run is counted: when it fails, the run is not counted. */
-typedef fm_status (*fm_distance_sink)(void *context, const uint64_t *distances, size_t count,
-                                      fm_error *error);
+/* Every reference in trace order is also given to this function, in runs: its block (blocks is NULL with an
+ * engine that works on a graphics card) and its distance. It returns FM_OK to go on. It is called before the
+ * run is counted: when it fails, the run is not counted. */
+typedef fm_status (*fm_distance_sink)(void *context, const uint64_t *blocks, const uint64_t *distances,
+                                      size_t count, fm_error *error);
 /* Engines that tell the histogram only never call it. */
 FM_API void fm_analyzer_set_sink(fm_analyzer *analyzer, fm_distance_sink sink, void *context);
 

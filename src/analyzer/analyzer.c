@@ -3,10 +3,10 @@
  * analyzer.c - the public streaming analyser: makes it and hands out what it found; analyzer_feed.c is what
  * references go through. Knows no file and no algorithm.
  */
+#include "analyzer/analyzer_state.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/random_seed.h"
-#include "analyzer/analyzer_state.h"
 #include "engine/tally_profile.h"
 
 #include <inttypes.h>

@@ -3,10 +3,10 @@
  * analyzer_digest.c - the part of the analysis that needs no more than some thousand references, done by a
  * thread that prepares (fm_prepared in fathom/analyzer.h).
  */
+#include "analyzer/analyzer_state.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/random_seed.h"
-#include "analyzer/analyzer_state.h"
 
 #include <string.h>
 

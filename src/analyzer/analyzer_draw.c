@@ -6,9 +6,9 @@
  * A thread has the blocks of a whole stretch to hold: accesses that touch very many are not prepared, and so
  * not for them.
  */
+#include "analyzer/analyzer_state.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "analyzer/analyzer_state.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
  * analyzer_feed.c - the way of references through the analyzer: accesses are cut into blocks, gathered into
  * runs, given to the engine, and what it finds is counted. With attribution, tags go along.
  */
-#include "base/error.h"
 #include "analyzer/analyzer_state.h"
+#include "base/error.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static fm_status feed_ordered(fm_analyzer *self, const uint64_t *blocks, const u
     /* What the engine took counts, whether it could go on or not. */
     fm_error *note = fed == FM_OK ? error : NULL;
     fm_status status = FM_OK;
-    if (self->sink) status = self->sink(self->sink_context, distances, *done, note);
+    if (self->sink) status = self->sink(self->sink_context, blocks, distances, *done, note);
     if (status == FM_OK) status = fm_tally_add(&self->distances, distances, *done, note);
     if (status == FM_OK && attributing && tags) attribute(self, distances, tags, *done);
     if (status == FM_OK && times) status = fm_tally_add(&self->times, times, *done, note);
@@ -289,6 +289,15 @@ static fm_status feed_slice(fm_analyzer *self, const fm_batch *batch, size_t nex
     if (status == FM_OK) status = settled;
     fm_status told = fm_analyzer_tell_late(self, status == FM_OK ? error : NULL);
     return status != FM_OK ? status : told;
+}
+
+uint64_t fm_batch_references(const fm_batch *batch, uint64_t granularity)
+{
+    const unsigned shift = (unsigned)__builtin_ctzll(granularity);
+    uint64_t count = batch->count;
+    for (size_t i = 0; batch->size && i < batch->count; i++)
+        count += fm_last_block(batch->address[i], batch->size[i], shift) - (batch->address[i] >> shift);
+    return count;
 }
 
 fm_status fm_analyzer_feed(fm_analyzer *analyzer, const fm_batch *batch, fm_error *error)

@@ -4,9 +4,9 @@
  * fm_prepared in fathom/analyzer.h. It reads of the analyzer only what never changes, and writes only what is
  * there for it: with attribution, the counters of the pairs that it leaves out (analyzer_digest.c).
  */
+#include "analyzer/analyzer_state.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "analyzer/analyzer_state.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

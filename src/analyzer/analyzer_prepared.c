@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyzer_prepared.c - feeding what other threads have prepared and digested (fathom/analyzer.h). */
-#include "base/error.h"
 #include "analyzer/analyzer_state.h"
+#include "base/error.h"
 
 #include <string.h>
 

@@ -4,9 +4,9 @@
  * all of it when the threads are at rest, counters of pairs before, when there are many. Number 0 keeps its
  * own: where it is the only one, that is one copy, and pouring it out would cost time for nothing.
  */
+#include "analyzer/analyzer_state.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "analyzer/analyzer_state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,8 +15,7 @@ typedef struct cli_distance_stream {
     bool progress;
     bool again; /* not the first pass: what is wrong with the trace was said */
     /* Every reference in order, one for each block that an access touches; it returns FM_OK to go on. */
-    fm_status (*take)(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
-                      fm_error *error);
+    fm_distance_sink take;
     void *context;
     const bool *enough; /* NULL: all of the trace; else, once it is true, the rest is only counted */
     /* Results. */

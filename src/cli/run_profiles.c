@@ -34,8 +34,10 @@ static int out_of_memory(void)
     return CLI_FAILED;
 }
 
-static fm_status write_distances(void *context, const uint64_t *distances, size_t count, fm_error *error)
+static fm_status write_distances(void *context, const uint64_t *blocks, const uint64_t *distances,
+                                 size_t count, fm_error *error)
 {
+    (void)blocks;
     return fm_output_write(context, distances, count * sizeof *distances, error);
 }
 

@@ -136,8 +136,10 @@ static int attach_sites(analysis *run, const fm_reader *reader, const cli_attrib
 
 /* ---- the run ---- */
 
-static fm_status write_distances(void *context, const uint64_t *distances, size_t count, fm_error *error)
+static fm_status write_distances(void *context, const uint64_t *blocks, const uint64_t *distances,
+                                 size_t count, fm_error *error)
 {
+    (void)blocks;
     return fm_output_write(context, distances, count * sizeof *distances, error);
 }
 

@@ -15,6 +15,8 @@ done
 { lines 10 64 8 && lines 1000 $((1 << 33)) 4294967040; } | python3 "$TESTS/cli/write_fathom.py" late.fathom
 peak 100 'timeout -s KILL 20 fathom analyze late.fathom --json p.json --quiet'
 fields p.json references distinct complete
+peak 100 'timeout -s KILL 20 fathom phases late.fathom --json p.json --quiet'
+fields p.json references complete
 # In text, too.
 { echo offset,bytes && for i in 1 2 3; do echo "$i,4294967295"; done; } >huge.csv
 peak 100 'timeout -s KILL 20 fathom analyze huge.csv --key offset --size-column bytes --granularity 512 --json p.json --quiet'

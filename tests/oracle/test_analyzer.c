@@ -47,8 +47,10 @@ static void numbers_add(numbers *list, uint64_t value)
     list->values[list->count++] = value;
 }
 
-static fm_status collect(void *context, const uint64_t *distances, size_t count, fm_error *error)
+static fm_status collect(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
+                         fm_error *error)
 {
+    (void)blocks;
     (void)error;
     for (size_t i = 0; i < count; i++) numbers_add(context, distances[i]);
     return FM_OK;
@@ -535,8 +537,10 @@ typedef struct failing_sink {
     size_t calls_left;
 } failing_sink;
 
-static fm_status refuse_later(void *context, const uint64_t *distances, size_t count, fm_error *error)
+static fm_status refuse_later(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
+                              fm_error *error)
 {
+    (void)blocks;
     (void)distances;
     failing_sink *sink = context;
     if (sink->calls_left == 0) {

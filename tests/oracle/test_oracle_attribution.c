@@ -71,8 +71,10 @@ typedef struct distance_state {
     const char *wrong;
 } distance_state;
 
-static fm_status take_distances(void *context, const uint64_t *distances, size_t count, fm_error *error)
+static fm_status take_distances(void *context, const uint64_t *blocks, const uint64_t *distances,
+                                size_t count, fm_error *error)
 {
+    (void)blocks;
     (void)error;
     distance_state *state = context;
     if (state->count + count > state->wanted->references ||

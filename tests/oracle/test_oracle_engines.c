@@ -138,8 +138,10 @@ typedef struct sink_state {
     size_t count, capacity;
 } sink_state;
 
-static fm_status take_distances(void *context, const uint64_t *distances, size_t count, fm_error *error)
+static fm_status take_distances(void *context, const uint64_t *blocks, const uint64_t *distances,
+                                size_t count, fm_error *error)
 {
+    (void)blocks;
     (void)error;
     sink_state *sink = context;
     if (count > sink->capacity - sink->count) return FM_E_ARGUMENT;

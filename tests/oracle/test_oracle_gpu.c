@@ -80,8 +80,10 @@ typedef struct sunk {
     size_t count, wrong_at;
 } sunk;
 
-static fm_status take_sunk(void *context, const uint64_t *distances, size_t count, fm_error *error)
+static fm_status take_sunk(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
+                           fm_error *error)
 {
+    (void)blocks;
     (void)error;
     sunk *sink = context;
     for (size_t i = 0; i < count; i++)

@@ -47,10 +47,10 @@ int main(void)
 
 #else
 
+#include "cluster/parda.h"
 #include "engine/gpu/gpu_loader.h"
 #include "engine/gpu/gpu_state.h"
 #include "engine/parallel/parallel.h"
-#include "cluster/parda.h"
 #include "oracle/gpu_stand_in.h"
 
 #include <dirent.h>
@@ -563,8 +563,10 @@ static fm_status attribute_with_engine(fm_error *error)
     return FM_OK;
 }
 
-static fm_status take_distances(void *context, const uint64_t *distances, size_t count, fm_error *error)
+static fm_status take_distances(void *context, const uint64_t *blocks, const uint64_t *distances,
+                                size_t count, fm_error *error)
 {
+    (void)blocks;
     (void)distances;
     (void)error;
     *(uint64_t *)context += count;

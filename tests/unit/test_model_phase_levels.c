@@ -68,8 +68,10 @@ typedef struct sink {
     size_t count;
 } sink;
 
-static fm_status keep(void *context, const uint64_t *distances, size_t count, fm_error *error)
+static fm_status keep(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
+                      fm_error *error)
 {
+    (void)blocks;
     sink *into = context;
     (void)error;
     memcpy(into->distances + into->count, distances, count * sizeof *distances);

@@ -236,7 +236,7 @@ static void hide_unknown(fm_gpu_batch *batch, uint64_t known)
 static fm_status deliver_each(const fm_gpu_batch *batch, const fm_engine_results *results, fm_error *error)
 {
     fm_status status = FM_OK;
-    if (results->sink) status = results->sink(results->sink_context, batch->distances, batch->count, error);
+    if (results->sink) status = results->sink(results->sink_context, NULL, batch->distances, batch->count, error);
     if (status == FM_OK) status = fm_tally_add(results->distances, batch->distances, batch->count, error);
     if (status == FM_OK && results->times)
         status = fm_tally_add(results->times, batch->times, batch->count, error);
