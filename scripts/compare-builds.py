@@ -149,6 +149,13 @@ def run(command, fathom, directory):
     return left
 
 
+def place(build, to):
+    os.mkdir(to)
+    shutil.copy2(os.path.join(build, "fathom"), to)
+    shutil.copytree(os.path.join(build, "lib"), os.path.join(to, "lib"))
+    return to
+
+
 def main():
     if len(sys.argv) < 3:
         print(__doc__, file=sys.stderr)
@@ -156,6 +163,8 @@ def main():
     old, new, words = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3:]
     failed = 0
     with tempfile.TemporaryDirectory(prefix="fathom-compare-") as top:
+        # In places whose names are of one length: what a program finds on its stack depends on that.
+        old, new = place(old, os.path.join(top, "old")), place(new, os.path.join(top, "new"))
         inputs = os.path.join(top, "work")  # one place for both: paths are in the results
         os.mkdir(inputs)
         with open(os.path.join(inputs, "plain.c"), "w") as file:

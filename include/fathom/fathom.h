@@ -42,6 +42,7 @@
 #include <fathom/model.h>
 #include <fathom/output.h>
 #include <fathom/phases.h>
+#include <fathom/pipeline.h>
 #include <fathom/predict.h>
 #include <fathom/profile.h>
 #include <fathom/status.h>

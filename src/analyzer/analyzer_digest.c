@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * analyzer_digest.c - the part of the analysis that needs no more than some thousand references, done by a
- * thread that prepares (fm_prepared in fathom/analyzer.h).
+ * thread that prepares (fm_prepared in prepared.h).
  */
 #include "analyzer/analyzer_state.h"
 #include "base/error.h"

@@ -233,13 +233,13 @@ static fm_status copy_tags(fm_analyzer *self, const fm_batch *batch, size_t from
 }
 
 /* Accesses [*next, end) of the batch that lie within one block each, as many as the buffer has room for. */
-static fm_status cut_plain(fm_analyzer *self, const fm_batch *batch, size_t *next, size_t end,
+static fm_status cut_plain(fm_analyzer *self, const fm_batch *batch, unsigned shift, size_t *next, size_t end,
                            fm_error *error)
 {
     const size_t room = FM_RUN - self->pending, first = *next;
     size_t count = end - first < room ? end - first : room;
-    count = self->kernels->cut(batch->address + first, batch->size ? batch->size + first : NULL, count,
-                               self->shift, self->blocks + self->pending);
+    count = self->kernels->cut(batch->address + first, batch->size ? batch->size + first : NULL, count, shift,
+                               self->blocks + self->pending);
     fm_status status = self->attributing ? copy_tags(self, batch, first, count, error) : FM_OK;
     if (status != FM_OK) return status;
     self->pending += count;
@@ -249,14 +249,15 @@ static fm_status cut_plain(fm_analyzer *self, const fm_batch *batch, size_t *nex
 
 /* One access that reaches beyond its block: a reference to each block touched, in ascending order. Accesses
  * of the batch are not in the budget yet. */
-static fm_status cut_long(fm_analyzer *self, const fm_batch *batch, size_t index, fm_error *error)
+static fm_status cut_long(fm_analyzer *self, const fm_batch *batch, unsigned shift, size_t index,
+                          fm_error *error)
 {
     if (self->attributing && batch->tag && batch->tag[index] > FM_TAG_MAX)
         return check_tag(batch, index, 1, error);
     uint64_t address = batch->address[index];
-    uint64_t block = address >> self->shift;
-    uint64_t last = fm_last_block(address, batch->size ? batch->size[index] : 0, self->shift);
-    fm_status taken = fm_access_budget_take(&self->budget, last - block + 1, index, self->shift, error);
+    uint64_t block = address >> shift;
+    uint64_t last = fm_last_block(address, batch->size ? batch->size[index] : 0, shift);
+    fm_status taken = fm_access_budget_take(&self->budget, last - block + 1, index, shift, error);
     if (taken != FM_OK) return taken;
     for (;; block++) {
         if (self->attributing) {
@@ -273,17 +274,17 @@ static fm_status cut_long(fm_analyzer *self, const fm_batch *batch, size_t index
 }
 
 /* References [next, end) of the batch. */
-static fm_status feed_slice(fm_analyzer *self, const fm_batch *batch, size_t next, size_t end,
+static fm_status feed_slice(fm_analyzer *self, const fm_batch *batch, unsigned shift, size_t next, size_t end,
                             fm_error *error)
 {
     fm_status status = FM_OK;
     while (next < end && status == FM_OK) {
         const size_t room = FM_RUN - self->pending, before = next;
-        status = cut_plain(self, batch, &next, end, error);
+        status = cut_plain(self, batch, shift, &next, end, error);
         if (status == FM_OK && self->pending == FM_RUN)
             status = drain(self, FM_RUN, error);
         else if (status == FM_OK && next < end && next - before < room)
-            status = cut_long(self, batch, next++, error);
+            status = cut_long(self, batch, shift, next++, error);
     }
     fm_status settled = settle(self, status == FM_OK ? error : NULL);
     if (status == FM_OK) status = settled;
@@ -300,32 +301,34 @@ uint64_t fm_batch_references(const fm_batch *batch, uint64_t granularity)
     return count;
 }
 
-fm_status fm_analyzer_feed(fm_analyzer *analyzer, const fm_batch *batch, fm_error *error)
+/* shift: of the blocks that addresses are cut into; not the analyzer's where they are blocks already. */
+static fm_status feed_batch(fm_analyzer *self, const fm_batch *batch, unsigned shift, fm_error *error)
 {
-    if (!batch->size && analyzer->shift == 0 && !analyzer->attributing)
-        return fm_analyzer_feed_blocks(analyzer, batch->address, batch->count, error);
     fm_status status = FM_OK;
     size_t next = 0;
     while (status == FM_OK && next < batch->count) {
         size_t end = batch->count;
-        if (late_wanted(analyzer) && end - next > FM_LATE_BATCH) end = next + FM_LATE_BATCH;
-        status = feed_slice(analyzer, batch, next, end, error);
+        if (late_wanted(self) && end - next > FM_LATE_BATCH) end = next + FM_LATE_BATCH;
+        status = feed_slice(self, batch, shift, next, end, error);
         next = end;
     }
-    analyzer->budget.accesses += batch->count;
+    self->budget.accesses += batch->count;
     return status;
+}
+
+fm_status fm_analyzer_feed(fm_analyzer *analyzer, const fm_batch *batch, fm_error *error)
+{
+    if (!batch->size && analyzer->shift == 0 && !analyzer->attributing)
+        return fm_analyzer_feed_blocks(analyzer, batch->address, batch->count, error);
+    return feed_batch(analyzer, batch, analyzer->shift, error);
 }
 
 fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *blocks, size_t count,
                                   fm_error *error)
 {
     if (analyzer->attributing) {
-        fm_batch batch = {.count = count, .address = blocks};
-        const unsigned shift = analyzer->shift;
-        analyzer->shift = 0; /* they are blocks already */
-        fm_status status = fm_analyzer_feed(analyzer, &batch, error);
-        analyzer->shift = shift;
-        return status;
+        const fm_batch batch = {.count = count, .address = blocks};
+        return feed_batch(analyzer, &batch, 0, error);
     }
     fm_status status = FM_OK;
     while (count > 0 && status == FM_OK) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * analyzer_prepare.c - what is done to a batch before an engine sees it, for a thread that has the time: see
- * fm_prepared in fathom/analyzer.h. It reads of the analyzer only what never changes, and writes only what is
+ * fm_prepared in prepared.h. It reads of the analyzer only what never changes, and writes only what is
  * there for it: with attribution, the counters of the pairs that it leaves out (analyzer_digest.c).
  */
 #include "analyzer/analyzer_state.h"

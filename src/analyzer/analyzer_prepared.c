@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyzer_prepared.c - feeding what other threads have prepared and digested (fathom/analyzer.h). */
+/* analyzer_prepared.c - feeding what other threads have prepared and digested (prepared.h). */
 #include "analyzer/analyzer_state.h"
 #include "base/error.h"
 

@@ -6,6 +6,7 @@
 
 #include "analyzer/access_budget.h"
 #include "analyzer/block_tags.h"
+#include "analyzer/prepared.h"
 #include "engine/engine.h"
 #include "engine/exact/exact_kernels.h"
 #include "engine/tally.h"

@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 typedef struct crew_thread {
@@ -79,18 +79,13 @@ fm_status fm_crew_create(fm_crew **made, unsigned size, const fm_crew_work *work
     pthread_cond_init(&crew->news, NULL);
     crew->employer = work;
     crew->context = context;
-    /* The program's signals are for its own threads. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (crew->threads + 1 < size) {
         crew_thread *next = &crew->thread[crew->threads];
         next->crew = crew;
         next->worker = crew->threads + 1;
-        if (pthread_create(&next->thread, NULL, look_for_work, next) != 0) break;
+        if (fm_thread_start(&next->thread, look_for_work, next) != 0) break;
         crew->threads++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     *made = crew;
     return FM_OK;
 }

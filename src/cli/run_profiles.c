@@ -2,8 +2,8 @@
 /*
  * run_profiles.c - feeds what a collection delivers into analyzers and makes profiles of them at the end.
  *
- * The analysis is in a thread of its own (feeder.h). It knows processes and threads, but not how their
- * references were obtained nor how distances are found.
+ * The analysis is in threads of its own (fathom/pipeline.h). It knows processes and threads, but not how
+ * their references were obtained nor how distances are found.
  */
 #include "run_profiles.h"
 
@@ -20,7 +20,7 @@ typedef struct process_analysis {
 struct cli_run_profiles {
     cli_run_setup setup;
     fm_collection *collection;
-    cli_feeder *feeder;
+    fm_pipeline *pipeline;
     size_t count;
     process_analysis *processes;
     uint64_t edges[CLI_MOST_EDGES];
@@ -55,6 +55,20 @@ static void choose_late(cli_run_profiles *self)
         self->late_range++;
 }
 
+/* Which references a batch holds: its process, and the number of the first in it. */
+typedef struct batch_label {
+    uint64_t begin;
+    uint32_t process;
+} batch_label;
+
+static fm_status count_late(void *context, const void *label, const uint64_t *address, const fm_late *late,
+                            size_t count, fm_error *error)
+{
+    const batch_label *of = label;
+    const fm_collected collected = {.process = of->process, .begin = of->begin, .batch.address = address};
+    return fm_collection_count_late(context, &collected, late, count, error);
+}
+
 int cli_run_profiles_create(cli_run_profiles **profiles, const cli_run_setup *setup,
                             fm_collection *collection)
 {
@@ -66,7 +80,12 @@ int cli_run_profiles_create(cli_run_profiles **profiles, const cli_run_setup *se
         self->edge_count = cli_attribution_edges(setup->caches, setup->analysis->granularity[0], self->edges);
         choose_late(self);
     }
-    return cli_feeder_create(&self->feeder, setup->sites ? collection : NULL, setup->threads - 1);
+    fm_error error;
+    const fm_pipeline_options options = {.threads = setup->threads,
+                                         .late = setup->sites ? count_late : NULL,
+                                         .context = collection,
+                                         .label_size = sizeof(batch_label)};
+    return fm_pipeline_create(&self->pipeline, &options, &error) ? cli_fail(&error) : -1;
 }
 
 static int make_analyzer(cli_run_profiles *self, size_t granularity, bool attributed, fm_analyzer **analyzer)
@@ -83,7 +102,7 @@ static int make_analyzer(cli_run_profiles *self, size_t granularity, bool attrib
         options.edge_count = self->edge_count;
     }
     if (fm_analyzer_create(analyzer, &options, &error)) return cli_fail(&error);
-    if (attributed) cli_feeder_tell_late(self->feeder, *analyzer, self->late_range);
+    if (attributed) fm_pipeline_tell_late(self->pipeline, *analyzer, self->late_range);
     return -1;
 }
 
@@ -126,15 +145,18 @@ int cli_run_profiles_feed(cli_run_profiles *profiles, const fm_collected *collec
     while (code < 0 && profiles->count <= collected->process) code = add_process(profiles);
     if (code >= 0 || collected->event != FM_COLLECTED_REFERENCES) return code;
     process_analysis *process = &profiles->processes[collected->process];
-    cli_feeding to = {.count = profiles->setup.analysis->count};
-    memcpy(to.analyzer, process->analyzer, to.count * sizeof to.analyzer[0]);
+    fm_analyzer *to[CLI_MOST_GRANULARITIES + 1];
+    size_t count = profiles->setup.analysis->count;
+    memcpy(to, process->analyzer, count * sizeof to[0]);
     if (profiles->setup.threads_private)
-        code = thread_analyzer(profiles, process, collected->thread, &to.analyzer[to.count++]);
+        code = thread_analyzer(profiles, process, collected->thread, &to[count++]);
     if (code >= 0) return code;
-    to.prepared = profiles->setup.analysis->count == 1; /* the same granularity */
-    for (size_t i = 0; i < to.count; i++)
-        to.prepared = to.prepared && fm_analyzer_can_prepare(to.analyzer[i]);
-    return cli_feeder_feed(profiles->feeder, collected, &to);
+    fm_error error;
+    const batch_label label = {.process = collected->process, .begin = collected->begin};
+    return fm_pipeline_feed(profiles->pipeline, &collected->batch, to, count, &label, collected->behind,
+                            &error)
+               ? cli_fail(&error)
+               : -1;
 }
 
 /* ---- profiles of what was fed ---- */
@@ -180,7 +202,9 @@ static void describe_end(const fm_collected_process *process, fm_run *run)
 static uint32_t parent_pid(const fm_collection *collection, const fm_collected_process *process)
 {
     fm_collected_process at = *process;
-    while (at.by_exec && at.parent != FM_NONE) fm_collection_process(collection, at.parent, &at);
+    size_t steps = fm_collection_processes(collection); /* whatever they tell of each other, it ends */
+    while (at.by_exec && at.parent != FM_NONE && steps-- > 0)
+        fm_collection_process(collection, at.parent, &at);
     if (at.parent == FM_NONE) return 0;
     fm_collection_process(collection, at.parent, &at);
     return at.pid;
@@ -190,13 +214,15 @@ static uint32_t parent_pid(const fm_collection *collection, const fm_collected_p
 static void last_program(const fm_collection *collection, fm_collected_process *last)
 {
     const size_t count = fm_collection_processes(collection);
+    size_t steps = count; /* whatever they tell of each other, it ends */
     fm_collection_process(collection, 0, last);
-    for (size_t at = 0, i = 0; i < count; i++) {
+    for (size_t at = 0, i = 0; i < count && steps > 0; i++) {
         fm_collected_process next;
         fm_collection_process(collection, i, &next);
         if (!next.by_exec || next.parent != at) continue;
         *last = next;
         at = i;
+        steps--;
         i = SIZE_MAX; /* they need not stand in their order: once more from the first */
     }
 }
@@ -311,7 +337,8 @@ static int take_sum(cli_run_profiles *self, const fm_collect_options *options, s
 
 int cli_run_profiles_take(cli_run_profiles *profiles, const fm_collect_options *options, fm_profile **result)
 {
-    int code = cli_feeder_drain(profiles->feeder);
+    fm_error error;
+    int code = fm_pipeline_drain(profiles->pipeline, &error) ? cli_fail(&error) : -1;
     /* A program that ended before its first reference still has a profile: an empty one. */
     while (code < 0 && profiles->count < fm_collection_processes(profiles->collection))
         code = add_process(profiles);
@@ -324,7 +351,7 @@ int cli_run_profiles_take(cli_run_profiles *profiles, const fm_collect_options *
 void cli_run_profiles_destroy(cli_run_profiles *profiles)
 {
     if (!profiles) return;
-    cli_feeder_destroy(profiles->feeder);
+    fm_pipeline_destroy(profiles->pipeline);
     for (size_t i = 0; i < profiles->count; i++) {
         process_analysis *process = &profiles->processes[i];
         for (size_t g = 0; g < CLI_MOST_GRANULARITIES; g++) fm_analyzer_destroy(process->analyzer[g]);

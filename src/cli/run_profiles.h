@@ -9,18 +9,15 @@
 #include "analysis_options.h"
 #include "attribution_output.h"
 #include "collect_options.h"
-#include "feeder.h"
 
 typedef struct cli_run_profiles cli_run_profiles;
-
-enum { CLI_MOST_RUN_THREADS = 1 + CLI_MOST_WORKERS };
 
 typedef struct cli_run_setup {
     const cli_analysis *analysis; /* with at least one granularity */
     const cli_attribution_caches *caches;
     bool sites;           /* attribution, of the first granularity */
     bool threads_private; /* a profile for each thread, too */
-    unsigned threads;     /* that analyse, 1 to CLI_MOST_RUN_THREADS */
+    unsigned threads;     /* that analyse, 1 to FM_PIPELINE_THREADS */
     fm_output *distances; /* where those of the first process go; NULL: nowhere */
 } cli_run_setup;
 

@@ -16,6 +16,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -55,6 +56,8 @@ typedef struct analysis {
     fm_output *distances; /* NULL: not asked for, or committed */
     cli_attribution_caches caches;
     code_sites code;
+    bool pipes;            /* a pipeline may be used: the trace could be read once more */
+    fm_pipeline *pipeline; /* NULL: batches are fed as they are */
     /* What is missing of the input. */
     uint64_t damages, lost;
     fm_error first_damage;
@@ -196,7 +199,18 @@ static fm_status end_with_damage(analysis *run, const char *name, fm_error *erro
     return FM_OK;
 }
 
-static fm_status feed_all(fm_reader *reader, analysis *run, const char *name, cli_progress *progress,
+static fm_status feed(analysis *run, const fm_batch *batch, fm_error *error)
+{
+    fm_status status = FM_OK;
+    if (run->pipeline)
+        return fm_pipeline_feed(run->pipeline, batch, run->analyzer, run->what.count, NULL, true, error);
+    for (size_t i = 0; i < run->what.count && status == FM_OK; i++)
+        status = run->chooses ? cli_memory_choice_feed(&run->choice[i], batch, error)
+                              : fm_analyzer_feed(run->analyzer[i], batch, error);
+    return status;
+}
+
+static fm_status read_all(fm_reader *reader, analysis *run, const char *name, cli_progress *progress,
                           fm_error *error)
 {
     for (;;) {
@@ -213,16 +227,36 @@ static fm_status feed_all(fm_reader *reader, analysis *run, const char *name, cl
             if (status) return status;
             batch.tag = run->code.tags;
         }
-        for (size_t i = 0; i < run->what.count; i++) {
-            status = run->chooses ? cli_memory_choice_feed(&run->choice[i], &batch, error)
-                                  : fm_analyzer_feed(run->analyzer[i], &batch, error);
-            if (fm_status_is_damage(status)) return end_with_damage(run, name, error);
-            if (status) return status;
-        }
+        status = feed(run, &batch, error);
+        if (fm_status_is_damage(status) && run->pipeline) return FM_E_LIMIT; /* in order, to be exact */
+        if (fm_status_is_damage(status)) return end_with_damage(run, name, error);
+        if (status) return status;
         fm_trace_info info;
         fm_reader_info(reader, &info);
         cli_progress_update_read(progress, &info);
     }
+}
+
+/* With code sites, threads of a pipeline do what one engine cannot share out. FM_E_LIMIT: sizes were met that
+ * no trace has, and all is to be begun anew, in order. */
+static fm_status feed_all(fm_reader *reader, analysis *run, const char *name, cli_progress *progress,
+                          fm_error *error)
+{
+    const fm_pipeline_options options = {
+        .threads = run->threads - 1 < FM_PIPELINE_THREADS ? run->threads - 1 : FM_PIPELINE_THREADS};
+    if (run->pipes && run->threads > 1 && run->code.index && !run->distances &&
+        !run->what.analyzer.time_distances) {
+        fm_status status = fm_pipeline_create(&run->pipeline, &options, error);
+        if (status != FM_OK) return status;
+    }
+    fm_status status = read_all(reader, run, name, progress, error);
+    if (run->pipeline && status == FM_OK) {
+        status = fm_pipeline_drain(run->pipeline, error);
+        if (fm_status_is_damage(status)) status = FM_E_LIMIT;
+    }
+    fm_pipeline_destroy(run->pipeline);
+    run->pipeline = NULL;
+    return status;
 }
 
 /* A supply that shows how far it is. */
@@ -426,8 +460,12 @@ static int begin_again(fm_reader **reader, const char *path, const analyze_optio
 {
     fm_error error;
     fm_trace_info info;
-    fm_analyzer_destroy(run->analyzer[0]);
-    run->analyzer[0] = NULL;
+    for (size_t i = 0; i < run->what.count; i++) {
+        fm_analyzer_destroy(run->analyzer[i]);
+        run->analyzer[i] = NULL;
+    }
+    run->pipes = false;
+    run->damages = run->lost = 0;
     fm_reader_close(*reader);
     *reader = NULL;
     if (fm_reader_open(reader, path, reading, &error)) return cli_fail(&error);
@@ -443,6 +481,8 @@ static int analyze(const char *path, const analyze_options *options, fm_reader_o
     if (fm_reader_open(&reader, path, reading, &error)) return cli_fail(&error);
     cli_trace_key_notes(reader, run->what.count > 0 ? run->what.granularity[0] : 0);
     const char *name = strcmp(path, "-") ? path : "standard input";
+    struct stat file;
+    run->pipes = stat(path, &file) == 0 && S_ISREG(file.st_mode);
     int code = prepare(run, options, name, reader);
     if (code < 0) {
         cli_progress progress;
@@ -452,6 +492,10 @@ static int analyze(const char *path, const analyze_options *options, fm_reader_o
         if (anew) code = begin_again(&reader, path, options, reading, run);
         if (code < 0 && (status == FM_OK || status == FM_E_UNSUPPORTED || anew))
             status = feed_all(reader, run, name, &progress, &error);
+        if (code < 0 && status == FM_E_LIMIT && run->pipes) {
+            code = begin_again(&reader, path, options, reading, run);
+            if (code < 0) status = feed_all(reader, run, name, &progress, &error);
+        }
         cli_progress_end(&progress);
         if (code < 0 && status) code = cli_fail(&error);
     }

@@ -236,8 +236,8 @@ static int check(const run_options *options, char **command, job *work)
     if (options->report && !fm_report_available())
         return cli_misuse("--report: this build has no report page (it was built without npm)");
     if (options->threads == 0) return cli_misuse("--threads: expected at least 1");
-    if (options->threads != UINT64_MAX && options->threads > CLI_MOST_RUN_THREADS)
-        return cli_misuse("--threads: at most %d", CLI_MOST_RUN_THREADS);
+    if (options->threads != UINT64_MAX && options->threads > FM_PIPELINE_THREADS)
+        return cli_misuse("--threads: at most %d", FM_PIPELINE_THREADS);
     work->threads =
         options->threads == UINT64_MAX ? spare_processors(options, work) : (unsigned)options->threads;
     if (strcmp(engine->name, "exact") != 0) { /* only for that one is there anything to prepare */

@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,18 +49,13 @@ static void *work(void *argument)
 
 static int start(fm_rank_threads *all, uint32_t ranks)
 {
-    /* The program's signals are for its own threads. */
-    sigset_t every, before;
     int cause = 0;
-    sigfillset(&every);
-    pthread_sigmask(SIG_SETMASK, &every, &before);
     while (all->started + 1 < ranks && cause == 0) {
         rank_thread *next = &all->threads[all->started];
         *next = (rank_thread){.all = all, .rank = all->started + 1};
-        cause = pthread_create(&next->thread, NULL, work, next);
+        cause = fm_thread_start(&next->thread, work, next);
         if (cause == 0) all->started++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return cause;
 }
 

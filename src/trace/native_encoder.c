@@ -12,11 +12,11 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "trace/columns.h"
 #include "trace/native_column.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,16 +106,11 @@ static fm_status start_threads(fm_native_encoder *encoder, fm_error *error)
     for (size_t i = 1; i < encoder->job_count && status == FM_OK; i++)
         status = allocate_job(encoder, i, error);
     if (status != FM_OK) return status;
-    /* The program's signals are for its own threads. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     int cause = 0;
     for (size_t i = 0; i < encoder->worker_count && cause == 0; i++) {
-        cause = pthread_create(&encoder->workers[i].thread, NULL, work, &encoder->workers[i]);
+        cause = fm_thread_start(&encoder->workers[i].thread, work, &encoder->workers[i]);
         encoder->workers[i].running = cause == 0;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     encoder->threaded = cause == 0;
     return cause ? fm_fail(error, FM_E_NOMEM, NULL, "cannot start a thread: %s", strerror(cause)) : FM_OK;
 }

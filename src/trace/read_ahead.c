@@ -10,10 +10,10 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "trace/columns.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,12 +66,7 @@ fm_status fm_read_ahead_start(fm_read_ahead **ahead_out, unsigned columns, fm_sl
     for (int i = 0; i < SLOTS && status == FM_OK; i++)
         status = fm_columns_allocate(&ahead->slots[i].columns, columns, error);
     if (status == FM_OK) {
-        /* The program's signals are for its own threads. */
-        sigset_t all, before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        int cause = pthread_create(&ahead->thread, NULL, produce, ahead);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        int cause = fm_thread_start(&ahead->thread, produce, ahead);
         ahead->running = cause == 0;
         if (cause) status = fm_fail(error, FM_E_NOMEM, NULL, "cannot start a thread: %s", strerror(cause));
     }

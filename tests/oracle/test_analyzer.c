@@ -3,6 +3,8 @@
  * test_analyzer.c - the streaming analyzer through its public header: cutting addresses into blocks,
  * bins, sinks, snapshots, bounds and memory. The judge is a naive splitter in front of the list engine.
  */
+#include "analyzer/prepared.h"
+
 #include "engine/engine.h"
 #include "engine/seen_set.h"
 #include "oracle/counting_run.h"

@@ -6,6 +6,8 @@
  *
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY: as in test_oracle_engines.c
  */
+#include "analyzer/prepared.h"
+
 #include "oracle/attribution_case.h"
 
 #include <setjmp.h>

@@ -12,6 +12,8 @@
  * only, which are made to fail as a whole instead.
  */
 #define _GNU_SOURCE
+#include "analyzer/prepared.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,6 +3,8 @@
  * test_preparers.c - several threads that prepare and digest what another one feeds: the profile, the pairs
  * of sites and the late references are those of one thread.
  */
+#include "analyzer/prepared.h"
+
 #include "oracle/counting_run.h"
 
 #include <fathom/fathom.h>

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/thread.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,13 +80,12 @@ fm_status fm_gpu_batches_open(fm_gpu_batches *self, const fm_gpu_module *module,
     self->setup = *setup;
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->changed, NULL);
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const unsigned cores = fm_processors_online();
     fm_status status = make_each(&self->each, setup, error);
     if (status == FM_OK) status = module->open(&self->card, setup, error);
     if (status == FM_OK)
-        status =
-            fm_rounds_create(&self->copiers, cores < MOST_COPIERS ? (unsigned)cores : MOST_COPIERS, error);
-    if (status == FM_OK && pthread_create(&self->thread, NULL, count_all, self) != 0)
+        status = fm_rounds_create(&self->copiers, cores < MOST_COPIERS ? cores : MOST_COPIERS, error);
+    if (status == FM_OK && fm_thread_start(&self->thread, count_all, self) != 0)
         status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory: the system starts no more threads");
     self->thread_started = status == FM_OK;
     if (status != FM_OK) fm_gpu_batches_close(self);

@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * feeder.c - the threads between a collection and its analyzers.
+ * pipeline.c - see fathom/pipeline.h: the threads between a source of batches and its analyzers.
  *
- * A job is a batch, copied or prepared (fathom/analyzer.h), and where it goes. Jobs live in a ring: the
+ * A job is a batch, copied or prepared (prepared.h), and where it goes. Jobs live in a ring: the
  * caller fills them, workers prepare them, each job whoever comes first, one thread feeds them in order, the
- * caller retires them (late references are counted then: a collection is used by one thread only). So the
+ * caller retires them (late references are told then: in the caller's thread). So the
  * counters below only ever grow, in this order: filled >= claimed, fed >= retired >= filled - job_count.
  *
  * Without workers there are three threads, the traced program's among them, which often share two cores, and
  * which of them is the slowest depends on the program. So the caller takes work off the one that feeds: it
  * prepares, and where jobs queue up while the program waits, so that a core would be idle, it digests as well
- * (fathom/analyzer.h). Elsewhere it does not: that takes some more time in all. Workers, for which there are
+ * (prepared.h). Elsewhere it does not: that takes some more time in all. Workers, for which there are
  * cores to spare, digest all they can, so that the one thread that feeds keeps up; it and the caller help
  * them when they would have to wait.
  *
  * Copying is cheaper than it looks: decoding right into memory that another core has just read took longer.
  * Waking a thread takes longer than feeding a quarter of a batch: so none is woken for a single job.
  */
-#include "feeder.h"
+#include <fathom/pipeline.h>
+
+#include "analyzer/analyzer_state.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/thread.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -31,18 +36,24 @@ enum {
     WORTH_WAKING = JOBS / 2, /* jobs to feed, or free places to fill */
     WORTH_CLAIMING = 2,      /* jobs to prepare */
     BEHIND = JOBS - 1,       /* jobs to feed, so that the thread is the slowest: it is spared some work */
+    MOST_WORKERS = FM_PIPELINE_THREADS - 1,
+    MOST_LABEL = 64,
 };
 
 #define AWAKE UINT64_MAX
 
 /* Numbers of those who prepare; 0: the caller where there are no workers. */
 enum { FEEDING = 1, RECEIVING = 2, FIRST_WORKER = 3 };
-_Static_assert(FIRST_WORKER + CLI_MOST_WORKERS <= FM_PREPARERS, "everyone has a number");
+_Static_assert(FIRST_WORKER + MOST_WORKERS <= FM_PREPARERS, "everyone has a number");
 
 typedef struct feed_job {
-    fm_collected collected; /* its batch points into the arrays below */
-    cli_feeding to;
-    fm_prepared prepared; /* instead of the batch's arrays, where `to` says so */
+    fm_batch batch; /* points into the arrays below */
+    fm_analyzer *analyzer[FM_PIPELINE_ANALYZERS];
+    size_t analyzer_count;
+    _Alignas(16) char label[MOST_LABEL];
+    bool behind;
+    bool is_prepared;     /* all can take what the first one prepares */
+    fm_prepared prepared; /* instead of the batch's arrays, where it is */
     uint64_t *address;
     uint32_t *size, *tag;
     fm_late *late;
@@ -53,17 +64,17 @@ typedef struct feed_job {
 } feed_job;
 
 typedef struct feed_worker {
-    cli_feeder *feeder;
+    fm_pipeline *pipeline;
     pthread_t thread;
     unsigned number;
 } feed_worker;
 
-struct cli_feeder {
-    fm_collection *collection;
+struct fm_pipeline {
+    fm_pipeline_options options;
     pthread_t thread;
     bool started;
     unsigned worker_count, workers_started;
-    feed_worker workers[CLI_MOST_WORKERS];
+    feed_worker workers[MOST_WORKERS];
     size_t job_count;
     atomic_uint_fast64_t filled, claimed, fed;
     atomic_uint_fast64_t ready; /* how many jobs have been, in any order */
@@ -78,21 +89,20 @@ struct cli_feeder {
     feed_job jobs[JOBS_MOST];
 };
 
-static feed_job *job_at(cli_feeder *self, uint64_t number)
+static feed_job *job_at(fm_pipeline *self, uint64_t number)
 {
     return &self->jobs[number % self->job_count];
 }
 
-static int out_of_memory(void)
+static fm_status out_of_memory(fm_error *error)
 {
-    cli_complain("out of memory");
-    return CLI_FAILED;
+    return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a batch of references");
 }
 
 /* ---- preparing, by whoever has the time ---- */
 
 /* The next job that nobody prepares yet. Without workers, the caller has prepared all. */
-static feed_job *claim(cli_feeder *self)
+static feed_job *claim(fm_pipeline *self)
 {
     if (self->worker_count == 0) return NULL;
     uint64_t next = self->claimed;
@@ -101,27 +111,27 @@ static feed_job *claim(cli_feeder *self)
     return NULL;
 }
 
-/* Afterwards job->to.prepared tells whether it is, or has to be fed as it is. */
+/* Afterwards job->is_prepared tells whether it is, or has to be fed as it is. */
 static fm_status prepare(feed_job *job, const fm_batch *batch, bool digest, fm_error *error)
 {
-    fm_analyzer *analyzer = job->to.analyzer[0];
+    fm_analyzer *analyzer = job->analyzer[0];
     fm_status status = fm_analyzer_prepare(analyzer, batch, &job->prepared, error);
     if (status == FM_E_LIMIT) {
-        job->to.prepared = false;
+        job->is_prepared = false;
         return FM_OK;
     }
-    if (status == FM_OK && digest && job->to.count == 1 && fm_analyzer_can_digest(analyzer))
+    if (status == FM_OK && digest && job->analyzer_count == 1 && fm_analyzer_can_digest(analyzer))
         status = fm_analyzer_digest(analyzer, &job->prepared, error);
     return status;
 }
 
 /* Prepares the next job, under a number that no other thread has. False: there is none. */
-static bool prepare_next(cli_feeder *self, unsigned number)
+static bool prepare_next(fm_pipeline *self, unsigned number)
 {
     feed_job *job = claim(self);
     if (!job) return false;
     job->prepared.preparer = number;
-    if (job->to.prepared) job->status = prepare(job, &job->collected.batch, true, &job->error);
+    if (job->is_prepared) job->status = prepare(job, &job->batch, true, &job->error);
     job->ready = true;
     self->ready++;
     return true;
@@ -131,17 +141,12 @@ static bool prepare_next(cli_feeder *self, unsigned number)
 
 static fm_status keep_late(void *context, const fm_late *late, size_t count, fm_error *error)
 {
-    cli_feeder *self = context;
+    fm_pipeline *self = context;
     feed_job *job = self->current;
     if (job->late_count + count > job->late_room) {
         size_t room = (job->late_count + count) * 2;
         fm_late *grown = realloc(job->late, room * sizeof *grown);
-        if (!grown) {
-            if (error)
-                *error =
-                    (fm_error){.status = FM_E_NOMEM, .reason = "out of memory: no room for late references"};
-            return FM_E_NOMEM;
-        }
+        if (!grown) return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for late references");
         job->late = grown;
         job->late_room = room;
     }
@@ -150,20 +155,20 @@ static fm_status keep_late(void *context, const fm_late *late, size_t count, fm_
     return FM_OK;
 }
 
-static void wake(cli_feeder *self, pthread_cond_t *who)
+static void wake(fm_pipeline *self, pthread_cond_t *who)
 {
     pthread_mutex_lock(&self->lock);
     pthread_mutex_unlock(&self->lock); /* now it sleeps, or has seen what there is */
     pthread_cond_signal(who);
 }
 
-static bool can_feed(cli_feeder *self)
+static bool can_feed(fm_pipeline *self)
 {
     return self->fed < self->filled && job_at(self, self->fed)->ready;
 }
 
 /* Waits for the next job; false at the end. */
-static bool wait_for_job(cli_feeder *self)
+static bool wait_for_job(fm_pipeline *self)
 {
     while (!can_feed(self) && !self->ending && prepare_next(self, FEEDING)) {
     }
@@ -179,13 +184,13 @@ static bool wait_for_job(cli_feeder *self)
 
 static void *feed_all(void *context)
 {
-    cli_feeder *self = context;
+    fm_pipeline *self = context;
     while (wait_for_job(self)) {
         feed_job *job = self->current = job_at(self, self->fed);
-        for (size_t i = 0; i < job->to.count && job->status == FM_OK; i++)
-            job->status = job->to.prepared
-                              ? fm_analyzer_feed_prepared(job->to.analyzer[i], &job->prepared, &job->error)
-                              : fm_analyzer_feed(job->to.analyzer[i], &job->collected.batch, &job->error);
+        for (size_t i = 0; i < job->analyzer_count && job->status == FM_OK; i++)
+            job->status = job->is_prepared
+                              ? fm_analyzer_feed_prepared(job->analyzer[i], &job->prepared, &job->error)
+                              : fm_analyzer_feed(job->analyzer[i], &job->batch, &job->error);
         self->fed++;
         const uint64_t most = self->most;
         if (most != AWAKE && self->filled - self->fed <= most) wake(self, &self->room);
@@ -198,7 +203,7 @@ static void *feed_all(void *context)
 static void *prepare_all(void *context)
 {
     feed_worker *worker = context;
-    cli_feeder *self = worker->feeder;
+    fm_pipeline *self = worker->pipeline;
     while (!self->ending) {
         if (prepare_next(self, worker->number)) {
             /* Where the caller waits, every job counts. */
@@ -219,11 +224,16 @@ static void *prepare_all(void *context)
 
 /* ---- in the caller's ---- */
 
-int cli_feeder_create(cli_feeder **feeder, fm_collection *late_to, unsigned workers)
+fm_status fm_pipeline_create(fm_pipeline **pipeline, const fm_pipeline_options *options, fm_error *error)
 {
-    cli_feeder *self = *feeder = calloc(1, sizeof *self);
-    if (!self) return out_of_memory();
-    self->collection = late_to;
+    const unsigned workers = options->threads > 1 ? options->threads - 1 : 0;
+    *pipeline = NULL;
+    if (workers > MOST_WORKERS || options->label_size > MOST_LABEL)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "at most %d threads, and labels of %d bytes",
+                       FM_PIPELINE_THREADS, MOST_LABEL);
+    fm_pipeline *self = fm_calloc(1, sizeof *self);
+    if (!self) return fm_fail_memory(error, sizeof *self, "the pipeline");
+    self->options = *options;
     self->worker_count = workers;
     self->job_count = JOBS + (size_t)JOBS_EACH * workers;
     if (self->job_count > JOBS_MOST) self->job_count = JOBS_MOST;
@@ -232,43 +242,48 @@ int cli_feeder_create(cli_feeder **feeder, fm_collection *late_to, unsigned work
     pthread_cond_init(&self->to_feed, NULL);
     pthread_cond_init(&self->room, NULL);
     self->most = AWAKE;
-    if (pthread_create(&self->thread, NULL, feed_all, self) != 0) {
-        cli_complain("cannot start a thread for the analysis");
-        return CLI_FAILED;
+    self->started = fm_thread_start(&self->thread, feed_all, self) == 0;
+    if (!self->started) {
+        fm_pipeline_destroy(self);
+        return fm_fail(error, FM_E_NOMEM, NULL, "cannot start a thread for the analysis");
     }
-    self->started = true;
     for (; self->workers_started < workers; self->workers_started++) {
         feed_worker *worker = &self->workers[self->workers_started];
-        *worker = (feed_worker){.feeder = self, .number = FIRST_WORKER + self->workers_started};
+        *worker = (feed_worker){.pipeline = self, .number = FIRST_WORKER + self->workers_started};
         /* Fewer will do, and even none: those who help do it all then. */
-        if (pthread_create(&worker->thread, NULL, prepare_all, worker) != 0) break;
+        if (fm_thread_start(&worker->thread, prepare_all, worker) != 0) break;
     }
-    return -1;
+    *pipeline = self;
+    return FM_OK;
 }
 
-void cli_feeder_tell_late(cli_feeder *feeder, fm_analyzer *analyzer, uint32_t from)
+void fm_pipeline_tell_late(fm_pipeline *pipeline, fm_analyzer *analyzer, uint32_t from)
 {
-    fm_analyzer_set_late_sink(analyzer, from, keep_late, feeder);
+    fm_analyzer_set_late_sink(analyzer, from, keep_late, pipeline);
 }
 
-/* What was fed is done with: its late references are counted, its place is free. */
-static int retire(cli_feeder *self, uint64_t fed)
+/* What was fed is done with: its late references are told, its place is free. */
+static fm_status retire(fm_pipeline *self, uint64_t fed, fm_error *error)
 {
     while (self->retired < fed) {
         feed_job *job = job_at(self, self->retired);
-        fm_error error;
-        if (job->status != FM_OK) return cli_fail(&job->error);
-        if (self->collection &&
-            fm_collection_count_late(self->collection, &job->collected, job->late, job->late_count, &error))
-            return cli_fail(&error);
+        if (job->status != FM_OK) {
+            if (error) *error = job->error;
+            return job->status;
+        }
+        if (self->options.late) {
+            fm_status status = self->options.late(self->options.context, job->label, job->batch.address,
+                                                  job->late, job->late_count, error);
+            if (status != FM_OK) return status;
+        }
         job->late_count = 0;
         self->retired++;
     }
-    return -1;
+    return FM_OK;
 }
 
 /* Waits until at most `most` jobs are under way, and helps with them. */
-static int wait_for_room(cli_feeder *self, uint64_t most)
+static fm_status wait_for_room(fm_pipeline *self, uint64_t most, fm_error *error)
 {
     while (self->filled - self->fed > most && prepare_next(self, RECEIVING)) {
         if (self->feeder_sleeps && can_feed(self)) wake(self, &self->to_feed);
@@ -282,7 +297,7 @@ static int wait_for_room(cli_feeder *self, uint64_t most)
         self->most = AWAKE;
         pthread_mutex_unlock(&self->lock);
     }
-    return retire(self, self->fed);
+    return retire(self, self->fed, error);
 }
 
 static bool make_room(feed_job *job, size_t count)
@@ -298,36 +313,36 @@ static bool make_room(feed_job *job, size_t count)
     return job->room > 0;
 }
 
-static int copy_batch(feed_job *job, const fm_batch *batch)
+static fm_status copy_batch(feed_job *job, const fm_batch *batch, fm_error *error)
 {
-    if (!make_room(job, batch->count)) return out_of_memory();
+    if (!make_room(job, batch->count)) return out_of_memory(error);
     memcpy(job->address, batch->address, batch->count * sizeof *job->address);
     if (batch->size) memcpy(job->size, batch->size, batch->count * sizeof *job->size);
     if (batch->tag) memcpy(job->tag, batch->tag, batch->count * sizeof *job->tag);
-    job->collected.batch = (fm_batch){.count = batch->count,
-                                      .address = job->address,
-                                      .size = batch->size ? job->size : NULL,
-                                      .tag = batch->tag ? job->tag : NULL};
-    return -1;
+    job->batch = (fm_batch){.count = batch->count,
+                            .address = job->address,
+                            .size = batch->size ? job->size : NULL,
+                            .tag = batch->tag ? job->tag : NULL};
+    return FM_OK;
 }
 
-/* What was prepared is enough, but where late references are counted: by their addresses. */
-static int prepare_batch(const cli_feeder *self, feed_job *job, const fm_batch *batch)
+/* What was prepared is enough, but where late references are told: with their addresses. */
+static fm_status prepare_batch(const fm_pipeline *self, feed_job *job, const fm_batch *batch, fm_error *error)
 {
-    fm_error error;
-    const bool falls_behind = job->collected.behind && self->filled - self->fed >= BEHIND;
-    if (prepare(job, batch, falls_behind, &error)) return cli_fail(&error);
-    if (!job->to.prepared) return copy_batch(job, batch);
-    job->collected.batch = (fm_batch){.count = batch->count};
-    if (!self->collection) return -1;
-    if (!make_room(job, batch->count)) return out_of_memory();
+    const bool falls_behind = job->behind && self->filled - self->fed >= BEHIND;
+    fm_status status = prepare(job, batch, falls_behind, error);
+    if (status != FM_OK) return status;
+    if (!job->is_prepared) return copy_batch(job, batch, error);
+    job->batch = (fm_batch){.count = batch->count};
+    if (!self->options.late) return FM_OK;
+    if (!make_room(job, batch->count)) return out_of_memory(error);
     memcpy(job->address, batch->address, batch->count * sizeof *job->address);
-    job->collected.batch.address = job->address;
-    return -1;
+    job->batch.address = job->address;
+    return FM_OK;
 }
 
 /* It was filled: who is asleep, and has enough to do now, is woken. */
-static void hand_on(cli_feeder *self, feed_job *job)
+static void hand_on(fm_pipeline *self, feed_job *job)
 {
     if (self->worker_count > 0) {
         job->ready = false;
@@ -341,48 +356,64 @@ static void hand_on(cli_feeder *self, feed_job *job)
     }
 }
 
-int cli_feeder_feed(cli_feeder *feeder, const fm_collected *collected, const cli_feeding *to)
+/* Can all of them take what the first one prepares? */
+static bool prepare_alike(fm_analyzer *const *analyzers, size_t count)
 {
-    const uint64_t fed = feeder->fed;
-    int code = feeder->filled - fed == feeder->job_count
-                   ? wait_for_room(feeder, feeder->job_count - WORTH_WAKING)
-                   : retire(feeder, fed);
-    if (code >= 0) return code;
-    feed_job *job = job_at(feeder, feeder->filled);
-    job->collected = *collected;
-    job->to = *to;
+    for (size_t i = 0; i < count; i++)
+        if (!fm_analyzer_can_prepare(analyzers[i]) || analyzers[i]->granularity != analyzers[0]->granularity)
+            return false;
+    return true;
+}
+
+fm_status fm_pipeline_feed(fm_pipeline *pipeline, const fm_batch *batch, fm_analyzer *const *analyzers,
+                           size_t count, const void *label, bool behind, fm_error *error)
+{
+    if (count == 0 || count > FM_PIPELINE_ANALYZERS)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "a batch goes to 1 to %d analyzers, not to %zu",
+                       FM_PIPELINE_ANALYZERS, count);
+    const uint64_t fed = pipeline->fed;
+    fm_status status = pipeline->filled - fed == pipeline->job_count
+                           ? wait_for_room(pipeline, pipeline->job_count - WORTH_WAKING, error)
+                           : retire(pipeline, fed, error);
+    if (status != FM_OK) return status;
+    feed_job *job = job_at(pipeline, pipeline->filled);
+    memcpy(job->analyzer, analyzers, count * sizeof(fm_analyzer *));
+    job->analyzer_count = count;
+    if (label) memcpy(job->label, label, pipeline->options.label_size);
+    job->behind = behind;
+    job->is_prepared = prepare_alike(analyzers, count);
     job->status = FM_OK;
-    code = to->prepared && feeder->worker_count == 0 ? prepare_batch(feeder, job, &collected->batch)
-                                                     : copy_batch(job, &collected->batch);
-    if (code < 0) hand_on(feeder, job);
-    return code;
+    status = job->is_prepared && pipeline->worker_count == 0 ? prepare_batch(pipeline, job, batch, error)
+                                                             : copy_batch(job, batch, error);
+    if (status == FM_OK) hand_on(pipeline, job);
+    return status;
 }
 
-int cli_feeder_drain(cli_feeder *feeder)
+fm_status fm_pipeline_drain(fm_pipeline *pipeline, fm_error *error)
 {
-    return wait_for_room(feeder, 0);
+    return wait_for_room(pipeline, 0, error);
 }
 
-void cli_feeder_destroy(cli_feeder *feeder)
+void fm_pipeline_destroy(fm_pipeline *pipeline)
 {
-    if (!feeder) return;
-    pthread_mutex_lock(&feeder->lock);
-    feeder->ending = true;
-    pthread_cond_broadcast(&feeder->to_prepare);
-    pthread_cond_signal(&feeder->to_feed);
-    pthread_mutex_unlock(&feeder->lock);
-    for (size_t i = 0; i < feeder->workers_started; i++) pthread_join(feeder->workers[i].thread, NULL);
-    if (feeder->started) pthread_join(feeder->thread, NULL);
+    if (!pipeline) return;
+    pthread_mutex_lock(&pipeline->lock);
+    pipeline->ending = true;
+    pthread_cond_broadcast(&pipeline->to_prepare);
+    pthread_cond_signal(&pipeline->to_feed);
+    pthread_mutex_unlock(&pipeline->lock);
+    for (size_t i = 0; i < pipeline->workers_started; i++) pthread_join(pipeline->workers[i].thread, NULL);
+    if (pipeline->started) pthread_join(pipeline->thread, NULL);
     for (size_t i = 0; i < JOBS_MOST; i++) {
-        fm_prepared_free(&feeder->jobs[i].prepared);
-        free(feeder->jobs[i].address);
-        free(feeder->jobs[i].size);
-        free(feeder->jobs[i].tag);
-        free(feeder->jobs[i].late);
+        fm_prepared_free(&pipeline->jobs[i].prepared);
+        free(pipeline->jobs[i].address);
+        free(pipeline->jobs[i].size);
+        free(pipeline->jobs[i].tag);
+        free(pipeline->jobs[i].late);
     }
-    pthread_cond_destroy(&feeder->to_prepare);
-    pthread_cond_destroy(&feeder->to_feed);
-    pthread_cond_destroy(&feeder->room);
-    pthread_mutex_destroy(&feeder->lock);
-    free(feeder);
+    pthread_cond_destroy(&pipeline->to_prepare);
+    pthread_cond_destroy(&pipeline->to_feed);
+    pthread_cond_destroy(&pipeline->room);
+    pthread_mutex_destroy(&pipeline->lock);
+    free(pipeline);
 }

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pipeline.h - threads between something that hands out batches of references and the analyzers that they are
+ * for: what is received, read or decoded on one core is analysed on others.
+ *
+ *     fm_pipeline *pipeline;
+ *     fm_pipeline_options options = {.threads = 4};
+ *     fm_pipeline_create(&pipeline, &options, &error);
+ *     while (more) fm_pipeline_feed(pipeline, &batch, analyzers, count, NULL, &error);
+ *     fm_pipeline_drain(pipeline, &error);      // then the analyzers have all of it
+ *     fm_pipeline_destroy(pipeline);
+ *
+ * Batches are copied, so that the caller may go on at once. They are fed in order: results are those of
+ * fm_analyzer_feed, whatever the number of threads. One thread at a time uses a pipeline, and nobody else
+ * uses the analyzers until it was drained.
+ */
+#ifndef FATHOM_PIPELINE_H
+#define FATHOM_PIPELINE_H
+
+#include <fathom/analyzer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FM_PIPELINE_THREADS 16   /* at most */
+#define FM_PIPELINE_ANALYZERS 17 /* that a batch may go to, at most */
+
+/* Late references (attribution.h) of a batch, told in the thread that uses the pipeline. label: what came
+ * with the batch; address: those of the batch. */
+typedef fm_status (*fm_pipeline_late)(void *context, const void *label, const uint64_t *address,
+                                      const fm_late *late, size_t count, fm_error *error);
+
+typedef struct fm_pipeline_options {
+    unsigned threads;      /* that analyse, 0: 1; beside the caller's */
+    fm_pipeline_late late; /* NULL: nobody wants to know of late references */
+    void *context;         /* of it */
+    size_t label_size;     /* bytes of a label, at most 64 */
+} fm_pipeline_options;
+
+typedef struct fm_pipeline fm_pipeline;
+
+FM_API fm_status fm_pipeline_create(fm_pipeline **pipeline, const fm_pipeline_options *options,
+                                    fm_error *error);
+/* Late references of this analyzer, from this range on, are told. To be called before it is fed. */
+FM_API void fm_pipeline_tell_late(fm_pipeline *pipeline, fm_analyzer *analyzer, uint32_t from);
+/* A batch for these analyzers. label: copied; may be NULL. behind: whoever makes the batches waits for us, so
+ * that cores are idle that could help. A failure of the analysis is returned by a later call. */
+FM_API fm_status fm_pipeline_feed(fm_pipeline *pipeline, const fm_batch *batch, fm_analyzer *const *analyzers,
+                                  size_t count, const void *label, bool behind, fm_error *error);
+/* Waits until everything was fed. */
+FM_API fm_status fm_pipeline_drain(fm_pipeline *pipeline, fm_error *error);
+/* Ends the threads; what is queued is dropped. NULL is fine. */
+FM_API void fm_pipeline_destroy(fm_pipeline *pipeline);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
