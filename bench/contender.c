@@ -82,7 +82,7 @@ contender_run *contender_start(const contender *who, uint64_t seed)
                                    .threads = who->threads,
                                    .approximation = who->approximation};
     if (fm_analyzer_create(&run->analyzer, &options, &error)) bench_die("%s: %s", who->name, error.reason);
-    if (who->distances) fm_analyzer_set_sink(run->analyzer, take, NULL);
+    if (who->distances && fm_analyzer_set_sink(run->analyzer, take, NULL, NULL)) abort();
     return run;
 }
 

@@ -114,21 +114,24 @@ FM_API fm_status fm_analyzer_draw(fm_analyzer *analyzer, const fm_supply *supply
  * run is counted: when it fails, the run is not counted. */
 typedef fm_status (*fm_distance_sink)(void *context, const uint64_t *blocks, const uint64_t *distances,
                                       size_t count, fm_error *error);
-/* Engines that tell the histogram only never call it. */
-FM_API void fm_analyzer_set_sink(fm_analyzer *analyzer, fm_distance_sink sink, void *context);
+/* Engines that tell the histogram only never call it. What was fed before is counted first, which may fail.
+ */
+FM_API fm_status fm_analyzer_set_sink(fm_analyzer *analyzer, fm_distance_sink sink, void *context,
+                                      fm_error *error);
 
 /* With attribution: all pairs, in order of reuse, use, range. The caller frees *pairs. */
-FM_API fm_status fm_analyzer_pairs(const fm_analyzer *analyzer, fm_raw_pair **pairs, size_t *count,
+FM_API fm_status fm_analyzer_pairs(fm_analyzer *analyzer, fm_raw_pair **pairs, size_t *count,
                                    fm_error *error);
 
 /* With attribution: references of range `from` on (and cold and beyond) are also told one by one, with their
  * index in the batch that was fed. Called at the end of each feed, at most once per 65536 references, in no
  * order. */
 typedef fm_status (*fm_late_sink)(void *context, const fm_late *late, size_t count, fm_error *error);
-FM_API void fm_analyzer_set_late_sink(fm_analyzer *analyzer, uint32_t from, fm_late_sink sink, void *context);
+FM_API fm_status fm_analyzer_set_late_sink(fm_analyzer *analyzer, uint32_t from, fm_late_sink sink,
+                                           void *context, fm_error *error);
 
-/* A copy of what is known so far. */
-FM_API fm_status fm_analyzer_profile(const fm_analyzer *analyzer, fm_profile **profile, fm_error *error);
+/* A copy of what is known so far; what was fed and not counted yet is counted first. */
+FM_API fm_status fm_analyzer_profile(fm_analyzer *analyzer, fm_profile **profile, fm_error *error);
 
 /* Bytes held now, and the most held at any moment (growth included). */
 FM_API uint64_t fm_analyzer_memory(const fm_analyzer *analyzer);

@@ -43,7 +43,8 @@ typedef struct fm_pipeline fm_pipeline;
 FM_API fm_status fm_pipeline_create(fm_pipeline **pipeline, const fm_pipeline_options *options,
                                     fm_error *error);
 /* Late references of this analyzer, from this range on, are told. To be called before it is fed. */
-FM_API void fm_pipeline_tell_late(fm_pipeline *pipeline, fm_analyzer *analyzer, uint32_t from);
+FM_API fm_status fm_pipeline_tell_late(fm_pipeline *pipeline, fm_analyzer *analyzer, uint32_t from,
+                                       fm_error *error);
 /* A batch for these analyzers. label: copied; may be NULL. behind: whoever makes the batches waits for us, so
  * that cores are idle that could help. A failure of the analysis is returned by a later call. */
 FM_API fm_status fm_pipeline_feed(fm_pipeline *pipeline, const fm_batch *batch, fm_analyzer *const *analyzers,

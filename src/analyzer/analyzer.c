@@ -128,7 +128,7 @@ fm_status fm_analyzer_create(fm_analyzer **analyzer, const fm_analyzer_options *
 
     fm_analyzer *self = fm_calloc(1, sizeof *self);
     if (!self) return fm_fail_memory(error, sizeof *self, "the analyzer");
-    self->ops = ops == &fm_engine_exact && for_several_threads(options) ? &fm_engine_parallel : ops;
+    self->ops = ops->by_threads && for_several_threads(options) ? ops->by_threads : ops;
     self->kernels = fm_exact_kernels_find(options->isa);
     if (!self->kernels) self->kernels = fm_exact_kernels_find(NULL); /* engines complain, if it is theirs */
     self->granularity = granularity;
@@ -164,46 +164,51 @@ void fm_analyzer_destroy(fm_analyzer *analyzer)
 }
 
 /* What is pending was fed before: it is not for the new sink. */
-void fm_analyzer_set_sink(fm_analyzer *analyzer, fm_distance_sink sink, void *context)
+fm_status fm_analyzer_set_sink(fm_analyzer *analyzer, fm_distance_sink sink, void *context, fm_error *error)
 {
-    if (analyzer->ops->info.histogram_only) return;
-    (void)fm_analyzer_flush(analyzer, NULL);
+    if (analyzer->ops->info.histogram_only) return FM_OK;
+    fm_status status = fm_analyzer_flush(analyzer, error);
+    if (status != FM_OK) return status;
     analyzer->sink = sink;
     analyzer->sink_context = context;
+    return FM_OK;
 }
 
-void fm_analyzer_set_late_sink(fm_analyzer *analyzer, uint32_t from, fm_late_sink sink, void *context)
+fm_status fm_analyzer_set_late_sink(fm_analyzer *analyzer, uint32_t from, fm_late_sink sink, void *context,
+                                    fm_error *error)
 {
     fm_attributing *attributing = analyzer->attributing;
-    if (!attributing) return;
-    (void)fm_analyzer_flush(analyzer, NULL);
+    if (!attributing) return FM_OK;
+    fm_status status = fm_analyzer_flush(analyzer, error);
+    if (status != FM_OK) return status;
     attributing->late_sink = sink;
     attributing->late_context = context;
     if (sink)
         fm_pairs_want_late(&attributing->pairs, from);
     else
         attributing->pairs.late_wanted = false;
+    return FM_OK;
 }
 
-fm_status fm_analyzer_pairs(const fm_analyzer *analyzer, fm_raw_pair **pairs, size_t *count, fm_error *error)
+fm_status fm_analyzer_pairs(fm_analyzer *analyzer, fm_raw_pair **pairs, size_t *count, fm_error *error)
 {
     *pairs = NULL;
     *count = 0;
     if (!analyzer->attributing)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "pairs are counted only where edges were given");
-    fm_status status = fm_analyzer_flush((fm_analyzer *)analyzer, error);
-    if (status == FM_OK) status = fm_analyzer_join((fm_analyzer *)analyzer, error);
+    fm_status status = fm_analyzer_flush(analyzer, error);
+    if (status == FM_OK) status = fm_analyzer_join(analyzer, error);
     if (status != FM_OK) return status;
     return fm_pair_table_list(&analyzer->attributing->pairs.table, pairs, count, error);
 }
 
-fm_status fm_analyzer_profile(const fm_analyzer *analyzer, fm_profile **result, fm_error *error)
+fm_status fm_analyzer_profile(fm_analyzer *analyzer, fm_profile **result, fm_error *error)
 {
     const fm_engine_ops *ops = analyzer->ops;
     *result = NULL;
-    /* What waits for company is part of what is known. */
-    fm_status status = fm_analyzer_flush((fm_analyzer *)analyzer, error);
-    if (status == FM_OK) status = fm_analyzer_join((fm_analyzer *)analyzer, error);
+    /* What is pending is part of what is known. */
+    fm_status status = fm_analyzer_flush(analyzer, error);
+    if (status == FM_OK) status = fm_analyzer_join(analyzer, error);
     if (status != FM_OK) return status;
     const fm_tally_origin origin = {.engine = ops->info.name,
                                     .exact = ops->info.exact,

@@ -257,9 +257,9 @@ fm_status fm_pipeline_create(fm_pipeline **pipeline, const fm_pipeline_options *
     return FM_OK;
 }
 
-void fm_pipeline_tell_late(fm_pipeline *pipeline, fm_analyzer *analyzer, uint32_t from)
+fm_status fm_pipeline_tell_late(fm_pipeline *pipeline, fm_analyzer *analyzer, uint32_t from, fm_error *error)
 {
-    fm_analyzer_set_late_sink(analyzer, from, keep_late, pipeline);
+    return fm_analyzer_set_late_sink(analyzer, from, keep_late, pipeline, error);
 }
 
 /* What was fed is done with: its late references are told, its place is free. */

@@ -84,8 +84,8 @@ int cli_distance_stream_run(cli_distance_stream *stream)
         if (fm_analyzer_create(&self.analyzer, &options, &error)) code = cli_fail(&error);
     }
     if (code < 0) {
-        fm_analyzer_set_sink(self.analyzer, pass_on, stream);
-        code = read_all(&self);
+        code =
+            fm_analyzer_set_sink(self.analyzer, pass_on, stream, &error) ? cli_fail(&error) : read_all(&self);
     }
     if (code < 0 && !stream->again) cli_trace_notes(self.reader);
     fm_analyzer_destroy(self.analyzer);

@@ -102,7 +102,8 @@ static int make_analyzer(cli_run_profiles *self, size_t granularity, bool attrib
         options.edge_count = self->edge_count;
     }
     if (fm_analyzer_create(analyzer, &options, &error)) return cli_fail(&error);
-    if (attributed) fm_pipeline_tell_late(self->pipeline, *analyzer, self->late_range);
+    if (attributed && fm_pipeline_tell_late(self->pipeline, *analyzer, self->late_range, &error))
+        return cli_fail(&error);
     return -1;
 }
 
@@ -117,8 +118,10 @@ static int add_process(cli_run_profiles *self)
         int code = make_analyzer(self, i, self->setup.sites && i == 0, &process->analyzer[i]);
         if (code >= 0) return code;
     }
-    if (self->setup.distances && self->count == 1)
-        fm_analyzer_set_sink(process->analyzer[0], write_distances, self->setup.distances);
+    fm_error error;
+    if (self->setup.distances && self->count == 1 &&
+        fm_analyzer_set_sink(process->analyzer[0], write_distances, self->setup.distances, &error))
+        return cli_fail(&error);
     return -1;
 }
 

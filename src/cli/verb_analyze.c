@@ -178,7 +178,8 @@ static int create_analyzers(analysis *run, const analyze_options *options, const
     }
     if (options->distances) {
         if (fm_output_open(&run->distances, options->distances, &error)) return cli_fail(&error);
-        fm_analyzer_set_sink(run->analyzer[0], write_distances, run->distances);
+        if (fm_analyzer_set_sink(run->analyzer[0], write_distances, run->distances, &error))
+            return cli_fail(&error);
     }
     return -1;
 }

@@ -52,6 +52,9 @@ typedef struct fm_engine fm_engine;
 
 typedef struct fm_engine_ops {
     fm_engine_info info;
+    /* The same by several threads, for counting without tags, times and limits of memory; NULL: there is
+     * none, or the engine itself uses options->threads. */
+    const struct fm_engine_ops *by_threads;
     fm_status (*create)(fm_engine **engine, const fm_engine_options *options, fm_error *error);
     void (*destroy)(fm_engine *engine);
     /*
@@ -144,7 +147,7 @@ extern const fm_engine_ops fm_engine_gpu;
 extern const fm_engine_ops fm_engine_hp_rda;
 extern const fm_engine_ops fm_engine_hp_rda_gpu;
 
-/* `exact` by several threads: for counting without tags, times and limits of memory. Not in the table. */
+/* by_threads of `exact`. Not in the table. */
 extern const fm_engine_ops fm_engine_parallel;
 
 /* NULL where there is no engine of that name. */

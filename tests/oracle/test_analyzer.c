@@ -26,7 +26,7 @@ static fm_analyzer *analyzer_made(const fm_analyzer_options *options)
     return analyzer;
 }
 
-static fm_profile *profile_of(const fm_analyzer *analyzer)
+static fm_profile *profile_of(fm_analyzer *analyzer)
 {
     fm_profile *profile = NULL;
     assert_int_equal(fm_analyzer_profile(analyzer, &profile, NULL), FM_OK);
@@ -116,7 +116,7 @@ static void test_straddling(void **state)
     fm_analyzer_options options = {.granularity = 64};
     fm_analyzer *analyzer = analyzer_made(&options);
     numbers got = {0};
-    fm_analyzer_set_sink(analyzer, collect, &got);
+    assert_int_equal(fm_analyzer_set_sink(analyzer, collect, &got, NULL), FM_OK);
     fm_batch batch = {.count = 6, .address = address, .size = size};
     assert_int_equal(fm_analyzer_feed(analyzer, &batch, NULL), FM_OK);
     assert_int_equal(got.count, 9);
@@ -155,7 +155,7 @@ static void check_splitting(uint64_t granularity, const char *engine, bool sizes
     judge(&blocks, 0, distances, times);
     fm_analyzer_options options = {.granularity = granularity, .engine = engine, .bins = FM_BINS_EXACT};
     fm_analyzer *analyzer = analyzer_made(&options);
-    fm_analyzer_set_sink(analyzer, collect, &got);
+    assert_int_equal(fm_analyzer_set_sink(analyzer, collect, &got, NULL), FM_OK);
     for (size_t i = 0; i < ACCESSES;) {
         size_t count = 1 + recipe_below(&random, 3000);
         if (count > ACCESSES - i) count = ACCESSES - i;
@@ -259,7 +259,7 @@ static void test_not_prepared(void **state)
     fm_analyzer_options plain = {0};
     fm_analyzer *analyzer = analyzer_made(&plain);
     numbers got = {0};
-    fm_analyzer_set_sink(analyzer, collect, &got);
+    assert_int_equal(fm_analyzer_set_sink(analyzer, collect, &got, NULL), FM_OK);
     assert_false(fm_analyzer_can_prepare(analyzer));
     fm_analyzer_destroy(analyzer);
 }
@@ -403,7 +403,8 @@ static void test_prepared_tags(void **state)
     assert_int_equal(profile->references, 3);
     assert_int_equal(profile->cold, 2);
     fm_profile_destroy(profile);
-    fm_analyzer_set_late_sink(analyzer, 0, hear_late, NULL); /* every reference is late */
+    assert_int_equal(fm_analyzer_set_late_sink(analyzer, 0, hear_late, NULL, NULL),
+                     FM_OK); /* every reference is late */
     assert_false(fm_analyzer_can_prepare(analyzer));
     fm_prepared_free(&prepared);
     fm_prepared_free(&without);
@@ -568,7 +569,7 @@ static void test_failing_sink(void **state)
         fm_analyzer *analyzer = analyzer_made(&options);
         failing_sink sink = {0, calls};
         fm_error error = {0};
-        fm_analyzer_set_sink(analyzer, refuse_later, &sink);
+        assert_int_equal(fm_analyzer_set_sink(analyzer, refuse_later, &sink, NULL), FM_OK);
         fm_status status = FM_OK;
         for (int feeds = 0; feeds < 5 && !status; feeds++)
             status = fm_analyzer_feed_blocks(analyzer, blocks, 200000, &error);

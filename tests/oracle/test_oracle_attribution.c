@@ -87,7 +87,7 @@ static fm_status take_distances(void *context, const uint64_t *blocks, const uin
 }
 
 /* Pairs and profile after `fed` references. */
-static const char *check_state(const fm_analyzer *analyzer, const tagged_case *wanted, size_t fed)
+static const char *check_state(fm_analyzer *analyzer, const tagged_case *wanted, size_t fed)
 {
     fm_raw_pair *got = NULL;
     size_t got_count = 0, wanted_count;
@@ -156,8 +156,11 @@ static const char *count_case(const tagged_case *wanted, const how *way)
     if (fm_analyzer_create(&analyzer, &options, NULL)) return "the analyzer was not created";
     late_state late = {.wanted = wanted, .found = case_array(wanted->references, 1)};
     distance_state distances = {.wanted = wanted};
-    if (way->late) fm_analyzer_set_late_sink(analyzer, wanted->late_from, take_late, &late);
-    if (way->distances) fm_analyzer_set_sink(analyzer, take_distances, &distances);
+    if (way->late)
+        assert_int_equal(fm_analyzer_set_late_sink(analyzer, wanted->late_from, take_late, &late, NULL),
+                         FM_OK);
+    if (way->distances)
+        assert_int_equal(fm_analyzer_set_sink(analyzer, take_distances, &distances, NULL), FM_OK);
     recipe_random random = {wanted->made.seed ^ 99};
     fm_prepared prepared = {0};
     const char *wrong = NULL;
@@ -408,7 +411,7 @@ static void test_wrong_arguments(void **state)
     fm_analyzer_options none = {0};
     assert_int_equal(fm_analyzer_create(&analyzer, &none, NULL), FM_OK);
     assert_int_equal(fm_analyzer_pairs(analyzer, &pairs, &count, &error), FM_E_ARGUMENT);
-    fm_analyzer_set_late_sink(analyzer, 0, NULL, NULL);
+    assert_int_equal(fm_analyzer_set_late_sink(analyzer, 0, NULL, NULL, NULL), FM_OK);
     fm_analyzer_destroy(analyzer);
 }
 
@@ -449,7 +452,7 @@ static void test_large_batch(void **state)
         counting sums = {0};
         fm_error error = {0};
         assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
-        fm_analyzer_set_late_sink(analyzer, 1, sum_late, &sums);
+        assert_int_equal(fm_analyzer_set_late_sink(analyzer, 1, sum_late, &sums, NULL), FM_OK);
         fm_batch batch = {.count = COUNT, .address = address, .tag = tag};
         assert_int_equal(fm_analyzer_feed(analyzer, &batch, NULL), FM_OK);
         assert_int_equal(sums.calls, 4);
@@ -486,7 +489,7 @@ static void check_memory_limit(const char *engine, uint64_t limit, bool new_bloc
     fm_error error = {0};
     counting sums = {0};
     assert_int_equal(fm_analyzer_create(&analyzer, &options, &error), FM_OK);
-    if (late) fm_analyzer_set_late_sink(analyzer, 7, sum_late, &sums);
+    if (late) assert_int_equal(fm_analyzer_set_late_sink(analyzer, 7, sum_late, &sums, NULL), FM_OK);
     fm_status status = FM_OK;
     uint64_t fed = 0;
     uint32_t next = 0;

@@ -162,7 +162,7 @@ static const char *analyzer_answer(const char *engine, const recipe *made, const
     fm_analyzer *analyzer;
     if (fm_analyzer_create(&analyzer, &options, NULL)) return "the analyzer was not created";
     sink_state sink = {got->distances, 0, made->length};
-    fm_analyzer_set_sink(analyzer, take_distances, &sink);
+    assert_int_equal(fm_analyzer_set_sink(analyzer, take_distances, &sink, NULL), FM_OK);
     recipe_random random = {made->seed ^ 99};
     const char *wrong = NULL;
     for (size_t i = 0; i < made->length && !wrong;) {

@@ -85,7 +85,7 @@ static uint64_t *distances_of(const made *from)
     sink into = {malloc((from->count + 1) * sizeof(uint64_t)), 0};
     assert_non_null(into.distances);
     assert_int_equal(fm_analyzer_create(&analyzer, &(fm_analyzer_options){0}, NULL), FM_OK);
-    fm_analyzer_set_sink(analyzer, keep, &into);
+    assert_int_equal(fm_analyzer_set_sink(analyzer, keep, &into, NULL), FM_OK);
     assert_int_equal(fm_analyzer_feed_blocks(analyzer, from->trace, from->count, NULL), FM_OK);
     fm_analyzer_destroy(analyzer);
     assert_int_equal(into.count, from->count);

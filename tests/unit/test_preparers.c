@@ -114,7 +114,7 @@ static void feed_prepared(work *all, late_counts *late)
 
 /* ---- comparing ---- */
 
-static void compare_profiles(const fm_analyzer *one, const fm_analyzer *other)
+static void compare_profiles(fm_analyzer *one, fm_analyzer *other)
 {
     fm_profile *wanted, *found;
     assert_int_equal(fm_analyzer_profile(one, &wanted, NULL), FM_OK);
@@ -124,7 +124,7 @@ static void compare_profiles(const fm_analyzer *one, const fm_analyzer *other)
     fm_profile_destroy(found);
 }
 
-static void compare_pairs(const fm_analyzer *one, const fm_analyzer *other)
+static void compare_pairs(fm_analyzer *one, fm_analyzer *other)
 {
     fm_raw_pair *wanted, *found;
     size_t wanted_count, found_count;
@@ -154,8 +154,8 @@ static void check(const fm_analyzer_options *options)
     assert_int_equal(fm_analyzer_create(&fed, &wishes, NULL), FM_OK);
     assert_int_equal(fm_analyzer_create(&all.analyzer, &wishes, NULL), FM_OK);
     if (tagged) {
-        fm_analyzer_set_late_sink(fed, 4, count_late, &counts[0]);
-        fm_analyzer_set_late_sink(all.analyzer, 4, count_late, &counts[1]);
+        assert_int_equal(fm_analyzer_set_late_sink(fed, 4, count_late, &counts[0], NULL), FM_OK);
+        assert_int_equal(fm_analyzer_set_late_sink(all.analyzer, 4, count_late, &counts[1], NULL), FM_OK);
     }
     for (size_t i = 0; i < BATCHES; i++) {
         const fm_batch batch = batch_at(i, tagged);

@@ -216,6 +216,7 @@ const fm_engine_ops fm_engine_exact = {
     .info = {.name = "exact",
              .summary = "exact, by counting the bits of a sliding window: the fastest (default)",
              .exact = true},
+    .by_threads = &fm_engine_parallel,
     .create = exact_create,
     .destroy = exact_destroy,
     .feed = exact_feed,
