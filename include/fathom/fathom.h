@@ -46,16 +46,7 @@
 #include <fathom/profile.h>
 #include <fathom/status.h>
 #include <fathom/trace.h>
+#include <fathom/version.h>
 #include <fathom/view.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/* "0.1.0" */
-FM_API const char *fm_version(void);
-
-#ifdef __cplusplus
-}
-#endif
 #endif

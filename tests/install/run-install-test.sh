@@ -48,12 +48,41 @@ build_static() {
         $(pkg-config --libs $(pkg-config --print-requires-private fathom)) -lm -pthread -o "$stage/static" &&
         "$stage/static" >"$stage/static.out"
 }
+# find_package, where there is no pkg-config; the program finds the library by the path that CMake gave it.
 build_cmake() {
-    cmake -S examples -B "$stage/cmake" && cmake --build "$stage/cmake" && LD_LIBRARY_PATH=$lib "$stage/cmake/streaming_analyzer"
+    cmake -S examples -B "$stage/cmake" -DCMAKE_PREFIX_PATH="$root" -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON &&
+        cmake --build "$stage/cmake" && "$stage/cmake/streaming_analyzer" >"$stage/cmake.out"
+}
+# A project that wants what find_package(fathom …) has: the version asked for, the target, found or not.
+package() { # version, target
+    mkdir -p "$stage/package" && cat >"$stage/package/CMakeLists.txt" <<CMAKE
+cmake_minimum_required(VERSION 3.25)
+project(user LANGUAGES C)
+find_package(fathom $1 REQUIRED CONFIG)
+add_executable(user $PWD/examples/streaming_analyzer.c)
+target_link_libraries(user PRIVATE fathom::$2)
+CMAKE
+    rm -rf "$stage/package/build"
+    cmake -S "$stage/package" -B "$stage/package/build" -DCMAKE_PREFIX_PATH="$root"
+}
+package_static() {
+    package "" fathom_static && cmake --build "$stage/package/build" && "$stage/package/build/user" >"$stage/package.out" &&
+        ! readelf -d "$stage/package/build/user" | grep libfathom
+}
+version=$(pkg-config --modversion fathom)
+series=${version%.*} # 0.y: what may take each other's place
+package_versions() {
+    package "$series" fathom && ! package "${series%.*}.$((${series#*.} + 1))" fathom && ! package 1.0 fathom
 }
 case_ "the example against the shared library" build_shared
 case_ "the example against the static library" build_static
-case_ "the example with CMake" build_cmake
+case_ "the example with CMake's find_package" build_cmake
+case_ "the CMake package has the static library" package_static
+case_ "the CMake package stands for its own 0.y only" package_versions
+soname_is() { readelf -d "$2" | grep -F "[$1]"; }
+case_ "the SONAME is that of 0.y" soname_is "libfathom.so.$series" "$lib/libfathom.so"
+case_ "programs ask for that SONAME" soname_is "libfathom.so.$series" "$stage/shared"
+case_ "the library's file has the whole version" test -f "$lib/libfathom.so.$version" -a -L "$lib/libfathom.so.$series"
 # What the example must print follows from what it feeds: 4 reports, each over 64 more blocks of 4096 requests.
 example_says() { awk '$2 == "requests," { if ($1 != 262144 * ++n) exit 1 } END { exit n != 4 }' "$stage/shared.out"; }
 case_ "the example reports every 262144 requests" example_says
