@@ -93,8 +93,13 @@ typedef struct fm_analyzer_options {
 
 typedef struct fm_analyzer fm_analyzer;
 
-FM_API fm_status fm_analyzer_create(fm_analyzer **analyzer, const fm_analyzer_options *options,
-                                    fm_error *error);
+FM_API fm_status fm_analyzer_create_sized(fm_analyzer **analyzer, const fm_analyzer_options *options,
+                                          size_t options_size, fm_error *error);
+static inline fm_status fm_analyzer_create(fm_analyzer **analyzer, const fm_analyzer_options *options,
+                                           fm_error *error)
+{
+    return fm_analyzer_create_sized(analyzer, options, sizeof *options, error);
+}
 FM_API void fm_analyzer_destroy(fm_analyzer *analyzer);
 
 /* References as a reader delivers them: addresses are cut into blocks of the analyzer's granularity. */

@@ -56,12 +56,15 @@ typedef struct fm_cluster_work {
     /* Instead: files that follow each other in time. Every rank reads its share of them. */
     const char *const *shards;
     size_t shard_count;
-    const fm_reader_options *reading;
-    /* engine: "exact" or "parda"; bound, bins, isa and seed count, nothing else. */
-    fm_analyzer_options analyzer;
+    const fm_reader_options *reading; /* NULL: the usual ones */
+    const char *engine; /* "exact", also where NULL, or "parda" */
+    uint64_t bound;     /* as in fm_analyzer_options, and so are … */
+    fm_bins bins;
+    unsigned threads; /* of each rank; at least 1 */
+    const char *isa;
+    uint64_t seed;               /* … these two */
     const uint64_t *granularity; /* one profile for each; none: 64 for memory addresses, 1 for keys */
     size_t granularity_count;
-    unsigned threads;                    /* of each rank; at least 1 */
     uint64_t deal;                       /* references dealt to a rank at a time; 0: as many as suit */
     const fm_cluster_listener *listener; /* NULL: nobody listens. All ranks have one, or none has */
 } fm_cluster_work;
@@ -71,8 +74,15 @@ typedef struct fm_cluster_work {
  * other ranks nothing. *memory_addresses: see fm_trace_info. Damage of the trace is a failure unless the
  * listener hears of it. A rank that fails must call fm_cluster_abort.
  */
-FM_API fm_status fm_cluster_analyze(fm_cluster *cluster, const fm_cluster_work *work, fm_profile **profiles,
-                                    bool *memory_addresses, fm_error *error);
+FM_API fm_status fm_cluster_analyze_sized(fm_cluster *cluster, const fm_cluster_work *work, size_t work_size,
+                                          size_t reading_size, size_t listener_size, fm_profile **profiles,
+                                          bool *memory_addresses, fm_error *error);
+static inline fm_status fm_cluster_analyze(fm_cluster *cluster, const fm_cluster_work *work,
+                                           fm_profile **profiles, bool *memory_addresses, fm_error *error)
+{
+    return fm_cluster_analyze_sized(cluster, work, sizeof *work, sizeof *work->reading,
+                                    sizeof *work->listener, profiles, memory_addresses, error);
+}
 
 #ifdef __cplusplus
 }

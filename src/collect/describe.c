@@ -7,6 +7,7 @@
 #include "collect/collection.h"
 
 #include "base/error.h"
+#include "base/sized.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,12 +22,9 @@ size_t fm_collection_processes(const fm_collection *collection)
     return collection->process_count;
 }
 
-void fm_collection_process(const fm_collection *collection, size_t index, fm_collected_process *told)
+static fm_collected_process describe_process(const fm_process *process)
 {
-    *told = (fm_collected_process){.parent = FM_NONE};
-    if (index >= collection->process_count) return;
-    const fm_process *process = collection->processes[index];
-    *told = (fm_collected_process){
+    fm_collected_process told = {
         .pid = process->pid,
         .parent = process->parent,
         .program = process->program,
@@ -40,15 +38,26 @@ void fm_collection_process(const fm_collection *collection, size_t index, fm_col
         .what_missing = process->missing,
     };
     if (process->ended && WIFSIGNALED(process->wait_status))
-        told->signal = WTERMSIG(process->wait_status);
+        told.signal = WTERMSIG(process->wait_status);
     else if (process->ended)
-        told->exit_code = WEXITSTATUS(process->wait_status);
-    if (!told->complete && !told->what_missing) told->what_missing = "its end was not seen";
+        told.exit_code = WEXITSTATUS(process->wait_status);
+    if (!told.complete && !told.what_missing) told.what_missing = "its end was not seen";
+    return told;
 }
 
-void fm_collection_state_get(const fm_collection *collection, fm_collection_state *state)
+void fm_collection_process_sized(const fm_collection *collection, size_t index, fm_collected_process *process,
+                                 size_t process_size)
 {
-    *state = (fm_collection_state){
+    const fm_collected_process known = index < collection->process_count
+                                           ? describe_process(collection->processes[index])
+                                           : (fm_collected_process){.parent = FM_NONE};
+    fm_sized_copy(process, process_size, &known, sizeof known);
+}
+
+void fm_collection_state_get_sized(const fm_collection *collection, fm_collection_state *state,
+                                   size_t state_size)
+{
+    const fm_collection_state now = {
         .collector = collection->collector,
         .collector_version = collection->version,
         .references = collection->delivered,
@@ -57,6 +66,7 @@ void fm_collection_state_get(const fm_collection *collection, fm_collection_stat
         .seconds = fm_now() - collection->started,
         .notes = collection->notes ? collection->notes : "",
     };
+    fm_sized_copy(state, state_size, &now, sizeof now);
 }
 
 /* Is the line among these, each of which ends with a newline? */
@@ -144,14 +154,17 @@ size_t fm_collection_modules(const fm_collection *collection, size_t process, fm
 
 /* ---- objects ---- */
 
-fm_status fm_collection_count_late(fm_collection *collection, const fm_collected *collected,
-                                   const fm_late *late, size_t count, fm_error *error)
+fm_status fm_collection_count_late_sized(fm_collection *collection, const fm_collected *given,
+                                         size_t given_size, const fm_late *late, size_t count,
+                                         fm_error *error)
 {
-    if (collected->process >= collection->process_count)
-        return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no process number %u", collected->process);
-    const fm_process *process = collection->processes[collected->process];
+    fm_collected collected;
+    fm_sized_copy(&collected, sizeof collected, given, given_size);
+    if (collected.process >= collection->process_count)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no process number %u", collected.process);
+    const fm_process *process = collection->processes[collected.process];
     if (!process->objects) return FM_OK;
-    return fm_object_map_count(process->objects, collected->begin, collected->batch.address, late, count,
+    return fm_object_map_count(process->objects, collected.begin, collected.batch.address, late, count,
                                error);
 }
 
