@@ -108,6 +108,7 @@ fi
 wanted install && add install tests/install/run-install-test.sh
 wanted install && add install/abi tests/install/abi-test.py
 wanted docs && add docs tests/docs/run-docs-test.sh
+wanted docs && add docs/headers tests/docs/header-examples.py
 # Every target of the sources, built or not: one that is missing fails. Formats that are not text have no
 # committed corpus, only the seeds that the target makes itself.
 for source in tests/fuzz/fuzz_*.c; do

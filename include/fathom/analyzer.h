@@ -2,12 +2,15 @@
 /*
  * analyzer.h - references in, profile out: the streaming heart of the library.
  *
+ *     fm_error error;
  *     fm_analyzer *analyzer;
+ *     fm_profile *profile;
  *     fm_analyzer_options options = {.engine = "exact", .granularity = 64};
- *     fm_analyzer_create(&analyzer, &options, &error);
- *     while (more) fm_analyzer_feed_blocks(analyzer, blocks, count, &error);
- *     fm_analyzer_profile(analyzer, &profile, &error);      // at any time; feeding may go on
- *     fm_analyzer_destroy(analyzer);
+ *     fm_status status = fm_analyzer_create(&analyzer, &options, &error);
+ *     while (status == FM_OK && more_blocks(blocks, &count))
+ *         status = fm_analyzer_feed_blocks(analyzer, blocks, count, &error);
+ *     if (status == FM_OK) status = fm_analyzer_profile(analyzer, &profile, &error); // at any time; feeding
+ * may go on fm_analyzer_destroy(analyzer);
  *
  * An analyzer is not locked: one thread at a time. Different analyzers are independent.
  */

@@ -4,10 +4,17 @@
  * The result is, to the last bit, that of one process. MPI is not linked: a module is loaded by
  * fm_cluster_join, for the MPI that started the process.
  *
- *     fm_cluster_join(&cluster, &error);
- *     status = fm_cluster_analyze(cluster, &work, profiles, &error);    every rank; rank 0 gets the profiles
- *     if (status) fm_cluster_abort(cluster, &error);                      ends all ranks
+ *     fm_error error;
+ *     fm_cluster *cluster;
+ *     fm_profile *profile = NULL; // rank 0 gets it
+ *     bool memory_addresses;
+ *     fm_cluster_work work = {.path = "trace.fathom", .threads = 1};
+ *     if (fm_cluster_join(&cluster, &error)) return;
+ *     if (fm_cluster_analyze(cluster, &work, &profile, &memory_addresses, &error)) // every rank
+ *         fm_cluster_abort(cluster, &error);                                       // ends them all
  *     fm_cluster_leave(cluster);
+ *
+ * Where MPI itself fails, it ends the job.
  */
 #ifndef FATHOM_PUBLIC_CLUSTER_H
 #define FATHOM_PUBLIC_CLUSTER_H
@@ -57,8 +64,8 @@ typedef struct fm_cluster_work {
     const char *const *shards;
     size_t shard_count;
     const fm_reader_options *reading; /* NULL: the usual ones */
-    const char *engine; /* "exact", also where NULL, or "parda" */
-    uint64_t bound;     /* as in fm_analyzer_options, and so are … */
+    const char *engine;               /* "exact", also where NULL, or "parda" */
+    uint64_t bound;                   /* as in fm_analyzer_options, and so are … */
     fm_bins bins;
     unsigned threads; /* of each rank; at least 1 */
     const char *isa;

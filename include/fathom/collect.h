@@ -2,11 +2,17 @@
 /*
  * collect.h - runs a program and receives its references while it runs.
  *
+ *     fm_error error;
  *     fm_collection *collection;
- *     fm_collection_start(&collection, &options, &error);
- *     fm_collected run;
- *     while (fm_collection_next(collection, &run, &error) == FM_OK && run.event != FM_COLLECTED_END) …
- *     fm_collection_end(collection, &end, &error);  fm_collection_close(collection);
+ *     fm_collected run = {.event = FM_COLLECTED_IDLE};
+ *     fm_collected_process process;
+ *     char *command[] = {"ls", "-l", NULL};
+ *     fm_collect_options options = {.command = command};
+ *     if (fm_collection_start(&collection, &options, &error)) return;
+ *     while (fm_collection_next(collection, &run, &error) == FM_OK && run.event != FM_COLLECTED_END)
+ *         if (run.event == FM_COLLECTED_REFERENCES) use_batch(&run.batch);
+ *     fm_collection_process(collection, 0, &process); // how it ended
+ *     fm_collection_close(collection);
  *
  * Two collectors: a Valgrind tool, for any x86-64 Linux program, and the runtime that `fathom cc` links into
  * programs it builds. Both write into memory that they share with this process (collect/stream.h); nothing is
