@@ -101,10 +101,38 @@ no_state() {
 }
 case_ "the library keeps no state outside its handles" no_state
 # C++ programs can use the headers.
-headers_in_cxx() { echo '#include <fathom/fathom.h>' | c++ -x c++ -fsyntax-only "-I$root/include" -; }
+headers_in_cxx() { echo '#include <fathom/fathom.h>' | c++ -x c++ -Wall -Wextra -Wpedantic -Werror -fsyntax-only "-I$root/include" -; }
+headers_in_c99() { echo '#include <fathom/fathom.h>' | cc -x c -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only "-I$root/include" -; }
+case_ "headers compile as C99" headers_in_c99
+# Programs that were compiled with other headers than the library's: options and results have other sizes.
+headers_of() { # name, a change to trace.h
+    cp -r "$root/include" "$stage/$1" && sed -i "$2" "$stage/$1/fathom/trace.h" &&
+        ! cmp "$stage/$1/fathom/trace.h" include/fathom/trace.h
+}
+runs_with() { # headers, what it says, compiler, its flags…
+    local headers=$1 says=$2
+    shift 2
+    # shellcheck disable=SC2086
+    "$@" -Wall -Wextra -Werror tests/install/grown_structs.c "-I$headers" "-L$lib" -lfathom -o "$stage/grown" &&
+        [ "$(printf '%016d' 1 2 3 | LD_LIBRARY_PATH=$lib "$stage/grown" $want)" = "$says" ]
+}
+want=
+number_of=$(sed -n 's/^#define FM_VERSION_\(M[A-Z]*\|PATCH\) //p' include/fathom/version.h | awk '{ n = n * 100 + $1 } END { print n }')
+served="6 references by libfathom $number_of"
+case_ "a program with these headers" runs_with "$root/include" "$served" cc
 if command -v c++ >/dev/null; then
     case_ "headers compile as C++" headers_in_cxx
+    case_ "a C++ program with these headers" runs_with "$root/include" "$served" c++ -x c++
 fi
+case_ "older headers" headers_of older '/uint64_t csv_key_unit, csv_size_unit;/d; /const char \*key_values;/d'
+case_ "a program with older headers" runs_with "$stage/older" "$served" cc
+case_ "newer headers" headers_of newer 's/^} fm_\(reader_options\|trace_info\);/    uint64_t extra;\n&/'
+case_ "a program with newer headers" runs_with "$stage/newer" "$served" cc -DFM_EXTRA
+want=it
+size=$(sed -n 's/^struct fm_reader_options: \([0-9]*\) bytes/\1/p' tests/install/abi.txt)
+case_ "a program with newer headers that wants what the library has not" runs_with "$stage/newer" \
+    "unsupported: the program is newer than libfathom $version, which does not know what it asks for: byte $size of fm_reader_options" \
+    cc -DFM_EXTRA
 uninstall_() {
     scripts/uninstall.sh build/install_manifest.txt "$stage" && [ -z "$(find "$root" ! -type d)" ]
 }
