@@ -38,7 +38,8 @@
  * Structs that grow. Later versions give structs of options and results new members at their ends. A
  * program that was compiled before keeps working, and says nothing about versions: the sizes that it was
  * compiled with travel by themselves. fm_reader_open, say, is an inline function that hands
- * sizeof(fm_reader_options) to fm_reader_open_sized, which is what the library exports.
+ * sizeof(fm_reader_options) to fm_reader_open_sized, which is what the library exports (so does zlib with
+ * deflateInit and deflateInit_).
  *   - An older program's options lack the newest members: they are 0, which means what was done before
  *     they existed. Of results it gets the members it knows.
  *   - A newer program's options may have members that the library does not know. Where one is not 0, the

@@ -215,6 +215,26 @@ static fm_status try_cluster_listener(const void *listener, size_t size, fm_erro
     return try_cluster_with(&work, sizeof work, sizeof reading, size, error);
 }
 
+/* Without options ranks read as a reader without options does: it looks for a header, which is no key. */
+static void ranks_without_options_read_as_readers_do(void **state)
+{
+    (void)state;
+    static const char table[] = "key\n5\n7\n5\n";
+    const char *name = in_directory("table.csv");
+    write_file(name, table, sizeof table - 1);
+    fm_local_cluster *local;
+    fm_profile *profile = NULL;
+    bool memory;
+    assert_int_equal(fm_local_cluster_create(&local, 1, NULL), FM_OK);
+    fm_cluster cluster = {.transport = fm_local_cluster_rank(local, 0)};
+    const fm_cluster_work work = {.path = name, .threads = 1};
+    assert_int_equal(fm_cluster_analyze(&cluster, &work, &profile, &memory, NULL), FM_OK);
+    assert_int_equal(profile->references, 3);
+    assert_int_equal(profile->cold, 2);
+    fm_profile_destroy(profile);
+    fm_local_cluster_destroy(local);
+}
+
 /* A struct as an older program has it ends behind the last member that is set here. */
 #define UNTIL(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
 
@@ -498,6 +518,7 @@ int main(void)
         cmocka_unit_test(older_programs_are_understood),
         cmocka_unit_test(newer_programs_that_want_nothing_new_are_served),
         cmocka_unit_test(newer_programs_that_want_more_are_told),
+        cmocka_unit_test(ranks_without_options_read_as_readers_do),
         cmocka_unit_test(views_do_what_they_know),
         cmocka_unit_test(results_fit_into_what_the_program_has),
         cmocka_unit_test(results_are_taken_back),
