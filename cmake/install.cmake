@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# What make install puts where: program, library (static and shared), public headers, pkg-config file, man pages
-# (where scdoc is there to make them), bash completion.
+# What make install puts where: program, library (static and shared), public headers, pkg-config file, CMake package,
+# man pages (where scdoc is there to make them), bash completion.
 install(TARGETS fathom RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS fathom_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS fathom_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS fathom_static fathom_shared EXPORT fathomTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY include/fathom DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 
 # The prefix may be chosen as late as `cmake --install --prefix`: the file is completed then, and says where it is
@@ -11,6 +13,14 @@ install(DIRECTORY include/fathom DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_M
 file(RELATIVE_PATH FATHOM_PREFIX_FROM_PC /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/fathom.pc.in fathom.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/fathom.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# find_package(fathom): the targets fathom::fathom (shared) and fathom::fathom_static, as docs/LIBRARY.md says.
+include(CMakePackageConfigHelpers)
+set(FATHOM_PACKAGE ${CMAKE_INSTALL_LIBDIR}/cmake/fathom)
+# A program of another 0.y does not fit, as by the SONAME.
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/fathomConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(EXPORT fathomTargets NAMESPACE fathom:: DESTINATION ${FATHOM_PACKAGE})
+install(FILES cmake/fathomConfig.cmake ${CMAKE_BINARY_DIR}/fathomConfigVersion.cmake DESTINATION ${FATHOM_PACKAGE})
 
 install(FILES completions/fathom.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME fathom)
 

@@ -6,17 +6,21 @@ file(GLOB FATHOM_LIBRARY_SOURCES CONFIGURE_DEPENDS
 add_library(fathom_objects OBJECT ${FATHOM_LIBRARY_SOURCES})
 target_include_directories(fathom_objects PRIVATE src ${CMAKE_SOURCE_DIR} PUBLIC include) # collect/stream.h
 target_compile_definitions(fathom_objects PRIVATE FATHOM_VERSION="${PROJECT_VERSION}")
-target_link_libraries(fathom_objects PUBLIC Threads::Threads PkgConfig::ZSTD PkgConfig::ZLIB PkgConfig::XXHASH
-                                            PkgConfig::HWLOC PkgConfig::LIBDW m)
+set(FATHOM_NEEDS Threads::Threads PkgConfig::ZSTD PkgConfig::ZLIB PkgConfig::XXHASH PkgConfig::HWLOC PkgConfig::LIBDW m)
+target_link_libraries(fathom_objects PRIVATE ${FATHOM_NEEDS})
 include(cmake/web.cmake)
 
+# Every 0.y has a SONAME of its own, libfathom.so.0.y (docs/LIBRARY.md).
 add_library(fathom_static STATIC $<TARGET_OBJECTS:fathom_objects>)
-target_link_libraries(fathom_static PUBLIC fathom_objects)
-set_target_properties(fathom_static PROPERTIES OUTPUT_NAME fathom)
+target_link_libraries(fathom_static PUBLIC ${FATHOM_NEEDS})
+set_target_properties(fathom_static PROPERTIES OUTPUT_NAME fathom EXPORT_NAME fathom_static)
 add_library(fathom_shared SHARED $<TARGET_OBJECTS:fathom_objects>)
-target_link_libraries(fathom_shared PUBLIC fathom_objects)
-set_target_properties(fathom_shared PROPERTIES OUTPUT_NAME fathom VERSION ${PROJECT_VERSION}
-                                               SOVERSION ${PROJECT_VERSION_MAJOR})
+target_link_libraries(fathom_shared PRIVATE ${FATHOM_NEEDS})
+set_target_properties(fathom_shared PROPERTIES OUTPUT_NAME fathom EXPORT_NAME fathom VERSION ${PROJECT_VERSION}
+                                               SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+foreach(library fathom_static fathom_shared)
+  target_include_directories(${library} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>)
+endforeach()
 
 # The hot loops of `exact`, once per instruction set; chosen at run time (src/engine/exact/exact_isa.c).
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

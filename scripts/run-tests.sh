@@ -106,7 +106,9 @@ if wanted tsan; then
     add tsan/collect "env FATHOM=build-tsan/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$PWD/build/lib/fathom tests/collect/programs_test.py plain objects sixty several"
 fi
 wanted install && add install tests/install/run-install-test.sh
+wanted install && add install/abi tests/install/abi-test.py
 wanted docs && add docs tests/docs/run-docs-test.sh
+wanted docs && add docs/headers tests/docs/header-examples.py
 # Every target of the sources, built or not: one that is missing fails. Formats that are not text have no
 # committed corpus, only the seeds that the target makes itself.
 for source in tests/fuzz/fuzz_*.c; do

@@ -2,11 +2,14 @@
 /*
  * analyzer.h - references in, profile out: the streaming heart of the library.
  *
+ *     fm_error error;
  *     fm_analyzer *analyzer;
+ *     fm_profile *profile;
  *     fm_analyzer_options options = {.engine = "exact", .granularity = 64};
- *     fm_analyzer_create(&analyzer, &options, &error);
- *     while (more) fm_analyzer_feed_blocks(analyzer, blocks, count, &error);
- *     fm_analyzer_profile(analyzer, &profile, &error);      // at any time; feeding may go on
+ *     fm_status status = fm_analyzer_create(&analyzer, &options, &error);
+ *     while (status == FM_OK && more_blocks(blocks, &count))
+ *         status = fm_analyzer_feed_blocks(analyzer, blocks, count, &error);
+ *     if (status == FM_OK) status = fm_analyzer_profile(analyzer, &profile, &error); // at any time
  *     fm_analyzer_destroy(analyzer);
  *
  * An analyzer is not locked: one thread at a time. Different analyzers are independent.
@@ -88,8 +91,13 @@ typedef struct fm_analyzer_options {
 
 typedef struct fm_analyzer fm_analyzer;
 
-FM_API fm_status fm_analyzer_create(fm_analyzer **analyzer, const fm_analyzer_options *options,
-                                    fm_error *error);
+FM_API fm_status fm_analyzer_create_sized(fm_analyzer **analyzer, const fm_analyzer_options *options,
+                                          size_t options_size, fm_error *error);
+static inline fm_status fm_analyzer_create(fm_analyzer **analyzer, const fm_analyzer_options *options,
+                                           fm_error *error)
+{
+    return fm_analyzer_create_sized(analyzer, options, sizeof *options, error);
+}
 FM_API void fm_analyzer_destroy(fm_analyzer *analyzer);
 
 /* References as a reader delivers them: addresses are cut into blocks of the analyzer's granularity. */

@@ -4,10 +4,17 @@
  * The result is, to the last bit, that of one process. MPI is not linked: a module is loaded by
  * fm_cluster_join, for the MPI that started the process.
  *
- *     fm_cluster_join(&cluster, &error);
- *     status = fm_cluster_analyze(cluster, &work, profiles, &error);    every rank; rank 0 gets the profiles
- *     if (status) fm_cluster_abort(cluster, &error);                      ends all ranks
+ *     fm_error error;
+ *     fm_cluster *cluster;
+ *     fm_profile *profile = NULL; // rank 0 gets it
+ *     bool memory_addresses;
+ *     fm_cluster_work work = {.path = "trace.fathom", .threads = 1};
+ *     if (fm_cluster_join(&cluster, &error)) return;
+ *     if (fm_cluster_analyze(cluster, &work, &profile, &memory_addresses, &error)) // every rank
+ *         fm_cluster_abort(cluster, &error);                                       // ends them all
  *     fm_cluster_leave(cluster);
+ *
+ * Where MPI itself fails, it ends the job.
  */
 #ifndef FATHOM_PUBLIC_CLUSTER_H
 #define FATHOM_PUBLIC_CLUSTER_H
@@ -56,12 +63,15 @@ typedef struct fm_cluster_work {
     /* Instead: files that follow each other in time. Every rank reads its share of them. */
     const char *const *shards;
     size_t shard_count;
-    const fm_reader_options *reading;
-    /* engine: "exact" or "parda"; bound, bins, isa and seed count, nothing else. */
-    fm_analyzer_options analyzer;
+    const fm_reader_options *reading; /* NULL: the usual ones */
+    const char *engine;               /* "exact", also where NULL, or "parda" */
+    uint64_t bound;                   /* as in fm_analyzer_options, and so are … */
+    fm_bins bins;
+    unsigned threads; /* of each rank; at least 1 */
+    const char *isa;
+    uint64_t seed;               /* … these two */
     const uint64_t *granularity; /* one profile for each; none: 64 for memory addresses, 1 for keys */
     size_t granularity_count;
-    unsigned threads;                    /* of each rank; at least 1 */
     uint64_t deal;                       /* references dealt to a rank at a time; 0: as many as suit */
     const fm_cluster_listener *listener; /* NULL: nobody listens. All ranks have one, or none has */
 } fm_cluster_work;
@@ -71,8 +81,15 @@ typedef struct fm_cluster_work {
  * other ranks nothing. *memory_addresses: see fm_trace_info. Damage of the trace is a failure unless the
  * listener hears of it. A rank that fails must call fm_cluster_abort.
  */
-FM_API fm_status fm_cluster_analyze(fm_cluster *cluster, const fm_cluster_work *work, fm_profile **profiles,
-                                    bool *memory_addresses, fm_error *error);
+FM_API fm_status fm_cluster_analyze_sized(fm_cluster *cluster, const fm_cluster_work *work, size_t work_size,
+                                          size_t reading_size, size_t listener_size, fm_profile **profiles,
+                                          bool *memory_addresses, fm_error *error);
+static inline fm_status fm_cluster_analyze(fm_cluster *cluster, const fm_cluster_work *work,
+                                           fm_profile **profiles, bool *memory_addresses, fm_error *error)
+{
+    return fm_cluster_analyze_sized(cluster, work, sizeof *work, sizeof *work->reading,
+                                    sizeof *work->listener, profiles, memory_addresses, error);
+}
 
 #ifdef __cplusplus
 }

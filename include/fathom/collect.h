@@ -2,11 +2,17 @@
 /*
  * collect.h - runs a program and receives its references while it runs.
  *
+ *     fm_error error;
  *     fm_collection *collection;
- *     fm_collection_start(&collection, &options, &error);
- *     fm_collected run;
- *     while (fm_collection_next(collection, &run, &error) == FM_OK && run.event != FM_COLLECTED_END) …
- *     fm_collection_end(collection, &end, &error);  fm_collection_close(collection);
+ *     fm_collected run = {.event = FM_COLLECTED_IDLE};
+ *     fm_collected_process process;
+ *     char *command[] = {"ls", "-l", NULL};
+ *     fm_collect_options options = {.command = command};
+ *     if (fm_collection_start(&collection, &options, &error)) return;
+ *     while (fm_collection_next(collection, &run, &error) == FM_OK && run.event != FM_COLLECTED_END)
+ *         if (run.event == FM_COLLECTED_REFERENCES) use_batch(&run.batch);
+ *     fm_collection_process(collection, 0, &process); // how it ended
+ *     fm_collection_close(collection);
  *
  * Two collectors: a Valgrind tool, for any x86-64 Linux program, and the runtime that `fathom cc` links into
  * programs it builds. Both write into memory that they share with this process (collect/stream.h); nothing is
@@ -46,10 +52,11 @@ typedef struct fm_collect_options {
     bool call_paths;      /* sites are told apart by the calls that led there */
     bool objects;         /* keep account of heap blocks, stacks and globals */
     bool follow_children; /* processes that it starts are traced too */
+    bool signals;         /* pass SIGINT, SIGTERM and SIGHUP on to the program, and end in order */
+    bool stop_at_limit;   /* at a limit, also end the program (SIGTERM, SIGKILL after 2 s); else it runs on
+                             untraced */
     uint64_t limit;       /* end tracing after so many references (of all processes); 0: none */
     double limit_seconds; /* end tracing after so long; 0: none */
-    bool stop_at_limit; /* then also end the program (SIGTERM, SIGKILL after 2 s); else it runs on untraced */
-    bool signals;       /* pass SIGINT, SIGTERM and SIGHUP on to the program, and end in order */
 } fm_collect_options;
 
 typedef struct fm_collection fm_collection;
@@ -59,8 +66,13 @@ typedef struct fm_collection fm_collection;
  * collector cannot run here or not for this program (no Valgrind, setuid, not x86-64); the reason says what
  * to do.
  */
-FM_API fm_status fm_collection_start(fm_collection **collection, const fm_collect_options *options,
-                                     fm_error *error);
+FM_API fm_status fm_collection_start_sized(fm_collection **collection, const fm_collect_options *options,
+                                           size_t options_size, fm_error *error);
+static inline fm_status fm_collection_start(fm_collection **collection, const fm_collect_options *options,
+                                            fm_error *error)
+{
+    return fm_collection_start_sized(collection, options, sizeof *options, error);
+}
 
 typedef enum fm_collected_event {
     FM_COLLECTED_REFERENCES, /* batch holds references of one thread of one process */
@@ -77,7 +89,13 @@ typedef struct fm_collected {
     fm_batch batch;   /* valid until the next call */
     bool behind;      /* the program waits: what it does is not taken as fast as it comes */
 } fm_collected;
-FM_API fm_status fm_collection_next(fm_collection *collection, fm_collected *collected, fm_error *error);
+FM_API fm_status fm_collection_next_sized(fm_collection *collection, fm_collected *collected,
+                                          size_t collected_size, fm_error *error);
+static inline fm_status fm_collection_next(fm_collection *collection, fm_collected *collected,
+                                           fm_error *error)
+{
+    return fm_collection_next_sized(collection, collected, sizeof *collected, error);
+}
 
 /* How a process ended. */
 typedef struct fm_collected_process {
@@ -100,8 +118,13 @@ typedef struct fm_collected_process {
     const char *what_missing; /* NULL when complete */
 } fm_collected_process;
 FM_API size_t fm_collection_processes(const fm_collection *collection);
-FM_API void fm_collection_process(const fm_collection *collection, size_t index,
-                                  fm_collected_process *process);
+FM_API void fm_collection_process_sized(const fm_collection *collection, size_t index,
+                                        fm_collected_process *process, size_t process_size);
+static inline void fm_collection_process(const fm_collection *collection, size_t index,
+                                         fm_collected_process *process)
+{
+    fm_collection_process_sized(collection, index, process, sizeof *process);
+}
 
 typedef struct fm_collection_state {
     fm_collector collector;        /* the one in use */
@@ -112,7 +135,12 @@ typedef struct fm_collection_state {
     double seconds;                /* since the start */
     const char *notes; /* lines for people, each ended by a newline: hints, what cannot be seen; "" */
 } fm_collection_state;
-FM_API void fm_collection_state_get(const fm_collection *collection, fm_collection_state *state);
+FM_API void fm_collection_state_get_sized(const fm_collection *collection, fm_collection_state *state,
+                                          size_t state_size);
+static inline void fm_collection_state_get(const fm_collection *collection, fm_collection_state *state)
+{
+    fm_collection_state_get_sized(collection, state, sizeof *state);
+}
 
 /* Asks to stop tracing now. kill: the program too. */
 FM_API void fm_collection_stop(fm_collection *collection, bool kill);
@@ -123,8 +151,14 @@ FM_API void fm_collection_stop(fm_collection *collection, bool kill);
  * they came; one without late references is worth telling too, with count 0: what is kept for it can be let
  * go.
  */
-FM_API fm_status fm_collection_count_late(fm_collection *collection, const fm_collected *collected,
-                                          const fm_late *late, size_t count, fm_error *error);
+FM_API fm_status fm_collection_count_late_sized(fm_collection *collection, const fm_collected *collected,
+                                                size_t collected_size, const fm_late *late, size_t count,
+                                                fm_error *error);
+static inline fm_status fm_collection_count_late(fm_collection *collection, const fm_collected *collected,
+                                                 const fm_late *late, size_t count, fm_error *error)
+{
+    return fm_collection_count_late_sized(collection, collected, sizeof *collected, late, count, error);
+}
 
 /* Adds modules, sites (tags become indices: see map), paths and objects with their uses to an attribution
  * that holds edges already. map[tag] is the site's index; tags from 1; *map is allocated in the attribution.

@@ -28,8 +28,29 @@
  *     (an fm_output by …_commit or …_abandon).
  *   - Distances, counts, addresses and sizes are uint64_t; every value of a key is an ordinary one,
  *     0 and 2^64−1 among them. A first touch has the distance FM_COLD.
- *   - The library never prints, exits or aborts, keeps no global state, and starts no thread unless
- *     asked to (fm_reader_options.read_ahead).
+ *   - The library never prints, exits or aborts. Only in a cluster does fm_cluster_abort end all
+ *     ranks, and so does MPI where it fails itself (cluster.h).
+ *   - It keeps no state outside its handles; handles are independent of each other. Only signals are
+ *     the process's, so that it has one collection at a time (collect.h).
+ *   - It starts no thread unless asked to: by read_ahead or `threads` in options, or by an engine that
+ *     counts on a graphics card, which keeps some to feed it.
+ *
+ * Structs that grow. Later versions give structs of options and results new members at their ends. A
+ * program that was compiled before keeps working, and says nothing about versions: the sizes that it was
+ * compiled with travel by themselves. fm_reader_open, say, is an inline function that hands
+ * sizeof(fm_reader_options) to fm_reader_open_sized, which is what the library exports (so does zlib with
+ * deflateInit and deflateInit_).
+ *   - An older program's options lack the newest members: they are 0, which means what was done before
+ *     they existed. Of results it gets the members it knows.
+ *   - A newer program's options may have members that the library does not know. Where one is not 0, the
+ *     call fails with FM_E_UNSUPPORTED (one that returns nothing does what it knows). In results they
+ *     are 0.
+ * A member for the size would have had to be set by every caller, and forgotten by some; with the size as
+ * an argument there is nothing to forget, and options are `= {0}` or designated initialisers as ever.
+ * Languages without inline functions call what ends in _sized, with the size of the struct they have.
+ * Structs that only the library allocates (fm_profile, fm_attribution, fm_model, rows of tables) grow at
+ * their ends as well. All others lie in arrays or in other structs, or are part of every call (fm_error,
+ * fm_batch, fm_cache, …): their layout stays for as long as the SONAME (docs/LIBRARY.md).
  */
 #ifndef FATHOM_FATHOM_H
 #define FATHOM_FATHOM_H
@@ -47,16 +68,7 @@
 #include <fathom/profile.h>
 #include <fathom/status.h>
 #include <fathom/trace.h>
+#include <fathom/version.h>
 #include <fathom/view.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/* "0.1.0" */
-FM_API const char *fm_version(void);
-
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -6,7 +6,7 @@
  *     #include <fathom/markers.h>
  *
  *     FATHOM_BEGIN("solve");
- *     solve(system);
+ *     solve();
  *     FATHOM_END;
  *
  * Regions nest; FATHOM_END ends the innermost one of the thread. Outside of fathom a marker costs a few

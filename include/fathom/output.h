@@ -6,10 +6,12 @@
  * its own results beside them may do the same. An output is opened, written like any stdio stream, and
  * ended by exactly one of two calls:
  *
+ *     fm_error error;
  *     fm_output *output;
- *     if (fm_output_open(&output, "curve.csv", &error)) …
- *     fprintf(fm_output_stream(output), …);
- *     if (fm_output_commit(output, &error)) …          or fm_output_abandon(output)
+ *     if (fm_output_open(&output, "counts.csv", &error)) return;
+ *     fprintf(fm_output_stream(output), "blocks,count\n");
+ *     for (size_t i = 0; i < count; i++) fprintf(fm_output_stream(output), "%zu,%d\n", i, 1);
+ *     if (fm_output_commit(output, &error)) return; // or fm_output_abandon(output)
  *
  * Until the commit, nothing is under the name, or still the file that was there before. The new file
  * has no name at all meanwhile (O_TMPFILE), so a process that is interrupted or killed leaves nothing

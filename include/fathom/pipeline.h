@@ -3,11 +3,18 @@
  * pipeline.h - threads between something that hands out batches of references and the analyzers that they are
  * for: what is received, read or decoded on one core is analysed on others.
  *
+ *     fm_error error;
  *     fm_pipeline *pipeline;
+ *     fm_analyzer *analyzer;
+ *     fm_analyzer_options what = {.granularity = 64};
  *     fm_pipeline_options options = {.threads = 4};
- *     fm_pipeline_create(&pipeline, &options, &error);
- *     while (more) fm_pipeline_feed(pipeline, &batch, analyzers, count, NULL, &error);
- *     fm_pipeline_drain(pipeline, &error);      // then the analyzers have all of it
+ *     fm_status status = fm_analyzer_create(&analyzer, &what, &error);
+ *     if (status == FM_OK) status = fm_pipeline_create(&pipeline, &options, &error);
+ *     while (status == FM_OK && more_blocks(blocks, &count)) {
+ *         fm_batch batch = {.count = count, .address = blocks};
+ *         status = fm_pipeline_feed(pipeline, &batch, &analyzer, 1, NULL, true, &error);
+ *     }
+ *     if (status == FM_OK) status = fm_pipeline_drain(pipeline, &error);
  *     fm_pipeline_destroy(pipeline);
  *
  * Batches are copied, so that the caller may go on at once. They are fed in order: results are those of
@@ -32,7 +39,7 @@ typedef fm_status (*fm_pipeline_late)(void *context, const void *label, const ui
                                       const fm_late *late, size_t count, fm_error *error);
 
 typedef struct fm_pipeline_options {
-    unsigned threads;      /* that analyse, 0: 1; beside the caller's */
+    size_t threads;        /* that analyse, 0: 1; beside the caller's */
     fm_pipeline_late late; /* NULL: nobody wants to know of late references */
     void *context;         /* of it */
     size_t label_size;     /* bytes of a label, at most 64 */
@@ -40,8 +47,13 @@ typedef struct fm_pipeline_options {
 
 typedef struct fm_pipeline fm_pipeline;
 
-FM_API fm_status fm_pipeline_create(fm_pipeline **pipeline, const fm_pipeline_options *options,
-                                    fm_error *error);
+FM_API fm_status fm_pipeline_create_sized(fm_pipeline **pipeline, const fm_pipeline_options *options,
+                                          size_t options_size, fm_error *error);
+static inline fm_status fm_pipeline_create(fm_pipeline **pipeline, const fm_pipeline_options *options,
+                                           fm_error *error)
+{
+    return fm_pipeline_create_sized(pipeline, options, sizeof *options, error);
+}
 /* Late references of this analyzer, from this range on, are told. To be called before it is fed. */
 FM_API fm_status fm_pipeline_tell_late(fm_pipeline *pipeline, fm_analyzer *analyzer, uint32_t from,
                                        fm_error *error);

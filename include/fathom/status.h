@@ -6,7 +6,7 @@
  * last argument an fm_error that may be NULL. On failure the fm_error says which file, where in it,
  * and why. It is a plain struct of fixed size: reporting that memory ran out needs no memory.
  *
- * The library never prints, never exits, never aborts.
+ * The library never prints, exits or aborts (but see fathom.h about clusters).
  */
 #ifndef FATHOM_STATUS_H
 #define FATHOM_STATUS_H

@@ -99,8 +99,13 @@ typedef struct fm_reader fm_reader;
 
 /* path "-" is standard input. Fails with FM_E_FORMAT when neither the content nor the name tells the format.
  */
-FM_API fm_status fm_reader_open(fm_reader **reader, const char *path, const fm_reader_options *options,
-                                fm_error *error);
+FM_API fm_status fm_reader_open_sized(fm_reader **reader, const char *path, const fm_reader_options *options,
+                                      size_t options_size, fm_error *error);
+static inline fm_status fm_reader_open(fm_reader **reader, const char *path, const fm_reader_options *options,
+                                       fm_error *error)
+{
+    return fm_reader_open_sized(reader, path, options, sizeof *options, error);
+}
 
 /*
  * The next batch. FM_OK with count 0 is the end. The arrays stay valid until the next call.
@@ -112,7 +117,11 @@ FM_API fm_status fm_reader_open(fm_reader **reader, const char *path, const fm_r
  */
 FM_API fm_status fm_reader_next(fm_reader *reader, fm_batch *batch, fm_error *error);
 
-FM_API void fm_reader_info(const fm_reader *reader, fm_trace_info *info);
+FM_API void fm_reader_info_sized(const fm_reader *reader, fm_trace_info *info, size_t info_size);
+static inline void fm_reader_info(const fm_reader *reader, fm_trace_info *info)
+{
+    fm_reader_info_sized(reader, info, sizeof *info);
+}
 FM_API void fm_reader_close(fm_reader *reader);
 
 /*
@@ -134,8 +143,14 @@ typedef struct fm_trace_extent {
  * that is being written. FM_E_UNSUPPORTED: it cannot, the error says why, and nothing was taken from a pipe.
  * Fails otherwise as fm_reader_open does. options.part and parts do not matter.
  */
-FM_API fm_status fm_trace_divisible(const char *path, const fm_reader_options *options,
-                                    fm_trace_extent *extent, fm_error *error);
+FM_API fm_status fm_trace_divisible_sized(const char *path, const fm_reader_options *options,
+                                          size_t options_size, fm_trace_extent *extent, size_t extent_size,
+                                          fm_error *error);
+static inline fm_status fm_trace_divisible(const char *path, const fm_reader_options *options,
+                                           fm_trace_extent *extent, fm_error *error)
+{
+    return fm_trace_divisible_sized(path, options, sizeof *options, extent, sizeof *extent, error);
+}
 
 /*
  * The same for threads of one program, without a plan of who reads what: each claims the next stretch when it
@@ -179,8 +194,13 @@ typedef struct fm_writer_options {
 
 typedef struct fm_writer fm_writer;
 
-FM_API fm_status fm_writer_open(fm_writer **writer, const char *path, const fm_writer_options *options,
-                                fm_error *error);
+FM_API fm_status fm_writer_open_sized(fm_writer **writer, const char *path, const fm_writer_options *options,
+                                      size_t options_size, fm_error *error);
+static inline fm_status fm_writer_open(fm_writer **writer, const char *path, const fm_writer_options *options,
+                                       fm_error *error)
+{
+    return fm_writer_open_sized(writer, path, options, sizeof *options, error);
+}
 /* A column that was promised in options.columns must be present in every batch. */
 FM_API fm_status fm_writer_append(fm_writer *writer, const fm_batch *batch, fm_error *error);
 /* Flushes, checks and closes. Only when this returned FM_OK is the file complete and under its name. */
@@ -254,8 +274,16 @@ typedef struct fm_check_result {
     unsigned columns;
     bool memory_addresses;
 } fm_check_result;
-FM_API fm_status fm_trace_check(const char *path, void (*visit)(void *context, const fm_block_report *report),
-                                void *context, fm_check_result *result, fm_error *error);
+FM_API fm_status fm_trace_check_sized(const char *path,
+                                      void (*visit)(void *context, const fm_block_report *report),
+                                      void *context, fm_check_result *result, size_t result_size,
+                                      fm_error *error);
+static inline fm_status fm_trace_check(const char *path,
+                                       void (*visit)(void *context, const fm_block_report *report),
+                                       void *context, fm_check_result *result, fm_error *error)
+{
+    return fm_trace_check_sized(path, visit, context, result, sizeof *result, error);
+}
 
 #ifdef __cplusplus
 }

@@ -21,6 +21,7 @@ typedef struct fm_view_options {
     unsigned width; /* columns of the terminal; 0: 80 */
     bool unicode;
     bool colour;
+    uint16_t unused; /* 0: so that there is no padding at the end */
 } fm_view_options;
 
 /*
@@ -29,39 +30,79 @@ typedef struct fm_view_options {
  * already. NULL is
  * "(unnamed)".
  */
-FM_API void fm_view_text(FILE *out, const char *text, const fm_view_options *options);
+FM_API void fm_view_text_sized(FILE *out, const char *text, const fm_view_options *options,
+                               size_t options_size);
+static inline void fm_view_text(FILE *out, const char *text, const fm_view_options *options)
+{
+    fm_view_text_sized(out, text, options, sizeof *options);
+}
 /* The same into a buffer, which it returns, cut where it is full (four times as many bytes as the text has,
  * and one, are enough). lines: newlines and tabs stay. */
 FM_API char *fm_visible_text(const char *text, bool lines, char *buffer, size_t size);
 
 /* The counts, then a bar for each power of two of distance, with its cumulative share. */
-FM_API void fm_view_histogram(FILE *out, const fm_profile *profile, const fm_view_options *options);
+FM_API void fm_view_histogram_sized(FILE *out, const fm_profile *profile, const fm_view_options *options,
+                                    size_t options_size);
+static inline void fm_view_histogram(FILE *out, const fm_profile *profile, const fm_view_options *options)
+{
+    fm_view_histogram_sized(out, profile, options, sizeof *options);
+}
 /* Miss ratios at the given caches: fully associative, and the set-associative estimate where ways are known.
  */
-FM_API void fm_view_caches(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
-                           const fm_view_options *options);
+FM_API void fm_view_caches_sized(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
+                                 const fm_view_options *options, size_t options_size);
+static inline void fm_view_caches(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
+                                  const fm_view_options *options)
+{
+    fm_view_caches_sized(out, profile, caches, count, options, sizeof *options);
+}
 /* The miss-ratio curve as a plot, log-scaled sizes. */
-FM_API fm_status fm_view_curve(FILE *out, const fm_profile *profile, const fm_view_options *options,
-                               fm_error *error);
+FM_API fm_status fm_view_curve_sized(FILE *out, const fm_profile *profile, const fm_view_options *options,
+                                     size_t options_size, fm_error *error);
+static inline fm_status fm_view_curve(FILE *out, const fm_profile *profile, const fm_view_options *options,
+                                      fm_error *error)
+{
+    return fm_view_curve_sized(out, profile, options, sizeof *options, error);
+}
 FM_API fm_status fm_view_curve_csv(FILE *out, const fm_profile *profile, fm_error *error);
 FM_API fm_status fm_view_curve_json(FILE *out, const fm_profile *profile, const fm_cache *caches,
                                     size_t count, fm_error *error);
-FM_API void fm_view_comparison(FILE *out, const fm_comparison *comparison, const char *name_a,
-                               const char *name_b);
-FM_API void fm_view_comparison_json(FILE *out, const fm_comparison *comparison, const char *name_a,
-                                    const char *name_b);
+FM_API void fm_view_comparison_sized(FILE *out, const fm_comparison *comparison, size_t comparison_size,
+                                     const char *name_a, const char *name_b);
+static inline void fm_view_comparison(FILE *out, const fm_comparison *comparison, const char *name_a,
+                                      const char *name_b)
+{
+    fm_view_comparison_sized(out, comparison, sizeof *comparison, name_a, name_b);
+}
+FM_API void fm_view_comparison_json_sized(FILE *out, const fm_comparison *comparison, size_t comparison_size,
+                                          const char *name_a, const char *name_b);
+static inline void fm_view_comparison_json(FILE *out, const fm_comparison *comparison, const char *name_a,
+                                           const char *name_b)
+{
+    fm_view_comparison_json_sized(out, comparison, sizeof *comparison, name_a, name_b);
+}
 
 /* The parts of a run, its processes and threads as a tree: counts, and miss ratios at the caches (as many as
  * the width has room for). Nothing where there are no parts. */
-FM_API void fm_view_parts(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
-                          const fm_view_options *options);
+FM_API void fm_view_parts_sized(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
+                                const fm_view_options *options, size_t options_size);
+static inline void fm_view_parts(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
+                                 const fm_view_options *options)
+{
+    fm_view_parts_sized(out, profile, caches, count, options, sizeof *options);
+}
 
 /* The lines of code that re-use data too late: pairs joined by source line (by site where no line is known),
  * by their misses at a cache of `bytes` (name: what it is called), the `most` largest, with the objects they
  * miss on. Ends early where 99 % of the late re-uses are told and what is left is below 0.1 % of the misses
  * each. */
-FM_API fm_status fm_view_pairs(FILE *out, const fm_profile *profile, const fm_cache *cache, size_t most,
-                               const fm_view_options *options, fm_error *error);
+FM_API fm_status fm_view_pairs_sized(FILE *out, const fm_profile *profile, const fm_cache *cache, size_t most,
+                                     const fm_view_options *options, size_t options_size, fm_error *error);
+static inline fm_status fm_view_pairs(FILE *out, const fm_profile *profile, const fm_cache *cache,
+                                      size_t most, const fm_view_options *options, fm_error *error)
+{
+    return fm_view_pairs_sized(out, profile, cache, most, options, sizeof *options, error);
+}
 /* Every pair: sites, counts, misses at each of the caches. One line each, with a header line (RFC 4180). */
 FM_API fm_status fm_view_pairs_csv(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
                                    fm_error *error);
@@ -87,9 +128,16 @@ typedef struct fm_report_options {
     size_t source_folder_count;
     FILE *notes; /* NULL, or gets a line that says of how many files there is no text, and why */
 } fm_report_options;
-FM_API fm_status fm_report_write_page(FILE *out, const fm_report_options *options,
-                                      const fm_profile *const *profiles, size_t count, const fm_cache *caches,
-                                      size_t cache_count, fm_error *error);
+FM_API fm_status fm_report_write_page_sized(FILE *out, const fm_report_options *options, size_t options_size,
+                                            const fm_profile *const *profiles, size_t count,
+                                            const fm_cache *caches, size_t cache_count, fm_error *error);
+static inline fm_status fm_report_write_page(FILE *out, const fm_report_options *options,
+                                             const fm_profile *const *profiles, size_t count,
+                                             const fm_cache *caches, size_t cache_count, fm_error *error)
+{
+    return fm_report_write_page_sized(out, options, sizeof *options, profiles, count, caches, cache_count,
+                                      error);
+}
 
 #ifdef __cplusplus
 }

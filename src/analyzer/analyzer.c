@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/random_seed.h"
+#include "base/sized.h"
 #include "engine/tally_profile.h"
 
 #include <inttypes.h>
@@ -109,9 +110,14 @@ static bool for_several_threads(const fm_analyzer_options *options)
     return options->threads > 1 && !options->time_distances && !options->edges && !options->max_memory;
 }
 
-fm_status fm_analyzer_create(fm_analyzer **analyzer, const fm_analyzer_options *options, fm_error *error)
+fm_status fm_analyzer_create_sized(fm_analyzer **analyzer, const fm_analyzer_options *given,
+                                   size_t given_size, fm_error *error)
 {
     *analyzer = NULL;
+    fm_analyzer_options known;
+    fm_status status = fm_sized_take(&known, sizeof known, given, given_size, "fm_analyzer_options", error);
+    if (status != FM_OK) return status;
+    const fm_analyzer_options *options = &known;
     const char *name = options->engine ? options->engine : "exact";
     const fm_engine_ops *ops = fm_engine_find(name);
     if (!ops) return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no engine '%s'", name);
@@ -137,7 +143,7 @@ fm_status fm_analyzer_create(fm_analyzer **analyzer, const fm_analyzer_options *
     self->threads = options->threads ? options->threads : 1;
     self->with_times = options->time_distances;
     self->limited = options->max_memory != 0;
-    fm_status status = start(self, options, error);
+    status = start(self, options, error);
     if (status != FM_OK) {
         fm_analyzer_destroy(self);
         return status;

@@ -22,6 +22,7 @@
 #include "analyzer/analyzer_state.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "base/thread.h"
 
 #include <pthread.h>
@@ -224,18 +225,23 @@ static void *prepare_all(void *context)
 
 /* ---- in the caller's ---- */
 
-fm_status fm_pipeline_create(fm_pipeline **pipeline, const fm_pipeline_options *options, fm_error *error)
+fm_status fm_pipeline_create_sized(fm_pipeline **pipeline, const fm_pipeline_options *given,
+                                   size_t given_size, fm_error *error)
 {
-    const unsigned workers = options->threads > 1 ? options->threads - 1 : 0;
+    fm_pipeline_options known;
+    const fm_pipeline_options *options = &known;
     *pipeline = NULL;
+    fm_status taken = fm_sized_take(&known, sizeof known, given, given_size, "fm_pipeline_options", error);
+    if (taken != FM_OK) return taken;
+    const size_t workers = options->threads > 1 ? options->threads - 1 : 0;
     if (workers > MOST_WORKERS || options->label_size > MOST_LABEL)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "at most %d threads, and labels of %d bytes",
                        FM_PIPELINE_THREADS, MOST_LABEL);
     fm_pipeline *self = fm_calloc(1, sizeof *self);
     if (!self) return fm_fail_memory(error, sizeof *self, "the pipeline");
     self->options = *options;
-    self->worker_count = workers;
-    self->job_count = JOBS + (size_t)JOBS_EACH * workers;
+    self->worker_count = (unsigned)workers;
+    self->job_count = JOBS + JOBS_EACH * workers;
     if (self->job_count > JOBS_MOST) self->job_count = JOBS_MOST;
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->to_prepare, NULL);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/random_seed.h"
+#include "base/sized.h"
 #include "engine/tally_profile.h"
 
 #include <inttypes.h>
@@ -224,7 +225,7 @@ static fm_status agree_on_seed(const fm_cluster_run *run, uint64_t *seed, fm_err
     uint64_t *all = fm_calloc(run->transport->size, sizeof *all), mine = fm_random_seed();
     if (!all) return fm_fail_memory(error, run->transport->size * sizeof *all, "seeds");
     fm_status status = run->transport->gather(run->transport, &mine, sizeof mine, all, error);
-    *seed = run->work->analyzer.seed ? run->work->analyzer.seed : all[0];
+    *seed = run->work->seed ? run->work->seed : all[0];
     free(all);
     return status;
 }
@@ -233,9 +234,9 @@ static fm_status agree_on_seed(const fm_cluster_run *run, uint64_t *seed, fm_err
 
 static fm_status create_teams(fm_cluster_run *run, fm_error *error)
 {
-    const fm_analyzer_options *analyzer = &run->work->analyzer;
+    const fm_cluster_work *work = run->work;
     fm_team_options options = {
-        .bound = analyzer->bound, .bins = analyzer->bins, .isa = analyzer->isa, .pieces = run->work->threads};
+        .bound = work->bound, .bins = work->bins, .isa = work->isa, .pieces = work->threads};
     fm_status status = agree_on_seed(run, &options.seed, error);
     run->teams = fm_calloc(run->count, sizeof(fm_team *));
     if (!run->teams) return fm_fail_memory(error, run->count * sizeof(fm_team *), "teams");
@@ -266,16 +267,15 @@ static fm_status feed_teams(fm_cluster_run *run, bool together, fm_reader **read
 
 static fm_status make_profile(const fm_cluster_run *run, size_t index, fm_profile **profile, fm_error *error)
 {
-    const fm_analyzer_options *analyzer = &run->work->analyzer;
     fm_tally tally;
     fm_team_result result;
-    fm_status status = fm_tally_create(&tally, analyzer->bins, error);
+    fm_status status = fm_tally_create(&tally, run->work->bins, error);
     if (status == FM_OK) status = run->ops->finish(run->teams[index], &tally, &result, error);
     if (status == FM_OK && run->transport->rank == 0) {
         const fm_tally_origin origin = {.engine = run->ops->name,
                                         .exact = true,
                                         .granularity = run->granularity[index],
-                                        .bound = analyzer->bound,
+                                        .bound = run->work->bound,
                                         .distinct = result.distinct,
                                         .cold_known = result.cold_known};
         status = fm_tally_profile(&tally, &origin, profile, error);
@@ -294,8 +294,8 @@ static fm_status find_engine(const char *name, const fm_team_ops **ops, fm_error
     return fm_fail(error, FM_E_ARGUMENT, NULL, "the engine '%s' does not work on several ranks", name);
 }
 
-fm_status fm_cluster_analyze(fm_cluster *cluster, const fm_cluster_work *work, fm_profile **profiles,
-                             bool *memory_addresses, fm_error *error)
+static fm_status analyze(fm_cluster *cluster, const fm_cluster_work *work, fm_profile **profiles,
+                         bool *memory_addresses, fm_error *error)
 {
     fm_cluster_run run = {.transport = cluster->transport,
                           .work = work,
@@ -303,12 +303,12 @@ fm_status fm_cluster_analyze(fm_cluster *cluster, const fm_cluster_work *work, f
                           .count = work->granularity_count};
     fm_reader *reader = NULL;
     bool together = false;
-    fm_status status = find_engine(work->analyzer.engine, &run.ops, error);
+    fm_status status = find_engine(work->engine, &run.ops, error);
     if (status != FM_OK) return status;
-    run.kernels = fm_exact_kernels_find(work->analyzer.isa);
+    run.kernels = fm_exact_kernels_find(work->isa);
     if (!run.kernels)
         return fm_fail(error, FM_E_UNSUPPORTED, NULL, "this machine cannot run the instruction set '%s'",
-                       work->analyzer.isa ? work->analyzer.isa : "");
+                       work->isa ? work->isa : "");
     status = agree(&run, &reader, &together, memory_addresses, error);
     if (status == FM_OK) status = fm_rounds_create(&run.threads, work->threads, error);
     if (status == FM_OK) status = feed_teams(&run, together, &reader, error);
@@ -318,4 +318,25 @@ fm_status fm_cluster_analyze(fm_cluster *cluster, const fm_cluster_work *work, f
     fm_rounds_destroy(run.threads);
     fm_reader_close(reader);
     return status;
+}
+
+fm_status fm_cluster_analyze_sized(fm_cluster *cluster, const fm_cluster_work *given, size_t given_size,
+                                   size_t reading_size, size_t listener_size, fm_profile **profiles,
+                                   bool *memory_addresses, fm_error *error)
+{
+    fm_cluster_work work;
+    fm_reader_options reading;
+    fm_cluster_listener listener;
+    fm_status status = fm_sized_take(&work, sizeof work, given, given_size, "fm_cluster_work", error);
+    if (status == FM_OK)
+        status =
+            fm_sized_take(&reading, sizeof reading, work.reading, reading_size, "fm_reader_options", error);
+    if (status == FM_OK && work.listener)
+        status = fm_sized_take(&listener, sizeof listener, work.listener, listener_size,
+                               "fm_cluster_listener", error);
+    if (status != FM_OK) return status;
+    if (!work.reading) reading.csv_header = -1; /* as of a reader without options */
+    work.reading = &reading;
+    if (work.listener) work.listener = &listener;
+    return analyze(cluster, &work, profiles, memory_addresses, error);
 }

@@ -6,10 +6,11 @@
 #ifndef FATHOM_ENGINE_PARDA_H
 #define FATHOM_ENGINE_PARDA_H
 
+#include "base/tunable.h"
 #include "engine/engine.h"
 
 /* The least references of a rank in a phase, but for the last one. Only tests set it to anything else. */
-extern size_t fm_parda_share;
+extern FM_TUNABLE size_t fm_parda_share;
 
 /* As many PARDA ranks as there are threads, and the references that wait for them. */
 typedef struct fm_parda_ranks fm_parda_ranks;

@@ -8,8 +8,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-size_t fm_parda_message_blocks = 16384; /* 128 KiB: far more than a message costs, far less than a cache */
-
 typedef struct heading {
     uint64_t count, more;
 } heading;

@@ -6,10 +6,11 @@
 #ifndef FATHOM_CLUSTER_PARDA_MESSAGES_H
 #define FATHOM_CLUSTER_PARDA_MESSAGES_H
 
+#include "base/tunable.h"
 #include "cluster/transport.h"
 
 /* Blocks in a message. Only tests set it to anything else, to the same in all ranks. */
-extern size_t fm_parda_message_blocks;
+extern FM_TUNABLE size_t fm_parda_message_blocks;
 
 typedef struct fm_parda_messages {
     fm_transport *transport;

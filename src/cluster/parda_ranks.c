@@ -19,8 +19,6 @@
 
 enum { REFERENCES_PER_HELD = 4, MOST_REFERENCES = 1 << 26 };
 
-size_t fm_parda_share = 1 << 18; /* 2 MiB */
-
 struct fm_parda_ranks {
     uint32_t count;
     uint64_t bound;

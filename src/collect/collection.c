@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sized.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -31,9 +32,14 @@ static char *copied(const char *text, bool *failed)
     return copy;
 }
 
-fm_status fm_collection_start(fm_collection **collection, const fm_collect_options *options, fm_error *error)
+fm_status fm_collection_start_sized(fm_collection **collection, const fm_collect_options *given,
+                                    size_t given_size, fm_error *error)
 {
     *collection = NULL;
+    fm_collect_options known;
+    fm_status status = fm_sized_take(&known, sizeof known, given, given_size, "fm_collect_options", error);
+    if (status != FM_OK) return status;
+    const fm_collect_options *options = &known;
     if (!options->command || !options->command[0])
         return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no program to run");
     if (options->no_loads && options->no_stores)
@@ -54,8 +60,7 @@ fm_status fm_collection_start(fm_collection **collection, const fm_collect_optio
         .function = self->options.function,
         .region = self->options.region,
     };
-    fm_status status =
-        failed ? fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for the options") : FM_OK;
+    if (failed) status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for the options");
     if (status == FM_OK) status = fm_receiver_create(&self->receiver, 0, error);
     if (status == FM_OK) status = fm_decoder_create(&self->decoder, &wishes, options->columns, NULL, error);
     if (status == FM_OK) status = fm_watch_begin(self, error);
@@ -222,7 +227,7 @@ static fm_status turn(fm_collection *collection, fm_collected *collected, bool *
     return status;
 }
 
-fm_status fm_collection_next(fm_collection *collection, fm_collected *collected, fm_error *error)
+static fm_status next(fm_collection *collection, fm_collected *collected, fm_error *error)
 {
     bool answer = false;
     fm_error own;
@@ -242,6 +247,15 @@ fm_status fm_collection_next(fm_collection *collection, fm_collected *collected,
         return status;
     }
     return FM_OK;
+}
+
+fm_status fm_collection_next_sized(fm_collection *collection, fm_collected *collected, size_t collected_size,
+                                   fm_error *error)
+{
+    fm_collected found;
+    fm_status status = next(collection, &found, error);
+    fm_sized_copy(collected, collected_size, &found, sizeof found);
+    return status;
 }
 
 void fm_collection_stop(fm_collection *collection, bool kill_it)

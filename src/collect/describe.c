@@ -7,6 +7,7 @@
 #include "collect/collection.h"
 
 #include "base/error.h"
+#include "base/sized.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,12 +32,9 @@ static const char *became(const fm_collection *collection, const fm_process *pro
     return process->replaced ? process->executed : NULL;
 }
 
-void fm_collection_process(const fm_collection *collection, size_t index, fm_collected_process *told)
+static fm_collected_process describe_process(const fm_collection *collection, const fm_process *process)
 {
-    *told = (fm_collected_process){.parent = FM_NONE};
-    if (index >= collection->process_count) return;
-    const fm_process *process = collection->processes[index];
-    *told = (fm_collected_process){
+    fm_collected_process told = {
         .pid = process->pid,
         .parent = process->parent,
         .program = process->program,
@@ -54,15 +52,26 @@ void fm_collection_process(const fm_collection *collection, size_t index, fm_col
         .what_missing = process->missing,
     };
     if (process->ended && WIFSIGNALED(process->wait_status))
-        told->signal = WTERMSIG(process->wait_status);
+        told.signal = WTERMSIG(process->wait_status);
     else if (process->ended)
-        told->exit_code = WEXITSTATUS(process->wait_status);
-    if (!told->complete && !told->what_missing) told->what_missing = "its end was not seen";
+        told.exit_code = WEXITSTATUS(process->wait_status);
+    if (!told.complete && !told.what_missing) told.what_missing = "its end was not seen";
+    return told;
 }
 
-void fm_collection_state_get(const fm_collection *collection, fm_collection_state *state)
+void fm_collection_process_sized(const fm_collection *collection, size_t index, fm_collected_process *process,
+                                 size_t process_size)
 {
-    *state = (fm_collection_state){
+    const fm_collected_process known = index < collection->process_count
+                                           ? describe_process(collection, collection->processes[index])
+                                           : (fm_collected_process){.parent = FM_NONE};
+    fm_sized_copy(process, process_size, &known, sizeof known);
+}
+
+void fm_collection_state_get_sized(const fm_collection *collection, fm_collection_state *state,
+                                   size_t state_size)
+{
+    const fm_collection_state now = {
         .collector = collection->collector,
         .collector_version = collection->version,
         .references = collection->delivered,
@@ -71,6 +80,7 @@ void fm_collection_state_get(const fm_collection *collection, fm_collection_stat
         .seconds = fm_now() - collection->started,
         .notes = collection->notes ? collection->notes : "",
     };
+    fm_sized_copy(state, state_size, &now, sizeof now);
 }
 
 /* Is the line among these, each of which ends with a newline? */
@@ -144,12 +154,14 @@ void fm_collection_note_unseen(fm_collection *collection)
     if (collection->collector != FM_COLLECTOR_COMPILER) return;
     char names[600] = "";
     size_t used = 0;
+    bool instrumented = false;
     for (size_t i = 0; i < collection->process_count; i++) {
         const fm_code *code = &collection->processes[i]->code;
         note_static(collection, code);
         for (size_t f = 0; f < code->file_count; f++) {
             const fm_code_file *file = &code->files[f];
             const char *name = name_of(file);
+            instrumented |= file->instrumented;
             if (file->instrumented || !file->executable || name[0] == '[' || name[0] == '\0') continue;
             char entry[256];
             snprintf(entry, sizeof entry, "%s%s", used ? ", " : "", name);
@@ -158,9 +170,10 @@ void fm_collection_note_unseen(fm_collection *collection)
         }
     }
     if (used) fm_collection_note(collection, "not seen, because not built by `fathom cc`: %s", names);
-    fm_collection_note(collection,
-                       "what gcc built does not show constant tables, nor local arrays of which it "
-                       "knows every index");
+    if (instrumented)
+        fm_collection_note(collection,
+                           "what gcc built does not show constant tables, nor local arrays of which it "
+                           "knows every index");
 }
 
 /* ---- modules ---- */
@@ -186,14 +199,17 @@ size_t fm_collection_modules(const fm_collection *collection, size_t process, fm
 
 /* ---- objects ---- */
 
-fm_status fm_collection_count_late(fm_collection *collection, const fm_collected *collected,
-                                   const fm_late *late, size_t count, fm_error *error)
+fm_status fm_collection_count_late_sized(fm_collection *collection, const fm_collected *given,
+                                         size_t given_size, const fm_late *late, size_t count,
+                                         fm_error *error)
 {
-    if (collected->process >= collection->process_count)
-        return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no process number %u", collected->process);
-    const fm_process *process = collection->processes[collected->process];
+    fm_collected collected;
+    fm_sized_copy(&collected, sizeof collected, given, given_size);
+    if (collected.process >= collection->process_count)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no process number %u", collected.process);
+    const fm_process *process = collection->processes[collected.process];
     if (!process->objects) return FM_OK;
-    return fm_object_map_count(process->objects, collected->begin, collected->batch.address, late, count,
+    return fm_object_map_count(process->objects, collected.begin, collected.batch.address, late, count,
                                error);
 }
 

@@ -17,8 +17,6 @@
 
 enum { FIRST_BITS = 9 }; /* 512 slots, one page: a short trace costs next to nothing */
 
-uint64_t fm_seen_limit = FM_SEEN_LIMIT;
-
 struct fm_seen_set {
     uint64_t *keys;
     uint64_t *times; /* NULL: none; else keys + slots */

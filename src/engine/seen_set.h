@@ -24,6 +24,8 @@
 #ifndef FATHOM_ENGINE_SEEN_SET_H
 #define FATHOM_ENGINE_SEEN_SET_H
 
+#include "base/tunable.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,7 +33,7 @@
 #define FM_SEEN_LIMIT (UINT64_C(1) << 21)
 
 /* What engines pass as the limit. FM_SEEN_LIMIT; only tests set it to anything else. */
-extern uint64_t fm_seen_limit;
+extern FM_TUNABLE uint64_t fm_seen_limit;
 
 typedef enum fm_seen {
     FM_SEEN_KNOWN = 0,    /* the key was there */

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "profile/histogram.h"
 
 #include <inttypes.h>
@@ -219,9 +220,8 @@ static double mean_difference(const shares *a, const shares *b, uint64_t largest
     }
 }
 
-fm_status fm_profile_compare(const fm_profile *a, const fm_profile *b, fm_comparison *result, fm_error *error)
+static fm_status compare(const fm_profile *a, const fm_profile *b, fm_comparison *result, fm_error *error)
 {
-    *result = (fm_comparison){.a_exact = a->exact, .b_exact = b->exact};
     if (a->granularity != b->granularity)
         return fm_fail(error, FM_E_ARGUMENT, NULL,
                        "cannot compare profiles of different granularities, %" PRIu64 " and %" PRIu64
@@ -253,4 +253,13 @@ fm_status fm_profile_compare(const fm_profile *a, const fm_profile *b, fm_compar
     shares_clear(&of_a);
     shares_clear(&of_b);
     return FM_OK;
+}
+
+fm_status fm_profile_compare_sized(const fm_profile *a, const fm_profile *b, fm_comparison *result,
+                                   size_t result_size, fm_error *error)
+{
+    fm_comparison found = {.a_exact = a->exact, .b_exact = b->exact};
+    fm_status status = compare(a, b, &found, error);
+    fm_sized_copy(result, result_size, &found, sizeof found);
+    return status;
 }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sized.h"
 
 #include <fathom/profile.h>
 #include <stdlib.h>
@@ -22,9 +23,14 @@ struct fm_sampler {
     uint64_t size, after;
 };
 
-fm_status fm_sampler_create(fm_sampler **sampler, const fm_sampler_options *options, fm_error *error)
+fm_status fm_sampler_create_sized(fm_sampler **sampler, const fm_sampler_options *given, size_t given_size,
+                                  fm_error *error)
 {
     *sampler = NULL;
+    fm_sampler_options known;
+    fm_status status = fm_sized_take(&known, sizeof known, given, given_size, "fm_sampler_options", error);
+    if (status != FM_OK) return status;
+    const fm_sampler_options *options = &known;
     if (options->samples > FM_MOST_DATA_SAMPLES)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "expected at most %d data samples, found %u",
                        FM_MOST_DATA_SAMPLES, options->samples);

@@ -13,6 +13,7 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "model/bars.h"
 #include "model/growth_fit.h"
 
@@ -186,9 +187,8 @@ static double edges(const fm_model *model, double size, const fm_bars *predicted
     return fmin(most_edge, fmax(fm_bars_difference(predicted, &over), fm_bars_difference(predicted, &under)));
 }
 
-fm_status fm_model_expect(const fm_model *model, double size, fm_expectation *expectation, fm_error *error)
+static fm_status expect(const fm_model *model, double size, fm_expectation *expectation, fm_error *error)
 {
-    *expectation = (fm_expectation){.references_factor = INFINITY};
     if (!(size >= 1 && size < 0x1p60))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "expected a size of the data from 1 to 2^60, found %g",
                        size);
@@ -224,4 +224,13 @@ fm_status fm_model_expect(const fm_model *model, double size, fm_expectation *ex
     expectation->trusted =
         expectation->overlap >= FM_TRUSTED && expectation->references_factor <= FM_TRUSTED_FACTOR;
     return FM_OK;
+}
+
+fm_status fm_model_expect_sized(const fm_model *model, double size, fm_expectation *expectation,
+                                size_t expectation_size, fm_error *error)
+{
+    fm_expectation found = {.references_factor = INFINITY};
+    fm_status status = expect(model, size, &found, error);
+    fm_sized_copy(expectation, expectation_size, &found, sizeof found);
+    return status;
 }

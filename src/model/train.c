@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "model/growth_fit.h"
 #include "model/reference_histogram.h"
 
@@ -87,10 +88,14 @@ static fm_status note_runs(fm_model *model, const input *inputs, size_t count, f
     return FM_OK;
 }
 
-fm_status fm_model_train(fm_model **model, const fm_profile *const *profiles, size_t count,
-                         const fm_training_options *options, fm_error *error)
+fm_status fm_model_train_sized(fm_model **model, const fm_profile *const *profiles, size_t count,
+                               const fm_training_options *given, size_t given_size, fm_error *error)
 {
     *model = NULL;
+    fm_training_options known;
+    fm_status status = fm_sized_take(&known, sizeof known, given, given_size, "fm_training_options", error);
+    if (status != FM_OK) return status;
+    const fm_training_options *options = &known;
     const double percent = options->percent != 0 ? options->percent : 0.1;
     if (count < 2)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "at least two profiles are needed, found %zu", count);
@@ -102,7 +107,7 @@ fm_status fm_model_train(fm_model **model, const fm_profile *const *profiles, si
                        options->dimensions);
     input *inputs = fm_calloc(count, sizeof *inputs);
     fm_model *made = fm_calloc(1, sizeof *made);
-    fm_status status = inputs && made ? FM_OK : no_memory(error);
+    status = inputs && made ? FM_OK : no_memory(error);
     for (size_t i = 0; i < count && status == FM_OK; i++)
         inputs[i] = (input){profiles[i], options->sizes ? options->sizes[i] : (double)profiles[i]->distinct};
     if (status == FM_OK) {

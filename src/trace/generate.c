@@ -10,6 +10,7 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sized.h"
 
 #include <fathom/generate.h>
 #include <stdlib.h>
@@ -268,10 +269,14 @@ static fm_status check(int pattern, const fm_generator_options *options, fm_erro
     return FM_OK;
 }
 
-fm_status fm_generator_create(fm_generator **generator_out, const fm_generator_options *options,
-                              fm_error *error)
+fm_status fm_generator_create_sized(fm_generator **generator_out, const fm_generator_options *given,
+                                    size_t given_size, fm_error *error)
 {
     *generator_out = NULL;
+    fm_generator_options known;
+    fm_status status = fm_sized_take(&known, sizeof known, given, given_size, "fm_generator_options", error);
+    if (status != FM_OK) return status;
+    const fm_generator_options *options = &known;
     int pattern = 0;
     while (pattern < PATTERNS && (!options->pattern || strcmp(patterns[pattern].name, options->pattern) != 0))
         pattern++;
@@ -281,7 +286,7 @@ fm_status fm_generator_create(fm_generator **generator_out, const fm_generator_o
             "there is no pattern '%s'; expected zipf, uniform, loguniform, cyclic, sawtooth, distinct "
             "or same",
             options->pattern ? options->pattern : "");
-    fm_status status = check(pattern, options, error);
+    status = check(pattern, options, error);
     if (status != FM_OK) return status;
     fm_generator *generator = fm_calloc(1, sizeof *generator);
     if (!generator) return fm_fail_memory(error, sizeof *generator, "a generator");

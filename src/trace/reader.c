@@ -8,6 +8,7 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "trace/columns.h"
 #include "trace/native_layout.h"
 #include "trace/part.h"
@@ -120,8 +121,6 @@ static fm_status open_format(fm_reader *reader, const fm_reader_options *options
                               : fm_columns_allocate(&reader->own.columns, import->info.columns, error);
 }
 
-static const fm_reader_options defaults = {.csv_header = -1};
-
 /* options->parts 0: the whole trace, which need not be divisible. */
 static fm_status open_reader(fm_reader **reader_out, const char *path, const fm_reader_options *options,
                              fm_error *error)
@@ -141,11 +140,22 @@ static fm_status open_reader(fm_reader **reader_out, const char *path, const fm_
     return FM_OK;
 }
 
-fm_status fm_reader_open(fm_reader **reader, const char *path, const fm_reader_options *options,
-                         fm_error *error)
+/* What the caller chose, or what is usual. */
+static fm_status choose(fm_reader_options *chosen, const fm_reader_options *options, size_t options_size,
+                        fm_error *error)
+{
+    if (!options) *chosen = (fm_reader_options){.csv_header = -1};
+    if (!options) return FM_OK;
+    return fm_sized_take(chosen, sizeof *chosen, options, options_size, "fm_reader_options", error);
+}
+
+fm_status fm_reader_open_sized(fm_reader **reader, const char *path, const fm_reader_options *options,
+                               size_t options_size, fm_error *error)
 {
     *reader = NULL;
-    fm_reader_options chosen = options ? *options : defaults;
+    fm_reader_options chosen;
+    fm_status status = choose(&chosen, options, options_size, error);
+    if (status != FM_OK) return status;
     if (chosen.part > 0 && chosen.part >= chosen.parts)
         return fm_fail(error, FM_E_ARGUMENT, NULL,
                        "there is no part number %" PRIu32 " of %" PRIu32 "; they are numbered from 0",
@@ -154,20 +164,24 @@ fm_status fm_reader_open(fm_reader **reader, const char *path, const fm_reader_o
     return open_reader(reader, path, &chosen, error);
 }
 
-fm_status fm_trace_divisible(const char *path, const fm_reader_options *options, fm_trace_extent *extent,
-                             fm_error *error)
+fm_status fm_trace_divisible_sized(const char *path, const fm_reader_options *options, size_t options_size,
+                                   fm_trace_extent *extent, size_t extent_size, fm_error *error)
 {
-    *extent = (fm_trace_extent){0};
-    fm_reader_options all = options ? *options : defaults;
+    fm_trace_extent found = {0};
+    fm_reader_options all;
+    fm_sized_copy(extent, extent_size, &found, sizeof found);
+    fm_status status = choose(&all, options, options_size, error);
+    if (status != FM_OK) return status;
     all.part = 0;
     all.parts = 1;
     all.read_ahead = false;
     all.threads = 0;
     fm_reader *reader = NULL;
-    fm_status status = open_reader(&reader, path, &all, error);
+    status = open_reader(&reader, path, &all, error);
     if (!reader) return status;
-    extent->references = reader->info.references_total;
-    extent->bytes = reader->import.stream->input.total;
+    found.references = reader->info.references_total;
+    found.bytes = reader->import.stream->input.total;
+    fm_sized_copy(extent, extent_size, &found, sizeof found);
     fm_reader_close(reader);
     return FM_OK;
 }
@@ -277,9 +291,9 @@ fm_status fm_reader_next(fm_reader *reader, fm_batch *batch, fm_error *error)
     }
 }
 
-void fm_reader_info(const fm_reader *reader, fm_trace_info *info)
+void fm_reader_info_sized(const fm_reader *reader, fm_trace_info *info, size_t info_size)
 {
-    *info = reader->info;
+    fm_sized_copy(info, info_size, &reader->info, sizeof reader->info);
 }
 
 void fm_reader_modules(const fm_reader *reader, const fm_trace_module **modules, size_t *count)

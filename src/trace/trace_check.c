@@ -4,6 +4,7 @@
  * the index compared with what is there.
  */
 #include "base/error.h"
+#include "base/sized.h"
 #include "trace/columns.h"
 #include "trace/native_blocks.h"
 
@@ -28,12 +29,11 @@ static fm_status open_all(trace_checker *checker, const char *path, fm_check_res
     return status;
 }
 
-fm_status fm_trace_check(const char *path, void (*visit)(void *context, const fm_block_report *report),
-                         void *context, fm_check_result *result, fm_error *error)
+static fm_status check_all(const char *path, void (*visit)(void *context, const fm_block_report *report),
+                           void *context, fm_check_result *result, fm_error *error)
 {
     trace_checker checker = {0};
     fm_error here;
-    memset(result, 0, sizeof *result);
     fm_status worst = FM_OK, status = open_all(&checker, path, result, &here);
     while (status == FM_OK || fm_status_is_damage(status)) {
         if (!checker.blocks) break;
@@ -80,4 +80,13 @@ fm_status fm_trace_check(const char *path, void (*visit)(void *context, const fm
     fm_stream_close(checker.stream);
     fm_columns_free(&checker.columns);
     return worst;
+}
+
+fm_status fm_trace_check_sized(const char *path, void (*visit)(void *context, const fm_block_report *report),
+                               void *context, fm_check_result *result, size_t result_size, fm_error *error)
+{
+    fm_check_result found = {0};
+    fm_status status = check_all(path, visit, context, &found, error);
+    fm_sized_copy(result, result_size, &found, sizeof found);
+    return status;
 }

@@ -5,6 +5,7 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "trace/format.h"
 
 #include <stdlib.h>
@@ -55,15 +56,17 @@ static fm_status find_format(fm_writer *writer, const char *path, const fm_write
     return FM_OK;
 }
 
-fm_status fm_writer_open(fm_writer **writer_out, const char *path, const fm_writer_options *options,
-                         fm_error *error)
+fm_status fm_writer_open_sized(fm_writer **writer_out, const char *path, const fm_writer_options *given,
+                               size_t given_size, fm_error *error)
 {
-    static const fm_writer_options defaults = {0};
     *writer_out = NULL;
-    if (!options) options = &defaults;
+    fm_writer_options known;
+    fm_status status = fm_sized_take(&known, sizeof known, given, given_size, "fm_writer_options", error);
+    if (status != FM_OK) return status;
+    const fm_writer_options *options = &known;
     fm_writer *writer = fm_calloc(1, sizeof *writer);
     if (!writer) return fm_fail_memory(error, sizeof *writer, "a trace writer");
-    fm_status status = find_format(writer, path, options, error);
+    status = find_format(writer, path, options, error);
     if (status == FM_OK) {
         size_t length;
         fm_compression compression = fm_compression_of_name(path, &length);

@@ -2,13 +2,18 @@
 /* comparison.c - how alike two profiles are, for people and for programs. */
 #include <fathom/view.h>
 
+#include "base/sized.h"
 #include "profile/json_text.h"
 #include "view/text.h"
 
 #include <inttypes.h>
 
-void fm_view_comparison(FILE *out, const fm_comparison *comparison, const char *name_a, const char *name_b)
+void fm_view_comparison_sized(FILE *out, const fm_comparison *given, size_t given_size, const char *name_a,
+                              const char *name_b)
 {
+    fm_comparison known;
+    fm_sized_copy(&known, sizeof known, given, given_size);
+    const fm_comparison *comparison = &known;
     fputs("A  ", out);
     fm_text_write_name(out, name_a, false);
     fputs("\nB  ", out);
@@ -30,9 +35,12 @@ void fm_view_comparison(FILE *out, const fm_comparison *comparison, const char *
             comparison->curve_mean);
 }
 
-void fm_view_comparison_json(FILE *out, const fm_comparison *comparison, const char *name_a,
-                             const char *name_b)
+void fm_view_comparison_json_sized(FILE *out, const fm_comparison *given, size_t given_size,
+                                   const char *name_a, const char *name_b)
 {
+    fm_comparison known;
+    fm_sized_copy(&known, sizeof known, given, given_size);
+    const fm_comparison *comparison = &known;
     fputs("{\n  \"schema\": \"fathom-comparison-1\",\n  \"a\": ", out);
     fm_json_write_string(out, name_a, FM_JSON_PLAIN);
     fputs(",\n  \"b\": ", out);

@@ -20,6 +20,7 @@ bool fm_report_available(void)
 }
 
 #ifdef FATHOM_HAS_REPORT
+#include "base/sized.h"
 #include "profile/utf8.h"
 #include "profile/visible.h"
 #include "view/report_assets.h"
@@ -120,17 +121,22 @@ static fm_status write_page(FILE *out, const page *of, fm_error *error)
 }
 #endif
 
-fm_status fm_report_write_page(FILE *out, const fm_report_options *options, const fm_profile *const *profiles,
-                               size_t count, const fm_cache *caches, size_t cache_count, fm_error *error)
+fm_status fm_report_write_page_sized(FILE *out, const fm_report_options *options, size_t options_size,
+                                     const fm_profile *const *profiles, size_t count, const fm_cache *caches,
+                                     size_t cache_count, fm_error *error)
 {
 #ifdef FATHOM_HAS_REPORT
     if (count == 0) return fm_fail(error, FM_E_ARGUMENT, NULL, "a report needs at least one profile");
-    fm_report_options with_title = *options;
+    fm_report_options with_title;
+    fm_status status =
+        fm_sized_take(&with_title, sizeof with_title, options, options_size, "fm_report_options", error);
+    if (status != FM_OK) return status;
     if (!with_title.title) with_title.title = "Data locality report";
     page of = {&with_title, profiles, count, caches, cache_count};
     return write_page(out, &of, error);
 #else
-    (void)out, (void)options, (void)profiles, (void)count, (void)caches, (void)cache_count;
+    (void)out, (void)options, (void)options_size, (void)profiles, (void)count, (void)caches,
+        (void)cache_count;
     return fm_fail(error, FM_E_UNSUPPORTED, NULL,
                    "this build has no report page, which needs a plotting library from npm: %s; build again "
                    "where npm can fetch it",

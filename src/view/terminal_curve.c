@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sized.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -86,8 +87,13 @@ static void axis(FILE *out, unsigned exponents, unsigned columns, uint64_t unit,
     fm_text_ink(out, options, FM_INK_NONE);
 }
 
-fm_status fm_view_curve(FILE *out, const fm_profile *profile, const fm_view_options *options, fm_error *error)
+fm_status fm_view_curve_sized(FILE *out, const fm_profile *profile, const fm_view_options *given,
+                              size_t given_size, fm_error *error)
 {
+    fm_view_options known;
+    fm_status status = fm_sized_take(&known, sizeof known, given, given_size, "fm_view_options", error);
+    if (status != FM_OK) return status;
+    const fm_view_options *options = &known;
     unsigned width = options->width ? options->width : 80;
     unsigned columns = width > MARGIN + 22 ? width - MARGIN - 2 : 20;
     if (columns > MOST_COLUMNS) columns = MOST_COLUMNS;

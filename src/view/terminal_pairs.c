@@ -13,6 +13,7 @@
 #include <fathom/view.h>
 
 #include "base/error.h"
+#include "base/sized.h"
 #include "profile/attribution_check.h"
 #include "view/late_pairs.h"
 #include "view/place_chain.h"
@@ -276,9 +277,13 @@ static fm_status write_list(const list_view *view, fm_error *error)
     return status;
 }
 
-fm_status fm_view_pairs(FILE *out, const fm_profile *profile, const fm_cache *cache, size_t most,
-                        const fm_view_options *options, fm_error *error)
+fm_status fm_view_pairs_sized(FILE *out, const fm_profile *profile, const fm_cache *cache, size_t most,
+                              const fm_view_options *given, size_t given_size, fm_error *error)
 {
+    fm_view_options known;
+    fm_status status = fm_sized_take(&known, sizeof known, given, given_size, "fm_view_options", error);
+    if (status != FM_OK) return status;
+    const fm_view_options *options = &known;
     char why[300];
     if (!profile->attribution) {
         fputs("no code to show: this profile does not say where its references come from\n", out);
@@ -295,7 +300,7 @@ fm_status fm_view_pairs(FILE *out, const fm_profile *profile, const fm_cache *ca
     list_view view = {.out = out, .profile = profile, .cache = cache, .options = options};
     view.width = options->width ? options->width : 80;
     fm_place_style_set(&view.style, profile->attribution, options->unicode);
-    fm_status status =
+    status =
         fm_late_pairs_make(&view.late, profile->attribution, bounded ? profile->bound : asked, most, error);
     if (status) return status;
     write_cache(&view);

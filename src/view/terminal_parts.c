@@ -175,9 +175,10 @@ static void write_parts(const parts_table *table, const fm_profile *whole, unsig
     tree_clear(&tree);
 }
 
-void fm_view_parts(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
-                   const fm_view_options *options)
+void fm_view_parts_sized(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
+                         const fm_view_options *given, size_t given_size)
 {
+    const fm_view_options known = fm_text_options(given, given_size), *options = &known;
     if (profile->part_count == 0) return;
     unsigned width = options->width ? options->width : 80;
     unsigned ratios = width > COUNTS + LEAST_LABEL ? (width - COUNTS - LEAST_LABEL) / RATIO : 0;

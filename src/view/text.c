@@ -2,6 +2,7 @@
 /* text.c - see text.h. */
 #include "view/text.h"
 
+#include "base/sized.h"
 #include "profile/visible.h"
 
 #include <inttypes.h>
@@ -125,9 +126,16 @@ void fm_text_write_name(FILE *out, const char *name, bool unicode)
     }
 }
 
-void fm_view_text(FILE *out, const char *text, const fm_view_options *options)
+fm_view_options fm_text_options(const fm_view_options *given, size_t given_size)
 {
-    fm_text_write_name(out, text, options->unicode);
+    fm_view_options known;
+    (void)fm_sized_take(&known, sizeof known, given, given_size, "fm_view_options", NULL);
+    return known;
+}
+
+void fm_view_text_sized(FILE *out, const char *text, const fm_view_options *options, size_t options_size)
+{
+    fm_text_write_name(out, text, fm_text_options(options, options_size).unicode);
 }
 
 char *fm_visible_text(const char *text, bool lines, char *buffer, size_t size)

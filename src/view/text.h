@@ -32,6 +32,9 @@ unsigned fm_text_columns(const char *name, bool unicode);
 typedef enum fm_cut { FM_CUT_BEGINNING, FM_CUT_MIDDLE, FM_CUT_END } fm_cut;
 unsigned fm_text_write_short(FILE *out, const char *name, unsigned columns, fm_cut cut, bool unicode);
 
+/* A caller's options, as far as they are known; NULL: the usual ones. */
+fm_view_options fm_text_options(const fm_view_options *given, size_t given_size);
+
 /* Terminal colours; nothing where options say no. */
 typedef enum fm_ink { FM_INK_NONE, FM_INK_DIM, FM_INK_BOLD, FM_INK_BAR, FM_INK_WARNING } fm_ink;
 void fm_text_ink(FILE *out, const fm_view_options *options, fm_ink ink);

@@ -48,12 +48,41 @@ build_static() {
         $(pkg-config --libs $(pkg-config --print-requires-private fathom)) -lm -pthread -o "$stage/static" &&
         "$stage/static" >"$stage/static.out"
 }
+# find_package, where there is no pkg-config; the program finds the library by the path that CMake gave it.
 build_cmake() {
-    cmake -S examples -B "$stage/cmake" && cmake --build "$stage/cmake" && LD_LIBRARY_PATH=$lib "$stage/cmake/streaming_analyzer"
+    cmake -S examples -B "$stage/cmake" -DCMAKE_PREFIX_PATH="$root" -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON &&
+        cmake --build "$stage/cmake" && "$stage/cmake/streaming_analyzer" >"$stage/cmake.out"
+}
+# A project that wants what find_package(fathom …) has: the version asked for, the target, found or not.
+package() { # version, target
+    mkdir -p "$stage/package" && cat >"$stage/package/CMakeLists.txt" <<CMAKE
+cmake_minimum_required(VERSION 3.25)
+project(user LANGUAGES C)
+find_package(fathom $1 REQUIRED CONFIG)
+add_executable(user $PWD/examples/streaming_analyzer.c)
+target_link_libraries(user PRIVATE fathom::$2)
+CMAKE
+    rm -rf "$stage/package/build"
+    cmake -S "$stage/package" -B "$stage/package/build" -DCMAKE_PREFIX_PATH="$root"
+}
+package_static() {
+    package "" fathom_static && cmake --build "$stage/package/build" && "$stage/package/build/user" >"$stage/package.out" &&
+        ! readelf -d "$stage/package/build/user" | grep libfathom
+}
+version=$(pkg-config --modversion fathom)
+series=${version%.*} # 0.y: what may take each other's place
+package_versions() {
+    package "$series" fathom && ! package "${series%.*}.$((${series#*.} + 1))" fathom && ! package 1.0 fathom
 }
 case_ "the example against the shared library" build_shared
 case_ "the example against the static library" build_static
-case_ "the example with CMake" build_cmake
+case_ "the example with CMake's find_package" build_cmake
+case_ "the CMake package has the static library" package_static
+case_ "the CMake package stands for its own 0.y only" package_versions
+soname_is() { readelf -d "$2" | grep -F "[$1]"; }
+case_ "the SONAME is that of 0.y" soname_is "libfathom.so.$series" "$lib/libfathom.so"
+case_ "programs ask for that SONAME" soname_is "libfathom.so.$series" "$stage/shared"
+case_ "the library's file has the whole version" test -f "$lib/libfathom.so.$version" -a -L "$lib/libfathom.so.$series"
 # What the example must print follows from what it feeds: 4 reports, each over 64 more blocks of 4096 requests.
 example_says() { awk '$2 == "requests," { if ($1 != 262144 * ++n) exit 1 } END { exit n != 4 }' "$stage/shared.out"; }
 case_ "the example reports every 262144 requests" example_says
@@ -61,11 +90,49 @@ case_ "the static example says the same" diff <(grep requests "$stage/shared.out
 # Only public names leave the shared library.
 exports_clean() { ! nm -D --defined-only "$lib/libfathom.so" | awk '$2 ~ /[TDBRVW]/ {print $3}' | grep -v '^fm_'; }
 case_ "the shared library exports fm_ names only" exports_clean
+# No state outside handles, as fathom.h says. What can be written: the signals of the one collection (collect/watch.c),
+# where libdw's handler jumps to, for each thread (symbols/symbol_file.c), and tables that are filled when the library is
+# loaded and not written again (engine/exact_…_body.h).
+writable() { objdump -t "$1" | awk '$0 ~ /[[:space:]]O[[:space:]]|[[:space:]]\.t(bss|data)[[:space:]]/ && / \.(data|bss|tdata|tbss)[.[:space:]]/ && !/ \.data\.rel\.ro/ {print $NF}' | sort -u; }
+no_state() {
+    local found
+    found=$(writable "$lib/libfathom.a")
+    grep -qx watched <<<"$found" && ! grep -vxE 'innermost|ones_before|steps16|steps32|watched' <<<"$found"
+}
+case_ "the library keeps no state outside its handles" no_state
 # C++ programs can use the headers.
-headers_in_cxx() { echo '#include <fathom/fathom.h>' | c++ -x c++ -fsyntax-only "-I$root/include" -; }
+headers_in_cxx() { echo '#include <fathom/fathom.h>' | c++ -x c++ -Wall -Wextra -Wpedantic -Werror -fsyntax-only "-I$root/include" -; }
+headers_in_c99() { echo '#include <fathom/fathom.h>' | cc -x c -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only "-I$root/include" -; }
+case_ "headers compile as C99" headers_in_c99
+# Programs that were compiled with other headers than the library's: options and results have other sizes.
+headers_of() { # name, a change to trace.h
+    cp -r "$root/include" "$stage/$1" && sed -i "$2" "$stage/$1/fathom/trace.h" &&
+        ! cmp "$stage/$1/fathom/trace.h" include/fathom/trace.h
+}
+runs_with() { # headers, what it says, compiler, its flags…
+    local headers=$1 says=$2
+    shift 2
+    # shellcheck disable=SC2086
+    "$@" -Wall -Wextra -Werror tests/install/grown_structs.c "-I$headers" "-L$lib" -lfathom -o "$stage/grown" &&
+        [ "$(printf '%016d' 1 2 3 | LD_LIBRARY_PATH=$lib "$stage/grown" $want)" = "$says" ]
+}
+want=
+number_of=$(sed -n 's/^#define FM_VERSION_\(M[A-Z]*\|PATCH\) //p' include/fathom/version.h | awk '{ n = n * 100 + $1 } END { print n }')
+served="6 references by libfathom $number_of"
+case_ "a program with these headers" runs_with "$root/include" "$served" cc
 if command -v c++ >/dev/null; then
     case_ "headers compile as C++" headers_in_cxx
+    case_ "a C++ program with these headers" runs_with "$root/include" "$served" c++ -x c++
 fi
+case_ "older headers" headers_of older '/uint64_t csv_key_unit, csv_size_unit;/d; /const char \*key_values;/d'
+case_ "a program with older headers" runs_with "$stage/older" "$served" cc
+case_ "newer headers" headers_of newer 's/^} fm_\(reader_options\|trace_info\);/    uint64_t extra;\n&/'
+case_ "a program with newer headers" runs_with "$stage/newer" "$served" cc -DFM_EXTRA
+want=it
+size=$(sed -n 's/^struct fm_reader_options: \([0-9]*\) bytes/\1/p' tests/install/abi.txt)
+case_ "a program with newer headers that wants what the library has not" runs_with "$stage/newer" \
+    "unsupported: the program is newer than libfathom $version, which does not know what it asks for: byte $size of fm_reader_options" \
+    cc -DFM_EXTRA
 uninstall_() {
     scripts/uninstall.sh build/install_manifest.txt "$stage" && [ -z "$(find "$root" ! -type d)" ]
 }

@@ -12,8 +12,6 @@
 #include <dlfcn.h>
 #include <limits.h>
 
-const fm_gpu_module *fm_gpu_stand_in;
-
 fm_status fm_gpu_load(const fm_gpu_module **module, fm_error *error)
 {
     char path[PATH_MAX];

@@ -3,6 +3,7 @@
 #ifndef FATHOM_ENGINE_GPU_LOADER_H
 #define FATHOM_ENGINE_GPU_LOADER_H
 
+#include "base/tunable.h"
 #include "engine/gpu/gpu_module.h"
 
 /* FM_E_UNSUPPORTED, and what to do about it, where there is none. */
@@ -11,6 +12,6 @@ fm_status fm_gpu_load(const fm_gpu_module **module, fm_error *error);
 fm_status fm_gpu_find(const fm_gpu_module **module, unsigned *cards, fm_error *error);
 
 /* What fm_gpu_load answers instead, where it is not NULL; only tests set it. */
-extern const fm_gpu_module *fm_gpu_stand_in;
+extern const fm_gpu_module *FM_TUNABLE fm_gpu_stand_in;
 
 #endif

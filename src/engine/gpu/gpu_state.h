@@ -11,6 +11,7 @@
 #define FATHOM_ENGINE_GPU_STATE_H
 
 #include "base/rounds.h"
+#include "base/tunable.h"
 #include "engine/engine.h"
 #include "engine/gpu/gpu_module.h"
 
@@ -24,7 +25,7 @@ typedef struct fm_gpu_sizes {
     size_t piece;      /* references that travel together */
     size_t alone;      /* batches that one card counts before others join: starting these takes longer */
 } fm_gpu_sizes;
-extern fm_gpu_sizes fm_gpu_first_sizes;
+extern FM_TUNABLE fm_gpu_sizes fm_gpu_first_sizes;
 
 /* Single distances of a batch, on the host. */
 typedef struct fm_gpu_each {

@@ -23,9 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t fm_parallel_piece = 1 << 15;
-size_t fm_parallel_least = 1 << 18;
-
 enum {
     PHASES = 3,          /* two under way, one being filled */
     PIECES_A_THREAD = 2, /* in a phase */

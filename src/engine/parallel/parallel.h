@@ -31,6 +31,7 @@
 #define FATHOM_ENGINE_PARALLEL_H
 
 #include "base/crew.h"
+#include "base/tunable.h"
 #include "engine/exact/exact_ends.h"
 #include "engine/exact/exact_state.h"
 #include "engine/parallel/shared_window.h"
@@ -41,10 +42,10 @@ enum { FM_SAMPLES = 64 }; /* positions looked at in each partition before ranges
 
 /* References of a piece; and how many there must be before several threads are worth it. Only tests set them
  * to anything else. */
-extern size_t fm_parallel_piece, fm_parallel_least;
+extern FM_TUNABLE size_t fm_parallel_piece, fm_parallel_least;
 /* References of the smallest and the largest piece that a thread fetches for itself; and how many first
  * touches it should have at most. Likewise. */
-extern uint64_t fm_parallel_drawn_least, fm_parallel_drawn_most, fm_parallel_drawn_events;
+extern FM_TUNABLE uint64_t fm_parallel_drawn_least, fm_parallel_drawn_most, fm_parallel_drawn_events;
 
 /*
  * Events are sorted in *bundles* that stay in the first-level cache, by partitions and then by ranges; begin

@@ -19,10 +19,6 @@
 
 #include <stdlib.h>
 
-uint64_t fm_parallel_drawn_least = 1 << 15;
-uint64_t fm_parallel_drawn_most = 1 << 20;
-uint64_t fm_parallel_drawn_events = 1 << 16;
-
 enum {
     /* First touches of a piece that is analysed as a whole: one in so many references, at least. Each costs
      * more than all that is done to a few others. */
