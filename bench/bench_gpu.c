@@ -193,8 +193,9 @@ static void bench_engines(int slow_bits, int bits, shape kind, uint64_t keys)
     fm_profile *exact[2] = {NULL, NULL};
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         const size_t count = (size_t)1 << (runs[i].fast ? bits : slow_bits);
-        const fm_analyzer_options options = {
-            .engine = runs[i].engine, .threads = runs[i].threads, .hp_rda.disable_adjusting = runs[i].plain};
+        const fm_analyzer_options options = {.engine = runs[i].engine,
+                                             .threads = runs[i].threads,
+                                             .engine_options = runs[i].plain ? "disable-adjusting" : NULL};
         outcome found = analyze(&options, blocks, count);
         const double rate = (double)count / found.seconds / 1e6;
         if (i == 0) tree_rate = rate;

@@ -23,7 +23,7 @@ typedef struct contender {
     const char *isa; /* NULL: best */
     bool distances;
     unsigned threads;
-    fm_approximation approximation;
+    char engine_options[100];
 } contender;
 
 typedef struct contender_run contender_run;

@@ -40,11 +40,17 @@ int cli_verb_fc(int argc, char **argv);
 /* ---- options ---- */
 
 typedef enum cli_kind {
-    CLI_FLAG,   /* bool *: set to true */
-    CLI_STRING, /* const char ** */
-    CLI_COUNT,  /* uint64_t *: a whole number; suffixes K, M, G, T = 2^10, 2^20, … */
-    CLI_REAL,   /* double * */
+    CLI_FLAG,       /* bool *: set to true */
+    CLI_STRING,     /* const char ** */
+    CLI_COUNT,      /* uint64_t *: a whole number; suffixes K, M, G, T = 2^10, 2^20, … */
+    CLI_REAL,       /* double * */
+    CLI_JOIN,       /* cli_joined *: what is given, by every mention, separated by commas */
+    CLI_JOIN_NAMED, /* the same with the option's name: "name=value" */
 } cli_kind;
+
+typedef struct cli_joined {
+    char text[1024];
+} cli_joined;
 
 typedef struct cli_option {
     const char *name; /* without the dashes */
@@ -52,7 +58,7 @@ typedef struct cli_option {
     cli_kind kind;
     void *target;
     const char *argument; /* as shown in the help: "FILE"; NULL for flags */
-    const char *help;     /* one or more lines, split at '\n' */
+    const char *help;     /* one or more lines, split at '\n'; NULL: an older spelling, which is not shown */
 } cli_option;
 
 typedef struct cli_command {

@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "cli.h"
+#include "help_engines.h"
 #include "nearest.h"
 #include "pipe_end.h"
 
@@ -57,7 +58,7 @@ static void print_help(FILE *out)
           out);
     for (const cli_verb *verb = cli_verbs; verb->name; verb++)
         fprintf(out, "  %-10s %s\n", verb->name, verb->summary);
-    fputs("  help       what a verb does and takes: fathom help VERB\n"
+    fputs("  help       what a verb does and takes: fathom help VERB; fathom help engines\n"
           "\n"
           "Options:\n"
           "  -h, --help     show this help\n"
@@ -90,7 +91,7 @@ static int run_verb(const cli_verb *verb, int argc, char **argv)
     return verb->run(argc, argv);
 }
 
-/* fathom help [VERB] */
+/* fathom help [VERB], fathom help engines */
 static int run_help(int argc, char **argv)
 {
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
@@ -98,6 +99,7 @@ static int run_help(int argc, char **argv)
         return cli_finish(CLI_COMPLETE);
     }
     if (argc > 2) return cli_misuse("help takes one verb, found '%s' after it", argv[2]);
+    if (strcmp(argv[1], "engines") == 0) return cli_help_engines();
     const cli_verb *verb = find_verb(argv[1]);
     if (!verb) return unknown_verb(argv[1]);
     char help[] = "--help";

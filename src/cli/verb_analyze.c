@@ -13,7 +13,6 @@
 #include "mpi_analysis.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -160,8 +159,8 @@ static int create_analyzers(analysis *run, const analyze_options *options, const
         analyzer.granularity = run->what.granularity[i];
         analyzer.max_memory = share;
         analyzer.threads = threads_each(run);
-        analyzer.card = (unsigned)i; /* several granularities on several cards, one on all */
-        analyzer.cards = run->what.count == 1 ? UINT_MAX : 1;
+        cli_joined text;
+        cli_analysis_place(&analyzer, i, run->what.count == 1, &text);
         if (i == 0 && run->code.index) {
             analyzer.edges = run->code.edges;
             analyzer.edge_count = run->code.edge_count;

@@ -304,6 +304,8 @@ fm_status fm_cluster_analyze(fm_cluster *cluster, const fm_cluster_work *work, f
     fm_reader *reader = NULL;
     bool together = false;
     fm_status status = find_engine(work->analyzer.engine, &run.ops, error);
+    if (status == FM_OK)
+        status = fm_engine_options_check(work->analyzer.engine, work->analyzer.engine_options, error);
     if (status != FM_OK) return status;
     run.kernels = fm_exact_kernels_find(work->analyzer.isa);
     if (!run.kernels)

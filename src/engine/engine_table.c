@@ -32,3 +32,12 @@ const fm_engine_ops *fm_engine_find(const char *name)
         if (strcmp(engines[i]->info.name, name) == 0) return engines[i];
     return NULL;
 }
+
+const fm_engine_option *fm_engine_option_at(const char *engine, size_t index)
+{
+    const fm_engine_ops *ops = fm_engine_find(engine ? engine : engines[0]->info.name);
+    if (!ops || !ops->own) return NULL;
+    for (const fm_engine_option *option = ops->own; option->name; option++)
+        if (index-- == 0) return option;
+    return NULL;
+}

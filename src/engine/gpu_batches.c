@@ -79,12 +79,11 @@ fm_status fm_gpu_batches_open(fm_gpu_batches *self, const fm_gpu_module *module,
     self->setup = *setup;
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->changed, NULL);
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN); /* -1 where the system does not say */
+    const unsigned copiers = cores < 1 ? 1 : cores < MOST_COPIERS ? (unsigned)cores : MOST_COPIERS;
     fm_status status = make_each(&self->each, setup, error);
     if (status == FM_OK) status = module->open(&self->card, setup, error);
-    if (status == FM_OK)
-        status =
-            fm_rounds_create(&self->copiers, cores < MOST_COPIERS ? (unsigned)cores : MOST_COPIERS, error);
+    if (status == FM_OK) status = fm_rounds_create(&self->copiers, copiers, error);
     if (status == FM_OK && pthread_create(&self->thread, NULL, count_all, self) != 0)
         status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory: the system starts no more threads");
     self->thread_started = status == FM_OK;
