@@ -11,15 +11,15 @@ _fathom_options() {
     run) echo "--json --report --no-source --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --embed-source --top --granularity --engine --engine-option --bound --bins --time --max-memory --isa --threads --distances --quiet --progress" ;;
     record) echo "--output $collect --level --store --quiet --progress" ;;
     analyze) echo "--json --granularity --engine --engine-option --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --embed-source --top --mpi --mpi-shards --quiet --progress $trace" ;;
-    mrc) echo '--csv --json --size --blocks --cache --machine --no-machine --granularity --quiet' ;;
-    compare) echo '--json --granularity --quiet' ;;
+    mrc) echo '--csv --json --size --blocks --cache --machine --no-machine --select --quiet' ;;
+    compare) echo '--json --select --quiet' ;;
     report) echo '--output --title --size --no-machine --source --no-source --callgrind --csv --quiet' ;;
     convert) echo "--output --to --level --store --quiet --progress $trace" ;;
-    gen) echo '--output --keys --references --seed --skew --format --level --quiet --progress' ;;
+    gen) echo '--output --keys --references --seed --skew --to --level --quiet --progress' ;;
     check) echo "--verbose --json --quiet --progress $trace" ;;
-    train) echo '--output --sizes --dimensions --percent --granularity --quiet' ;;
+    train) echo '--output --sizes --dimensions --percent --select --quiet' ;;
     phases) echo "--threshold --alike --granularity --json --profiles --top --quiet --progress $trace" ;;
-    predict) echo "--data-size --sample --threshold --samples --peaks --json --bins --quiet --progress $trace" ;;
+    predict) echo "--data-size --size-from --threshold --data-samples --peaks --json --bins --quiet --progress $trace" ;;
     esac
     echo '--help'
 }
@@ -66,7 +66,7 @@ _fathom() {
     --collector) _fathom_words 'auto valgrind compiler' "$current" ;;
     --at-limit) _fathom_words 'continue stop' "$current" ;;
     --isa) _fathom_words 'avx512 avx2 portable' "$current" ;;
-    --granularity | --threads | --bound | --samples | --sizes | --dimensions | --percent | --data-size | --threshold | --peaks | --alike | --profiles | --max-memory | --key | --size-column | --key-unit | --size-unit | --delimiter | \
+    --granularity | --threads | --bound | --data-samples | --select | --sizes | --dimensions | --percent | --data-size | --threshold | --peaks | --alike | --profiles | --max-memory | --key | --size-column | --key-unit | --size-unit | --delimiter | \
         --size | --blocks | --cache | --title | --keys | --references | --seed | --skew | --level | \
         --function | --region | --limit | --limit-time | --top) ;;
     *)

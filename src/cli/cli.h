@@ -110,6 +110,10 @@ int cli_finish(int code);
 
 /* Processors that this process may run on, at least 1. */
 unsigned cli_processors(void);
+/* --threads, of which there may be so many. UINT64_MAX: not given. -1, or an exit code after a message. */
+int cli_check_threads(uint64_t given, unsigned most);
+
+enum { CLI_TOP = 10 }; /* --top, where it is not given: rows of a table */
 
 /* ---- progress ---- */
 
@@ -167,6 +171,21 @@ typedef struct cli_trace_options {
     {                                                                                                        \
         "header", 0, CLI_STRING, &(t)->header, "yes|no", "csv: whether the first line names the columns"     \
     }
+/* --format is the format of a trace that is read; of one that is written it is --to. */
+#define CLI_TO_OPTION(target)                                                                                \
+    {                                                                                                        \
+        "to", 0, CLI_STRING, target, "NAME",                                                                 \
+            "format to write when the name does not tell:\nu64, text, csv, lackey, din, fathom"              \
+    }
+enum { CLI_LEVEL = 1 }; /* fast enough to record by, and hardly larger than 3 */
+/* --level of what writes traces. UINT64_MAX at first: not given. store: nothing is to be compressed.
+ * Translated for fm_writer_options. -1, or an exit code after a message. */
+#define CLI_LEVEL_OPTION(target)                                                                             \
+    {                                                                                                        \
+        "level", 0, CLI_COUNT, target, "N",                                                                  \
+            "compression level, 1 (default) to 22; higher is smaller and\nslower"                            \
+    }
+int cli_check_level(uint64_t given, bool store, int *level);
 /* Checks and translates. -1, or an exit code after a message. */
 int cli_reader_options(const cli_trace_options *trace, fm_reader_options *options);
 /* After opening: which column of a table was taken for the key where nobody said; and that blocks of so many

@@ -18,6 +18,8 @@ for verb in $verbs; do
     case_ "options of $verb: help, manual page, completion" \
         python3 tests/docs/compare-options.py build/fathom "$verb" "man/$(page_of "$verb").1.scd" completions/fathom.bash
 done
+# shellcheck disable=SC2086
+case_ "one meaning for one word" python3 tests/docs/one-meaning.py build/fathom $verbs
 completes_verbs() {
     local offered
     offered=$(bash -c 'source completions/fathom.bash; COMP_WORDS=(fathom ""); COMP_CWORD=1; _fathom; printf "%s\n" "${COMPREPLY[@]}"')
