@@ -49,7 +49,7 @@ typedef struct fm_analyzer_options {
      */
     const uint64_t *edges;
     size_t edge_count;
-    /* Options of the engine, by name: "rate=0.01,hashes=8". NULL: none. See fm_engine_option_at. */
+    /* Options of the engine alone, by name: "rate=0.01,hashes=8" (see fm_engine_option_at). NULL: none. */
     const char *engine_options;
 } fm_analyzer_options;
 

@@ -4,7 +4,6 @@
 #include "engine/engine_option.h"
 
 #include "base/error.h"
-#include "engine/engine.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -146,6 +145,14 @@ static void add_name(char *names, size_t size, const char *name)
     snprintf(names + length, size - length, "%s%s", length ? ", " : "", name);
 }
 
+static bool has_option(const char *engine, const char *name)
+{
+    const fm_engine_option *option;
+    for (size_t i = 0; (option = fm_engine_option_at(engine, i)); i++)
+        if (strcmp(option->name, name) == 0) return true;
+    return false;
+}
+
 /* Somebody else's option, or nobody's. */
 static fm_status fail_unknown(const char *engine, const fm_engine_option *table, const char *name,
                               fm_error *error)
@@ -153,8 +160,7 @@ static fm_status fail_unknown(const char *engine, const fm_engine_option *table,
     char names[256] = "";
     const fm_engine_info *info;
     for (size_t i = 0; (info = fm_engine_at(i)); i++)
-        if (find(fm_engine_find(info->name)->own, name) != SIZE_MAX)
-            add_name(names, sizeof names, info->name);
+        if (has_option(info->name, name)) add_name(names, sizeof names, info->name);
     if (names[0])
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the engine %s has no option '%s': that one is for %s",
                        engine, name, names);
@@ -223,13 +229,4 @@ fm_status fm_own_options_parse(const char *engine, const fm_engine_option *table
         rest = rest[length] ? rest + length + 1 : NULL;
     }
     return status == FM_OK ? check_together(engine, table, values, error) : status;
-}
-
-fm_status fm_engine_options_check(const char *engine, const char *options, fm_error *error)
-{
-    fm_option_value values[FM_MOST_OWN_OPTIONS];
-    const char *name = engine ? engine : fm_engine_at(0)->name;
-    const fm_engine_ops *ops = fm_engine_find(name);
-    if (!ops) return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no engine '%s'", name);
-    return fm_own_options_parse(name, ops->own, options, values, error);
 }
