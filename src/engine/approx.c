@@ -114,9 +114,9 @@ static void approx_destroy(fm_engine *self)
 enum { ERROR, ABSOLUTE_ERROR, CUTOFF };
 static const fm_engine_option approx_options[] = {
     [ERROR] = {"error", FM_OPTION_OPEN_SHARE, .usual = "0.01",
-               .meaning = "every distance d is told as d (1 - error) to d"},
+               .meaning = "every distance d is reported as d (1 - error) to d"},
     [ABSOLUTE_ERROR] = {"abs-error", FM_OPTION_COUNT, .least = 1, .most = UINT64_MAX, .excludes = "error",
-                        .meaning = "instead: every distance d is told as d - abs-error to d"},
+                        .meaning = "instead: every distance d is reported as d - abs-error to d"},
     [CUTOFF] = {"cutoff", FM_OPTION_COUNT, .most = UINT64_MAX, .usual = "0", .needs = "abs-error",
                 .meaning = "distances below so many blocks are exact"},
     {0},

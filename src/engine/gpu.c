@@ -487,7 +487,7 @@ static void gpu_destroy(fm_engine *engine)
 enum { CARD, CARDS };
 static const fm_engine_option gpu_options[] = {
     [CARD] = {"card", FM_OPTION_COUNT, .most = UINT32_MAX, .usual = "0",
-              .meaning = "which graphics card; counted round where there are fewer"},
+              .meaning = "which graphics card, from 0 on; modulo how many there are"},
     /* For time distances, for distances in order and under max_memory one counts. */
     [CARDS] = {"cards", FM_OPTION_COUNT, .most = UINT32_MAX, .usual = "1",
                .meaning = "how many share the counting (0: all, as analyze does for one granularity)"},

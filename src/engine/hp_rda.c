@@ -24,7 +24,7 @@
 /* The usual values are the paper's choices (section V-E). On CPU threads all but the first. */
 static const fm_engine_option on_card_options[] = {
     {"card", FM_OPTION_COUNT, .most = UINT32_MAX, .usual = "0",
-     .meaning = "which graphics card; counted round where there are fewer"},
+     .meaning = "which graphics card, from 0 on; modulo how many there are"},
     {"trace-size", FM_OPTION_COUNT, .least = 1, .most = FM_HP_RDA_MOST, .usual = "64M",
      .meaning = "references analysed at a time"},
     {"thread-trace-size", FM_OPTION_COUNT, .least = 1, .most = FM_HP_RDA_MOST, .usual = "2048",
