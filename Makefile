@@ -19,7 +19,8 @@ export JOBS
 .PHONY: all help dependencies soak test test-gpu demo bench bench-gpu lint format install uninstall asan tsan fuzz clean
 
 all: $(BUILD)/build.ninja  ## build the program at build/fathom (release)
-	@[ ! -e $(BUILD)/web/left-out ] || $(CMAKE) --preset release
+	@[ ! -e $(BUILD)/web/left-out ] && scripts/optional-parts.sh | cmp -s - $(BUILD)/optional-parts || \
+	    $(CMAKE) --preset release
 	@$(CMAKE) --build $(BUILD) --parallel $(JOBS)
 
 help:  ## this list

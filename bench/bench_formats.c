@@ -215,7 +215,7 @@ int main(int argc, char **argv)
                                             {"threads", required_argument, NULL, 't'},
                                             {"work", required_argument, NULL, 'w'},
                                             {NULL, 0, NULL, 0}};
-    uint64_t references = 20000000, threads = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t references = 20000000, threads = bench_processors();
     pains effort = {.repeat = 3};
     const char *work = NULL;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) switch (option) {

@@ -177,7 +177,7 @@ static void bench_host(int bits, shape kind, uint64_t keys, bool times)
 /* All engines, on as many references as each can do in reasonable time; exact ones must agree. */
 static void bench_engines(int slow_bits, int bits, shape kind, uint64_t keys)
 {
-    const unsigned cores = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+    const unsigned cores = bench_processors();
     const struct {
         const char *engine;
         unsigned threads;
@@ -193,8 +193,9 @@ static void bench_engines(int slow_bits, int bits, shape kind, uint64_t keys)
     fm_profile *exact[2] = {NULL, NULL};
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         const size_t count = (size_t)1 << (runs[i].fast ? bits : slow_bits);
-        const fm_analyzer_options options = {
-            .engine = runs[i].engine, .threads = runs[i].threads, .hp_rda.disable_adjusting = runs[i].plain};
+        const fm_analyzer_options options = {.engine = runs[i].engine,
+                                             .threads = runs[i].threads,
+                                             .engine_options = runs[i].plain ? "disable-adjusting" : NULL};
         outcome found = analyze(&options, blocks, count);
         const double rate = (double)count / found.seconds / 1e6;
         if (i == 0) tree_rate = rate;
@@ -233,7 +234,7 @@ static void bench_engines(int slow_bits, int bits, shape kind, uint64_t keys)
 static void bench_file(const char *path)
 {
     static const char *const engines[] = {NULL, "exact", "gpu"};
-    const unsigned cores = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+    const unsigned cores = bench_processors();
     for (size_t run = 0; run < 2 * sizeof engines / sizeof engines[0]; run++) {
         const char *engine = engines[run / 2];
         const unsigned threads = run % 2 ? cores : 1;
@@ -299,7 +300,7 @@ int main(int argc, char **argv)
     const double start = bench_seconds();
     check(fm_gpu_find(&module, &cards, &error), &error);
     check(module->describe(0, &card, &error), &error);
-    check(fm_rounds_create(&all_cores, (unsigned)sysconf(_SC_NPROCESSORS_ONLN), &error), &error);
+    check(fm_rounds_create(&all_cores, bench_processors(), &error), &error);
     printf("%u × %s, %.1f GB free of %.1f; CUDA starts in %.2f s\n", cards, card.name,
            (double)card.memory_free / 1e9, (double)card.memory_total / 1e9, bench_seconds() - start);
     printf("\n### Exact, references on the card already\n\nMilliseconds, all and by stage; references in "

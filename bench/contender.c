@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 struct contender_run {
     contender who;
@@ -31,15 +32,12 @@ static fm_status take(void *context, const uint64_t *blocks, const uint64_t *dis
 }
 
 /* "0.01", "0.01+alone". */
-static fm_approximation approximation_named(const char *words)
+static void name_rate(contender *who, const char *words)
 {
-    char *end;
-    fm_approximation made = {.rate = strtod(words, &end)};
-    if (strcmp(end, "+alone") == 0) {
-        made.hashes = 1;
-        made.exact_below = FM_NOTHING_EXACT;
-    }
-    return made;
+    const int length = (int)strcspn(words, "+");
+    const bool alone = strcmp(words + length, "+alone") == 0;
+    snprintf(who->engine_options, sizeof who->engine_options, "rate=%.*s%s", length, words,
+             alone ? ",hashes=1,exact-below=0" : "");
 }
 
 contender contender_named(const char *name)
@@ -54,10 +52,9 @@ contender contender_named(const char *name)
         who.engine = engine;
         if (name[length] == '/') who.isa = name + length + 1;
         who.distances = strcmp(name + length, "+distances") == 0;
-        if (name[length] == '@') who.approximation = approximation_named(name + length + 1);
+        if (name[length] == '@') name_rate(&who, name + length + 1);
         if (name[length] == '*') who.threads = (unsigned)bench_count(name + length + 1);
-        if (!name[length] || who.isa || who.distances || who.threads || who.approximation.rate > 0)
-            return who;
+        if (!name[length] || who.isa || who.distances || who.threads || who.engine_options[0]) return who;
     }
     bench_die("no contender '%s': read, floor, ENGINE, exact/ISA, exact+distances, ENGINE*THREADS, "
               "shards@RATE[+alone]",
@@ -80,7 +77,7 @@ contender_run *contender_start(const contender *who, uint64_t seed)
                                    .seed = seed,
                                    .isa = who->isa,
                                    .threads = who->threads,
-                                   .approximation = who->approximation};
+                                   .engine_options = who->engine_options};
     if (fm_analyzer_create(&run->analyzer, &options, &error)) bench_die("%s: %s", who->name, error.reason);
     if (who->distances && fm_analyzer_set_sink(run->analyzer, take, NULL, NULL)) abort();
     return run;
@@ -138,6 +135,12 @@ double bench_seconds(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+unsigned bench_processors(void)
+{
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (unsigned)online : 1;
 }
 
 void bench_die(const char *format, ...)

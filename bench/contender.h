@@ -23,7 +23,7 @@ typedef struct contender {
     const char *isa; /* NULL: best */
     bool distances;
     unsigned threads;
-    fm_approximation approximation;
+    char engine_options[100];
 } contender;
 
 typedef struct contender_run contender_run;
@@ -41,7 +41,8 @@ void contender_end(contender_run *run);
 
 /* ---- small things every bench needs ---- */
 
-double bench_seconds(void); /* monotonic */
+double bench_seconds(void);      /* monotonic */
+unsigned bench_processors(void); /* at least 1 */
 _Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void *bench_allocate(size_t bytes); /* or exits */
 double bench_median(double *values, size_t count);

@@ -7,21 +7,19 @@
 _fathom_options() {
     local trace='--format --instructions --key --size-column --key-unit --size-unit --delimiter --header'
     local collect='--collector --function --region --loads --stores --no-stack --follow-children --limit --limit-time --at-limit'
-    local hp_rda='--trace-size --thread-trace-size --hash-size --pool-size --disable-adjusting'
-    local approximate='--error --abs-error --cutoff --rate --samples --hashes --exact-below'
     case $1 in
-    run) echo "--json --report --no-source --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --embed-source --top --granularity --engine $approximate $hp_rda --bound --bins --time --max-memory --isa --threads --distances --quiet --progress" ;;
+    run) echo "--json --report --no-source --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --embed-source --top --granularity --engine --engine-option --bound --bins --time --max-memory --isa --threads --distances --quiet --progress" ;;
     record) echo "--output $collect --level --store --quiet --progress" ;;
-    analyze) echo "--json --granularity --engine $approximate $hp_rda --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --embed-source --top --mpi --mpi-shards --quiet --progress $trace" ;;
-    mrc) echo '--csv --json --size --blocks --cache --machine --no-machine --granularity --quiet' ;;
-    compare) echo '--json --granularity --quiet' ;;
+    analyze) echo "--json --granularity --engine --engine-option --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --embed-source --top --mpi --mpi-shards --quiet --progress $trace" ;;
+    mrc) echo '--csv --json --size --blocks --cache --machine --no-machine --select --quiet' ;;
+    compare) echo '--json --select --quiet' ;;
     report) echo '--output --title --size --no-machine --source --no-source --callgrind --csv --quiet' ;;
     convert) echo "--output --to --level --store --quiet --progress $trace" ;;
-    gen) echo '--output --keys --references --seed --skew --format --level --quiet --progress' ;;
+    gen) echo '--output --keys --references --seed --skew --to --level --quiet --progress' ;;
     check) echo "--verbose --json --quiet --progress $trace" ;;
-    train) echo '--output --sizes --dimensions --percent --granularity --quiet' ;;
+    train) echo '--output --sizes --dimensions --percent --select --quiet' ;;
     phases) echo "--threshold --depth --alike --granularity --json --profiles --top --quiet --progress $trace" ;;
-    predict) echo "--data-size --sample --threshold --samples --peaks --json --bins --quiet --progress $trace" ;;
+    predict) echo "--data-size --size-from --threshold --data-samples --peaks --json --bins --quiet --progress $trace" ;;
     esac
     echo '--help'
 }
@@ -49,7 +47,7 @@ _fathom() {
         return
     fi
     if [ "$verb" = help ]; then
-        [ "$COMP_CWORD" -eq 2 ] && _fathom_words "$verbs" "$current"
+        [ "$COMP_CWORD" -eq 2 ] && _fathom_words "$verbs engines" "$current"
         return
     fi
     # --name=value arrives as three words.
@@ -61,14 +59,14 @@ _fathom() {
     case $previous in
     --format | --to) _fathom_words 'u64 text csv lackey din oracle fathom' "$current" ;;
     --engine) _fathom_words 'exact tree list parda approx shards aet gpu auto hp-rda hp-rda-gpu' "$current" ;;
+    --engine-option) _fathom_words 'error= abs-error= cutoff= rate= samples= hashes= exact-below= hash-seed= card= cards= trace-size= thread-trace-size= hash-size= pool-size= disable-adjusting=' "$current" ;;
     --bins) _fathom_words 'exact log2 loglinear' "$current" ;;
     --instructions) _fathom_words 'skip only all' "$current" ;;
     --header) _fathom_words 'yes no' "$current" ;;
     --collector) _fathom_words 'auto valgrind compiler' "$current" ;;
     --at-limit) _fathom_words 'continue stop' "$current" ;;
     --isa) _fathom_words 'avx512 avx2 portable' "$current" ;;
-    --trace-size | --thread-trace-size | --hash-size | --pool-size | \
-        --granularity | --threads | --bound | --error | --abs-error | --cutoff | --rate | --samples | --hashes | --exact-below | --sizes | --dimensions | --percent | --data-size | --threshold | --peaks | --alike | --profiles | --max-memory | --key | --size-column | --key-unit | --size-unit | --delimiter | \
+    --granularity | --threads | --bound | --data-samples | --select | --sizes | --dimensions | --percent | --data-size | --threshold | --peaks | --alike | --profiles | --max-memory | --key | --size-column | --key-unit | --size-unit | --delimiter | \
         --size | --blocks | --cache | --title | --keys | --references | --seed | --skew | --level | \
         --function | --region | --limit | --limit-time | --top) ;;
     *)

@@ -25,38 +25,6 @@
 extern "C" {
 #endif
 
-/*
- * What engines that do not tell exact distances may lose. Each looks at its own fields alone; all 0: its
- * defaults.
- */
-typedef struct fm_approximation {
-    /* approx: one of the two (default: a relative error of FM_RELATIVE_ERROR) */
-    double relative_error;   /* 0 < E < 1: actual (1-E) <= told <= actual, for every reference */
-    uint64_t absolute_error; /* B: actual - B <= told <= actual … */
-    uint64_t cutoff;         /* … and distances below this are exact */
-    /* shards, aet: which share of the blocks is looked at */
-    double rate; /* 0 < R <= 1 (default: FM_SAMPLE_RATE for shards, 1 for aet) … */
-    /* shards */
-    uint64_t samples;     /* … or so many blocks, at whatever rate that is */
-    unsigned hashes;      /* independent samples, for the confidence band: 1 … FM_MOST_HASHES (default 4) */
-    uint64_t exact_below; /* distances below are exact (default 4096 blocks); FM_NOTHING_EXACT: none */
-    uint64_t hash_seed;   /* another number, other samples */
-} fm_approximation;
-#define FM_RELATIVE_ERROR 0.01
-#define FM_SAMPLE_RATE 0.001
-#define FM_SAMPLE_HASHES 4
-#define FM_MOST_HASHES 32
-#define FM_EXACT_BELOW 4096
-#define FM_NOTHING_EXACT UINT64_MAX
-
-/* HP-RDA's parameters (engines hp-rda and hp-rda-gpu); 0: what its paper chose. */
-typedef struct fm_hp_rda_options {
-    uint64_t trace_size;        /* N: references that are analysed at a time (2^26) */
-    uint64_t thread_trace_size; /* ST: of which one thread analyses so many (2048) */
-    uint64_t hash_size;         /* HS: entries of the hash table (2 N) */
-    uint64_t pool_size;         /* MS: elements of each memory pool (N) */
-    bool disable_adjusting;     /* without the effective factor */
-} fm_hp_rda_options;
 
 typedef struct fm_analyzer_options {
     const char *engine;   /* NULL: "exact" */
@@ -80,13 +48,8 @@ typedef struct fm_analyzer_options {
      */
     const uint64_t *edges;
     size_t edge_count;
-    fm_approximation approximation;
-    fm_hp_rda_options hp_rda;
-    unsigned card; /* which graphics card, for engines that need one; counted round where there are fewer */
-    /* The engine "gpu": at most so many cards share the counting, `card` and those after it; 0: that one
-     * alone. Results never depend on it. For time distances, for distances in order and under max_memory one
-     * counts. */
-    unsigned cards;
+    /* Options of the engine alone, by name: "rate=0.01,hashes=8" (see fm_engine_option_at). NULL: none. */
+    const char *engine_options;
 } fm_analyzer_options;
 
 typedef struct fm_analyzer fm_analyzer;
@@ -155,6 +118,36 @@ typedef struct fm_engine_info {
     bool no_sites;       /* tells no pairs of code sites */
 } fm_engine_info;
 FM_API const fm_engine_info *fm_engine_at(size_t index); /* NULL past the end */
+
+/*
+ * Options that only one engine, or a few, have: each engine describes its own. They are given as one text,
+ * NAME=VALUE separated by commas, without blanks; the last mention of a name counts. A flag's name alone
+ * means yes.
+ */
+typedef enum fm_option_type {
+    FM_OPTION_COUNT,      /* a whole number from least to most; suffixes K, M, G, T = 2^10, 2^20, … */
+    FM_OPTION_SHARE,      /* a number over 0 and up to 1 */
+    FM_OPTION_OPEN_SHARE, /* a number between 0 and 1, both excluded */
+    FM_OPTION_FLAG,       /* yes or no */
+} fm_option_type;
+typedef struct fm_engine_option {
+    const char *name;
+    fm_option_type type;
+    uint64_t least, most; /* of a count */
+    const char *usual;    /* its value where it is not given; NULL: the meaning says */
+    const char *excludes; /* an option that cannot be given beside it; or NULL */
+    const char *needs;    /* one that must be given beside it; or NULL */
+    const char *meaning;  /* one line */
+} fm_engine_option;
+/* NULL past the last option of the engine, and where there is no such engine. engine NULL: "exact". */
+FM_API const fm_engine_option *fm_engine_option_at(const char *engine, size_t index);
+/* Which values it takes, in words: "a whole number from 1 to 32". Returns text. */
+FM_API const char *fm_engine_option_range(const fm_engine_option *option, char *text, size_t size);
+/* What fm_analyzer_create will say of them: FM_E_ARGUMENT names the engine, the option and what it takes. */
+FM_API fm_status fm_engine_options_check(const char *engine, const char *options, fm_error *error);
+/* "64", "0x40", "4K", "1M": false when text is not wholly that, or overflows. */
+FM_API bool fm_parse_count(const char *text, uint64_t *value);
+
 /*
  * "gpu" where there is a graphics card that can be used and so many references are enough for it to be worth
  * its start; otherwise "exact". 0: nobody knows how many.

@@ -65,7 +65,8 @@ typedef struct fm_cluster_work {
     size_t shard_count;
     const fm_reader_options *reading; /* NULL: the usual ones */
     const char *engine;               /* "exact", also where NULL, or "parda" */
-    uint64_t bound;                   /* as in fm_analyzer_options, and so are … */
+    const char *engine_options;       /* as in fm_analyzer_options, and so are … */
+    uint64_t bound;
     fm_bins bins;
     unsigned threads; /* of each rank; at least 1 */
     const char *isa;

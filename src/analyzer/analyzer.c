@@ -87,13 +87,11 @@ static fm_status start(fm_analyzer *self, const fm_analyzer_options *options, fm
         .first_time = options->first_time,
         .isa = options->isa,
         .threads = options->threads,
-        .hp_rda = options->hp_rda,
-        .card = options->card,
-        .cards = options->cards,
         .tags = options->edges != NULL,
-        .approximation = options->approximation,
     };
-    fm_status status = fm_tally_create(&self->distances, options->bins, error);
+    fm_status status = fm_own_options_parse(self->ops->info.name, self->ops->own, options->engine_options,
+                                            engine_options.own, error);
+    if (status == FM_OK) status = fm_tally_create(&self->distances, options->bins, error);
     if (status == FM_OK && self->with_times) status = fm_tally_create(&self->times, options->bins, error);
     if (status == FM_OK) status = share_memory(self, options, &share, error);
     if (status != FM_OK) return status;

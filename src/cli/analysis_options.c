@@ -4,6 +4,7 @@
  * an analyzer. Says what is wrong before any work is done.
  */
 #include "analysis_options.h"
+#include "nearest.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -58,19 +59,6 @@ void cli_analysis_choose_engine(cli_analysis *analysis, uint64_t references)
         analysis->analyzer.engine = fm_engine_choose(references);
 }
 
-static int check_hp_rda(const cli_analysis_options *options)
-{
-    const fm_engine_info *info = find_engine(options->engine);
-    const fm_hp_rda_options *hp_rda = &options->hp_rda;
-    const bool given = hp_rda->trace_size || hp_rda->thread_trace_size || hp_rda->hash_size ||
-                       hp_rda->pool_size || hp_rda->disable_adjusting;
-    if (given && (!info || strncmp(info->name, "hp-rda", 6) != 0))
-        return cli_misuse(
-            "--trace-size, --thread-trace-size, --hash-size, --pool-size and --disable-adjusting need "
-            "--engine hp-rda or hp-rda-gpu");
-    return -1;
-}
-
 static int check_engine(const char *name)
 {
     char names[256] = "";
@@ -96,18 +84,57 @@ static int check_isa(const char *name)
     return cli_misuse("--isa: this machine cannot run '%s'; it can run %s", name, names);
 }
 
-/* ---- approximation ---- */
+/* ---- options of one engine ---- */
 
-static bool is_engine(const cli_analysis_options *options, const char *name)
+/* The name nearest to one that the engine does not know; NULL where nothing is near, or all are known. */
+static const char *nearest_option(const char *engine, const char *text)
 {
-    return options->engine && strcmp(options->engine, name) == 0;
+    char names[sizeof(cli_joined)];
+    snprintf(names, sizeof names, "%s", text);
+    for (char *rest = names, *name; (name = strsep(&rest, ","));) {
+        name[strcspn(name, "=")] = '\0';
+        const fm_engine_option *option;
+        const char *best = NULL;
+        size_t best_distance = SIZE_MAX;
+        for (size_t i = 0; (option = fm_engine_option_at(engine, i)); i++)
+            cli_nearest_consider(name, option->name, &best, &best_distance);
+        if (best && strcmp(best, name) != 0) return best;
+    }
+    return NULL;
 }
 
-/* Distances below this are exact: below 0, none. */
-static int parse_cutoff(const char *text, uint64_t *value)
+static int check_engine_options(const cli_analysis_options *options)
 {
-    if (!text || cli_parse_count(text, value)) return -1;
-    return cli_misuse("--cutoff: expected a number of blocks, found '%s'", text);
+    fm_error error;
+    const char *text = options->engine_options.text;
+    if (!text[0]) return -1;
+    if (options->engine && strcmp(options->engine, "auto") == 0)
+        return cli_misuse("--engine-option: goes with an engine that is named, not with auto");
+    if (fm_engine_options_check(options->engine, text, &error) == FM_OK) return -1;
+    const char *meant = nearest_option(options->engine, text);
+    return cli_misuse("%s%s%s%s", error.reason, meant ? "; did you mean '" : "", meant ? meant : "",
+                      meant ? "'?" : "");
+}
+
+static bool has_option(const char *engine, const char *name)
+{
+    const fm_engine_option *option;
+    for (size_t i = 0; (option = fm_engine_option_at(engine, i)); i++)
+        if (strcmp(option->name, name) == 0) return true;
+    return false;
+}
+
+void cli_analysis_place(fm_analyzer_options *analyzer, size_t number, bool alone, cli_joined *text)
+{
+    const char *given = analyzer->engine_options ? analyzer->engine_options : "";
+    const char *comma = given[0] ? "," : ""; /* the last mention of a name counts */
+    if (alone && has_option(analyzer->engine, "cards"))
+        snprintf(text->text, sizeof text->text, "cards=0%s%s", comma, given);
+    else if (has_option(analyzer->engine, "card"))
+        snprintf(text->text, sizeof text->text, "card=%zu%s%s", number, comma, given);
+    else
+        return;
+    analyzer->engine_options = text->text;
 }
 
 static int parse_blocks(const char *option, const char *text, uint64_t *value)
@@ -116,85 +143,12 @@ static int parse_blocks(const char *option, const char *text, uint64_t *value)
     return cli_misuse("--%s: expected a number of blocks, at least 1, found '%s'", option, text);
 }
 
-static int parse_error(const char *text, double *value)
-{
-    char *end;
-    if (!text) return -1;
-    *value = strtod(text, &end);
-    if (end != text && *end == '\0' && *value > 0 && *value < 1) return -1;
-    return cli_misuse("--error: expected a number between 0 and 1, both excluded, found '%s'", text);
-}
-
-/* An option that only some engines know. */
-typedef struct engine_option {
-    const char *name, *given;
-    const char *engines[2];
-} engine_option;
-
-static int check_engine_option(const cli_analysis_options *options, const engine_option *option)
-{
-    if (!option->given || is_engine(options, option->engines[0])) return -1;
-    if (option->engines[1] && is_engine(options, option->engines[1])) return -1;
-    return cli_misuse("--%s: goes with --engine %s%s%s only", option->name, option->engines[0],
-                      option->engines[1] ? " or " : "", option->engines[1] ? option->engines[1] : "");
-}
-
-static int check_sampling(const cli_analysis_options *options, fm_approximation *approximation)
-{
-    uint64_t hashes = 0;
-    if (options->rate && options->samples)
-        return cli_misuse("--rate and --samples: one of them sizes the samples, not both");
-    char *end;
-    if (options->rate) {
-        approximation->rate = strtod(options->rate, &end);
-        if (end == options->rate || *end || !(approximation->rate > 0 && approximation->rate <= 1))
-            return cli_misuse("--rate: expected a number over 0 and up to 1, found '%s'", options->rate);
-    }
-    int code = parse_blocks("samples", options->samples, &approximation->samples);
-    if (code >= 0) return code;
-    if (approximation->samples > UINT64_C(1) << 30)
-        return cli_misuse("--samples: expected at most 1G blocks, found '%s'", options->samples);
-    if (options->hashes &&
-        (!cli_parse_count(options->hashes, &hashes) || hashes == 0 || hashes > FM_MOST_HASHES))
-        return cli_misuse("--hashes: expected a number from 1 to %d, found '%s'", FM_MOST_HASHES,
-                          options->hashes);
-    approximation->hashes = (unsigned)hashes;
-    if (options->exact_below && strcmp(options->exact_below, "0") == 0) {
-        approximation->exact_below = FM_NOTHING_EXACT;
-        return -1;
-    }
-    return parse_blocks("exact-below", options->exact_below, &approximation->exact_below);
-}
-
-static int check_approximation(const cli_analysis_options *options, fm_approximation *approximation)
-{
-    const engine_option own[] = {{"error", options->error, {"approx", NULL}},
-                                 {"abs-error", options->absolute_error, {"approx", NULL}},
-                                 {"cutoff", options->cutoff, {"approx", NULL}},
-                                 {"rate", options->rate, {"shards", "aet"}},
-                                 {"samples", options->samples, {"shards", NULL}},
-                                 {"hashes", options->hashes, {"shards", NULL}},
-                                 {"exact-below", options->exact_below, {"shards", NULL}}};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-        int code = check_engine_option(options, &own[i]);
-        if (code >= 0) return code;
-    }
-    if (options->error && options->absolute_error)
-        return cli_misuse("--error and --abs-error: one of them bounds the error, not both");
-    if (options->cutoff && !options->absolute_error)
-        return cli_misuse("--cutoff: goes with --abs-error only");
-    int code = parse_error(options->error, &approximation->relative_error);
-    if (code < 0) code = parse_blocks("abs-error", options->absolute_error, &approximation->absolute_error);
-    if (code < 0) code = parse_cutoff(options->cutoff, &approximation->cutoff);
-    return code < 0 ? check_sampling(options, approximation) : code;
-}
-
 /* What the engine cannot do. */
 static int check_abilities(const cli_analysis_options *options, cli_analysis *analysis)
 {
     const fm_engine_info *info;
     for (size_t i = 0; (info = fm_engine_at(i)); i++) {
-        if (!is_engine(options, info->name)) continue;
+        if (!options->engine || strcmp(options->engine, info->name) != 0) continue;
         if (options->bound && info->unbounded)
             return cli_misuse("--bound: the engine %s takes none", info->name);
         if (options->time && info->histogram_only)
@@ -213,16 +167,15 @@ int cli_analysis_check(const cli_analysis_options *options, cli_analysis *analys
         return code;
     if ((code = parse_bins(options->bins, &analyzer->bins)) >= 0) return code;
     if ((code = check_engine(options->engine)) >= 0) return code;
-    if ((code = check_hp_rda(options)) >= 0) return code;
     if ((code = check_isa(options->isa)) >= 0) return code;
-    if ((code = check_approximation(options, &analyzer->approximation)) >= 0) return code;
+    if ((code = check_engine_options(options)) >= 0) return code;
     if ((code = check_abilities(options, analysis)) >= 0) return code;
     if ((code = parse_blocks("bound", options->bound, &analyzer->bound)) >= 0) return code;
     if (options->max_memory == 0) return cli_misuse("--max-memory: expected at least 1 byte");
     analysis->max_memory = options->max_memory == UINT64_MAX ? 0 : options->max_memory;
     analyzer->engine = options->engine;
     analyzer->isa = options->isa;
-    analyzer->hp_rda = options->hp_rda;
+    if (options->engine_options.text[0]) analyzer->engine_options = options->engine_options.text;
     analyzer->time_distances = options->time;
     return -1;
 }

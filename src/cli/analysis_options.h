@@ -12,11 +12,16 @@ enum { CLI_MOST_GRANULARITIES = 16 };
 /* As given on the command line. max_memory must start as UINT64_MAX: not given. */
 typedef struct cli_analysis_options {
     const char *granularity, *engine, *bins, *bound, *isa;
-    const char *error, *absolute_error, *cutoff, *rate, *samples, *hashes, *exact_below;
     bool time;
     uint64_t max_memory;
-    fm_hp_rda_options hp_rda;
+    cli_joined engine_options;
 } cli_analysis_options;
+
+/* Older spellings of what --engine-option takes. */
+#define CLI_OLD_ENGINE_OPTION(a, name, argument)                                                             \
+    {                                                                                                        \
+        name, 0, CLI_JOIN_NAMED, &(a)->engine_options, argument, NULL                                        \
+    }
 
 #define CLI_ANALYSIS_OPTIONS(a)                                                                              \
     {"granularity",                                                                                          \
@@ -37,50 +42,13 @@ typedef struct cli_analysis_options {
          "aet (by a model from reuse times), gpu (exact, on an NVIDIA\n"                                     \
          "graphics card), auto (gpu where it pays, otherwise exact),\n"                                      \
          "hp-rda (approximate; a paper's), hp-rda-gpu (the same on a card)"},                                \
-        {"error",                                                                                            \
+        {"engine-option",                                                                                    \
          0,                                                                                                  \
-         CLI_STRING,                                                                                         \
-         &(a)->error,                                                                                        \
-         "SHARE",                                                                                            \
-         "approx: every distance d is told as d (1 - SHARE) to d\n"                                          \
-         "(default 0.01)"},                                                                                  \
-        {"abs-error",          0,        CLI_STRING,                                                         \
-         &(a)->absolute_error, "BLOCKS", "approx: every distance d is told as d - BLOCKS to d"},             \
-        {"cutoff",     0,        CLI_STRING,                                                                 \
-         &(a)->cutoff, "BLOCKS", "approx with --abs-error: distances below are exact (default 0)"},          \
-        {"rate",                                                                                             \
-         0,                                                                                                  \
-         CLI_STRING,                                                                                         \
-         &(a)->rate,                                                                                         \
-         "SHARE",                                                                                            \
-         "shards, aet: share of the blocks that is looked at (default\n"                                     \
-         "0.001 for each sample of shards, 1 for aet)"},                                                     \
-        {"samples",     0,        CLI_STRING,                                                                \
-         &(a)->samples, "BLOCKS", "shards: so many blocks in each sample, instead of a rate"},               \
-        {"hashes", 0, CLI_STRING, &(a)->hashes, "N", "shards: independent samples (default 4; 1: no band)"}, \
-        {"exact-below",     0,        CLI_STRING,                                                            \
-         &(a)->exact_below, "BLOCKS", "shards: smaller distances are exact (default 4096; 0: none)"},        \
-        {"trace-size", 0,                                                                                    \
-         CLI_COUNT,    &(a)->hp_rda.trace_size,                                                              \
-         "N",          "hp-rda: references analysed at a time (default 64M)"},                               \
-        {"thread-trace-size",                                                                                \
-         0,                                                                                                  \
-         CLI_COUNT,                                                                                          \
-         &(a)->hp_rda.thread_trace_size,                                                                     \
-         "N",                                                                                                \
-         "hp-rda: of which one thread analyses so many (default 2048)"},                                     \
-        {"hash-size", 0,                                                                                     \
-         CLI_COUNT,   &(a)->hp_rda.hash_size,                                                                \
-         "N",         "hp-rda: entries of its hash table (default: twice the trace\nsize)"},                 \
-        {"pool-size", 0,                                                                                     \
-         CLI_COUNT,   &(a)->hp_rda.pool_size,                                                                \
-         "N",         "hp-rda: elements of each memory pool (default: the trace size)"},                     \
-        {"disable-adjusting",                                                                                \
-         0,                                                                                                  \
-         CLI_FLAG,                                                                                           \
-         &(a)->hp_rda.disable_adjusting,                                                                     \
-         NULL,                                                                                               \
-         "hp-rda: without the final adjustment of distances"},                                               \
+         CLI_JOIN,                                                                                           \
+         &(a)->engine_options,                                                                               \
+         "NAME=VALUE",                                                                                       \
+         "an option of that engine alone, several separated by commas;\n"                                    \
+         "`fathom help engines` lists them"},                                                                \
         {"bound",     0,        CLI_STRING,                                                                  \
          &(a)->bound, "BLOCKS", "distances from here on are one class, `beyond`; memory is\nbounded by it"}, \
         {"bins",                                                                                             \
@@ -98,11 +66,19 @@ typedef struct cli_analysis_options {
          "BYTES",                                                                                            \
          "never use more; stop with a message when that cannot be kept\n(analyze without --engine: go on "   \
          "with samples instead)"},                                                                           \
-    {                                                                                                        \
-        "isa", 0, CLI_STRING, &(a)->isa, "NAME",                                                             \
-            "instruction set of the exact engine: avx512, avx2, portable\n"                                  \
-            "(default: the best this machine has)"                                                           \
-    }
+        {"isa",                                                                                              \
+         0,                                                                                                  \
+         CLI_STRING,                                                                                         \
+         &(a)->isa,                                                                                          \
+         "NAME",                                                                                             \
+         "instruction set of the exact engine: avx512, avx2, portable\n"                                     \
+         "(default: the best this machine has)"},                                                            \
+        CLI_OLD_ENGINE_OPTION(a, "error", "SHARE"), CLI_OLD_ENGINE_OPTION(a, "abs-error", "BLOCKS"),         \
+        CLI_OLD_ENGINE_OPTION(a, "cutoff", "BLOCKS"), CLI_OLD_ENGINE_OPTION(a, "rate", "SHARE"),             \
+        CLI_OLD_ENGINE_OPTION(a, "samples", "BLOCKS"), CLI_OLD_ENGINE_OPTION(a, "hashes", "N"),              \
+        CLI_OLD_ENGINE_OPTION(a, "exact-below", "BLOCKS"), CLI_OLD_ENGINE_OPTION(a, "trace-size", "N"),      \
+        CLI_OLD_ENGINE_OPTION(a, "thread-trace-size", "N"), CLI_OLD_ENGINE_OPTION(a, "hash-size", "N"),      \
+        CLI_OLD_ENGINE_OPTION(a, "pool-size", "N"), CLI_OLD_ENGINE_OPTION(a, "disable-adjusting", NULL)
 
 /* Checked and translated: one set of options for an analyzer per granularity. */
 typedef struct cli_analysis {
@@ -113,6 +89,9 @@ typedef struct cli_analysis {
     bool histogram_only;          /* the engine tells no single distances */
 } cli_analysis;
 
+/* For engines on graphics cards: an analyzer that is `alone` counts on all of them, the others, which have
+ * numbers, on one each. What the user said counts more. text keeps the analyzer's new engine options. */
+void cli_analysis_place(fm_analyzer_options *analyzer, size_t number, bool alone, cli_joined *text);
 /* What --engine auto means for so many references; 0: nobody knows how many. Before any analyzer is made. */
 void cli_analysis_choose_engine(cli_analysis *analysis, uint64_t references);
 /* What is known of the engine; NULL: it is still to be chosen. */

@@ -22,13 +22,13 @@
 #include "cli.h"
 
 /* The caches of which misses are told; 32 make at most 128 edges. */
-enum { CLI_MOST_CACHES = 32, CLI_MOST_EDGES = 128, CLI_TOP_PAIRS = 10 };
+enum { CLI_MOST_CACHES = 32, CLI_MOST_EDGES = 128 };
 
 typedef struct cli_attribution_options {
     bool no_sites, embed_source;
     const char *callgrind, *csv;
     const char *sizes;
-    uint64_t top; /* to be set to CLI_TOP_PAIRS before options are parsed */
+    uint64_t top; /* to be set to CLI_TOP before options are parsed */
 } cli_attribution_options;
 
 /* To be put into a verb's table of options; --no-sites (and --sites, where there is one) is the verb's own.

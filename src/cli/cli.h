@@ -40,11 +40,17 @@ int cli_verb_fc(int argc, char **argv);
 /* ---- options ---- */
 
 typedef enum cli_kind {
-    CLI_FLAG,   /* bool *: set to true */
-    CLI_STRING, /* const char ** */
-    CLI_COUNT,  /* uint64_t *: a whole number; suffixes K, M, G, T = 2^10, 2^20, … */
-    CLI_REAL,   /* double * */
+    CLI_FLAG,       /* bool *: set to true */
+    CLI_STRING,     /* const char ** */
+    CLI_COUNT,      /* uint64_t *: a whole number; suffixes K, M, G, T = 2^10, 2^20, … */
+    CLI_REAL,       /* double * */
+    CLI_JOIN,       /* cli_joined *: what is given, by every mention, separated by commas */
+    CLI_JOIN_NAMED, /* the same with the option's name: "name=value" */
 } cli_kind;
+
+typedef struct cli_joined {
+    char text[1024];
+} cli_joined;
 
 typedef struct cli_option {
     const char *name; /* without the dashes */
@@ -52,7 +58,7 @@ typedef struct cli_option {
     cli_kind kind;
     void *target;
     const char *argument; /* as shown in the help: "FILE"; NULL for flags */
-    const char *help;     /* one or more lines, split at '\n' */
+    const char *help;     /* one or more lines, split at '\n'; NULL: an older spelling, which is not shown */
 } cli_option;
 
 typedef struct cli_command {
@@ -104,6 +110,10 @@ int cli_finish(int code);
 
 /* Processors that this process may run on, at least 1. */
 unsigned cli_processors(void);
+/* --threads, of which there may be so many. UINT64_MAX: not given. -1, or an exit code after a message. */
+int cli_check_threads(uint64_t given, unsigned most);
+
+enum { CLI_TOP = 10 }; /* --top, where it is not given: rows of a table */
 
 /* ---- progress ---- */
 
@@ -161,6 +171,21 @@ typedef struct cli_trace_options {
     {                                                                                                        \
         "header", 0, CLI_STRING, &(t)->header, "yes|no", "csv: whether the first line names the columns"     \
     }
+/* --format is the format of a trace that is read; of one that is written it is --to. */
+#define CLI_TO_OPTION(target)                                                                                \
+    {                                                                                                        \
+        "to", 0, CLI_STRING, target, "NAME",                                                                 \
+            "format to write when the name does not tell:\nu64, text, csv, lackey, din, fathom"              \
+    }
+enum { CLI_LEVEL = 1 }; /* fast enough to record by, and hardly larger than 3 */
+/* --level of what writes traces. UINT64_MAX at first: not given. store: nothing is to be compressed.
+ * Translated for fm_writer_options. -1, or an exit code after a message. */
+#define CLI_LEVEL_OPTION(target)                                                                             \
+    {                                                                                                        \
+        "level", 0, CLI_COUNT, target, "N",                                                                  \
+            "compression level, 1 (default) to 22; higher is smaller and\nslower"                            \
+    }
+int cli_check_level(uint64_t given, bool store, int *level);
 /* Checks and translates. -1, or an exit code after a message. */
 int cli_reader_options(const cli_trace_options *trace, fm_reader_options *options);
 /* After opening: which column of a table was taken for the key where nobody said; and that blocks of so many

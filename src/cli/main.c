@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "cli.h"
+#include "help_engines.h"
 #include "nearest.h"
 #include "pipe_end.h"
 
@@ -57,7 +58,7 @@ static void print_help(FILE *out)
           out);
     for (const cli_verb *verb = cli_verbs; verb->name; verb++)
         fprintf(out, "  %-10s %s\n", verb->name, verb->summary);
-    fputs("  help       what a verb does and takes: fathom help VERB\n"
+    fputs("  help       what a verb does and takes: fathom help VERB; fathom help engines\n"
           "\n"
           "Options:\n"
           "  -h, --help     show this help\n"
@@ -73,13 +74,14 @@ static void print_help(FILE *out)
           out);
 }
 
-static int unknown_verb(const char *name)
+/* topic: what is known here beside verbs. */
+static int unknown_verb(const char *name, const char *topic)
 {
     const char *best = NULL;
     size_t best_distance = SIZE_MAX;
     for (const cli_verb *verb = cli_verbs; verb->name; verb++)
         cli_nearest_consider(name, verb->name, &best, &best_distance);
-    cli_nearest_consider(name, "help", &best, &best_distance);
+    cli_nearest_consider(name, topic, &best, &best_distance);
     if (best) return cli_misuse("unknown verb '%s'; did you mean '%s'?", name, best);
     return cli_misuse("unknown verb '%s'", name);
 }
@@ -90,7 +92,7 @@ static int run_verb(const cli_verb *verb, int argc, char **argv)
     return verb->run(argc, argv);
 }
 
-/* fathom help [VERB] */
+/* fathom help [VERB], fathom help engines */
 static int run_help(int argc, char **argv)
 {
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
@@ -98,8 +100,9 @@ static int run_help(int argc, char **argv)
         return cli_finish(CLI_COMPLETE);
     }
     if (argc > 2) return cli_misuse("help takes one verb, found '%s' after it", argv[2]);
+    if (strcmp(argv[1], "engines") == 0) return cli_help_engines();
     const cli_verb *verb = find_verb(argv[1]);
-    if (!verb) return unknown_verb(argv[1]);
+    if (!verb) return unknown_verb(argv[1], "engines");
     char help[] = "--help";
     char *arguments[] = {argv[1], help, NULL};
     return run_verb(verb, 2, arguments);
@@ -131,7 +134,7 @@ static int dispatch(int argc, char **argv)
     }
     if (strcmp(first, "help") == 0) return run_help(argc - 1, argv + 1);
     const cli_verb *verb = find_verb(first);
-    if (!verb) return unknown_verb(first);
+    if (!verb) return unknown_verb(first, "help");
     return run_verb(verb, argc - 1, argv + 1);
 }
 

@@ -10,15 +10,14 @@ enum { EXACT_BYTES_A_BLOCK = 100, EXACT_BYTES_TO_START = 8 << 20 };
 enum { SAMPLED_MOST = 64 << 20, SAMPLED_SHARE = 4 };
 /* Of that: half for the exact small distances, the rest for samples, by what block_sample.h says of a block.
  */
-enum { SAMPLES_LEAST = 256, SAMPLE_BYTES_A_BLOCK = 44, SAMPLES_BASE = 512 << 10 };
+enum { HASHES = 4, SAMPLES_LEAST = 256, SAMPLE_BYTES_A_BLOCK = 44, SAMPLES_BASE = 512 << 10 };
 
-static fm_approximation sampling_within(uint64_t bytes)
+static uint64_t samples_within(uint64_t bytes)
 {
-    const uint64_t half = bytes / 2, hashes = FM_SAMPLE_HASHES;
-    uint64_t samples =
-        half > SAMPLES_BASE ? (half - SAMPLES_BASE) / hashes / SAMPLE_BYTES_A_BLOCK : SAMPLES_LEAST;
-    if (samples < SAMPLES_LEAST) samples = SAMPLES_LEAST;
-    return (fm_approximation){.samples = samples, .hashes = (unsigned)hashes};
+    const uint64_t half = bytes / 2;
+    const uint64_t samples =
+        half > SAMPLES_BASE ? (half - SAMPLES_BASE) / HASHES / SAMPLE_BYTES_A_BLOCK : SAMPLES_LEAST;
+    return samples < SAMPLES_LEAST ? SAMPLES_LEAST : samples;
 }
 
 static bool exact_always_fits(uint64_t memory, uint64_t references)
@@ -36,11 +35,13 @@ fm_status cli_memory_choice_create(cli_memory_choice *choice, const fm_analyzer_
         sampled.engine = "shards";
         sampled.max_memory = options->max_memory / SAMPLED_SHARE;
         if (sampled.max_memory > SAMPLED_MOST) sampled.max_memory = SAMPLED_MOST;
-        sampled.approximation = sampling_within(sampled.max_memory);
+        choice->samples = samples_within(sampled.max_memory);
+        char own[100];
+        snprintf(own, sizeof own, "samples=%" PRIu64 ",hashes=%d", choice->samples, (int)HASHES);
+        sampled.engine_options = own;
         fm_status status = fm_analyzer_create(&choice->sampled, &sampled, error);
         if (status == FM_OK) exact.max_memory -= sampled.max_memory;
         if (status != FM_OK && status != FM_E_LIMIT) return status;
-        choice->samples = sampled.approximation.samples;
     }
     fm_status status = fm_analyzer_create(&choice->exact, &exact, error);
     if (status != FM_OK) cli_memory_choice_destroy(choice);
@@ -77,7 +78,7 @@ void cli_memory_choice_note(const cli_memory_choice *choice, const fm_profile *p
     if (choice->exact)
         cli_note("--max-memory: the exact engine fits");
     else
-        cli_note("--max-memory: the exact engine does not fit; chosen was --engine shards --samples %" PRIu64
-                 ": %s",
+        cli_note("--max-memory: the exact engine does not fit; chosen was --engine shards "
+                 "--engine-option samples=%" PRIu64 ": %s",
                  choice->samples, profile->accuracy->statement);
 }

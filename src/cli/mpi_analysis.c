@@ -69,6 +69,7 @@ int cli_mpi_analyze(const cli_mpi_options *options, const char *path, cli_analys
                                   .shard_count = shards.gl_pathc,
                                   .reading = reading,
                                   .engine = what->analyzer.engine,
+                                  .engine_options = what->analyzer.engine_options,
                                   .bound = what->analyzer.bound,
                                   .bins = what->analyzer.bins,
                                   .isa = what->analyzer.isa,

@@ -17,45 +17,9 @@
 
 /* ---- values ---- */
 
-/* 0 for none, the power of two for K, M, G, T; -1 for anything else. */
-static int suffix_shift(const char *suffix)
-{
-    if (suffix[0] == '\0') return 0;
-    if (suffix[1] != '\0') return -1;
-    switch (suffix[0]) {
-    case 'k':
-    case 'K':
-        return 10;
-    case 'm':
-    case 'M':
-        return 20;
-    case 'g':
-    case 'G':
-        return 30;
-    case 't':
-    case 'T':
-        return 40;
-    default:
-        return -1;
-    }
-}
-
 bool cli_parse_count(const char *text, uint64_t *value)
 {
-    bool hexadecimal = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
-    const char *digits = hexadecimal ? text + 2 : text;
-    /* strtoull would take signs and blanks; a count has neither. */
-    const char *allowed = hexadecimal ? "0123456789abcdefABCDEF" : "0123456789";
-    size_t length = strspn(digits, allowed);
-    if (length == 0) return false;
-    char *end;
-    errno = 0;
-    unsigned long long number = strtoull(digits, &end, hexadecimal ? 16 : 10);
-    if (errno == ERANGE || end != digits + length) return false;
-    int shift = suffix_shift(end);
-    if (shift < 0 || number > (UINT64_MAX >> shift)) return false;
-    *value = (uint64_t)number << shift;
-    return true;
+    return fm_parse_count(text, value);
 }
 
 static bool parse_real(const char *text, double *value)
@@ -66,6 +30,19 @@ static bool parse_real(const char *text, double *value)
     if (*end != '\0' || !isfinite(number)) return false;
     *value = number;
     return true;
+}
+
+/* Adds "name=text" to a list, or the text alone. */
+static int join(const cli_option *option, const char *name, const char *text)
+{
+    cli_joined *joined = option->target;
+    if (!name && !text[0])
+        return cli_misuse("--%s: expected %s, found nothing", option->name, option->argument);
+    const size_t length = strlen(joined->text);
+    const int more = snprintf(joined->text + length, sizeof joined->text - length, "%s%s%s%s",
+                              length ? "," : "", name ? name : "", name && text ? "=" : "", text ? text : "");
+    if (more >= 0 && (size_t)more < sizeof joined->text - length) return -1;
+    return cli_misuse("--%s: too much of it", option->name);
 }
 
 /* -1, or CLI_USAGE after a message. */
@@ -85,8 +62,17 @@ static int store(const cli_option *option, const char *text)
     case CLI_REAL:
         if (parse_real(text, option->target)) return -1;
         return cli_misuse("--%s: expected a number, found '%s'", option->name, text);
+    case CLI_JOIN:
+        return join(option, NULL, text);
+    case CLI_JOIN_NAMED:
+        return join(option, option->name, text);
     }
     return -1;
+}
+
+static bool takes_no_value(const cli_option *option)
+{
+    return !option->argument;
 }
 
 /* ---- help ---- */
@@ -128,11 +114,13 @@ static int print_help(const cli_command *command)
     int column = 0;
     char left[128];
     for (const cli_option *option = command->options; option->name; option++) {
+        if (!option->help) continue;
         int wanted = 4 + left_part(left, sizeof left, option);
         if (wanted > column && wanted <= HELP_COLUMN_MOST) column = wanted;
     }
     if (column < 16) column = 16;
-    for (const cli_option *option = command->options; option->name; option++) print_option(option, column);
+    for (const cli_option *option = command->options; option->name; option++)
+        if (option->help) print_option(option, column);
     print_option(&help_option, column);
     if (command->notes) {
         size_t length = strlen(command->notes);
@@ -174,7 +162,7 @@ static int unknown_name(const cli_command *command, const char *name, size_t len
         memcpy(word, name, length);
         word[length] = '\0';
         for (const cli_option *option = command->options; option->name; option++)
-            cli_nearest_consider(word, option->name, &best, &best_distance);
+            if (option->help) cli_nearest_consider(word, option->name, &best, &best_distance);
         cli_nearest_consider(word, help_option.name, &best, &best_distance);
     }
     if (best) return cli_misuse("unknown option '--%.*s'; did you mean '--%s'?", (int)length, name, best);
@@ -202,7 +190,7 @@ static int parse_long(parse *state, const char *argument)
     const cli_option *option = find_name(state->command, name, length);
     if (!option && length == 4 && memcmp(name, "help", 4) == 0 && !equals) return print_help(state->command);
     if (!option) return unknown_name(state->command, name, length);
-    if (option->kind == CLI_FLAG) {
+    if (takes_no_value(option)) {
         if (equals) return cli_misuse("option '--%s' takes no value, found '%s'", option->name, equals + 1);
         return store(option, NULL);
     }
@@ -217,7 +205,7 @@ static int parse_letters(parse *state, const char *argument)
         const cli_option *option = find_letter(state->command, *letter);
         if (!option && *letter == help_option.letter) return print_help(state->command);
         if (!option) return cli_misuse("unknown option '-%c'", *letter);
-        if (option->kind == CLI_FLAG) {
+        if (takes_no_value(option)) {
             store(option, NULL);
             continue;
         }

@@ -25,7 +25,7 @@ const fm_profile *cli_profile_choose(const fm_profile_list *list, uint64_t granu
     if (!found)
         cli_complain("%s: no profile of granularity %" PRIu64 "; the file has %s", path, granularity, there);
     else if (granularity == 0 && list->count > 1)
-        cli_note("%s has the granularities %s; this is %" PRIu64 " (--granularity chooses)", path, there,
+        cli_note("%s has the granularities %s; this is %" PRIu64 " (--select chooses)", path, there,
                  found->granularity);
     return found;
 }

@@ -5,6 +5,15 @@
 
 #include "cli.h"
 
+/* The option, and its older spelling, which means something else in verbs that analyse. */
+#define CLI_SELECT_OPTION(target)                                                                            \
+    {                                                                                                        \
+        "select", 0,       CLI_COUNT,                                                                        \
+        target,   "BYTES", "the profile of this granularity, where a file holds several"},                   \
+    {                                                                                                        \
+        "granularity", 'g', CLI_COUNT, target, "BYTES", NULL                                                 \
+    }
+
 /* The profile of this granularity, or NULL. 0 is any: the first one. */
 const fm_profile *cli_profile_find(const fm_profile_list *list, uint64_t granularity);
 /* The same, with a message that lists what there is: NULL after it. path is for the message. */

@@ -93,7 +93,8 @@ static int make_analyzer(cli_run_profiles *self, size_t granularity, bool attrib
     fm_error error;
     fm_analyzer_options options = self->setup.analysis->analyzer;
     options.granularity = self->setup.analysis->granularity[granularity];
-    options.card = (unsigned)granularity; /* several on several cards */
+    cli_joined text;
+    cli_analysis_place(&options, granularity, false, &text);
     int code =
         cli_analysis_share_memory(self->setup.analysis, self->setup.analysis->count, &options.max_memory);
     if (code >= 0) return code;

@@ -119,3 +119,11 @@ void cli_trace_notes(const fm_reader *reader)
         cli_complain("distinct keys whose 64-bit hash is that of another, taken as one with it: %" PRIu64,
                      info.string_collisions);
 }
+
+int cli_check_level(uint64_t given, bool store, int *level)
+{
+    *level = store ? -1 : given == UINT64_MAX ? CLI_LEVEL : (int)given;
+    if (given == UINT64_MAX) return -1;
+    if (given < 1 || given > 22) return cli_misuse("--level: expected 1 to 22, found %" PRIu64, given);
+    return store ? cli_misuse("--level and --store contradict each other") : -1;
+}

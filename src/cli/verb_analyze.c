@@ -13,7 +13,6 @@
 #include "mpi_analysis.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -165,8 +164,8 @@ static int create_analyzers(analysis *run, const analyze_options *options, const
         analyzer.granularity = run->what.granularity[i];
         analyzer.max_memory = share;
         analyzer.threads = threads_each(run);
-        analyzer.card = (unsigned)i; /* several granularities on several cards, one on all */
-        analyzer.cards = run->what.count == 1 ? UINT_MAX : 1;
+        cli_joined text;
+        cli_analysis_place(&analyzer, i, run->what.count == 1, &text);
         if (i == 0 && run->code.index) {
             analyzer.edges = run->code.edges;
             analyzer.edge_count = run->code.edge_count;
@@ -528,8 +527,6 @@ static int check_mpi(const analyze_options *options, const analysis *run, size_t
     if (!alone && run->what.analyzer.time_distances) alone = "time";
     if (!alone && run->what.max_memory) alone = "max-memory";
     if (alone) return cli_misuse("--mpi and --%s: cannot be had together", alone);
-    if (options->threads != UINT64_MAX && options->threads > 1024)
-        return cli_misuse("--threads: at most 1024 for each rank");
     return -1;
 }
 
@@ -557,7 +554,7 @@ static int check(const analyze_options *options, size_t traces, analysis *run, f
     if (options->trace.size_column && run->what.count == 0)
         return cli_misuse("--size-column: needs --granularity, the size of a block in bytes");
     if ((code = cli_reader_options(&options->trace, reading)) >= 0) return code;
-    if (options->threads == 0) return cli_misuse("--threads: expected at least 1");
+    if ((code = cli_check_threads(options->threads, CLI_MOST_THREADS)) >= 0) return code;
     if ((code = check_mpi(options, run, traces)) >= 0) return code;
     uint64_t threads = options->threads == UINT64_MAX ? cli_processors() : options->threads;
     reading->read_ahead = threads > 1;
@@ -572,15 +569,15 @@ int cli_verb_analyze(int argc, char **argv)
 {
     /* Numbers nobody gives: not asked for. */
     analyze_options options = {
-        .threads = UINT64_MAX, .analysis.max_memory = UINT64_MAX, .attribution.top = CLI_TOP_PAIRS};
+        .threads = UINT64_MAX, .analysis.max_memory = UINT64_MAX, .attribution.top = CLI_TOP};
     const cli_option table[] = {
         {"json", 'j', CLI_STRING, &options.json, "FILE", "write the profile as JSON; - for standard output"},
         CLI_ANALYSIS_OPTIONS(&options.analysis),
         {"threads", 0, CLI_COUNT, &options.threads, "N",
-         "threads that analyse (default: one for each processor). Each\n"
-         "reads what it analyses, of a native trace in a file; otherwise one\n"
-         "more reads ahead of them. Results never depend on it; short traces\n"
-         "take one thread"},
+         "threads that analyse, at most 1024 (default: one for each\n"
+         "processor). Each reads what it analyses, of a native trace in a\n"
+         "file; otherwise one more reads ahead of them. Results never\n"
+         "depend on it; short traces take one thread"},
         {"distances", 0, CLI_STRING, &options.distances, "FILE",
          "write every reference's distance: little-endian u64 in trace\n"
          "order, first touch = 2^64-1, beyond the bound = 2^64-2"},

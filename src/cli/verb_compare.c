@@ -19,7 +19,7 @@ static bool choose(const fm_profile_list *a, const fm_profile_list *b, uint64_t 
             if (cli_profile_find(b, a->profiles[i]->granularity)) {
                 granularity = a->profiles[i]->granularity;
                 if (a->count > 1 || b->count > 1)
-                    cli_note("comparing at the granularity %" PRIu64 " (--granularity chooses)", granularity);
+                    cli_note("comparing at the granularity %" PRIu64 " (--select chooses)", granularity);
                 break;
             }
     /* Without a common one the library says why the first two cannot be compared. */
@@ -70,8 +70,8 @@ int cli_verb_compare(int argc, char **argv)
     const char *json = NULL;
     uint64_t granularity = 0;
     const cli_option table[] = {
-        {"json", 0, CLI_STRING, &json, "FILE", "write the result as JSON; - is standard output"},
-        {"granularity", 0, CLI_COUNT, &granularity, "BYTES", "which profiles, where the files hold several"},
+        {"json", 'j', CLI_STRING, &json, "FILE", "write the result as JSON; - is standard output"},
+        CLI_SELECT_OPTION(&granularity),
         {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL},
     };

@@ -12,6 +12,7 @@
 typedef struct convert_options {
     const char *output, *to;
     uint64_t level;
+    int writing_level;
     bool store, progress;
     cli_trace_options trace;
 } convert_options;
@@ -95,7 +96,7 @@ static int convert(const char *input, const convert_options *options, fm_reader_
     fm_writer_options writing = {.format = options->to,
                                  .columns = target ? info.columns & target->columns : 0,
                                  .memory_addresses = info.memory_addresses,
-                                 .level = options->store ? -1 : (int)options->level,
+                                 .level = options->writing_level,
                                  .threads = cli_processors()};
     fm_status status = fm_writer_open(&writer, options->output, &writing, &error);
     if (status == FM_OK && target) {
@@ -127,13 +128,12 @@ static int convert(const char *input, const convert_options *options, fm_reader_
 
 int cli_verb_convert(int argc, char **argv)
 {
-    convert_options options = {0};
+    convert_options options = {.level = UINT64_MAX};
     const cli_option table[] = {
         {"output", 'o', CLI_STRING, &options.output, "OUT",
          "the trace to write; - is standard output (needs --to)"},
-        {"to", 0, CLI_STRING, &options.to, "NAME",
-         "its format, when the name does not tell:\nu64, text, csv, lackey, din, fathom"},
-        {"level", 0, CLI_COUNT, &options.level, "N", "compression level, 1 to 22 (default 3)"},
+        CLI_TO_OPTION(&options.to),
+        CLI_LEVEL_OPTION(&options.level),
         {"store", 0, CLI_FLAG, &options.store, NULL, "native format: coded but not compressed"},
         {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
         {"progress", 0, CLI_FLAG, &options.progress, NULL,
@@ -159,8 +159,7 @@ int cli_verb_convert(int argc, char **argv)
     int code = cli_parse(&command, argc, argv, &count);
     if (code >= 0) return code;
     if (!options.output) return cli_misuse("say where to write with -o OUT");
-    if (options.level > 22) return cli_misuse("--level: expected 1 to 22, found %" PRIu64, options.level);
-    if (options.level && options.store) return cli_misuse("--level and --store contradict each other");
+    if ((code = cli_check_level(options.level, options.store, &options.writing_level)) >= 0) return code;
     fm_reader_options reading;
     code = cli_reader_options(&options.trace, &reading);
     if (code >= 0) return code;

@@ -10,6 +10,7 @@ typedef struct gen_options {
     const char *output, *format;
     fm_generator_options stream;
     uint64_t level;
+    int writing_level;
     bool progress;
 } gen_options;
 
@@ -42,7 +43,7 @@ static int run(const gen_options *options)
     fm_generator *generator = NULL;
     fm_writer *writer = NULL;
     fm_error error;
-    fm_writer_options writing = {.format = options->format, .level = (int)options->level};
+    fm_writer_options writing = {.format = options->format, .level = options->writing_level};
     fm_status status = fm_generator_create(&generator, &options->stream, &error);
     if (status == FM_OK) status = fm_writer_open(&writer, options->output, &writing, &error);
     if (status == FM_OK) status = generate(generator, writer, options, &error);
@@ -67,22 +68,22 @@ static char *list_patterns(char *text, size_t size)
 
 int cli_verb_gen(int argc, char **argv)
 {
-    gen_options options = {.stream = {.seed = 1, .skew = 0.99}};
+    gen_options options = {.level = UINT64_MAX, .stream = {.seed = 1, .skew = 0.99}};
     uint64_t references = UINT64_MAX;
     const cli_option table[] = {
         {"output", 'o', CLI_STRING, &options.output, "TRACE",
-         "the trace to write; - is standard output (needs --format)"},
+         "the trace to write; - is standard output (needs --to)"},
         {"keys", 0, CLI_COUNT, &options.stream.keys, "M", "how many different keys there are"},
         {"references", 0, CLI_COUNT, &references, "N", "how many references to write"},
         {"seed", 0, CLI_COUNT, &options.stream.seed, "S",
          "another seed gives another random stream (default 1)"},
         {"skew", 0, CLI_REAL, &options.stream.skew, "A", "zipf: the exponent (default 0.99)"},
-        {"format", 0, CLI_STRING, &options.format, "NAME",
-         "trace format when the name does not tell:\nu64, text, csv, lackey, din, fathom"},
-        {"level", 0, CLI_COUNT, &options.level, "N", "compression level, 1 to 22 (default 3)"},
+        CLI_TO_OPTION(&options.format),
+        CLI_LEVEL_OPTION(&options.level),
         {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
         {"progress", 0, CLI_FLAG, &options.progress, NULL,
          "show progress even where standard error is no terminal"},
+        {"format", 0, CLI_STRING, &options.format, "NAME", NULL},
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL},
     };
     char notes[2048];
@@ -99,7 +100,7 @@ int cli_verb_gen(int argc, char **argv)
     if (code >= 0) return code;
     if (!options.output) return cli_misuse("say where to write with -o TRACE");
     if (references == UINT64_MAX) return cli_misuse("say how many references to write with --references N");
-    if (options.level > 22) return cli_misuse("--level: expected 1 to 22, found %" PRIu64, options.level);
+    if ((code = cli_check_level(options.level, false, &options.writing_level)) >= 0) return code;
     options.stream.pattern = argv[1];
     options.stream.references = references;
     return run(&options);

@@ -184,7 +184,7 @@ int cli_verb_mrc(int argc, char **argv)
     mrc_options options = {0};
     const cli_option table[] = {
         {"csv", 0, CLI_STRING, &options.csv, "FILE", "write the curve as CSV; - is standard output"},
-        {"json", 0, CLI_STRING, &options.json, "FILE",
+        {"json", 'j', CLI_STRING, &options.json, "FILE",
          "write the curve and the caches as JSON; - is standard output"},
         {"size", 0, CLI_STRING, &options.sizes, "LIST",
          "miss ratios at these sizes in bytes: 32K,1M,512M\n(in keys, where the granularity is 1)"},
@@ -194,8 +194,7 @@ int cli_verb_mrc(int argc, char **argv)
          "block)"},
         {"machine", 0, CLI_FLAG, &options.machine, NULL, "this machine's caches too, besides named sizes"},
         {"no-machine", 0, CLI_FLAG, &options.no_machine, NULL, "leave this machine's caches out"},
-        {"granularity", 0, CLI_COUNT, &options.granularity, "BYTES",
-         "which profile, where the file holds several"},
+        CLI_SELECT_OPTION(&options.granularity),
         {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL},
     };

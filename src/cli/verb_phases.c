@@ -204,7 +204,7 @@ static int deliver(search *self, const phases_options *options)
 
 int cli_verb_phases(int argc, char **argv)
 {
-    phases_options options = {.top = 20, .alike = 0.9, .depth = 1};
+    phases_options options = {.top = CLI_TOP, .alike = 0.9, .depth = 1};
     const cli_option table[] = {
         {"threshold", 0, CLI_COUNT, &options.threshold, "BLOCKS",
          "cut level 1 where blocks come back from further away than\nthis (default: where the trace "
@@ -220,7 +220,7 @@ int cli_verb_phases(int argc, char **argv)
          "write the profile of the trace, with its phases, as JSON;\nfathom report draws them"},
         {"profiles", 0, CLI_STRING, &options.profiles, "PREFIX",
          "write a profile of each phase of the level that is shown:\nPREFIX1.json, PREFIX2.json, …"},
-        {"top", 0, CLI_COUNT, &options.top, "N", "show the first N phases of the level (default 20)"},
+        {"top", 0, CLI_COUNT, &options.top, "N", "show the first N phases of the level (default 10)"},
         {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no progress, no notes"},
         {"progress", 0, CLI_FLAG, &options.progress, NULL,
          "progress also when standard error is no terminal"},

@@ -10,7 +10,7 @@
 #include <string.h>
 
 typedef struct predict_options {
-    const char *json, *sample, *bins;
+    const char *json, *trace_path, *bins;
     double data_size;
     uint64_t threshold, samples, peaks;
     bool progress;
@@ -48,7 +48,7 @@ static int report_size(const sampling *self, const cli_distance_stream *stream, 
         cli_complain("%s: no size was found: %" PRIu64
                      " data samples with a peak over the threshold of %" PRIu64
                      " blocks are needed; --data-size tells it, --threshold lowers what is looked for",
-                     options->sample, options->samples ? options->samples : 2, options->threshold);
+                     options->trace_path, options->samples ? options->samples : 2, options->threshold);
         return CLI_FAILED;
     }
     *size = in_units_of(model, (double)blocks);
@@ -65,7 +65,7 @@ static int find_size(const fm_model *model, predict_options *options, cli_distan
 {
     fm_error error;
     sampling self = {0};
-    *stream = (cli_distance_stream){.path = options->sample,
+    *stream = (cli_distance_stream){.path = options->trace_path,
                                     .granularity = model->granularity,
                                     .progress = options->progress,
                                     .take = sample,
@@ -113,7 +113,7 @@ static int predict(const char *path, predict_options *options, fm_bins bins)
     if (fm_model_read(path, &model, &error)) return cli_fail(&error);
     double size = options->data_size;
     cli_distance_stream stream = {0};
-    int code = options->sample ? find_size(model, options, &stream, &size) : -1;
+    int code = options->trace_path ? find_size(model, options, &stream, &size) : -1;
     if (code < 0) code = deliver(model, size, &stream, options, bins);
     fm_model_destroy(model);
     return code;
@@ -126,20 +126,24 @@ int cli_verb_predict(int argc, char **argv)
     const cli_option table[] = {
         {"data-size", 0, CLI_STRING, &size, "S",
          "size of the data, in the model's unit: distinct blocks,\nunless fathom train was told otherwise"},
-        {"sample", 0, CLI_STRING, &options.sample, "TRACE",
+        {"size-from", 0, CLI_STRING, &options.trace_path, "TRACE",
          "find the size by distance-based sampling of a trace's\nbeginning"},
         {"threshold", 0, CLI_COUNT, &options.threshold, "BLOCKS",
-         "with --sample: distances over it are looked at (default:\nhalf of the smallest run's distinct "
+         "with --size-from: distances over it are looked at (default:\nhalf of the smallest run's distinct "
          "blocks)"},
-        {"samples", 0, CLI_COUNT, &options.samples, "M",
-         "with --sample: data samples that must have their peak\n(default 2)"},
-        {"peaks", 0, CLI_COUNT, &options.peaks, "K", "with --sample: which peak of each tells (default 1)"},
+        {"data-samples", 0, CLI_COUNT, &options.samples, "M",
+         "with --size-from: data samples that must have their peak\n(default 2)"},
+        {"peaks", 0, CLI_COUNT, &options.peaks, "K",
+         "with --size-from: which peak of each tells (default 1)"},
         {"json", 'j', CLI_STRING, &options.json, "FILE", "write the profile as JSON; - for standard output"},
         {"bins", 0, CLI_STRING, &options.bins, "NAME", "histogram resolution: loglinear (default), log2"},
         {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no progress, no notes"},
         {"progress", 0, CLI_FLAG, &options.progress, NULL,
          "progress also when standard error is no terminal"},
         CLI_TRACE_OPTIONS(&options.trace),
+        /* Older spellings. */
+        {"sample", 0, CLI_STRING, &options.trace_path, "TRACE", NULL},
+        {"samples", 0, CLI_COUNT, &options.samples, "M", NULL},
         {0},
     };
     const cli_command command = {
@@ -149,7 +153,7 @@ int cli_verb_predict(int argc, char **argv)
         .options = table,
         .notes = "Examples:\n"
                  "  fathom predict solve.model --data-size 1M --json huge.json\n"
-                 "  fathom predict solve.model --sample huge.fathom\n",
+                 "  fathom predict solve.model --size-from huge.fathom\n",
         .least = 1,
         .most = 1,
     };
@@ -158,13 +162,13 @@ int cli_verb_predict(int argc, char **argv)
     uint64_t number = 0;
     int code = cli_parse(&command, argc, argv, &count);
     if (code >= 0) return code;
-    if (!size == !options.sample) return cli_misuse("expected one of --data-size and --sample");
+    if (!size == !options.trace_path) return cli_misuse("expected one of --data-size and --size-from");
     if (size && (!cli_parse_count(size, &number) || number == 0))
         return cli_misuse("--data-size: expected a number such as 1000 or 4K, found '%s'", size);
-    if (!options.sample && (options.threshold || options.samples || options.peaks))
-        return cli_misuse("--threshold, --samples and --peaks go with --sample only");
+    if (!options.trace_path && (options.threshold || options.samples || options.peaks))
+        return cli_misuse("--threshold, --data-samples and --peaks go with --size-from only");
     if (options.samples > FM_MOST_DATA_SAMPLES)
-        return cli_misuse("--samples: expected at most %d", FM_MOST_DATA_SAMPLES);
+        return cli_misuse("--data-samples: expected at most %d", FM_MOST_DATA_SAMPLES);
     if (options.peaks > UINT32_MAX) return cli_misuse("--peaks: that is too many");
     if (options.bins && (!fm_bins_from_name(options.bins, &bins) || bins == FM_BINS_EXACT))
         return cli_misuse("--bins: expected loglinear or log2, found '%s'", options.bins);

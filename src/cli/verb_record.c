@@ -29,6 +29,7 @@ typedef struct recording {
     fm_writer **writers; /* by process */
     char **paths;
     size_t count;
+    int level; /* for the writers */
 } recording;
 
 enum { COLUMNS = FM_COLUMN_SIZE | FM_COLUMN_KIND | FM_COLUMN_THREAD | FM_COLUMN_SITE };
@@ -78,7 +79,7 @@ static int open_writer(recording *self)
                                  .columns = COLUMNS,
                                  .memory_addresses = true,
                                  .threads = processors < MOST_WRITING ? processors : MOST_WRITING,
-                                 .level = self->options->store ? -1 : (int)self->options->level};
+                                 .level = self->level};
     fm_error error;
     return fm_writer_open(&self->writers[self->count - 1], path, &options, &error) ? cli_fail(&error) : -1;
 }
@@ -166,12 +167,11 @@ static int record(recording *self)
 
 int cli_verb_record(int argc, char **argv)
 {
-    record_options options = {.level = 1, .collect.limit = UINT64_MAX, .collect.limit_time = -1};
+    record_options options = {.level = UINT64_MAX, .collect.limit = UINT64_MAX, .collect.limit_time = -1};
     const cli_option table[] = {
         {"output", 'o', CLI_STRING, &options.output, "TRACE", "the file to write, in the native format"},
         CLI_COLLECT_OPTIONS(&options.collect),
-        {"level", 0, CLI_COUNT, &options.level, "N",
-         "zstd level, 1 (default) to 19; higher is smaller and slower"},
+        CLI_LEVEL_OPTION(&options.level),
         {"store", 0, CLI_FLAG, &options.store, NULL, "do not compress"},
         {"quiet", 'q', CLI_FLAG, &options.quiet, NULL, "no progress, no notes"},
         {"progress", 0, CLI_FLAG, &options.progress, NULL,
@@ -207,7 +207,7 @@ int cli_verb_record(int argc, char **argv)
         return cli_misuse(
             "-o %s: only the native format holds everything; name it .fathom and use fathom convert",
             options.output);
-    if (options.level < 1 || options.level > 19) return cli_misuse("--level: expected 1 to 19");
+    if ((code = cli_check_level(options.level, options.store, &self.level)) >= 0) return code;
     if ((code = cli_collect_check(&options.collect, argv + 1, &self.collecting)) >= 0) return code;
     self.collecting.columns = COLUMNS;
 

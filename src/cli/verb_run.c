@@ -235,9 +235,7 @@ static int check(const run_options *options, char **command, job *work)
         return cli_misuse("--no-source is about the page that --report writes");
     if (options->report && !fm_report_available())
         return cli_misuse("--report: this build has no report page (it was built without npm)");
-    if (options->threads == 0) return cli_misuse("--threads: expected at least 1");
-    if (options->threads != UINT64_MAX && options->threads > FM_PIPELINE_THREADS)
-        return cli_misuse("--threads: at most %d", FM_PIPELINE_THREADS);
+    if ((code = cli_check_threads(options->threads, FM_PIPELINE_THREADS)) >= 0) return code;
     work->threads =
         options->threads == UINT64_MAX ? spare_processors(options, work) : (unsigned)options->threads;
     if (strcmp(engine->name, "exact") != 0) { /* only for that one is there anything to prepare */
@@ -260,7 +258,7 @@ int cli_verb_run(int argc, char **argv)
                            .analysis.max_memory = UINT64_MAX,
                            .collect.limit = UINT64_MAX,
                            .collect.limit_time = -1,
-                           .attribution.top = CLI_TOP_PAIRS};
+                           .attribution.top = CLI_TOP};
     const cli_option table[] = {
         {"json", 'j', CLI_STRING, &options.json, "FILE", "write the profile as JSON; - for standard output"},
         {"report", 0, CLI_STRING, &options.report, "FILE", "write a page to look at, as fathom report does"},

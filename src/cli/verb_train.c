@@ -142,8 +142,7 @@ int cli_verb_train(int argc, char **argv)
          "of the data: 1, 2 or 3 (default: whichever fits best)"},
         {"percent", 0, CLI_REAL, &options.percent, "P",
          "of the reuses, for each of which a pattern is found\n(default 0.1)"},
-        {"granularity", 0, CLI_COUNT, &options.granularity, "BYTES",
-         "which profiles, where the files hold several"},
+        CLI_SELECT_OPTION(&options.granularity),
         {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
         {0},
     };

@@ -304,6 +304,7 @@ static fm_status analyze(fm_cluster *cluster, const fm_cluster_work *work, fm_pr
     fm_reader *reader = NULL;
     bool together = false;
     fm_status status = find_engine(work->engine, &run.ops, error);
+    if (status == FM_OK) status = fm_engine_options_check(work->engine, work->engine_options, error);
     if (status != FM_OK) return status;
     run.kernels = fm_exact_kernels_find(work->isa);
     if (!run.kernels)

@@ -9,6 +9,7 @@
 #define FATHOM_ENGINE_H
 
 #include "engine/block_supply.h"
+#include "engine/engine_option.h"
 #include "engine/pairs.h"
 #include "engine/tally.h"
 
@@ -23,10 +24,8 @@ typedef struct fm_engine_options {
     uint64_t first_time; /* value of the clock at the first reference; it counts modulo 2^64 */
     const char *isa;     /* NULL: best */
     unsigned threads;    /* for engines that can use several; 0: 1 */
-    fm_hp_rda_options hp_rda;
-    unsigned card, cards; /* as in fm_analyzer_options */
-    bool tags;            /* it will be fed through feed_tagged and count_tagged, and through these alone */
-    fm_approximation approximation;
+    bool tags;           /* it will be fed through feed_tagged and count_tagged, and through these alone */
+    fm_option_value own[FM_MOST_OWN_OPTIONS]; /* in the order of the engine's own table */
     uint64_t seen_limit; /* blocks remembered under a bound (seen_set.h); 0: fm_seen_limit */
     bool keep_all;       /* `exact` under a bound: blocks beyond it are not dropped all the same */
 } fm_engine_options;
@@ -55,6 +54,7 @@ typedef struct fm_engine_ops {
     /* The same by several threads, for counting without tags, times and limits of memory; NULL: there is
      * none, or the engine itself uses options->threads. */
     const struct fm_engine_ops *by_threads;
+    const fm_engine_option *own; /* the options that it has alone, up to one without a name; NULL: none */
     fm_status (*create)(fm_engine **engine, const fm_engine_options *options, fm_error *error);
     void (*destroy)(fm_engine *engine);
     /*

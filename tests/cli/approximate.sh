@@ -81,3 +81,30 @@ python3 -c '
 import json
 for cache in json.load(open("m.json"))["caches"]: print(cache["blocks"], cache["miss_ratio"], cache["miss_ratio_band"])
 '
+
+# Options of one engine by --engine-option: the same result as by their older spellings.
+both() { # engine, new spelling, older one
+    fathom analyze u.u64 --engine "$1" --engine-option "$2" --json new.json --quiet >/dev/null
+    # shellcheck disable=SC2086
+    fathom analyze u.u64 --engine "$1" $3 --json old.json --quiet >/dev/null
+    cmp <(grep -v seconds new.json) <(grep -v seconds old.json) && echo "$1 $2: the same"
+}
+both approx error=0.2 '--error 0.2'
+both approx abs-error=20,cutoff=100 '--abs-error 20 --cutoff 100'
+both shards rate=0.25,hashes=2,exact-below=16 '--rate 0.25 --hashes 2 --exact-below 16'
+both shards samples=50 '--samples 50'
+both aet rate=0.5 '--rate 0.5'
+both hp-rda trace-size=2K,thread-trace-size=64,hash-size=8K,pool-size=4K,disable-adjusting \
+    '--trace-size 2K --thread-trace-size 64 --hash-size 8K --pool-size 4K --disable-adjusting'
+# Given in several mentions; the last one of a name counts.
+fathom analyze u.u64 --engine shards --engine-option rate=0.9 --engine-option hashes=2 --engine-option rate=0.25,exact-below=16 \
+    --json new.json --quiet >/dev/null
+fathom analyze u.u64 --engine shards --engine-option rate=0.25,hashes=2,exact-below=16 --json old.json --quiet >/dev/null
+cmp new.json old.json && echo 'the same in several mentions'
+try 'fathom analyze t.u64 --engine shards --engine-option rates=0.1'
+try 'fathom analyze t.u64 --engine shards --engine-option rate'
+try 'fathom analyze t.u64 --engine shards --engine-option rate=0.1,zzz=2'
+try 'fathom analyze t.u64 --engine-option rate=0.1'
+try 'fathom analyze t.u64 --engine auto --engine-option cards=2'
+try "fathom analyze t.u64 --engine shards --engine-option ''"
+try 'fathom run --engine shards --engine-option hashes=99 -- true'

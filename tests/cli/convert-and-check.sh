@@ -15,3 +15,19 @@ printf ' L 1000,8\n S 103c,8\n M 1040,4\nI  4000,3\n' >t.lackey
 try_silently 'fathom convert t.lackey -o l.fathom'
 try_silently 'fathom analyze l.fathom --distances d1 --quiet && fathom analyze t.lackey --distances d2 --quiet && cmp d1 d2'
 distances d1
+
+# --level means the same wherever a trace is written: the same range, the same default.
+fathom gen zipf --keys 5000 --references 100000 --seed 4 -o levels.u64 --quiet
+for level in '' '--level 1' '--level 22'; do
+    # shellcheck disable=SC2086
+    fathom convert levels.u64 $level -o c.fathom --quiet && fathom gen zipf --keys 5000 --references 100000 --seed 4 $level -o g.fathom --quiet &&
+        cmp c.fathom g.fathom && sha256sum <c.fathom >"sum${level##* }"
+done
+cmp sum sum1 && echo 'the default is level 1'
+for level in 0 23; do
+    try "fathom convert levels.u64 --level $level -o c.fathom"
+    try "fathom gen same --keys 1 --references 1 --level $level -o c.fathom"
+    try "fathom record --level $level -o c.fathom -- true"
+done
+try 'fathom convert levels.u64 --level 2 --store -o c.fathom'
+try 'fathom record --level 2 --store -o c.fathom -- true'

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2016
 # The same seed gives the same stream, another seed another; patterns say what they are.
-try 'fathom gen cyclic --keys 4 --references 10 -o - --format text --quiet'
-try 'fathom gen distinct --keys 6 --references 6 -o - --format text --quiet | sort -n | uniq | wc -l'
-try 'fathom gen same --keys 1 --references 3 -o - --format text --quiet | uniq | wc -l'
+try 'fathom gen cyclic --keys 4 --references 10 -o - --to text --quiet'
+try 'fathom gen distinct --keys 6 --references 6 -o - --to text --quiet | sort -n | uniq | wc -l'
+try 'fathom gen same --keys 1 --references 3 -o - --to text --quiet | uniq | wc -l'
 for pattern in zipf uniform; do
     fathom gen $pattern --keys 50 --references 500 --seed 1 -o 1.txt --quiet
     fathom gen $pattern --keys 50 --references 500 --seed 1 -o 1again.txt --quiet

@@ -11,3 +11,7 @@ for verb in run record cc c++ fc analyze mrc compare report convert gen check; d
     try "fathom help $verb | cmp - <(fathom $verb --help)"
     try "fathom $verb -h | cmp - <(fathom $verb --help)"
 done
+# Engines and their options; the tables are compared by tests/docs.
+try 'fathom help engines | head -n 1'
+try 'fathom help engines | grep -A 3 "^  aet"'
+try 'fathom help engine'

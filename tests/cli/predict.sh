@@ -18,15 +18,15 @@ import json
 print(json.load(open("p.json"))["accuracy"]["expected_overlap"] > 0.85)
 '
 # The size is found by sampling: the second sweep has the peaks, and the third says so.
-try_silently 'fathom predict c.model --sample 64000.u64 --bins log2 --json q.json'
+try_silently 'fathom predict c.model --size-from 64000.u64 --bins log2 --json q.json'
 try 'cmp p.json q.json'
-try_silently 'fathom predict c.model --sample 64000.u64 --samples 1 --peaks 3 --bins log2 --json q.json'
-try 'fathom predict c.model --sample 64000.u64 --threshold 100000'
+try_silently 'fathom predict c.model --size-from 64000.u64 --data-samples 1 --peaks 3 --bins log2 --json q.json'
+try 'fathom predict c.model --size-from 64000.u64 --threshold 100000'
 # In another unit.
 try_silently 'fathom train -o s.model --sizes 10,40 1000.json 4000.json'
 try_silently 'fathom predict s.model --data-size 640 --bins log2 --json q.json'
 fields q.json references distinct cold histogram
-try_silently 'fathom predict s.model --sample 64000.u64 --bins log2 --json q.json'
+try_silently 'fathom predict s.model --size-from 64000.u64 --bins log2 --json q.json'
 fields q.json references distinct cold histogram
 try 'fathom train -o x.model 1000.json'
 try 'fathom train 1000.json 4000.json'
@@ -39,7 +39,7 @@ try 'fathom train -o x.model --percent 99 1000.json 4000.json'
 try 'fathom train -o x.model 1000.json nothing.json'
 try 'ls x.model'
 try 'fathom predict c.model'
-try 'fathom predict c.model --data-size 5 --sample 1000.u64'
+try 'fathom predict c.model --data-size 5 --size-from 1000.u64'
 try 'fathom predict c.model --data-size 0'
 try 'fathom predict c.model --data-size 5 --peaks 2'
 try 'fathom predict 1000.json --data-size 5'

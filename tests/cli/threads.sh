@@ -55,3 +55,9 @@ for threads in 1 4; do
     fields p.json references distinct cold histogram | tr '\n' ' '
     echo
 done
+
+# One rule for both verbs: a number that cannot be had is refused, and the limit named.
+for verb in 'analyze t.u64' 'run -- true'; do
+    for threads in 0 2000; do try "fathom ${verb%% *} --threads $threads ${verb#* }"; done
+done
+try 'fathom run --threads 17 -- true'

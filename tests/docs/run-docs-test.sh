@@ -18,6 +18,8 @@ for verb in $verbs; do
     case_ "options of $verb: help, manual page, completion" \
         python3 tests/docs/compare-options.py build/fathom "$verb" "man/$(page_of "$verb").1.scd" completions/fathom.bash
 done
+# shellcheck disable=SC2086
+case_ "one meaning for one word" python3 tests/docs/one-meaning.py build/fathom $verbs
 completes_verbs() {
     local offered
     offered=$(bash -c 'source completions/fathom.bash; COMP_WORDS=(fathom ""); COMP_CWORD=1; _fathom; printf "%s\n" "${COMPREPLY[@]}"')
@@ -37,6 +39,34 @@ completion_choices() { # option, expected words
 formats=$(build/fathom analyze --format '?' x 2>&1 | sed -n 's/.*expected one of //p' | tr -d ',')
 case_ "completion of --format" completion_choices --format "$formats"
 case_ "completion of --engine" completion_choices --engine "auto $(sed -n 's/^ *&fm_engine_\([a-z0-9_]*\),*.*/\1/p' src/analyzer/engine_table.c | tr '_\n' '- ' | sed 's/ $//')"
+# Options of single engines: the library's tables, printed by a program that uses the public header.
+engine_options_agree() {
+    cat >"$work/tables.c" <<'END'
+#include <fathom/fathom.h>
+#include <inttypes.h>
+#include <stdio.h>
+int main(void)
+{
+    static const char *const types[] = {[FM_OPTION_COUNT] = "count", [FM_OPTION_SHARE] = "share",
+                                        [FM_OPTION_OPEN_SHARE] = "open-share", [FM_OPTION_FLAG] = "flag"};
+    const fm_engine_info *engine;
+    const fm_engine_option *option;
+    for (size_t e = 0; (engine = fm_engine_at(e)); e++) {
+        printf("%s\n", engine->name);
+        for (size_t i = 0; (option = fm_engine_option_at(engine->name, i)); i++)
+            printf("%s %s %" PRIu64 " %" PRIu64 " %s %s\n", engine->name, option->name, option->least, option->most,
+                   types[option->type], option->usual ? option->usual : "-");
+    }
+}
+END
+    # shellcheck disable=SC2046
+    cc -std=gnu11 -I include "$work/tables.c" build/libfathom.a \
+        $(pkg-config --libs libzstd zlib libxxhash hwloc libdw libelf) -lm -pthread -o "$work/tables" &&
+        "$work/tables" >"$work/tables.txt" && build/fathom help engines >"$work/engines.txt" &&
+        python3 tests/docs/compare-engines.py "$work/tables.txt" "$work/engines.txt" man/fathom-engines.1.scd \
+            completions/fathom.bash
+}
+case_ "options of engines: tables, help engines, manual page, completion" engine_options_agree
 case_ "completion of --bins" completion_choices --bins "exact log2 loglinear"
 
 # ---- manual pages ----

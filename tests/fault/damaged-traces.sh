@@ -24,7 +24,7 @@ for keys in 100 400; do
 done
 fathom train -o c.model 100.json 400.json >/dev/null
 for trace in cut flipped; do
-    try_silently "fathom predict c.model --sample $trace.fathom --json p.json"
+    try_silently "fathom predict c.model --size-from $trace.fathom --json p.json"
     fields p.json distinct complete lost
     try_silently "fathom phases $trace.fathom --granularity 1 --json p.json --profiles part-"
     fields p.json complete lost

@@ -19,7 +19,7 @@ after() { try "set -o pipefail; { sleep 0.2; $1; } | true"; }
 after 'fathom --help'
 after 'fathom mrc p.json --csv - --quiet'
 after 'fathom analyze t.fathom --json - --quiet'
-try 'set -o pipefail; fathom gen cyclic --keys 10 --references 100M --format text -o - --quiet | head -n 2'
+try 'set -o pipefail; fathom gen cyclic --keys 10 --references 100M --to text -o - --quiet | head -n 2'
 # Where SIGPIPE is ignored, as under some supervisors, it is an ordinary write error.
 try 'set -o pipefail; trap "" PIPE; { sleep 0.2; fathom --help; } | true'
 # The writer was killed in the middle of a trace.

@@ -137,5 +137,39 @@ uninstall_() {
     scripts/uninstall.sh build/install_manifest.txt "$stage" && [ -z "$(find "$root" ! -type d)" ]
 }
 case_ "uninstall leaves no file" uninstall_
+
+# ---- make, after something was installed that a message told to install ----
+
+# Not the real CMake: what counts is when `make` calls it to configure. Where pkg-config and programs are looked for is
+# ours for once.
+make_notices() {
+    local made=$stage/made ours=$stage/ours calls
+    mkdir -p "$made/.dependencies" "$ours/bin" "$ours/pc" || return 1
+    touch "$made/.dependencies/build"
+    cat >"$ours/cmake" <<END
+#!/bin/sh
+echo "\$*" >>"$stage/calls"
+case "\$*" in *--preset*) scripts/optional-parts.sh >"$made/optional-parts" ;; esac
+END
+    chmod +x "$ours/cmake"
+    make_ours() {
+        PATH=$ours/bin:/usr/bin:/bin PKG_CONFIG_LIBDIR=$ours/pc make --no-print-directory BUILD="$made" CMAKE="$ours/cmake" all
+    }
+    configured() { # how often, since the last time
+        calls=$(grep -c -e --preset "$stage/calls")
+        : >"$stage/calls"
+        [ "$calls" -eq "$1" ] || { echo "$2: configured $calls times, expected $1"; return 1; }
+    }
+    make_ours && touch "$made/build.ninja" && : >"$stage/calls" || return 1
+    make_ours && configured 0 "nothing changed" || return 1
+    printf 'Name: mpich\nDescription: x\nVersion: 9.9\n' >"$ours/pc/mpich.pc"
+    make_ours && configured 1 "MPI headers were installed" || return 1
+    make_ours && configured 0 "nothing changed since" || return 1
+    printf '#!/bin/sh\n' >"$ours/bin/nvcc"
+    chmod +x "$ours/bin/nvcc"
+    make_ours && configured 1 "nvcc was installed" || return 1
+    make_ours && configured 0 "nothing changed since"
+}
+case_ "make configures anew after MPI, npm or nvcc were installed" make_notices
 echo "1..$number"
 [ $failed -eq 0 ]

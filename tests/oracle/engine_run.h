@@ -41,6 +41,15 @@ static inline fm_engine_options engine_options_of(const recipe *made)
                                .first_time = made->first_time};
 }
 
+/* Options of that engine alone, as users give them. */
+static inline void engine_own_options(const fm_engine_ops *ops, const char *text, fm_engine_options *options)
+{
+    fm_error error;
+    if (fm_own_options_parse(ops->info.name, ops->own, text, options->own, &error) == FM_OK) return;
+    fprintf(stderr, "%s\n", error.reason);
+    abort();
+}
+
 /* What every engine must answer, computed with the list engine; NULL, or what went wrong. */
 static inline const char *engine_expect(const recipe *made, const uint64_t *trace, engine_answers *expected)
 {

@@ -19,7 +19,23 @@ enum { TRACES = 3000 };
 
 /* ---- the promise ---- */
 
-static bool keeps_promise(const fm_approximation *promised, uint64_t actual, uint64_t told)
+typedef struct promise {
+    double relative_error;
+    uint64_t absolute_error, cutoff; /* instead, where it is not 0 */
+} promise;
+
+static void ask_for(const promise *promised, fm_engine_options *options)
+{
+    char own[100];
+    if (promised->absolute_error)
+        snprintf(own, sizeof own, "abs-error=%" PRIu64 ",cutoff=%" PRIu64, promised->absolute_error,
+                 promised->cutoff);
+    else
+        snprintf(own, sizeof own, "error=%.17g", promised->relative_error);
+    engine_own_options(&fm_engine_approx, own, options);
+}
+
+static bool keeps_promise(const promise *promised, uint64_t actual, uint64_t told)
 {
     if (actual == FM_COLD || told == FM_COLD) return actual == told;
     if (told > actual) return false;
@@ -29,13 +45,13 @@ static bool keeps_promise(const fm_approximation *promised, uint64_t actual, uin
 }
 
 /* Errors of all sizes; for every trace another. */
-static fm_approximation promise_of(uint64_t index)
+static promise promise_of(uint64_t index)
 {
     static const double errors[] = {0.001, 0.002, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4999, 0.5};
     static const uint64_t blocks[] = {1, 2, 3, 7, 64, 500, UINT64_MAX};
     static const uint64_t cutoffs[] = {0, 1, 2, 16, 100, 1000};
-    if (index % 2 == 0) return (fm_approximation){.relative_error = errors[index / 2 % 9]};
-    return (fm_approximation){.absolute_error = blocks[index / 2 % 7], .cutoff = cutoffs[index / 14 % 6]};
+    if (index % 2 == 0) return (promise){.relative_error = errors[index / 2 % 9]};
+    return (promise){.absolute_error = blocks[index / 2 % 7], .cutoff = cutoffs[index / 14 % 6]};
 }
 
 static recipe unbounded_recipe(uint64_t seed, uint64_t index)
@@ -49,16 +65,16 @@ static recipe unbounded_recipe(uint64_t seed, uint64_t index)
 
 /* ---- the engine, through its own door ---- */
 
-static fm_engine *created(const recipe *made, const fm_approximation *promised)
+static fm_engine *created(const recipe *made, const promise *promised)
 {
     fm_engine_options options = engine_options_of(made);
-    options.approximation = *promised;
+    ask_for(promised, &options);
     fm_engine *engine;
     assert_int_equal(fm_engine_approx.create(&engine, &options, NULL), FM_OK);
     return engine;
 }
 
-static void check_engine(const recipe *made, const fm_approximation *promised, const uint64_t *trace,
+static void check_engine(const recipe *made, const promise *promised, const uint64_t *trace,
                          const engine_answers *expected, engine_answers *got)
 {
     fm_engine *engine = created(made, promised);
@@ -90,7 +106,7 @@ static void check_engine(const recipe *made, const fm_approximation *promised, c
 
 /* ---- the number of nodes ---- */
 
-static double proven_bound(const fm_approximation *promised, uint64_t distinct)
+static double proven_bound(const promise *promised, uint64_t distinct)
 {
     double blocks = distinct > 1 ? (double)distinct : 1;
     if (promised->relative_error > 0) {
@@ -102,7 +118,7 @@ static double proven_bound(const fm_approximation *promised, uint64_t distinct)
 }
 
 /* The stack alone, fed with the times that the list engine told. */
-static void check_nodes(const recipe *made, const fm_approximation *promised, const engine_answers *expected)
+static void check_nodes(const recipe *made, const promise *promised, const engine_answers *expected)
 {
     fm_merge_rule rule = {promised->relative_error, promised->absolute_error, promised->cutoff};
     fm_merged_stack stack;
@@ -137,7 +153,7 @@ static void test_generated_traces(void **state)
         engine_answers expected = engine_answers_make(made.length), got = engine_answers_make(made.length);
         const char *wrong = engine_expect(&made, trace, &expected);
         if (wrong) fail_msg("%s", wrong);
-        fm_approximation promised = promise_of(index);
+        promise promised = promise_of(index);
         check_engine(&made, &promised, trace, &expected, &got);
         check_nodes(&made, &promised, &expected);
         engine_answers_free(&expected);
@@ -160,7 +176,7 @@ static void test_closed_form(void **state)
     static const double errors[] = {0.001, 0.01, 0.3};
     for (size_t e = 0; e < 3; e++) {
         fm_merge_rule rule = {.relative_error = errors[e]};
-        fm_approximation promised = {.relative_error = errors[e]};
+        promise promised = {.relative_error = errors[e]};
         fm_merged_stack stack;
         fm_merged_stack_start(&stack, &rule);
         assert_int_equal(fm_merged_stack_reserve(&stack, BLOCKS, NULL), FM_OK);
@@ -181,10 +197,13 @@ static void test_closed_form(void **state)
 static void test_profile_says_so(void **state)
 {
     (void)state;
-    static const fm_approximation asked[] = {
-        {0}, {.relative_error = 0.2}, {.absolute_error = 5}, {.absolute_error = 5, .cutoff = 9}};
+    static const char *const own[] = {NULL, "error=0.2", "abs-error=5", "abs-error=5,cutoff=9"};
+    static const promise asked[] = {{.relative_error = 0.01}, /* the usual one */
+                                    {.relative_error = 0.2},
+                                    {.absolute_error = 5},
+                                    {.absolute_error = 5, .cutoff = 9}};
     for (size_t i = 0; i < 4; i++) {
-        fm_analyzer_options options = {.engine = "approx", .approximation = asked[i], .seed = 5};
+        fm_analyzer_options options = {.engine = "approx", .engine_options = own[i], .seed = 5};
         fm_analyzer *analyzer;
         fm_profile *profile;
         assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
@@ -195,8 +214,7 @@ static void test_profile_says_so(void **state)
         assert_string_equal(profile->engine, "approx");
         assert_non_null(profile->accuracy);
         assert_non_null(profile->accuracy->statement);
-        double relative = i == 0 ? FM_RELATIVE_ERROR : asked[i].relative_error;
-        assert_true(profile->accuracy->relative_error == relative);
+        assert_true(profile->accuracy->relative_error == asked[i].relative_error);
         assert_int_equal(profile->accuracy->absolute_error, asked[i].absolute_error);
         assert_int_equal(profile->accuracy->exact_below, asked[i].cutoff);
         assert_int_equal(profile->references, 5);
@@ -209,16 +227,12 @@ static void test_profile_says_so(void **state)
 static void test_refusals(void **state)
 {
     (void)state;
-    static const fm_approximation bad[] = {{.relative_error = 1},
-                                           {.relative_error = -0.1},
-                                           {.relative_error = NAN},
-                                           {.relative_error = 0.1, .absolute_error = 5},
-                                           {.relative_error = 0.1, .cutoff = 5},
-                                           {.cutoff = 5}};
+    static const char *const bad[] = {
+        "error=1", "error=-0.1", "error=nan", "error=0.1,abs-error=5", "error=0.1,cutoff=5", "cutoff=5"};
     fm_analyzer *analyzer;
     fm_error error;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        fm_analyzer_options options = {.engine = "approx", .approximation = bad[i]};
+        fm_analyzer_options options = {.engine = "approx", .engine_options = bad[i]};
         assert_int_equal(fm_analyzer_create(&analyzer, &options, &error), FM_E_ARGUMENT);
         assert_null(analyzer);
     }
@@ -230,9 +244,10 @@ static void test_refusals(void **state)
 static void test_memory_limit(void **state)
 {
     (void)state;
-    static const fm_approximation asked[] = {{.relative_error = 0.001}, {.absolute_error = 1}};
+    static const promise asked[] = {{.relative_error = 0.001}, {.absolute_error = 1}};
     for (size_t i = 0; i < 2; i++) {
-        fm_engine_options options = {.seed = 3, .max_memory = 16 << 20, .approximation = asked[i]};
+        fm_engine_options options = {.seed = 3, .max_memory = 16 << 20};
+        ask_for(&asked[i], &options);
         fm_engine *engine;
         assert_int_equal(fm_engine_approx.create(&engine, &options, NULL), FM_OK);
         uint64_t fed = 0, distances[1000], blocks[1000];

@@ -8,14 +8,17 @@
  *     FATHOM_TEST_SEED=N, FATHOM_TEST_TRACES=N, FATHOM_TEST_ONLY=N    as in test_oracle_engines.c
  *     FATHOM_TEST_BATCH=N                                             no shorter batches: for slow sanitizers
  */
+#define _GNU_SOURCE
 #include "engine/gpu/gpu_loader.h"
 #include "engine/gpu/gpu_state.h"
 #include "oracle/engine_run.h"
 #include "oracle/gpu_stand_in.h"
 
+#include <dlfcn.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -138,7 +141,9 @@ static const char *compare(const recipe *made, const uint64_t *trace, const engi
 {
     fm_engine_options options = engine_options_of(made);
     options.time_distances = how->times;
-    options.cards = how->cards;
+    char own[32];
+    snprintf(own, sizeof own, "cards=%u", how->cards);
+    engine_own_options(&fm_engine_gpu, own, &options);
     fm_tally distances, times, wanted, wanted_times;
     fm_error error = {0};
     fm_engine *engine;
@@ -287,7 +292,9 @@ static void test_several_cards(void **state)
     const uint64_t blocks[] = {1, 2, 1};
     static const unsigned asked[] = {0, 1, 2, 3, 5}, expected[] = {0, 1, 2, 0, 2};
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
-        fm_analyzer_options options = {.engine = "gpu", .card = asked[i]};
+        char own[32];
+        snprintf(own, sizeof own, "card=%u", asked[i]);
+        fm_analyzer_options options = {.engine = "gpu", .engine_options = own};
         fm_analyzer *analyzer;
         assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
         assert_int_equal(fm_analyzer_feed_blocks(analyzer, blocks, 3, NULL), FM_OK);
@@ -312,16 +319,16 @@ static void test_shared_counting(void **state)
         bool times;
         size_t opened; /* cards */
     } cases[] = {
-        {0, 0, 0, false, 1}, {0, 1, 0, false, 1}, {0, 2, 0, false, 2},        {3, 3, 0, false, 3},
+        {0, 0, 0, false, 4}, {0, 1, 0, false, 1}, {0, 2, 0, false, 2},        {3, 3, 0, false, 3},
         {1, 4, 0, false, 4}, {1, 9, 0, false, 4}, {0, UINT_MAX, 0, false, 4}, {0, 4, 2, false, 2},
         {0, 4, 1, false, 1}, {0, 4, 0, true, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         stand_in = (stand_in_nature){.memory = UINT64_MAX, .more_cards = 3, .full_card = cases[i].full};
-        fm_analyzer_options options = {.engine = "gpu",
-                                       .card = cases[i].card,
-                                       .cards = cases[i].cards,
-                                       .time_distances = cases[i].times};
+        char own[64];
+        snprintf(own, sizeof own, "card=%u,cards=%u", cases[i].card, cases[i].cards);
+        fm_analyzer_options options = {
+            .engine = "gpu", .engine_options = own, .time_distances = cases[i].times};
         fm_analyzer *analyzer;
         fm_profile *profile;
         assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
@@ -427,6 +434,37 @@ static void test_host_memory_limit(void **state)
     fm_analyzer_destroy(analyzer);
 }
 
+/* A system that does not say how many processors it has. */
+static bool processors_unknown;
+long sysconf(int name)
+{
+    if (name == _SC_NPROCESSORS_ONLN && processors_unknown) return -1;
+    long (*real)(int);
+    *(void **)&real = dlsym(RTLD_NEXT, "sysconf");
+    return real(name);
+}
+
+static void test_unknown_processors(void **state)
+{
+    (void)state;
+    if (on_card()) skip();
+    const uint64_t blocks[] = {1, 2, 1};
+    fm_analyzer_options options = {.engine = "gpu"};
+    fm_analyzer *analyzer;
+    fm_error error = {0};
+    fm_profile *profile;
+    assert_int_equal(fm_analyzer_create(&analyzer, &options, &error), FM_OK);
+    processors_unknown = true;
+    assert_int_equal(sysconf(_SC_NPROCESSORS_ONLN), -1);
+    fm_status status = fm_analyzer_feed_blocks(analyzer, blocks, 3, &error);
+    processors_unknown = false;
+    if (status != FM_OK) fail_msg("%s", error.reason);
+    assert_int_equal(fm_analyzer_profile(analyzer, &profile, &error), FM_OK);
+    assert_int_equal(profile->cold, 2);
+    fm_profile_destroy(profile);
+    fm_analyzer_destroy(analyzer);
+}
+
 /* A card that fails in the middle: the error comes out, nothing hangs, nothing leaks. */
 static void test_failing_card(void **state)
 {
@@ -441,7 +479,9 @@ static void test_failing_card(void **state)
         for (size_t at = 1; at <= 4; at++) {
             stand_in.counted = 0;
             stand_in.fail_at = at;
-            fm_analyzer_options options = {.engine = "gpu", .cards = cards};
+            char own[32];
+            snprintf(own, sizeof own, "cards=%u", cards);
+            fm_analyzer_options options = {.engine = "gpu", .engine_options = own};
             fm_analyzer *analyzer;
             fm_profile *profile;
             fm_error error;
@@ -469,6 +509,7 @@ int main(void)
         cmocka_unit_test_setup(test_too_little_card_memory, use_stand_in),
         cmocka_unit_test_setup(test_host_memory_limit, use_stand_in),
         cmocka_unit_test_setup(test_failing_card, use_stand_in),
+        cmocka_unit_test_setup(test_unknown_processors, use_stand_in),
     };
     return cmocka_run_group_tests_name("the gpu engine", tests, NULL, NULL);
 }

@@ -177,7 +177,12 @@ static naive_trace *naive_analyze(const uint64_t *trace, stretch all, size_t thr
     return made;
 }
 
-static size_t naive_profile(const uint64_t *given, size_t given_length, const fm_hp_rda_options *options,
+typedef struct hp_rda_wishes {
+    uint64_t trace_size, thread_trace_size;
+    bool disable_adjusting;
+} hp_rda_wishes;
+
+static size_t naive_profile(const uint64_t *given, size_t given_length, const hp_rda_wishes *options,
                             fm_tally *wanted)
 {
     const bool adjust = !options->disable_adjusting;
@@ -238,11 +243,12 @@ static size_t naive_profile(const uint64_t *given, size_t given_length, const fm
 /* ---- the engine ---- */
 
 static const char *engine_run(const fm_engine_ops *ops, const uint64_t *trace, size_t length, uint64_t chunk,
-                              const fm_engine_options *options, fm_tally *tally, uint64_t *distinct)
+                              fm_engine_options options, const char *own, fm_tally *tally, uint64_t *distinct)
 {
     static fm_error error;
     fm_engine *engine;
-    if (ops->create(&engine, options, &error)) return error.reason;
+    engine_own_options(ops, own, &options);
+    if (ops->create(&engine, &options, &error)) return error.reason;
     const fm_engine_results results = {.distances = tally};
     const char *wrong = NULL;
     for (size_t i = 0; i < length && !wrong; i += chunk)
@@ -277,19 +283,24 @@ static void test_against_the_formulas(void **state)
         recipe_random random = {made.seed ^ 11};
         fm_engine_options options = {.seed = made.engine_seed,
                                      .threads = 1 + (unsigned)recipe_below(&random, 3)};
-        options.hp_rda.thread_trace_size = 1 + recipe_below(&random, recipe_chance(&random, 2) ? 4 : 100);
-        options.hp_rda.trace_size =
-            options.hp_rda.thread_trace_size + recipe_below(&random, 2 * made.length + 1);
-        options.hp_rda.disable_adjusting = recipe_chance(&random, 3);
-        if (recipe_chance(&random, 4)) options.hp_rda.hash_size = 1 + recipe_below(&random, 20);
+        hp_rda_wishes wishes = {.thread_trace_size =
+                                    1 + recipe_below(&random, recipe_chance(&random, 2) ? 4 : 100)};
+        wishes.trace_size = wishes.thread_trace_size + recipe_below(&random, 2 * made.length + 1);
+        wishes.disable_adjusting = recipe_chance(&random, 3);
+        char own[200];
+        size_t used = (size_t)snprintf(
+            own, sizeof own, "thread-trace-size=%" PRIu64 ",trace-size=%" PRIu64 ",disable-adjusting=%s",
+            wishes.thread_trace_size, wishes.trace_size, wishes.disable_adjusting ? "yes" : "no");
+        if (recipe_chance(&random, 4))
+            snprintf(own + used, sizeof own - used, ",hash-size=%" PRIu64, 1 + recipe_below(&random, 20));
         const fm_bins bins = (fm_bins)recipe_below(&random, 3);
         fm_tally wanted, got;
         if (fm_tally_create(&wanted, bins, NULL) || fm_tally_create(&got, bins, NULL)) abort();
-        const size_t cold = naive_profile(trace, made.length, &options.hp_rda, &wanted);
+        const size_t cold = naive_profile(trace, made.length, &wishes, &wanted);
         uint64_t distinct = 0;
         const char *wrong =
             engine_run(on_card() ? &fm_engine_hp_rda_gpu : &fm_engine_hp_rda, trace, made.length,
-                       1 + recipe_below(&random, 500), &options, &got, &distinct);
+                       1 + recipe_below(&random, 500), options, own, &got, &distinct);
         if (wrong) fail_msg("%s", wrong);
         assert_same(&wanted, &got, &made);
         assert_int_equal(got.cold, cold);
@@ -311,14 +322,15 @@ static void test_one_thread_trace_is_exact(void **state)
         engine_answers expected = engine_answers_make(made.length);
         assert_null(engine_expect(&made, trace, &expected));
         fm_engine_options options = {.seed = 1, .threads = 2};
-        options.hp_rda.trace_size = options.hp_rda.thread_trace_size = made.length + 1;
+        char own[100];
+        snprintf(own, sizeof own, "trace-size=%zu,thread-trace-size=%zu", made.length + 1, made.length + 1);
         fm_tally wanted, got;
         if (fm_tally_create(&wanted, FM_BINS_EXACT, NULL) || fm_tally_create(&got, FM_BINS_EXACT, NULL))
             abort();
         if (fm_tally_add(&wanted, expected.distances, made.length, NULL)) abort();
         uint64_t distinct = 0;
         const char *wrong = engine_run(on_card() ? &fm_engine_hp_rda_gpu : &fm_engine_hp_rda, trace,
-                                       made.length, 1000, &options, &got, &distinct);
+                                       made.length, 1000, options, own, &got, &distinct);
         if (wrong) fail_msg("%s", wrong);
         assert_same(&wanted, &got, &made);
         assert_int_equal(distinct, expected.distinct);
@@ -344,15 +356,15 @@ static void test_who_works_does_not_matter(void **state)
     for (uint64_t thread_trace = 64; thread_trace <= 4096; thread_trace *= 4) {
         fm_tally tallies[3];
         fm_engine_options options = {.seed = 3};
-        options.hp_rda.thread_trace_size = thread_trace;
-        options.hp_rda.trace_size = length / 4;
+        char own[100];
+        snprintf(own, sizeof own, "thread-trace-size=%" PRIu64 ",trace-size=%zu", thread_trace, length / 4);
         const int ways = on_card() ? 3 : 2;
         for (int way = 0; way < ways; way++) {
             uint64_t distinct = 0;
             options.threads = way == 0 ? 1 : 4;
             if (fm_tally_create(&tallies[way], FM_BINS_EXACT, NULL)) abort();
             const char *wrong = engine_run(way == 2 ? &fm_engine_hp_rda_gpu : &fm_engine_hp_rda, trace,
-                                           length, 100000, &options, &tallies[way], &distinct);
+                                           length, 100000, options, own, &tallies[way], &distinct);
             if (wrong) fail_msg("%s", wrong);
             assert_int_equal(distinct, tallies[way].cold);
             recipe none = {0};
@@ -368,12 +380,12 @@ static void test_pools_that_are_too_small(void **state)
     (void)state;
     uint64_t trace[1000];
     for (size_t i = 0; i < 1000; i++) trace[i] = i;
-    fm_engine_options options = {.seed = 3,
-                                 .hp_rda = {.trace_size = 1000, .thread_trace_size = 10, .pool_size = 500}};
+    fm_engine_options options = {.seed = 3};
     fm_tally tally;
     uint64_t distinct = 0;
     if (fm_tally_create(&tally, FM_BINS_EXACT, NULL)) abort();
-    const char *wrong = engine_run(&fm_engine_hp_rda, trace, 1000, 1000, &options, &tally, &distinct);
+    const char *wrong = engine_run(&fm_engine_hp_rda, trace, 1000, 1000, options,
+                                   "trace-size=1000,thread-trace-size=10,pool-size=500", &tally, &distinct);
     assert_non_null(wrong);
     assert_non_null(strstr(wrong, "memory pool"));
     fm_tally_clear(&tally);
@@ -386,7 +398,7 @@ static void test_refusals(void **state)
     fm_error error;
     fm_analyzer_options bound = {.engine = "hp-rda", .bound = 5},
                         times = {.engine = "hp-rda", .time_distances = true};
-    fm_analyzer_options large = {.engine = "hp-rda", .hp_rda = {.trace_size = UINT64_C(1) << 40}};
+    fm_analyzer_options large = {.engine = "hp-rda", .engine_options = "trace-size=1T"};
     fm_analyzer_options limit = {.engine = "hp-rda", .max_memory = 1 << 20};
     assert_int_equal(fm_analyzer_create(&analyzer, &bound, &error), FM_E_ARGUMENT);
     assert_int_equal(fm_analyzer_create(&analyzer, &times, &error), FM_E_ARGUMENT);
@@ -404,7 +416,7 @@ static void test_stages(void **state)
     (void)state;
     fm_analyzer *analyzer;
     fm_profile *profile;
-    fm_analyzer_options options = {.engine = "hp-rda", .hp_rda = {.trace_size = 1 << 16}};
+    fm_analyzer_options options = {.engine = "hp-rda", .engine_options = "trace-size=64K"};
     uint64_t trace[50000];
     for (size_t i = 0; i < 50000; i++) trace[i] = i % 777;
     assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);

@@ -17,11 +17,11 @@
 
 #include <cmocka.h>
 
-static fm_profile *profile_by(const char *engine, const fm_approximation *approximation, fm_bins bins,
+static fm_profile *profile_by(const char *engine, const char *engine_options, fm_bins bins,
                               const uint64_t *trace, size_t length)
 {
-    fm_analyzer_options options = {.engine = engine, .bins = bins, .seed = 7};
-    if (approximation) options.approximation = *approximation;
+    fm_analyzer_options options = {
+        .engine = engine, .bins = bins, .seed = 7, .engine_options = engine_options};
     fm_analyzer *analyzer;
     fm_profile *profile;
     fm_error error;
@@ -64,17 +64,14 @@ static void test_everything_sampled(void **state)
     for (uint64_t index = 0; index < 600; index++) {
         recipe made = recipe_make(seed, index);
         uint64_t *trace = recipe_trace(&made);
-        static const uint64_t near[] = {FM_NOTHING_EXACT, 1, 16, 1024, 4096};
-        fm_approximation approximation = {
-            .rate = 1, .hashes = (unsigned)(1 + index % 3), .exact_below = near[index % 5]};
-        if (index % 2) {
-            approximation.rate = 0;
-            approximation.samples = made.length + 1;
-        }
+        static const unsigned near[] = {0, 1, 16, 1024, 4096};
+        char own[100];
+        snprintf(own, sizeof own, "%s=%zu,hashes=%d,exact-below=%u", index % 2 ? "samples" : "rate",
+                 index % 2 ? made.length + 1 : 1, (int)(1 + index % 3), near[index % 5]);
         /* The estimate is cut into loglinear bins at its finest. */
         fm_bins bins = index % 7 == 0 ? FM_BINS_LOG2 : FM_BINS_LOGLINEAR;
         fm_profile *expected = profile_by("list", NULL, bins, trace, made.length);
-        fm_profile *got = profile_by("shards", &approximation, bins, trace, made.length);
+        fm_profile *got = profile_by("shards", own, bins, trace, made.length);
         assert_false(got->exact);
         assert_same_counts(&made, expected, got);
         fm_profile_destroy(expected);
@@ -222,17 +219,15 @@ static double mean_curve_error(const fm_profile *a, const fm_profile *b)
 static void test_band_holds(void **state)
 {
     (void)state;
-    static const fm_approximation how[] = {{.rate = 0.02, .exact_below = 256},
-                                           {.samples = 1000, .exact_below = 256},
-                                           {.rate = 0.02, .exact_below = 256, .hashes = 8}};
+    static const char *const how[] = {"rate=0.02", "samples=1000", "rate=0.02,hashes=8"};
     uint64_t *trace = generated("zipf", KEYS, REFERENCES, 0.8);
     fm_profile *exact = profile_by("exact", NULL, FM_BINS_LOGLINEAR, trace, REFERENCES);
     for (size_t h = 0; h < sizeof how / sizeof *how; h++) {
         uint64_t points = 0, within = 0;
         for (uint64_t seed = 0; seed < large_length(25); seed++) {
-            fm_approximation approximation = how[h];
-            approximation.hash_seed = seed;
-            fm_profile *got = profile_by("shards", &approximation, FM_BINS_LOGLINEAR, trace, REFERENCES);
+            char own[100];
+            snprintf(own, sizeof own, "%s,exact-below=256,hash-seed=%" PRIu64, how[h], seed);
+            fm_profile *got = profile_by("shards", own, FM_BINS_LOGLINEAR, trace, REFERENCES);
             const fm_accuracy *accuracy = got->accuracy;
             assert_true(accuracy->confidence == 0.95);
             assert_true(accuracy->band_count > 20);
@@ -261,15 +256,14 @@ static void test_mean_error(void **state)
     for (size_t i = 0; i < 3; i++) {
         uint64_t *trace = generated(kinds[i].pattern, 1000000, 4000000, kinds[i].skew);
         fm_profile *exact = profile_by("exact", NULL, FM_BINS_LOGLINEAR, trace, 4000000);
-        fm_approximation by_rate = {.rate = 0.001}, by_number = {.samples = 8192};
-        fm_profile *sampled = profile_by("shards", &by_rate, FM_BINS_LOGLINEAR, trace, 4000000);
-        fm_profile *fixed = profile_by("shards", &by_number, FM_BINS_LOGLINEAR, trace, 4000000);
+        fm_profile *sampled = profile_by("shards", "rate=0.001", FM_BINS_LOGLINEAR, trace, 4000000);
+        fm_profile *fixed = profile_by("shards", "samples=8192", FM_BINS_LOGLINEAR, trace, 4000000);
         fm_profile *model = profile_by("aet", NULL, FM_BINS_LOGLINEAR, trace, 4000000);
         assert_true(mean_curve_error(exact, sampled) <= 0.01);
         assert_true(mean_curve_error(exact, fixed) <= 0.005);
         assert_true(mean_curve_error(exact, model) <= 0.005);
-        /* Small distances are not estimated. */
-        for (uint64_t blocks = 1; blocks <= FM_EXACT_BELOW; blocks *= 2)
+        /* Small distances are not estimated: those below 4096 by default. */
+        for (uint64_t blocks = 1; blocks <= 4096; blocks *= 2)
             assert_true(fm_profile_miss_ratio(sampled, blocks) == fm_profile_miss_ratio(exact, blocks));
         fm_profile_destroy(exact);
         fm_profile_destroy(sampled);
@@ -283,7 +277,7 @@ static void test_memory(void **state)
 {
     (void)state;
     uint64_t *trace = generated("uniform", 1000000, 3000000, 0);
-    fm_analyzer_options options = {.engine = "shards", .approximation.samples = 8192};
+    fm_analyzer_options options = {.engine = "shards", .engine_options = "samples=8192"};
     fm_analyzer *analyzer;
     assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
     assert_int_equal(fm_analyzer_feed_blocks(analyzer, trace, 3000000, NULL), FM_OK);
@@ -292,7 +286,7 @@ static void test_memory(void **state)
     fm_analyzer_destroy(analyzer);
     /* At a rate, memory grows with the blocks: a limit stops it in time. */
     fm_analyzer_options limited = {
-        .engine = "shards", .approximation.rate = 1, .approximation.exact_below = 64, .max_memory = 24 << 20};
+        .engine = "shards", .engine_options = "rate=1,exact-below=64", .max_memory = 24 << 20};
     assert_int_equal(fm_analyzer_create(&analyzer, &limited, NULL), FM_OK);
     assert_int_equal(fm_analyzer_feed_blocks(analyzer, trace, 3000000, NULL), FM_E_LIMIT);
     assert_true(fm_analyzer_memory_peak(analyzer) <= 24 << 20);
@@ -326,8 +320,7 @@ static void test_model_closed_forms(void **state)
     uint64_t *trace = generated("uniform", 20000, REFERENCES, 0);
     fm_profile *exact = profile_by("exact", NULL, FM_BINS_LOGLINEAR, trace, REFERENCES);
     for (int i = 0; i < 2; i++) {
-        fm_approximation approximation = {.rate = i ? 0.1 : 0};
-        fm_profile *model = profile_by("aet", &approximation, FM_BINS_LOGLINEAR, trace, REFERENCES);
+        fm_profile *model = profile_by("aet", i ? "rate=0.1" : NULL, FM_BINS_LOGLINEAR, trace, REFERENCES);
         assert_true(mean_curve_error(exact, model) <= 0.005);
         fm_profile_destroy(model);
     }
@@ -342,15 +335,15 @@ static void test_refusals(void **state)
     (void)state;
     static const uint64_t edges[] = {0, 8};
     const fm_analyzer_options bad[] = {
-        {.engine = "shards", .approximation = {.rate = 0.1, .samples = 5}},
-        {.engine = "shards", .approximation = {.rate = 1.5}},
-        {.engine = "shards", .approximation = {.rate = -1}},
-        {.engine = "shards", .approximation = {.samples = UINT64_MAX}},
-        {.engine = "shards", .approximation = {.hashes = FM_MOST_HASHES + 1}},
+        {.engine = "shards", .engine_options = "rate=0.1,samples=5"},
+        {.engine = "shards", .engine_options = "rate=1.5"},
+        {.engine = "shards", .engine_options = "rate=-1"},
+        {.engine = "shards", .engine_options = "samples=18446744073709551615"},
+        {.engine = "shards", .engine_options = "hashes=33"},
         {.engine = "shards", .bound = 7},
         {.engine = "shards", .time_distances = true},
         {.engine = "shards", .edges = edges, .edge_count = 2},
-        {.engine = "aet", .approximation = {.rate = 2}},
+        {.engine = "aet", .engine_options = "rate=2"},
         {.engine = "aet", .bound = 7},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

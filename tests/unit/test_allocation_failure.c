@@ -14,6 +14,7 @@
 #define _GNU_SOURCE
 #include "analyzer/prepared.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -453,8 +454,9 @@ static void engines(void **state)
 static fm_status analyze_with_samples(fm_error *error)
 {
     fm_analyzer_options options = {.engine = "shards", .granularity = 1};
-    options.approximation.samples = 2000;
-    options.approximation.exact_below = engine_bound;
+    char own[100];
+    snprintf(own, sizeof own, "samples=2000,exact-below=%" PRIu64, engine_bound);
+    options.engine_options = own;
     return analyze(&options, NULL, error);
 }
 
@@ -499,9 +501,11 @@ static void several_threads(void **state)
 /* Engines that gather batches, with threads of their own. */
 static fm_status analyze_in_batches(fm_error *error)
 {
-    fm_analyzer_options options = {.engine = engine_name, .threads = 2, .hp_rda = {.trace_size = 3000}};
-    options.cards = engine_threads;
-    if (strcmp(engine_name, "gpu") == 0 && engine_threads == 1) options.time_distances = true;
+    const bool on_cards = strcmp(engine_name, "gpu") == 0;
+    char own[100];
+    snprintf(own, sizeof own, on_cards ? "cards=%u" : "trace-size=3000", engine_threads);
+    fm_analyzer_options options = {.engine = engine_name, .threads = 2, .engine_options = own};
+    if (on_cards && engine_threads == 1) options.time_distances = true;
     if (engine_bound) options.bins = FM_BINS_EXACT; /* single distances come from the card then */
     return analyze(&options, NULL, error);
 }

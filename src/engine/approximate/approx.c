@@ -111,32 +111,35 @@ static void approx_destroy(fm_engine *self)
     free(self);
 }
 
+enum { ERROR, ABSOLUTE_ERROR, CUTOFF };
+static const fm_engine_option approx_options[] = {
+    [ERROR] = {"error", FM_OPTION_OPEN_SHARE, .usual = "0.01",
+               .meaning = "every distance d is reported as d (1 - error) to d"},
+    [ABSOLUTE_ERROR] = {"abs-error", FM_OPTION_COUNT, .least = 1, .most = UINT64_MAX, .excludes = "error",
+                        .meaning = "instead: every distance d is reported as d - abs-error to d"},
+    [CUTOFF] = {"cutoff", FM_OPTION_COUNT, .most = UINT64_MAX, .usual = "0", .needs = "abs-error",
+                .meaning = "distances below so many blocks are exact"},
+    {0},
+};
+
 /* The rule asked for; a relative error by default. */
-static fm_status choose_rule(const fm_approximation *asked, fm_merge_rule *rule, fm_error *error)
+static fm_merge_rule choose_rule(const fm_option_value *own)
 {
-    *rule = (fm_merge_rule){.absolute_error = asked->absolute_error, .cutoff = asked->cutoff};
-    if (asked->absolute_error > 0 && asked->relative_error == 0) return FM_OK;
-    if (asked->absolute_error > 0 || asked->cutoff > 0)
-        return fm_fail(error, FM_E_ARGUMENT, NULL,
-                       "a cutoff goes with an absolute error, and that not with a relative one");
-    rule->relative_error = asked->relative_error != 0 ? asked->relative_error : FM_RELATIVE_ERROR;
-    if (rule->relative_error > 0 && rule->relative_error < 1) return FM_OK;
-    return fm_fail(error, FM_E_ARGUMENT, NULL,
-                   "expected a relative error between 0 and 1, both excluded, found %g",
-                   rule->relative_error);
+    if (own[ABSOLUTE_ERROR].given)
+        return (fm_merge_rule){.absolute_error = own[ABSOLUTE_ERROR].count,
+                               .cutoff = fm_own_count(own, approx_options, CUTOFF)};
+    return (fm_merge_rule){.relative_error = fm_own_real(own, approx_options, ERROR)};
 }
 
 static fm_status approx_create(fm_engine **engine, const fm_engine_options *options, fm_error *error)
 {
-    fm_merge_rule rule;
+    const fm_merge_rule rule = choose_rule(options->own);
     *engine = NULL;
-    fm_status status = choose_rule(&options->approximation, &rule, error);
-    if (status != FM_OK) return status;
     fm_engine *self = fm_calloc(1, sizeof *self);
     if (!self) return fm_fail_memory(error, sizeof *self, "the engine");
     self->max_memory = options->max_memory;
     fm_merged_stack_start(&self->stack, &rule);
-    status = fm_block_table_create(&self->table, options->seed, false, error);
+    fm_status status = fm_block_table_create(&self->table, options->seed, false, error);
     if (status == FM_OK) status = check_limit(self, approx_memory(self), error);
     if (status == FM_OK) status = make_room(self, error);
     if (status != FM_OK) {
@@ -187,6 +190,7 @@ const fm_engine_ops fm_engine_approx = {
     .info = {.name = "approx",
              .summary = "Ding & Zhong's merged stack: every distance within a guaranteed error",
              .unbounded = true},
+    .own = approx_options,
     .create = approx_create,
     .destroy = approx_destroy,
     .feed = approx_feed,

@@ -475,6 +475,16 @@ static void gpu_destroy(fm_engine *engine)
     free(self);
 }
 
+enum { CARD, CARDS };
+static const fm_engine_option gpu_options[] = {
+    [CARD] = {"card", FM_OPTION_COUNT, .most = UINT32_MAX, .usual = "0",
+              .meaning = "which graphics card, from 0 on; modulo how many there are"},
+    /* For time distances, for distances in order and under max_memory one counts. */
+    [CARDS] = {"cards", FM_OPTION_COUNT, .most = UINT32_MAX, .usual = "1",
+               .meaning = "how many share the counting (0: all, as analyze does for one granularity)"},
+    {0},
+};
+
 static fm_status gpu_create(fm_engine **engine, const fm_engine_options *options, fm_error *error)
 {
     *engine = NULL;
@@ -485,9 +495,9 @@ static fm_status gpu_create(fm_engine **engine, const fm_engine_options *options
     gpu_engine *self = fm_calloc(1, sizeof *self);
     if (!self) return fm_fail_memory(error, sizeof *self, "the gpu engine");
     self->module = module;
-    self->device = options->card % cards;
+    self->device = (unsigned)fm_own_count(options->own, gpu_options, CARD) % cards;
     self->devices = cards;
-    self->most_helpers = options->cards > 1 ? options->cards - 1 : 0;
+    self->most_helpers = (unsigned)fm_own_count(options->own, gpu_options, CARDS) - 1; /* of 0: all */
     self->bound = options->bound;
     self->max_memory = options->max_memory;
     self->seen_limit = fm_seen_limit;
@@ -525,6 +535,7 @@ const fm_engine_ops fm_engine_gpu = {
              .exact = true,
              .on_card = true,
              .no_sites = true},
+    .own = gpu_options,
     .create = gpu_create,
     .destroy = gpu_destroy,
     .take = gpu_take,

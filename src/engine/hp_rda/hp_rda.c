@@ -21,8 +21,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The paper's choices (section V-E). */
-enum { USUAL_TRACE = 0x4000000, USUAL_THREAD_TRACE = 2048 };
+/* The usual values are the paper's choices (section V-E). On CPU threads all but the first. */
+static const fm_engine_option on_card_options[] = {
+    {"card", FM_OPTION_COUNT, .most = UINT32_MAX, .usual = "0",
+     .meaning = "which graphics card, from 0 on; modulo how many there are"},
+    {"trace-size", FM_OPTION_COUNT, .least = 1, .most = FM_HP_RDA_MOST, .usual = "64M",
+     .meaning = "references analysed at a time"},
+    {"thread-trace-size", FM_OPTION_COUNT, .least = 1, .most = FM_HP_RDA_MOST, .usual = "2048",
+     .meaning = "of which one thread analyses so many"},
+    {"hash-size", FM_OPTION_COUNT, .least = 1, .most = FM_HP_RDA_MOST,
+     .meaning = "entries of the hash table (default: twice trace-size)"},
+    {"pool-size", FM_OPTION_COUNT, .least = 1, .most = FM_HP_RDA_MOST,
+     .meaning = "elements of each memory pool (default: trace-size)"},
+    {"disable-adjusting", FM_OPTION_FLAG, .usual = "no",
+     .meaning = "without the final adjustment of distances"},
+    {0},
+};
+static const fm_engine_option *const shape_options = on_card_options + 1;
+enum { TRACE, THREAD_TRACE, HASH, POOL, DISABLE_ADJUSTING };
 
 typedef struct hp_rda_engine {
     const fm_gpu_module *module; /* NULL: on CPU threads */
@@ -177,50 +193,30 @@ static void hp_rda_destroy(fm_engine *engine)
     free(self);
 }
 
-/* The given value, or the usual one. */
-static fm_status choose(const char *what, uint64_t given, uint64_t usual, uint32_t *value, fm_error *error)
+static void choose_shape(fm_hp_rda_shape *shape, const fm_option_value *own)
 {
-    const uint64_t chosen = given ? given : usual;
-    if (chosen > FM_HP_RDA_MOST)
-        return fm_fail(error, FM_E_ARGUMENT, NULL, "hp-rda: a %s of %" PRIu64 " is over %d", what, chosen,
-                       (int)FM_HP_RDA_MOST);
-    *value = (uint32_t)chosen;
-    return FM_OK;
-}
-
-static fm_status choose_shape(fm_hp_rda_shape *shape, const fm_hp_rda_options *options, fm_error *error)
-{
-    shape->adjust = !options->disable_adjusting;
-    fm_status status = choose("trace size", options->trace_size, USUAL_TRACE, &shape->trace, error);
-    if (status == FM_OK)
-        status = choose("thread trace size", options->thread_trace_size, USUAL_THREAD_TRACE,
-                        &shape->thread_trace, error);
-    if (status != FM_OK) return status;
+    shape->adjust = !own[DISABLE_ADJUSTING].count;
+    shape->trace = (uint32_t)fm_own_count(own, shape_options, TRACE);
+    shape->thread_trace = (uint32_t)fm_own_count(own, shape_options, THREAD_TRACE);
     /* Whole thread blocks: the usual pools have an element for each reference. */
     if (shape->thread_trace > shape->trace) shape->thread_trace = shape->trace;
     const uint64_t block_trace = (uint64_t)shape->thread_trace * FM_HP_RDA_THREADS;
     const uint64_t whole = (shape->trace + block_trace - 1) / block_trace * block_trace;
-    const uint64_t usual_pool = block_trace > shape->trace ? shape->trace
-                                : whole < FM_HP_RDA_MOST   ? whole
-                                                           : FM_HP_RDA_MOST;
-    status = choose("pool size", options->pool_size, usual_pool, &shape->pool, error);
-    if (status == FM_OK)
-        status = choose("hash size", options->hash_size,
-                        usual_pool < FM_HP_RDA_MOST / 2 ? 2 * usual_pool : usual_pool, &shape->hash, error);
-    return status;
+    const uint64_t pool = block_trace > shape->trace ? shape->trace
+                          : whole < FM_HP_RDA_MOST   ? whole
+                                                     : FM_HP_RDA_MOST;
+    const uint64_t hash = pool < FM_HP_RDA_MOST / 2 ? 2 * pool : pool;
+    shape->pool = (uint32_t)(own[POOL].given ? own[POOL].count : pool);
+    shape->hash = (uint32_t)(own[HASH].given ? own[HASH].count : hash);
 }
 
-static fm_status create(fm_engine **engine, const fm_engine_options *options, const fm_gpu_module *module,
-                        unsigned device, fm_error *error)
+static fm_status create(fm_engine **engine, const fm_engine_options *options, const fm_option_value *own,
+                        const fm_gpu_module *module, unsigned device, fm_error *error)
 {
     *engine = NULL;
     hp_rda_engine *self = fm_calloc(1, sizeof *self);
     if (!self) return fm_fail_memory(error, sizeof *self, "hp-rda");
-    fm_status status = choose_shape(&self->shape, &options->hp_rda, error);
-    if (status != FM_OK) {
-        free(self);
-        return status;
-    }
+    choose_shape(&self->shape, own);
     self->module = module;
     self->device = device;
     self->threads = options->threads ? options->threads : 1;
@@ -233,7 +229,7 @@ static fm_status create(fm_engine **engine, const fm_engine_options *options, co
 
 static fm_status create_on_cpu(fm_engine **engine, const fm_engine_options *options, fm_error *error)
 {
-    return create(engine, options, NULL, 0, error);
+    return create(engine, options, options->own, NULL, 0, error);
 }
 
 static fm_status create_on_card(fm_engine **engine, const fm_engine_options *options, fm_error *error)
@@ -242,7 +238,9 @@ static fm_status create_on_card(fm_engine **engine, const fm_engine_options *opt
     unsigned cards;
     *engine = NULL;
     fm_status status = fm_gpu_find(&module, &cards, error);
-    return status == FM_OK ? create(engine, options, module, options->card % cards, error) : status;
+    if (status != FM_OK) return status;
+    const unsigned card = (unsigned)fm_own_count(options->own, on_card_options, 0);
+    return create(engine, options, options->own + 1, module, card % cards, error);
 }
 
 static uint64_t hp_rda_distinct(const fm_engine *engine)
@@ -282,6 +280,7 @@ const fm_engine_ops fm_engine_hp_rda = {
              .unbounded = true,
              .histogram_only = true,
              .no_sites = true},
+    .own = on_card_options + 1,
     .create = create_on_cpu,
     .destroy = hp_rda_destroy,
     .take = hp_rda_take,
@@ -300,6 +299,7 @@ const fm_engine_ops fm_engine_hp_rda_gpu = {
              .histogram_only = true,
              .on_card = true,
              .no_sites = true},
+    .own = on_card_options,
     .create = create_on_card,
     .destroy = hp_rda_destroy,
     .take = hp_rda_take,

@@ -11,7 +11,7 @@
  * D(t-1). That is right in the mean over a trace whose reuse times are alike all along; nothing is promised
  * for one that is not.
  *
- * Reuse times count all references, also where only a sample of the blocks is in the table (--rate): nothing
+ * Reuse times count all references, also where only a sample of the blocks is in the table (rate): nothing
  * has to be scaled but the counts.
  *
  * Time: a lookup for references to sampled blocks. Space: 27 to 40 bytes a sampled block.
@@ -115,12 +115,16 @@ static void aet_destroy(fm_engine *self)
     free(self);
 }
 
+enum { RATE };
+static const fm_engine_option aet_options[] = {
+    [RATE] = {"rate", FM_OPTION_SHARE, .usual = "1", .meaning = "share of the blocks that is looked at"},
+    {0},
+};
+
 static fm_status aet_create(fm_engine **engine, const fm_engine_options *options, fm_error *error)
 {
-    const double rate = options->approximation.rate != 0 ? options->approximation.rate : 1;
+    const double rate = fm_own_real(options->own, aet_options, RATE);
     *engine = NULL;
-    if (!(rate > 0 && rate <= 1))
-        return fm_fail(error, FM_E_ARGUMENT, NULL, "expected a rate over 0 and up to 1, found %g", rate);
     fm_engine *self = fm_calloc(1, sizeof *self);
     if (!self) return fm_fail_memory(error, sizeof *self, "the engine");
     self->max_memory = options->max_memory;
@@ -232,6 +236,7 @@ const fm_engine_ops fm_engine_aet = {
              .summary = "average eviction time: distances by a model from reuse times",
              .unbounded = true,
              .histogram_only = true},
+    .own = aet_options,
     .create = aet_create,
     .destroy = aet_destroy,
     .count = aet_count,

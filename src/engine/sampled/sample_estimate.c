@@ -90,11 +90,11 @@ static fm_status add_mean(const fm_sampled *sampled, const far_counts *counts, f
 /* Student's t at 97.5 % for so many samples: with one degree of freedom less. */
 static double student(unsigned samples)
 {
-    static const double from_two[FM_MOST_HASHES - 1] = {
+    static const double from_two[FM_MOST_SAMPLES - 1] = {
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201,
         2.179,  2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074,
         2.069,  2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042, 2.040};
-    return samples >= 2 && samples <= FM_MOST_HASHES ? from_two[samples - 2] : INFINITY;
+    return samples >= 2 && samples <= FM_MOST_SAMPLES ? from_two[samples - 2] : INFINITY;
 }
 
 enum { BAND_PER_POWER = 4 }; /* sizes for each power of two */
@@ -127,7 +127,7 @@ typedef struct curve_edges {
 static void find_edges(const fm_sampled *sampled, const far_counts *counts, const fm_profile *profile,
                        const curve_edges *edges)
 {
-    double misses[FM_MOST_HASHES] = {0};
+    double misses[FM_MOST_SAMPLES] = {0};
     for (unsigned k = 0; k < sampled->count; k++)
         misses[k] = sampled->cold_known ? (double)profile->cold : counts_of(counts, k)[counts->bins];
     for (size_t i = counts->bins; i-- > counts->first;) {

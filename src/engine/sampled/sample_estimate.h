@@ -16,6 +16,8 @@
 
 #include "engine/sampled/block_sample.h"
 
+enum { FM_MOST_SAMPLES = 32 };
+
 typedef struct fm_sampled {
     const fm_block_sample *samples;
     unsigned count;

@@ -37,7 +37,7 @@ struct fm_engine {
     uint64_t samples_limit;    /* bytes of everything but the exact part; 0: no limit */
     uint64_t samples_peak;
     unsigned sample_count;
-    fm_block_sample samples[FM_MOST_HASHES];
+    fm_block_sample samples[FM_MOST_SAMPLES];
     fm_sampled_share share;
 };
 
@@ -127,38 +127,36 @@ static void shards_destroy(fm_engine *self)
     free(self);
 }
 
-static fm_status check_wishes(const fm_approximation *wishes, fm_error *error)
-{
-    if (wishes->rate != 0 && wishes->samples != 0)
-        return fm_fail(error, FM_E_ARGUMENT, NULL, "a rate and a number of samples exclude each other");
-    if (!(wishes->rate >= 0 && wishes->rate <= 1))
-        return fm_fail(error, FM_E_ARGUMENT, NULL, "expected a rate over 0 and up to 1, found %g",
-                       wishes->rate);
-    if (wishes->samples > UINT32_MAX / 4)
-        return fm_fail(error, FM_E_ARGUMENT, NULL, "expected at most 2^30 samples, found %" PRIu64,
-                       wishes->samples);
-    if (wishes->hashes > FM_MOST_HASHES)
-        return fm_fail(error, FM_E_ARGUMENT, NULL, "expected at most %d hash functions, found %u",
-                       FM_MOST_HASHES, wishes->hashes);
-    return FM_OK;
-}
+enum { RATE, SAMPLES, HASHES, EXACT_BELOW, HASH_SEED };
+static const fm_engine_option shards_options[] = {
+    [RATE] = {"rate", FM_OPTION_SHARE, .usual = "0.001",
+              .meaning = "share of the blocks that is looked at, in each sample"},
+    [SAMPLES] = {"samples", FM_OPTION_COUNT, .least = 1, .most = 1 << 30, .excludes = "rate",
+                 .meaning = "instead: so many blocks in each sample, at whatever rate that is"},
+    [HASHES] = {"hashes", FM_OPTION_COUNT, .least = 1, .most = FM_MOST_SAMPLES, .usual = "4",
+                .meaning = "independent samples, for the confidence band (1: no band)"},
+    [EXACT_BELOW] = {"exact-below", FM_OPTION_COUNT, .most = UINT64_MAX, .usual = "4096",
+                     .meaning = "distances below so many blocks are exact (0: none)"},
+    [HASH_SEED] = {"hash-seed", FM_OPTION_COUNT, .most = UINT32_MAX, .usual = "0",
+                   .meaning = "another number, other samples"},
+    {0},
+};
 
 static fm_status start(fm_engine *self, const fm_engine_options *options, fm_error *error)
 {
-    const fm_approximation *wishes = &options->approximation;
-    uint64_t exact_below = wishes->exact_below ? wishes->exact_below : FM_EXACT_BELOW;
-    if (wishes->exact_below == FM_NOTHING_EXACT) exact_below = 0;
+    const fm_option_value *own = options->own;
+    const uint64_t exact_below = fm_own_count(own, shards_options, EXACT_BELOW),
+                   hashes = fm_own_count(own, shards_options, HASHES),
+                   first_hash = fm_own_count(own, shards_options, HASH_SEED) * FM_MOST_SAMPLES;
+    const double rate = fm_own_real(own, shards_options, RATE);
     /* With a limit, the exact part may hold half of it. */
     const uint64_t near_limit = exact_below ? options->max_memory / 2 : 0;
     self->samples_limit = options->max_memory - near_limit;
-    const unsigned hashes = wishes->hashes ? wishes->hashes : FM_SAMPLE_HASHES;
-    const double rate = wishes->rate != 0 ? wishes->rate : FM_SAMPLE_RATE;
     fm_status status =
         fm_exact_below_create(&self->near, exact_below, self->kernels, options->seed, near_limit, error);
     for (unsigned k = 0; k < hashes && status == FM_OK; k++) {
         self->sample_count++;
-        status = fm_block_sample_create(&self->samples[k], rate, wishes->samples,
-                                        wishes->hash_seed * FM_MOST_HASHES + k, error);
+        status = fm_block_sample_create(&self->samples[k], rate, own[SAMPLES].count, first_hash + k, error);
     }
     if (status == FM_OK) status = check_limit(self, sizeof *self + memory_of_samples(self), error);
     return status;
@@ -166,10 +164,7 @@ static fm_status start(fm_engine *self, const fm_engine_options *options, fm_err
 
 static fm_status shards_create(fm_engine **engine, const fm_engine_options *options, fm_error *error)
 {
-    const fm_approximation *wishes = &options->approximation;
     *engine = NULL;
-    fm_status status = check_wishes(wishes, error);
-    if (status != FM_OK) return status;
     const fm_exact_kernels *kernels = fm_exact_kernels_find(options->isa);
     if (!kernels)
         return fm_fail(error, FM_E_UNSUPPORTED, NULL, "this machine cannot run the instruction set '%s'",
@@ -177,7 +172,7 @@ static fm_status shards_create(fm_engine **engine, const fm_engine_options *opti
     fm_engine *self = fm_calloc(1, sizeof *self);
     if (!self) return fm_fail_memory(error, sizeof *self, "the engine");
     self->kernels = kernels;
-    status = start(self, options, error);
+    fm_status status = start(self, options, error);
     if (status != FM_OK) {
         shards_destroy(self);
         return status;
@@ -251,6 +246,7 @@ const fm_engine_ops fm_engine_shards = {
                  "samples of the blocks, joined to exact small distances: a curve with a confidence band",
              .unbounded = true,
              .histogram_only = true},
+    .own = shards_options,
     .create = shards_create,
     .destroy = shards_destroy,
     .count = shards_count,
