@@ -25,8 +25,6 @@
 extern "C" {
 #endif
 
-enum { FM_MOST_PHASES = 4096, FM_MOST_PHASE_LEVELS = 8 };
-
 /* Two passes over all references in order. Time is linear in the trace, space is bounded. */
 typedef struct fm_phase_finder fm_phase_finder;
 FM_API fm_status fm_phase_finder_create(fm_phase_finder **finder, fm_error *error);
@@ -47,10 +45,10 @@ FM_API fm_status fm_phases_create_nested(fm_phases **phases, fm_phase_finder *fi
                                          const fm_sampler *sampler, uint64_t threshold, bool at_peaks,
                                          uint64_t references, fm_error *error);
 
-/* Level 1 alone, at the peaks. FM_E_LIMIT where there are more than FM_MOST_PHASES. */
+/* Level 1 alone, at the peaks. FM_E_LIMIT where there are more than FM_MOST_PHASES.
+ * Either: fm_phases_destroy (profile.h) ends them. */
 FM_API fm_status fm_phases_create(fm_phases **phases, const fm_sampler *sampler, uint64_t threshold,
                                   uint64_t references, fm_error *error);
-FM_API void fm_phases_destroy(fm_phases *phases); /* NULL is fine */
 
 /* Profiles of the phases, counted in a second pass. A distance reaches back before its phase. */
 typedef struct fm_phase_counter fm_phase_counter;

@@ -87,6 +87,7 @@ typedef struct fm_data_sample {
     fm_time_sample *times;
 } fm_data_sample;
 
+enum { FM_MOST_PHASES = 4096, FM_MOST_PHASE_LEVELS = 8 }; /* of a level; levels */
 /* A stretch of a trace that is a phase (phases.h). */
 typedef struct fm_trace_phase {
     uint64_t begin, end; /* references [begin, end) */
@@ -115,6 +116,7 @@ typedef struct fm_phases {
     size_t inner_count; /* levels below, at most FM_MOST_PHASE_LEVELS - 1 */
     fm_phase_level *inner;
 } fm_phases;
+FM_API void fm_phases_destroy(fm_phases *phases); /* NULL is fine */
 
 /* What an engine spent its time on. */
 typedef struct fm_stage {

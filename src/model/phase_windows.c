@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-#include <fathom/analyzer.h>
+#include <fathom/profile.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

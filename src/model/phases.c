@@ -8,17 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void fm_phases_destroy(fm_phases *phases)
-{
-    if (!phases) return;
-    for (size_t i = 0; i < phases->sample_count; i++) free(phases->samples[i].times);
-    free(phases->samples);
-    for (size_t i = 0; i < phases->inner_count; i++) free(phases->inner[i].phases);
-    free(phases->inner);
-    free(phases->phases);
-    free(phases);
-}
-
 /* The trace is over: nothing higher follows the last time sample. */
 static bool is_peak(const fm_data_sample *sample, size_t index)
 {

@@ -8,7 +8,6 @@
  * Run and parts stay those of the target.
  */
 #define _GNU_SOURCE
-#include <fathom/phases.h>
 #include <fathom/profile.h>
 
 #include "base/error.h"

@@ -3,8 +3,6 @@
  * (docs/PROFILE.md). */
 #include "profile/phases_json.h"
 
-#include <fathom/phases.h>
-
 #include "base/error.h"
 #include "base/memory.h"
 

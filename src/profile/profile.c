@@ -11,8 +11,6 @@
 #include "base/memory.h"
 #include "profile/attribution_json.h"
 
-#include <fathom/phases.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +30,17 @@ fm_status fm_profile_create(fm_profile **profile, fm_error *error)
     made->complete = true;
     *profile = made;
     return FM_OK;
+}
+
+void fm_phases_destroy(fm_phases *phases)
+{
+    if (!phases) return;
+    for (size_t i = 0; i < phases->sample_count; i++) free(phases->samples[i].times);
+    free(phases->samples);
+    for (size_t i = 0; i < phases->inner_count; i++) free(phases->inner[i].phases);
+    free(phases->inner);
+    free(phases->phases);
+    free(phases);
 }
 
 void fm_profile_destroy(fm_profile *profile)
