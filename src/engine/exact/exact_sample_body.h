@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exact_sample_body.h - which references are in a sample of `shards` (block_sample.h): hashes and
- * comparisons. */
-#include "engine/sampled/block_sample.h"
+/* exact_sample_body.h - which references are in a sample of `shards`: hashes (sample_hash.h) and comparisons.
+ */
+#include "engine/sample_hash.h"
 
 #if defined(__AVX512F__)
 ALWAYS_INLINE __m512i mix(__m512i value, const unsigned shift, uint64_t multiplier)

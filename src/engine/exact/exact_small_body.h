@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exact_small_body.h - the loops of small_stack.h: blocks found in its table, ranks, the restart. */
-#include "engine/sampled/small_stack.h"
+#include "engine/exact/small_stack.h"
 
 /* The rest of a lookup when another block has the first slot. Returns where the block was, or 0. */
 ALWAYS_INLINE uint16_t small_probe(fm_small_stack *stack, uint64_t block, uint32_t slot, uint16_t position)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* small_stack.c - see small_stack.h. The loops are in exact_small_body.h. */
-#include "engine/sampled/small_stack.h"
+#include "engine/exact/small_stack.h"
 
 #include "base/memory.h"
 #include "engine/exact/exact_state.h"

@@ -15,6 +15,7 @@
 #ifndef FATHOM_ENGINE_BLOCK_SAMPLE_H
 #define FATHOM_ENGINE_BLOCK_SAMPLE_H
 
+#include "engine/sample_hash.h"
 #include "engine/sampled/recency_bits.h"
 
 #include <fathom/profile.h>
@@ -61,20 +62,6 @@ bool fm_block_sample_has_room(const fm_block_sample *sample, uint64_t more);
 /* Bytes held now; and at the worst moment of making room. */
 uint64_t fm_block_sample_memory(const fm_block_sample *sample);
 uint64_t fm_block_sample_memory_growing(const fm_block_sample *sample, uint64_t more);
-
-#define FM_SAMPLE_FOR_ZERO UINT64_C(0x9E3779B97F4A7C15)
-#define FM_SAMPLE_MIX_FIRST UINT64_C(0x9FB21C651E98DF25)
-#define FM_SAMPLE_MIX_SECOND UINT64_C(0xD6E8FEB86659FD93)
-
-/* The common hash of a block, which all samples share. Were it 0, the block would be in all of them: block 0,
- * which is a usual one, goes with another. */
-static inline uint64_t fm_block_sample_common(uint64_t block)
-{
-    uint64_t mixed = block ? block : FM_SAMPLE_FOR_ZERO;
-    mixed = (mixed ^ mixed >> 32) * FM_SAMPLE_MIX_FIRST;
-    mixed = (mixed ^ mixed >> 28) * FM_SAMPLE_MIX_SECOND;
-    return mixed ^ mixed >> 32;
-}
 
 static inline uint32_t fm_block_sample_hash(const fm_block_sample *sample, uint64_t common)
 {

@@ -9,8 +9,8 @@
 #define FATHOM_ENGINE_EXACT_BELOW_H
 
 #include "engine/engine.h"
+#include "engine/exact/small_stack.h"
 #include "engine/seen_set.h"
-#include "engine/sampled/small_stack.h"
 
 typedef struct fm_exact_below {
     uint64_t bound;        /* 0: nothing is exact, and the rest is empty */

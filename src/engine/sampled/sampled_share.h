@@ -10,8 +10,8 @@
 #ifndef FATHOM_ENGINE_SAMPLED_SHARE_H
 #define FATHOM_ENGINE_SAMPLED_SHARE_H
 
+#include "engine/exact/small_stack.h"
 #include "engine/sampled/block_sample.h"
-#include "engine/sampled/small_stack.h"
 
 enum { FM_SHARE = FM_PART }; /* references taken at a time: what the exact part likes best */
 
