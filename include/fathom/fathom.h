@@ -13,6 +13,7 @@
  *     collect.h    references out of running programs
  *     trace.h      references out of files and pipes        (generate.h: out of thin air)
  *     analyzer.h   references to distances, exact, streaming
+ *     engines.h    the algorithms that find distances
  *     profile.h    the distances' histogram: read, write, merge
  *     attribution.h  and which code, which data they come from
  *     model.h      what it means: miss ratios, caches, likeness
@@ -59,6 +60,7 @@
 #include <fathom/attribution.h>
 #include <fathom/cluster.h>
 #include <fathom/collect.h>
+#include <fathom/engines.h>
 #include <fathom/generate.h>
 #include <fathom/model.h>
 #include <fathom/output.h>

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>
-#include <fathom/analyzer.h>
+#include <fathom/profile.h>
 
 namespace fathom
 {

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "engine/engine.h"
 
+#include <fathom/analyzer.h>
 #include <string.h>
 
 /* clang-format off */

@@ -13,7 +13,7 @@
 #include "engine/pairs.h"
 #include "engine/tally.h"
 
-#include <fathom/analyzer.h>
+#include <fathom/engines.h>
 #include <fathom/status.h>
 
 typedef struct fm_engine_options {

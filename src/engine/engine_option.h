@@ -7,7 +7,7 @@
 #ifndef FATHOM_ENGINE_OPTION_H
 #define FATHOM_ENGINE_OPTION_H
 
-#include <fathom/analyzer.h>
+#include <fathom/engines.h>
 
 enum { FM_MOST_OWN_OPTIONS = 8 };
 

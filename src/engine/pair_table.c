@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+#include <fathom/trace.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

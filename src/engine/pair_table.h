@@ -15,7 +15,7 @@
 #ifndef FATHOM_ENGINE_PAIR_TABLE_H
 #define FATHOM_ENGINE_PAIR_TABLE_H
 
-#include <fathom/analyzer.h>
+#include <fathom/attribution.h>
 #include <fathom/status.h>
 
 /* The highest bit is always set: no word is 0, which marks a free slot. */

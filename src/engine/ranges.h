@@ -6,7 +6,8 @@
 #ifndef FATHOM_ENGINE_RANGES_H
 #define FATHOM_ENGINE_RANGES_H
 
-#include <fathom/analyzer.h>
+#include <fathom/attribution.h>
+#include <fathom/profile.h>
 #include <fathom/status.h>
 
 enum {

@@ -9,6 +9,7 @@
 
 #include "oracle/engine_run.h"
 
+#include <fathom/analyzer.h>
 #include <setjmp.h>
 #include <stdarg.h>
 

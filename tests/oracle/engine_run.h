@@ -10,6 +10,7 @@
 #include "engine/seen_set.h"
 #include "oracle/trace_recipe.h"
 
+#include <fathom/analyzer.h>
 #include <string.h>
 
 typedef struct engine_answers {

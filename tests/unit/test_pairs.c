@@ -6,6 +6,7 @@
 #include "engine/exact/exact_kernels.h"
 #include "engine/pairs.h"
 
+#include <fathom/analyzer.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

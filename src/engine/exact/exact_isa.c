@@ -2,7 +2,7 @@
 /* exact_isa.c - which kernels this machine can run, best first. */
 #include "engine/exact/exact_kernels.h"
 
-#include <fathom/analyzer.h>
+#include <fathom/engines.h>
 #include <string.h>
 
 static const fm_exact_kernels *const kernels[] = {

@@ -19,7 +19,7 @@
 #ifndef FATHOM_ENGINE_GPU_MODULE_H
 #define FATHOM_ENGINE_GPU_MODULE_H
 
-#include <fathom/analyzer.h>
+#include <fathom/profile.h>
 #include <fathom/status.h>
 
 #define FM_GPU_MODULE_FILE "fathom-cuda.so"

@@ -18,7 +18,6 @@
 #ifndef FATHOM_ENGINE_HP_RDA_H
 #define FATHOM_ENGINE_HP_RDA_H
 
-#include <fathom/analyzer.h>
 #include <fathom/profile.h>
 #include <stdint.h>
 

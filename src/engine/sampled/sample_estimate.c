@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "profile/histogram.h"
 
-#include <fathom/analyzer.h>
+#include <fathom/engines.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
