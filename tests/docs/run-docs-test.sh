@@ -93,6 +93,43 @@ links_lead_somewhere() {
 }
 case_ "links between documents lead somewhere" links_lead_somewhere
 
+# ---- columns ----
+
+short_lines() { ! LC_ALL=C.UTF-8 grep -nE '^.{121}' "$@"; }
+case_ "lines of docs/ARCHITECTURE.md have at most 120 columns" short_lines docs/ARCHITECTURE.md
+
+# ---- rooms ----
+
+case_ "rooms include what docs/ARCHITECTURE.md allows them" python3 tests/docs/rooms.py
+# What the test is worth: in a copy, includes against the direction of data are found, with file and line.
+finds_what_is_wrong() { # what it must say, command in the copy…
+    rm -rf "$work/rooms" && mkdir -p "$work/rooms/docs" || return 1
+    cp docs/ARCHITECTURE.md "$work/rooms/docs/"
+    cp -r src include collect modules "$work/rooms/" || return 1
+    (cd "$work/rooms" && eval "$2") || return 1
+    python3 tests/docs/rooms.py "$work/rooms" >"$work/rooms.said" && { echo "nothing was found"; return 1; }
+    grep -qF "$1" "$work/rooms.said" || { cat "$work/rooms.said"; return 1; }
+}
+case_ "rooms: a private header of a room above is found" finds_what_is_wrong \
+    'src/trace/lines.c:1: includes engine/engine.h of src/engine; src/trace may include src/base, src/profile' \
+    "sed -i '1i #include \"engine/engine.h\"' src/trace/lines.c"
+case_ "rooms: a public header of a room above is found" finds_what_is_wrong \
+    'include/fathom/collect.h:2: includes fathom/analyzer.h of src/analyzer; src/collect may include' \
+    "sed -i '2i #  include <fathom/analyzer.h>' include/fathom/collect.h"
+case_ "rooms: a folder of another engine is found" finds_what_is_wrong \
+    'src/engine/exact/exact.c:1: includes ../sampled/block_sample.h of src/engine/sampled; src/engine/exact may' \
+    "sed -i '1i #include \"../sampled/block_sample.h\"' src/engine/exact/exact.c"
+case_ "rooms: a circle in the table is found" finds_what_is_wrong \
+    'rooms may include each other in a circle: src/profile -> src/model -> src/profile' \
+    "sed -i '/^. .src.profile. . .profile.h/s/.base. /&\`model\` /' docs/ARCHITECTURE.md"
+case_ "rooms: an exception that nobody needs is found" finds_what_is_wrong \
+    'src/engine/tunables.c does not include engine/gpu/gpu_state.h: the exception can go' \
+    "sed -i '/gpu_state.h/d' src/engine/tunables.c"
+case_ "rooms: a folder without a line is found" finds_what_is_wrong \
+    'src/attic/old.c: belongs to no room' "mkdir src/attic && echo >src/attic/old.c"
+case_ "rooms: a public header that no room names is found" finds_what_is_wrong \
+    'include/fathom/attic.h: belongs to no room' "echo >include/fathom/attic.h"
+
 # ---- the worked example: a new trace format in one file and one line ----
 
 worked_example() {

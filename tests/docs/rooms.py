@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Rooms include only what docs/ARCHITECTURE.md lets them.
+
+  rooms.py [DIRECTORY]
+
+Reads the two tables of the section "Who may include whom" and every #include of src, collect, modules and
+include/fathom. A file belongs to the room whose path is the longest that its own begins with; a public header
+to the room whose line names it. Prints every include that the tables do not allow, every file and header that
+belongs to no room, rooms and exceptions that are there no more, and cycles; exit 1 when there is one.
+"""
+import os
+import re
+import sys
+
+PAGE, SECTION = "docs/ARCHITECTURE.md", "## Who may include whom"
+SOURCES = ("src", "collect", "modules", "include/fathom")
+ENDINGS = (".c", ".h", ".S", ".s", ".cc", ".cpp", ".cu", ".cuh", ".inc")
+SEARCHED = ("src", "include", ".")  # as the compiler does, after the file's own folder
+PUBLIC = "public headers"
+
+problems = []
+
+
+def tables():
+    """Of the section: each a list of lines, each a list of cells, the heads left out."""
+    found, inside, previous = [], False, False
+    with open(PAGE, encoding="utf-8") as page:
+        for line in page:
+            if line.startswith("## "):
+                inside = line.strip() == SECTION
+            row = inside and line.startswith("|")
+            if row and not previous:
+                found.append([])
+            if row:
+                found[-1].append([cell.strip() for cell in line.strip().strip("|").split("|")])
+            previous = row
+    if len(found) != 2:
+        sys.exit(f"{PAGE}: expected two tables under '{SECTION}', found {len(found)}")
+    return [table[2:] for table in found]
+
+
+def words(cell):
+    return re.findall(r"`([^`]+)`", cell)
+
+
+class Rooms:
+    def __init__(self, lines):
+        self.may, self.owner, self.public_only = {}, {}, set()
+        for room, headers, may in lines:
+            (path,) = words(room)
+            self.may[path] = words(may)
+            if PUBLIC in may:
+                self.public_only.add(path)
+            for header in words(headers):
+                if header in self.owner:
+                    problems.append(f"{PAGE}: {header} belongs to {self.owner[header]} and to {path}")
+                self.owner[header] = path
+        short = {path.removeprefix("src/"): path for path in self.may}
+        for path, may in self.may.items():
+            for word in may:
+                if word not in short:
+                    problems.append(f"{PAGE}: {path} may include {word}, which is no room of the table")
+            self.may[path] = [short[word] for word in may if word in short]
+            if not os.path.exists(path):
+                problems.append(f"{PAGE}: there is no {path}")
+
+    def of(self, path):
+        folder, name = os.path.split(path)
+        if folder == "include/fathom":
+            return self.owner.get(name) or (path if path in self.may else None)
+        while path and path not in self.may:
+            path = os.path.dirname(path)
+        return path or None
+
+    def allows(self, room, other, path):
+        return other == room or other in self.may[room] or (
+            room in self.public_only and path.startswith("include/fathom/"))
+
+    def cycle(self):
+        """Rooms that may include each other in a circle, or None."""
+        done, way = set(), []
+
+        def visit(room):
+            if room in way:
+                return way[way.index(room):] + [room]
+            if room in done:
+                return None
+            way.append(room)
+            for other in self.may[room]:
+                found = visit(other)
+                if found:
+                    return found
+            way.pop()
+            done.add(room)
+            return None
+
+        return next(filter(None, map(visit, self.may)), None)
+
+
+def sources():
+    for top in SOURCES:
+        for folder, _, names in sorted(os.walk(top)):
+            yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(ENDINGS))
+
+
+def includes(path):
+    """(line, what is written, the file of the project that it is) of each."""
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            match = re.match(r'\s*#\s*include(?:_next)?\s*([<"])([^>"]+)[>"]', line)
+            if not match:
+                continue
+            first = (os.path.dirname(path),) if match[1] == '"' else ()
+            tried = (os.path.normpath(os.path.join(folder, match[2])) for folder in first + SEARCHED)
+            target = next(filter(os.path.isfile, tried), None)
+            if target:
+                yield number, match[2], target
+
+
+def main():
+    if len(sys.argv) > 1:
+        os.chdir(sys.argv[1])
+    lines, excepted = tables()
+    rooms = Rooms(lines)
+    exceptions = {(words(file)[0], words(what)[0]): False for file, what, _ in excepted}
+    checked = 0
+    for path in sources():
+        room = rooms.of(path)
+        if not room:
+            problems.append(f"{path}: belongs to no room of {PAGE}")
+            continue
+        for number, written, target in includes(path):
+            checked += 1
+            other = rooms.of(target)
+            if (path, written) in exceptions:
+                exceptions[path, written] = True
+            elif other and not rooms.allows(room, other, target):
+                may = [PUBLIC] * (room in rooms.public_only) + rooms.may[room]
+                problems.append(f"{path}:{number}: includes {written} of {other}; {room} may include "
+                                f"{', '.join(may) or 'nothing'} ({PAGE})")
+    for (path, written), used in exceptions.items():
+        if not used:
+            problems.append(f"{PAGE}: {path} does not include {written}: the exception can go")
+    for header in rooms.owner:
+        if not os.path.exists("include/fathom/" + header):
+            problems.append(f"{PAGE}: there is no include/fathom/{header}")
+    cycle = rooms.cycle()
+    if cycle:
+        problems.append(f"{PAGE}: rooms may include each other in a circle: {' -> '.join(cycle)}")
+    print("\n".join(problems) if problems else f"{checked} includes are as the table says")
+    return bool(problems)
+
+
+sys.exit(main())
