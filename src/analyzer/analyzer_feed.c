@@ -28,13 +28,13 @@ static bool in_order(const fm_analyzer *self)
 /* The pairs and late ones of references whose distances are known one by one. There is room. */
 static void attribute(fm_analyzer *self, const uint64_t *distances, const uint32_t *tags, size_t count)
 {
-    enum { PART = 512 };
+    enum { CHUNK = 512 };
     fm_attributing *attributing = self->attributing;
     fm_pairs *pairs = &attributing->pairs;
-    uint64_t words[PART];
-    for (size_t i = 0; i < count; i += PART) {
-        const size_t part = count - i < PART ? count - i : PART;
-        for (size_t j = 0; j < part; j++) {
+    uint64_t words[CHUNK];
+    for (size_t i = 0; i < count; i += CHUNK) {
+        const size_t chunk = count - i < CHUNK ? count - i : CHUNK;
+        for (size_t j = 0; j < chunk; j++) {
             const uint64_t distance = distances[i + j];
             const uint32_t range = fm_range_of(&pairs->ranges, distance);
             const uint32_t use = distance < FM_BEYOND ? attributing->uses[i + j] : 0;
@@ -42,7 +42,7 @@ static void attribute(fm_analyzer *self, const uint64_t *distances, const uint32
             if (pairs->late_wanted && fm_pairs_is_late(pairs, distance))
                 fm_pairs_note_late(pairs, i + j, tags[i + j], range);
         }
-        self->kernels->count_pairs(&pairs->table, words, part);
+        self->kernels->count_pairs(&pairs->table, words, chunk);
     }
 }
 

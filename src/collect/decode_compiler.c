@@ -19,7 +19,8 @@ static void mark_specials(fm_decoder *decoder)
     while (decoder->mark < decoder->mark_count && decoder->marks[decoder->mark] < decoder->at)
         decoder->mark++; /* words that belong to what was read */
     if (decoder->at >= decoder->scanned) {
-        size_t to = decoder->count - decoder->at > FM_PIECE ? decoder->at + FM_PIECE : decoder->count;
+        size_t to =
+            decoder->count - decoder->at > FM_DECODE_WORDS ? decoder->at + FM_DECODE_WORDS : decoder->count;
         decoder->mark = 0;
         decoder->mark_count = decoder->kernels->specials(decoder->words, decoder->at, to, decoder->marks);
         decoder->scanned = to;

@@ -17,8 +17,8 @@ static bool mark_record(fm_decoder *decoder)
     while (decoder->mark + 1 >= decoder->mark_count && decoder->scanned < decoder->count) {
         size_t kept = decoder->mark_count - decoder->mark; /* 0 or 1 */
         if (kept) decoder->marks[0] = decoder->marks[decoder->mark];
-        size_t to =
-            decoder->count - decoder->scanned > FM_PIECE ? decoder->scanned + FM_PIECE : decoder->count;
+        size_t to = decoder->count - decoder->scanned > FM_DECODE_WORDS ? decoder->scanned + FM_DECODE_WORDS
+                                                                        : decoder->count;
         bool zeros;
         size_t found =
             decoder->kernels->heads(decoder->words, decoder->scanned, to, decoder->marks + kept, &zeros);

@@ -18,7 +18,7 @@
 typedef fm_status (*fm_process_told)(void *context, fm_process *process, unsigned kind, uint64_t argument,
                                      const uint64_t *words, const char *text, size_t bytes, fm_error *error);
 
-enum { FM_PIECE = 2048 }; /* words looked through at a time: they stay in the first-level cache */
+enum { FM_DECODE_WORDS = 2048 }; /* words looked through at a time: they stay in the first-level cache */
 
 typedef struct fm_decoder {
     fm_wishes wishes;
@@ -36,7 +36,7 @@ typedef struct fm_decoder {
     fm_traced_thread *thread;
     /* Where records begin (Valgrind) or words are that are no plain accesses (compiler), as far as scanned.
      */
-    uint32_t marks[2 * FM_PIECE + 64];
+    uint32_t marks[2 * FM_DECODE_WORDS + 64];
     size_t mark, mark_count;
     size_t scanned;
     bool zeros;

@@ -98,6 +98,24 @@ case_ "links between documents lead somewhere" links_lead_somewhere
 short_lines() { ! LC_ALL=C.UTF-8 grep -nE '^.{121}' "$@"; }
 case_ "lines of docs/ARCHITECTURE.md have at most 120 columns" short_lines docs/ARCHITECTURE.md
 
+# ---- the glossary ----
+
+# Constants that it names have the values that it gives: asserted by the compiler, with the headers that define them.
+glossary_sizes() {
+    local name size header
+    # shellcheck disable=SC2016
+    sed -n '/^## Words for/,/^## Conventions/s/^|.*| *\(≤ \)*\([0-9 ]*[0-9]\) | `\(FM_[A-Z_]*\)` |$/\3 \2/p' \
+        docs/ARCHITECTURE.md >"$work/sizes"
+    [ "$(wc -l <"$work/sizes")" -ge 8 ] || { echo "expected at least 8 constants:"; cat "$work/sizes"; return 1; }
+    while read -r name size; do
+        header=$(grep -rlE "^[^*]*\<($name = |define $name )" --include='*.h' src include | head -n 1)
+        [ "$header" ] || { echo "no header defines $name"; return 1; }
+        printf '#include "%s"\n_Static_assert(%s == %s, "%s");\n' "$PWD/$header" "$name" "${size// /}" "$name"
+    done <"$work/sizes" >"$work/sizes.c"
+    cc -std=gnu11 -fsyntax-only -I src -I include -I . "$work/sizes.c"
+}
+case_ "the glossary of docs/ARCHITECTURE.md gives the sizes that the code has" glossary_sizes
+
 # ---- rooms ----
 
 case_ "rooms include what docs/ARCHITECTURE.md allows them" python3 tests/docs/rooms.py

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_oracle_small_stack.c - the exact part of `shards`: below any bound it counts what the list engine
- * says, whatever the shares and the instruction set; all other references are beyond, or listed as fresh, and
+ * says, whatever the parts and the instruction set; all other references are beyond, or listed as fresh, and
  * every first touch is among those. And samples see the same references through its links as one by one.
  *
  *     FATHOM_TEST_SEED=N     other traces
  */
 #include "engine/sampled/exact_below.h"
-#include "engine/sampled/sampled_share.h"
+#include "engine/sampled/sampled_part.h"
 #include "oracle/engine_run.h"
 
 #include <fathom/fathom.h>
@@ -69,10 +69,10 @@ static void check_stack(const uint64_t *trace, const uint64_t *distances, size_t
     const bool whole = recipe_chance(random, 2);
     uint64_t far = 0, fresh = 0;
     for (size_t i = 0; i < length;) {
-        size_t share = whole ? FM_PART : recipe_below(random, FM_PART + 1);
-        if (share > length - i) share = length - i;
-        fm_small_stack_count(stack, trace + i, share, &got);
-        for (size_t j = i; j < i + share; j++) {
+        size_t part = whole ? FM_PART : recipe_below(random, FM_PART + 1);
+        if (part > length - i) part = length - i;
+        fm_small_stack_count(stack, trace + i, part, &got);
+        for (size_t j = i; j < i + part; j++) {
             if (distances[j] < bound)
                 fm_tally_add_many(&wanted, distances[j], 1);
             else
@@ -81,7 +81,7 @@ static void check_stack(const uint64_t *trace, const uint64_t *distances, size_t
                 assert_true(is_among(stack->fresh, stack->fresh_count, trace[j]));
         }
         fresh += stack->fresh_count;
-        i += share;
+        i += part;
     }
     assert_true(fresh <= far);
     wanted.beyond = far - fresh;
@@ -165,10 +165,10 @@ static void test_first_touches(void **state)
         assert_int_equal(fm_tally_create(&got, FM_BINS_LOGLINEAR, NULL), FM_OK);
         assert_int_equal(fm_tally_create(&wanted, FM_BINS_LOGLINEAR, NULL), FM_OK);
         for (size_t i = 0, done; i < LENGTH; i += done) {
-            size_t share = 1 + recipe_below(&random, FM_PART);
-            if (share > LENGTH - i) share = LENGTH - i;
-            assert_int_equal(fm_exact_below_count(&below, trace + i, share, &got, &done, NULL), FM_OK);
-            assert_int_equal(done, share);
+            size_t part = 1 + recipe_below(&random, FM_PART);
+            if (part > LENGTH - i) part = LENGTH - i;
+            assert_int_equal(fm_exact_below_count(&below, trace + i, part, &got, &done, NULL), FM_OK);
+            assert_int_equal(done, part);
         }
         for (size_t i = 0; i < LENGTH; i++) {
             if (distances[i] < bound)
@@ -234,12 +234,12 @@ static void assert_same_samples(const fm_block_sample *a, const fm_block_sample 
     assert_memory_equal(a->counts, b->counts, a->count_bins * sizeof *a->counts);
 }
 
-/* Few blocks, so that parts pay, and repeats within and between shares. Returns how many shares had links. */
+/* Few blocks, so that parts pay, and repeats within and between parts. Returns how many parts had links. */
 static size_t check_samples(const char *isa, uint64_t keys, uint64_t most, recipe_random *random)
 {
     enum { LENGTH = 30000 };
     const fm_exact_kernels *kernels = fm_exact_kernels_find(isa);
-    static fm_sampled_share share;
+    static fm_sampled_part sampled;
     static uint64_t trace[LENGTH];
     fm_block_sample got, wanted;
     fm_tally tally;
@@ -253,13 +253,13 @@ static size_t check_samples(const char *isa, uint64_t keys, uint64_t most, recip
         trace[i] = i > 0 && recipe_below(random, repeats) > 0 ? trace[i - 1] : recipe_below(random, keys);
     size_t linked = 0;
     for (size_t i = 0, now; i < LENGTH; i += now) {
-        now = recipe_chance(random, 2) ? FM_SHARE : 1 + recipe_below(random, FM_SHARE);
+        now = recipe_chance(random, 2) ? FM_PART : 1 + recipe_below(random, FM_PART);
         if (now > LENGTH - i) now = LENGTH - i;
-        assert_int_equal(fm_block_sample_reserve(&got, FM_SHARE, NULL), FM_OK);
-        assert_int_equal(fm_block_sample_reserve(&wanted, FM_SHARE, NULL), FM_OK);
+        assert_int_equal(fm_block_sample_reserve(&got, FM_PART, NULL), FM_OK);
+        assert_int_equal(fm_block_sample_reserve(&wanted, FM_PART, NULL), FM_OK);
         fm_small_stack_count(stack, trace + i, now, &tally);
-        fm_sampled_share_start(&share, kernels, trace + i, now, stack);
-        fm_sampled_share_touch(&share, &got, 1);
+        fm_sampled_part_start(&sampled, kernels, trace + i, now, stack);
+        fm_sampled_part_touch(&sampled, &got, 1);
         touch_one_by_one(&wanted, trace + i, now);
         assert_same_samples(&got, &wanted);
         linked += stack->linked;

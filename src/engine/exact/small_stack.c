@@ -70,8 +70,8 @@ static bool count_part(fm_small_stack *stack, const uint64_t *keys, size_t count
 /* Every reference is looked up, some at a time: what is noted of them stays in the first-level cache. */
 static void count_singly(fm_small_stack *stack, const uint64_t *keys, size_t count, fm_tally *tally)
 {
-    for (size_t done = 0; done < count; done += FM_SMALL_BATCH) {
-        const size_t now = count - done < FM_SMALL_BATCH ? count - done : FM_SMALL_BATCH;
+    for (size_t done = 0; done < count; done += FM_SMALL_CHUNK) {
+        const size_t now = count - done < FM_SMALL_CHUNK ? count - done : FM_SMALL_CHUNK;
         make_room(stack, now);
         stack->kernels->small_places(now, stack);
         touch(stack, keys + done, now, tally);

@@ -29,7 +29,7 @@
 
 enum {
     FM_SMALL_BOUND = 8192, /* the largest: the blocks within it and those of a part fill the region */
-    FM_SMALL_BATCH = 512,
+    FM_SMALL_CHUNK = 512,
     FM_SMALL_SLOT_BITS = 16,
     FM_SMALL_SLOTS = 1 << FM_SMALL_SLOT_BITS,
     FM_SMALL_POSITIONS = 1 << FM_REGION_SHIFT,

@@ -17,12 +17,12 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
+#include "engine/engine.h"
 #include "engine/sampled/block_sample.h"
 #include "engine/sampled/distinct_sketch.h"
-#include "engine/engine.h"
 #include "engine/sampled/exact_below.h"
 #include "engine/sampled/sample_estimate.h"
-#include "engine/sampled/sampled_share.h"
+#include "engine/sampled/sampled_part.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -38,7 +38,7 @@ struct fm_engine {
     uint64_t samples_peak;
     unsigned sample_count;
     fm_block_sample samples[FM_MOST_SAMPLES];
-    fm_sampled_share share;
+    fm_sampled_part sampled;
 };
 
 /* ---- memory ---- */
@@ -72,16 +72,15 @@ static fm_status check_limit(fm_engine *self, uint64_t bytes, fm_error *error)
     return FM_OK;
 }
 
-/* Room for a share of new blocks in every sample. */
+/* Room for a part of new blocks in every sample. */
 static fm_status make_room(fm_engine *self, fm_error *error)
 {
     for (unsigned k = 0; k < self->sample_count; k++) {
         fm_block_sample *sample = &self->samples[k];
-        if (fm_block_sample_has_room(sample, FM_SHARE)) continue;
+        if (fm_block_sample_has_room(sample, FM_PART)) continue;
         const uint64_t beside = sizeof *self + memory_of_samples(self) - fm_block_sample_memory(sample);
-        fm_status status =
-            check_limit(self, beside + fm_block_sample_memory_growing(sample, FM_SHARE), error);
-        if (status == FM_OK) status = fm_block_sample_reserve(sample, FM_SHARE, error);
+        fm_status status = check_limit(self, beside + fm_block_sample_memory_growing(sample, FM_PART), error);
+        if (status == FM_OK) status = fm_block_sample_reserve(sample, FM_PART, error);
         if (status != FM_OK) return status;
     }
     return FM_OK;
@@ -90,10 +89,10 @@ static fm_status make_room(fm_engine *self, fm_error *error)
 /* ---- references ---- */
 
 /* Blocks that the exact part holds are not new to the sketch either. */
-static void sketch_share(fm_engine *self, const uint64_t *blocks, size_t count)
+static void sketch_part(fm_engine *self, const uint64_t *blocks, size_t count)
 {
     const uint64_t *const fresh = fm_exact_below_fresh(&self->near, blocks, &count);
-    uint64_t common[FM_SHARE];
+    uint64_t common[FM_PART];
     self->kernels->sample_common(fresh, count, common);
     for (size_t i = 0; i < count; i++) fm_distinct_sketch_add(&self->sketch, common[i]);
 }
@@ -103,16 +102,16 @@ static fm_status shards_count(fm_engine *self, const uint64_t *blocks, size_t co
 {
     fm_status status = FM_OK;
     for (*done = 0; *done < count && status == FM_OK;) {
-        size_t share = count - *done < FM_SHARE ? count - *done : FM_SHARE;
+        size_t part = count - *done < FM_PART ? count - *done : FM_PART;
         status = make_room(self, error);
         if (status != FM_OK) return status;
-        status = fm_exact_below_count(&self->near, blocks + *done, share, tally, &share, error);
-        if (share == 0) return status;
-        if (self->near.bound) sketch_share(self, blocks + *done, share);
-        fm_sampled_share_start(&self->share, self->kernels, blocks + *done, share, self->near.small);
-        fm_sampled_share_touch(&self->share, self->samples, self->sample_count);
-        self->references += share;
-        *done += share;
+        status = fm_exact_below_count(&self->near, blocks + *done, part, tally, &part, error);
+        if (part == 0) return status;
+        if (self->near.bound) sketch_part(self, blocks + *done, part);
+        fm_sampled_part_start(&self->sampled, self->kernels, blocks + *done, part, self->near.small);
+        fm_sampled_part_touch(&self->sampled, self->samples, self->sample_count);
+        self->references += part;
+        *done += part;
     }
     return status;
 }
