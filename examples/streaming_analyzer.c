@@ -46,7 +46,7 @@ static int complain(const fm_error *error)
 }
 
 /* A profile is a copy: it may be taken at any time, kept, written, merged, compared. */
-static fm_status report(const fm_analyzer *analyzer, fm_error *error)
+static fm_status report(fm_analyzer *analyzer, fm_error *error)
 {
     fm_profile *profile;
     fm_status status = fm_analyzer_profile(analyzer, &profile, error);
