@@ -22,8 +22,10 @@ const siteCell = (of, number) => {
   if (number < 0) return element('em', {}, 'first touch');
   const [, module, address, path, column] = of.sites[number];
   const frames = framesOf(of, number);
-  const made = element('div', {class: 'site'}, element('span', {class: 'mono'}, '0x' + address + (column ? ' · column ' + column : '')),
-    dim(module >= 0 ? ' ' + lastPart(of.modules[module].path) : ' made at run time'));
+  const source = module < 0 && address === '0' && frames[0].line > 0; /* a place in the source, not an instruction */
+  const where = [...(source ? [] : ['0x' + address]), ...(column ? ['column ' + column] : [])];
+  const made = element('div', {class: 'site'}, element('span', {class: 'mono'}, where.join(' · ')),
+    dim(module >= 0 ? ' ' + lastPart(of.modules[module].path) : source ? ' in the source' : ' made at run time'));
   const chain = element('ol', {class: 'calls'});
   const add = (frame, how) => chain.append(element('li', {}, dim(how + ' '), ...frameText(frame)));
   if (frames.length > 1) frames.forEach((frame, index) => add(frame, index ? 'inlined into' : 'code of'));

@@ -49,8 +49,9 @@ typedef struct fm_frame {
 } fm_frame;
 
 typedef struct fm_site {
-    uint32_t module;  /* index; FM_NONE: code made at run time */
-    uint64_t address; /* in the module's file (as objdump shows it); in memory where there is no module */
+    uint32_t module;  /* index; FM_NONE: code made at run time, or a place in the source alone */
+    uint64_t address; /* in the module's file (as objdump shows it); in memory where there is no module; 0:
+                         a place in the source, frames are all that is known (fm_attribution_add_places) */
     uint32_t path;    /* index of the call path that leads to it; FM_NONE: not asked for */
     /* Resolved by fm_symbols_resolve; frames[0] is the innermost inlined function, the last one the function
      * itself. Without any: nothing is known but module and address. */
@@ -169,6 +170,25 @@ typedef struct fm_late {
 /* The ranges that bins and pairs will have; to be set first. Copied. */
 FM_API fm_status fm_attribution_set_edges(fm_attribution *attribution, const uint64_t *edges, size_t count,
                                           uint64_t late_from, fm_error *error);
+/*
+ * Sites that are places in the source, without module and address: for code that was read and not run. Of
+ * each place file and line must be there, column and function may be; texts are copied. sites[i] gets the
+ * index of the site of places[i]: equal places have one, also those of an earlier call. All at once rather
+ * than one by one: every call copies the table of sites. On failure no site has been added.
+ *
+ *     fm_error error;
+ *     fm_attribution *attribution;
+ *     const uint64_t edges[] = {0, 512};
+ *     const fm_frame places[] = {{"fill", "/src/a.c", 12, 5}, {"scan", "/src/a.c", 20, 0}};
+ *     const fm_raw_pair pairs[] = {{1, 2, 1, 1000}, {0, 1, FM_RANGE_COLD, 1000}};
+ *     uint32_t map[3] = {FM_NONE}; // tags are from 1 on
+ *     fm_status status = fm_attribution_create(&attribution, &error);
+ *     if (status == FM_OK) status = fm_attribution_set_edges(attribution, edges, 2, 512, &error);
+ *     if (status == FM_OK) status = fm_attribution_add_places(attribution, places, 2, map + 1, &error);
+ *     if (status == FM_OK) status = fm_attribution_add_pairs(attribution, pairs, 2, map, 3, &error);
+ */
+FM_API fm_status fm_attribution_add_places(fm_attribution *attribution, const fm_frame *places, size_t count,
+                                           uint32_t *sites, fm_error *error);
 /* Pairs as an analyzer counted them, map[tag] being the index of a tag's site. Pairs of the same two sites
  * are joined. A tag that the map does not have becomes FM_NONE for a use, and one site "unknown" for a reuse.
  */

@@ -183,6 +183,21 @@ FM_API fm_status fm_profile_write(const char *path, const fm_profile *const *pro
  * edges. Run and parts stay those of `into`. */
 FM_API fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *error);
 
+/*
+ * Distances where only time distances are known, by a model (average eviction time: Hu et al., USENIX ATC
+ * 2016): right in the mean over a trace whose time distances are alike all along; no error is promised.
+ *
+ * times: of all references, or of a sample of them; how many references later a block is used again, from 1
+ * (at once) on. endless: those of the same references that have none. Where times look back that is first
+ * touches, where they look forward it is blocks never used again: as many, over a whole trace.
+ * references: of the whole trace; what times and endless count is scaled to it.
+ *
+ * Fills in references, cold, distinct and distances, in the resolution profile->bins; there is no bound.
+ * times must not be profile->distances. FM_E_ARGUMENT where times are not ascending: nothing has changed.
+ */
+FM_API fm_status fm_profile_from_times(fm_profile *profile, const fm_histogram *times, uint64_t endless,
+                                       uint64_t references, fm_error *error);
+
 /* Bin arithmetic, for everyone who fills or reads histograms. */
 FM_API size_t fm_bins_index(fm_bins bins, uint64_t distance);
 FM_API void fm_bins_range(fm_bins bins, size_t index, uint64_t *lo, uint64_t *hi);

@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "base/parts.h"
 
+#include "base/error.h"
+
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -43,4 +45,18 @@ bool fm_part_find(const char *directory, const char *name, char *path, size_t si
         return true;
     path[0] = '\0';
     return false;
+}
+
+const void *fm_part_load(const char *path, const char *symbol, unsigned interface, bool global,
+                         fm_error *error)
+{
+    void *handle = dlopen(path, RTLD_NOW | (global ? RTLD_GLOBAL : RTLD_LOCAL));
+    const unsigned *functions = handle ? dlsym(handle, symbol) : NULL;
+    if (functions && *functions == interface) return functions;
+    if (!handle)
+        fm_fail(error, FM_E_UNSUPPORTED, path, "cannot be loaded: %s", dlerror());
+    else
+        fm_fail(error, FM_E_UNSUPPORTED, path, "belongs to another version of fathom");
+    if (handle) dlclose(handle);
+    return NULL;
 }

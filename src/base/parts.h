@@ -3,8 +3,7 @@
 #ifndef FATHOM_BASE_PARTS_H
 #define FATHOM_BASE_PARTS_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include <fathom/status.h>
 
 /*
  * Writes the path of part `name` ("valgrind/…") into path (of `size` bytes) and returns true where it is
@@ -13,5 +12,14 @@
  * that was named, empty where none was.
  */
 bool fm_part_find(const char *directory, const char *name, char *path, size_t size);
+
+/*
+ * Opens a part that is a shared object (modules/) and returns the struct of functions that it exports as
+ * `symbol`. The struct begins with the number of its interface, an unsigned int: a part of another version is
+ * refused. NULL: FM_E_UNSUPPORTED. The part stays open: neither CUDA nor MPI can be started twice.
+ * global: what it loads by itself looks for symbols of what it is linked with.
+ */
+const void *fm_part_load(const char *path, const char *symbol, unsigned interface, bool global,
+                         fm_error *error);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpi_module.c - see mpi_module.h. The module stays loaded: no MPI can be started twice. */
+/* mpi_module.c - see mpi_module.h. */
 #include "cluster/mpi_module.h"
 
 #include "base/error.h"
 #include "base/parts.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
 
@@ -46,13 +45,8 @@ static fm_status missing(const known_mpi *mpi, fm_error *error)
 static fm_status load(const char *path, fm_transport **transport, fm_error *error)
 {
     /* Global: parts that Open MPI loads by itself look for its symbols. */
-    void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-    if (!handle) return fm_fail(error, FM_E_UNSUPPORTED, path, "cannot be loaded: %s", dlerror());
-    const fm_mpi_module *module = dlsym(handle, FM_MPI_SYMBOL);
-    if (!module || module->interface != FM_MPI_INTERFACE) {
-        dlclose(handle);
-        return fm_fail(error, FM_E_UNSUPPORTED, path, "belongs to another version of fathom");
-    }
+    const fm_mpi_module *module = fm_part_load(path, FM_MPI_SYMBOL, FM_MPI_INTERFACE, true, error);
+    if (!module) return FM_E_UNSUPPORTED;
     fm_status status = module->open(transport);
     if (status != FM_OK) return fm_fail(error, status, path, "MPI cannot be started");
     return FM_OK;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "profile/key_table.h"
+#include "profile/places.h"
 #include "profile/range_counts.h"
 #include "profile/sources.h"
 
@@ -22,7 +23,7 @@ typedef struct numbers {
 typedef struct sum_builder {
     fm_attribution *sum; /* while it is built, its arrays come from malloc and grow */
     size_t module_room, site_room, path_room, object_room;
-    fm_key_table modules, sites, paths, objects;
+    fm_key_table modules, sites, paths, objects, frames;
     fm_range_counts pairs, uses;
     fm_error *error;
 } sum_builder;
@@ -106,6 +107,23 @@ static bool own_names(sum_builder *into, fm_site *site)
     return true;
 }
 
+/* A place in the source is known by its frames: b becomes their number, from the outermost on. */
+static bool key_of_place(sum_builder *into, const fm_site *site, fm_key *key)
+{
+    static const char place; /* no text has its address */
+    uint32_t node = FM_NONE;
+    for (size_t i = site->frame_count; i-- > 0;) {
+        fm_frame frame = site->frames[i];
+        bool is_new;
+        if (!own(into, &frame.function) || !own(into, &frame.file)) return false;
+        fm_key step = {word_of(frame.function), word_of(frame.file), (uint64_t)frame.line << 32 | node};
+        if (!number_of(&into->frames, step, into->frames.count, &node, &is_new)) return false;
+    }
+    key->b = (uint64_t)site->frames[0].column << 32 | node;
+    key->c = word_of(&place);
+    return true;
+}
+
 /* path: its number in the sum. */
 static fm_status add_site(sum_builder *into, const fm_site *from, uint32_t path, const numbers *as,
                           uint32_t *number)
@@ -120,6 +138,7 @@ static fm_status add_site(sum_builder *into, const fm_site *from, uint32_t path,
     bool is_new;
     if (!own(into, &name)) return no_memory(into);
     key.c = word_of(name);
+    if (fm_site_is_place(&site) && !key_of_place(into, &site, &key)) return no_memory(into);
     if (!reserve(&sum->sites, &into->site_room, sum->site_count, sizeof site) ||
         !number_of(&into->sites, key, sum->site_count, number, &is_new))
         return no_memory(into);
@@ -267,6 +286,7 @@ fm_status fm_attribution_sum(fm_attribution **sum, const fm_attribution *a, cons
     fm_key_table_clear(&into.sites);
     fm_key_table_clear(&into.paths);
     fm_key_table_clear(&into.objects);
+    fm_key_table_clear(&into.frames);
     fm_range_counts_clear(&into.pairs);
     fm_range_counts_clear(&into.uses);
     if (status) {

@@ -17,12 +17,14 @@ static const char *module_name(const fm_attribution *attribution, uint32_t modul
     return base_name(attribution->modules[module].path);
 }
 
-/* "function (file.c:12)" as far as it is known; false: not even the function is. */
+/* "function (file.c:12)" as far as it is known; false: neither the function nor a line is. */
 static bool frame_text(const fm_frame *frame, const char *function, char *buffer, size_t size)
 {
     if (!function) function = frame->function;
-    if (!function) return false;
-    if (frame->file && frame->line)
+    if (!function && !(frame->file && frame->line)) return false;
+    if (!function)
+        snprintf(buffer, size, "%s:%" PRIu32, base_name(frame->file), frame->line);
+    else if (frame->file && frame->line)
         snprintf(buffer, size, "%s (%s:%" PRIu32 ")", function, base_name(frame->file), frame->line);
     else if (frame->file)
         snprintf(buffer, size, "%s (%s)", function, base_name(frame->file));

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "profile/attribution_check.h"
+#include "profile/places.h"
 #include "profile/utf8.h"
 
 #include <inttypes.h>
@@ -109,7 +110,9 @@ static void write_site(FILE *out, const fm_attribution *of, uint32_t number)
     write_inlined(out, site);
     putc(',', out);
     write_cell(out, site->module == FM_NONE ? NULL : of->modules[site->module].path);
-    fprintf(out, ",0x%" PRIx64 ",", site->address);
+    putc(',', out);
+    if (!fm_site_is_place(site)) fprintf(out, "0x%" PRIx64, site->address);
+    putc(',', out);
     write_path(out, of, site->path);
     putc(',', out);
 }

@@ -115,6 +115,18 @@ module.exports = (helpers) => {
         'no short name with the whole one behind it'
       );
     },
+    async 'late-places-in-the-source-have-no-address'(open) {
+      const page = await open('places'),
+        profile = read('places');
+      await size(page, 'L2 1 MiB');
+      equal(
+        sorted((await pairRows(page)).map((row) => [row.misses, row.use, row.reuse])),
+        sorted(linePairs(profile, 16384).map((pair) => [number(pair.misses), pair.use, pair.reuse])),
+        'rows'
+      );
+      await page.locator('#pairs tr.pair', {hasText: 'smooth.c:28'}).locator('button').first().click();
+      equal(await page.locator('#pairs .site').allTextContents(), ['column 5 in the source', ' in the source'], 'sites');
+    },
     async 'late-size-that-is-no-edge-is-interpolated'(open) {
       const page = await open('other-sizes'),
         profile = read('program');

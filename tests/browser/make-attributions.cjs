@@ -193,6 +193,16 @@ library.pair(alone, partOfSort, {20000: 70});
 library.pair(partOfSort, inLargest, {20000: 30});
 write('library.json', library.profile('library'));
 
+// ---- places in the source, of no program ----
+
+const places = new Builder();
+const placed = (name, line, column) => places.site(null, 0, [[name, source, line, column]]);
+const written = placed('fill', 11, 5),
+  readAgain = placed(null, 28, 0);
+places.pair(null, written, {}, 100);
+places.pair(written, readAgain, {20000: 3000});
+write('places.json', places.profile('places'));
+
 // ---- threads and processes ----
 
 const plain = (name, distances, cold, more) => {

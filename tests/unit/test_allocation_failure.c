@@ -932,6 +932,9 @@ static fm_status attribute(fm_profile *profile, fm_error *error)
     made->module_count = made->path_count = made->object_count = made->object_use_count = 1;
     made->site_count = 3;
     status = fm_attribution_add_pairs(made, pairs, 3, map, 4, error);
+    const fm_frame places[] = {{"g", source_file, 8, 1}, {NULL, source_file, 8, 1}};
+    uint32_t sites[2];
+    if (status == FM_OK) status = fm_attribution_add_places(made, places, 2, sites, error);
     return status == FM_OK ? fm_attribution_record_sources(made, true, NULL, error) : status;
 }
 
@@ -939,7 +942,7 @@ static fm_status attribute_again(fm_error *error)
 {
     fm_profile profile = {.references = 100, .cold = 10};
     fm_status status = attribute(&profile, error);
-    if (status == FM_OK) assert_int_equal(profile.attribution->site_count, 4);
+    if (status == FM_OK) assert_int_equal(profile.attribution->site_count, 6);
     if (status == FM_OK) assert_int_equal(profile.attribution->source_count, 1);
     fm_attribution_destroy(profile.attribution);
     return status;

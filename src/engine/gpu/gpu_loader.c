@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * gpu_loader.c - see gpu_loader.h. The module stays open until the program ends: CUDA cannot be unloaded and
- * loaded again.
- */
+/* gpu_loader.c - see gpu_loader.h. */
 #include "engine/gpu/gpu_loader.h"
 
 #include "base/error.h"
 #include "base/parts.h"
 #include "engine/engine.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 
 fm_status fm_gpu_load(const fm_gpu_module **module, fm_error *error)
@@ -24,15 +20,8 @@ fm_status fm_gpu_load(const fm_gpu_module **module, fm_error *error)
             "this fathom was built without CUDA: install its compiler (nvcc) and build fathom again, or "
             "use another engine");
     }
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!handle) return fm_fail(error, FM_E_UNSUPPORTED, path, "cannot be loaded: %s", dlerror());
-    *module = dlsym(handle, FM_GPU_MODULE_SYMBOL);
-    if (!*module || (*module)->interface != FM_GPU_INTERFACE) {
-        dlclose(handle);
-        *module = NULL;
-        return fm_fail(error, FM_E_UNSUPPORTED, path, "belongs to another version of fathom");
-    }
-    return FM_OK;
+    *module = fm_part_load(path, FM_GPU_MODULE_SYMBOL, FM_GPU_INTERFACE, false, error);
+    return *module ? FM_OK : FM_E_UNSUPPORTED;
 }
 
 /* Starting CUDA takes some 0.5 s, in which `exact` on a few cores counts so many references

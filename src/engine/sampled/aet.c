@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aet.c - the engine `aet`: the histogram of distances from that of reuse times alone, by the model of the
- * average eviction time. A hash lookup a reference is all it takes.
- *
- * X. Hu, X. Wang, L. Zhou, Y. Luo, C. Ding, Z. Wang: Kinetic modeling of data eviction in cache, USENIX ATC
- * 2016. If a share P(t) of the references has a reuse time over t, a window of w references touches
- *     D(w) = P(0) + P(1) + … + P(w-1)
- * distinct blocks in the mean: its j-th reference is the first to its block in the window when its reuse time
- * is j at least. A reference of reuse time t closes a window of t-1 others, so its distance is taken to be
- * D(t-1). That is right in the mean over a trace whose reuse times are alike all along; nothing is promised
- * for one that is not.
+ * aet.c - the engine `aet`: counts reuse times (time distances), from which the distances follow by a model
+ * (fm_profile_from_times, src/profile/eviction_time.c). A hash lookup a reference is all it takes.
  *
  * Reuse times count all references, also where only a sample of the blocks is in the table (rate): nothing
  * has to be scaled but the counts.
@@ -18,13 +10,11 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "engine/sampled/block_sample.h"
 #include "engine/block_table.h"
 #include "engine/engine.h"
-#include "profile/histogram.h"
+#include "engine/sampled/block_sample.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 
 enum { CHUNK = 256 };
@@ -141,76 +131,18 @@ static fm_status aet_create(fm_engine **engine, const fm_engine_options *options
     return FM_OK;
 }
 
-/* ---- from times to distances ---- */
-
-/* Sampled references with a reuse time, in bins of distances; ascending, since D grows with time. */
-static size_t convert(const fm_engine *self, fm_bins bins, fm_bin *found)
-{
-    const fm_tally *times = &self->times;
-    const double all = (double)(times->total + times->cold);
-    double over = all;   /* references with a reuse time of at least lo */
-    double distinct = 0; /* D(lo - 1) */
-    size_t count = 0;
-    uint64_t next = 1; /* the first time not passed yet */
-    for (size_t i = 1; i < times->capacity; i++) {
-        if (times->counts[i] == 0) continue;
-        uint64_t lo, hi;
-        fm_bins_range(times->bins, i, &lo, &hi);
-        /* No reuse time lies between: P stays as it is. */
-        distinct += (double)(lo - next) * over / all;
-        const double here = (double)times->counts[i], wide = (double)(hi - lo) + 1;
-        /* Within the bin, times are spread evenly: its middle is half way down. */
-        const double middle = distinct + (wide - 1) / 2 * (over - here / 4) / all;
-        const uint64_t distance = (uint64_t)llround(fmin(middle, 0x1p62));
-        fm_bin bin = {.count = times->counts[i]};
-        fm_bins_range(bins, fm_bins_index(bins, distance), &bin.lo, &bin.hi);
-        if (count > 0 && found[count - 1].lo == bin.lo)
-            found[count - 1].count += bin.count;
-        else
-            found[count++] = bin;
-        distinct += wide * (over - here / 2) / all;
-        over -= here;
-        next = hi + 1;
-    }
-    return count;
-}
-
-/* Counts of the sample become counts of all references: each is what the running sum, rounded, has grown by.
- */
-static void scale(fm_profile *profile, const fm_engine *self)
-{
-    fm_histogram *histogram = &profile->distances;
-    const double all = (double)(self->times.total + self->times.cold);
-    const double factor = all > 0 ? (double)self->clock / all : 0;
-    double running = 0;
-    uint64_t given = 0;
-    size_t kept = 0;
-    for (size_t i = 0; i < histogram->count; i++) {
-        running += (double)histogram->bins[i].count;
-        uint64_t upto = (uint64_t)llround(running * factor);
-        if (upto > self->clock) upto = self->clock;
-        histogram->bins[kept] = histogram->bins[i];
-        histogram->bins[kept].count = upto - given;
-        kept += upto > given;
-        given = upto;
-    }
-    histogram->count = kept;
-    profile->references = self->clock;
-    profile->cold = profile->distinct = self->clock - given;
-}
-
 static fm_status aet_describe(const fm_engine *self, fm_profile *profile, fm_error *error)
 {
-    fm_bin *bins = fm_calloc(self->times.capacity, sizeof *bins);
-    if (!bins) return fm_fail_memory(error, self->times.capacity * sizeof *bins, "the histogram");
-    free(profile->distances.bins);
-    profile->distances.bins = bins;
-    profile->distances.count = convert(self, profile->bins, bins);
-    scale(profile, self);
+    fm_histogram times;
+    fm_status status = fm_tally_histogram(&self->times, 0, &times, error);
+    if (status != FM_OK) return status;
+    status = fm_profile_from_times(profile, &times, self->times.cold, self->clock, error);
+    free(times.bins);
+    if (status != FM_OK) return status;
     const double rate = (double)self->threshold * 0x1p-32;
     char sample[80] = "";
     if (rate < 1) snprintf(sample, sizeof sample, ", those of %.3g %% of the blocks", rate * 100);
-    fm_status status = fm_accuracy_create(
+    status = fm_accuracy_create(
         &profile->accuracy, error,
         "distances follow from reuse times%s by a model (average eviction time): no error is promised",
         sample);
