@@ -49,7 +49,7 @@ static fm_status share_memory(const fm_analyzer *self, const fm_analyzer_options
     }
     if (options->edges) {
         share->pairs = limit / 8;
-        if (!self->ops->feed_tagged) share->tags = limit / 4;
+        if (!self->ops->tagged) share->tags = limit / 4;
         others += sizeof *self->attributing + share->pairs + share->tags;
     }
     if (others >= limit)
@@ -72,7 +72,7 @@ static fm_status start_attributing(fm_analyzer *self, const fm_analyzer_options 
     fm_status status =
         fm_pairs_create(&attributing->pairs, options->edges, options->edge_count, seed, share->pairs, error);
     memcpy(attributing->multiplier, attributing->pairs.table.multiplier, sizeof attributing->multiplier);
-    if (status == FM_OK && !self->ops->feed_tagged)
+    if (status == FM_OK && !self->ops->tagged)
         status = fm_block_tags_create(&attributing->last, seed, share->tags, error);
     return status;
 }
@@ -223,7 +223,7 @@ fm_status fm_analyzer_profile(fm_analyzer *analyzer, fm_profile **result, fm_err
     fm_profile *profile;
     status = fm_tally_profile(&analyzer->distances, &origin, &profile, error);
     if (status != FM_OK) return status;
-    if (ops->stages) ops->stages(analyzer->engine, profile);
+    if (ops->batched && ops->batched->stages) ops->batched->stages(analyzer->engine, profile);
     if (analyzer->with_times) {
         profile->has_times = true;
         status = fm_tally_histogram(&analyzer->times, 0, &profile->times, error);

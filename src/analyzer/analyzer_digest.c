@@ -12,7 +12,7 @@
 
 bool fm_analyzer_can_digest(const fm_analyzer *analyzer)
 {
-    return analyzer->ops->digest && !analyzer->bound && !analyzer->limited &&
+    return analyzer->ops->tagged && !analyzer->bound && !analyzer->limited &&
            fm_analyzer_can_prepare(analyzer);
 }
 
@@ -87,10 +87,10 @@ static fm_status digest_part(const fm_analyzer *analyzer, fm_preparer *self, fm_
     fm_pairs *pairs = tagged ? &self->pairs : NULL;
     fm_firsts firsts;
     fm_prepared_part found = {.count = count};
-    fm_status status =
-        analyzer->ops->digest(self->digester, prepared->blocks + from, tagged ? prepared->now + from : NULL,
-                              tagged ? prepared->leave + from : NULL, count, from, &self->digested, pairs,
-                              &firsts, &found.digested, error);
+    fm_status status = analyzer->ops->tagged->digest(self->digester, prepared->blocks + from,
+                                                     tagged ? prepared->now + from : NULL,
+                                                     tagged ? prepared->leave + from : NULL, count, from,
+                                                     &self->digested, pairs, &firsts, &found.digested, error);
     if (status == FM_OK && tagged) status = keep_late(pairs, prepared, error);
     if (status != FM_OK) return status;
     if (found.digested) {

@@ -22,7 +22,7 @@ static fm_engine_results results_of(fm_analyzer *self)
 static bool in_order(const fm_analyzer *self)
 {
     if (self->sink || self->with_times) return true;
-    return self->attributing ? !self->ops->count_tagged : !self->ops->count;
+    return self->attributing ? !self->ops->tagged : !self->ops->count;
 }
 
 /* The pairs and late ones of references whose distances are known one by one. There is room. */
@@ -55,15 +55,15 @@ static fm_status feed_ordered(fm_analyzer *self, const uint64_t *blocks, const u
     fm_status fed = FM_OK;
     *done = 0;
     if (attributing) fed = fm_pairs_reserve(&attributing->pairs, count, error);
-    if (attributing && fed == FM_OK && !self->ops->feed_tagged)
+    if (attributing && fed == FM_OK && !self->ops->tagged)
         fed = fm_block_tags_reserve(&attributing->last, count, error);
     if (fed != FM_OK) return fed;
-    if (attributing && self->ops->feed_tagged)
-        fed = self->ops->feed_tagged(self->engine, blocks, tags, count, distances, times, attributing->uses,
-                                     done, error);
+    if (attributing && self->ops->tagged)
+        fed = self->ops->tagged->feed(self->engine, blocks, tags, count, distances, times, attributing->uses,
+                                      done, error);
     else
         fed = self->ops->feed(self->engine, blocks, count, distances, times, done, error);
-    if (attributing && tags && !self->ops->feed_tagged)
+    if (attributing && tags && !self->ops->tagged)
         for (size_t i = 0; i < *done; i++)
             attributing->uses[i] = fm_block_tags_exchange(&attributing->last, blocks[i], tags[i]);
     /* What the engine took counts, whether it could go on or not. */
@@ -80,14 +80,14 @@ static fm_status feed_ordered(fm_analyzer *self, const uint64_t *blocks, const u
 static fm_status count_blocks(fm_analyzer *self, const uint64_t *blocks, const uint32_t *tags, size_t count,
                               size_t *done, fm_error *error)
 {
-    if (self->ops->take) {
+    if (self->ops->batched) {
         const fm_engine_results results = results_of(self);
         *done = count; /* what it took of a run that failed, it does not tell: the engine is of no use then */
-        return self->ops->take(self->engine, blocks, count, &results, error);
+        return self->ops->batched->take(self->engine, blocks, count, &results, error);
     }
     if (!in_order(self) && self->attributing)
-        return self->ops->count_tagged(self->engine, blocks, tags, count, &self->distances,
-                                       &self->attributing->pairs, done, error);
+        return self->ops->tagged->count(self->engine, blocks, tags, count, &self->distances,
+                                        &self->attributing->pairs, done, error);
     if (!in_order(self)) return self->ops->count(self->engine, blocks, count, &self->distances, done, error);
     fm_status status = FM_OK;
     *done = 0;
@@ -162,9 +162,9 @@ fm_status fm_analyzer_flush(fm_analyzer *analyzer, fm_error *error)
     fm_status status = fm_analyzer_drain(analyzer, error);
     if (status == FM_OK && analyzer->ops->catch_up)
         status = analyzer->ops->catch_up(analyzer->engine, &analyzer->distances, error);
-    if (status != FM_OK || !analyzer->ops->deliver) return status;
+    if (status != FM_OK || !analyzer->ops->batched) return status;
     const fm_engine_results results = results_of(analyzer);
-    return analyzer->ops->deliver(analyzer->engine, &results, error);
+    return analyzer->ops->batched->deliver(analyzer->engine, &results, error);
 }
 
 static bool late_wanted(const fm_analyzer *self)

@@ -19,7 +19,7 @@ bool fm_analyzer_can_prepare(const fm_analyzer *analyzer)
     /* Under a limit all pairs are counted in one place; and where distances of 0 are late, none is left out.
      */
     const fm_pairs *pairs = &analyzer->attributing->pairs;
-    return analyzer->ops->count_kept && !pairs->max_memory && !(pairs->late_wanted && pairs->late_from == 0);
+    return analyzer->ops->tagged && !pairs->max_memory && !(pairs->late_wanted && pairs->late_from == 0);
 }
 
 static fm_status no_room(fm_error *error)

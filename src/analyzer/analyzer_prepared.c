@@ -22,8 +22,8 @@ static fm_status feed_undigested(fm_analyzer *self, const fm_prepared *prepared,
     const size_t told = pairs->late_count;
     size_t done;
     fm_status status =
-        self->ops->count_kept(self->engine, prepared->blocks + from, prepared->now + from,
-                              prepared->leave + from, count, &self->distances, pairs, &done, error);
+        self->ops->tagged->count_kept(self->engine, prepared->blocks + from, prepared->now + from,
+                                      prepared->leave + from, count, &self->distances, pairs, &done, error);
     name_late(self, prepared, told, from);
     return status;
 }
@@ -40,7 +40,7 @@ static fm_status feed_digested(fm_analyzer *self, const fm_prepared *prepared, s
                               .now = pairs ? prepared->now + from : NULL};
     fm_status status = self->pending > 0 ? fm_analyzer_flush(self, error) : FM_OK; /* in order */
     if (status == FM_OK)
-        status = self->ops->count_firsts(self->engine, &firsts, &self->distances, pairs, error);
+        status = self->ops->tagged->count_firsts(self->engine, &firsts, &self->distances, pairs, error);
     if (pairs) name_late(self, prepared, told, from);
     return status;
 }

@@ -24,7 +24,7 @@ typedef struct fm_engine_options {
     uint64_t first_time; /* value of the clock at the first reference; it counts modulo 2^64 */
     const char *isa;     /* NULL: best */
     unsigned threads;    /* for engines that can use several; 0: 1 */
-    bool tags;           /* it will be fed through feed_tagged and count_tagged, and through these alone */
+    bool tags;           /* it will be fed through its table `tagged` alone */
     fm_option_value own[FM_MOST_OWN_OPTIONS]; /* in the order of the engine's own table */
     uint64_t seen_limit; /* blocks remembered under a bound (seen_set.h); 0: fm_seen_limit */
     bool keep_all;       /* `exact` under a bound: blocks beyond it are not dropped all the same */
@@ -49,12 +49,61 @@ typedef struct fm_engine_results {
 
 typedef struct fm_engine fm_engine;
 
+/*
+ * What only some engines can do is in tables of their own.
+ *
+ * Engines that keep the tags of blocks (`exact`); for others the analyzer keeps them.
+ */
+typedef struct fm_engine_tagged {
+    /*
+     * feed and count for references with tags. uses[i] is the tag under which the block was used last, 0
+     * where the distance is FM_COLD or FM_BEYOND. count counts the pairs, and puts late references on the
+     * list with their index in blocks.
+     */
+    fm_status (*feed)(fm_engine *engine, const uint64_t *blocks, const uint32_t *tags, size_t count,
+                      uint64_t *distances, uint64_t *times, uint32_t *uses, size_t *done, fm_error *error);
+    fm_status (*count)(fm_engine *engine, const uint64_t *blocks, const uint32_t *tags, size_t count,
+                       fm_tally *tally, fm_pairs *pairs, size_t *done, fm_error *error);
+    /*
+     * count for references of which those that repeat the block before have been left out, and their
+     * pairs counted: each was used under the tag `now` and left under `leave`.
+     */
+    fm_status (*count_kept)(fm_engine *engine, const uint64_t *blocks, const uint32_t *now,
+                            const uint32_t *leave, size_t count, fm_tally *tally, fm_pairs *pairs,
+                            size_t *done, fm_error *error);
+    /*
+     * What a part of the trace, at most FM_PART references without repeats, tells by itself goes into tally
+     * and pairs; an engine beside the one that counts does that, made for it. *done: it was so, and what is
+     * left is in firsts, to be read before the next call, and to be counted by count_firsts in its turn; else
+     * nothing was done. now, leave and pairs: NULL without tags; number: of the first reference, for late
+     * ones.
+     */
+    fm_status (*digest)(fm_engine *engine, const uint64_t *blocks, const uint32_t *now, const uint32_t *leave,
+                        size_t count, size_t number, fm_tally *tally, fm_pairs *pairs, fm_firsts *firsts,
+                        bool *done, fm_error *error);
+    fm_status (*count_firsts)(fm_engine *engine, const fm_firsts *firsts, fm_tally *tally, fm_pairs *pairs,
+                              fm_error *error);
+} fm_engine_tagged;
+
+/* Engines that gather large batches have these instead of feed and count. */
+typedef struct fm_engine_batched {
+    /* Takes all references, and delivers what it found of any taken so far when it suits. */
+    fm_status (*take)(fm_engine *engine, const uint64_t *blocks, size_t count,
+                      const fm_engine_results *results, fm_error *error);
+    /* After this, all are delivered. */
+    fm_status (*deliver)(fm_engine *engine, const fm_engine_results *results, fm_error *error);
+    /* Tells a profile what the time went into; NULL where nobody measures it. */
+    void (*stages)(const fm_engine *engine, fm_profile *profile);
+} fm_engine_batched;
+
 typedef struct fm_engine_ops {
     fm_engine_info info;
     /* The same by several threads, for counting without tags, times and limits of memory; NULL: there is
      * none, or the engine itself uses options->threads. */
     const struct fm_engine_ops *by_threads;
-    const fm_engine_option *own; /* the options that it has alone, up to one without a name; NULL: none */
+    const fm_engine_option *own;    /* the options that it has alone, up to one without a name; NULL: none */
+    const fm_engine_tagged *tagged; /* NULL: it keeps no tags */
+    const fm_engine_batched *batched; /* NULL: it takes references one after the other */
     fm_status (*create)(fm_engine **engine, const fm_engine_options *options, fm_error *error);
     void (*destroy)(fm_engine *engine);
     /*
@@ -75,47 +124,9 @@ typedef struct fm_engine_ops {
                        fm_error *error);
     /* count need not see references that repeat the block before: nothing but their number matters. */
     bool spared_repeats;
-    /*
-     * The same for references with tags; NULL, both, where an engine keeps none (analyzer.c then keeps them
-     * for it). uses[i] is the tag under which the block was used last, 0 where the distance is FM_COLD or
-     * FM_BEYOND. count_tagged counts the pairs, and puts late references on the list with their index in
-     * blocks.
-     */
-    fm_status (*feed_tagged)(fm_engine *engine, const uint64_t *blocks, const uint32_t *tags, size_t count,
-                             uint64_t *distances, uint64_t *times, uint32_t *uses, size_t *done,
-                             fm_error *error);
-    fm_status (*count_tagged)(fm_engine *engine, const uint64_t *blocks, const uint32_t *tags, size_t count,
-                              fm_tally *tally, fm_pairs *pairs, size_t *done, fm_error *error);
-    /*
-     * count_tagged for references of which those that repeat the block before have been left out, and their
-     * pairs counted: each was used under the tag `now` and left under `leave`. NULL where an engine has to
-     * see all of them.
-     */
-    fm_status (*count_kept)(fm_engine *engine, const uint64_t *blocks, const uint32_t *now,
-                            const uint32_t *leave, size_t count, fm_tally *tally, fm_pairs *pairs,
-                            size_t *done, fm_error *error);
-    /*
-     * What a part of the trace, at most FM_PART references without repeats, tells by itself goes into tally
-     * and pairs; an engine beside the one that counts does that, made for it. *done: it was so, and what is
-     * left is in firsts, to be read before the next call, and to be counted by count_firsts in its turn; else
-     * nothing was done. now, leave and pairs: NULL without tags; number: of the first reference, for late
-     * ones.
-     */
-    fm_status (*digest)(fm_engine *engine, const uint64_t *blocks, const uint32_t *now, const uint32_t *leave,
-                        size_t count, size_t number, fm_tally *tally, fm_pairs *pairs, fm_firsts *firsts,
-                        bool *done, fm_error *error);
-    fm_status (*count_firsts)(fm_engine *engine, const fm_firsts *firsts, fm_tally *tally, fm_pairs *pairs,
-                              fm_error *error);
     /* For engines whose count only takes references and counts them when it suits: all that was taken is in
      * the tally after this. NULL where that is always so. */
     fm_status (*catch_up)(fm_engine *engine, fm_tally *tally, fm_error *error);
-    /*
-     * Engines that gather large batches have these two instead of all the above. take takes all references,
-     * and delivers what it found of any taken so far when it suits; after deliver, all are delivered.
-     */
-    fm_status (*take)(fm_engine *engine, const uint64_t *blocks, size_t count,
-                      const fm_engine_results *results, fm_error *error);
-    fm_status (*deliver)(fm_engine *engine, const fm_engine_results *results, fm_error *error);
     /*
      * Takes all that a supply has: threads fetch it for themselves. Counts as count does. NULL where an
      * engine has one thread. On failure the engine is of no use any more.
@@ -130,8 +141,6 @@ typedef struct fm_engine_ops {
     /* Adds to a profile, which has what the tally counted, what is not exact about it; where
      * info.histogram_only is set, all that was estimated. NULL for exact engines. */
     fm_status (*describe)(const fm_engine *engine, fm_profile *profile, fm_error *error);
-    /* Tells a profile what the time went into; NULL where nobody measures it. */
-    void (*stages)(const fm_engine *engine, fm_profile *profile);
     uint64_t (*memory)(const fm_engine *engine);
     uint64_t (*memory_peak)(const fm_engine *engine);
 } fm_engine_ops;

@@ -252,9 +252,9 @@ static const char *engine_run(const fm_engine_ops *ops, const uint64_t *trace, s
     const fm_engine_results results = {.distances = tally};
     const char *wrong = NULL;
     for (size_t i = 0; i < length && !wrong; i += chunk)
-        if (ops->take(engine, trace + i, length - i < chunk ? length - i : chunk, &results, &error))
+        if (ops->batched->take(engine, trace + i, length - i < chunk ? length - i : chunk, &results, &error))
             wrong = error.reason;
-    if (!wrong && ops->deliver(engine, &results, &error)) wrong = error.reason;
+    if (!wrong && ops->batched->deliver(engine, &results, &error)) wrong = error.reason;
     *distinct = ops->distinct(engine);
     ops->destroy(engine);
     return wrong;

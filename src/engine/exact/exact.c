@@ -212,21 +212,25 @@ static bool exact_cold_known(const fm_engine *engine)
     return !self->seen || !fm_seen_set_given_up(self->seen);
 }
 
+static const fm_engine_tagged tagged = {
+    .feed = exact_feed_tagged,
+    .count = exact_count_tagged,
+    .count_kept = exact_count_kept,
+    .digest = fm_exact_digest,
+    .count_firsts = fm_exact_count_firsts,
+};
+
 const fm_engine_ops fm_engine_exact = {
     .info = {.name = "exact",
              .summary = "exact, by counting the bits of a sliding window: the fastest (default)",
              .exact = true},
     .by_threads = &fm_engine_parallel,
+    .tagged = &tagged,
     .create = exact_create,
     .destroy = exact_destroy,
     .feed = exact_feed,
-    .feed_tagged = exact_feed_tagged,
     .count = exact_count,
     .spared_repeats = true,
-    .count_tagged = exact_count_tagged,
-    .count_kept = exact_count_kept,
-    .digest = fm_exact_digest,
-    .count_firsts = fm_exact_count_firsts,
     .can_take = exact_can_take,
     .distinct = exact_distinct,
     .cold_known = exact_cold_known,

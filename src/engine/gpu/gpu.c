@@ -227,7 +227,8 @@ static void hide_unknown(fm_gpu_batch *batch, uint64_t known)
 static fm_status deliver_each(const fm_gpu_batch *batch, const fm_engine_results *results, fm_error *error)
 {
     fm_status status = FM_OK;
-    if (results->sink) status = results->sink(results->sink_context, NULL, batch->distances, batch->count, error);
+    if (results->sink)
+        status = results->sink(results->sink_context, NULL, batch->distances, batch->count, error);
     if (status == FM_OK) status = fm_tally_add(results->distances, batch->distances, batch->count, error);
     if (status == FM_OK && results->times)
         status = fm_tally_add(results->times, batch->times, batch->count, error);
@@ -529,6 +530,12 @@ static bool gpu_cold_known(const fm_engine *engine)
     return ((const gpu_engine *)engine)->cold_known;
 }
 
+static const fm_engine_batched batched = {
+    .take = gpu_take,
+    .deliver = gpu_deliver,
+    .stages = gpu_stages,
+};
+
 const fm_engine_ops fm_engine_gpu = {
     .info = {.name = "gpu",
              .summary = "exact, on an NVIDIA graphics card: for traces of many millions of references",
@@ -538,9 +545,7 @@ const fm_engine_ops fm_engine_gpu = {
     .own = gpu_options,
     .create = gpu_create,
     .destroy = gpu_destroy,
-    .take = gpu_take,
-    .deliver = gpu_deliver,
-    .stages = gpu_stages,
+    .batched = &batched,
     .distinct = gpu_distinct,
     .cold_known = gpu_cold_known,
     .memory = gpu_memory,

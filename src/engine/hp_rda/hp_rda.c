@@ -274,6 +274,12 @@ static uint64_t hp_rda_memory_peak(const fm_engine *engine)
     return ((const hp_rda_engine *)engine)->memory_peak;
 }
 
+static const fm_engine_batched batched = {
+    .take = hp_rda_take,
+    .deliver = hp_rda_deliver,
+    .stages = hp_rda_stages,
+};
+
 const fm_engine_ops fm_engine_hp_rda = {
     .info = {.name = "hp-rda",
              .summary = "approximate: HP-RDA, cut among many threads and merged",
@@ -283,9 +289,7 @@ const fm_engine_ops fm_engine_hp_rda = {
     .own = on_card_options + 1,
     .create = create_on_cpu,
     .destroy = hp_rda_destroy,
-    .take = hp_rda_take,
-    .deliver = hp_rda_deliver,
-    .stages = hp_rda_stages,
+    .batched = &batched,
     .distinct = hp_rda_distinct,
     .cold_known = hp_rda_cold_known,
     .memory = hp_rda_memory,
@@ -302,9 +306,7 @@ const fm_engine_ops fm_engine_hp_rda_gpu = {
     .own = on_card_options,
     .create = create_on_card,
     .destroy = hp_rda_destroy,
-    .take = hp_rda_take,
-    .deliver = hp_rda_deliver,
-    .stages = hp_rda_stages,
+    .batched = &batched,
     .distinct = hp_rda_distinct,
     .cold_known = hp_rda_cold_known,
     .memory = hp_rda_memory,
