@@ -18,7 +18,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-enum { BATCHES = 60, MOST = 3000, EDGES = 4 };
+enum { BATCHES = 40, MOST = 2000, EDGES = 4 };
 static const uint64_t edges[EDGES] = {0, 16, 256, 4096};
 
 typedef struct input {
@@ -168,8 +168,10 @@ static void results_are_those_of_feeding(void **state)
 {
     (void)state;
     uint64_t seed = 1;
-    for (unsigned threads = 0; threads <= 6; threads += 1 + threads / 3)
-        for (int which = 0; which < 4; which++) as_if_fed(threads, which & 1, which & 2, seed++);
+    const bool few = getenv("FATHOM_TEST_STRIDE") != NULL; /* under a sanitizer */
+    for (unsigned threads = few ? 1 : 0; threads <= 6; threads += few ? 3 : 1 + threads / 3)
+        for (int which = few ? 1 : 0; which < 4; which += few ? 2 : 1)
+            as_if_fed(threads, which & 1, which & 2, seed++);
 }
 
 /* One that cannot go on: the failure is told, and the pipeline can be ended. */
