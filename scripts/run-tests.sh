@@ -85,21 +85,21 @@ wanted mpi && add mpi tests/mpi/mpi_test.py
 # Those of the programs that take a way of their own through the receiver or the analysis.
 wanted asan && add asan/collect "env FATHOM=build-asan/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$PWD/build/lib/fathom tests/collect/programs_test.py plain fork exec outlives sixty signal crashing plug regions limits loads objects paths several recorded fortran matmul"
 # A sanitizer makes tests some ten times slower: the same ones on fewer random traces, and with damage at fewer places.
-wanted asan && add_programs asan/oracle build-asan/tests/oracle "env FATHOM_TEST_TRACES=200"
-wanted asan && add_programs asan build-asan/tests/unit "env FATHOM_TEST_STRIDE=3"
+wanted asan && add_programs asan/oracle build-asan/tests/oracle "env FATHOM_TEST_TRACES=60"
+wanted asan && add_programs asan build-asan/tests/unit "env FATHOM_TEST_STRIDE=9"
 wanted asan && add asan/cli "env FATHOM=build-asan/fathom tests/cli/run.sh"
 if wanted tsan; then
     for source in $(threaded); do
         name=$(basename "$source" .c)
-        add "tsan/$name" "env FATHOM_TEST_STRIDE=9 build-tsan/tests/unit/$name"
+        add "tsan/$name" "env FATHOM_TEST_STRIDE=30 build-tsan/tests/unit/$name"
     done
-    add tsan/oracle_team "env FATHOM_TEST_TRACES=40 build-tsan/tests/oracle/test_oracle_team"
-    add tsan/oracle_parallel "env FATHOM_TEST_TRACES=40 build-tsan/tests/oracle/test_oracle_parallel"
-    add tsan/oracle_team_parda "env FATHOM_TEST_TRACES=40 build-tsan/tests/oracle/test_oracle_team_parda"
-    add tsan/oracle_parda "env FATHOM_TEST_TRACES=40 build-tsan/tests/oracle/test_oracle_parda"
+    add tsan/oracle_team "env FATHOM_TEST_TRACES=12 build-tsan/tests/oracle/test_oracle_team"
+    add tsan/oracle_parallel "env FATHOM_TEST_TRACES=12 build-tsan/tests/oracle/test_oracle_parallel"
+    add tsan/oracle_team_parda "env FATHOM_TEST_TRACES=12 build-tsan/tests/oracle/test_oracle_team_parda"
+    add tsan/oracle_parda "env FATHOM_TEST_TRACES=12 build-tsan/tests/oracle/test_oracle_parda"
     # Engines with threads of their own.
     for name in test_oracle_gpu test_oracle_hp_rda; do
-        add "tsan/$name" "env FATHOM_TEST_TRACES=20 build-tsan/tests/oracle/$name"
+        add "tsan/$name" "env FATHOM_TEST_TRACES=10 build-tsan/tests/oracle/$name"
     done
     add tsan/cli "tests/threads/run-read-ahead-test.sh build-tsan/fathom"
     # The analysis beside the receiver: a few of the programs are enough, all go the same way.

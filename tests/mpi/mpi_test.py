@@ -343,7 +343,7 @@ CASES = [every_number_of_ranks, threads_within_ranks, the_papers_scheme, keys_of
 def prepare():
     fathom("gen", "zipf", "--keys", "30K", "--references", "400K", "-o", path("zipf.fathom"))
     fathom("gen", "uniform", "--keys", "5K", "--references", "100K", "-o", path("uniform.u64"))
-    fathom("gen", "zipf", "--keys", "200K", "--references", "5M", "--seed", "3", "-o", path("large.u64"))
+    fathom("gen", "zipf", "--keys", "200K", "--references", "2M", "--seed", "3", "-o", path("large.u64"))
     fathom("gen", "zipf", "--keys", "1K", "--references", "20K", "-o", path("keys.txt"))
     large = contents(path("large.u64"))
     cuts = [len(large) // 8 * i * i // 121 * 8 for i in range(12)]
