@@ -101,7 +101,7 @@ def coverage_of(case, model, patterns):
     trace = os.path.join(work, case.name + ".fathom")
     size = case.sizes[2]
     run(fathom, "record", "-q", "-o", trace, "--", *case.command(size), stdin=case.standard_input(size))
-    done = subprocess.run([fathom, "predict", model, "--sample", trace, "--json", os.devnull],
+    done = subprocess.run([fathom, "predict", model, "--size-from", trace, "--json", os.devnull],
                           capture_output=True, text=True)
     os.unlink(trace)
     for line in done.stderr.splitlines():
