@@ -13,6 +13,8 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+from tap_cases import case, end  # noqa: E402
 FOLDER = os.path.join(ROOT, "include")
 PROGRAM = """#include <fathom/fathom.h>
 #include <stdio.h>
@@ -67,19 +69,6 @@ def names_in(text):
     return set(re.findall(r"\b(?:fm|FM)_\w+\b(?!…|\*)", text))
 
 
-cases = 0
-failures = 0
-
-
-def case(name, problems):
-    global cases, failures
-    cases += 1
-    print("%sok %d - %s" % ("not " if problems else "", cases, name))
-    for line in problems:
-        print("# " + line.replace("\n", "\n# "))
-    failures += bool(problems)
-
-
 def read(path):
     with open(path, encoding="utf-8") as file:
         return file.read()
@@ -99,5 +88,4 @@ case("there are examples", [] if found >= 5 else ["only %d" % found])
 for name, text in texts.items():
     unknown = sorted(set().union(*map(names_in, comments_of(text))) - declared)
     case("comments of %s name what there is" % name, ["no header declares " + word for word in unknown])
-print("1..%d" % cases)
-sys.exit(1 if failures else 0)
+sys.exit(end())

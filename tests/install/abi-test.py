@@ -18,6 +18,8 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+from tap_cases import case, end  # noqa: E402
 PINNED = os.path.join(ROOT, "tests", "install", "abi.txt")
 HEADER = """# What programs that were compiled with libfathom rely on (LP64): tests/install/abi-test.py compares it and writes it
 # (--update). The rules for changes are in docs/LIBRARY.md.
@@ -201,19 +203,6 @@ def differences(before, now):
     return "\n".join(lines)
 
 
-cases = 0
-failures = 0
-
-
-def case(name, problems):
-    global cases, failures
-    cases += 1
-    print("%sok %d - %s" % ("not " if problems else "", cases, name))
-    for problem in problems:
-        print("# " + problem.replace("\n", "\n# "))
-    failures += bool(problems)
-
-
 def main():
     missing = [tool for tool in ("gcc", "readelf", "nm") if not shutil.which(tool)]
     if missing or sys.maxsize < 2**32:
@@ -247,8 +236,7 @@ def main():
                   "Nothing that compiled programs rely on has changed. If the additions are meant, run\n"
                   "tests/install/abi-test.py --update and commit abi.txt with the change.")
         case("the binary interface is that of abi.txt", [differences(before, now)] + broken + [advice])
-    print("1..%d" % cases)
-    return 1 if failures else 0
+    return end()
 
 
 sys.exit(main())

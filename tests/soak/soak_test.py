@@ -36,8 +36,8 @@ def limited(command, codes=(0, 1, 3), **more):
     """Runs a command; its exit code and output. Fails when it takes too long, too much, or ends by a signal."""
     with tempfile.TemporaryFile() as out:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, **more)
-        begin, status = time.monotonic(), 0
-        while status == 0:
+        begin = time.monotonic()
+        while True:
             pid, code, usage = os.wait4(process.pid, os.WNOHANG)
             if pid:
                 break

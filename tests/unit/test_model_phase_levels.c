@@ -8,6 +8,8 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+
+#include "unit/trace_distances.h"
 #include <fathom/fathom.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,40 +65,11 @@ static void scatter(made *into, int level, uint64_t first, uint64_t blocks, size
 
 /* ---- the search ---- */
 
-typedef struct sink {
-    uint64_t *distances;
-    size_t count;
-} sink;
-
-static fm_status keep(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
-                      fm_error *error)
-{
-    (void)blocks;
-    sink *into = context;
-    (void)error;
-    memcpy(into->distances + into->count, distances, count * sizeof *distances);
-    into->count += count;
-    return FM_OK;
-}
-
-static uint64_t *distances_of(const made *from)
-{
-    fm_analyzer *analyzer;
-    sink into = {malloc((from->count + 1) * sizeof(uint64_t)), 0};
-    assert_non_null(into.distances);
-    assert_int_equal(fm_analyzer_create(&analyzer, &(fm_analyzer_options){0}, NULL), FM_OK);
-    assert_int_equal(fm_analyzer_set_sink(analyzer, keep, &into, NULL), FM_OK);
-    assert_int_equal(fm_analyzer_feed_blocks(analyzer, from->trace, from->count, NULL), FM_OK);
-    fm_analyzer_destroy(analyzer);
-    assert_int_equal(into.count, from->count);
-    return into.distances;
-}
-
 /* With the threshold that `fathom phases` takes, half of the largest distance, unless one is given. */
 static fm_phases *phases_of(const made *from, uint64_t threshold)
 {
     enum { STEP = 1000 };
-    uint64_t *distances = distances_of(from), largest = 0;
+    uint64_t *distances = trace_distances(NULL, from->trace, from->count), largest = 0;
     fm_phase_finder *finder;
     fm_sampler *sampler;
     fm_phase_counter *counter;

@@ -8,6 +8,8 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+
+#include "unit/trace_distances.h"
 #include <fathom/fathom.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,35 +45,6 @@ static uint64_t *stepped_trace(void)
         for (uint64_t i = 0; i < LOOP * ROUNDS; i++) trace[at++] = 1000 + i % (step % 2 ? LOOP : 4);
     }
     return trace;
-}
-
-typedef struct sink {
-    uint64_t *distances;
-    size_t count;
-} sink;
-
-static fm_status keep(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
-                      fm_error *error)
-{
-    (void)blocks;
-    sink *into = context;
-    (void)error;
-    memcpy(into->distances + into->count, distances, count * sizeof *distances);
-    into->count += count;
-    return FM_OK;
-}
-
-static uint64_t *distances_of(const uint64_t *trace)
-{
-    fm_analyzer *analyzer;
-    sink into = {malloc(LENGTH * sizeof(uint64_t)), 0};
-    assert_non_null(into.distances);
-    assert_int_equal(fm_analyzer_create(&analyzer, &(fm_analyzer_options){.engine = "list"}, NULL), FM_OK);
-    assert_int_equal(fm_analyzer_set_sink(analyzer, keep, &into, NULL), FM_OK);
-    assert_int_equal(fm_analyzer_feed_blocks(analyzer, trace, LENGTH, NULL), FM_OK);
-    fm_analyzer_destroy(analyzer);
-    assert_int_equal(into.count, LENGTH);
-    return into.distances;
 }
 
 /* Distinct blocks of a stretch, naively. */
@@ -110,7 +83,7 @@ static fm_phases *phases_of(const uint64_t *trace, const uint64_t *distances, fm
 static void test_steps_are_phases(void **state)
 {
     (void)state;
-    uint64_t *trace = stepped_trace(), *distances = distances_of(trace);
+    uint64_t *trace = stepped_trace(), *distances = trace_distances("list", trace, LENGTH);
     fm_profile **profiles;
     fm_phases *phases = phases_of(trace, distances, &profiles);
     /* Block 0 comes back at the beginning of each step. */
@@ -168,7 +141,7 @@ static void test_nothing_comes_back(void **state)
 static void test_through_a_file(void **state)
 {
     (void)state;
-    uint64_t *trace = stepped_trace(), *distances = distances_of(trace);
+    uint64_t *trace = stepped_trace(), *distances = trace_distances("list", trace, LENGTH);
     fm_profile **profiles, *profile;
     assert_int_equal(fm_profile_create(&profile, NULL), FM_OK);
     fm_phases *phases = profile->phases = phases_of(trace, distances, &profiles);

@@ -8,6 +8,8 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+
+#include "unit/temporary_folder.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,40 +19,6 @@
 #include "attribution_samples.h"
 
 #include "base/sha256.h"
-
-static char folder[64];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    snprintf(folder, sizeof folder, "/tmp/fathom-sources-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command); /* NOLINT(cert-env33-c): a name that was made here */
-}
-
-static const char *in_folder(const char *name)
-{
-    static char paths[16][128];
-    static unsigned at;
-    char *path = paths[at++ % 16];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
-static void write_file(const char *path, const char *text)
-{
-    FILE *out = fopen(path, "w");
-    assert_non_null(out);
-    fputs(text, out);
-    assert_int_equal(fclose(out), 0);
-}
 
 static void sum_of_sha256sum(const char *path, char sum[FM_SHA256_TEXT])
 {

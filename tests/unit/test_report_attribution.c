@@ -9,6 +9,8 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+
+#include "unit/temporary_folder.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -23,40 +25,6 @@
 
 enum { EDGES = 12 };
 static const uint64_t edges[EDGES] = {0, 1, 2, 4, 8, 16, 24, 32, 64, 128, 256, 512};
-static char folder[64];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    snprintf(folder, sizeof folder, "/tmp/fathom-report-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command); /* NOLINT(cert-env33-c): a name that was made here */
-}
-
-static const char *in_folder(const char *name)
-{
-    static char paths[16][128];
-    static unsigned at;
-    char *path = paths[at++ % 16];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
-static void write_file(const char *path, const char *text)
-{
-    FILE *out = fopen(path, "w");
-    assert_non_null(out);
-    fputs(text, out);
-    assert_int_equal(fclose(out), 0);
-}
-
 static json_t *page_of(const fm_profile *profile, const fm_report_options *options)
 {
     char *text = NULL;
