@@ -132,13 +132,14 @@ static void access_range(uintptr_t address, uint64_t length, unsigned base, uint
         fm_access(address, base + (unsigned)__builtin_ctz((unsigned)length), 0, pc);
         return;
     }
-    while (length > 0) { /* nearly always once */
-        uint64_t rest = FM_RANGE_MOST - address % FM_RANGE_MOST, bytes = rest < length ? rest : length;
-        if (length <= FM_RANGE_MOST) bytes = length;
-        fm_access(address, base + FM_ACCESS_LOAD_RANGE - FM_ACCESS_LOAD_1, bytes, pc);
+    const unsigned code = base + FM_ACCESS_LOAD_RANGE - FM_ACCESS_LOAD_1;
+    while (length > FM_RANGE_MOST) {
+        uint64_t bytes = fm_bytes_to_border(address, length, FM_RANGE_MOST);
+        fm_access(address, code, bytes, pc);
         address += bytes;
         length -= bytes;
     }
+    fm_access(address, code, length, pc);
 }
 
 void fm_load_range(uintptr_t address, uint64_t length, uintptr_t pc)

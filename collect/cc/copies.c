@@ -15,24 +15,18 @@ void *__real_memset(void *to, int value, size_t length);
 
 enum { LINE = 64 };
 
-static uint64_t to_line_end(uintptr_t address, uint64_t length)
-{
-    uint64_t rest = LINE - address % LINE;
-    return rest < length ? rest : length;
-}
-
 void fm_tell_copy(uintptr_t to, uintptr_t from, uint64_t length, uintptr_t pc)
 {
     uint64_t loaded = 0, stored = 0;
     while (stored < length) {
         if (loaded < length) {
-            uint64_t bytes = to_line_end(from + loaded, length - loaded);
+            uint64_t bytes = fm_bytes_to_border(from + loaded, length - loaded, LINE);
             fm_load_range(from + loaded, bytes, pc);
             loaded += bytes;
         }
         /* As much as has been loaded so far can be stored. */
         while (stored < loaded) {
-            uint64_t bytes = to_line_end(to + stored, length - stored);
+            uint64_t bytes = fm_bytes_to_border(to + stored, length - stored, LINE);
             if (stored + bytes > loaded) break;
             fm_store_range(to + stored, bytes, pc);
             stored += bytes;
@@ -52,7 +46,7 @@ static void *copy(void *to, const void *from, uint64_t length, uintptr_t pc)
     char *next = to;
     if (fm_ranges_told((uintptr_t)to, (uintptr_t)from, length)) return __real_memmove(to, from, length);
     for (const char *source = from; length > 0;) {
-        uint64_t rest = PIECE - (uintptr_t)next % PIECE, bytes = rest < length ? rest : length;
+        uint64_t bytes = fm_bytes_to_border((uintptr_t)next, length, PIECE);
         fm_tell_copy((uintptr_t)next, (uintptr_t)source, bytes, pc);
         __real_memmove(next, source, bytes);
         next += bytes;
@@ -89,7 +83,7 @@ void *fm_tell_and_fill(void *to, int value, uint64_t length, uintptr_t pc)
 {
     if (fm_ranges_told((uintptr_t)to, 0, length)) return __real_memset(to, value, length);
     for (char *next = to; length > 0;) {
-        uint64_t rest = PIECE - (uintptr_t)next % PIECE, bytes = rest < length ? rest : length;
+        uint64_t bytes = fm_bytes_to_border((uintptr_t)next, length, PIECE);
         fm_store_range((uintptr_t)next, bytes, pc);
         __real_memset(next, value, bytes);
         next += bytes;

@@ -237,6 +237,13 @@ static inline fm_process *fm_process_active(void)
 
 /* One access that the assembler's hooks do not cover. code: FM_ACCESS_…; length for …_RANGE. */
 void fm_access(uintptr_t address, unsigned code, uint64_t length, uintptr_t pc);
+/* Bytes from an address up to the next multiple of a size, `length` at most. */
+static inline uint64_t fm_bytes_to_border(uintptr_t address, uint64_t length, uint64_t size)
+{
+    uint64_t rest = size - address % size;
+    return rest < length ? rest : length;
+}
+
 void fm_load_range(uintptr_t address, uint64_t length, uintptr_t pc);
 void fm_store_range(uintptr_t address, uint64_t length, uintptr_t pc);
 /* Hooks have just told of a store to `to` and a load from `from` (0: of no load), both of this length. */

@@ -27,8 +27,7 @@ typedef struct fm_view_options {
 /*
  * Text from outside (a name, a note) so that a terminal can show it: control characters and what is no UTF-8
  * as \x1b, characters that reorder others or are not seen as <U+202E>. Everything that views write is so
- * already. NULL is
- * "(unnamed)".
+ * already. NULL is "(unnamed)".
  */
 FM_API void fm_view_text_sized(FILE *out, const char *text, const fm_view_options *options,
                                size_t options_size);

@@ -144,13 +144,9 @@ static fm_status keep_late(void *context, const fm_late *late, size_t count, fm_
 {
     fm_pipeline *self = context;
     feed_job *job = self->current;
-    if (job->late_count + count > job->late_room) {
-        size_t room = (job->late_count + count) * 2;
-        fm_late *grown = realloc(job->late, room * sizeof *grown);
-        if (!grown) return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for late references");
-        job->late = grown;
-        job->late_room = room;
-    }
+    if (fm_array_reserve((void **)&job->late, &job->late_room, job->late_count + count, sizeof *job->late) !=
+        0)
+        return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for late references");
     memcpy(job->late + job->late_count, late, count * sizeof *late);
     job->late_count += count;
     return FM_OK;

@@ -208,3 +208,10 @@ int cli_analysis_share_memory(const cli_analysis *analysis, size_t count, uint64
     cli_complain("--max-memory %s cannot be kept: the program itself needs %s", all, own);
     return CLI_FAILED;
 }
+
+fm_status cli_write_distances(void *output, const uint64_t *blocks, const uint64_t *distances, size_t count,
+                              fm_error *error)
+{
+    (void)blocks;
+    return fm_output_write(output, distances, count * sizeof *distances, error);
+}

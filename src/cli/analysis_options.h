@@ -102,4 +102,8 @@ int cli_analysis_check(const cli_analysis_options *options, cli_analysis *analys
  * code. */
 int cli_analysis_share_memory(const cli_analysis *analysis, size_t count, uint64_t *share);
 
+/* --distances: a sink (fathom/engines.h) that writes them into an fm_output. */
+fm_status cli_write_distances(void *output, const uint64_t *blocks, const uint64_t *distances, size_t count,
+                              fm_error *error);
+
 #endif

@@ -34,13 +34,6 @@ static int out_of_memory(void)
     return CLI_FAILED;
 }
 
-static fm_status write_distances(void *context, const uint64_t *blocks, const uint64_t *distances,
-                                 size_t count, fm_error *error)
-{
-    (void)blocks;
-    return fm_output_write(context, distances, count * sizeof *distances, error);
-}
-
 /* What misses the smallest of the caches is late. */
 static void choose_late(cli_run_profiles *self)
 {
@@ -121,7 +114,7 @@ static int add_process(cli_run_profiles *self)
     }
     fm_error error;
     if (self->setup.distances && self->count == 1 &&
-        fm_analyzer_set_sink(process->analyzer[0], write_distances, self->setup.distances, &error))
+        fm_analyzer_set_sink(process->analyzer[0], cli_write_distances, self->setup.distances, &error))
         return cli_fail(&error);
     return -1;
 }

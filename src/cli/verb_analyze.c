@@ -138,13 +138,6 @@ static int attach_sites(analysis *run, const fm_reader *reader, const cli_attrib
 
 /* ---- the run ---- */
 
-static fm_status write_distances(void *context, const uint64_t *blocks, const uint64_t *distances,
-                                 size_t count, fm_error *error)
-{
-    (void)blocks;
-    return fm_output_write(context, distances, count * sizeof *distances, error);
-}
-
 /* The threads are shared out among the granularities: where there are several, at least two for each, so that
  * none of them holds up the others. */
 static unsigned threads_each(const analysis *run)
@@ -177,7 +170,7 @@ static int create_analyzers(analysis *run, const analyze_options *options, const
     }
     if (options->distances) {
         if (fm_output_open(&run->distances, options->distances, &error)) return cli_fail(&error);
-        if (fm_analyzer_set_sink(run->analyzer[0], write_distances, run->distances, &error))
+        if (fm_analyzer_set_sink(run->analyzer[0], cli_write_distances, run->distances, &error))
             return cli_fail(&error);
     }
     return -1;

@@ -3,8 +3,8 @@
  * parda.h - the engine `parda` in two parts: ranks that count together (parda_ranks.c), and the engine that
  * uses them (parda.c).
  */
-#ifndef FATHOM_ENGINE_PARDA_H
-#define FATHOM_ENGINE_PARDA_H
+#ifndef FATHOM_CLUSTER_PARDA_H
+#define FATHOM_CLUSTER_PARDA_H
 
 #include "base/tunable.h"
 #include "engine/engine.h"

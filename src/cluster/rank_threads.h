@@ -4,8 +4,8 @@
  * to the next. All ranks work on a job at the same time, as they wait for each other; the thread that asks
  * for it is rank 0.
  */
-#ifndef FATHOM_ENGINE_RANK_THREADS_H
-#define FATHOM_ENGINE_RANK_THREADS_H
+#ifndef FATHOM_CLUSTER_RANK_THREADS_H
+#define FATHOM_CLUSTER_RANK_THREADS_H
 
 #include <fathom/status.h>
 
