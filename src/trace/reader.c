@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "trace/columns.h"
-#include "trace/native_layout.h"
+#include "trace/native/native_layout.h"
 #include "trace/part.h"
 #include "trace/read_ahead.h"
 

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/sized.h"
 #include "trace/columns.h"
-#include "trace/native_blocks.h"
+#include "trace/native/native_blocks.h"
 
 #include <string.h>
 

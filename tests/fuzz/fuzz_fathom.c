@@ -6,7 +6,7 @@
 #include "fuzz/fuzz_target.h"
 
 #include "base/bytes.h"
-#include "trace/native_layout.h"
+#include "trace/native/native_layout.h"
 
 #include <xxhash.h>
 

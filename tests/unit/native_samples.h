@@ -5,8 +5,8 @@
 #define FATHOM_TEST_NATIVE_SAMPLES_H
 
 #include "base/bytes.h"
-#include "trace/native_layout.h"
-#include "trace/native_modules.h"
+#include "trace/native/native_layout.h"
+#include "trace/native/native_modules.h"
 #include "unit/trace_helpers.h"
 
 #include <xxhash.h>

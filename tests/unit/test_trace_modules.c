@@ -3,7 +3,7 @@
  * reference and is told; lies are not believed. */
 #define _GNU_SOURCE
 #include "base/bytes.h"
-#include "trace/native_layout.h"
+#include "trace/native/native_layout.h"
 #include "unit/trace_helpers.h"
 
 #include <xxhash.h>

@@ -2,7 +2,7 @@
 /* test_trace_native.c - the native format: what goes in comes out, whatever is damaged comes out as a correct
  * part of it, and lies are not believed. */
 #include "base/bytes.h"
-#include "trace/native_layout.h"
+#include "trace/native/native_layout.h"
 #include "unit/native_samples.h"
 
 #include <inttypes.h>

@@ -2,9 +2,9 @@
 /* test_trace_sites.c - native traces with code sites: what goes in comes out, whichever way the columns are
  * coded and however many threads do it; tables that lie are not believed. */
 #include "base/bytes.h"
-#include "trace/native_layout.h"
-#include "trace/native_lookback.h"
-#include "trace/native_planes.h"
+#include "trace/native/native_layout.h"
+#include "trace/native/native_lookback.h"
+#include "trace/native/native_planes.h"
 #include "unit/trace_helpers.h"
 
 #include <fathom/analyzer.h>

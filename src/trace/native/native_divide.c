@@ -7,12 +7,12 @@
  *
  * Finding a part costs one pass over the index: 16 bytes for each block, which is 65536 references.
  */
-#include "trace/native_walk.h"
+#include "trace/native/native_walk.h"
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "trace/native_modules.h"
+#include "trace/native/native_modules.h"
 #include "trace/part.h"
 
 typedef struct trace_index {

@@ -9,8 +9,8 @@
 
 #include "base/input.h"
 #include "trace/format.h"
-#include "trace/native_column.h"
-#include "trace/native_layout.h"
+#include "trace/native/native_column.h"
+#include "trace/native/native_layout.h"
 
 typedef struct fm_native_place {
     uint64_t offset;    /* of a block in the file */

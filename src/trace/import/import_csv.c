@@ -10,8 +10,8 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "trace/csv_choice.h"
-#include "trace/csv_fields.h"
+#include "trace/import/csv_choice.h"
+#include "trace/import/csv_fields.h"
 #include "trace/format.h"
 #include "trace/lines.h"
 #include "trace/string_keys.h"

@@ -10,12 +10,12 @@
  * Without sites, or with too many of them, addresses look back (native_lookback.c). Keys without such order
  * (hashed, random) are coded DIRECT; a sample of each block decides.
  */
-#include "trace/native_column.h"
+#include "trace/native/native_column.h"
 
 #include "base/memory.h"
-#include "trace/native_lookback.h"
-#include "trace/native_planes.h"
-#include "trace/native_sites.h"
+#include "trace/native/native_lookback.h"
+#include "trace/native/native_planes.h"
+#include "trace/native/native_sites.h"
 
 #include <stdlib.h>
 #include <string.h>

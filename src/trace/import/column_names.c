@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* column_names.c - see column_names.h. docs/TRACES.md has the same lists for people. */
-#include "trace/column_names.h"
+#include "trace/import/column_names.h"
 
 #include <string.h>
 

@@ -3,11 +3,11 @@
  * native_tail.c - what stands behind the blocks of a native trace: the module table, the index, the footer.
  * None of them is needed to read references; they are checked against what was met.
  */
-#include "trace/native_walk.h"
+#include "trace/native/native_walk.h"
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "trace/native_modules.h"
+#include "trace/native/native_modules.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* native_at.c - see native_at.h. */
-#include "trace/native_at.h"
+#include "trace/native/native_at.h"
 
 #include "base/memory.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* native_layout.c - see native_layout.h and docs/FORMAT.md. */
-#include "trace/native_layout.h"
+#include "trace/native/native_layout.h"
 
 #include "base/bytes.h"
 #include "base/error.h"

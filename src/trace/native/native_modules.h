@@ -6,7 +6,7 @@
 #ifndef FATHOM_TRACE_NATIVE_MODULES_H
 #define FATHOM_TRACE_NATIVE_MODULES_H
 
-#include "trace/native_layout.h"
+#include "trace/native/native_layout.h"
 
 /* The payload for these modules; the caller frees *bytes. Refuses what no reader would take back. */
 fm_status fm_native_modules_store(const fm_trace_module *modules, size_t count, uint8_t **bytes, size_t *size,

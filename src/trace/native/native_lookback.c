@@ -13,10 +13,10 @@
  * The second is needed for every third to second reference and compares 32 values each time: that is done in
  * vectors where the machine has them.
  */
-#include "trace/native_lookback.h"
+#include "trace/native/native_lookback.h"
 
 #include "base/memory.h"
-#include "trace/native_planes.h"
+#include "trace/native/native_planes.h"
 
 #include <stdlib.h>
 #include <string.h>

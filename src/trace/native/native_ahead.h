@@ -12,7 +12,7 @@
 #ifndef FATHOM_TRACE_NATIVE_AHEAD_H
 #define FATHOM_TRACE_NATIVE_AHEAD_H
 
-#include "trace/native_at.h"
+#include "trace/native/native_at.h"
 
 enum { FM_NATIVE_THREADS_MOST = 64 };
 

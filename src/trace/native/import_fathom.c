@@ -6,9 +6,9 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "trace/native_blocks.h"
-#include "trace/native_encoder.h"
-#include "trace/native_modules.h"
+#include "trace/native/native_blocks.h"
+#include "trace/native/native_encoder.h"
+#include "trace/native/native_modules.h"
 
 #include <stdlib.h>
 #include <xxhash.h>

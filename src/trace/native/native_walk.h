@@ -7,9 +7,9 @@
 #ifndef FATHOM_TRACE_NATIVE_WALK_H
 #define FATHOM_TRACE_NATIVE_WALK_H
 
-#include "trace/native_ahead.h"
-#include "trace/native_blocks.h"
-#include "trace/native_share.h"
+#include "trace/native/native_ahead.h"
+#include "trace/native/native_blocks.h"
+#include "trace/native/native_share.h"
 
 #include <xxhash.h>
 

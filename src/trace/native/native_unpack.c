@@ -6,10 +6,10 @@
  * checked here or harmless. A look back before the block's first reference finds the value 0, so any
  * look-back byte is good.
  */
-#include "trace/native_column.h"
+#include "trace/native/native_column.h"
 
 #include "base/memory.h"
-#include "trace/native_planes.h"
+#include "trace/native/native_planes.h"
 
 #include <stdlib.h>
 #include <string.h>

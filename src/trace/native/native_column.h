@@ -7,7 +7,7 @@
 #define FATHOM_TRACE_NATIVE_COLUMN_H
 
 #include "trace/format.h"
-#include "trace/native_layout.h"
+#include "trace/native/native_layout.h"
 
 typedef struct fm_native_packer fm_native_packer;
 /* level: of zstd; 0 the default, -1 stores without zstd. NULL when memory is short. */

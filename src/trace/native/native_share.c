@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* native_share.c - see native_share.h. */
-#include "trace/native_share.h"
+#include "trace/native/native_share.h"
 
 #include "base/error.h"
 #include "base/memory.h"

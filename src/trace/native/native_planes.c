@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* native_planes.c - see native_planes.h. Loops are written so that compilers turn them into vector code. */
-#include "trace/native_planes.h"
+#include "trace/native/native_planes.h"
 
 #include "base/bytes.h"
 

@@ -11,7 +11,7 @@
  * for 65536 references. The crew is called when half of the ring is free, not for every single slot: waking a
  * thread takes longer than that.
  */
-#include "trace/native_ahead.h"
+#include "trace/native/native_ahead.h"
 
 #include "base/crew.h"
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* native_modules.c - see native_modules.h. */
-#include "trace/native_modules.h"
+#include "trace/native/native_modules.h"
 
 #include "base/bytes.h"
 #include "base/error.h"

@@ -7,7 +7,7 @@
 #ifndef FATHOM_TRACE_NATIVE_PLANES_H
 #define FATHOM_TRACE_NATIVE_PLANES_H
 
-#include "trace/native_layout.h"
+#include "trace/native/native_layout.h"
 
 /* A signed difference as a number: small ones of either sign are small. And back. */
 static inline uint64_t fm_zigzag(uint64_t difference)

@@ -6,7 +6,7 @@
  * checksum and the number of its first reference: a sound header tells how far to skip when the payload is
  * bad, and after unsound headers the next sound one tells how many references are missing between.
  */
-#include "trace/native_walk.h"
+#include "trace/native/native_walk.h"
 
 #include "base/bytes.h"
 #include "base/error.h"

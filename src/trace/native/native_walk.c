@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* native_walk.c - see native_walk.h. */
-#include "trace/native_walk.h"
+#include "trace/native/native_walk.h"
 
 #include "base/bytes.h"
 #include "base/error.h"

@@ -10,7 +10,7 @@
 #ifndef FATHOM_TRACE_NATIVE_SHARE_H
 #define FATHOM_TRACE_NATIVE_SHARE_H
 
-#include "trace/native_at.h"
+#include "trace/native/native_at.h"
 
 typedef struct fm_native_share fm_native_share;
 

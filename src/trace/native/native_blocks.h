@@ -7,8 +7,8 @@
 #define FATHOM_TRACE_NATIVE_BLOCKS_H
 
 #include "trace/format.h"
-#include "trace/native_column.h"
-#include "trace/native_layout.h"
+#include "trace/native/native_column.h"
+#include "trace/native/native_layout.h"
 
 typedef struct fm_native_blocks fm_native_blocks;
 

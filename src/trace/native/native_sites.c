@@ -3,7 +3,7 @@
  * native_sites.c - see native_sites.h. A hash table of small numbers in front of the entries themselves,
  * which lie side by side in order of appearance: what a loop uses is together.
  */
-#include "trace/native_sites.h"
+#include "trace/native/native_sites.h"
 
 #include "base/memory.h"
 

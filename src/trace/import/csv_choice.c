@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csv_choice.c - see csv_choice.h. Looks at the rows without changing them. */
-#include "trace/csv_choice.h"
+#include "trace/import/csv_choice.h"
 
 #include "base/error.h"
-#include "trace/column_names.h"
-#include "trace/csv_fields.h"
+#include "trace/import/column_names.h"
+#include "trace/import/csv_fields.h"
 #include "trace/lines.h"
 
 #include <inttypes.h>
