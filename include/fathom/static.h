@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * static.h - profiles out of source code, without running it.
+ *
+ * A *region* is a piece of a program: loops, guards, statements and the arrays that they touch. It is read
+ * from C, C++ or Fortran, or from its text form (docs/STATIC-IR.md). Its bounds and subscripts are affine: sums
+ * of variables and parameters with whole factors, and their quotients by numbers. What is not is refused, with
+ * its place.
+ *
+ *     fm_error error;
+ *     fm_region *region;
+ *     fm_profile *profile;
+ *     fm_static_options options = {.granularity = 64};
+ *     fm_status status = fm_region_open(&region, "kernel.c", NULL, &error);
+ *     if (status == FM_OK) status = fm_region_set_parameter(region, "n", 1000, &error);
+ *     if (status == FM_OK) status = fm_region_profile(region, &options, &profile, &error);
+ *     fm_region_destroy(region);
+ */
+#ifndef FATHOM_STATIC_H
+#define FATHOM_STATIC_H
+
+#include <fathom/profile.h>
+#include <fathom/status.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct fm_region fm_region;
+
+/* Where a region is in a source file. */
+typedef struct fm_region_options {
+    const char *language; /* NULL: by the name's ending; "c", "c++", "fortran", "fir" */
+    const char *function; /* the region is this function's body; NULL: between the pragmas, or the only one */
+    const char *const *flags; /* for the compiler that reads the source; NULL at the end */
+    bool scalars; /* scalar variables are in memory: their loads and stores count */
+    const char *const *assumptions; /* what the program cannot know (docs/STATIC.md); NULL at the end */
+} fm_region_options;
+
+FM_API fm_status fm_region_open_sized(fm_region **region, const char *path, const fm_region_options *options,
+                                      size_t options_size, fm_error *error);
+static inline fm_status fm_region_open(fm_region **region, const char *path, const fm_region_options *options,
+                                       fm_error *error)
+{
+    return fm_region_open_sized(region, path, options, sizeof *options, error);
+}
+FM_API void fm_region_destroy(fm_region *region); /* NULL is fine */
+/* Its text form. */
+FM_API fm_status fm_region_write(const fm_region *region, FILE *stream, fm_error *error);
+
+/* Parameters, in the order in which the region declares them. */
+FM_API size_t fm_region_parameter_count(const fm_region *region);
+FM_API const char *fm_region_parameter_name(const fm_region *region, size_t index);
+/* False: it is open. */
+FM_API bool fm_region_parameter_value(const fm_region *region, size_t index, int64_t *value);
+FM_API fm_status fm_region_set_parameter(fm_region *region, const char *name, int64_t value, fm_error *error);
+
+FM_API const char *fm_region_name(const fm_region *region); /* the function's; NULL: none */
+/* The source file and the lines of the region; false where they are not known. */
+FM_API bool fm_region_lines(const fm_region *region, const char **file, uint32_t *first, uint32_t *last);
+/* What is assumed, one sentence each; NULL behind the last. */
+FM_API const char *fm_region_note(const fm_region *region, size_t index);
+
+/* How arrays lie in memory. */
+typedef enum fm_layout {
+    FM_LAYOUT_CONTIGUOUS = 0, /* rows follow each other: as it really is */
+    FM_LAYOUT_ALIGNED = 1,    /* every innermost row begins a new block: as other models have it */
+} fm_layout;
+
+/* Every access of the region, in order: addresses, bytes, and tags (the number of the access in the region's
+ * text, from 1). At most 65536 at a time. */
+typedef fm_status (*fm_region_visit)(void *context, const uint64_t *addresses, const uint32_t *sizes,
+                                     const uint32_t *tags, size_t count, fm_error *error);
+/*
+ * Works the region off, statement by statement, as a program would: the judge of everything that is found
+ * out without it. All parameters have values. granularity: of the blocks that arrays begin with.
+ */
+FM_API fm_status fm_region_walk(const fm_region *region, uint64_t granularity, fm_layout layout,
+                                fm_region_visit visit, void *context, fm_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
