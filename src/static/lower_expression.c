@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "static/region_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,11 +38,7 @@ fm_status fm_lower_fail(lowering *work, fm_status status, const char *format, ..
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    const fm_region_place *place = &work->place;
-    const char *path =
-        place->file && place->file <= work->region->file_count ? work->region->files[place->file - 1] : NULL;
-    if (!place->line) return fm_fail(work->error, status, path, "%s", reason);
-    return fm_fail_at(work->error, status, path, FM_PLACE_LINE, place->line, "%s", reason);
+    return fm_region_fail(work->error, status, work->region, &work->place, "%s", reason);
 }
 
 static fm_status too_large(lowering *work)
