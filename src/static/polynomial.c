@@ -11,13 +11,12 @@ enum { MOST_POWER = 60, MOST_TERMS = 4096 };
 
 static __int128 gcd(__int128 a, __int128 b)
 {
-    if (a < 0) a = -a;
     while (b) {
         __int128 rest = a % b;
         a = b;
-        b = rest < 0 ? -rest : rest;
+        b = rest;
     }
-    return a;
+    return a < 0 ? -a : a;
 }
 
 void fm_polynomial_clear(fm_polynomial *polynomial)
