@@ -100,10 +100,14 @@ typedef fm_status (*fm_region_visit)(void *context, const uint64_t *addresses, c
  */
 FM_API fm_status fm_region_walk(const fm_region *region, uint64_t granularity, fm_layout layout,
                                 fm_region_visit visit, void *context, fm_error *error);
-/* Adds the places of all accesses to an attribution that has its edges. *map: the site of each tag, for
- * fm_attribution_add_pairs; the attribution's own. */
-FM_API fm_status fm_region_describe(const fm_region *region, fm_attribution *attribution,
-                                    const uint32_t **map, size_t *map_count, fm_error *error);
+/*
+ * Which lines re-use data too late, and of which array, where pairs of accesses were counted (fm_analyzer_pairs,
+ * the tags being those of the walk). The arrays are the attribution's objects. edges, late_from: as for
+ * fm_attribution_set_edges.
+ */
+FM_API fm_status fm_region_attribute(const fm_region *region, const fm_raw_pair *pairs, size_t pair_count,
+                                     const uint64_t *edges, size_t edge_count, uint64_t late_from,
+                                     fm_attribution **attribution, fm_error *error);
 
 #ifdef __cplusplus
 }

@@ -230,10 +230,14 @@ static uint64_t accesses_of(const static_run *run)
     return __builtin_add_overflow(loads, stores, &sum) ? UINT64_MAX : sum;
 }
 
-static fm_status describe(void *context, fm_attribution *attribution, const uint32_t **map, size_t *map_count,
-                          fm_error *error)
+/* Arrays are told where references miss the smallest cache. */
+static uint64_t late_from(const static_run *run)
 {
-    return fm_region_describe(context, attribution, map, map_count, error);
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < run->caches.count; i++)
+        if (run->caches.caches[i].bytes / run->options->granularity < least)
+            least = run->caches.caches[i].bytes / run->options->granularity;
+    return least == UINT64_MAX ? 0 : least;
 }
 
 static int work_off(static_run *run, double limit)
@@ -253,10 +257,10 @@ static int work_off(static_run *run, double limit)
     fm_raw_pair *pairs;
     size_t count;
     if (cli_walk(run->region, &how, &run->profile, &pairs, &count, &error)) return cli_fail(&error);
-    int code = cli_attribution_attach(run->profile, pairs, count, run->edges, run->edge_count, 0, describe,
-                                      run->region, true);
+    fm_status status = fm_region_attribute(run->region, pairs, count, run->edges, run->edge_count,
+                                           late_from(run), &run->profile->attribution, &error);
     free(pairs);
-    return code;
+    return status == FM_OK ? -1 : cli_fail(&error);
 }
 
 static int label(static_run *run, const char *certainty, const char *method)
