@@ -70,7 +70,7 @@ static fm_status add_objects(const fm_region *region, fm_attribution *attributio
     fm_object *objects = fm_attribution_allocate(attribution, region->array_count + 1, sizeof *objects);
     fm_status status = objects ? FM_OK : fm_fail_memory(error, sizeof *objects, "the arrays of a region");
     for (size_t i = 0; i < region->array_count && status == FM_OK; i++) {
-        objects[i] = (fm_object){.kind = FM_OBJECT_GLOBAL,
+        objects[i] = (fm_object){.kind = FM_OBJECT_ARRAY,
                                  .name = fm_attribution_intern(attribution, region->arrays[i].name),
                                  .module = FM_NONE,
                                  .allocation = FM_NONE};
