@@ -1,12 +1,13 @@
 # libfathom: every room under src/ but the cli. A new .c file in a room is picked up by itself.
 file(GLOB FATHOM_LIBRARY_SOURCES CONFIGURE_DEPENDS
      src/base/*.c src/collect/*.c src/trace/*.c src/trace/*/*.c src/engine/*.c src/engine/*/*.c src/analyzer/*.c src/cluster/*.c
-     src/profile/*.c src/symbols/*.c src/model/*.c
+     src/profile/*.c src/static/*.c src/symbols/*.c src/model/*.c
      src/view/*.c)
 add_library(fathom_objects OBJECT ${FATHOM_LIBRARY_SOURCES})
 target_include_directories(fathom_objects PRIVATE src ${CMAKE_SOURCE_DIR} PUBLIC include) # collect/stream.h
 target_compile_definitions(fathom_objects PRIVATE FATHOM_VERSION="${PROJECT_VERSION}")
-set(FATHOM_NEEDS Threads::Threads PkgConfig::ZSTD PkgConfig::ZLIB PkgConfig::XXHASH PkgConfig::HWLOC PkgConfig::LIBDW m)
+set(FATHOM_NEEDS Threads::Threads PkgConfig::ZSTD PkgConfig::ZLIB PkgConfig::XXHASH PkgConfig::HWLOC PkgConfig::LIBDW
+                 PkgConfig::ISL PkgConfig::GMP m)
 target_link_libraries(fathom_objects PRIVATE ${FATHOM_NEEDS})
 include(cmake/web.cmake)
 
