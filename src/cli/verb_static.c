@@ -172,7 +172,7 @@ int cli_verb_static(int argc, char **argv)
          "c, c++, fortran, fir (default: by the name's ending)"},
         {"method", 0, CLI_STRING, &options.method, "NAME",
          "walk: every access; sample: some of them (default: the surest\nthat is done in time)"},
-        {"samples", 0, CLI_COUNT, &options.samples, "N",
+        {"draws", 0, CLI_COUNT, &options.samples, "N",
          "accesses that are drawn where it is sampled (default 10000)"},
         {"verify", 0, CLI_FLAG, &options.verify, NULL, "compare the result with a walk over all accesses"},
         {"limit-time", 0, CLI_REAL, &options.limit, "SECONDS", "for the exact analysis (default 60)"},
