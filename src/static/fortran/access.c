@@ -130,7 +130,7 @@ static bool scalar(ft_walker *walker, const ft_reference *reference)
     ft_object *object = reference->object;
     if (!walker->context->options || !walker->context->options->scalars || object->symbol->constant || object->loop) return true;
     bool counted = object->layout.base == FT_INTEGER_TYPE || object->layout.base == FT_LOGICAL_TYPE;
-    if (counted && object->value) return true;
+    if (counted && (object->value || object->untouched)) return true;
     if (!object->scalar) {
         const char *name = object->member ? object->member : object->symbol->name;
         object->scalar = fm_ft_new_memory(walker, name, &object->symbol->place);
@@ -147,7 +147,7 @@ bool fm_ft_touch(ft_walker *walker, bool store, ft_reference *reference, const f
         const ft_object *object = reference->object;
         if (object->loop || !object->scalar) return true;
         bool counted = object->layout.base == FT_INTEGER_TYPE || object->layout.base == FT_LOGICAL_TYPE;
-        if (counted && object->value) return true;
+        if (counted && (object->value || object->untouched)) return true;
         reference->memory = object->scalar;
     }
     if (reference->layout.base == FT_DERIVED_TYPE && reference->object->layout.unit)

@@ -51,7 +51,7 @@ static bool add(search *s, const ft_expression *target)
         if (all->list[i].object == object) return true;
     if (fm_array_reserve((void **)&all->list, &all->room, all->count + 1, sizeof *all->list))
         return fm_ft_no_memory(walker->context);
-    all->list[all->count++] = (struct ft_saved){object, object->value, object->why};
+    all->list[all->count++] = (struct ft_saved){object, object->value, object->why, object->untouched};
     return true;
 }
 
@@ -141,8 +141,7 @@ bool fm_ft_forget(ft_walker *walker, const ft_assigned *assigned, const ft_place
     if (!assigned->count) return true;
     const char *why = fm_ft_print(walker->context, "it is assigned in the loop or branch of line %u", because->line);
     for (size_t i = 0; i < assigned->count; i++) {
-        assigned->list[i].object->value = NULL;
-        assigned->list[i].object->why = why;
+        fm_ft_set_known(assigned->list[i].object, NULL, why);
     }
     return why != NULL;
 }

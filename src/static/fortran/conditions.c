@@ -37,7 +37,7 @@ static bool truth(ft_walker *walker, const ft_expression *expression, ft_conditi
         return fm_ft_refuse(walker->context, &expression->place,
                             "the condition '%.150s' depends on data: which way it goes is not known", text ? text : "");
     }
-    const ft_value *value = reference.rank || reference.memory ? NULL : reference.object->value;
+    const ft_value *value = reference.rank || reference.memory ? NULL : fm_ft_known(walker, reference.object);
     const char *text = fm_ft_text(walker->context, &expression->place);
     if (!value || reference.layout.base != FT_LOGICAL_TYPE)
         return fm_ft_refuse(walker->context, &expression->place, "the condition '%.150s' depends on data: %s",
@@ -53,7 +53,6 @@ static bool joined(ft_walker *walker, const ft_expression *expression, ft_condit
     if (!fm_ft_condition(walker, expression->left, &left) || !fm_ft_condition(walker, expression->right, &right))
         return false;
     int operator= expression->operator;
-    const char *format = operator== FT_AND ? "(%s) and (%s)" : "(%s) or (%s)";
     const char *l = left.text, *r = right.text;
     condition->simple = false;
     if (strlen(l) + strlen(r) > 4 * FT_MOST_ATOM)
@@ -65,7 +64,6 @@ static bool joined(ft_walker *walker, const ft_expression *expression, ft_condit
     else
         condition->text = operator== FT_AND ? fm_ft_print(walker->context, "(%s) and (%s)", l, r)
                                             : fm_ft_print(walker->context, "(%s) or (%s)", l, r);
-    (void)format;
     return condition->text != NULL;
 }
 

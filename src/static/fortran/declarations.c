@@ -156,7 +156,7 @@ static ft_symbol *declared(ft_parser *parser, ft_unit *unit)
     const char *name = fm_ft_name(parser);
     ft_symbol *symbol = name ? fm_ft_own_symbol(parser->context, unit, name, true) : NULL;
     if (!symbol) return NULL;
-    if (!symbol->place.line || !symbol->dummy) symbol->place = place;
+    symbol->place = place;
     if (fm_ft_sign(parser, '(') && !array_spec(parser, &symbol->rank, &symbol->dimensions)) return NULL;
     return symbol;
 }

@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front.c - Fortran source in, a region's text out: see fortran.h. */
-#include "static/fortran/fortran.h"
+/*
+ * front.c - a region out of Fortran source (77 to 2008, fixed and free form), as text (docs/STATIC-IR.md).
+ *
+ * source.c joins lines to statements, lexer.c cuts them into words, units.c, declarations.c, statements.c and
+ * expressions.c make trees of them; region_choice.c finds the procedure or the marked part, and walker.c goes
+ * through it once and writes the region: value.c works out bounds and subscripts, access.c what a statement
+ * touches and computes, sections.c array assignments, inline.c calls.
+ *
+ * It reads one file (and what that includes), compiles nothing, and knows no modules but those of that file.
+ * What it does not understand is refused, but only where the region needs it.
+ */
+#include "static/front.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -14,8 +24,9 @@ static bool declare_arguments(ft_walker *walker, const ft_unit *unit)
 {
     for (unsigned i = 0; i < unit->dummy_count; i++) {
         const ft_symbol *dummy = unit->dummies[i];
-        if (!dummy->rank && fm_ft_type_of(dummy).base == FT_INTEGER_TYPE && !fm_ft_object(walker, dummy, &dummy->place))
-            return false;
+        if (dummy->rank || fm_ft_type_of(dummy).base != FT_INTEGER_TYPE) continue;
+        ft_object *object = fm_ft_object(walker, dummy, &dummy->place);
+        if (!object || !fm_ft_known(walker, object)) return false;
     }
     return true;
 }
@@ -31,7 +42,8 @@ static bool walk_region(ft_walker *walker, const ft_choice *choice, char **text,
     ft_activation activation = {.unit = unit};
     walker->activation = &activation;
     unit->active = true;
-    return declare_arguments(walker, unit) && fm_ft_walk(walker, choice->first, choice->end) &&
+    return fm_ft_read_assumptions(walker) && declare_arguments(walker, unit) &&
+           fm_ft_walk(walker, choice->first, choice->end) && fm_ft_check_assumptions(walker) &&
            fm_ft_emit(walker, unit->name, &choice->place, choice->last_line, text, size);
 }
 

@@ -29,7 +29,7 @@ static bool evaluate(ft_walker *walker, const ft_symbol *dummy, actual *given)
     if (given->variable) {
         if (!fm_ft_resolve(walker, expression, &given->reference)) return false;
         if (!given->reference.memory && !given->reference.rank)
-            given->value = given->reference.object->value; /* NULL: not known */
+            given->value = fm_ft_known(walker, given->reference.object); /* NULL: not known */
         return true;
     }
     if (dummy->rank)

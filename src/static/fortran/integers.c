@@ -48,12 +48,12 @@ static const ft_value *named_kind(ft_walker *walker, const char *name)
     return NULL;
 }
 
-static const ft_value *of_object(ft_walker *walker, const ft_expression *expression, const ft_object *object)
+static const ft_value *of_object(ft_walker *walker, const ft_expression *expression, ft_object *object)
 {
     if (object->is_array) return refuse(walker, expression, "it is a whole array");
     if (object->layout.base != FT_INTEGER_TYPE && object->layout.base != FT_LOGICAL_TYPE)
         return refuse(walker, expression, "it is not a whole number");
-    const ft_value *value = walker->at_entry ? object->initial : object->value;
+    const ft_value *value = fm_ft_known(walker, object);
     return value ? value : refuse(walker, expression, object->why ? object->why : "its value is not known");
 }
 

@@ -315,12 +315,38 @@ static bool first_value(ft_walker *walker, ft_object *object)
         if (base == FT_LOGICAL_TYPE && symbol->constant && symbol->value && symbol->value->kind == FT_X_LOGICAL)
             object->value = fm_ft_number(&walker->values, symbol->value->operator== FT_TRUE);
         else
-            object->value = new_parameter(walker, object->member ? object->member : symbol->name);
+            object->untouched = true;
+        if (object->untouched) return true;
     } else {
         return true;
     }
     object->initial = object->value;
     return object->value != NULL;
+}
+
+static const ft_value *initial_value(ft_walker *walker, ft_object *object)
+{
+    bool known = object->layout.base == FT_INTEGER_TYPE || object->layout.base == FT_LOGICAL_TYPE;
+    if (!object->initial && known && !object->is_array && !object->memory && !object->alias)
+        object->initial = new_parameter(walker, object->member ? object->member : object->symbol->name);
+    return object->initial;
+}
+
+const ft_value *fm_ft_known(ft_walker *walker, ft_object *object)
+{
+    if (walker->at_entry) return initial_value(walker, object);
+    if (object->untouched) {
+        object->untouched = false;
+        object->value = initial_value(walker, object);
+    }
+    return object->value;
+}
+
+void fm_ft_set_known(ft_object *object, const ft_value *value, const char *why)
+{
+    object->untouched = false;
+    object->value = value;
+    object->why = why;
 }
 
 static bool refused_symbol(ft_walker *walker, const ft_symbol *symbol, const ft_place *place)

@@ -43,7 +43,7 @@ static bool whole(ft_walker *walker, ft_object *object, ft_reference *reference)
 
 /* One subscript of a dimension: moves the first element, or makes a section of it. `low` is the dimension's. */
 static bool subscript(ft_walker *walker, ft_reference *reference, const ft_expression *given, const ft_section *whole_one,
-                      const ft_value *low, int64_t factor, unsigned *rank)
+                      const ft_value *low, unsigned *rank)
 {
     ft_values *values = &walker->values;
     ft_context *context = walker->context;
@@ -85,7 +85,6 @@ static bool subscript(ft_walker *walker, ft_reference *reference, const ft_expre
             return fm_ft_fail(context, FM_E_LIMIT, &given->place, "the stride of a section is too large");
     }
     values->place = given->place;
-    (void)factor;
     *at = fm_ft_plus(values, *at, fm_ft_plus(values, first, low, -1), whole_one->stride);
     return *at != NULL;
 }
@@ -104,7 +103,7 @@ static bool indexed(ft_walker *walker, const ft_expression *expression, ft_refer
                           object->symbol->name, reference->rank, count);
     unsigned i = 0;
     for (const ft_expression *a = expression->arguments; a; a = a->next, i++)
-        if (!subscript(walker, reference, a, &all[i], object->lows[i], 1, &rank)) return false;
+        if (!subscript(walker, reference, a, &all[i], object->lows[i], &rank)) return false;
     reference->rank = rank;
     return true;
 }

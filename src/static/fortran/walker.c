@@ -71,10 +71,9 @@ static bool to_scalar(ft_walker *walker, const ft_statement *s, ft_reference *le
     if (!fm_ft_data(walker, s->right, NULL, &right)) return false;
     /* It computes bounds and subscripts: no operations of the program's own. */
     if (value) walker->operations = before;
-    if (base == FT_INTEGER_TYPE || base == FT_LOGICAL_TYPE) {
-        object->value = value;
-        object->why = value ? NULL : fm_ft_print(walker->context, "it comes from data in line %u", s->place.line);
-    }
+    if (base == FT_INTEGER_TYPE || base == FT_LOGICAL_TYPE)
+        fm_ft_set_known(object, value,
+                        value ? NULL : fm_ft_print(walker->context, "it comes from data in line %u", s->place.line));
     return fm_ft_touch(walker, true, left, NULL) && fm_ft_flush(walker, &s->place, true);
 }
 
@@ -117,20 +116,51 @@ static bool branch_escape(ft_walker *walker, const char *full, const char **all)
     return both && either(walker, *all, both, all);
 }
 
+static void restore(const ft_assigned *assigned)
+{
+    for (size_t i = 0; i < assigned->count; i++) {
+        const struct ft_saved *saved = &assigned->list[i];
+        fm_ft_set_known(saved->object, saved->value, saved->why);
+        saved->object->untouched = saved->untouched;
+    }
+}
+
+/* A condition that depends on data, and what it does is assumed: its loads, and the branches that it takes. */
+static bool assumed_branch(ft_walker *walker, const ft_branch *branch, ft_outcome outcome, bool *taken)
+{
+    ft_base base;
+    *taken = outcome == FT_HOLDS;
+    if (!fm_ft_data(walker, branch->condition, NULL, &base) || !fm_ft_flush(walker, &branch->place, false)) return false;
+    if (outcome == FT_FAILS) return true;
+    if (!fm_ft_walk(walker, branch->body, NULL)) return false;
+    if (walker->escape && outcome == FT_BOTH)
+        return fm_ft_refuse(walker->context, &branch->place, "cycle or return in a branch that is assumed to be taken or not");
+    return true;
+}
+
 static bool branches(ft_walker *walker, const ft_statement *s, const ft_assigned *assigned)
 {
+    size_t start = walker->out.size;
+    bool any = false;
     const char *before = NULL, *escape = NULL;
     unsigned open = 0;
     for (const ft_branch *branch = s->branches; branch; branch = branch->next) {
         ft_condition condition = {0};
         const char *full;
-        for (size_t i = 0; i < assigned->count; i++) {
-            assigned->list[i].object->value = assigned->list[i].value;
-            assigned->list[i].object->why = assigned->list[i].why;
-        }
-        if (branch != s->branches) {
+        ft_outcome outcome;
+        restore(assigned);
+        if (open) {
             if (!fm_ft_write(walker, &walker->out, "%*s} else {\n", (int)(2 * (walker->blocks - 1 < 20 ? walker->blocks - 1 : 20)), ""))
                 return false;
+        }
+        if (branch->condition && fm_ft_assumed_if(walker, branch->place.line, &outcome)) {
+            bool taken;
+            if (!assumed_branch(walker, branch, outcome, &taken) || !full_condition(walker, &before, NULL, &full) ||
+                !branch_escape(walker, full, &escape))
+                return false;
+            any = true;
+            if (taken) break;
+            continue;
         }
         if (branch->condition) {
             if (!fm_ft_condition(walker, branch->condition, &condition) ||
@@ -141,10 +171,13 @@ static bool branches(ft_walker *walker, const ft_statement *s, const ft_assigned
         } else if (!full_condition(walker, &before, NULL, &full)) {
             return false;
         }
+        size_t before_body = walker->out.size;
         if (!fm_ft_walk(walker, branch->body, NULL) || !branch_escape(walker, full, &escape)) return false;
+        any |= walker->out.size > before_body;
     }
     while (open-- > 0)
         if (!fm_ft_close(walker)) return false;
+    if (!any) walker->out.size = start; /* nothing but cycle or return */
     walker->escape = escape;
     return true;
 }
@@ -184,7 +217,7 @@ static const ft_statement *exit_of(const ft_statement *loop, bool *first)
 }
 
 /* The last value that the variable has before, or when, the exit is taken. */
-static bool shorten(ft_walker *walker, const ft_statement *s, const ft_statement *exit, bool exit_first, const ft_value *variable,
+static bool shorten(ft_walker *walker, const ft_statement *exit, bool exit_first, const ft_value *variable,
                     const ft_value *first, int64_t step, const ft_value **last)
 {
     ft_values *values = &walker->values;
@@ -207,7 +240,6 @@ static bool shorten(ft_walker *walker, const ft_statement *s, const ft_statement
         const ft_value *taken = fm_ft_add_number(values, from, down ? step + 1 : step - 1);
         *last = fm_ft_extreme(values, down, *last, fm_ft_extreme(values, !down, first, taken));
     }
-    (void)s;
     return *last != NULL;
 }
 
@@ -232,13 +264,13 @@ static ft_object *loop_variable(ft_walker *walker, const ft_expression *name)
 
 static bool loop_body(ft_walker *walker, const ft_statement *s, ft_object *object, const ft_value *variable)
 {
-    object->value = variable;
+    fm_ft_set_known(object, variable, NULL);
     object->loop = true;
     bool done = fm_ft_walk(walker, s->body, NULL);
     walker->escape = NULL; /* cycle ends with the iteration */
     object->loop = false;
-    object->value = NULL;
-    object->why = fm_ft_print(walker->context, "it is the variable of the loop in line %u, which is over", s->place.line);
+    fm_ft_set_known(object, NULL,
+                    fm_ft_print(walker->context, "it is the variable of the loop in line %u, which is over", s->place.line));
     return done;
 }
 
@@ -252,11 +284,10 @@ static bool bounded_loop(ft_walker *walker, const ft_statement *s, ft_object *ob
     const ft_value *variable;
     if (exit) {
         /* The name that the loop will get: its condition is worked out before the loop is written. */
-        ft_text kept = walker->out;
-        size_t size = kept.size;
+        size_t size = walker->out.size;
         if (!fm_ft_begin_loop(walker, &loop, s->left->text, s->name, first, last, step, &s->place, &variable)) return false;
-        object->value = variable;
-        bool shorter = shorten(walker, s, exit, exit_first, variable, first, step, &last);
+        fm_ft_set_known(object, variable, NULL);
+        bool shorter = shorten(walker, exit, exit_first, variable, first, step, &last);
         object->value = NULL;
         if (!shorter || !fm_ft_end_loop(walker)) return false;
         walker->out.size = size;
@@ -314,11 +345,13 @@ static bool concurrent_loops(ft_walker *walker, const ft_statement *s, const ft_
     if (!object || !fm_ft_begin_loop(walker, &loop, index->text, s->name, first, last, step, &s->place, &variable)) return false;
     /* The index is a variable of its own: the one outside keeps its value. */
     const ft_value *outside = object->value;
-    object->value = variable;
+    bool untouched = object->untouched;
+    fm_ft_set_known(object, variable, object->why);
     object->loop = true;
     bool done = concurrent_loops(walker, s, only, number - 1);
     object->loop = false;
     object->value = outside;
+    object->untouched = untouched;
     return done && fm_ft_end_loop(walker);
 }
 
@@ -391,6 +424,37 @@ static bool call_statement(ft_walker *walker, const ft_statement *s)
     return fm_ft_call(walker, s->left, unit, NULL);
 }
 
+/* do while, and do without bounds. */
+static bool endless_loop(ft_walker *walker, const ft_statement *s)
+{
+    const ft_value *times, *variable;
+    if (!fm_ft_assumed_loop(walker, s->place.line, &times))
+        return fm_ft_refuse(walker->context, &s->place,
+                            "%s: how often it runs depends on data (--assume 'loop at %u runs N times' would say it)",
+                            s->right ? "do while" : "do without bounds", s->place.line);
+    if (!times) return false;
+    const ft_statement *saved = walker->exit;
+    bool first, saved_first = walker->exit_first;
+    ft_loop loop;
+    ft_base base;
+    ft_assigned assigned = {0};
+    /* Its exit is what ends it. */
+    walker->exit = exit_of(s, &first);
+    walker->exit_first = true;
+    bool done = fm_ft_assigned(walker, s->body, &assigned) && fm_ft_forget(walker, &assigned, &s->place) &&
+                fm_ft_begin_loop(walker, &loop, "run", s->name, fm_ft_number(&walker->values, 1), times, 1, &s->place, &variable) &&
+                (!s->right || (fm_ft_data(walker, s->right, NULL, &base) && fm_ft_flush(walker, &s->place, false))) &&
+                fm_ft_walk(walker, s->body, NULL) && fm_ft_end_loop(walker);
+    walker->escape = NULL;
+    walker->exit = saved;
+    walker->exit_first = saved_first;
+    /* The condition that ends it. */
+    done = done && fm_ft_forget(walker, &assigned, &s->place) &&
+           (!s->right || (fm_ft_data(walker, s->right, NULL, &base) && fm_ft_flush(walker, &s->place, false)));
+    free(assigned.list);
+    return done;
+}
+
 static bool cycle(ft_walker *walker, const ft_statement *s)
 {
     if (walker->loop_count == walker->outer_loops || !walker->loops)
@@ -427,8 +491,7 @@ static bool statement(ft_walker *walker, const ft_statement *s)
     case FT_S_CONCURRENT:
         return concurrent(walker, s);
     case FT_S_WHILE:
-        return fm_ft_refuse(context, &s->place, s->right ? "do while: how often it runs depends on data"
-                                                         : "do without bounds: how often it runs depends on data");
+        return endless_loop(walker, s);
     case FT_S_IF:
         return if_statement(walker, s);
     case FT_S_CALL:

@@ -41,6 +41,7 @@ typedef struct ft_object {
     bool busy;             /* being worked out: a constant that depends on itself */
     bool loop;             /* the variable of a loop at present */
     const ft_value *value; /* of a whole number or truth value (0, 1); NULL: not known */
+    bool untouched;        /* it is what it was when the region began: a parameter, made when it is needed */
     const ft_value *initial;
     const char *why; /* … it is not known */
     /* Where it is. Element (s1, s2, …) is memory[base + (s - low) * stride]; a scalar that stands for an
@@ -124,6 +125,7 @@ typedef struct ft_walker {
     const ft_loop *loops;
     ft_text out, accesses; /* the body; the accesses of the statement at hand */
     fm_region_operations operations;
+    struct ft_assumption *assumptions;
     ft_memory *memories, *last_memory;
     const char **notes;
     size_t note_count, note_room;
@@ -160,6 +162,9 @@ ft_type fm_ft_type_of(const ft_symbol *symbol);
 /* The symbol's object in the procedure at work, made where it is new. NULL after a failure. */
 ft_object *fm_ft_object(ft_walker *walker, const ft_symbol *symbol, const ft_place *place);
 ft_object *fm_ft_object_of_name(ft_walker *walker, const char *name, const ft_place *place);
+/* What a whole number or truth value is worth now; NULL: not known. */
+const ft_value *fm_ft_known(ft_walker *walker, ft_object *object);
+void fm_ft_set_known(ft_object *object, const ft_value *value, const char *why);
 ft_object *fm_ft_new_object(ft_walker *walker, ft_activation *activation, const ft_symbol *symbol);
 ft_object *fm_ft_existing(ft_walker *walker, const ft_symbol *symbol);
 ft_memory *fm_ft_new_memory(ft_walker *walker, const char *name, const ft_place *place);
@@ -197,6 +202,13 @@ bool fm_ft_touch(ft_walker *walker, bool store, ft_reference *reference, const f
 bool fm_ft_intrinsic(ft_walker *walker, const ft_expression *call, const ft_positions *positions, ft_base *base,
                      bool *known);
 bool fm_ft_is_elemental(const char *name);
+/* ---- assumptions.c ---- */
+typedef enum ft_outcome { FT_HOLDS, FT_FAILS, FT_BOTH } ft_outcome;
+bool fm_ft_read_assumptions(ft_walker *walker);
+bool fm_ft_assumed_if(ft_walker *walker, uint32_t line, ft_outcome *outcome);
+/* How often the loop runs. */
+bool fm_ft_assumed_loop(ft_walker *walker, uint32_t line, const ft_value **times);
+bool fm_ft_check_assumptions(ft_walker *walker); /* all were needed */
 /* ---- sections.c ---- */
 bool fm_ft_shape_of(ft_walker *walker, const ft_expression *expression, ft_shape *shape);
 bool fm_ft_array_assignment(ft_walker *walker, const ft_statement *statement, const ft_reference *left);
@@ -212,6 +224,7 @@ typedef struct ft_assigned {
         ft_object *object;
         const ft_value *value;
         const char *why;
+        bool untouched;
     } *list; /* malloc */
     size_t count, room;
 } ft_assigned;
