@@ -87,7 +87,7 @@ const char *fm_ft_text(ft_context *context, const ft_place *place)
 static bool harmless(const char *flag)
 {
     static const char *const beginnings[] = {"-O", "-W", "-g",  "-std=", "-m",     "-fopenmp", "-fPIC", "-c",
-                                             "-I", "-J", "-ffree-line-length-", "-fcheck=", "-fimplicit-none"};
+                                             "-I", "-J", "-ffree-line-length-", "-fcheck=", "-fimplicit-none", "-D", "-U"};
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
         if (strncmp(flag, beginnings[i], strlen(beginnings[i])) == 0) return true;
     return false;
