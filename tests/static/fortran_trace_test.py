@@ -5,7 +5,8 @@
 The program is the kernel itself with every assignment replaced by one print for each array element in it, in the
 order of evaluation; fparser, not fathom, finds the elements. gfortran works out loops, conditions, subscripts and
 addresses. Files of tests/static/fortran come in pairs: x.f90 (sections, calls, derived types, …) must be walked
-like x.loops.f90, which has the same as plain loops, and is compared with gfortran as the kernels are.
+like x.loops.f90, which has the same as plain loops, and is compared with gfortran as the kernels are, or as the program
+x.prints.f90 prints.
 
   fortran_trace_test.py [WORD…]     only files whose name holds a word
 """
@@ -149,10 +150,23 @@ def main():
                     continue
                 try:
                     strip = lambda rows: [re.sub(r"^(\w+) \w+\.(\w+) ", r"\1 \2 ", row) for row in rows]  # noqa: E731
-                    problems = difference(strip(walked(other, given[path])), walked(path, given[path]), os.path.basename(path))
+                    problems = difference(strip(walked(other, given[path], "--function", os.path.basename(other).split(".")[0])), walked(path, given[path]), os.path.basename(path))
                 except RuntimeError as error:
                     problems = [str(error)]
                 tap_cases.case("%s as plain loops" % os.path.basename(other), problems)
+        for path in sorted(glob.glob(os.path.join(ROOT, "tests/static/fortran/*.prints.f90"))):
+            name = os.path.basename(path).split(".")[0]
+            if not chosen(name):
+                continue
+            binary = os.path.join(folder, name)
+            subprocess.run(["gfortran", "-w", "-o", binary, path, "-J", folder], check=True)
+            theirs = subprocess.run([binary], capture_output=True, text=True, check=True).stdout.splitlines()
+            values = dict((key, int(value)) for key, value in re.findall(r"(\w+) = (\d+)", open(path).readlines()[1]))
+            try:
+                problems = difference(walked(path.replace(".prints", ""), values), theirs, "gfortran")
+            except RuntimeError as error:
+                problems = [str(error)]
+            tap_cases.case("%s.f90 as gfortran has it" % name, problems or ([] if theirs else ["no accesses"]))
     print("# %d accesses compared" % total)
     return tap_cases.end()
 

@@ -28,8 +28,8 @@ static const ft_value *literal(ft_walker *walker, const ft_expression *expressio
     return fm_ft_number(&walker->values, number);
 }
 
-/* Constants of the intrinsic modules, where such a module is used. */
-static const ft_value *named_kind(ft_walker *walker, const char *name)
+/* Constants of the intrinsic modules: bytes of a kind; 0: no such name. */
+static int intrinsic_kind(const char *name)
 {
     static const struct {
         const char *name;
@@ -39,13 +39,26 @@ static const ft_value *named_kind(ft_walker *walker, const char *name)
                  {"c_long", 8},    {"c_size_t", 8},   {"c_bool", 1},     {"c_char", 1},    {"c_long_long", 8},
                  {"c_short", 2},   {"c_int8_t", 1},   {"c_int16_t", 2},  {"c_int32_t", 4}, {"c_int64_t", 8},
                  {"c_float_complex", 4}, {"c_double_complex", 8}, {"c_signed_char", 1}};
-    bool used = false;
-    for (const ft_unit *unit = walker->activation->unit; unit; unit = unit->host)
-        for (const ft_use *use = unit->uses; use; use = use->next)
-            used |= strncmp(use->module, "iso_", 4) == 0;
-    for (size_t i = 0; used && i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(kinds[i].name, name) == 0) return fm_ft_number(&walker->values, kinds[i].bytes);
-    return NULL;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].name, name) == 0) return kinds[i].bytes;
+    return 0;
+}
+
+/* The same where such a module is used, here or by a module that is. */
+static int named_kind(const ft_walker *walker, const ft_unit *unit, const char *name, unsigned depth)
+{
+    for (; unit && depth < 20; unit = unit->host)
+        for (const ft_use *use = unit->uses; use; use = use->next) {
+            const char *inside = fm_ft_used_name(use, name);
+            const ft_unit *module = fm_ft_module(walker, use->module);
+            int bytes = 0;
+            if (inside && module)
+                bytes = named_kind(walker, module, inside, depth + 1);
+            else if (inside && strncmp(use->module, "iso_", 4) == 0)
+                bytes = intrinsic_kind(inside);
+            if (bytes) return bytes;
+        }
+    return 0;
 }
 
 static const ft_value *of_object(ft_walker *walker, const ft_expression *expression, ft_object *object)
@@ -60,16 +73,13 @@ static const ft_value *of_object(ft_walker *walker, const ft_expression *express
 static const ft_value *name_value(ft_walker *walker, const ft_expression *expression)
 {
     ft_symbol *symbol = fm_ft_lookup(walker, walker->activation->unit, expression->text, false);
-    const ft_value *kind = symbol ? NULL : named_kind(walker, expression->text);
-    if (kind) return kind;
+    int kind = symbol ? 0 : named_kind(walker, walker->activation->unit, expression->text, 0);
+    if (kind) return fm_ft_number(&walker->values, kind);
     if (!symbol && walker->activation->unit->uses) {
         /* It could come from a module that is not here. */
         for (const ft_unit *unit = walker->activation->unit; unit; unit = unit->host)
             for (const ft_use *use = unit->uses; use; use = use->next) {
-                bool here = strncmp(use->module, "iso_", 4) == 0;
-                for (const ft_unit *other = walker->units; other && !here; other = other->next)
-                    here = other->kind == FT_MODULE && strcmp(other->name, use->module) == 0;
-                if (here) continue;
+                if (strncmp(use->module, "iso_", 4) == 0 || fm_ft_module(walker, use->module)) continue;
                 fm_ft_refuse(walker->context, &expression->place, "'%.100s' is not declared here, and module '%.100s' is not in this file",
                              expression->text, use->module);
                 return NULL;

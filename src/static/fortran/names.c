@@ -9,15 +9,14 @@
 
 enum { MOST_MODULES = 20 }; /* that use each other */
 
-static ft_unit *module_of(const ft_walker *walker, const char *name)
+ft_unit *fm_ft_module(const ft_walker *walker, const char *name)
 {
     for (ft_unit *unit = walker->units; unit; unit = unit->next)
         if (unit->kind == FT_MODULE && strcmp(unit->name, name) == 0) return unit;
     return NULL;
 }
 
-/* The name that a `use` gives access to under `name`; NULL: none. */
-static const char *used_name(const ft_use *use, const char *name)
+const char *fm_ft_used_name(const ft_use *use, const char *name)
 {
     for (const ft_expression *given = use->names; given; given = given->next) {
         if (given->kind == FT_X_KEYWORD) {
@@ -33,8 +32,8 @@ static const char *used_name(const ft_use *use, const char *name)
 static ft_symbol *in_modules(ft_walker *walker, const ft_unit *unit, const char *name, unsigned depth)
 {
     for (const ft_use *use = unit->uses; use && depth < MOST_MODULES; use = use->next) {
-        ft_unit *module = module_of(walker, use->module);
-        const char *inside = module ? used_name(use, name) : NULL;
+        ft_unit *module = fm_ft_module(walker, use->module);
+        const char *inside = module ? fm_ft_used_name(use, name) : NULL;
         if (!inside) continue;
         ft_symbol *symbol = fm_ft_own_symbol(walker->context, module, inside, false);
         if (!symbol) symbol = in_modules(walker, module, inside, depth + 1);
@@ -73,8 +72,8 @@ ft_unit *fm_ft_procedure(ft_walker *walker, ft_unit *from, const char *name)
     for (const ft_unit *at = from; at; at = at->host) {
         ft_unit *found = procedure_in(at->children, name);
         for (const ft_use *use = at->uses; use && !found; use = use->next) {
-            const ft_unit *module = module_of(walker, use->module);
-            const char *inside = module ? used_name(use, name) : NULL;
+            const ft_unit *module = fm_ft_module(walker, use->module);
+            const char *inside = module ? fm_ft_used_name(use, name) : NULL;
             if (inside) found = procedure_in(module->children, inside);
         }
         if (found) return found;
@@ -88,8 +87,8 @@ const ft_record *fm_ft_record(ft_walker *walker, ft_unit *unit, const char *name
         for (const ft_record *record = at->records; record; record = record->next)
             if (strcmp(record->name, name) == 0) return record;
         for (const ft_use *use = at->uses; use; use = use->next) {
-            const ft_unit *module = module_of(walker, use->module);
-            const char *inside = module ? used_name(use, name) : NULL;
+            const ft_unit *module = fm_ft_module(walker, use->module);
+            const char *inside = module ? fm_ft_used_name(use, name) : NULL;
             for (const ft_record *record = inside ? module->records : NULL; record; record = record->next)
                 if (strcmp(record->name, inside) == 0) return record;
         }

@@ -155,6 +155,9 @@ bool fm_ft_emit(ft_walker *walker, const char *function, const ft_place *place, 
                 size_t *size);
 
 /* ---- names.c ---- */
+ft_unit *fm_ft_module(const ft_walker *walker, const char *name);
+/* The name that a `use` gives access to under `name`; NULL: none. */
+const char *fm_ft_used_name(const ft_use *use, const char *name);
 ft_symbol *fm_ft_lookup(ft_walker *walker, ft_unit *unit, const char *name, bool implicit);
 ft_unit *fm_ft_procedure(ft_walker *walker, ft_unit *from, const char *name);
 const ft_record *fm_ft_record(ft_walker *walker, ft_unit *unit, const char *name);
