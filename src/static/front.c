@@ -37,6 +37,7 @@ static const struct {
     front read;
 } fronts[] = {
     {"fir", ".fir", read_text},
+    {"fortran", ".f .for .ftn .f77 .f90 .f95 .f03 .f08 .f18", fm_front_fortran},
 };
 
 static bool has_ending(const char *path, const char *endings)
