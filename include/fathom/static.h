@@ -101,13 +101,41 @@ typedef fm_status (*fm_region_visit)(void *context, const uint64_t *addresses, c
 FM_API fm_status fm_region_walk(const fm_region *region, uint64_t granularity, fm_layout layout,
                                 fm_region_visit visit, void *context, fm_error *error);
 /*
- * Which lines re-use data too late, and of which array, where pairs of accesses were counted (fm_analyzer_pairs,
- * the tags being those of the walk). The arrays are the attribution's objects. edges, late_from: as for
- * fm_attribution_set_edges.
+ * Which lines re-use data too late, and of which array, where pairs of accesses were counted
+ * (fm_analyzer_pairs, the tags being those of the walk). The arrays are the attribution's objects. edges,
+ * late_from: as for fm_attribution_set_edges.
  */
 FM_API fm_status fm_region_attribute(const fm_region *region, const fm_raw_pair *pairs, size_t pair_count,
                                      const uint64_t *edges, size_t edge_count, uint64_t late_from,
                                      fm_attribution **attribution, fm_error *error);
+
+typedef struct fm_static_options {
+    uint64_t granularity; /* power of two; 0: 64 */
+    fm_layout layout;
+    fm_bins bins;
+    const uint64_t *edges; /* of the attribution, as for fm_attribution_set_edges; NULL: no attribution */
+    size_t edge_count;
+    uint64_t late_from;
+    double limit_seconds; /* for an exact result; what is not found in time is sampled. 0: 60 */
+    uint64_t samples;     /* accesses that are drawn where it is sampled; 0: 10,000 */
+    uint64_t seed;
+    const char *method; /* NULL: the surest that is done in time; "sample", or see fm_static_method_at */
+} fm_static_options;
+
+/*
+ * The profile of the region, without a walk over its accesses: the time it takes hardly depends on how often
+ * its loops run. All parameters have values. profile->kernel says how sure it is: "exact" (counted),
+ * "reconstructed, checked", or "sampled", with a band.
+ */
+FM_API fm_status fm_region_profile_sized(const fm_region *region, const fm_static_options *options,
+                                         size_t options_size, fm_profile **profile, fm_error *error);
+static inline fm_status fm_region_profile(const fm_region *region, const fm_static_options *options,
+                                          fm_profile **profile, fm_error *error)
+{
+    return fm_region_profile_sized(region, options, sizeof *options, profile, error);
+}
+/* The names of the methods and what each does; NULL behind the last. */
+FM_API const char *fm_static_method_at(size_t index, const char **about);
 
 #ifdef __cplusplus
 }

@@ -124,6 +124,10 @@ static int check(static_run *run)
         return cli_misuse("--layout: expected contiguous or aligned, found '%s'", options->layout);
     if (options->bins && !fm_bins_from_name(options->bins, &run->bins))
         return cli_misuse("--bins: expected loglinear, log2 or exact, found '%s'", options->bins);
+    bool known = !options->method || strcmp(options->method, "walk") == 0;
+    for (size_t i = 0; !known && fm_static_method_at(i, NULL); i++)
+        known = strcmp(options->method, fm_static_method_at(i, NULL)) == 0;
+    if (!known) return cli_misuse("--method: there is no method '%s'", options->method);
     if (!(options->limit > 0)) return cli_misuse("--limit-time: expected a number of seconds above 0");
     if ((code = cli_check_threads(options->threads, MOST_STATIC_THREADS)) >= 0) return code;
     run->threads = options->threads == UINT64_MAX ? cli_processors() : (unsigned)options->threads;
@@ -240,7 +244,8 @@ static uint64_t late_from(const static_run *run)
     return least == UINT64_MAX ? 0 : least;
 }
 
-static int work_off(static_run *run, double limit)
+/* Every access. *profile stays NULL where the time is over (and *over is true). */
+static int walk_all(static_run *run, double limit, fm_profile **profile, bool *over)
 {
     const cli_walk_options how = {
         .granularity = run->options->granularity,
@@ -256,24 +261,31 @@ static int work_off(static_run *run, double limit)
     fm_error error;
     fm_raw_pair *pairs;
     size_t count;
-    if (cli_walk(run->region, &how, &run->profile, &pairs, &count, &error)) return cli_fail(&error);
-    fm_status status = fm_region_attribute(run->region, pairs, count, run->edges, run->edge_count,
-                                           late_from(run), &run->profile->attribution, &error);
+    fm_status status = cli_walk(run->region, &how, profile, &pairs, &count, &error);
+    *over = status == FM_E_LIMIT;
+    if (*over) return -1;
+    if (status != FM_OK) return cli_fail(&error);
+    status = fm_region_attribute(run->region, pairs, count, run->edges, run->edge_count, late_from(run),
+                                 &(*profile)->attribution, &error);
     free(pairs);
     return status == FM_OK ? -1 : cli_fail(&error);
 }
 
-static int label(static_run *run, const char *certainty, const char *method)
+/* Where the code is, and what it does; how sure the profile is was said by whoever made it. */
+static int label(static_run *run, fm_profile *profile, const char *certainty, const char *method)
 {
-    fm_profile *profile = run->profile;
     fm_kernel *kernel = cli_kernel_create(run->region, run->counted ? &run->counts : NULL);
     if (!kernel) return out_of_memory();
-    fm_kernel_destroy(profile->kernel);
-    profile->kernel = kernel;
+    if (profile->kernel) {
+        certainty = profile->kernel->certainty;
+        method = profile->kernel->method;
+    }
     kernel->layout = strdup(run->layout == FM_LAYOUT_ALIGNED ? "aligned" : "contiguous");
     kernel->certainty = strdup(certainty);
     kernel->method = strdup(method);
     kernel->seconds = now() - run->began;
+    fm_kernel_destroy(profile->kernel);
+    profile->kernel = kernel;
     free(profile->engine);
     free(profile->name);
     profile->engine = strdup("static");
@@ -285,13 +297,117 @@ static int label(static_run *run, const char *certainty, const char *method)
                : out_of_memory();
 }
 
+static int work_off(static_run *run, double limit, bool *over)
+{
+    fm_profile *profile = NULL;
+    int code = walk_all(run, limit, &profile, over);
+    if (code < 0 && profile)
+        code = label(run, profile, "exact", "every access worked out, one after the other");
+    if (code >= 0 || !profile) {
+        fm_profile_destroy(profile);
+        return code;
+    }
+    fm_profile_destroy(run->profile);
+    run->profile = profile;
+    return -1;
+}
+
+static int compute(static_run *run)
+{
+    const fm_static_options how = {
+        .granularity = run->options->granularity,
+        .layout = run->layout,
+        .bins = run->bins,
+        .edges = run->edges,
+        .edge_count = run->edge_count,
+        .late_from = late_from(run),
+        .limit_seconds = run->options->limit,
+        .samples = run->options->samples,
+        .seed = 1,
+        .method = run->options->method,
+    };
+    fm_error error;
+    if (fm_region_profile(run->region, &how, &run->profile, &error)) return cli_fail(&error);
+    return label(run, run->profile, NULL, NULL);
+}
+
+/*
+ * Regions with few accesses are worked off: nothing is surer. For the others the library is asked; where it
+ * has no exact answer, and the time allowed is enough, they are worked off all the same.
+ */
+static int find_profile(static_run *run)
+{
+    enum { FEW = 200000000, PER_SECOND = 30000000 }; /* accesses */
+    const char *method = run->options->method;
+    const uint64_t accesses = accesses_of(run);
+    bool over = false;
+    if (method ? strcmp(method, "walk") == 0 : run->counted && accesses <= FEW) {
+        int code = work_off(run, run->options->limit, &over);
+        if (code >= 0 || !over) return code;
+        if (method) {
+            cli_complain("working all accesses off takes longer than the %g s that --limit-time allows",
+                         run->options->limit);
+            return CLI_FAILED;
+        }
+    }
+    int code = compute(run);
+    if (code >= 0 || method || over || run->profile->exact || !run->counted) return code;
+    const double left = run->options->limit - (now() - run->began);
+    return (double)accesses / PER_SECOND < left ? work_off(run, left, &over) : code;
+}
+
+/* ---- --verify ---- */
+
+static double largest_difference(const fm_profile *a, const fm_profile *b)
+{
+    fm_comparison comparison;
+    fm_error error;
+    return fm_profile_compare(a, b, &comparison, &error) == FM_OK ? comparison.curve_largest : 1;
+}
+
+static bool same(const fm_profile *a, const fm_profile *b)
+{
+    return a->references == b->references && a->cold == b->cold && a->distances.count == b->distances.count &&
+           memcmp(a->distances.bins, b->distances.bins, a->distances.count * sizeof(fm_bin)) == 0;
+}
+
+/* Against a walk over all accesses, analysed as a program's references are. */
+static int verify(static_run *run)
+{
+    fm_profile *judge = NULL;
+    bool over;
+    int code = walk_all(run, 0, &judge, &over);
+    if (code >= 0) return code;
+    const fm_profile *profile = run->profile;
+    const double band =
+        profile->accuracy && profile->accuracy->band_count ? profile->accuracy->confidence : 0;
+    if (same(profile, judge)) {
+        cli_note("verified: equal to a walk over all %" PRIu64 " references, bin by bin", judge->references);
+    } else if (!profile->exact && band > 0 && profile->references == judge->references &&
+               profile->cold == judge->cold) {
+        cli_note(
+            "verified: references and first touches are equal to those of a walk; the largest difference of "
+            "the miss ratios is %.3f %%",
+            100 * largest_difference(profile, judge));
+    } else {
+        cli_complain("the walk over all accesses has another result: %" PRIu64 " references and %" PRIu64
+                     " first touches, here %" PRIu64 " and %" PRIu64
+                     "; the histograms differ. This is an error of "
+                     "fathom",
+                     judge->references, judge->cold, profile->references, profile->cold);
+        code = CLI_FAILED;
+    }
+    fm_profile_destroy(judge);
+    return code;
+}
+
 static int analyze(static_run *run)
 {
     int code = cli_attribution_find_caches(&run->options->attribution, &run->caches);
     if (code >= 0) return code;
     run->edge_count = cli_attribution_edges(&run->caches, run->options->granularity, run->edges);
-    code = work_off(run, run->options->limit);
-    if (code < 0) code = label(run, "exact", "every access worked out");
+    code = find_profile(run);
+    if (code < 0 && run->options->verify) code = verify(run);
     if (code < 0) code = cli_attribution_record_sources(&run->options->attribution, run->profile);
     return code;
 }
@@ -413,6 +529,11 @@ int cli_verb_static(int argc, char **argv)
          "only write the region as text, which fathom static reads too;\n- for standard output"},
         {"language", 0, CLI_STRING, &options.language, "NAME",
          "c, c++, fortran, fir (default: by the name's ending)"},
+        {"method", 0, CLI_STRING, &options.method, "NAME",
+         "walk: every access; sample: some of them (default: the surest\nthat is done in time)"},
+        {"samples", 0, CLI_COUNT, &options.samples, "N",
+         "accesses that are drawn where it is sampled (default 10000)"},
+        {"verify", 0, CLI_FLAG, &options.verify, NULL, "compare the result with a walk over all accesses"},
         {"limit-time", 0, CLI_REAL, &options.limit, "SECONDS", "for the exact analysis (default 60)"},
         {"threads", 0, CLI_COUNT, &options.threads, "N",
          "threads that analyse (default: one for each processor)"},

@@ -30,23 +30,68 @@ int fm_point_compare(const fm_reference_list *list, const fm_point *left, const 
 
 /* ---- previous access ---- */
 
-/* Parameters: x[0 … fixed-1], the x[fixed] to stay below where it is bounded, the block. */
-static fm_status make_query(fm_oracle *self, const fm_reference *reference, unsigned fixed, bool bounded,
-                            fm_projection **query, fm_error *error)
+/* Columns of a query: x[0 … fixed-1], the x[fixed] to stay below where it is bounded, the block; then the
+ * free loops: first those that the block nearly determines, then the others from outside to inside. */
+struct oracle_query {
+    fm_projection *projection;
+    unsigned parameters, variables;
+    unsigned leading; /* loops that the block nearly determines */
+    unsigned order[FM_REFERENCE_DEPTH];
+};
+
+/*
+ * A loop whose factor in the address is about as large as everything that smaller factors can add has only a
+ * few values for a given block, as the row of a matrix has. Chosen first, they keep the search from trying
+ * loops for which no whole row fits.
+ */
+static void order_loops(fm_oracle *self, const fm_reference *reference, unsigned fixed, oracle_query *query)
 {
+    bool chosen[FM_REFERENCE_DEPTH] = {false};
+    __int128 rest = (__int128)1 << self->shift; /* what those that are not chosen can add, and a block */
+    for (unsigned k = fixed; k < reference->depth; k++)
+        rest += (__int128)llabs(reference->address.factors[k]) * (reference->most[k] - reference->least[k]);
+    for (;;) {
+        unsigned largest = reference->depth;
+        for (unsigned k = fixed; k < reference->depth; k++)
+            if (!chosen[k] && reference->address.factors[k] &&
+                (largest == reference->depth ||
+                 llabs(reference->address.factors[k]) > llabs(reference->address.factors[largest])))
+                largest = k;
+        if (largest == reference->depth) break;
+        const __int128 factor = llabs(reference->address.factors[largest]);
+        rest -= factor * (reference->most[largest] - reference->least[largest]);
+        if (factor <= (__int128)1 << self->shift || rest > 3 * factor) break;
+        chosen[largest] = true;
+        query->order[query->leading++] = largest;
+    }
+    unsigned count = query->leading;
+    for (unsigned k = fixed; k < reference->depth; k++)
+        if (!chosen[k]) query->order[count++] = k;
+}
+
+static fm_status make_query(fm_oracle *self, const fm_reference *reference, unsigned fixed, bool bounded,
+                            oracle_query **made, fm_error *error)
+{
+    oracle_query *query = fm_arena_allocate(self->arena, 1, sizeof *query);
+    if (!query) return fm_fail_memory(error, sizeof *query, "the oracle");
     const unsigned parameters = fixed + bounded + 1, variables = reference->depth - fixed;
     const unsigned block = parameters - 1;
     const int64_t granularity = (int64_t)self->list->granularity;
+    unsigned column[FM_REFERENCE_DEPTH];
     int64_t least[FM_PROJECTION_COLUMNS], most[FM_PROJECTION_COLUMNS];
     fm_wide_row rows[reference->row_count + 3];
+    query->parameters = parameters;
+    query->variables = variables;
+    order_loops(self, reference, fixed, query);
+    for (unsigned k = 0; k < fixed; k++) column[k] = k;
+    for (unsigned i = 0; i < variables; i++) column[query->order[i]] = parameters + i;
     memset(rows, 0, (reference->row_count + 3) * sizeof rows[0]);
     size_t count = 0;
     for (size_t i = 0; i <= reference->row_count; i++) {
         const fm_row *from = i < reference->row_count ? &reference->rows[i] : &reference->address;
         fm_wide_row *to = &rows[count++];
         to->constant = from->constant;
-        for (unsigned k = 0; k < reference->depth; k++)
-            to->factors[k < fixed ? k : k - fixed + parameters] = from->factors[k];
+        for (unsigned k = 0; k < reference->depth; k++) to->factors[column[k]] = from->factors[k];
     }
     fm_wide_row *low = &rows[count - 1], *high = &rows[count++]; /* in the block */
     for (unsigned c = 0; c < parameters + variables; c++) high->factors[c] = -low->factors[c];
@@ -54,20 +99,65 @@ static fm_status make_query(fm_oracle *self, const fm_reference *reference, unsi
     low->factors[block] -= granularity;
     high->factors[block] += granularity;
     for (unsigned k = 0; k < reference->depth; k++) {
-        least[k < fixed ? k : k - fixed + parameters] = reference->least[k];
-        most[k < fixed ? k : k - fixed + parameters] = reference->most[k];
+        least[column[k]] = reference->least[k];
+        most[column[k]] = reference->most[k];
     }
     least[block] = self->arrays[reference->array].first;
     most[block] = self->arrays[reference->array].last;
     if (bounded) {
         fm_wide_row *bound = &rows[count++]; /* x[fixed] <= limit - 1 */
         bound->factors[fixed] = 1;
-        bound->factors[parameters] = -1;
+        bound->factors[column[fixed]] = -1;
         bound->constant = -1;
         least[fixed] = reference->least[fixed];
         most[fixed] = reference->most[fixed] + 1;
     }
-    return fm_projection_create(query, self->arena, parameters, variables, rows, count, least, most, error);
+    *made = query;
+    return fm_projection_create(&query->projection, self->arena, parameters, variables, rows, count, least,
+                                most, error);
+}
+
+typedef struct search {
+    const oracle_query *query;
+    unsigned fixed;
+    int64_t values[FM_PROJECTION_COLUMNS];
+    int64_t best[FM_REFERENCE_DEPTH]; /* x from `fixed` on */
+    bool found;
+    uint64_t budget;
+} search;
+
+/* Is what the search has in values later than the best so far? Then it is the best. */
+static void keep_later(search *self)
+{
+    const oracle_query *query = self->query;
+    int64_t x[FM_REFERENCE_DEPTH];
+    for (unsigned i = 0; i < query->variables; i++)
+        x[query->order[i] - self->fixed] = self->values[query->parameters + i];
+    for (unsigned i = 0; self->found && i < query->variables; i++) {
+        if (x[i] < self->best[i]) return;
+        if (x[i] > self->best[i]) break;
+    }
+    memcpy(self->best, x, query->variables * sizeof x[0]);
+    self->found = true;
+}
+
+/* False: too many steps. */
+static bool search_leading(search *self, unsigned variable)
+{
+    const oracle_query *query = self->query;
+    if (variable == query->leading) {
+        fm_search_result result =
+            fm_projection_search(query->projection, variable, true, self->values, &self->budget);
+        if (result == FM_SEARCH_FOUND) keep_later(self);
+        return result != FM_SEARCH_GIVEN_UP;
+    }
+    int64_t low, high;
+    if (!fm_projection_bounds(query->projection, variable, self->values, &low, &high)) return true;
+    for (int64_t value = high; value >= low; value--) {
+        self->values[query->parameters + variable] = value;
+        if (!search_leading(self, variable + 1)) return false;
+    }
+    return true;
 }
 
 /* The last point of `number` that agrees with `before` in `fixed` loops and is earlier (bounded: in the
@@ -77,8 +167,7 @@ static fm_status last_in_block(fm_oracle *self, uint32_t number, unsigned fixed,
                                fm_error *error)
 {
     const fm_reference *reference = &self->list->references[number];
-    fm_projection **query = &self->places[number].queries[2 * fixed + bounded];
-    int64_t values[FM_PROJECTION_COLUMNS];
+    oracle_query **query = &self->places[number].queries[2 * fixed + bounded];
     *exists = false;
     for (unsigned k = 0; k < fixed; k++)
         if (before[k] < reference->least[k] || before[k] > reference->most[k]) return FM_OK;
@@ -87,23 +176,22 @@ static fm_status last_in_block(fm_oracle *self, uint32_t number, unsigned fixed,
         fm_status status = make_query(self, reference, fixed, bounded, query, error);
         if (status != FM_OK) return status;
     }
-    memcpy(values, before, fixed * sizeof *values);
+    search look = {.query = *query, .fixed = fixed, .budget = FM_ORACLE_BUDGET};
+    memcpy(look.values, before, fixed * sizeof *before);
     unsigned parameters = fixed;
     if (bounded) {
         const int64_t end = reference->most[fixed] + 1;
-        values[parameters++] = before[fixed] < end ? before[fixed] : end;
+        look.values[parameters++] = before[fixed] < end ? before[fixed] : end;
     }
-    values[parameters++] = block;
-    if (!fm_projection_possible(*query, values)) return FM_OK;
-    uint64_t budget = FM_ORACLE_BUDGET;
-    fm_search_result result = fm_projection_search(*query, 0, true, values, &budget);
-    if (result == FM_SEARCH_GIVEN_UP)
+    look.values[parameters] = block;
+    if (!fm_projection_possible((*query)->projection, look.values)) return FM_OK;
+    if (!search_leading(&look, 0))
         return fm_fail(error, FM_E_LIMIT, NULL, "the search for a previous access took too many steps");
-    if (result == FM_SEARCH_NONE) return FM_OK;
+    if (!look.found) return FM_OK;
     *exists = true;
     found->reference = number;
-    memcpy(found->x, before, fixed * sizeof *values);
-    memcpy(found->x + fixed, values + parameters, (reference->depth - fixed) * sizeof *values);
+    memcpy(found->x, before, fixed * sizeof *before);
+    memcpy(found->x + fixed, look.best, (*query)->variables * sizeof *before);
     return FM_OK;
 }
 

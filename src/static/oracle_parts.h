@@ -18,11 +18,13 @@ typedef struct oracle_companion {
 
 /* between.c: the addresses of a reference with some loops fixed, by bounds of the next one. */
 typedef struct oracle_family oracle_family;
+/* oracle.c: the last point of a reference in a block, with some loops fixed. */
+typedef struct oracle_query oracle_query;
 
 typedef struct oracle_place {
     size_t companion_count;
     oracle_companion *companions;
-    fm_projection **queries;  /* [2 * loops fixed + bounded]; made when first needed */
+    oracle_query **queries;   /* [2 * loops fixed + bounded]; made when first needed */
     oracle_family **families; /* [4 * loops fixed + 2 * bounded below + bounded above]; likewise */
 } oracle_place;
 

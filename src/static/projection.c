@@ -191,6 +191,7 @@ static int build(fm_projection *projection, fm_arena *arena, const fm_wide_row *
     row_set set = {.columns = columns, .least = projection->least, .most = projection->most}, next = set;
     int failed = 0;
     bool exact = true;
+    projection->complete = true;
     for (size_t i = 0; i < count && !failed; i++) {
         __int128 factors[FM_PROJECTION_COLUMNS];
         for (unsigned c = 0; c < columns; c++) factors[c] = rows[i].factors[c];
@@ -203,6 +204,7 @@ static int build(fm_projection *projection, fm_arena *arena, const fm_wide_row *
         bool now;
         failed = eliminate(&set, &next, projection->parameters + level - 1, &now);
         exact = exact && now;
+        if (next.incomplete) projection->complete = false;
         row_set swap = set;
         set = next;
         next = swap;

@@ -30,6 +30,7 @@ typedef struct fm_projection_level {
 typedef struct fm_projection {
     unsigned parameters, variables;
     bool empty;            /* whatever the parameters are */
+    bool complete;         /* over real numbers nothing is too wide: bounds never cross */
     int64_t *least, *most; /* of all columns: those of parameters were promised, those of variables hold */
     fm_projection_level *levels; /* levels[0]: rows of parameters alone; levels[k]: of variable k - 1 */
 } fm_projection;

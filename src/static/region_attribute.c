@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * region_attribute.c - which lines and which arrays of a region re-use data too late: its accesses are the sites
- * of an attribution (places in the source), its arrays the objects.
+ * region_attribute.c - which lines and which arrays of a region re-use data too late: its accesses are the
+ * sites of an attribution (places in the source), its arrays the objects.
  */
 #include "static/region.h"
 

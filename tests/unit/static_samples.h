@@ -306,6 +306,41 @@ __attribute__((unused)) static void sample_all_points(sample_points *all, const 
         assert_true(sample_compare(&all->points[i - 1], &all->points[i]) < 0);
 }
 
+/* ---- distances by a list ---- */
+
+typedef struct sample_distance {
+    size_t before;     /* number of the point that touched the block last; SIZE_MAX: none */
+    uint64_t distance; /* blocks between */
+} sample_distance;
+
+/* One for each point; the caller frees it. A stack of blocks is searched from the top. */
+__attribute__((unused)) static sample_distance *sample_distances(const sample_points *points, uint64_t sets,
+                                                                 size_t *blocks)
+{
+    sample_distance *all = calloc(points->count + 1, sizeof *all);
+    size_t *stack = calloc(points->count + 1, sizeof *stack), depth = 0; /* last point of each block */
+    assert_true(all && stack);
+    for (size_t i = 0; i < points->count; i++) {
+        const int64_t block = points->points[i].block;
+        size_t place = depth;
+        all[i] = (sample_distance){.before = SIZE_MAX};
+        while (place && points->points[stack[place - 1]].block != block) {
+            const int64_t other = points->points[stack[--place]].block;
+            if (!sets || (uint64_t)other % sets == (uint64_t)block % sets) all[i].distance++;
+        }
+        if (!place) {
+            stack[depth++] = i;
+            continue;
+        }
+        all[i].before = stack[place - 1];
+        memmove(&stack[place - 1], &stack[place], (depth - place) * sizeof *stack);
+        stack[depth - 1] = i;
+    }
+    free(stack);
+    if (blocks) *blocks = depth;
+    return all;
+}
+
 /* ---- regions for tests ---- */
 
 typedef struct sample_lowered {

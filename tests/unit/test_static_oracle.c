@@ -1,58 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_static_oracle.c - previous access and distance of single accesses against a list: all points of random
- * regions in the order of time, each block in a stack that is searched from the top.
+ * regions in the order of time, and a stack of blocks that is searched from the top (static_samples.h).
  */
 #include "static/oracle.h"
 #include "static_samples.h"
-
-typedef struct entry {
-    int64_t block;
-    size_t point; /* that touched it last */
-} entry;
 
 static void check_points(const sample_lowered *lowered, uint64_t sets, const char *text, size_t *asked)
 {
     sample_points points;
     fm_oracle *oracle;
     fm_error error;
+    size_t blocks;
     sample_all_points(&points, &lowered->list);
+    sample_distance *distances = sample_distances(&points, sets, &blocks);
     assert_int_equal(fm_oracle_create(&oracle, &lowered->list, sets, &error), FM_OK);
-    entry *stack = calloc(points.count + 1, sizeof *stack);
-    assert_non_null(stack);
-    size_t depth = 0;
     for (size_t i = 0; i < points.count; i++) {
         const sample_point *at = &points.points[i];
-        size_t place = depth, distance = 0;
-        while (place && stack[place - 1].block != at->block) {
-            if (!sets || (uint64_t)stack[place - 1].block % sets == (uint64_t)at->block % sets) distance++;
-            place--;
-        }
         fm_point point = {.reference = at->reference};
         fm_reuse reuse;
         memcpy(point.x, at->x, sizeof point.x);
         if (fm_oracle_ask(oracle, &point, &reuse, &error) != FM_OK) fail_msg("%s\n%s", error.reason, text);
-        if (!place) {
-            if (!reuse.first) fail_msg("point %zu of reference %u is the first\n%s", i, at->reference, text);
-            stack[depth++] = (entry){at->block, i};
-            continue;
-        }
-        const sample_point *before = &points.points[stack[place - 1].point];
-        if (reuse.first || reuse.distance != distance || reuse.previous.reference != before->reference ||
+        if (reuse.first != (distances[i].before == SIZE_MAX))
+            fail_msg("point %zu of reference %u: first %d\n%s", i, at->reference, reuse.first, text);
+        if (reuse.first) continue;
+        const sample_point *before = &points.points[distances[i].before];
+        if (reuse.distance != distances[i].distance || reuse.previous.reference != before->reference ||
             memcmp(reuse.previous.x, before->x,
                    lowered->list.references[before->reference].depth * sizeof before->x[0]) != 0)
-            fail_msg("point %zu of reference %u: first %d, distance %llu, previous %u; expected %zu, %u\n%s",
-                     i, at->reference, reuse.first, (unsigned long long)reuse.distance,
-                     reuse.previous.reference, distance, before->reference, text);
-        memmove(&stack[place - 1], &stack[place], (depth - place) * sizeof *stack);
-        stack[depth - 1] = (entry){at->block, i};
+            fail_msg("point %zu of reference %u: distance %llu, previous %u; expected %llu, %u\n%s", i,
+                     at->reference, (unsigned long long)reuse.distance, reuse.previous.reference,
+                     (unsigned long long)distances[i].distance, before->reference, text);
     }
     uint64_t touched;
     assert_int_equal(fm_oracle_first_touches(oracle, &touched, &error), FM_OK);
-    if (touched != depth) fail_msg("%llu blocks, expected %zu\n%s", (unsigned long long)touched, depth, text);
+    if (touched != blocks)
+        fail_msg("%llu blocks, expected %zu\n%s", (unsigned long long)touched, blocks, text);
     *asked += points.count;
     fm_oracle_destroy(oracle);
-    free(stack);
+    free(distances);
     free(points.points);
 }
 
