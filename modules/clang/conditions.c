@@ -141,6 +141,22 @@ static value choose(front *f, CXCursor expression, const cursors *all, condition
     fork_at(f, expression, expression, c);
 }
 
+/* One note for all of them. */
+static void both_counted(front *f, unsigned line)
+{
+    static const char start[] = "both sides of ?: are counted, as conditions depend on data: line";
+    text_list **end = &f->notes;
+    if (f->nowhere) return;
+    while (*end && strncmp((*end)->text, start, strlen(start)) != 0) end = &(*end)->next;
+    if (!*end) {
+        *end = allocate(f, 1, sizeof **end);
+        (*end)->text = start;
+    }
+    const char *last = strrchr((*end)->text, ' '), *here = text_of(f, " %u", line);
+    if (strcmp(last, here) != 0)
+        (*end)->text = text_of(f, "%s%s%s", (*end)->text, (*end)->text == start ? "" : ",", here);
+}
+
 value conditional(front *f, CXCursor expression)
 {
     const char *why = NULL;
@@ -156,8 +172,7 @@ value conditional(front *f, CXCursor expression)
     if (all.count != 3) refuse(f, expression, "'%s' is not understood", source_text(f, expression));
     condition *c = condition_from(f, all.at[0], &why);
     if (c) return choose(f, expression, &all, c);
-    note(f, "line %u: both sides of ?: are counted, as its condition depends on data",
-         line_of(f, expression));
+    both_counted(f, line_of(f, expression));
     value yes = evaluate(f, all.at[1]), no = evaluate(f, all.at[2]);
     if (value_equal(f, &yes, &no)) return yes;
     return data(text_of(f, "which depends on %s", why));

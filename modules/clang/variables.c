@@ -23,9 +23,9 @@ value data(const char *why)
 
 static bool is_word_of_the_text(const char *name)
 {
-    static const char *const words[] = {
-        "for", "if",  "else", "do",    "load",   "store", "param",  "array", "file", "note",   "and",
-        "or",  "not", "true", "false", "assume", "to",    "downto", "step",  "of",   "member", "function"};
+    static const char *const words[] = {"for",   "if",    "else", "do",   "load",   "store",
+                                        "param", "array", "file", "note", "assume", "function",
+                                        "and",   "or",    "not",  "true", "false"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(words[i], name) == 0) return true;
     return false;
@@ -108,6 +108,8 @@ static value outside_array(front *f, CXCursor where, variable *v, bool parameter
 {
     shape of = shape_of(f, where, v->type, v->declaration);
     array *made = array_new(f, v->declaration, v->name, &of, parameter_of_function);
+    /* double A[restrict n]: not in the type that libclang shows. */
+    if (parameter_of_function) made->restricted = strstr(source_text(f, v->declaration), "[restrict") != NULL;
     value result = {.kind = VALUE_LOCATION, .at = array_begin(f, made, &of)};
     if (!parameter_of_function) return result;
     /* A parameter that is written as an array is a pointer to its first row. */
