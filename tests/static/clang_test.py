@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The front end for C and C++ (modules/clang) on kernels and on hard cases.
+
+Judge: the same source, compiled with arrays whose numbers write down every load and store (recorded.h). The walk over
+the region must give the same accesses: array, offset, bytes, load or store, one after the other. What is refused is
+refused with the file, the line and the reason that the table below states.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+here = os.path.dirname(os.path.abspath(__file__))
+root = os.path.dirname(os.path.dirname(here))
+sys.path.insert(0, os.path.join(root, "tests"))
+from tap_cases import case, end  # noqa: E402
+
+build = os.environ.get("FATHOM_BUILD", os.path.join(root, "build"))
+parts = os.environ.get("FATHOM_PARTS", os.path.join(build, "lib", "fathom"))
+walker = os.path.join(build, "tests", "static", "walk_region")
+work = tempfile.mkdtemp(prefix="fathom-clang-")
+
+
+def walk(name, source, arguments):
+    """The region of a source: (exit code, message, text)."""
+    done = subprocess.run([walker, os.path.join(work, name), source] + arguments, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ, FATHOM_PARTS=parts))
+    text = ""
+    if os.path.exists(os.path.join(work, name + ".fir")):
+        text = open(os.path.join(work, name + ".fir")).read()
+    return done.returncode, done.stderr.strip(), text
+
+
+def arrays_of(text):
+    return re.findall(r"^array (\S+?)(?:\[.*?)? of (\d+)", text, re.M)
+
+
+# ---- sources for the judge ----
+
+def rewrite_compound(text):
+    """x op= e as x = x op (e): the left side is loaded first."""
+    made, at, depth, begin = [], 0, 0, 0
+    stack = []
+    for i, c in enumerate(text):
+        if c == "(":
+            stack.append(re.search(r"(\w*)\s*$", text[begin:i]).group(1))
+            depth += 1
+        elif c == ")":
+            depth -= 1
+            if depth == 0 and stack and stack[0] in ("for", "if", "while"):
+                begin = i + 1
+            stack.pop()
+        elif c in ";{}" and depth == 0:
+            begin = i + 1
+        elif c == "=" and depth == 0 and text[i - 1] in "+-*/" and text[i + 1] == " ":
+            left = text[begin:i - 1]
+            while left.strip().startswith("else "):
+                left = left.strip()[5:]
+            stop = text.index(";", i)
+            made.append(text[at:i - 1] + "= " + left.strip() + " " + text[i - 1] + " (" + text[i + 1:stop].strip() + ")")
+            at = stop
+    return "".join(made) + text[at:]
+
+
+def rewrite_choice(text):
+    """c ? a : b as both(c, a, b): of conditions that depend on data both sides are counted."""
+    while "?" in text:
+        at = text.rindex("?")
+        depth, first = 0, at
+        while not (depth == 0 and (text[first - 1] == "(" or text[first - 2:first] == "= " and text[first - 3] not in "<>=!")):
+            first -= 1
+            depth += (text[first] == ")") - (text[first] == "(")
+        depth, last = 0, at
+        while not (depth == 0 and text[last] in ");"):
+            depth += (text[last] == "(") - (text[last] == ")")
+            last += 1
+        colon = at + text[at:last].index(" : ")
+        text = text[:first] + "both<decltype(%s + 0)>(%s, %s, %s)" % (
+            text[colon + 3:last].replace("both<", "both<"), text[first:at].strip(), text[at + 1:colon].strip(),
+            text[colon + 3:last].strip()) + text[last:]
+    return text
+
+
+def kernel_sources():
+    sizes = {}
+    for line in open(os.path.join(here, "sizes.txt")):
+        words = line.split()
+        if not line.startswith("#") and words[1] == "MINI":
+            sizes[words[0]] = words[2:]
+    return sizes
+
+
+def kernel_judge(name, values, text):
+    """The kernel as C++ in a namespace of its own, and the function that runs it."""
+    source = open(os.path.join(here, "kernels", name + ".c")).read()
+    source = re.sub(r"#include.*\n", "", source).replace("restrict ", "")
+    source = rewrite_compound(source)
+    if name in ("floyd-warshall", "nussinov", "correlation"):
+        source = rewrite_choice(source)
+    begin = source.index("void kernel_")
+    signature = re.match(r"void (\w+)\(([^)]*)\)", source[begin:])
+    parameters = [p.strip() for p in signature.group(2).replace("\n", " ").split(",")]
+    for value in values: # C++ knows no arrays of variable extent as parameters
+        parameters = [re.sub(r"\[%s\]" % value.split("=")[0], "[%s]" % value.split("=")[1], p) for p in parameters]
+    typed = [re.sub(r"^(\w+) (\w+)\[", r"recorded<\1> \2[", p) for p in parameters]
+    source = source[:begin] + "void %s(%s)" % (signature.group(1), ", ".join(typed)) + source[begin + signature.end():]
+    space = "judged_" + name.replace("-", "_")
+    run, call, made = [], [], {}
+    for value in values:
+        run.append("int %s = %s;" % tuple(value.split("=")))
+    for p in parameters:
+        array = re.match(r"(\w+) (\w+)((?:\[[^\]]*\])+)", p)
+        if array:
+            extents = re.findall(r"\[([^\]]*)\]", array.group(3))
+            made[array.group(2)] = 'auto *%s_ = array<%s>("%s", (size_t)%s);' % (
+                array.group(2), array.group(1), array.group(2), " * ".join(extents))
+            inner = "".join("[%s]" % e for e in extents[1:])
+            call.append("(recorded<%s>(*)%s)%s_" % (array.group(1), inner, array.group(2)) if inner else array.group(2) + "_")
+        else:
+            call.append(p.split()[1] if p.startswith("int") else "1.5")
+    for array, _ in arrays_of(text):
+        run.append(made[array])
+    run.append("%s(%s);" % (signature.group(1), ", ".join(call)))
+    return "namespace %s {\n%s\nstatic void run() {\n%s\n}\n}\n" % (space, source, "\n".join(run)), space
+
+
+def compile_judges(name, pieces):
+    """One program: NAME OUT runs that piece and writes OUT. None and the compiler's words where it does not compile."""
+    source, program = os.path.join(work, name + ".cc"), os.path.join(work, name)
+    with open(source, "w") as out:
+        out.write('#include "%s"\n' % os.path.join(here, "recorded.h"))
+        out.write("".join(text for text, _ in pieces))
+        out.write("int main(int, char **a) {\ntrace = fopen(a[2], \"wb\");\n")
+        for _, space in pieces:
+            out.write('if (!strcmp(a[1], "%s")) %s::run();\n' % (space, space))
+        out.write("return fclose(trace);\n}\n")
+    done = subprocess.run(["clang++", "-std=c++17", "-O1", "-w", source, "-o", program], stderr=subprocess.PIPE, text=True)
+    return (program, "") if done.returncode == 0 else (None, done.stderr[:2000])
+
+
+def compare(name, program, space, text):
+    """What differs between the walk and the program."""
+    judged = os.path.join(work, name + ".judged")
+    done = subprocess.run([program, space, judged], stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        return ["the judge failed: " + done.stderr[:300]]
+    ours, theirs = open(os.path.join(work, name + ".trace"), "rb").read(), open(judged, "rb").read()
+    if ours == theirs and len(ours) > 0:
+        return []
+    at = next((i for i in range(0, min(len(ours), len(theirs)), 16) if ours[i:i + 16] != theirs[i:i + 16]),
+              min(len(ours), len(theirs)))
+    names = [a for a, _ in arrays_of(text)]
+
+    def show(bytes_):
+        if len(bytes_) < 16:
+            return "the end"
+        array, size = int.from_bytes(bytes_[:4], "little"), int.from_bytes(bytes_[4:8], "little")
+        return "%s of %d bytes at %s + %d" % ("store" if size >> 31 else "load", size & 0x7fffffff, names[array],
+                                              int.from_bytes(bytes_[8:16], "little", signed=True))
+    return ["access %d of %d (the program has %d): the region has a %s, the program a %s" % (
+        at // 16, len(ours) // 16, len(theirs) // 16, show(ours[at:at + 16]), show(theirs[at:at + 16]))]
+
+
+def kernels():
+    pieces, known = [], []
+    for name, values in sorted(kernel_sources().items()):
+        code, message, text = walk(name, os.path.join(here, "kernels", name + ".c"), values)
+        if code:
+            case("kernel " + name, ["exit code %d: %s" % (code, message)])
+            continue
+        piece = kernel_judge(name, values, text)
+        pieces.append(piece)
+        known.append((name, piece[1], text))
+    program, words = compile_judges("kernels", pieces)
+    for name, space, text in known:
+        case("kernel %s: every access as the program makes it" % name,
+             compare(name, program, space, text) if program else [words])
+
+
+if not os.path.exists(os.path.join(parts, "fathom-clang.so")):
+    print("skip static/clang this build has no front end for C and C++ (libclang)")
+    sys.exit(0)
+try:
+    kernels()
+    sys.exit(end())
+finally:
+    if os.environ.get("KEEP"):
+        print("# " + work)
+    else:
+        shutil.rmtree(work)
