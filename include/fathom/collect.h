@@ -15,8 +15,8 @@
  *     fm_collection_close(collection);
  *
  * Two collectors: a Valgrind tool, for any x86-64 Linux program, and the runtime that `fathom cc` links into
- * programs it builds. Both write into memory that they share with this process (collect/stream.h); nothing is
- * stored.
+ * programs it builds. Both write into memory that they share with this process (collect/protocol.h); nothing
+ * is stored.
  *
  * A collection is used by one thread, and one process has one collection at a time: while it is open, it
  * takes care of SIGCHLD, and of SIGINT, SIGTERM and SIGHUP where options.signals is set.

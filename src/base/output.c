@@ -112,7 +112,7 @@ static const char *door_to(int descriptor, char door[32])
  * Gives the file a temporary name: an unnamed one gets a link, otherwise a new file is made. The number in
  * the name only has to be unlikely: the kernel decides, and another is tried. Returns 0 or an errno value.
  */
-static int take_temporary_name(fm_output *output)
+static int make_temporary_name(fm_output *output)
 {
     char door[32];
     struct timespec now;
@@ -148,7 +148,7 @@ static int create_file(fm_output *output)
     } else if (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT && errno != EINVAL) {
         return errno;
     }
-    return take_temporary_name(output);
+    return make_temporary_name(output);
 }
 
 static ssize_t write_through(void *cookie, const char *from, size_t bytes)
@@ -261,7 +261,7 @@ static int move_into_place(fm_output *output)
             return 0;
         if (errno != EEXIST) return errno;
         /* A link never replaces anything; a rename does, but needs a name to start from. */
-        int why = take_temporary_name(output);
+        int why = make_temporary_name(output);
         if (why) return why;
     }
     if (renameat(output->directory, output->temporary, output->directory, output->base) != 0) return errno;

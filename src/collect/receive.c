@@ -19,7 +19,8 @@ fm_status fm_receive_admit(fm_collection *collection, fm_error *error)
     bool damaged;
     collection->receiver->since_scan = 0;
     while ((channel = fm_receiver_opened(collection->receiver, &damaged, &status, error))) {
-        status = fm_told_process(collection, channel->serial, channel->pid, &channel->process, error);
+        status =
+            fm_process_find_or_create(collection, channel->serial, channel->pid, &channel->process, error);
         if (status != FM_OK) return status;
         fm_process *process = channel->process;
         channel->dead = process->gone;
@@ -61,13 +62,13 @@ void fm_receive_begin_chunk(fm_collection *collection)
 }
 
 /* Takes what comes next, if anything does. *came: something did. */
-fm_status fm_receive_take(fm_collection *collection, bool *came, fm_error *error)
+fm_status fm_receive_next(fm_collection *collection, bool *came, fm_error *error)
 {
     fm_handed *chunk = &collection->chunk;
     fm_status status = FM_OK;
     if (collection->receiver->since_scan >= 64) status = fm_receive_admit(collection, error);
     if (status != FM_OK) return status;
-    *came = fm_receiver_take(collection->receiver, chunk);
+    *came = fm_receiver_next(collection->receiver, chunk);
     if (!*came) return FM_OK;
     if (!chunk->words) {
         release(collection, chunk->channel);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session.h - the receiver's end of the shared memory (collect/stream.h): makes it, waits for chunks, takes
+ * session.h - the receiver's end of the shared memory (collect/protocol.h): makes it, waits for chunks, takes
  * them in the order they were sealed, and gives rings back. It does not know what is in a chunk.
  *
  * Nothing that producers write is trusted: numbers are read once and checked before they are used.
@@ -8,8 +8,8 @@
 #ifndef FATHOM_COLLECT_SESSION_H
 #define FATHOM_COLLECT_SESSION_H
 
+#include "collect/protocol.h"
 #include "collect/rows.h"
-#include "collect/stream.h"
 
 struct fm_process;
 struct fm_traced_thread;
@@ -73,7 +73,7 @@ fm_reception *fm_receiver_opened(fm_receiver *receiver, bool *damaged, fm_status
 
 /* The next chunk in order. False: none now. A channel whose producer will write no more, and all of which was
  * handed out, is returned with words NULL: it is to be released. */
-bool fm_receiver_take(fm_receiver *receiver, fm_handed *handed);
+bool fm_receiver_next(fm_receiver *receiver, fm_handed *handed);
 /* Its producer sleeps until more chunks are taken. */
 bool fm_receiver_is_behind(const fm_receiver *receiver, const fm_reception *channel);
 /* The chunk was read: its place may be written again. */

@@ -116,6 +116,20 @@ glossary_sizes() {
 }
 case_ "the glossary of docs/ARCHITECTURE.md gives the sizes that the code has" glossary_sizes
 
+# ---- names ----
+
+case_ "no two files or types have the same name" python3 tests/docs/unique-names.py
+twice_is_found() {
+    mkdir "$work/names" && cp -r src include collect modules "$work/names/" || return 1
+    cp src/view/text.c "$work/names/collect/" && echo 'typedef struct fm_run {' >>"$work/names/src/trace/lines.h"
+    python3 tests/docs/unique-names.py "$work/names" >"$work/names.said" && { echo "nothing was found"; return 1; }
+    diff "$work/names.said" - <<'END'
+text.c: collect/text.c, src/view/text.c
+fm_run is defined in include/fathom/profile.h, src/trace/lines.h
+END
+}
+case_ "a name that is there twice is found" twice_is_found
+
 # ---- rooms ----
 
 case_ "rooms include what docs/ARCHITECTURE.md allows them" python3 tests/docs/rooms.py

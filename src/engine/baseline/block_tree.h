@@ -123,7 +123,7 @@ static inline uint32_t fm_block_tree_touch(fm_block_tree *tree, uint32_t x)
         return 0;
     }
     const uint32_t others = tree->count - 1;
-    const uint32_t distance = others - splay_take(tree->nodes, &tree->root, x);
+    const uint32_t distance = others - splay_remove(tree->nodes, &tree->root, x);
     fm_block_tree_put(tree, x, others);
     return distance;
 }

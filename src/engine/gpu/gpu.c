@@ -10,7 +10,7 @@
  *
  * Time: the card's, O((n + M) log) for a batch of n references after M blocks; batches are at least as long
  * as a third of the stack where the card's memory allows. Space: 64 MiB of the host; blocks that do not fit
- * the card take 8 bytes each (gpu_older.c).
+ * the card take 8 bytes each (gpu_spill.c).
  *
  * Where several cards share the counting, batches go to them in turn (gpu_cards.h): this file's own card has
  * the stack, and settles what the others leave open, in order, before it counts the next batch of its own.
@@ -46,7 +46,7 @@ typedef struct gpu_engine {
     bool open, wants_each; /* each: the mode the card is open in */
     size_t alone;          /* batches begun before others joined, or nobody did */
     fm_gpu_cards cards; /* beside the one that has the stack; only where distances are not told one by one */
-    fm_gpu_older older;
+    fm_gpu_spill spill;
     bool outgrown;    /* the card has no more memory to give: older blocks go to the host */
     uint64_t clock;   /* of the next reference that is taken */
     size_t stack;     /* blocks on the card, after what was collected */
@@ -62,7 +62,7 @@ typedef struct gpu_engine {
 static uint64_t gpu_memory(const fm_engine *engine)
 {
     const gpu_engine *self = (const gpu_engine *)engine;
-    return sizeof *self + fm_gpu_older_memory(&self->older) + fm_gpu_cards_memory(&self->cards) +
+    return sizeof *self + fm_gpu_spill_memory(&self->spill) + fm_gpu_cards_memory(&self->cards) +
            (self->open ? fm_gpu_batches_memory(&self->batches.setup) : 0);
 }
 
@@ -79,7 +79,7 @@ static void note_memory(gpu_engine *self)
 
 static fm_status check_limit(const gpu_engine *self, const fm_gpu_setup *setup, fm_error *error)
 {
-    const uint64_t needed = sizeof *self + fm_gpu_batches_memory(setup) + fm_gpu_older_memory(&self->older);
+    const uint64_t needed = sizeof *self + fm_gpu_batches_memory(setup) + fm_gpu_spill_memory(&self->spill);
     if (self->max_memory == 0 || needed <= self->max_memory) return FM_OK;
     return fm_fail(error, FM_E_LIMIT, NULL,
                    "the gpu engine needs %" PRIu64 " bytes of the host's memory, the limit is %" PRIu64,
@@ -252,11 +252,11 @@ static fm_status account(gpu_engine *self, const fm_engine_results *results, fm_
     self->stack = batch->stack;
     note_batch(self, batch, stack_before);
     if (self->wants_each)
-        status = fm_gpu_older_search(&self->older, &self->batches, stack_before, &found, error);
+        status = fm_gpu_spill_search(&self->spill, &self->batches, stack_before, &found, error);
     if (status != FM_OK) return status;
     const uint64_t cold = batch->cold - found, known = count_new(self, cold);
     if (!self->cold_known)
-        fm_gpu_older_drop(&self->older, self->bound > self->stack ? self->bound - self->stack : 0);
+        fm_gpu_spill_drop(&self->spill, self->bound > self->stack ? self->bound - self->stack : 0);
     if (self->wants_each) {
         if (known < cold) hide_unknown(batch, known);
         return deliver_each(batch, results, error);
@@ -308,7 +308,7 @@ static fm_status enlarge(gpu_engine *self, size_t more, const fm_engine_results 
         if (!self->wants_each) status = reopen(self, setup->stack, true, results, error);
         if (status != FM_OK || self->stack + more <= setup->stack) return status;
     }
-    status = fm_gpu_older_take(&self->older, &self->batches, self->stack, setup->stack / 4, error);
+    status = fm_gpu_spill_add(&self->spill, &self->batches, self->stack, setup->stack / 4, error);
     if (status != FM_OK) return status;
     self->stack = setup->stack / 4;
     note_memory(self);
@@ -318,8 +318,8 @@ static fm_status enlarge(gpu_engine *self, size_t more, const fm_engine_results 
 /* What a helper left open, and which blocks are the newest now; see gpu_cards.h. Batches before it were
  * accounted for, and nothing is under way on our own card; its slot is empty, or make_room has seen to it
  * that there is room. */
-static fm_status settle(gpu_engine *self, fm_gpu_helper *helper, const fm_engine_results *results,
-                        fm_error *error)
+static fm_status merge_helper(gpu_engine *self, fm_gpu_helper *helper, const fm_engine_results *results,
+                              fm_error *error)
 {
     if (!helper->batches.uncollected) return FM_OK;
     fm_status status = fm_gpu_helper_collect(helper, error);
@@ -350,7 +350,7 @@ static fm_status collect_all(gpu_engine *self, const fm_engine_results *results,
 {
     fm_status status = collect(self, results, error);
     for (size_t i = 0; i < self->cards.count && status == FM_OK; i++)
-        status = settle(self, &self->cards.helpers[i], results, error);
+        status = merge_helper(self, &self->cards.helpers[i], results, error);
     return status;
 }
 
@@ -472,7 +472,7 @@ static void gpu_destroy(fm_engine *engine)
     if (!self) return;
     if (self->open) fm_gpu_batches_close(&self->batches);
     fm_gpu_cards_close(&self->cards);
-    fm_gpu_older_clear(&self->older);
+    fm_gpu_spill_clear(&self->spill);
     free(self);
 }
 
@@ -502,7 +502,7 @@ static fm_status gpu_create(fm_engine **engine, const fm_engine_options *options
     self->bound = options->bound;
     self->max_memory = options->max_memory;
     self->seen_limit = fm_seen_limit;
-    self->times = self->older.times = options->time_distances;
+    self->times = self->spill.times = options->time_distances;
     self->clock = options->first_time;
     self->cold_known = true;
     note_memory(self);

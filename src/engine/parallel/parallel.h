@@ -133,7 +133,7 @@ typedef struct fm_parallel_worker {
     uint64_t depth[FM_BUNDLE];
 } __attribute__((aligned(64))) fm_parallel_worker;
 
-typedef struct fm_phase {
+typedef struct fm_parallel_phase {
     uint64_t first; /* number of its first piece */
     size_t count;   /* pieces */
     /* Under the crew's lock: */
@@ -153,7 +153,7 @@ typedef struct fm_phase {
     size_t range_count;
     uint64_t range_region[FM_RANGES + 1];
     uint32_t range_above[FM_RANGES]; /* bits in the ranges above, at the phase's beginning */
-} fm_phase;
+} fm_parallel_phase;
 
 typedef enum fm_parallel_mode {
     FM_GATHERING, /* the first references: perhaps there will not be many */
@@ -186,7 +186,7 @@ typedef struct fm_parallel {
     uint64_t drawn_size;               /* references of the next one */
     uint64_t by_parts;                 /* so many of the next ones are worked off part by part */
     uint64_t memory_peak;
-    fm_phase phases[2];
+    fm_parallel_phase phases[2];
     fm_status status; /* of the first failure: then all is over */
     fm_error error;
 
@@ -258,15 +258,16 @@ fm_status fm_parallel_draw_array(fm_parallel *self, const uint64_t *blocks, size
 
 /* parallel_phase.c: the steps, in this order. */
 typedef struct fm_phase_step {
-    size_t (*tasks)(const fm_parallel *self, const fm_phase *phase);
-    void (*run)(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker);
+    size_t (*tasks)(const fm_parallel *self, const fm_parallel_phase *phase);
+    void (*run)(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker);
     bool after_previous;  /* not before the phase before is over */
     bool lets_next_begin; /* when it is done, the next phase may begin */
 } fm_phase_step;
 extern const fm_phase_step fm_phase_steps[];
 extern const unsigned fm_phase_step_count;
 
-static inline fm_piece *fm_phase_piece(const fm_parallel *self, const fm_phase *phase, size_t index)
+static inline fm_piece *fm_parallel_phase_piece(const fm_parallel *self, const fm_parallel_phase *phase,
+                                                size_t index)
 {
     return &self->pieces[(phase->first + index) % self->piece_count];
 }

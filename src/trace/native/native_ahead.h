@@ -28,6 +28,6 @@ void fm_native_ahead_stop(fm_native_ahead *ahead);
  * The next block: its header, and its references in *columns, whose arrays are exchanged for others of the
  * same size. False: what comes next is not a sound block.
  */
-bool fm_native_ahead_take(fm_native_ahead *ahead, fm_columns *columns, fm_native_block *block);
+bool fm_native_ahead_next(fm_native_ahead *ahead, fm_columns *columns, fm_native_block *block);
 
 #endif

@@ -132,7 +132,7 @@ static fm_status start_threads(fm_native_blocks *blocks, fm_error *error)
 
 /* A block that the threads have decoded; the walk then stands behind it, and the stream too. *taken false:
  * what comes next is not for them, and they are gone. */
-static fm_status take_decoded(fm_native_blocks *blocks, fm_columns *columns, fm_native_event *event,
+static fm_status next_decoded(fm_native_blocks *blocks, fm_columns *columns, fm_native_event *event,
                               bool *taken, fm_error *error)
 {
     fm_native_block block;
@@ -144,7 +144,7 @@ static fm_status take_decoded(fm_native_blocks *blocks, fm_columns *columns, fm_
             return status;
         }
     }
-    if (!fm_native_ahead_take(blocks->ahead, columns, &block)) {
+    if (!fm_native_ahead_next(blocks->ahead, columns, &block)) {
         fm_native_ahead_stop(blocks->ahead);
         blocks->ahead = NULL;
         blocks->threads = 0;
@@ -247,7 +247,7 @@ fm_status fm_native_blocks_next(fm_native_blocks *blocks, fm_columns *columns, f
     }
     if (blocks->threads > 1 && !blocks->ended) {
         bool taken;
-        fm_status status = take_decoded(blocks, columns, event, &taken, error);
+        fm_status status = next_decoded(blocks, columns, event, &taken, error);
         if (status != FM_OK || taken) return status;
     }
     for (;;) {
