@@ -63,8 +63,8 @@ typedef struct fm_band_point {
 /* How far a profile that is not exact may be from the truth. Numbers that do not apply are 0. */
 typedef struct fm_accuracy {
     char *statement;         /* what is promised, for people. Never NULL */
-    double relative_error;   /* E: of each distance, actual (1-E) <= told <= actual */
-    uint64_t absolute_error; /* B: of each distance, actual - B <= told <= actual */
+    double relative_error;   /* E: of each distance, actual (1-E) <= reported <= actual */
+    uint64_t absolute_error; /* B: of each distance, actual - B <= reported <= actual */
     uint64_t exact_below;    /* distances below this are exact */
     double rate;             /* share of the blocks that was looked at */
     uint64_t samples;        /* blocks that were looked at */
