@@ -190,7 +190,7 @@ enum {
     /* The process is about to execute another program; argument: FM_EXEC_…; words: its path. */
     FM_RECORD_EXEC = 17,
     /* The program ends in order, by its own exit; argument: exit code. Under Valgrind this, or NOTE with
-     * FATAL_SIGNAL, is what tells a program's end from the collector's own. */
+     * FATAL_SIGNAL, is what distinguishes a program's end from the collector's own. */
     FM_RECORD_END = 18,
     /* argument: FM_NOTE_…; words: a text for people, as in MODULE. */
     FM_RECORD_NOTE = 19,

@@ -104,7 +104,7 @@ static bool is_handler(uintptr_t asked)
            asked != (uintptr_t)SIG_HOLD && asked != ENTRY;
 }
 
-/* NULL: not traced, handlers are the program's own business. */
+/* NULL: not traced, handlers are left to the program. */
 static fm_cc_process *watching(int number)
 {
     return number > 0 && number < FM_SIGNALS ? fm_process_active() : NULL;

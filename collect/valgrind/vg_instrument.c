@@ -56,7 +56,7 @@ typedef struct block_state {
     IRExpr *waiting[WAITING_MOST];
     UInt waiting_count;
     UInt accesses;   /* reported so far */
-    Addr code;       /* of the instruction at hand */
+    Addr code;       /* of the current instruction */
     Bool want_loads; /* FM_WANT_… */
     Bool want_stores;
     Bool calls;
@@ -213,7 +213,8 @@ static void accesses_of(block_state *block, const IRStmt *statement)
     case Ist_CAS: {
         const IRCAS *cas = statement->Ist.CAS.details;
         UInt size = size_of(block, cas->dataLo) * (cas->dataHi ? 2 : 1);
-        /* Of `lock xadd` and its kin VEX makes a load, and a swap of what was loaded: one access. */
+        /* Of `lock xadd` and similar instructions VEX makes a load, and a swap of what was loaded: one
+         * access. */
         if (!block->load_address || block->load_size != size || !eqIRAtom(block->load_address, cas->addr))
             load(block, cas->addr, size, NULL);
         store(block, cas->addr, size, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vg_modules.c - which files are mapped as code, where, and with which bias; reported when they appear. It
- * reads their program headers from memory, never a file, and no symbols: those are the receiver's business,
+ * reads their program headers from memory, never a file, and no symbols: the receiver reads those,
  * and Valgrind's own reading of debug information is left out (vg_process.c), because it takes seconds.
  *
  * A module is known by device, inode and the place of its first byte. When its code is unmapped (dlclose) it

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vg_process.c - the life of the process: how it begins, forks, executes another program and ends; and the
- * few places where Valgrind's core is told to do otherwise than it would.
+ * few places where Valgrind's core is made to do otherwise than it would.
  *
  * Those places are functions of the core that the linker sends here (--wrap, see cmake/valgrind.cmake):
  *   - getenv: the tool finds its directory and its launcher by itself.
  *   - di_notify_mmap: debug information is read only where the heap is wanted, for call stacks and symbols.
  *   - kill_self: the last call before a process dies of a signal: now its number is known.
  *   - exit, exit_now: Valgrind's own ends (out of memory, an execve that it cannot undo); a program's is
- *     client_exit. Not all of them come here (failed assertions do not): what tells a program's end is END,
+ *     client_exit. Not all of them come here (failed assertions do not): what marks a program's end is END,
  *     and nothing else is taken for it.
  */
 #include "vg_tool.h"

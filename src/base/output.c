@@ -242,7 +242,7 @@ fm_status fm_output_write(fm_output *output, const void *from, size_t bytes, fm_
     return fail_system(error, output->name, "write", output->failure);
 }
 
-/* Some file systems tell of lost writes only when a descriptor is closed: a second one is, because the
+/* Some file systems report lost writes only when a descriptor is closed: a second one is, because the
  * first is still needed to give the file its name. Returns 0 or an errno value. */
 static int close_checked(int descriptor)
 {

@@ -74,7 +74,7 @@ fm_status fm_receive_admit(fm_collection *collection, fm_error *error);
 fm_status fm_receive_next(fm_collection *collection, bool *came, fm_error *error);
 /* The chunk that was taken begins: what is in the batch has been delivered, or is of the same thread. */
 void fm_receive_begin_chunk(fm_collection *collection);
-/* Reads on in the chunk at hand. */
+/* Reads on in the current chunk. */
 fm_status fm_receive_read_on(fm_collection *collection, fm_error *error);
 void fm_receive_deliver(fm_collection *collection, fm_collected *collected);
 /* Tells of the next process up to `index` that the caller does not know. */

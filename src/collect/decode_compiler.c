@@ -134,7 +134,7 @@ static fm_status read_special(fm_decoder *decoder, bool *deliver, fm_error *erro
         size_t maps = decoder->process->code.map_count;
         fm_status status = fm_decode_record(decoder, deliver, error);
         if (status == FM_OK && decoder->page && decoder->process->code.map_count != maps) {
-            decoder->page = /* what it was told to be in may have changed */
+            decoder->page = /* the module that it was in may have changed */
                 fm_code_pages_find(&decoder->process->pages, &decoder->process->code, decoder->page->page);
         }
         return status;

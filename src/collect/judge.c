@@ -2,7 +2,7 @@
 /*
  * judge.c - how a process ended, and whether everything that it did was received.
  *
- * Under Valgrind the process's exit status does not tell: Valgrind may end it for reasons of its own (no
+ * Under Valgrind the process's exit status is not enough: Valgrind may end it for reasons of its own (no
  * memory, a failed assertion), with a status like any other. So the tool says it when the program itself
  * ends, by its exit or by a signal, and whatever ends without that word is incomplete.
  */

@@ -87,7 +87,7 @@ fm_status fm_receive_next(fm_collection *collection, bool *came, fm_error *error
     return FM_OK;
 }
 
-/* Reads on in the chunk at hand. */
+/* Reads on in the current chunk. */
 fm_status fm_receive_read_on(fm_collection *collection, fm_error *error)
 {
     fm_decoder *decoder = collection->decoder;

@@ -45,7 +45,8 @@ static bool read_on(fm_json_scan *scan)
     return true;
 }
 
-/* RFC 8259, 8.1: parsers may ignore a mark. A read that fails is told when something is asked for. */
+/* RFC 8259, 8.1: parsers may ignore a mark. A read that fails is reported by the next call that needs its
+ * bytes. */
 static fm_status pass_byte_order_mark(fm_json_scan *scan)
 {
     size_t length;
@@ -108,7 +109,7 @@ static int look_past_blanks(fm_json_scan *scan)
 
 fm_status fm_json_refuse(fm_json_scan *scan, const char *format, ...)
 {
-    if (scan->failure) return scan->failure; /* the read's error was said already */
+    if (scan->failure) return scan->failure; /* the read's error was reported already */
     char reason[sizeof scan->error->reason];
     va_list arguments;
     va_start(arguments, format);

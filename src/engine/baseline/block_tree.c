@@ -166,7 +166,7 @@ void fm_block_tree_forget(fm_block_tree *tree)
     tree->count = tree->used = 0;
 }
 
-/* ---- stacks that change hands ---- */
+/* ---- stacks that move to another owner ---- */
 
 uint64_t fm_block_tree_unroll(fm_block_tree *tree)
 {

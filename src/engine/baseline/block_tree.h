@@ -150,7 +150,7 @@ uint32_t fm_block_tree_drop_oldest(fm_block_tree *tree);
  * forgotten. */
 uint32_t fm_block_tree_remove(fm_block_tree *tree, fm_block_slot *slot);
 
-/* ---- stacks that change hands ---- */
+/* ---- stacks that move to another owner ---- */
 
 /*
  * The blocks from the most recent one on, one at each call, up to `count` calls; each is unlinked from the

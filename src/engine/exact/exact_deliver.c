@@ -163,7 +163,7 @@ void fm_exact_deliver_counts(fm_exact *self, const uint64_t *keys, const fm_outl
     tally_list(self, out->tally, chunk->far_distance, chunk->far_count);
 }
 
-/* ---- what a part tells by itself ---- */
+/* ---- what follows from a part alone ---- */
 
 /* References to blocks that the part touched before, by their numbers in it; distances are used up. */
 static void deliver_again(fm_exact *self, const fm_outlet *out, uint32_t *distances,

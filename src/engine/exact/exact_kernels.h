@@ -21,9 +21,9 @@
 #define FATHOM_ENGINE_EXACT_KERNELS_H
 
 #include "engine/block_table.h"
+#include "engine/exact/recency_window.h"
 #include "engine/pair_table.h"
 #include "engine/ranges.h"
-#include "engine/exact/recency_window.h"
 
 /* A position has 39 bits at most (FM_LEVELS_MAX), a tag 24. */
 enum { FM_TAG_SHIFT = 40 };
@@ -262,8 +262,8 @@ typedef struct fm_exact_kernels {
     uint32_t (*copy_tags)(const uint32_t *from, size_t count, uint32_t *to);
 } fm_exact_kernels;
 
-/* What a part tells by itself: its links, its first references, and the distances of the others. False where
- * its blocks crowd a few slots: then nothing was done. */
+/* What follows from a part alone: its links, its first references, and the distances of the others. False
+ * where its blocks crowd a few slots: then nothing was done. */
 static inline bool fm_part_distances(const fm_exact_kernels *kernels, const uint64_t *keys, size_t count,
                                      fm_part *part)
 {

@@ -26,7 +26,7 @@ void fm_small_stack_destroy(fm_small_stack *stack)
     fm_pages_free(stack, sizeof *stack);
 }
 
-/* What the part told by itself. */
+/* What follows from the part alone. */
 static void tally_part(fm_small_stack *stack, fm_tally *tally)
 {
     fm_part *part = &stack->part;

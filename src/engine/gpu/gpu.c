@@ -45,7 +45,7 @@ typedef struct gpu_engine {
     fm_gpu_batches batches;
     bool open, wants_each; /* each: the mode the card is open in */
     size_t alone;          /* batches begun before others joined, or nobody did */
-    fm_gpu_cards cards; /* beside the one that has the stack; only where distances are not told one by one */
+    fm_gpu_cards cards; /* beside the one that has the stack; only where single distances are not asked for */
     fm_gpu_spill spill;
     bool outgrown;    /* the card has no more memory to give: older blocks go to the host */
     uint64_t clock;   /* of the next reference that is taken */
@@ -394,8 +394,8 @@ static fm_status fetch_all_counts(gpu_engine *self, const fm_engine_results *res
     return status;
 }
 
-/* From now on single distances are told, by one card. There is no way back: nobody would notice. Nothing may
- * be filled or under way. */
+/* From now on single distances are delivered, by one card. There is no way back: nobody would notice. Nothing
+ * may be filled or under way. */
 static fm_status leave_helpers(gpu_engine *self, const fm_engine_results *results, fm_error *error)
 {
     if (self->cards.count == 0) return FM_OK;

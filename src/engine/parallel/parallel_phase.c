@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parallel_phase.c - the steps of a phase: from the events of its pieces to their distances (parallel.h tells
+ * parallel_phase.c - the steps of a phase: from the events of its pieces to their distances (parallel.h says
  * the idea). A step's tasks run at the same time; steps follow each other.
  *
  * Time: a table lookup and O(levels) vector operations an event, as in `exact`; where table and window are

@@ -143,7 +143,7 @@ static fm_status csv_open(fm_import *import, const fm_reader_options *options, f
     if (state->delimiter == '"' || state->delimiter == '\n' || state->delimiter == '\r')
         return fm_fail(error, FM_E_ARGUMENT, NULL, "a quote or a line end cannot separate columns");
     look_ahead(state);
-    /* The stream's damage before the first row is whole: that is what there is to tell, not a missing column.
+    /* The stream's damage before the first row is whole: that is reported, not a missing column.
      */
     if (state->early != FM_OK && state->lines.whole == state->lines.at) return FM_OK;
     if (!state->delimiter) state->delimiter = ',';
@@ -152,7 +152,7 @@ static fm_status csv_open(fm_import *import, const fm_reader_options *options, f
     if (status != FM_OK) return status;
     import->info.key_column = state->choice.key_column;
     import->info.key_found = state->choice.found;
-    import->info.key_unit_untold = state->choice.untold_unit;
+    import->info.key_unit_untold = state->choice.unknown_unit;
     import->info.key_name = state->choice.key_name;
     import->info.key_values = state->choice.key_values;
     if (state->choice.header) pass_header(state, &rows);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-/* Where the file is a plain one on disk, its end tells how many references there are. Returns the number of
+/* Where the file is a plain one on disk, its end says how many references there are. Returns the number of
  * blocks, which follows from the room that the index has; UINT64_MAX where nobody knows. */
 static uint64_t look_at_footer(fm_import *import)
 {

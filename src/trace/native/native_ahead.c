@@ -3,7 +3,7 @@
  * native_ahead.c - see native_ahead.h.
  *
  * A ring of slots, one block each; blocks are numbered in the order of the file, and block number i has slot
- * i % slot_count. The one that takes reads the headers, which tell where the next one is, and so deals blocks
+ * i % slot_count. The consumer reads the headers, which say where the next one is, and so deals blocks
  * to the crew (base/crew.h); the payloads are read, checked and decoded by whoever is free. Three counters
  * only ever grow: dealt >= claimed, dealt >= taken >= dealt - slot_count.
  *

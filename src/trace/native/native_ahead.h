@@ -5,7 +5,8 @@
  *
  * It knows sound blocks only. Where anything else comes (damage of any kind, the module table, the index, the
  * end of the file) it stops, and whoever walks through the trace goes on from there alone, one piece after
- * the other: so there is one place that tells what is wrong, and in the same words however many threads read.
+ * the other: so there is one place that reports what is wrong, and in the same words however many threads
+ * read.
  *
  * Memory is a fixed amount for each thread: two batches, and what decoding one block takes.
  */

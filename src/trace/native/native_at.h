@@ -2,7 +2,7 @@
 /*
  * native_at.h - single blocks of a native trace, from any place of its file: for threads that each read their
  * own (native_ahead.h, native_share.h). Sound blocks only: whoever meets anything else leaves it to the walk
- * (native_blocks.h), which tells what is wrong.
+ * (native_blocks.h), which reports what is wrong.
  */
 #ifndef FATHOM_TRACE_NATIVE_AT_H
 #define FATHOM_TRACE_NATIVE_AT_H

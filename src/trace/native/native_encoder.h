@@ -8,7 +8,7 @@
  *     fm_native_encoder_drain(encoder, &error);             everything was handed on
  *
  * Only packing is done elsewhere: `write` is called by the thread that submits or drains, so that what fails
- * there is told at once. It does not know files.
+ * there is returned at once. It does not know files.
  */
 #ifndef FATHOM_TRACE_NATIVE_ENCODER_H
 #define FATHOM_TRACE_NATIVE_ENCODER_H
