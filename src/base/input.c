@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Linux reads at most this much at once; a larger wish is cut so that the count fits everywhere. */
+/* Linux reads at most this much at once; a larger request is cut so that the count fits everywhere. */
 enum { READ_MOST = 1 << 30 };
 
 static fm_status refuse(fm_input *input, fm_status status)

@@ -39,7 +39,7 @@ typedef struct fm_blocks {
     size_t tag_count, tag_capacity;
 } fm_blocks;
 
-/* words: those of FM_RECORD_DEFINE, count of them. FM_E_CORRUPT when they cannot be. */
+/* words: those of FM_RECORD_DEFINE, count of them. FM_E_CORRUPT when they are impossible. */
 fm_status fm_blocks_define(fm_blocks *blocks, fm_code *code, const uint64_t *words, size_t count,
                            const fm_collect_filter *filter, fm_error *error);
 const uint32_t *fm_blocks_find_tags(fm_blocks *blocks, fm_code *code, uint32_t number, uint32_t node);

@@ -394,7 +394,7 @@ static fm_status find_object(fm_object_map *map, uint64_t address, uint32_t *ind
 
 static inline fm_status count_one(fm_object_map *map, uint64_t address, const fm_late *late, fm_error *error)
 {
-    /* Which of the two it is, is hard to foresee; that it is one of them is not. */
+    /* Which of the two it is, is hard to predict; that it is one of them is not. */
     const fm_found_piece *found = place_of_piece(map, address);
     const bool last = address - map->last_start < map->last_size,
                piece = found->piece == (address >> FM_PIECE_SHIFT) + 1;
@@ -439,7 +439,7 @@ fm_status fm_object_map_count(fm_object_map *map, uint64_t begin, const uint64_t
 {
     fm_status status = catch_up(map, begin, error);
     if (status != FM_OK || count == 0) return status;
-    /* A tree that is not in the near caches: its leaves are asked for some references ahead. */
+    /* A tree that is not in the near caches: its leaves are prefetched some references ahead. */
     const size_t ahead = map->heap.count > 20000 ? 8 : count;
     uint32_t largest = 0;
     for (size_t i = 0; i < count; i++)

@@ -6,7 +6,7 @@
  * Time is the number of references of the process delivered so far. What is reported (alloc, free, …) is
  * queued with its time and takes effect when late references are counted, which come in batches some time
  * later: so a block that was freed after the reference, and before its batch was analysed, is still found.
- * Told times never decrease.
+ * Times never decrease.
  */
 #ifndef FATHOM_COLLECT_OBJECT_MAP_H
 #define FATHOM_COLLECT_OBJECT_MAP_H

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 16 KiB each: 256 MiB of tables for 64 MiB of code. Homeless pages are in no module: those reported too
+/* 16 KiB each: 256 MiB of tables for 64 MiB of code. Homeless pages belong to no module: those reported too
  * late, and damage. */
 enum { MOST_PAGES = 1 << 14, MOST_HOMELESS = 1 << 10 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * receive.c - the way of a batch: channels are admitted, chunks taken in order and decoded, the batch
+ * receive.c - how a batch is filled: channels are admitted, chunks taken in order and decoded, the batch
  * delivered when it is full or another thread's references follow.
  */
 #include "collect/collection.h"
@@ -61,7 +61,7 @@ void fm_receive_begin_chunk(fm_collection *collection)
                      collection->chunk.words, collection->chunk.count);
 }
 
-/* Takes what comes next, if anything does. *came: something did. */
+/* The next chunk, or the end of a channel. *came: there was one. */
 fm_status fm_receive_next(fm_collection *collection, bool *came, fm_error *error)
 {
     fm_handed *chunk = &collection->chunk;
@@ -153,7 +153,7 @@ void fm_receive_deliver(fm_collection *collection, fm_collected *collected)
     rows->count = 0;
 }
 
-/* Tells of the next process up to `index` that the caller does not know. */
+/* Reports the next process up to `index` that the caller does not know. */
 bool fm_receive_announce(fm_collection *collection, size_t index, fm_collected *collected)
 {
     if (collection->announced > index || collection->announced >= collection->process_count) return false;

@@ -56,7 +56,7 @@ typedef struct fm_handed {
     fm_reception *channel;
     const uint64_t *words;
     size_t count;
-    bool damaged; /* its numbers cannot be: count is 0 */
+    bool damaged; /* its numbers are impossible: count is 0 */
     bool ahead;   /* part of a chunk that its producer still writes to */
 } fm_handed;
 
@@ -68,7 +68,7 @@ void fm_receiver_order_detach(fm_receiver *receiver);
 bool fm_receiver_detaching(const fm_receiver *receiver);
 
 /* A channel that was opened since the last call, or NULL. The caller sets process and thread. *damaged: one
- * whose description cannot be was dropped. */
+ * with an impossible description was dropped. */
 fm_reception *fm_receiver_opened(fm_receiver *receiver, bool *damaged, fm_status *status, fm_error *error);
 
 /* The next chunk in order. False: none now. A channel whose producer will write no more, and all of which was

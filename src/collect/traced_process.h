@@ -68,7 +68,7 @@ fm_status fm_process_inherit(fm_process *child, const fm_process *parent, fm_err
 /* What only decoding needs is given back. */
 void fm_process_finish(fm_process *process);
 
-/* The thread with a number, made where there is none. FM_E_CORRUPT for a number that cannot be. */
+/* The thread with a number, made where there is none. FM_E_CORRUPT for an impossible number. */
 fm_status fm_process_thread(fm_process *process, uint64_t number, fm_traced_thread **thread, fm_error *error);
 
 /* Not everything of it will have been delivered. The first reason given stays. */

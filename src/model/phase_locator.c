@@ -2,7 +2,7 @@
 /*
  * phase_locator.c - see phase_locator.h.
  *
- * Around each boundary between segments, the references are kept for a moment. Each says by its block and its
+ * Around each boundary between segments, the references are held for a while. Each votes by its block and its
  * distance which side it belongs to: a block that is in use behind and not before is a step to the next
  * phase, and so is a distance that is more frequent behind. The boundary lies where the sum of these votes
  * is least: all that speaks for the phase before is before it. So the first references of a phase are its

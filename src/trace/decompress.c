@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * decompress.c - zstd and gzip behind one small decoder: several frames or members in a row, skippable
- * frames, and a clear word for each way a stream can be wrong. Reads and writes no files.
+ * frames, and a clear message for each way a stream can be wrong. Reads and writes no files.
  */
 #include "base/memory.h"
 #include "trace/stream.h"

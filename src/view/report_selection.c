@@ -18,8 +18,8 @@
 static int subset_begin(fm_subset *subset, size_t count)
 {
     subset->map = fm_calloc(count, sizeof *subset->map);
-    subset->kept = fm_calloc(count, sizeof *subset->kept);
-    return subset->map && subset->kept ? 0 : -1;
+    subset->indices = fm_calloc(count, sizeof *subset->indices);
+    return subset->map && subset->indices ? 0 : -1;
 }
 
 /* While a subset is being made, map holds 1 for what is in it. Returns whether it was not. */
@@ -37,13 +37,13 @@ static void subset_end(fm_subset *subset, size_t count)
     for (size_t i = 0; i < count; i++) {
         bool taken = subset->map[i] != 0;
         subset->map[i] = taken ? (uint32_t)subset->count : FM_NONE;
-        if (taken) subset->kept[subset->count++] = (uint32_t)i;
+        if (taken) subset->indices[subset->count++] = (uint32_t)i;
     }
 }
 
 static void subset_clear(fm_subset *subset)
 {
-    free(subset->kept);
+    free(subset->indices);
     free(subset->map);
 }
 
@@ -156,7 +156,7 @@ static fm_status choose_objects(fm_selection *selection, const fm_attribution *f
     for (size_t i = 0; i < from->object_use_count; i++)
         ranks[from->object_uses[i].object].references += from->object_uses[i].count;
     for (size_t i = 0; i < selection->uses.count; i++)
-        subset_add(&selection->objects, from->object_uses[selection->uses.kept[i]].object);
+        subset_add(&selection->objects, from->object_uses[selection->uses.indices[i]].object);
     uint64_t references = 0;
     add_most_used(&selection->objects, ranks, from->object_count, most, &selection->left_objects,
                   &references);
@@ -171,7 +171,7 @@ static fm_status want_lines(const fm_selection *selection, const fm_places *plac
     const fm_attribution *from = places->attribution;
     size_t frame_count;
     for (size_t i = 0; i < selection->places.count; i++) {
-        const fm_place_frame *frames = fm_places_frames(places, selection->places.kept[i], &frame_count);
+        const fm_place_frame *frames = fm_places_frames(places, selection->places.indices[i], &frame_count);
         for (size_t j = 0; j < frame_count; j++)
             if (frames[j].file != UINT32_MAX && fm_source_files_want(files, frames[j].file, frames[j].line))
                 return fm_fail_memory(error, sizeof(uint32_t), "a list of source lines");
@@ -209,11 +209,11 @@ static fm_status select_all(fm_selection *selection, const fm_places *places, fm
     if (!status) status = choose_objects(selection, from, most / 10, error);
     if (status) return status;
     for (size_t i = 0; i < selection->pairs.count; i++) {
-        add_site(selection, from, from->pairs[selection->pairs.kept[i]].use);
-        add_site(selection, from, from->pairs[selection->pairs.kept[i]].reuse);
+        add_site(selection, from, from->pairs[selection->pairs.indices[i]].use);
+        add_site(selection, from, from->pairs[selection->pairs.indices[i]].reuse);
     }
     for (size_t i = 0; i < selection->uses.count; i++)
-        add_site(selection, from, from->object_uses[selection->uses.kept[i]].site);
+        add_site(selection, from, from->object_uses[selection->uses.indices[i]].site);
     for (size_t i = 0; i < from->object_count; i++)
         if (selection->objects.map[i]) add_path(selection, from, from->objects[i].allocation);
     status = choose_places(selection, places, most, error);
@@ -237,8 +237,8 @@ fm_status fm_selection_make(fm_selection *selection, const fm_places *places, fm
 
 void fm_selection_clear(fm_selection *selection)
 {
-    free(selection->pairs.kept);
-    free(selection->uses.kept);
+    free(selection->pairs.indices);
+    free(selection->uses.indices);
     subset_clear(&selection->sites);
     subset_clear(&selection->paths);
     subset_clear(&selection->places);

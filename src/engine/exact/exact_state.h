@@ -39,7 +39,7 @@ typedef struct fm_exact {
     fm_exact_tags *tags;             /* NULL: no attribution, and no tags in the table */
     fm_chunk chunk;
     fm_bucket *homes[2][FM_CHUNK];
-    uint64_t collapsed[FM_PART_ROOM];
+    uint64_t unrepeated[FM_PART_ROOM];
     fm_part part;
     fm_bucket *part_homes[FM_PART + FM_CHUNK];
 } fm_exact;

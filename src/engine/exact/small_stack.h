@@ -66,7 +66,7 @@ typedef struct fm_small_stack {
      * last), of the references without repeats. */
     bool linked;
     size_t left_count;
-    uint64_t collapsed[FM_PART_ROOM];     /* those references, where any was removed */
+    uint64_t unrepeated[FM_PART_ROOM];    /* those references, where any was removed */
     uint64_t packed[FM_REGION_BITS + 16]; /* blocks on their way to the region's beginning */
 } fm_small_stack;
 

@@ -3,7 +3,7 @@
  * gpu.c - exact distances on a graphics card, a batch of up to 2^26 references at a time.
  *
  * The card gets each batch with the stack of all distinct blocks put before it (gpu_module.h), so that what
- * it counts is exact across batches. This file cuts the stream into batches and keeps the books: how many
+ * it counts is exact across batches. This file cuts the stream into batches and keeps account: how many
  * blocks there are, which first touches can be told from returns under a bound, and how much room the card
  * needs. References are read, copied and counted at the same time (gpu_batches.c). The card's own algorithm
  * is in modules/cuda.
@@ -13,7 +13,7 @@
  * the card take 8 bytes each (gpu_spill.c).
  *
  * Where several cards share the counting, batches go to them in turn (gpu_cards.h): this file's own card has
- * the stack, and settles what the others leave open, in order, before it counts the next batch of its own.
+ * the stack, and merges what the others leave open, in order, before it counts the next batch of its own.
  *
  * Under a bound, the stack is kept whole up to fm_seen_limit blocks, which is what other engines remember
  * (seen_set.h), and cut to the bound from there on.
@@ -29,7 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With shorter batches than that, a card is no use. */
+/* With shorter batches than that, a card does not pay. */
 static size_t least_batch(void)
 {
     const size_t least = (size_t)1 << 16, tests = fm_gpu_first_sizes.batch / 8;
@@ -242,7 +242,7 @@ static void note_batch(gpu_engine *self, const fm_gpu_batch *batch, size_t stack
     if (stack_before + batch->cold > self->deepest) self->deepest = stack_before + batch->cold;
 }
 
-/* What was counted after the stack, self->batches.batch, is taken into the books. */
+/* What was counted after the stack, self->batches.batch, is added to the account. */
 static fm_status account(gpu_engine *self, const fm_engine_results *results, fm_error *error)
 {
     const size_t stack_before = self->stack;

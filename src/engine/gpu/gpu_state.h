@@ -2,7 +2,7 @@
 /*
  * gpu_state.h - what the files of the gpu engine share.
  *
- *     gpu.c          the engine: takes references, keeps the books, delivers
+ *     gpu.c          the engine: takes references, keeps account, delivers
  *     gpu_batches.c  a card's batches: filled here, counted there, both at once
  *     gpu_spill.c    blocks that were referenced too long ago for the card to remember
  *     gpu_cards.c    more cards, which count batches by themselves

@@ -67,7 +67,7 @@ static void tell_fresh(fm_exact_below *below, fm_tally *tally)
     uint64_t cold = 0;
     for (size_t i = 0; i < small->fresh_count && !fm_seen_set_given_up(seen); i++) {
         fm_seen answer = fm_seen_set_insert(seen, small->fresh[i], budget, NULL);
-        /* No memory to remember it: from now on nobody can know. */
+        /* No memory to remember it: from now on first touches are not known. */
         if (answer == FM_SEEN_NO_MEMORY) answer = fm_seen_set_insert(seen, small->fresh[i], 0, NULL);
         cold += answer == FM_SEEN_NEW;
     }
