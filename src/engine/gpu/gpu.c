@@ -332,8 +332,9 @@ static fm_status merge_helper(gpu_engine *self, fm_gpu_helper *helper, const fm_
         fm_gpu_batch batch = {.count = left < most ? left : most,
                               .keep = stack_kept(self),
                               .distances = self->batches.each.distances,
-                              .firsts = self->batches.each.firsts};
-        status = fm_gpu_batches_count_now(&self->batches, helper->batches.each.firsts + done, &batch, error);
+                              .new_blocks = self->batches.each.new_blocks};
+        status =
+            fm_gpu_batches_count_now(&self->batches, helper->batches.each.new_blocks + done, &batch, error);
         if (status != FM_OK) break;
         self->batches.batch = batch;
         done += batch.count;

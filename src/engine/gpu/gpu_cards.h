@@ -26,7 +26,7 @@
 
 /* A card beside the carrier. */
 typedef struct fm_gpu_helper {
-    fm_gpu_batches batches; /* its each.firsts is F */
+    fm_gpu_batches batches; /* its each.new_blocks is F */
     uint64_t *order;        /* the blocks of the batch collected last, in the order of their last touches */
 } fm_gpu_helper;
 
@@ -46,7 +46,8 @@ uint64_t fm_gpu_cards_memory(const fm_gpu_cards *cards);
 uint64_t fm_gpu_cards_pending(const fm_gpu_cards *cards);
 /* What was put into a helper's slot is counted by it. */
 fm_status fm_gpu_helper_start(fm_gpu_helper *helper, fm_error *error);
-/* Waits for that. Then batches.batch, each.firsts and order have what it found, and its stack is empty. */
+/* Waits for that. Then batches.batch, each.new_blocks and order have what it found, and its stack is empty.
+ */
 fm_status fm_gpu_helper_collect(fm_gpu_helper *helper, fm_error *error);
 
 #endif

@@ -150,7 +150,7 @@ static void free_wanted(wanted *search)
 static fm_status begin_search(const fm_gpu_batches *batches, wanted *search, fm_error *error)
 {
     const fm_gpu_batch *batch = &batches->batch;
-    *search = (wanted){.count = batch->cold, .blocks = batches->each.firsts};
+    *search = (wanted){.count = batch->cold, .blocks = batches->each.new_blocks};
     search->indices = fm_calloc(batch->cold, sizeof *search->indices);
     search->distances = fm_calloc(batch->cold, sizeof *search->distances);
     if (batches->setup.times) search->times = fm_calloc(batch->cold, sizeof *search->times);

@@ -30,7 +30,7 @@ extern FM_TUNABLE fm_gpu_sizes fm_gpu_first_sizes;
 /* Single distances of a batch, on the host. */
 typedef struct fm_gpu_each {
     size_t room;
-    uint64_t *distances, *times, *firsts; /* times: NULL without */
+    uint64_t *distances, *times, *new_blocks; /* times: NULL without */
 } fm_gpu_each;
 
 /*
