@@ -356,7 +356,7 @@ static fm_status deliver(fm_gpu_card *card, const Sequence &sequence, fm_gpu_bat
     }
     if (batch->new_blocks) {
         FM_TRY(gather_new_blocks(sequence, words, &card->small()->found, card->at<void>(layout.scan),
-                             layout.scan_bytes, stream, error));
+                                 layout.scan_bytes, stream, error));
         CUDA_TRY(cudaMemcpyAsync(batch->new_blocks, words, batch->cold * 8, cudaMemcpyDeviceToHost, stream),
                  "fetching new blocks");
     }

@@ -185,7 +185,7 @@ size_t firsts_space_needed(size_t positions)
 }
 
 fm_status gather_new_blocks(const Sequence &sequence, uint64_t *new_blocks, uint32_t *found, void *space,
-                        size_t bytes, cudaStream_t stream, fm_error *error)
+                            size_t bytes, cudaStream_t stream, fm_error *error)
 {
     CUDA_TRY(cub::DeviceSelect::FlaggedIf(space, bytes, sequence.blocks + sequence.stack,
                                           sequence.previous + sequence.stack, new_blocks, found,
