@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * special.h - where reconstruction must look: after how many values of a loop the pattern of blocks repeats,
+ * and at which values it may change. Hints: a value that is missing here costs correctness only as far as the
+ * checks of reconstruct.h do not find it.
+ */
+#ifndef FATHOM_STATIC_SPECIAL_H
+#define FATHOM_STATIC_SPECIAL_H
+
+#include "static/reference.h"
+
+enum { FM_SPECIAL_MOST_PERIOD = 4096 };
+
+typedef struct fm_specials fm_specials;
+
+fm_status fm_specials_create(fm_specials **specials, const fm_reference_list *list, uint64_t sets,
+                             fm_error *error);
+void fm_specials_destroy(fm_specials *specials); /* NULL is fine */
+
+/* Of a loop of a reference; 0: longer than FM_SPECIAL_MOST_PERIOD. */
+int64_t fm_specials_period(const fm_specials *specials, uint32_t reference, unsigned loop);
+
+/* Values of x[loop] between low and high where something may change, given the loops outside: at most `most`
+ * of them, ascending. */
+size_t fm_specials_find(const fm_specials *specials, uint32_t reference, unsigned loop, const int64_t *x,
+                        int64_t low, int64_t high, int64_t *values, size_t most);
+
+#endif
