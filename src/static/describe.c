@@ -243,35 +243,58 @@ static answer begin_run(run *self)
 }
 
 /* Values beyond the first blocks that are worth a test, ascending. */
-static size_t find_tests(run *self, int64_t *values)
+static size_t find_tests(run *self, fm_special *values)
 {
     level *of = self->of;
     fm_describer *describer = of->describer;
     const int64_t low = self->start + (of->degree + 2) * of->period,
                   end = self->start + self->blocks * of->period; /* of the room */
     if (low >= end) return 0;
-    size_t count = fm_specials_find(describer->specials, describer->number, of->loop, of->x, low, end - 1,
-                                    values, MOST_VALUES);
+    /* What meets just before or behind is near, too. */
+    size_t count = fm_specials_find(describer->specials, describer->number, of->loop, of->x, low - of->period,
+                                    end - 1 + of->period, values, MOST_VALUES);
     const uint64_t range = (uint64_t)(end - low);
-    int64_t more[6 + 3 * FM_MOST_LEARNED];
-    size_t extra = 0;
-    more[extra++] = low + (int64_t)(range / 2);
-    more[extra++] = low + (int64_t)fm_static_random_below(&describer->random, range);
-    more[extra++] = end - 1 - of->period;
-    more[extra++] = end - 2 * of->period;
-    more[extra++] = end - 1 - 2 * of->period;
+    const int64_t more[] = {low + (int64_t)(range / 2),
+                            low + (int64_t)fm_static_random_below(&describer->random, range),
+                            end - 1 - of->period, end - 2 * of->period, end - 1 - 2 * of->period};
+    for (size_t i = 0; i < sizeof more / sizeof more[0]; i++)
+        count = fm_special_put(values, count, (fm_special){more[i], false});
     for (size_t i = 0; i < describer->learned_count; i++)
-        for (int near = -1; near <= 1; near++) more[extra++] = describer->learned[i][of->loop] + near;
-    for (size_t i = 0; i < extra; i++) {
-        if (more[i] < low || more[i] >= end) continue;
-        size_t at = count;
-        while (at && values[at - 1] > more[i]) at--;
-        if (at && values[at - 1] == more[i]) continue;
-        memmove(values + at + 1, values + at, (count - at) * sizeof *values);
-        values[at] = more[i];
-        count++;
-    }
+        count = fm_special_put(values, count, (fm_special){describer->learned[i][of->loop], true});
     return count;
+}
+
+/* The first block below *bad that does not follow becomes *bad; *good: the last one below it that was tested.
+ */
+static answer test_specials(run *self, const fm_special *values, size_t count, int64_t *good, int64_t *bad)
+{
+    const level *of = self->of;
+    const int64_t known = of->degree + 1;
+    int64_t tested = known; /* whole blocks up to here */
+    for (size_t i = 0; i < count; i++) {
+        const int64_t away = values[i].value - self->start;
+        const int64_t block = fm_floor_divide(away, of->period);
+        if (!values[i].whole) {
+            if (block >= *bad) break;
+            if (block <= known) continue;
+            const answer result = test_value(self, values[i].value);
+            if (result == ANSWER_NO) *bad = block;
+            if (result != ANSWER_YES) return result;
+            *good = block > *good ? block : *good;
+            continue;
+        }
+        for (int64_t near = block - 1; near <= block + 1; near++) {
+            if (near >= *bad) break;
+            if (near <= tested) continue;
+            const answer result = test_block(self, near);
+            if (result == ANSWER_NO) *bad = near;
+            if (result == ANSWER_NO && *good >= near) *good = known;
+            if (result != ANSWER_YES) return result;
+            tested = near;
+            *good = near > *good ? near : *good;
+        }
+    }
+    return ANSWER_YES;
 }
 
 /* Between a block that follows and one that does not: the last that does, if there is one border. */
@@ -299,25 +322,16 @@ static answer measure_run(run *self, int64_t *blocks)
     const int64_t known = of->degree + 1;
     int64_t good = known, bad = self->blocks; /* the last block that follows, the first that does not */
     if (bad - 1 > known) {
-        int64_t values[MOST_VALUES + 6 + 3 * FM_MOST_LEARNED];
+        fm_special values[MOST_VALUES + 6 + FM_MOST_LEARNED];
         const size_t count = find_tests(self, values);
         result = test_block(self, bad - 1);
         if (result == ANSWER_NO) bad--;
-        for (size_t i = 0; i < count && result != ANSWER_FAILED; i++) {
-            const int64_t block = (values[i] - self->start) / of->period;
-            if (block >= bad) break;
-            result = test_value(self, values[i]);
-            if (result == ANSWER_NO) {
-                bad = block;
-                break;
-            }
-            good = block;
-        }
+        if (result != ANSWER_FAILED) result = test_specials(self, values, count, &good, &bad);
         if (result == ANSWER_FAILED) return result;
         if (bad == self->blocks)
             good = bad - 1;
         else {
-            if (good >= bad) good = bad - 1;
+            if (good >= bad) good = known;
             result = find_border(self, &good, bad);
             /* Of the last one that follows only a single value may have been tested. */
             while (result == ANSWER_YES && good > known && (result = test_block(self, good)) == ANSWER_NO) {

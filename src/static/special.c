@@ -19,7 +19,7 @@
 enum { MOST_FORMS = 96 };
 
 typedef struct loop_forms {
-    size_t count;
+    size_t count, whole;      /* all; of them those that are meetings, which come first */
     fm_row forms[MOST_FORMS]; /* of the loop and those outside it */
 } loop_forms;
 
@@ -152,6 +152,7 @@ static void find_forms(const fm_reference_list *list, uint32_t number, unsigned 
         for (size_t k = 0; k < i; k++)
             if (share(own, &list->references[k], loop)) put_meeting(forms, loop, other, &list->references[k]);
     }
+    forms->whole = forms->count;
     for (size_t i = 0; i < list->count; i++) {
         const fm_reference *other = &list->references[i];
         if (!share(own, other, loop)) continue;
@@ -161,18 +162,21 @@ static void find_forms(const fm_reference_list *list, uint32_t number, unsigned 
 
 /* ---- values ---- */
 
-static size_t put_value(int64_t *values, size_t count, size_t most, int64_t value)
+size_t fm_special_put(fm_special *values, size_t count, fm_special one)
 {
     size_t at = count;
-    while (at && values[at - 1] > value) at--;
-    if ((at && values[at - 1] == value) || count == most) return count;
+    while (at && values[at - 1].value > one.value) at--;
+    if (at && values[at - 1].value == one.value) {
+        values[at - 1].whole = values[at - 1].whole || one.whole;
+        return count;
+    }
     memmove(values + at + 1, values + at, (count - at) * sizeof *values);
-    values[at] = value;
+    values[at] = one;
     return count + 1;
 }
 
 size_t fm_specials_find(const fm_specials *specials, uint32_t reference, unsigned loop, const int64_t *x,
-                        int64_t low, int64_t high, int64_t *values, size_t most)
+                        int64_t low, int64_t high, fm_special *values, size_t most)
 {
     const loop_forms *forms = specials->forms[reference][loop];
     size_t count = 0;
@@ -181,9 +185,9 @@ size_t fm_specials_find(const fm_specials *specials, uint32_t reference, unsigne
         __int128 sum = form->constant;
         for (unsigned k = 0; k < loop; k++) sum += (__int128)form->factors[k] * x[k];
         const __int128 root = fm_floor_divide_wide(-sum, form->factors[loop]);
-        for (int near = 0; near <= 1; near++)
+        for (int near = 0; near <= 1 && count < most; near++)
             if (root + near >= low && root + near <= high)
-                count = put_value(values, count, most, (int64_t)(root + near));
+                count = fm_special_put(values, count, (fm_special){(int64_t)(root + near), i < forms->whole});
     }
     return count;
 }

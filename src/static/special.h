@@ -20,9 +20,17 @@ void fm_specials_destroy(fm_specials *specials); /* NULL is fine */
 /* Of a loop of a reference; 0: longer than FM_SPECIAL_MOST_PERIOD. */
 int64_t fm_specials_period(const fm_specials *specials, uint32_t reference, unsigned loop);
 
+typedef struct fm_special {
+    int64_t value;
+    bool whole; /* two loops or references meet there: all values of the blocks around it may differ */
+} fm_special;
+
 /* Values of x[loop] between low and high where something may change, given the loops outside: at most `most`
  * of them, ascending. */
 size_t fm_specials_find(const fm_specials *specials, uint32_t reference, unsigned loop, const int64_t *x,
-                        int64_t low, int64_t high, int64_t *values, size_t most);
+                        int64_t low, int64_t high, fm_special *values, size_t most);
+
+/* Puts one more into an ascending list that has room for it; how many there are then. */
+size_t fm_special_put(fm_special *values, size_t count, fm_special one);
 
 #endif
