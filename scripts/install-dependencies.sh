@@ -23,6 +23,8 @@ build module:zlib zlib1g-dev
 build module:libxxhash libxxhash-dev
 build module:hwloc libhwloc-dev
 build module:libdw libdw-dev
+build module:isl libisl-dev
+build module:gmp libgmp-dev
 build module:jansson libjansson-dev
 build command:valgrind valgrind
 build file:/usr/include/valgrind/pub_tool_basics.h valgrind

@@ -276,6 +276,7 @@ const objectText = (model, object) => {
   if (object.kind === 'stack') return object.thread ? 'stack of thread ' + object.thread : 'stack';
   if (object.kind === 'thread-local')
     return object.name ? 'thread-local ' + object.name : 'thread-local storage of ' + (inModule || 'an unknown file');
+  if (object.kind === 'array') return 'array ' + (object.name || '?');
   if (object.kind === 'module') return 'other data of ' + (inModule || 'an unknown file');
   if (object.kind === 'heap') {
     if (object.path < 0) return object.name || 'heap blocks';

@@ -86,6 +86,7 @@ typedef enum fm_object_kind {
     FM_OBJECT_OTHER = 4,        /* mapped memory, and what is not known */
     FM_OBJECT_THREAD_LOCAL = 5, /* a thread-local variable of a module, in all threads; without a name: what
                                    else a module has there */
+    FM_OBJECT_ARRAY = 6,        /* an array of source code that was read and not run (static.h) */
 } fm_object_kind;
 
 typedef struct fm_object {

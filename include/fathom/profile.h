@@ -54,6 +54,21 @@ typedef struct fm_run {
     char *notes;      /* what was not seen, hints; lines */
 } fm_run;
 
+/* The source code that a profile was computed from without running it, by `fathom static`. All strings may be
+ * NULL, and are owned. */
+typedef struct fm_kernel {
+    char *function, *file;
+    uint32_t first_line, last_line; /* 0: not known */
+    char *parameters;               /* "n = 1000, m = 20" */
+    char *layout;                   /* "contiguous", "aligned" */
+    char *certainty;                /* "exact", "reconstructed, checked", "sampled" */
+    char *method;                   /* how, for people */
+    char *notes;                    /* what is assumed; lines */
+    /* How often the source does something: a number, or a formula of parameters that are open. */
+    char *loads, *stores, *flops, *integer_operations;
+    double seconds; /* that the analysis took */
+} fm_kernel;
+
 /* Between which miss ratios that of an LRU cache of so many blocks lies. */
 typedef struct fm_band_point {
     uint64_t blocks;
@@ -148,6 +163,7 @@ typedef struct fm_profile {
     fm_accuracy *accuracy;       /* NULL where everything is exact, or where nobody says */
     fm_phases *phases;           /* of the trace; NULL: not looked for */
     fm_run *run;                 /* the run of a program that it describes; NULL: a trace's profile */
+    fm_kernel *kernel;           /* the source code that it was computed from; NULL: it was not */
     /* Where the engine tells: written, and not read again. */
     size_t stage_count;
     fm_stage stages[FM_MOST_STAGES];
@@ -162,6 +178,7 @@ FM_API void fm_profile_destroy(fm_profile *profile);                       /* NU
 FM_API fm_status fm_accuracy_create(fm_accuracy **accuracy, fm_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 FM_API void fm_accuracy_destroy(fm_accuracy *accuracy); /* NULL is fine */
+FM_API void fm_kernel_destroy(fm_kernel *kernel);       /* NULL is fine */
 
 /* A file holds one profile, or several of one run at different granularities. */
 typedef struct fm_profile_list {

@@ -3,9 +3,9 @@
  * static.h - profiles out of source code, without running it.
  *
  * A *region* is a piece of a program: loops, guards, statements and the arrays that they touch. It is read
- * from C, C++ or Fortran, or from its text form (docs/STATIC-IR.md). Its bounds and subscripts are affine: sums
- * of variables and parameters with whole factors, and their quotients by numbers. What is not is refused, with
- * its place.
+ * from C, C++ or Fortran, or from its text form (docs/STATIC-IR.md). Its bounds and subscripts are affine:
+ * sums of variables and parameters with whole factors, and their quotients by numbers. What is not is
+ * refused, with its place.
  *
  *     fm_error error;
  *     fm_region *region;
@@ -33,8 +33,8 @@ typedef struct fm_region fm_region;
 typedef struct fm_region_options {
     const char *language; /* NULL: by the name's ending; "c", "c++", "fortran", "fir" */
     const char *function; /* the region is this function's body; NULL: between the pragmas, or the only one */
-    const char *const *flags; /* for the compiler that reads the source; NULL at the end */
-    bool scalars; /* scalar variables are in memory: their loads and stores count */
+    const char *const *flags;       /* for the compiler that reads the source; NULL at the end */
+    bool scalars;                   /* scalar variables are in memory: their loads and stores count */
     const char *const *assumptions; /* what the program cannot know (docs/STATIC.md); NULL at the end */
 } fm_region_options;
 
@@ -62,6 +62,28 @@ FM_API bool fm_region_lines(const fm_region *region, const char **file, uint32_t
 /* What is assumed, one sentence each; NULL behind the last. */
 FM_API const char *fm_region_note(const fm_region *region, size_t index);
 
+/*
+ * How often the region does something. Texts are numbers where all parameters have values; else formulas of
+ * the open ones, right where `condition` holds ("n >= 1 and m >= 0"; NULL: always).
+ */
+typedef struct fm_region_statement {
+    const char *file; /* NULL: not known. The region's */
+    uint32_t line;
+    char *executions;
+    uint64_t loads, stores, flops, integer_operations; /* of one execution */
+} fm_region_statement;
+typedef struct fm_region_counts {
+    char *loads, *stores, *flops, *integer_operations;
+    char *condition;
+    size_t statement_count;
+    fm_region_statement *statements; /* in the order of the text */
+} fm_region_counts;
+/* limit_seconds: for counting, where loops must be worked off; 0: none. FM_E_UNSUPPORTED: no formula was
+ * found, with the place in the source. To be cleared, after success. */
+FM_API fm_status fm_region_count(const fm_region *region, double limit_seconds, fm_region_counts *counts,
+                                 fm_error *error);
+FM_API void fm_region_counts_clear(fm_region_counts *counts);
+
 /* How arrays lie in memory. */
 typedef enum fm_layout {
     FM_LAYOUT_CONTIGUOUS = 0, /* rows follow each other: as it really is */
@@ -78,6 +100,42 @@ typedef fm_status (*fm_region_visit)(void *context, const uint64_t *addresses, c
  */
 FM_API fm_status fm_region_walk(const fm_region *region, uint64_t granularity, fm_layout layout,
                                 fm_region_visit visit, void *context, fm_error *error);
+/*
+ * Which lines re-use data too late, and of which array, where pairs of accesses were counted
+ * (fm_analyzer_pairs, the tags being those of the walk). The arrays are the attribution's objects. edges,
+ * late_from: as for fm_attribution_set_edges.
+ */
+FM_API fm_status fm_region_attribute(const fm_region *region, const fm_raw_pair *pairs, size_t pair_count,
+                                     const uint64_t *edges, size_t edge_count, uint64_t late_from,
+                                     fm_attribution **attribution, fm_error *error);
+
+typedef struct fm_static_options {
+    uint64_t granularity; /* power of two; 0: 64 */
+    fm_layout layout;
+    fm_bins bins;
+    const uint64_t *edges; /* of the attribution, as for fm_attribution_set_edges; NULL: no attribution */
+    size_t edge_count;
+    uint64_t late_from;
+    double limit_seconds; /* for an exact result; what is not found in time is sampled. 0: 60 */
+    uint64_t samples;     /* accesses that are drawn where it is sampled; 0: 10,000 */
+    uint64_t seed;
+    const char *method; /* NULL: the surest that is done in time; "sample", or see fm_static_method_at */
+} fm_static_options;
+
+/*
+ * The profile of the region, without a walk over its accesses: the time it takes hardly depends on how often
+ * its loops run. All parameters have values. profile->kernel says how sure it is: "exact" (counted),
+ * "reconstructed, checked", or "sampled", with a band.
+ */
+FM_API fm_status fm_region_profile_sized(const fm_region *region, const fm_static_options *options,
+                                         size_t options_size, fm_profile **profile, fm_error *error);
+static inline fm_status fm_region_profile(const fm_region *region, const fm_static_options *options,
+                                          fm_profile **profile, fm_error *error)
+{
+    return fm_region_profile_sized(region, options, sizeof *options, profile, error);
+}
+/* The names of the methods and what each does; NULL behind the last. */
+FM_API const char *fm_static_method_at(size_t index, const char **about);
 
 #ifdef __cplusplus
 }

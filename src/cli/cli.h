@@ -33,6 +33,7 @@ int cli_verb_check(int argc, char **argv);
 int cli_verb_train(int argc, char **argv);
 int cli_verb_predict(int argc, char **argv);
 int cli_verb_phases(int argc, char **argv);
+int cli_verb_static(int argc, char **argv);
 int cli_verb_cc(int argc, char **argv);
 int cli_verb_cxx(int argc, char **argv);
 int cli_verb_fc(int argc, char **argv);

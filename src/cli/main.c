@@ -32,6 +32,7 @@ const cli_verb cli_verbs[] = {
     {"train", "finds how distances grow with the size of the data", cli_verb_train},
     {"predict", "the profile of data of another size", cli_verb_predict},
     {"phases", "where a trace begins anew, and what recurs in it", cli_verb_phases},
+    {"static", "the profile of loops in source code, without running it", cli_verb_static},
     {"cc", "the C compiler, for programs that profile themselves under run", cli_verb_cc},
     {"c++", "the same for C++", cli_verb_cxx},
     {"fc", "the same for Fortran", cli_verb_fc},

@@ -59,6 +59,7 @@ static fm_status fill_object(const fm_object_map *map, const fm_counted_object *
         to->thread = from->number;
         break;
     case FM_OBJECT_OTHER:
+    case FM_OBJECT_ARRAY: /* of source code that was not run: never here */
         break;
     }
     return FM_OK;

@@ -95,8 +95,8 @@ static bool objects_sound(const judge *by)
     uint64_t all = 0;
     for (size_t i = 0; i < of->object_count; i++) {
         const fm_object *object = &of->objects[i];
-        if ((unsigned)object->kind > FM_OBJECT_THREAD_LOCAL)
-            return wrong(by, "objects", i, "expected a kind up to %d, found %u", FM_OBJECT_THREAD_LOCAL,
+        if ((unsigned)object->kind > FM_OBJECT_ARRAY)
+            return wrong(by, "objects", i, "expected a kind up to %d, found %u", FM_OBJECT_ARRAY,
                          (unsigned)object->kind);
         if (!index_sound(by, "objects", i, "a module", object->module, of->module_count, true) ||
             !index_sound(by, "objects", i, "a path", object->allocation, of->path_count, true))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attribution_json.h - the fields "attribution" and "run" of a profile's JSON (docs/PROFILE.md). Internal. */
+/* attribution_json.h - the fields "attribution", "run", "kernel" and "counts" of a profile's JSON (docs/PROFILE.md). Internal. */
 #ifndef FATHOM_PROFILE_ATTRIBUTION_JSON_H
 #define FATHOM_PROFILE_ATTRIBUTION_JSON_H
 
@@ -23,5 +23,10 @@ fm_status fm_attribution_read(fm_json_scan *scan, const char *where, fm_attribut
 void fm_run_write(FILE *out, const fm_run *run, const char *indent);
 fm_status fm_run_read(fm_json_scan *scan, const char *where, fm_run **run);
 void fm_run_destroy(fm_run *run); /* NULL is fine */
+
+/* Both fields, with the commas before them. */
+void fm_kernel_write(FILE *out, const fm_kernel *kernel, const char *indent);
+/* counts: the field "counts", else "kernel". */
+fm_status fm_kernel_read(fm_json_scan *scan, const char *where, bool counts, fm_kernel **kernel);
 
 #endif

@@ -302,7 +302,7 @@ static fm_status read_object_use(fm_table_reader *from)
 
 static fm_status read_kind(fm_table_reader *from, fm_object_kind *kind)
 {
-    static const char *const kinds[] = {"global", "heap", "stack", "module", "other", "thread-local"};
+    static const char *const kinds[] = {"global", "heap", "stack", "module", "other", "thread-local", "array"};
     char *name = NULL;
     fm_status status = fm_json_text(from->scan, from->what, &name);
     if (status) return status;

@@ -237,7 +237,7 @@ static void write_pairs(row_writer *rows, const fm_attribution *of)
 
 static void write_objects(row_writer *rows, const fm_attribution *of)
 {
-    static const char *const kinds[] = {"global", "heap", "stack", "module", "other", "thread-local"};
+    static const char *const kinds[] = {"global", "heap", "stack", "module", "other", "thread-local", "array"};
     begin_table(rows, "objects");
     for (size_t i = 0; i < of->object_count; i++) {
         const fm_object *object = &of->objects[i];

@@ -47,6 +47,8 @@ typedef enum field {
     BINS,
     PHASES,
     RUN,
+    KERNEL,
+    COUNTS,
     ATTRIBUTION,
     PARTS,
     PROFILES,
@@ -77,6 +79,8 @@ static const struct {
     [BINS] = {"bins", false},
     [PHASES] = {"phases", false},
     [RUN] = {"run", false},
+    [KERNEL] = {"kernel", false},
+    [COUNTS] = {"counts", false},
     [ATTRIBUTION] = {"attribution", false},
     [PARTS] = {"parts", false},
     [PROFILES] = {"profiles", false},
@@ -257,6 +261,9 @@ static fm_status read_field(source *from, field which)
         return fm_phases_read(scan, from->where, &profile->phases);
     case RUN:
         return fm_run_read(scan, from->where, &profile->run);
+    case KERNEL:
+    case COUNTS:
+        return fm_kernel_read(scan, from->where, which == COUNTS, &profile->kernel);
     case ATTRIBUTION:
         return fm_attribution_read(scan, from->where, &profile->attribution);
     case PARTS:

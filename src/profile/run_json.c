@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "profile/json_fields.h"
 #include "profile/json_text.h"
 
 #include <inttypes.h>
@@ -25,52 +26,26 @@ void fm_run_destroy(fm_run *run)
 
 /* ---- writing ---- */
 
-/* What stands before the next field. */
-typedef struct fields {
-    FILE *out;
-    const char *indent;
-    bool begun;
-} fields;
-
-static void begin_field(fields *of, const char *key)
-{
-    fprintf(of->out, "%s\n%s  \"%s\": ", of->begun ? "," : "", of->indent, key);
-    of->begun = true;
-}
-
-static void text_field(fields *of, const char *key, const char *text)
-{
-    if (!text) return;
-    begin_field(of, key);
-    fm_json_write_string(of->out, text, FM_JSON_PLAIN);
-}
-
-static void number_field(fields *of, const char *key, uint64_t value)
-{
-    begin_field(of, key);
-    fprintf(of->out, "%" PRIu64, value);
-}
-
 void fm_run_write(FILE *out, const fm_run *run, const char *indent)
 {
-    fields of = {out, indent, false};
+    fm_json_fields of = {out, indent, false};
     putc('{', out);
-    text_field(&of, "command", run->command);
-    text_field(&of, "collector", run->collector);
-    text_field(&of, "what", run->what);
-    text_field(&of, "ending", run->ending);
-    if (run->exit_code >= 0) number_field(&of, "exit_code", (uint64_t)run->exit_code);
-    if (run->signal > 0) number_field(&of, "signal", (uint64_t)run->signal);
-    if (run->process) number_field(&of, "process", run->process);
-    if (run->parent) number_field(&of, "parent", run->parent);
+    fm_json_text_field(&of, "command", run->command);
+    fm_json_text_field(&of, "collector", run->collector);
+    fm_json_text_field(&of, "what", run->what);
+    fm_json_text_field(&of, "ending", run->ending);
+    if (run->exit_code >= 0) fm_json_number_field(&of, "exit_code", (uint64_t)run->exit_code);
+    if (run->signal > 0) fm_json_number_field(&of, "signal", (uint64_t)run->signal);
+    if (run->process) fm_json_number_field(&of, "process", run->process);
+    if (run->parent) fm_json_number_field(&of, "parent", run->parent);
     if (run->by_exec) {
-        begin_field(&of, "by_exec");
+        fm_json_begin_field(&of, "by_exec");
         fputs("true", out);
     }
-    if (run->thread) number_field(&of, "thread", run->thread);
-    begin_field(&of, "seconds");
+    if (run->thread) fm_json_number_field(&of, "thread", run->thread);
+    fm_json_begin_field(&of, "seconds");
     fm_json_write_real(out, isfinite(run->seconds) && run->seconds > 0 ? run->seconds : 0);
-    text_field(&of, "notes", run->notes && run->notes[0] ? run->notes : NULL);
+    fm_json_text_field(&of, "notes", run->notes && run->notes[0] ? run->notes : NULL);
     fprintf(out, "\n%s}", indent);
 }
 

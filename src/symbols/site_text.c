@@ -119,6 +119,9 @@ char *fm_object_text(const fm_attribution *attribution, uint32_t object, char *b
         else
             snprintf(buffer, size, "thread-local storage of %s", module ? module : "?");
         break;
+    case FM_OBJECT_ARRAY:
+        snprintf(buffer, size, "array `%s`", at->name ? at->name : "?");
+        break;
     case FM_OBJECT_HEAP:
         heap_text(attribution, at, buffer, size);
         break;

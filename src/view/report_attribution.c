@@ -189,7 +189,7 @@ static void write_pairs(const writer *w)
 
 static void write_object(const writer *w, const fm_object *object)
 {
-    static const char *const kinds[] = {"global", "heap", "stack", "module", "other", "thread-local"};
+    static const char *const kinds[] = {"global", "heap", "stack", "module", "other", "thread-local", "array"};
     size_t kind =
         (size_t)object->kind < sizeof kinds / sizeof *kinds ? (size_t)object->kind : FM_OBJECT_OTHER;
     fprintf(w->out, "{\"kind\":\"%s\",\"name\":", kinds[kind]);

@@ -61,6 +61,45 @@ static void write_run(FILE *out, const fm_profile *profile, const fm_view_option
     }
 }
 
+/* Which source code it was computed from, and how sure that is. */
+static void write_kernel(FILE *out, const fm_kernel *kernel, const fm_view_options *options)
+{
+    if (kernel->file) {
+        label(out, options, "source");
+        fm_text_write_name(out, kernel->file, options->unicode);
+        if (kernel->first_line) fprintf(out, ":%" PRIu32 "-%" PRIu32, kernel->first_line, kernel->last_line);
+        putc('\n', out);
+    }
+    text_line(out, options, "parameters", kernel->parameters);
+    if (kernel->loads && kernel->stores) {
+        label(out, options, "does");
+        fm_text_write_name(out, kernel->loads, options->unicode);
+        fputs(" loads, ", out);
+        fm_text_write_name(out, kernel->stores, options->unicode);
+        fputs(" stores", out);
+        if (kernel->flops && strcmp(kernel->flops, "0") != 0) {
+            fputs(", ", out);
+            fm_text_write_name(out, kernel->flops, options->unicode);
+            fputs(" flops", out);
+        }
+        putc('\n', out);
+    }
+    if (kernel->certainty) {
+        label(out, options, "certainty");
+        fm_text_write_name(out, kernel->certainty, options->unicode);
+        if (kernel->method) {
+            fputs(": ", out);
+            fm_text_write_name(out, kernel->method, options->unicode);
+        }
+        if (kernel->layout) {
+            fputs("; ", out);
+            fm_text_write_name(out, kernel->layout, options->unicode);
+            fputs(" rows", out);
+        }
+        fprintf(out, "; %.2f s\n", kernel->seconds);
+    }
+}
+
 /* One line of the notes, broken between words where it is wider than the terminal. */
 static void write_note(FILE *out, const char *note, size_t length, const fm_view_options *options)
 {
@@ -108,6 +147,7 @@ void fm_view_header(FILE *out, const fm_profile *profile, const fm_view_options 
     fm_text_ink(out, options, FM_INK_NONE);
     putc('\n', out);
     if (profile->run) write_run(out, profile, options);
+    if (profile->kernel) write_kernel(out, profile->kernel, options);
 
     label(out, options, "references");
     fprintf(out, "%s\n", fm_text_count(profile->references).text);
@@ -164,4 +204,5 @@ void fm_view_header(FILE *out, const fm_profile *profile, const fm_view_options 
         putc('\n', out);
     }
     if (profile->run) write_notes(out, profile->run->notes, options);
+    if (profile->kernel) write_notes(out, profile->kernel->notes, options);
 }

@@ -61,7 +61,7 @@ int main(void)
 END
     # shellcheck disable=SC2046
     cc -std=gnu11 -I include "$work/tables.c" build/libfathom.a \
-        $(pkg-config --libs libzstd zlib libxxhash hwloc libdw libelf) -lm -pthread -o "$work/tables" &&
+        $(pkg-config --libs libzstd zlib libxxhash hwloc libdw libelf isl gmp) -lm -pthread -o "$work/tables" &&
         "$work/tables" >"$work/tables.txt" && build/fathom help engines >"$work/engines.txt" &&
         python3 tests/docs/compare-engines.py "$work/tables.txt" "$work/engines.txt" man/fathom-engines.1.scd \
             completions/fathom.bash
@@ -163,7 +163,7 @@ worked_example() {
     # shellcheck disable=SC2046
     cc -std=gnu11 -Wall -Wextra -Wconversion -Werror -I "$work" -I src -I include "$work"/trace/*.c \
         $(find build/CMakeFiles/fathom.dir -name '*.o') build/libfathom.a \
-        $(pkg-config --libs libzstd zlib libxxhash hwloc libdw libelf) -lm -pthread -o "$work/fathom" || return 1
+        $(pkg-config --libs libzstd zlib libxxhash hwloc libdw libelf isl gmp) -lm -pthread -o "$work/fathom" || return 1
     # 5 7 5 7 5 as 32-bit numbers: two first touches, then 1 1 1.
     printf '\5\0\0\0\7\0\0\0\5\0\0\0\7\0\0\0\5\0\0\0' >"$work/keys.u32"
     "$work/fathom" analyze "$work/keys.u32" --distances "$work/keys.distances" --quiet >/dev/null || return 1

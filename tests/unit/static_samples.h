@@ -291,7 +291,7 @@ static int sample_compare(const void *left, const void *right)
 }
 
 /* Every point in the order of time. */
-static void sample_all_points(sample_points *all, const fm_reference_list *list)
+__attribute__((unused)) static void sample_all_points(sample_points *all, const fm_reference_list *list)
 {
     *all = (sample_points){.list = list};
     for (size_t i = 0; i < list->count; i++) {

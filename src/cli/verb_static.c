@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * verb_static.c - fathom static: the profile of loops in source code, without running them; and how often
+ * they do what.
+ *
+ * It opens a region, gives its parameters their values, has it analysed and joins the result with views.
+ */
+#include "attribution_output.h"
+#include "cli.h"
+#include "static_run.h"
+#include "static_text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_THREADS = 1024 };
+
+static int check(cli_static_run *run)
+{
+    const cli_static_options *options = run->options;
+    int code = cli_attribution_check(&options->attribution, options->json);
+    if (code >= 0) return code;
+    uint64_t size = options->granularity;
+    if (size == 0 || (size & (size - 1)) || size > UINT64_C(1) << 40)
+        return cli_misuse("--granularity: expected a power of two, found %" PRIu64, size);
+    if (options->layout && strcmp(options->layout, "contiguous") == 0)
+        run->layout = FM_LAYOUT_CONTIGUOUS;
+    else if (options->layout && strcmp(options->layout, "aligned") == 0)
+        run->layout = FM_LAYOUT_ALIGNED;
+    else if (options->layout)
+        return cli_misuse("--layout: expected contiguous or aligned, found '%s'", options->layout);
+    if (options->bins && !fm_bins_from_name(options->bins, &run->bins))
+        return cli_misuse("--bins: expected loglinear, log2 or exact, found '%s'", options->bins);
+    bool known = !options->method || strcmp(options->method, "walk") == 0;
+    for (size_t i = 0; !known && fm_static_method_at(i, NULL); i++)
+        known = strcmp(options->method, fm_static_method_at(i, NULL)) == 0;
+    if (!known) return cli_misuse("--method: there is no method '%s'", options->method);
+    if (!(options->limit > 0)) return cli_misuse("--limit-time: expected a number of seconds above 0");
+    if ((code = cli_check_threads(options->threads, MOST_THREADS)) >= 0) return code;
+    run->threads = options->threads == UINT64_MAX ? cli_processors() : (unsigned)options->threads;
+    if (run->threads == 0) run->threads = 1;
+    return cli_static_split(run);
+}
+static int analyze(cli_static_run *run)
+{
+    int code = cli_attribution_find_caches(&run->options->attribution, &run->caches);
+    if (code >= 0) return code;
+    run->edge_count = cli_attribution_edges(&run->caches, run->options->granularity, run->edges);
+    code = cli_static_analyze(run);
+    if (code < 0 && run->options->verify) code = cli_static_verify(run);
+    if (code < 0) code = cli_attribution_record_sources(&run->options->attribution, run->profile);
+    return code;
+}
+
+/* ---- results ---- */
+
+static bool is_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+static int write_page(const cli_static_run *run)
+{
+    fm_error error;
+    fm_output *output;
+    const fm_profile *profile = run->profile;
+    const fm_report_options page = {.title = profile->name};
+    if (fm_output_open(&output, run->options->report, &error)) return cli_fail(&error);
+    fm_status status = fm_report_write_page(fm_output_stream(output), &page, &profile, 1, run->caches.caches,
+                                            run->caches.count, &error);
+    if (status == FM_OK)
+        status = fm_output_commit(output, &error);
+    else
+        fm_output_abandon(output);
+    return status == FM_OK ? -1 : cli_fail(&error);
+}
+
+static int deliver(const cli_static_run *run)
+{
+    const cli_static_options *options = run->options;
+    const fm_profile *profile = run->profile;
+    fm_error error;
+    int code = -1;
+    if (options->json && fm_profile_write(options->json, &profile, 1, &error)) return cli_fail(&error);
+    if (profile->attribution) code = cli_attribution_write(&options->attribution, profile, &run->caches);
+    if (code < 0 && options->report) code = write_page(run);
+    if (code >= 0 || is_stdout(options->json) || is_stdout(options->report) ||
+        cli_attribution_takes_stdout(&options->attribution))
+        return code;
+    fm_view_options view = cli_view_options();
+    fm_view_histogram(stdout, profile, &view);
+    if (run->caches.count > 0) {
+        printf("\n");
+        fm_view_caches(stdout, profile, run->caches.caches, run->caches.count, &view);
+    }
+    return cli_attribution_show(stdout, &view, &options->attribution, profile, &run->caches);
+}
+
+static int write_region(const cli_static_run *run)
+{
+    fm_error error;
+    fm_output *output;
+    if (fm_output_open(&output, run->options->ir, &error)) return cli_fail(&error);
+    if (fm_region_write(run->region, fm_output_stream(output), &error)) {
+        fm_output_abandon(output);
+        return cli_fail(&error);
+    }
+    return fm_output_commit(output, &error) ? cli_fail(&error) : -1;
+}
+
+static int work(cli_static_run *run)
+{
+    char open[256];
+    fm_error error;
+    int code = cli_static_read(run);
+    if (code >= 0) return code;
+    for (size_t i = 0; fm_region_note(run->region, i); i++) cli_note("%s", fm_region_note(run->region, i));
+    if (run->options->ir) {
+        code = write_region(run);
+        return code < 0 ? CLI_COMPLETE : code;
+    }
+    cli_static_open_parameters(run->region, open, sizeof open);
+    if (open[0] && !run->options->counts)
+        return cli_misuse(
+            "%s: no value: give it by --param NAME=VALUE, or ask for --counts, which are formulas", open);
+    fm_status status = fm_region_count(run->region, run->options->limit, &run->counts, &error);
+    run->counted = status == FM_OK;
+    if (status != FM_OK && (run->options->counts || status != FM_E_LIMIT)) return cli_fail(&error);
+    if (run->options->counts) {
+        cli_counts_show(stdout, run->region, &run->counts);
+        return CLI_COMPLETE;
+    }
+    code = analyze(run);
+    if (code < 0) code = deliver(run);
+    return code < 0 ? CLI_COMPLETE : code;
+}
+
+int cli_verb_static(int argc, char **argv)
+{
+    cli_static_options options = {
+        .granularity = 64, .threads = UINT64_MAX, .limit = 60, .attribution.top = CLI_TOP};
+    const cli_option table[] = {
+        {"function", 0, CLI_STRING, &options.function, "NAME",
+         "the region is the body of this function (default: what is\nbetween #pragma scop and #pragma "
+         "endscop, or "
+         "the only function\nwith loops)"},
+        {"param", 'D', CLI_JOIN, &options.parameters, "NAME=VALUE",
+         "a parameter of the region, or a macro of the source; several\nas n=100,m=20 or by several --param"},
+        {"granularity", 'g', CLI_COUNT, &options.granularity, "BYTES",
+         "block size, a power of two (default 64)"},
+        {"layout", 0, CLI_STRING, &options.layout, "NAME",
+         "contiguous (default): rows follow each other, as in memory;\naligned: every row begins a new "
+         "block, as "
+         "other models have it"},
+        {"scalars", 0, CLI_FLAG, &options.scalars, NULL,
+         "scalar variables are in memory (default: in registers)"},
+        {"assume", 0, CLI_JOIN, &options.assumptions, "TEXT",
+         "what the source does not tell (see the manual); the result\ncarries it"},
+        {"counts", 0, CLI_FLAG, &options.counts, NULL,
+         "only how often statements load, store and compute: numbers, or\nformulas of parameters that have "
+         "no "
+         "value"},
+        {"bins", 0, CLI_STRING, &options.bins, "NAME",
+         "histogram resolution: loglinear (default), log2, exact"},
+        {"json", 'j', CLI_STRING, &options.json, "FILE", "write the profile as JSON; - for standard output"},
+        {"report", 0, CLI_STRING, &options.report, "FILE", "write the HTML page of the profile"},
+        CLI_ATTRIBUTION_OPTIONS(&options.attribution),
+        {"emit-ir", 0, CLI_STRING, &options.ir, "FILE",
+         "only write the region as text, which fathom static reads too;\n- for standard output"},
+        {"language", 0, CLI_STRING, &options.language, "NAME",
+         "c, c++, fortran, fir (default: by the name's ending)"},
+        {"method", 0, CLI_STRING, &options.method, "NAME",
+         "walk: every access; sample: some of them (default: the surest\nthat is done in time)"},
+        {"samples", 0, CLI_COUNT, &options.samples, "N",
+         "accesses that are drawn where it is sampled (default 10000)"},
+        {"verify", 0, CLI_FLAG, &options.verify, NULL, "compare the result with a walk over all accesses"},
+        {"limit-time", 0, CLI_REAL, &options.limit, "SECONDS", "for the exact analysis (default 60)"},
+        {"threads", 0, CLI_COUNT, &options.threads, "N",
+         "threads that analyse (default: one for each processor)"},
+        {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no progress, no notes"},
+        {"progress", 0, CLI_FLAG, &options.progress, NULL,
+         "progress also when standard error is no terminal"},
+        {0},
+    };
+    const cli_command command = {
+        .usage = "fathom static [options] FILE [-- COMPILER FLAGS]",
+        .about = "The reuse-distance profile of loops in source code, without running them: C and C++,\n"
+                 "Fortran, or a region's text form (.fir). Bounds and subscripts must be affine; what is\n"
+                 "not is refused, with its line.",
+        .options = table,
+        .notes = "Examples:\n"
+                 "  fathom static gemm.c --function gemm --param n=1000\n"
+                 "  fathom static --counts stencil.f90\n"
+                 "  fathom static blur.c --param width=2000 -- -Iinclude -O2\n",
+        .least = 1,
+        .most = 1,
+    };
+    cli_static_run run = {.options = &options, .began = cli_static_now()};
+    int own = 1;
+    while (own < argc && strcmp(argv[own], "--") != 0) own++;
+    for (int i = own + 1; i < argc; i++) {
+        if (run.flag_count == CLI_MOST_FLAGS) return cli_misuse("at most %d compiler flags", CLI_MOST_FLAGS);
+        run.flags[run.flag_count++] = argv[i];
+    }
+    size_t count;
+    int code = cli_parse(&command, own, argv, &count);
+    if (code >= 0) return code;
+    run.path = argv[1];
+    code = check(&run);
+    if (code < 0) code = work(&run);
+    if (run.counted) fm_region_counts_clear(&run.counts);
+    fm_profile_destroy(run.profile);
+    fm_region_destroy(run.region);
+    free(run.texts[0]);
+    free(run.texts[1]);
+    return cli_finish(code);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * region_profile.c - the profile of a region: tries the methods that give an exact result, in the time
+ * allowed, and samples where none does (fathom/static.h).
+ */
+#include "static/counted_profile.h"
+#include "static/points.h"
+#include "static/region.h"
+#include "static/sample.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/sized.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct task {
+    const fm_region *region;
+    fm_static_options options;
+    fm_reference_list list;
+    double began, deadline;
+} task;
+
+/* What a method found. */
+typedef struct finding {
+    fm_static_counted counted;
+    bool exact;
+    const char *certainty;
+    char method[160];
+    uint64_t samples; /* where it is not exact */
+    double band;
+} finding;
+
+typedef struct method {
+    const char *name, *about;
+    bool exact;
+    double share; /* of the time allowed that it may take before the next one is tried */
+    fm_status (*find)(const task *of, double deadline, finding *found, fm_error *error);
+} method;
+
+/* ---- methods ---- */
+
+/* From references to accesses. */
+static fm_status take_reuses(const task *of, const fm_reuses *reuses, fm_static_counted *counted,
+                             fm_error *error)
+{
+    fm_status status = FM_OK;
+    const fm_reference *references = of->list.references;
+    for (size_t i = 0; i < reuses->count && status == FM_OK; i++) {
+        const fm_reuse_count *item = &reuses->items[i];
+        if (item->count > 0)
+            status = fm_static_counted_add(counted, references[item->from].access,
+                                           references[item->to].access, item->distance, item->count, error);
+    }
+    for (size_t i = 0; i < reuses->reference_count && status == FM_OK; i++)
+        if (reuses->firsts[i] > 0)
+            status = fm_static_counted_add(counted, FM_FIRST_TOUCH, references[i].access, 0,
+                                           reuses->firsts[i], error);
+    return status == FM_OK ? fm_static_counted_finish(counted, error) : status;
+}
+
+static fm_status find_sampled(const task *of, double deadline, finding *found, fm_error *error)
+{
+    const fm_sample_options options = {
+        .samples = of->options.samples, .seed = of->options.seed, .deadline = deadline};
+    fm_sampled sampled;
+    fm_status status = fm_sample(&sampled, &of->list, &options, error);
+    if (status != FM_OK) return status;
+    status = take_reuses(of, &sampled.reuses, &found->counted, error);
+    found->exact = sampled.exact;
+    found->certainty = sampled.exact ? "exact" : "sampled";
+    found->samples = sampled.samples;
+    found->band = sampled.band;
+    if (sampled.exact)
+        snprintf(found->method, sizeof found->method, "every access worked out by itself");
+    else
+        snprintf(found->method, sizeof found->method,
+                 "%" PRIu64 " of %" PRIu64 " accesses drawn at random, each worked out exactly",
+                 sampled.samples, sampled.reuses.accesses);
+    fm_sampled_clear(&sampled);
+    return status;
+}
+
+static const method methods[] = {
+    {"sample", "some accesses, drawn at random, each worked out exactly", false, 1, find_sampled},
+};
+enum { METHODS = sizeof methods / sizeof methods[0] };
+
+const char *fm_static_method_at(size_t index, const char **about)
+{
+    if (index >= METHODS) return NULL;
+    if (about) *about = methods[index].about;
+    return methods[index].name;
+}
+
+/* ---- the profile ---- */
+
+static double miss_ratio(const fm_profile *profile, uint64_t blocks)
+{
+    uint64_t hits = 0;
+    for (size_t i = 0; i < profile->distances.count; i++)
+        if (profile->distances.bins[i].hi < blocks) hits += profile->distances.bins[i].count;
+    return 1 - (double)hits / (double)profile->references;
+}
+
+/* The band of the curve at powers of two. First touches are exact: no cache misses less often. */
+static fm_status describe_band(const finding *found, fm_profile *profile, fm_error *error)
+{
+    fm_status status = fm_accuracy_create(&profile->accuracy, error,
+                                          "%s; first touches exact; with 95 %% probability no miss ratio is "
+                                          "off by more than %.2f %%",
+                                          found->method, 100 * found->band);
+    if (status != FM_OK) return status;
+    fm_accuracy *accuracy = profile->accuracy;
+    accuracy->samples = found->samples;
+    accuracy->rate = (double)found->samples / (double)profile->references;
+    accuracy->confidence = 0.95;
+    accuracy->band = fm_calloc(65, sizeof *accuracy->band);
+    if (!accuracy->band) return fm_fail_memory(error, 65 * sizeof *accuracy->band, "a band");
+    const double surely = (double)profile->cold / (double)profile->references;
+    for (uint64_t blocks = 1; blocks <= 2 * profile->distinct && accuracy->band_count < 64; blocks *= 2) {
+        const double ratio = miss_ratio(profile, blocks);
+        fm_band_point *point = &accuracy->band[accuracy->band_count++];
+        point->blocks = blocks;
+        point->least = ratio - found->band > surely ? ratio - found->band : surely;
+        point->most = ratio + found->band < 1 ? ratio + found->band : 1;
+    }
+    return FM_OK;
+}
+
+static fm_status describe(const task *of, const finding *found, fm_profile *profile, fm_error *error)
+{
+    const fm_static_options *options = &of->options;
+    fm_status status = FM_OK;
+    profile->exact = found->exact;
+    if (options->edges) {
+        fm_raw_pair *pairs = NULL;
+        size_t count;
+        status =
+            fm_counted_pairs(&found->counted, options->edges, options->edge_count, &pairs, &count, error);
+        if (status == FM_OK)
+            status = fm_region_attribute(of->region, pairs, count, options->edges, options->edge_count,
+                                         options->late_from, &profile->attribution, error);
+        free(pairs);
+    }
+    if (status == FM_OK && !found->exact) status = describe_band(found, profile, error);
+    if (status != FM_OK) return status;
+    fm_kernel *kernel = profile->kernel = fm_calloc(1, sizeof *kernel);
+    if (kernel) {
+        kernel->certainty = strdup(found->certainty);
+        kernel->method = strdup(found->method);
+        kernel->layout = strdup(options->layout == FM_LAYOUT_ALIGNED ? "aligned" : "contiguous");
+        kernel->seconds = fm_static_now() - of->began;
+    }
+    return kernel && kernel->certainty && kernel->method && kernel->layout
+               ? FM_OK
+               : fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a profile");
+}
+
+/* The methods one after the other; the last one has no limit: it must be able to answer. */
+static fm_status find(const task *of, finding *found, fm_error *error)
+{
+    const char *wanted = of->options.method;
+    fm_status status = FM_E_LIMIT;
+    for (size_t i = 0; i < METHODS && status != FM_OK; i++) {
+        const method *at = &methods[i];
+        if (wanted && strcmp(wanted, at->name) != 0) continue;
+        double limit = of->began + of->options.limit_seconds * (wanted ? 1 : at->share);
+        status = at->find(of, at->exact ? limit : 0, found, error);
+        if (status != FM_OK) {
+            fm_static_counted_clear(&found->counted);
+            if (wanted || (status != FM_E_LIMIT && status != FM_E_UNSUPPORTED)) return status;
+        }
+    }
+    return status;
+}
+
+static fm_status check_options(const fm_static_options *options, fm_error *error)
+{
+    if (!(options->limit_seconds > 0))
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "the time allowed must be more than 0 seconds");
+    if (!options->method) return FM_OK;
+    for (size_t i = 0; i < METHODS; i++)
+        if (strcmp(options->method, methods[i].name) == 0) return FM_OK;
+    return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no method '%.60s'", options->method);
+}
+
+fm_status fm_region_profile_sized(const fm_region *region, const fm_static_options *options,
+                                  size_t options_size, fm_profile **profile, fm_error *error)
+{
+    task of = {.region = region, .began = fm_static_now()};
+    finding found = {0};
+    fm_placement *placement = NULL;
+    *profile = NULL;
+    fm_status status = fm_sized_take(&of.options, sizeof of.options, options, options ? options_size : 0,
+                                     "fm_static_options", error);
+    if (status != FM_OK) return status;
+    if (of.options.granularity == 0) of.options.granularity = 64;
+    if (of.options.limit_seconds == 0) of.options.limit_seconds = 60;
+    status = check_options(&of.options, error);
+    if (status == FM_OK)
+        status = fm_placement_create(&placement, region, of.options.granularity, of.options.layout, error);
+    if (status == FM_OK) status = fm_references_create(&of.list, region, placement, error);
+    if (status == FM_OK) {
+        status = find(&of, &found, error);
+        if (status == FM_OK)
+            status =
+                fm_counted_profile(&found.counted, of.options.granularity, of.options.bins, profile, error);
+        if (status == FM_OK) status = describe(&of, &found, *profile, error);
+        fm_static_counted_clear(&found.counted);
+        fm_references_clear(&of.list);
+    }
+    fm_placement_destroy(placement);
+    if (status != FM_OK) {
+        fm_profile_destroy(*profile);
+        *profile = NULL;
+    }
+    return status;
+}
