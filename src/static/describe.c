@@ -63,7 +63,7 @@ typedef struct level {
     fm_describer *describer;
     unsigned loop;
     int64_t *x;
-    int64_t low, high, period;
+    int64_t low, high;
     unsigned degree;
     size_t slots, used; /* descriptions of values: a table with open places */
     int64_t *keys;
@@ -171,7 +171,8 @@ static bool put_single(level *self, int64_t value)
 
 typedef struct run {
     level *of;
-    int64_t start, blocks;        /* as many as there is room for */
+    int64_t start, period;
+    int64_t blocks;               /* as many as there is room for */
     size_t *offsets;              /* of each of the period's values, in coefficients */
     const fm_description **first; /* description of each value of the first block */
     int64_t *coefficients;        /* as in description.h */
@@ -189,7 +190,8 @@ typedef enum answer { ANSWER_NO, ANSWER_YES, ANSWER_FAILED } answer;
 static answer test_value(run *self, int64_t value)
 {
     level *of = self->of;
-    const int64_t block = (value - self->start) / of->period, residue = (value - self->start) % of->period;
+    const int64_t block = (value - self->start) / self->period,
+                  residue = (value - self->start) % self->period;
     const fm_description *here = value_at(of, value);
     if (!here) return ANSWER_FAILED;
     if (!same_shape(here, self->first[residue])) return ANSWER_NO;
@@ -204,8 +206,8 @@ static answer test_value(run *self, int64_t value)
 static answer test_block(run *self, int64_t block)
 {
     answer result = ANSWER_YES;
-    for (int64_t i = self->of->period; i-- > 0 && result == ANSWER_YES;)
-        result = test_value(self, self->start + block * self->of->period + i);
+    for (int64_t i = self->period; i-- > 0 && result == ANSWER_YES;)
+        result = test_value(self, self->start + block * self->period + i);
     return result;
 }
 
@@ -215,11 +217,11 @@ static answer begin_run(run *self)
     level *of = self->of;
     const size_t width = of->degree + 1;
     size_t numbers = 0;
-    for (int64_t i = 0; i < of->period; i++) {
+    for (int64_t i = 0; i < self->period; i++) {
         self->first[i] = value_at(of, self->start + i);
         if (!self->first[i]) return ANSWER_FAILED;
         /* The shapes first: the next block differs where there is no run. */
-        const fm_description *next = value_at(of, self->start + of->period + i);
+        const fm_description *next = value_at(of, self->start + self->period + i);
         if (!next) return ANSWER_FAILED;
         if (!same_shape(self->first[i], next)) return ANSWER_NO;
         self->offsets[i] = numbers;
@@ -227,9 +229,9 @@ static answer begin_run(run *self)
     }
     self->coefficients = malloc((numbers + 1) * sizeof *self->coefficients);
     if (!self->coefficients) return no_memory(of) ? ANSWER_YES : ANSWER_FAILED;
-    for (int64_t i = 0; i < of->period; i++)
+    for (int64_t i = 0; i < self->period; i++)
         for (size_t block = 0; block < width; block++) {
-            const fm_description *here = value_at(of, self->start + (int64_t)block * of->period + i);
+            const fm_description *here = value_at(of, self->start + (int64_t)block * self->period + i);
             if (!here) return ANSWER_FAILED;
             if (!same_shape(self->first[i], here)) return ANSWER_NO;
             int64_t *to = self->coefficients + self->offsets[i] + block;
@@ -247,16 +249,16 @@ static size_t find_tests(run *self, fm_special *values)
 {
     level *of = self->of;
     fm_describer *describer = of->describer;
-    const int64_t low = self->start + (of->degree + 2) * of->period,
-                  end = self->start + self->blocks * of->period; /* of the room */
+    const int64_t low = self->start + (of->degree + 2) * self->period,
+                  end = self->start + self->blocks * self->period; /* of the room */
     if (low >= end) return 0;
     /* What meets just before or behind is near, too. */
-    size_t count = fm_specials_find(describer->specials, describer->number, of->loop, of->x, low - of->period,
-                                    end - 1 + of->period, values, MOST_VALUES);
+    size_t count = fm_specials_find(describer->specials, describer->number, of->loop, of->x,
+                                    low - self->period, end - 1 + self->period, values, MOST_VALUES);
     const uint64_t range = (uint64_t)(end - low);
     const int64_t more[] = {low + (int64_t)(range / 2),
                             low + (int64_t)fm_static_random_below(&describer->random, range),
-                            end - 1 - of->period, end - 2 * of->period, end - 1 - 2 * of->period};
+                            end - 1 - self->period, end - 2 * self->period, end - 1 - 2 * self->period};
     for (size_t i = 0; i < sizeof more / sizeof more[0]; i++)
         count = fm_special_put(values, count, (fm_special){more[i], false});
     for (size_t i = 0; i < describer->learned_count; i++)
@@ -273,7 +275,7 @@ static answer test_specials(run *self, const fm_special *values, size_t count, i
     int64_t tested = known; /* whole blocks up to here */
     for (size_t i = 0; i < count; i++) {
         const int64_t away = values[i].value - self->start;
-        const int64_t block = fm_floor_divide(away, of->period);
+        const int64_t block = fm_floor_divide(away, self->period);
         if (!values[i].whole) {
             if (block >= *bad) break;
             if (block <= known) continue;
@@ -349,14 +351,14 @@ static answer measure_run(run *self, int64_t *blocks)
 static bool put_run(run *self, int64_t blocks)
 {
     level *of = self->of;
-    const int32_t head[2] = {(int32_t)of->period, (int32_t)of->degree};
+    const int32_t head[2] = {(int32_t)self->period, (int32_t)of->degree};
     const int64_t numbers[2] = {self->start, blocks};
     bool something = false;
-    for (int64_t i = 0; i < of->period; i++) something = something || self->first[i]->number_count;
+    for (int64_t i = 0; i < self->period; i++) something = something || self->first[i]->number_count;
     if (!something) return true;
     of->runs++;
     if (!put_shape(of, head, 2) || !put_numbers(of, numbers, 2)) return false;
-    for (int64_t i = 0; i < of->period; i++) {
+    for (int64_t i = 0; i < self->period; i++) {
         const fm_description *inner = self->first[i];
         if (!put_inner_shape(of, inner) ||
             !put_numbers(of, self->coefficients + self->offsets[i], inner->number_count * (of->degree + 1)))
@@ -365,15 +367,15 @@ static bool put_run(run *self, int64_t blocks)
     return true;
 }
 
-/* A run that begins at `start`; *blocks: 0 where there is none. False: failed. */
-static bool try_run(level *self, int64_t start, int64_t *blocks)
+/* A run of that period from `start` on; *blocks: 0 where there is none. False: failed. */
+static bool try_run(level *self, int64_t start, int64_t period, int64_t *blocks)
 {
     *blocks = 0;
-    if (!self->period) return true;
-    run one = {.of = self, .start = start, .blocks = (self->high - start + 1) / self->period};
+    if (!period) return true;
+    run one = {.of = self, .start = start, .period = period, .blocks = (self->high - start + 1) / period};
     if (one.blocks < self->degree + 3) return true;
-    one.offsets = malloc((size_t)self->period * sizeof *one.offsets);
-    one.first = malloc((size_t)self->period * sizeof *one.first);
+    one.offsets = malloc((size_t)period * sizeof *one.offsets);
+    one.first = malloc((size_t)period * sizeof *one.first);
     answer result = one.offsets && one.first ? measure_run(&one, blocks)
                     : no_memory(self)        ? ANSWER_YES
                                              : ANSWER_FAILED;
@@ -417,19 +419,18 @@ static void clear_level(level *self)
 static fm_description *describe_level(fm_describer *self, unsigned loop, int64_t *x)
 {
     if (loop == self->reference->depth) return describe_access(self, x);
-    level here = {.describer = self,
-                  .loop = loop,
-                  .x = x,
-                  .period = fm_specials_period(self->specials, self->number, loop),
-                  .degree = self->reference->depth - loop};
+    level here = {.describer = self, .loop = loop, .x = x, .degree = self->reference->depth - loop};
+    const int64_t period = fm_specials_period(self->specials, self->number, loop),
+                  longer = fm_specials_longer_period(self->specials, self->number, loop);
     if (here.degree > FM_DESCRIPTION_DEGREE) here.degree = FM_DESCRIPTION_DEGREE;
     bool ok = put_shape(&here, &here.runs, 1);
     if (fm_projection_bounds(self->bounds, loop, x, &here.low, &here.high)) {
         for (int64_t value = here.low; value <= here.high && ok;) {
-            int64_t blocks;
-            ok = try_run(&here, value, &blocks);
+            int64_t blocks, used = period;
+            ok = try_run(&here, value, used, &blocks);
+            if (ok && !blocks && longer != period) ok = try_run(&here, value, used = longer, &blocks);
             if (ok && !blocks) ok = put_single(&here, value);
-            value += blocks ? blocks * here.period : 1;
+            value += blocks ? blocks * used : 1;
         }
     }
     fm_description *made = NULL;

@@ -88,6 +88,14 @@ int64_t fm_specials_period(const fm_specials *specials, uint32_t reference, unsi
     return specials->periods[reference][loop];
 }
 
+int64_t fm_specials_longer_period(const fm_specials *specials, uint32_t reference, unsigned loop)
+{
+    int64_t period = specials->periods[reference][loop];
+    for (unsigned k = loop + 1; k < specials->list->references[reference].depth; k++)
+        join_period(&period, specials->periods[reference][k]);
+    return period;
+}
+
 /* ---- forms ---- */
 
 static void put_form(loop_forms *forms, unsigned loop, fm_row form)

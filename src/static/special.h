@@ -20,6 +20,9 @@ void fm_specials_destroy(fm_specials *specials); /* NULL is fine */
 /* Of a loop of a reference; 0: longer than FM_SPECIAL_MOST_PERIOD. */
 int64_t fm_specials_period(const fm_specials *specials, uint32_t reference, unsigned loop);
 
+/* The same with all loops inside it: a border between two loops moves by blocks of the inner one. */
+int64_t fm_specials_longer_period(const fm_specials *specials, uint32_t reference, unsigned loop);
+
 typedef struct fm_special {
     int64_t value;
     bool whole; /* two loops or references meet there: all values of the blocks around it may differ */
