@@ -211,7 +211,8 @@ static answer test_block(run *self, int64_t block)
     return result;
 }
 
-/* The polynomials of the first degree + 1 blocks, and whether the next one follows them. */
+/* The polynomials of the first degree + 1 blocks, and whether the next one follows them (where there is one).
+ */
 static answer begin_run(run *self)
 {
     level *of = self->of;
@@ -241,7 +242,7 @@ static answer begin_run(run *self)
         for (size_t order = 1; order < width; order++)
             for (size_t k = width - 1; k >= order; k--)
                 self->coefficients[n + k] -= self->coefficients[n + k - 1];
-    return test_block(self, (int64_t)width);
+    return self->blocks > (int64_t)width ? test_block(self, (int64_t)width) : ANSWER_YES;
 }
 
 /* Values beyond the first blocks that are worth a test, ascending. */
@@ -272,7 +273,6 @@ static answer test_specials(run *self, const fm_special *values, size_t count, i
 {
     const level *of = self->of;
     const int64_t known = of->degree + 1;
-    int64_t tested = known; /* whole blocks up to here */
     for (size_t i = 0; i < count; i++) {
         const int64_t away = values[i].value - self->start;
         const int64_t block = fm_floor_divide(away, self->period);
@@ -282,18 +282,15 @@ static answer test_specials(run *self, const fm_special *values, size_t count, i
             const answer result = test_value(self, values[i].value);
             if (result == ANSWER_NO) *bad = block;
             if (result != ANSWER_YES) return result;
-            *good = block > *good ? block : *good;
             continue;
         }
         for (int64_t near = block - 1; near <= block + 1; near++) {
             if (near >= *bad) break;
-            if (near <= tested) continue;
+            if (near <= *good) continue;
             const answer result = test_block(self, near);
             if (result == ANSWER_NO) *bad = near;
-            if (result == ANSWER_NO && *good >= near) *good = known;
             if (result != ANSWER_YES) return result;
-            tested = near;
-            *good = near > *good ? near : *good;
+            *good = near;
         }
     }
     return ANSWER_YES;
@@ -317,33 +314,25 @@ static answer find_border(run *self, int64_t *good, int64_t bad)
 /* How many blocks the run has: 0: it is none. */
 static answer measure_run(run *self, int64_t *blocks)
 {
-    level *of = self->of;
+    const int64_t known = self->of->degree + 1; /* the last block that begin_run looks at */
     answer result = begin_run(self);
     *blocks = 0;
     if (result != ANSWER_YES) return result;
-    const int64_t known = of->degree + 1;
-    int64_t good = known, bad = self->blocks; /* the last block that follows, the first that does not */
-    if (bad - 1 > known) {
-        fm_special values[MOST_VALUES + 6 + FM_MOST_LEARNED];
-        const size_t count = find_tests(self, values);
-        result = test_block(self, bad - 1);
-        if (result == ANSWER_NO) bad--;
-        if (result != ANSWER_FAILED) result = test_specials(self, values, count, &good, &bad);
-        if (result == ANSWER_FAILED) return result;
-        if (bad == self->blocks)
-            good = bad - 1;
-        else {
-            if (good >= bad) good = known;
-            result = find_border(self, &good, bad);
-            /* Of the last one that follows only a single value may have been tested. */
-            while (result == ANSWER_YES && good > known && (result = test_block(self, good)) == ANSWER_NO) {
-                bad = good;
-                good = known;
-                result = find_border(self, &good, bad);
-            }
-            if (result == ANSWER_FAILED) return result;
-        }
+    if (self->blocks <= known + 1) { /* at the end of the loop: all of them were looked at */
+        *blocks = self->blocks;
+        return ANSWER_YES;
     }
+    int64_t good = known, bad = self->blocks; /* the last block that follows, the first that does not */
+    fm_special values[MOST_VALUES + 6 + FM_MOST_LEARNED];
+    const size_t count = find_tests(self, values);
+    result = test_block(self, bad - 1);
+    if (result == ANSWER_NO) bad--;
+    if (result != ANSWER_FAILED) result = test_specials(self, values, count, &good, &bad);
+    if (result == ANSWER_FAILED) return result;
+    if (bad == self->blocks)
+        good = bad - 1;
+    else if (find_border(self, &good, bad) == ANSWER_FAILED)
+        return ANSWER_FAILED;
     *blocks = good + 1;
     return ANSWER_YES;
 }
@@ -367,23 +356,48 @@ static bool put_run(run *self, int64_t blocks)
     return true;
 }
 
-/* A run of that period from `start` on; *blocks: 0 where there is none. False: failed. */
-static bool try_run(level *self, int64_t start, int64_t period, int64_t *blocks)
+static void forget_run(run *self)
 {
+    free(self->offsets);
+    free(self->first);
+    free(self->coefficients);
+}
+
+/* A run of that period from `start` on; *blocks: 0 where there is none. False: failed. */
+static bool try_run(run *self, level *of, int64_t start, int64_t period, int64_t *blocks)
+{
+    *self = (run){.of = of, .start = start, .period = period};
     *blocks = 0;
     if (!period) return true;
-    run one = {.of = self, .start = start, .period = period, .blocks = (self->high - start + 1) / period};
-    if (one.blocks < self->degree + 3) return true;
-    one.offsets = malloc((size_t)period * sizeof *one.offsets);
-    one.first = malloc((size_t)period * sizeof *one.first);
-    answer result = one.offsets && one.first ? measure_run(&one, blocks)
-                    : no_memory(self)        ? ANSWER_YES
-                                             : ANSWER_FAILED;
-    bool ok = result != ANSWER_FAILED;
-    if (ok && *blocks) ok = put_run(&one, *blocks);
-    free(one.offsets);
-    free(one.first);
-    free(one.coefficients);
+    self->blocks = (of->high - start + 1) / period;
+    if (self->blocks <= of->degree) return true;
+    self->offsets = malloc((size_t)period * sizeof *self->offsets);
+    self->first = malloc((size_t)period * sizeof *self->first);
+    if (!self->offsets || !self->first) return no_memory(of);
+    return measure_run(self, blocks) != ANSWER_FAILED;
+}
+
+/* The run that begins at `start`, or the value alone; *next: where it goes on. A run of the shorter period
+ * may be only the piece between two blocks of the longer one: the run that goes further is taken. */
+static bool put_next(level *self, int64_t start, int64_t period, int64_t longer, int64_t *next)
+{
+    run one, other = {0};
+    int64_t blocks, more = 0;
+    bool ok = try_run(&one, self, start, period, &blocks);
+    if (ok && longer != period && blocks * period < longer * (self->degree + 2))
+        ok = try_run(&other, self, start, longer, &more);
+    if (ok && more * longer > blocks * period) {
+        ok = put_run(&other, more);
+        *next = start + more * longer;
+    } else if (ok && blocks) {
+        ok = put_run(&one, blocks);
+        *next = start + blocks * period;
+    } else if (ok) {
+        ok = put_single(self, start);
+        *next = start + 1;
+    }
+    forget_run(&one);
+    forget_run(&other);
     return ok;
 }
 
@@ -426,11 +440,9 @@ static fm_description *describe_level(fm_describer *self, unsigned loop, int64_t
     bool ok = put_shape(&here, &here.runs, 1);
     if (fm_projection_bounds(self->bounds, loop, x, &here.low, &here.high)) {
         for (int64_t value = here.low; value <= here.high && ok;) {
-            int64_t blocks, used = period;
-            ok = try_run(&here, value, used, &blocks);
-            if (ok && !blocks && longer != period) ok = try_run(&here, value, used = longer, &blocks);
-            if (ok && !blocks) ok = put_single(&here, value);
-            value += blocks ? blocks * used : 1;
+            int64_t next = value;
+            ok = put_next(&here, value, period, longer, &next);
+            value = next;
         }
     }
     fm_description *made = NULL;
