@@ -180,11 +180,100 @@ def kernels():
              compare(name, program, space, text) if program else [words])
 
 
+# ---- cases ----
+
+# Values of parameters, arrays that are parameters (how many elements), and the call. Arrays of the source
+# itself are known by their names.
+CASES = {
+    "rows.c": ("n=7 m=9", {"A": "63", "B": "63", "x": "9"}, "rows(7, 9, (R(*)[9])A, (R(*)[9])B, x)"),
+    "linear.c": ("n=7 m=9", {"A": "63", "B": "63", "C": "63"}, "linear(7, 9, A, B, C)"),
+    "tiles.c": ("n=37 m=43", {}, "tiles(37, 43)"),
+    "members.c": ("g.n=5 g.m=6", {"g.u": "30", "g.v": "30"},
+                  "static grid g; g.n = 5; g.m = 6; g.u = g_u; g.v = g_v; known[G] = {\"g\", (char *)&g, sizeof g}; members(&g)"),
+    "while.c": ("n=13", {}, "disguised(13)"),
+    "pointers.c": ("n=11", {"from": "11"}, "pointers(11, from)"),
+    "whole.c": ("n=90", {}, "whole(90)"),
+    "guards.c": ("n=12", {}, "guards(12)"),
+    "calls.c": ("", {}, "calls()"),
+    "steps.c": ("n=29", {}, "steps(29)"),
+    "scop.c": ("n=9 unknown=3", {}, "recording = false; scop(9); recording = true"),
+    "local.c": ("n=9", {}, None),
+    "containers.cc": ("n=7 v.size=10 m.columns_=8", {}, None),
+    "template.cc": ("", {}, None),
+}
+
+
+def judged_source(name, values):
+    source = open(os.path.join(here, "cases", name)).read()
+    source = re.sub(r"#include.*\n", "", source).replace("restrict ", "")
+    source = rewrite_compound(source)
+    for value in values.split():
+        source = re.sub(r"\[%s\](?=.*\)$)" % value.split("=")[0], "[%s]" % value.split("=")[1], source, flags=re.M)
+    source = re.sub(r"v\[n\]", "v[]", source) # a parameter
+    source = re.sub(r"struct (particle|cell|grid) \{[^}]*\}", lambda m: re.sub(r"\bdouble\b", "R", m.group(0)), source)
+    source = source.replace("int kind", "recorded<int> kind").replace("(double)", "(DOUBLE)")
+    source = re.sub(r"\bdouble(?=\s*(?:\(?\*|\w+\s*\[))", "R", source)
+    source = source.replace("#pragma scop", "recording = true;").replace("#pragma endscop", "recording = false;")
+    return source.replace("(DOUBLE)", "(double)")
+
+
+def case_judge(name, text):
+    values, arrays, call = CASES[name]
+    space = "case_" + name.replace(".", "_")
+    run = []
+    for i, (array, _) in enumerate(arrays_of(text)):
+        plain = array.replace(".", "_")
+        if array in arrays:
+            run.append('auto *%s = array<double>("%s", %s);' % (plain, array, arrays[array]))
+        elif array == "g":
+            run.append("const unsigned G = known_count++;")
+        else:
+            run.append('known[known_count++] = {"%s", (char *)&%s, sizeof %s};' % (array, array, array))
+    return "namespace %s {\ntypedef recorded<double> R;\n%s\nstatic void run() {\n%s\n%s;\n}\n}\n" % (
+        space, judged_source(name, values), "\n".join(run), call), space
+
+
+def function_of(name):
+    said = re.search(r"--function (\w+)", open(os.path.join(here, "cases", name)).read())
+    return ["--function", said.group(1)] if said else []
+
+
+def cases():
+    pieces, known = [], []
+    for name, (values, _, call) in sorted(CASES.items()):
+        code, message, text = walk(name, os.path.join(here, "cases", name), values.split() + function_of(name))
+        if code:
+            case("case " + name, ["exit code %d: %s" % (code, message)])
+        elif call:
+            piece = case_judge(name, text)
+            pieces.append(piece)
+            known.append((name, piece[1], text))
+    program, words = compile_judges("cases", pieces)
+    for name, space, text in known:
+        case("case %s: every access as the program makes it" % name,
+             compare(name, program, space, text) if program else [words])
+
+
+def refused():
+    text = open(os.path.join(here, "refused.txt")).read()
+    for block in text.split("\n=== ")[1:]:
+        head, source = block.split("\n", 1)
+        name, status, line, part = head.split(" | ")
+        path = os.path.join(work, name)
+        with open(path, "w") as out:
+            out.write(source + "\n")
+        code, message, made = walk("refused-" + name, path, [])
+        wanted = path + (": line %s: " % line if line != "0" else ": ")
+        case("refused %s: %s" % (name, part), [] if code == int(status) and message.startswith(wanted) and part in message and not made
+             else ["exit code %d: %s" % (code, message)])
+
+
 if not os.path.exists(os.path.join(parts, "fathom-clang.so")):
     print("skip static/clang this build has no front end for C and C++ (libclang)")
     sys.exit(0)
 try:
-    kernels()
+    for group in sys.argv[1:] or ["kernels", "cases", "refused"]:
+        {"kernels": kernels, "cases": cases, "refused": refused}[group]()
     sys.exit(end())
 finally:
     if os.environ.get("KEEP"):
