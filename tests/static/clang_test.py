@@ -7,6 +7,7 @@ the region must give the same accesses: array, offset, bytes, load or store, one
 refused with the file, the line and the reason that the table below states.
 """
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -16,6 +17,8 @@ import tempfile
 here = os.path.dirname(os.path.abspath(__file__))
 root = os.path.dirname(os.path.dirname(here))
 sys.path.insert(0, os.path.join(root, "tests"))
+sys.path.insert(0, here)
+import random_loops as random_loops_maker  # noqa: E402
 from tap_cases import case, end  # noqa: E402
 
 build = os.environ.get("FATHOM_BUILD", os.path.join(root, "build"))
@@ -144,7 +147,7 @@ def compile_judges(name, pieces):
 def compare(name, program, space, text):
     """What differs between the walk and the program."""
     judged = os.path.join(work, name + ".judged")
-    done = subprocess.run([program, space, judged], stderr=subprocess.PIPE, text=True)
+    done = subprocess.run([program, space, judged], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if done.returncode:
         return ["the judge failed: " + done.stderr[:300]]
     ours, theirs = open(os.path.join(work, name + ".trace"), "rb").read(), open(judged, "rb").read()
@@ -268,12 +271,44 @@ def refused():
              else ["exit code %d: %s" % (code, message)])
 
 
+def random_loops():
+    seed, count = int(os.environ.get("FATHOM_TEST_SEED", "1")), int(os.environ.get("FATHOM_TEST_LOOPS", "24"))
+    pieces, known, refusals = [], [], {}
+    for i in range(count):
+        name, n = "random_%d" % i, 5 + i % 9
+        source = random_loops_maker.make(random.Random(seed * 100000 + i), name)
+        path = os.path.join(work, name + ".c")
+        with open(path, "w") as out:
+            out.write("static double A[128], B[32][32];\n" + source)
+        code, message, text = walk(name, path, ["n=%d" % n])
+        if code:
+            reason = re.sub(r"'.*?'|\d+", "…", re.sub(r"^.*line \d+: ", "", message))
+            refusals.setdefault((code, reason), []).append(name)
+            continue
+        run = ['known[known_count++] = {"%s", (char *)&%s, sizeof %s};' % (a, a, a) for a, _ in arrays_of(text)]
+        pieces.append(("namespace judged_%s {\ntypedef recorded<double> R;\nstatic R A[128], B[32][32];\n%s\n"
+                       "static void run() {\n%s\n%s(%d);\n}\n}\n" % (
+                           name, source.replace("double *", "R *"), "\n".join(run), name, n), "judged_" + name))
+        known.append((name, "judged_" + name, text))
+    program, words = compile_judges("random", pieces)
+    problems = [] if program else [words]
+    for name, space, text in known if program else []:
+        problems += ["%s: %s" % (name, p) for p in compare(name, program, space, text)]
+    for (code, reason), names in refusals.items():
+        if os.environ.get("KEEP"):
+            print("# %d refused (%d): %s (%s)" % (len(names), code, reason, names[0]))
+        if code != 7:
+            problems.append("%s: exit code %d, %s" % (names[0], code, reason))
+    case("%d of %d random functions: every access as the program makes it" % (len(known), count),
+         problems if len(known) * 2 > count else problems + ["most are refused"])
+
+
 if not os.path.exists(os.path.join(parts, "fathom-clang.so")):
     print("skip static/clang this build has no front end for C and C++ (libclang)")
     sys.exit(0)
 try:
-    for group in sys.argv[1:] or ["kernels", "cases", "refused"]:
-        {"kernels": kernels, "cases": cases, "refused": refused}[group]()
+    for group in sys.argv[1:] or ["kernels", "cases", "refused", "random"]:
+        {"kernels": kernels, "cases": cases, "refused": refused, "random": random_loops}[group]()
     sys.exit(end())
 finally:
     if os.environ.get("KEEP"):
