@@ -356,6 +356,12 @@ static void finish(front *f, const loop_parts *p, node *loop, entries *all, cond
     tree_replace(f, &loop->body, known, all->count);
     leave(f, p, all, chosen, &c, far.last, certain && !far.guard);
     if (!loop->body.first) return;
+    if (p->body_first && goes_on && goes_on->kind == CONDITION_FALSE) { /* do … while (0) is no loop */
+        const replacement once = {c.variable, c.first};
+        tree_replace(f, &loop->body, &once, 1);
+        list_join(f->list, &loop->body);
+        return;
+    }
     if (!far.guard || far.guard->kind == CONDITION_TRUE) {
         node_append(f->list, loop);
         return;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "maker.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,7 +193,7 @@ static CXTranslationUnit parse(front *f, struct CXUnsavedFile *changed, unsigned
 static void parse_twice(front *f)
 {
     FILE *readable = fopen(f->request->path, "r");
-    if (!readable) give_up(f, FM_E_IO, "cannot open the source");
+    if (!readable) give_up(f, FM_E_IO, "cannot open: %s", strerror(errno));
     fclose(readable);
     f->unit = parse(f, NULL, 0, CXTranslationUnit_DetailedPreprocessingRecord);
     complain(f, f->unit);

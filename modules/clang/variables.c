@@ -67,7 +67,13 @@ const form *parameter(front *f, const char *name)
 
 value parameter_value(front *f, const char *name)
 {
-    return integer(form_atom(f, atom_new(f, ATOM_PARAMETER, free_name(f, name))));
+    const char *clean = clean_name(f, name);
+    atom *made = f->atoms; /* one that the user's assumptions speak of is this one */
+    while (made && !(made->kind == ATOM_PARAMETER && !made->bound && strcmp(made->name, clean) == 0))
+        made = made->next;
+    if (!made) made = atom_new(f, ATOM_PARAMETER, free_name(f, name));
+    made->bound = true;
+    return integer(form_atom(f, made));
 }
 
 /* ---- what a variable has at first ---- */
