@@ -5,7 +5,9 @@
  */
 #include "view/text.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void label(FILE *out, const fm_view_options *options, const char *text)
@@ -61,6 +63,19 @@ static void write_run(FILE *out, const fm_profile *profile, const fm_view_option
     }
 }
 
+/* A number as numbers are shown, or a formula. */
+static void write_count(FILE *out, const char *count, const char *what, const fm_view_options *options)
+{
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(count, &end, 10);
+    if (*end || end == count || errno)
+        fm_text_write_name(out, count, options->unicode);
+    else
+        fputs(fm_text_count(number).text, out);
+    fputs(what, out);
+}
+
 /* Which source code it was computed from, and how sure that is. */
 static void write_kernel(FILE *out, const fm_kernel *kernel, const fm_view_options *options)
 {
@@ -73,14 +88,11 @@ static void write_kernel(FILE *out, const fm_kernel *kernel, const fm_view_optio
     text_line(out, options, "parameters", kernel->parameters);
     if (kernel->loads && kernel->stores) {
         label(out, options, "does");
-        fm_text_write_name(out, kernel->loads, options->unicode);
-        fputs(" loads, ", out);
-        fm_text_write_name(out, kernel->stores, options->unicode);
-        fputs(" stores", out);
+        write_count(out, kernel->loads, " loads, ", options);
+        write_count(out, kernel->stores, " stores", options);
         if (kernel->flops && strcmp(kernel->flops, "0") != 0) {
             fputs(", ", out);
-            fm_text_write_name(out, kernel->flops, options->unicode);
-            fputs(" flops", out);
+            write_count(out, kernel->flops, " flops", options);
         }
         putc('\n', out);
     }

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* static_run.h - what fathom static is asked for, and what it has found so far; shared by the files that do
+ * it. */
+#ifndef FATHOM_CLI_STATIC_RUN_H
+#define FATHOM_CLI_STATIC_RUN_H
+
+#include "attribution_output.h"
+#include "cli.h"
+
+enum { CLI_MOST_PARAMETERS = 64, CLI_MOST_FLAGS = 256, CLI_MOST_ASSUMPTIONS = 64 };
+
+typedef struct cli_static_options {
+    const char *function, *language, *layout, *bins, *method, *json, *report, *ir;
+    cli_joined parameters, assumptions;
+    uint64_t granularity, threads, samples;
+    double limit;
+    bool scalars, counts, verify, progress;
+    cli_attribution_options attribution;
+} cli_static_options;
+
+/* "n=1000": where the name ends, and the value. */
+typedef struct cli_given {
+    char *name;
+    int64_t value;
+    bool used;
+} cli_given;
+
+typedef struct cli_static_run {
+    const cli_static_options *options;
+    const char *path;
+    cli_given parameters[CLI_MOST_PARAMETERS];
+    size_t parameter_count;
+    char *texts[2]; /* that the above point into */
+    const char *assumptions[CLI_MOST_ASSUMPTIONS + 1];
+    const char *flags[CLI_MOST_FLAGS + CLI_MOST_PARAMETERS + 1];
+    size_t flag_count;
+    char defines[CLI_MOST_PARAMETERS][96];
+    fm_layout layout;
+    fm_bins bins;
+    unsigned threads;
+    fm_region *region;
+    cli_attribution_caches caches;
+    uint64_t edges[CLI_MOST_EDGES];
+    size_t edge_count;
+    fm_region_counts counts;
+    bool counted;
+    fm_profile *profile;
+    double began;
+} cli_static_run;
+
+/* Seconds of a clock that only goes on. */
+double cli_static_now(void);
+
+/* Each returns -1 to go on, or an exit code after a message. */
+
+/* --param and --assume. */
+int cli_static_split(cli_static_run *run);
+/* run->region, with its parameters. */
+int cli_static_read(cli_static_run *run);
+/* run->profile, with its kernel and its attribution, by the method that is asked for or the surest in time.
+ */
+int cli_static_analyze(cli_static_run *run);
+/* run->profile against a walk over all accesses, analysed as a program's references are. */
+int cli_static_verify(cli_static_run *run);
+
+/* The open parameters, "n, m"; "" where there are none. Returns text. */
+const char *cli_static_open_parameters(const fm_region *region, char *text, size_t size);
+
+#endif
