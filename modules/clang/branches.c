@@ -31,15 +31,19 @@ value merge_values(front *f, CXCursor where, const condition *c, const value *ye
     return none;
 }
 
-static value value_in(const state *of, const variable *v)
+/* Nobody has touched it. */
+static bool same_in(const state *yes, const state *no, const state *now, const variable *v)
 {
-    if (v->number < of->count && of->values[v->number].kind != VALUE_UNSET) return of->values[v->number];
-    return v->initial;
+    const value *left = v->number < yes->count ? yes->values[v->number] : NULL;
+    const value *right = v->number < no->count ? no->values[v->number] : NULL;
+    const value *here = v->number < now->count ? now->values[v->number] : NULL;
+    return left == right && right == here;
 }
 
 void merge_states(front *f, CXCursor where, const condition *c, const state *yes, const state *no)
 {
     for (variable *v = f->variables; v; v = v->next) {
+        if (same_in(yes, no, f->now, v)) continue;
         value left = value_in(yes, v), right = value_in(no, v);
         value one = merge_values(f, where, c, &left, &right);
         if (one.kind == VALUE_UNSET)
@@ -259,9 +263,34 @@ typedef struct bookmark {
 
 static leaving plain(front *f, CXCursor statement, const cursors *list, size_t *next, bool tail);
 
+/* Is there a ?: in it, or in a function of the source that it calls? */
+static bool may_fork(front *f, CXCursor cursor, unsigned depth)
+{
+    enum CXCursorKind kind = clang_getCursorKind(cursor);
+    if (kind == CXCursor_ConditionalOperator) return true;
+    if (kind == CXCursor_CallExpr && depth < MOST_INLINE) {
+        CXCursor called = clang_getCursorReferenced(cursor);
+        if (!clang_Cursor_isNull(called) && own_source(called)) {
+            CXCursor body = body_of(f, called);
+            if (!clang_Cursor_isNull(body) && may_fork(f, body, depth + 16)) return true;
+        }
+    }
+    cursors all = children(f, cursor);
+    for (size_t i = 0; i < all.count; i++)
+        if (may_fork(f, all.at[i], depth)) return true;
+    return false;
+}
+
 leaving work_off_forked(front *f, CXCursor statement, const cursors *list, size_t *next, bool tail)
 {
     jmp_buf out;
+    if (!may_fork(f, statement, 0)) {
+        jmp_buf *outer = f->fork_out;
+        f->fork_out = NULL;
+        leaving leaves = plain(f, statement, list, next, tail);
+        f->fork_out = outer;
+        return leaves;
+    }
     bookmark *kept = allocate(f, 1, sizeof *kept);
     *kept = (bookmark){.now = f->now,
                        .list_at = f->list,

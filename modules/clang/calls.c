@@ -405,7 +405,11 @@ value call(front *f, CXCursor expression, location *reference)
             return evaluate(f, all.at[0]);
         refuse(f, expression, "'%s' makes an object inside an expression", source_text(f, expression));
     }
-    if (!own_source(function)) refuse(f, expression, "calls '%s', whose source is not here", name);
+    if (!own_source(function)) {
+        bool of_class = clang_getCursorKind(function) == CXCursor_CXXMethod;
+        refuse(f, expression, "calls '%s%s%s', whose source is not here", of_class ? owner : "",
+               of_class ? "::" : "", name);
+    }
     cursors arguments = {0};
     location self = {0};
     bool method = object_of(f, expression, function, &arguments, &self);

@@ -114,8 +114,12 @@ static location object_in(front *f, CXCursor expression, bool sign)
     refuse(f, expression, "the object of '%s' is not known", source_text(f, expression));
 }
 
-static bool method(front *f, CXCursor expression, const char *name, value *result, location *reference)
+static bool method(front *f, CXCursor expression, CXCursor function, value *result, location *reference)
 {
+    const char *name = spelling(f, function), *class = spelling(f, clang_getCursorSemanticParent(function));
+    if (strcmp(class, "vector") != 0 && strcmp(class, "array") != 0 && strcmp(class, "span") != 0 &&
+        strcmp(class, "valarray") != 0)
+        return false;
     bool sign = strcmp(name, "operator[]") == 0;
     if (sign || strcmp(name, "at") == 0) {
         location object = object_in(f, expression, sign);
@@ -180,7 +184,7 @@ bool standard_call(front *f, CXCursor expression, CXCursor function, value *resu
     const char *name = spelling(f, function);
     if (!in_std(f, function)) return false;
     if (clang_getCursorKind(function) == CXCursor_CXXMethod)
-        return method(f, expression, name, result, reference);
+        return method(f, expression, function, result, reference);
     if (smaller_or_larger(f, expression, name, result)) return true;
     if (strcmp(name, "swap") == 0 && clang_Cursor_getNumArguments(expression) == 2)
         return exchange(f, expression, result);

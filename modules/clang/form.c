@@ -8,7 +8,8 @@
 
 static _Noreturn void too_large(front *f)
 {
-    give_up(f, FM_E_LIMIT, "a formula of the source has numbers beyond 64 bits");
+    limit_at(f, f->statement ? &f->statement->place : NULL,
+             "a formula of the source has numbers beyond 64 bits");
 }
 
 static int64_t plus(front *f, int64_t left, int64_t right)

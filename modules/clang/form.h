@@ -35,6 +35,7 @@ typedef struct atom {
     const char *why;     /* ATOM_ENTRY that stays: why */
     const char *printed; /* ATOM_LOOP: its name in the text, while it is printed */
     bool used;           /* ATOM_PARAMETER: printed somewhere */
+    bool bound;          /* … : a variable of the source has it */
     const form *left, *right;
 } atom;
 

@@ -30,15 +30,11 @@ typedef struct entries {
 
 /* ---- one iteration ---- */
 
-static entries enter(front *f, const loop_parts *p)
+static entries enter(front *f, const loop_parts *p, const variable_set_of *set)
 {
-    variable_set_of set = {0};
-    changed_by(f, p->condition, &set);
-    changed_by(f, p->increment, &set);
-    changed_by(f, p->body, &set);
-    entries made = {0, allocate(f, set.count, sizeof *made.at)};
-    for (size_t i = 0; i < set.count; i++) {
-        variable *v = set.at[i];
+    entries made = {0, allocate(f, set->count, sizeof *made.at)};
+    for (size_t i = 0; i < set->count; i++) {
+        variable *v = set->at[i];
         value now = variable_value(f, v);
         if (now.kind == VALUE_LOCATION) continue;
         if (now.kind != VALUE_INTEGER && now.kind != VALUE_POINTER) {
@@ -61,6 +57,47 @@ static entries enter(front *f, const loop_parts *p)
         }
     }
     return made;
+}
+
+/* What may have to be worked off again: before one iteration. */
+typedef struct beginning {
+    variable_set_of changed;
+    state *before;
+    node_list *list;
+    node **end;
+} beginning;
+
+static beginning begin(front *f, const loop_parts *p)
+{
+    beginning made = {.before = state_copy(f, f->now), .list = f->list, .end = f->list->end};
+    changed_by(f, p->condition, &made.changed);
+    changed_by(f, p->increment, &made.changed);
+    changed_by(f, p->body, &made.changed);
+    return made;
+}
+
+/*
+ * Variables that were changed though the text did not show it: those that were seen for the first time
+ * inside (members, what a called function changes). Then the iteration is worked off once more, with them.
+ */
+static bool begin_again(front *f, beginning *b)
+{
+    size_t known = b->changed.count;
+    for (variable *v = f->variables; v; v = v->next) {
+        value was = value_in(b->before, v);
+        value now = variable_value(f, v);
+        bool listed = false;
+        for (size_t i = 0; i < known; i++) listed |= b->changed.at[i] == v;
+        if (!listed && (was.kind == VALUE_INTEGER || was.kind == VALUE_POINTER) &&
+            !value_equal(f, &was, &now))
+            variable_set_add(f, &b->changed, v);
+    }
+    if (b->changed.count == known) return false;
+    f->now = state_copy(f, b->before);
+    f->list = b->list;
+    f->list->end = b->end;
+    *f->list->end = NULL;
+    return true;
 }
 
 /* How many steps a pointer went on; NULL: it points elsewhere. */
@@ -319,6 +356,12 @@ static void finish(front *f, const loop_parts *p, node *loop, entries *all, cond
     tree_replace(f, &loop->body, known, all->count);
     leave(f, p, all, chosen, &c, far.last, certain && !far.guard);
     if (!loop->body.first) return;
+    if (p->body_first && goes_on && goes_on->kind == CONDITION_FALSE) { /* do … while (0) is no loop */
+        const replacement once = {c.variable, c.first};
+        tree_replace(f, &loop->body, &once, 1);
+        list_join(f->list, &loop->body);
+        return;
+    }
     if (!far.guard || far.guard->kind == CONDITION_TRUE) {
         node_append(f->list, loop);
         return;
@@ -338,18 +381,23 @@ static condition *test(front *f, const loop_parts *p, const char **why)
     return c;
 }
 
-static void work_off_loop(front *f, const loop_parts *p)
+/* One iteration, as far as its variables and its breaks are concerned. */
+typedef struct iteration {
+    entries changed;
+    node *loop;
+    condition *goes_on, *ends;
+    const form *stated;
+} iteration;
+
+static iteration work_off_once(front *f, const loop_parts *p, const variable_set_of *changed)
 {
     const char *why = NULL;
     node_list *outside = f->list;
-    node *loop = node_new(f, NODE_LOOP, place_of(f, p->where));
+    iteration made = {.loop = node_new(f, NODE_LOOP, place_of(f, p->where)), .changed = enter(f, p, changed)};
     open_loop opened = {.parent = f->loop, .frame = f->frame};
-    const form *stated = NULL;
-    condition *goes_on = NULL;
-    entries all = enter(f, p);
-    f->list = &loop->body;
+    f->list = &made.loop->body;
     f->loop = &opened;
-    if (!p->body_first && !(goes_on = test(f, p, &why))) stated = stated_count(f, p, why);
+    if (!p->body_first && !(made.goes_on = test(f, p, &why))) made.stated = stated_count(f, p, why);
     leaving leaves = work_off_body(f, p->body, true);
     if (leaves == LEAVES_RETURN) refuse(f, p->where, "a return inside the loop is not expressible");
     if (leaves == LEAVES_BREAK) refuse(f, p->where, "a break without a condition: this is no loop");
@@ -360,14 +408,24 @@ static void work_off_loop(front *f, const loop_parts *p)
         statement_end(f);
         f->quiet--;
     }
-    if (p->body_first && !(goes_on = test(f, p, &why))) stated = stated_count(f, p, why);
+    if (p->body_first && !(made.goes_on = test(f, p, &why))) made.stated = stated_count(f, p, why);
+    made.ends = opened.ends;
     f->loop = opened.parent;
     f->list = outside;
-    finish(f, p, loop, &all, goes_on, stated, opened.ends);
+    return made;
+}
+
+static void work_off_loop(front *f, const loop_parts *p)
+{
+    const char *why = NULL;
+    beginning start = begin(f, p);
+    iteration one = work_off_once(f, p, &start.changed);
+    while (begin_again(f, &start)) one = work_off_once(f, p, &start.changed);
+    finish(f, p, one.loop, &one.changed, one.goes_on, one.stated, one.ends);
     if (!p->body_first) { /* the test that ends it */
-        if (!stated) f->nowhere++;
+        if (!one.stated) f->nowhere++;
         test(f, p, &why);
-        if (!stated) f->nowhere--;
+        if (!one.stated) f->nowhere--;
     }
 }
 
@@ -439,6 +497,29 @@ void work_off_do(front *f, CXCursor statement)
     work_off_loop(f, &p);
 }
 
+static void range_iteration(front *f, const loop_parts *p, node *loop, CXCursor element, const location *here)
+{
+    node_list *outside = f->list;
+    open_loop opened = {.parent = f->loop, .frame = f->frame};
+    f->list = &loop->body;
+    f->loop = &opened;
+    variable *v = variable_of(f, element, element);
+    if (classify(v->type) == TYPE_REFERENCE) {
+        variable_set(f, v, (value){.kind = VALUE_LOCATION, .at = *here});
+    } else {
+        statement_begin(f, element);
+        value loaded = load(f, element, here);
+        location at = register_of(v);
+        store(f, element, &at, loaded);
+        statement_end(f);
+    }
+    leaving leaves = work_off_body(f, p->body, true);
+    if ((leaves != LEAVES_NOT && leaves != LEAVES_CONTINUE) || opened.ends)
+        refuse(f, p->where, "a loop over a range that is left early is not expressible");
+    f->loop = opened.parent;
+    f->list = outside;
+}
+
 /* for (T x : range): an array or a container of known elements. */
 void work_off_range_for(front *f, CXCursor statement)
 {
@@ -453,33 +534,20 @@ void work_off_range_for(front *f, CXCursor statement)
     location first;
     const form *count;
     range_of(f, range, &first, &count);
-    node_list *outside = f->list;
-    node *loop = node_new(f, NODE_LOOP, place_of(f, statement));
-    open_loop opened = {.parent = f->loop, .frame = f->frame};
     loop_parts p = {.where = statement,
                     .condition = clang_getNullCursor(),
                     .increment = clang_getNullCursor(),
                     .body = all.at[all.count - 1]};
-    entries entered = enter(f, &p);
+    beginning start = begin(f, &p);
+    node *loop;
+    entries entered;
     atom *position = atom_new(f, ATOM_ENTRY, spelling(f, element));
-    f->list = &loop->body;
-    f->loop = &opened;
     location here = step(f, statement, &first, form_atom(f, position));
-    variable *v = variable_of(f, element, element);
-    if (classify(v->type) == TYPE_REFERENCE) {
-        variable_set(f, v, (value){.kind = VALUE_LOCATION, .at = here});
-    } else {
-        statement_begin(f, element);
-        value loaded = load(f, element, &here);
-        location at = register_of(v);
-        store(f, element, &at, loaded);
-        statement_end(f);
-    }
-    leaving leaves = work_off_body(f, p.body, true);
-    if (leaves != LEAVES_NOT && leaves != LEAVES_CONTINUE) refuse(f, statement, "this loop is left early");
-    f->loop = opened.parent;
-    f->list = outside;
-    if (opened.ends) refuse(f, statement, "a break in a loop over a range is not expressible");
+    do {
+        loop = node_new(f, NODE_LOOP, place_of(f, statement));
+        entered = enter(f, &p, &start.changed);
+        range_iteration(f, &p, loop, element, &here);
+    } while (begin_again(f, &start));
     find_amounts(f, &p, &entered);
     counter c = {
         .variable = atom_new(f, ATOM_LOOP, spelling(f, element)), .first = form_number(f, 0), .step = 1};

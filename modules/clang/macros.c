@@ -130,19 +130,15 @@ static bool one_word(const char *body)
     return body[0] == '\0' || token_end(body, 0, strlen(body)) == strlen(body);
 }
 
-static macro *define(expander *e, CXCursor definition)
+/* text: NAME BODY, or NAME(PARAMETERS) BODY */
+static macro *define_text(front *f, const char *text, bool call)
 {
-    front *f = e->f;
-    source_file *file;
-    size_t begin, end;
-    if (clang_Cursor_isMacroBuiltin(definition) || !extent(f, definition, &file, &begin, &end)) return NULL;
-    const char *text = without_ends(f, file->text + begin, end - begin);
     size_t name = token_end(text, 0, strlen(text));
     macro *m = allocate(f, 1, sizeof *m);
     m->name = text_piece(f, text, name);
     m->usable = true;
     const char *rest = text + name;
-    m->call = clang_Cursor_isMacroFunctionLike(definition) != 0;
+    m->call = call;
     if (m->call) {
         if (*rest != '(') return NULL;
         read_parameters(f, m, &rest);
@@ -154,6 +150,35 @@ static macro *define(expander *e, CXCursor definition)
         m->usable = true;
     }
     return m;
+}
+
+static macro *define(expander *e, CXCursor definition)
+{
+    front *f = e->f;
+    source_file *file;
+    size_t begin, end;
+    if (clang_Cursor_isMacroBuiltin(definition) || !extent(f, definition, &file, &begin, &end)) return NULL;
+    return define_text(f, without_ends(f, file->text + begin, end - begin),
+                       clang_Cursor_isMacroFunctionLike(definition) != 0);
+}
+
+/* -DNAME=BODY, -D NAME=BODY, -D'NAME(X)=BODY' */
+static void define_by_flags(expander *e)
+{
+    const char *const *flags = e->f->request->flags;
+    for (size_t i = 0; flags && flags[i]; i++) {
+        if (strncmp(flags[i], "-D", 2) != 0) continue;
+        const char *text = flags[i][2] ? flags[i] + 2 : flags[i + 1] ? flags[++i] : "";
+        const char *equals = strchr(text, '=');
+        if (!equals || !is_word_start(text[0])) continue;
+        char *spaced = allocate(e->f, strlen(text) + 1, 1);
+        strcpy(spaced, text);
+        spaced[equals - text] = ' ';
+        macro *m = define_text(e->f, without_ends(e->f, spaced, strlen(spaced)), equals[-1] == ')');
+        if (!m) continue;
+        m->next = e->macros;
+        e->macros = m;
+    }
 }
 
 /* ---- expansion ---- */
@@ -336,6 +361,7 @@ size_t expand_macros(front *f, CXTranslationUnit unit)
     e.uses = allocate(f, v.count, sizeof *e.uses);
     /* Only macros that the user's files use, by themselves or through others: what a header of the
      * system defines beyond that is none of ours. */
+    define_by_flags(&e);
     for (size_t i = 0; i < v.count; i++) {
         if (clang_getCursorKind(v.at[i]) != CXCursor_MacroDefinition || !own_source(v.at[i])) continue;
         macro *m = define(&e, v.at[i]);
@@ -348,7 +374,7 @@ size_t expand_macros(front *f, CXTranslationUnit unit)
         use *u = &e.uses[e.use_count];
         CXCursor definition = clang_getCursorReferenced(v.at[i]);
         if (clang_Cursor_isNull(definition) || !extent(f, v.at[i], &u->file, &u->begin, &u->end)) continue;
-        u->of = own_source(definition) ? find(&e, spelling(f, v.at[i]), strlen(spelling(f, v.at[i]))) : NULL;
+        u->of = find(&e, spelling(f, v.at[i]), strlen(spelling(f, v.at[i])));
         macro *again = define(&e, definition); /* the one that holds there: a name may be defined again */
         if (again) u->of = again;
         if (u->of && u->of->usable) e.use_count++;

@@ -7,17 +7,24 @@
  * are opened, and everything is written into a tree (tree.h), which is printed as text in the end.
  *
  *     source.c       files, places, texts, children of cursors, operators
- *     macros.c       macros of the sources, expanded before the second parse (libclang does not show their
- * parts) pick.c         which function, which lines form.c         formulas; form_text.c prints them tree.c
- * loops, guards, statements; tree_print.c prints them variables.c    variables and what they are worth at the
- * moment types.c        sizes, extents, members places_of.c    what an expression designates: a variable, an
- * element of an array expressions.c  values of expressions, and their operations conditions.c   comparisons,
- * and, or, not statements.c   statements; branches.c those that fork loops.c        loops; trips.c how often
- * they run calls.c        functions of the same source, of the mathematical library; cxx.c of C++'s
- * containers assumptions.c  what the user states
+ *     macros.c       macros of the sources, expanded before a second parse
+ *     pick.c         which function, which lines
+ *     form.c         formulas; form_text.c prints them
+ *     tree.c         loops, guards, statements; tree_print.c prints them
+ *     variables.c    variables and what they are worth at the moment
+ *     types.c        sizes, extents, members
+ *     places_of.c    what an expression designates: a variable, an element
+ *     expressions.c  values of expressions, and their operations
+ *     conditions.c   comparisons, and, or, not, ?:
+ *     statements.c   statements; branches.c those that fork
+ *     loops.c        loops; trips.c how often they run
+ *     calls.c        functions of the source, of the mathematical library
+ *     cxx.c          containers and functions of C++
+ *     assumptions.c  what the user states
  *
  * Whatever cannot be expressed is refused at once: refuse() does not return but jumps out to the
- * entry (module.c). Memory is an arena's. No jump crosses a function of libclang: visitors only collect.
+ * entry (module.c). Memory is an arena's. No jump crosses a function of libclang: visitors only
+ * collect.
  */
 #ifndef FATHOM_CLANG_MAKER_H
 #define FATHOM_CLANG_MAKER_H
@@ -82,7 +89,7 @@ typedef struct location {
 } location;
 
 typedef enum value_kind {
-    VALUE_UNSET,   /* nobody has looked at it: what it has from the beginning on */
+    VALUE_UNSET,   /* none (merge_values) */
     VALUE_NOTHING, /* no value yet */
     VALUE_INTEGER, /* number */
     VALUE_DATA,    /* computed while the program runs; why: for integers that would be needed */
@@ -122,7 +129,7 @@ typedef struct frame {
 
 typedef struct state {
     size_t count;
-    value *values; /* by the variables' numbers; those beyond are VALUE_UNSET */
+    const value **values; /* by the variables' numbers; NULL, or beyond: as at the beginning */
 } state;
 
 /* What a jump statement leads to, for the statements behind a guarded one. */
@@ -185,7 +192,6 @@ struct front {
     unsigned node_count;
     unsigned quiet;   /* > 0: integers only compute subscripts and bounds */
     unsigned nowhere; /* > 0: nothing is written, only variables change */
-    bool lenient;     /* before the region: what is not understood is forgotten */
     text_list *notes;
     condition_list *conditions; /* that parameters fulfil */
     CXCursor region_function;
@@ -193,7 +199,9 @@ struct front {
     size_t scop_begin, scop_end;    /* offsets in the expanded text; both 0: the whole body */
     source_file *region_file;
     unsigned region_file_number;
-    bool in_region;
+    FILE *scratch; /* a text that is being made, */
+    char *scratch_text;
+    size_t scratch_size;
 };
 
 /* ---- module.c ---- */
@@ -203,6 +211,7 @@ _Noreturn void refuse_at(front *f, const place *where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 _Noreturn void give_up(front *f, fm_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+_Noreturn void limit_at(front *f, const place *where, const char *reason); /* where may be NULL */
 void *allocate(front *f, size_t count, size_t size);
 const char *text_of(front *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *text_piece(front *f, const char *begin, size_t size);
@@ -218,6 +227,7 @@ CXCursor only_child(front *f, CXCursor cursor); /* null cursor where there are n
 CXCursor bare(front *f, CXCursor cursor);       /* without parentheses and what the compiler adds by itself */
 bool extent(front *f, CXCursor cursor, source_file **file, size_t *begin, size_t *end);
 place place_of(front *f, CXCursor cursor);
+place place_of_name(front *f, CXCursor declaration);
 unsigned line_of(front *f, CXCursor cursor);
 const char *source_text(front *f, CXCursor cursor); /* blanks made one; at most some 200 bytes */
 const char *spelling(front *f, CXCursor cursor);
@@ -272,7 +282,8 @@ location array_begin(front *f, array *a, const shape *shape);
 variable *variable_of(front *f, CXCursor where, CXCursor declaration);
 variable *member_variable(front *f, CXCursor where, const variable *owner, array *owner_array,
                           CXCursor field);
-value variable_value(front *f, variable *v);
+value value_in(const state *of, const variable *v);
+value variable_value(front *f, const variable *v);
 void variable_set(front *f, variable *v, value value);
 value integer(const form *number);
 value data(const char *why);
@@ -285,6 +296,7 @@ typedef struct variable_set_of {
     size_t count, room;
     variable **at;
 } variable_set_of;
+void variable_set_add(front *f, variable_set_of *set, variable *v);
 void changed_by(front *f, CXCursor statement, variable_set_of *set);
 bool mentions(front *f, CXCursor statement, const variable *v);
 value outside_value(front *f, CXCursor where, variable *v);

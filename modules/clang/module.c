@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "maker.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,15 @@ static _Noreturn void refuse_list(front *f, const place *where, const char *form
     else
         fm_fail(f->error, FM_E_UNSUPPORTED, f->request->path, "%s", reason);
     leave(f, FM_E_UNSUPPORTED);
+}
+
+void limit_at(front *f, const place *where, const char *reason)
+{
+    if (where && where->file)
+        fm_fail_at(f->error, FM_E_LIMIT, where->file->path, FM_PLACE_LINE, where->line, "%s", reason);
+    else
+        fm_fail(f->error, FM_E_LIMIT, f->request->path, "%s", reason);
+    leave(f, FM_E_LIMIT);
 }
 
 void refuse_at(front *f, const place *where, const char *format, ...)
@@ -126,7 +136,7 @@ static void complain(front *f, CXTranslationUnit unit)
         clang_disposeDiagnostic(one);
     }
     if (errors == 0) return;
-    const char *more = errors > 1 ? text_of(f, " (and %u more errors)", errors - 1) : "";
+    const char *more = errors > 1 ? text_of(f, " (and %u more)", errors - 1) : "";
     if (path[0])
         fm_fail_at(f->error, FM_E_FORMAT, path, FM_PLACE_LINE, line, "does not compile: %s%s", text, more);
     else
@@ -183,7 +193,7 @@ static CXTranslationUnit parse(front *f, struct CXUnsavedFile *changed, unsigned
 static void parse_twice(front *f)
 {
     FILE *readable = fopen(f->request->path, "r");
-    if (!readable) give_up(f, FM_E_IO, "cannot open the source");
+    if (!readable) give_up(f, FM_E_IO, "cannot open: %s", strerror(errno));
     fclose(readable);
     f->unit = parse(f, NULL, 0, CXTranslationUnit_DetailedPreprocessingRecord);
     complain(f, f->unit);
@@ -217,12 +227,10 @@ static void make(front *f, FILE *out)
     list_begin(&region);
     f->list = &region;
     f->now = allocate(f, 1, sizeof *f->now);
-    frame function = {.function = f->region_function};
-    f->frame = &function;
-    f->in_region = f->scop_end == 0;
+    f->frame = allocate(f, 1, sizeof *f->frame);
+    f->frame->function = f->region_function;
     CXCursor body = body_of(f, f->region_function);
     work_off(f, body);
-    if (!f->in_region && f->scop_end == 0) give_up(f, FM_E_FORMAT, "the region was not found");
     check_assumptions(f);
     tree_check(f, &region);
     region_print(f, &region, out);
@@ -249,6 +257,8 @@ static fm_status region(const fm_clang_request *request, char **text, size_t *si
     f->arrays_end = &f->arrays;
     f->index = clang_createIndex(0, 0);
     if (setjmp(f->out) == 0) make(f, out);
+    if (f->scratch) fclose(f->scratch);
+    free(f->scratch_text);
     fm_status status = f->status;
     bool written = !ferror(out);
     if (f->unit) clang_disposeTranslationUnit(f->unit);

@@ -279,6 +279,19 @@ static array *memory_of(front *f, variable *v)
 static void touch_scalar(front *f, CXCursor where, variable *v, bool is_store)
 {
     type_class class = classify(v->type);
+    if (v->owner_array && class == TYPE_INTEGER && !f->nowhere) { /* of what a pointer points to */
+        long long bits = clang_Cursor_getOffsetOfField(v->declaration);
+        shape of = {.element = v->type};
+        location at = array_begin(f, v->owner_array, &of);
+        at.offset = bits > 0 ? (uint64_t)bits / 8 : 0;
+        if (v->owner_array->units) {
+            at.subscripts[v->owner_array->rank - 1] =
+                form_number(f, (int64_t)(at.offset / v->owner_array->bytes));
+            at.offset %= v->owner_array->bytes;
+        }
+        access_add(f, where, &at, is_store);
+        return;
+    }
     if (!f->request->scalars || f->nowhere || (class != TYPE_FLOAT && class != TYPE_INTEGER)) return;
     shape of = {.element = v->type};
     location at = array_begin(f, memory_of(f, v), &of);

@@ -187,6 +187,17 @@ place place_of(front *f, CXCursor cursor)
     return made;
 }
 
+place place_of_name(front *f, CXCursor declaration)
+{
+    place made = {0};
+    CXFile file;
+    unsigned offset;
+    clang_getFileLocation(clang_getCursorLocation(declaration), &file, NULL, NULL, &offset);
+    made.file = file_of(f, file);
+    if (made.file) original_place(made.file, offset, &made.line, &made.column);
+    return made;
+}
+
 unsigned line_of(front *f, CXCursor cursor)
 {
     return place_of(f, cursor).line;

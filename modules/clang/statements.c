@@ -144,10 +144,15 @@ static void declare_struct(front *f, CXCursor declaration, variable *v, CXCursor
     variable_set(f, v, object);
     if (clang_Cursor_isNull(first)) return;
     CXCursor from = bare(f, first);
+    if (clang_getCursorKind(from) == CXCursor_CallExpr && children(f, from).count > 0 &&
+        clang_getCursorKind(bare(f, children(f, from).at[0])) == CXCursor_LambdaExpr)
+        from = bare(f, children(f, from).at[0]);
     if (clang_getCursorKind(from) == CXCursor_CallExpr) {
         construct(f, declaration, &object.at, from);
         return;
     }
+    if (clang_getCursorKind(from) == CXCursor_LambdaExpr)
+        refuse(f, declaration, "a lambda is not followed: write the loop where it is used");
     if (clang_getCursorKind(from) != CXCursor_InitListExpr)
         refuse(f, declaration, "the first value of '%s' is not understood", v->name);
     cursors values = children(f, from), fields = fields_of(f, v->type);
@@ -238,40 +243,47 @@ void declare(front *f, CXCursor declaration)
 static void forget(front *f, CXCursor statement)
 {
     variable_set_of set = {0};
+    if (clang_getCursorKind(statement) == CXCursor_VarDecl)
+        variable_set_add(f, &set, variable_of(f, statement, statement));
     changed_by(f, statement, &set);
-    if (clang_getCursorKind(statement) == CXCursor_DeclStmt) {
-        cursors all = children(f, statement);
-        for (size_t i = 0; i < all.count; i++) {
-            if (clang_getCursorKind(all.at[i]) != CXCursor_VarDecl) continue;
-            variable *v = variable_of(f, all.at[i], all.at[i]);
-            variable_set(f, v, outside_value(f, all.at[i], v));
-        }
-    }
     for (size_t i = 0; i < set.count; i++) {
         type_class class = classify(set.at[i]->type);
-        if (class == TYPE_INTEGER || class == TYPE_POINTER)
+        if (class != TYPE_FLOAT && class != TYPE_OTHER)
             variable_set(f, set.at[i], outside_value(f, statement, set.at[i]));
     }
 }
 
+/* A statement, or one variable of a declaration. */
 static void work_off_before(front *f, CXCursor statement)
 {
     jmp_buf out;
+    frame *const at = f->frame;
+    open_loop *const loop = f->loop;
+    node_list *const list = f->list;
+    const unsigned quiet = f->quiet, nowhere = f->nowhere;
+    state *const before = state_copy(f, f->now);
+    volatile bool fine = false;
+    if (clang_getCursorKind(statement) == CXCursor_DeclStmt) {
+        cursors all = children(f, statement);
+        for (size_t i = 0; i < all.count; i++)
+            if (clang_getCursorKind(all.at[i]) == CXCursor_VarDecl) work_off_before(f, all.at[i]);
+        return;
+    }
     memcpy(&out, &f->out, sizeof out);
-    frame *at = f->frame;
-    open_loop *loop = f->loop;
-    unsigned quiet = f->quiet, nowhere = f->nowhere;
-    state *before = state_copy(f, f->now);
     f->nowhere++;
-    f->lenient = true;
-    bool fine = setjmp(f->out) == 0;
-    if (fine) work_off(f, statement);
+    if (setjmp(f->out) == 0) {
+        if (clang_getCursorKind(statement) == CXCursor_VarDecl)
+            declare(f, statement);
+        else
+            work_off(f, statement);
+        fine = true;
+    }
     memcpy(&f->out, &out, sizeof out);
     f->nowhere = nowhere;
     f->quiet = quiet;
-    f->lenient = false;
     f->frame = at;
     f->loop = loop;
+    f->list = list;
     f->statement = NULL;
     f->fork_out = NULL;
     if (fine) return;

@@ -142,7 +142,6 @@ static void print_list(printer *p, const node_list *list)
 
 /* ---- declarations ---- */
 
-/* Parameters are marked where they are printed: the body is printed first, into the air. */
 static void print_array(printer *p, const array *a)
 {
     fprintf(p->out, "array %s", a->name);
@@ -205,15 +204,16 @@ static void print_parameters(printer *p, const atom *a)
 
 void region_print(front *f, const node_list *list, FILE *out)
 {
-    printer p = {.f = f, .out = out};
+    printer p = {.f = f};
     unsigned region_file = file_number(f, f->region_file);
     mark_arrays(list);
     print_overlap(&p);
-    FILE *nowhere = fopen("/dev/null", "w");
-    if (!nowhere) give_up(f, FM_E_IO, "cannot open /dev/null");
-    p.out = nowhere;
+    /* Which files and parameters are used is known behind the rest. */
+    p.out = f->scratch = open_memstream(&f->scratch_text, &f->scratch_size);
+    if (!p.out) give_up(f, FM_E_NOMEM, "out of memory");
     print_rest(&p, list);
-    fclose(nowhere);
+    bool failed = fclose(p.out) != 0;
+    f->scratch = NULL;
     p.out = out;
     fputs("fathom-region 1\n", out);
     for (unsigned number = 1; number <= f->file_count; number++)
@@ -227,5 +227,6 @@ void region_print(front *f, const node_list *list, FILE *out)
     print_quoted(out, spelling(f, f->region_function));
     fprintf(out, " @%u:%u-%u\n", region_file, f->first_line, f->last_line);
     print_parameters(&p, f->atoms);
-    print_rest(&p, list);
+    if (!failed) fwrite(f->scratch_text, 1, f->scratch_size, out);
+    if (failed) give_up(f, FM_E_NOMEM, "out of memory");
 }

@@ -265,7 +265,7 @@ array *array_new(front *f, CXCursor where, const char *name, const shape *of, bo
     made->rank = of->rank;
     memcpy(made->extents, of->extents, sizeof made->extents);
     made->pointer = pointer;
-    made->place = place_of(f, where);
+    made->place = place_of_name(f, where);
     for (unsigned i = 0; i < of->rank; i++) {
         if (i > 0 && !of->extents[i])
             refuse(f, where, "an inner extent of '%s' is not known: where its rows are is not known", name);

@@ -67,7 +67,13 @@ const form *parameter(front *f, const char *name)
 
 value parameter_value(front *f, const char *name)
 {
-    return integer(form_atom(f, atom_new(f, ATOM_PARAMETER, free_name(f, name))));
+    const char *clean = clean_name(f, name);
+    atom *made = f->atoms; /* one that the user's assumptions speak of is this one */
+    while (made && !(made->kind == ATOM_PARAMETER && !made->bound && strcmp(made->name, clean) == 0))
+        made = made->next;
+    if (!made) made = atom_new(f, ATOM_PARAMETER, free_name(f, name));
+    made->bound = true;
+    return integer(form_atom(f, made));
 }
 
 /* ---- what a variable has at first ---- */
@@ -267,11 +273,14 @@ variable *member_variable(front *f, CXCursor where, const variable *owner, array
 
 /* ---- their values ---- */
 
-value variable_value(front *f, variable *v)
+value value_in(const state *of, const variable *v)
 {
-    if (v->number < f->now->count && f->now->values[v->number].kind != VALUE_UNSET)
-        return f->now->values[v->number];
-    return v->initial;
+    return v->number < of->count && of->values[v->number] ? *of->values[v->number] : v->initial;
+}
+
+value variable_value(front *f, const variable *v)
+{
+    return value_in(f->now, v);
 }
 
 void variable_set(front *f, variable *v, value to)
@@ -279,12 +288,14 @@ void variable_set(front *f, variable *v, value to)
     state *now = f->now;
     if (v->number >= now->count) {
         size_t count = 2 * (size_t)v->number + 8;
-        value *bigger = allocate(f, count, sizeof *bigger);
+        const value **bigger = allocate(f, count, sizeof *bigger);
         if (now->count) memcpy(bigger, now->values, now->count * sizeof *bigger);
         now->values = bigger;
         now->count = count;
     }
-    now->values[v->number] = to;
+    value *kept = allocate(f, 1, sizeof *kept);
+    *kept = to;
+    now->values[v->number] = kept;
 }
 
 state *state_copy(front *f, const state *from)
@@ -317,7 +328,7 @@ bool value_equal(front *f, const value *left, const value *right)
 
 /* ---- which ones a statement changes ---- */
 
-static void add(front *f, variable_set_of *set, variable *v)
+void variable_set_add(front *f, variable_set_of *set, variable *v)
 {
     for (size_t i = 0; i < set->count; i++)
         if (set->at[i] == v) return;
@@ -342,7 +353,7 @@ static void add_target(front *f, CXCursor expression, variable_set_of *set)
         if (v->frame && v->frame != f->frame && !v->owner) continue;
         value now = variable_value(f, v);
         if (now.kind == VALUE_LOCATION && now.at.variable && now.at.variable != v) v = now.at.variable;
-        add(f, set, v);
+        variable_set_add(f, set, v);
     }
 }
 

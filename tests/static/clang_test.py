@@ -7,6 +7,7 @@ the region must give the same accesses: array, offset, bytes, load or store, one
 refused with the file, the line and the reason that the table below states.
 """
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -16,6 +17,8 @@ import tempfile
 here = os.path.dirname(os.path.abspath(__file__))
 root = os.path.dirname(os.path.dirname(here))
 sys.path.insert(0, os.path.join(root, "tests"))
+sys.path.insert(0, here)
+import random_loops as random_loops_maker  # noqa: E402
 from tap_cases import case, end  # noqa: E402
 
 build = os.environ.get("FATHOM_BUILD", os.path.join(root, "build"))
@@ -144,7 +147,7 @@ def compile_judges(name, pieces):
 def compare(name, program, space, text):
     """What differs between the walk and the program."""
     judged = os.path.join(work, name + ".judged")
-    done = subprocess.run([program, space, judged], stderr=subprocess.PIPE, text=True)
+    done = subprocess.run([program, space, judged], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if done.returncode:
         return ["the judge failed: " + done.stderr[:300]]
     ours, theirs = open(os.path.join(work, name + ".trace"), "rb").read(), open(judged, "rb").read()
@@ -180,11 +183,202 @@ def kernels():
              compare(name, program, space, text) if program else [words])
 
 
+# ---- cases ----
+
+# Values of parameters, arrays that are parameters (how many elements), and the call. Arrays of the source
+# itself are known by their names.
+CASES = {
+    "rows.c": ("n=7 m=9", {"A": "63", "B": "63", "x": "9"}, "rows(7, 9, (R(*)[9])A, (R(*)[9])B, x)"),
+    "linear.c": ("n=7 m=9", {"A": "63", "B": "63", "C": "63"}, "linear(7, 9, A, B, C)"),
+    "tiles.c": ("n=37 m=43", {}, "tiles(37, 43)"),
+    "members.c": ("g.n=5 g.m=6", {"g.u": "30", "g.v": "30"},
+                  "static grid g; g.n = 5; g.m = 6; g.u = g_u; g.v = g_v; known[G] = {\"g\", (char *)&g, sizeof g}; members(&g)"),
+    "while.c": ("n=13", {}, "disguised(13)"),
+    "pointers.c": ("n=11", {"from": "11"}, "pointers(11, from)"),
+    "whole.c": ("n=90", {}, "whole(90)"),
+    "guards.c": ("n=12", {}, "guards(12)"),
+    "calls.c": ("", {}, "calls()"),
+    "steps.c": ("n=29", {}, "steps(29)"),
+    "scop.c": ("n=9 unknown=3", {}, "recording = false; scop(9); recording = true"),
+    "local.c": ("n=9", {}, None),
+    "containers.cc": ("n=7 v.size=10 m.columns_=8", {}, None),
+    "template.cc": ("", {}, None),
+}
+
+
+def judged_source(name, values):
+    source = open(os.path.join(here, "cases", name)).read()
+    source = re.sub(r"#include.*\n", "", source).replace("restrict ", "")
+    source = rewrite_compound(source)
+    for value in values.split():
+        source = re.sub(r"\[%s\](?=.*\)$)" % value.split("=")[0], "[%s]" % value.split("=")[1], source, flags=re.M)
+    source = re.sub(r"v\[n\]", "v[]", source) # a parameter
+    source = re.sub(r"struct (particle|cell|grid) \{[^}]*\}", lambda m: re.sub(r"\bdouble\b", "R", m.group(0)), source)
+    source = source.replace("int kind", "recorded<int> kind").replace("(double)", "(DOUBLE)")
+    source = re.sub(r"\bdouble(?=\s*(?:\(?\*|\w+\s*\[))", "R", source)
+    source = source.replace("#pragma scop", "recording = true;").replace("#pragma endscop", "recording = false;")
+    return source.replace("(DOUBLE)", "(double)")
+
+
+def case_judge(name, text):
+    values, arrays, call = CASES[name]
+    space = "case_" + name.replace(".", "_")
+    run = []
+    for i, (array, _) in enumerate(arrays_of(text)):
+        plain = array.replace(".", "_")
+        if array in arrays:
+            run.append('auto *%s = array<double>("%s", %s);' % (plain, array, arrays[array]))
+        elif array == "g":
+            run.append("const unsigned G = known_count++;")
+        else:
+            run.append('known[known_count++] = {"%s", (char *)&%s, sizeof %s};' % (array, array, array))
+    return "namespace %s {\ntypedef recorded<double> R;\n%s\nstatic void run() {\n%s\n%s;\n}\n}\n" % (
+        space, judged_source(name, values), "\n".join(run), call), space
+
+
+def function_of(name):
+    said = re.search(r"--function (\w+)", open(os.path.join(here, "cases", name)).read())
+    return ["--function", said.group(1)] if said else []
+
+
+# Lines that a region must have (blanks and places do not count): worked out by hand.
+LINES = {
+    "local.c": """
+        array weights[2][4] of 8
+        array line[n] of 8
+        array plane[4 * n] of 8
+        array row[n] of 8
+        for zero = 2 to 3 {
+        do multiplies 1 { load line[i] "line[i]" load weights[0][1] "weights[0][1]" store row[i] "row[i]" }
+        do { load row[i] "row[i]" store plane[j + 4 * i] "plane[4 * i + j]" }""",
+    "containers.cc": """
+        array v[v.size] of 8
+        array a[6][4] of 8
+        array local.data_[8 * n] of 8
+        array m.data_[] of 8
+        for x = 0 to v.size - 1 {
+        do adds 1 { load v[i] "v[i]" load w[i] "w[i]" store v[i] "v[i]" }
+        do multiplies 1 specials 1 { load a[i][x] "x" load v[i] "v[i]" store a[i][x] "x" }
+        for j = 0 to min(i, 8) - 1 {
+        do { load m.data_[m.columns_ * i + j] "here" store local.data_[j + 8 * i] "local(i, j)" }""",
+    "template.cc": """
+        array b[12][12] of 4
+        for i = 0 to 11 {
+        do { load b[j][i] "from" store a[i][j] "a[i][j]" }""",
+    "calls.c": """
+        do adds 1 multiplies 1 { load A[i][k] "a[k]" load x[k] "b[k]" }
+        do divides 1 specials 2 { store y[i + 2] "y[at(i, 2)]" }""",
+    "members.c": """
+        array cells[20][30][9] of 8
+        do integers 1 { load p[i] member 24 4 "p[i].kind" store p[i] member 24 4 "p[i].kind" }""",
+    "tiles.c": """
+        for ii = 0 to n - 1 step 8 {
+        for i = ii to min(n, ii + 8) - 1 {
+        for j = max(jj, 1) to min(min(m, jj + 8) - 1, i + 5) {""",
+}
+
+
+def lines(name, text):
+    had = [" ".join(re.sub(r" @[\d:-]+", "", line).split()) for line in text.split("\n")]
+    missing = [line.strip() for line in LINES[name].strip().split("\n") if line.strip() not in had]
+    case("case %s: lines" % name, ["missing: " + line for line in missing] + (["\n".join(had)] if missing else []))
+
+
+# What the user states: the source of refused.txt, the assumption, a line of the region.
+ASSUMED = [
+    ("dataif.c", "if at 4 holds", 'do { store A[i] "A[i]" }'),
+    ("whiledata.c", "loop at 4 runs t times", 'do adds 1 { load A[max(t, 0)] "A[i]" }'),
+    ("rowsptr.c", "A is matrix[n][m]", "array A[n][m] of 8"),
+    ("indirect.c", "idx is identity", 'do { load idx[i] "idx[i]" store A[i] "A[idx[i]]" }'),
+]
+
+
+def assumptions():
+    for name, said, line in ASSUMED:
+        source = open(os.path.join(here, "refused.txt")).read().split("\n=== " + name)[1].split("\n", 1)[1].split("\n===")[0]
+        path = os.path.join(work, "assumed-" + name)
+        with open(path, "w") as out:
+            out.write(source + "\n")
+        code, message, text = walk("assumed-" + name, path, ["--assume", said])
+        had = [" ".join(re.sub(r" @[\d:-]+", "", one).split()) for one in text.split("\n")]
+        noted = [one for one in had if one.startswith("note") and (said in one or "identity" in one)]
+        case("assumed: " + said, [] if code == 0 and line in had and noted else ["exit code %d: %s\n%s" % (code, message, text)])
+    code, message, _ = walk("assumed", path, ["--assume", "if at 99 holds", "--assume", "idx is identity"])
+    case("an assumption about nothing is refused", [] if code == 8 and "is about nothing in the region" in message else [message])
+
+
+def cases():
+    assumptions()
+    pieces, known = [], []
+    for name, (values, _, call) in sorted(CASES.items()):
+        code, message, text = walk(name, os.path.join(here, "cases", name), values.split() + function_of(name))
+        if code:
+            case("case " + name, ["exit code %d: %s" % (code, message)])
+            continue
+        if call:
+            piece = case_judge(name, text)
+            pieces.append(piece)
+            known.append((name, piece[1], text))
+        if name in LINES:
+            lines(name, text)
+    program, words = compile_judges("cases", pieces)
+    for name, space, text in known:
+        case("case %s: every access as the program makes it" % name,
+             compare(name, program, space, text) if program else [words])
+
+
+def refused():
+    text = open(os.path.join(here, "refused.txt")).read()
+    for block in text.split("\n=== ")[1:]:
+        head, source = block.split("\n", 1)
+        name, status, line, part = head.split(" | ")
+        path = os.path.join(work, name)
+        with open(path, "w") as out:
+            out.write(source + "\n")
+        code, message, made = walk("refused-" + name, path, [])
+        wanted = path + (": line %s: " % line if line != "0" else ": ")
+        case("refused %s: %s" % (name, part), [] if code == int(status) and message.startswith(wanted) and part in message and not made
+             else ["exit code %d: %s" % (code, message)])
+
+
+def random_loops():
+    seed, count = int(os.environ.get("FATHOM_TEST_SEED", "1")), int(os.environ.get("FATHOM_TEST_LOOPS", "24"))
+    pieces, known, refusals = [], [], {}
+    for i in range(count):
+        name, n = "random_%d" % i, 5 + i % 9
+        source = random_loops_maker.make(random.Random(seed * 100000 + i), name)
+        path = os.path.join(work, name + ".c")
+        with open(path, "w") as out:
+            out.write("static double A[128], B[32][32];\n" + source)
+        code, message, text = walk(name, path, ["n=%d" % n])
+        if code:
+            reason = re.sub(r"'.*?'|\d+", "…", re.sub(r"^.*line \d+: ", "", message))
+            refusals.setdefault((code, reason), []).append(name)
+            continue
+        run = ['known[known_count++] = {"%s", (char *)&%s, sizeof %s};' % (a, a, a) for a, _ in arrays_of(text)]
+        pieces.append(("namespace judged_%s {\ntypedef recorded<double> R;\nstatic R A[128], B[32][32];\n%s\n"
+                       "static void run() {\n%s\n%s(%d);\n}\n}\n" % (
+                           name, source.replace("double *", "R *"), "\n".join(run), name, n), "judged_" + name))
+        known.append((name, "judged_" + name, text))
+    program, words = compile_judges("random", pieces)
+    problems = [] if program else [words]
+    for name, space, text in known if program else []:
+        problems += ["%s: %s" % (name, p) for p in compare(name, program, space, text)]
+    for (code, reason), names in refusals.items():
+        if os.environ.get("KEEP"):
+            print("# %d refused (%d): %s (%s)" % (len(names), code, reason, names[0]))
+        if code != 7:
+            problems.append("%s: exit code %d, %s" % (names[0], code, reason))
+    case("%d of %d random functions: every access as the program makes it" % (len(known), count),
+         problems if len(known) * 2 > count else problems + ["most are refused"])
+
+
 if not os.path.exists(os.path.join(parts, "fathom-clang.so")):
     print("skip static/clang this build has no front end for C and C++ (libclang)")
     sys.exit(0)
 try:
-    kernels()
+    for group in sys.argv[1:] or ["kernels", "cases", "refused", "random"]:
+        {"kernels": kernels, "cases": cases, "refused": refused, "random": random_loops}[group]()
     sys.exit(end())
 finally:
     if os.environ.get("KEEP"):

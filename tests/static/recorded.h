@@ -17,9 +17,10 @@ struct known_array {
 static known_array known[64];
 static unsigned known_count;
 static FILE *trace;
+static bool recording = true;
 static void record(const void *at, uint32_t bytes, bool store)
 {
-    for (unsigned i = 0; i < known_count; i++) {
+    for (unsigned i = 0; recording && i < known_count; i++) {
         int64_t offset = (const char *)at - known[i].begin;
         if (offset < 0 || (size_t)offset >= known[i].bytes) continue;
         struct {
@@ -29,8 +30,6 @@ static void record(const void *at, uint32_t bytes, bool store)
         fwrite(&one, sizeof one, 1, trace);
         return;
     }
-    fprintf(stderr, "an access outside of all arrays\n");
-    exit(3);
 }
 template <class T> struct recorded {
     T number;

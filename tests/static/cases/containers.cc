@@ -15,6 +15,7 @@ class Matrix
     std::size_t columns_;
     std::vector<double> data_;
 };
+// --function containers
 void containers(std::vector<double> &v, const std::vector<float> &w, std::array<std::array<double, 4>, 6> &a,
                 Matrix &m, int n)
 {

@@ -2,7 +2,8 @@
 static double A[30][40], x[30 * 40];
 double pointers(int n, double *from)
 {
-    double sum = 0.0, *p = from, *const end = from + n;
+    double sum = 0.0;
+    double *p = from, *const end = from + n;
     while (p < end) sum += *p++;
     double *q = &A[0][0];
     for (int i = 0; i < 30; i++)

@@ -1,4 +1,5 @@
 // A template's instance, arrays by reference, references.
+// --function transpose
 template <typename T, int N> static void transpose(T (&a)[N][N], const T (&b)[N][N])
 {
     for (int i = 0; i < N; ++i)
