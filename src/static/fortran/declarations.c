@@ -423,13 +423,11 @@ static bool use_statement(ft_parser *parser, ft_unit *unit)
     return true;
 }
 
-/* Interfaces: up to their end, nothing in them is needed. */
-static bool pass_interface(ft_parser *parser)
+/* Interfaces and enumerations: up to their end. */
+static bool pass_up_to(ft_parser *parser, const char *glued, const char *what)
 {
-    while (fm_ft_advance(parser), fm_ft_line(parser)) {
-        if (fm_ft_word(parser, "endinterface") || (fm_ft_word(parser, "end") && fm_ft_word(parser, "interface")))
-            return true;
-    }
+    while (fm_ft_advance(parser), fm_ft_line(parser))
+        if (fm_ft_word(parser, glued) || (fm_ft_word(parser, "end") && fm_ft_word(parser, what))) break;
     return true;
 }
 
@@ -460,9 +458,11 @@ static bool other_declaration(ft_parser *parser, ft_unit *unit)
         plain_attribute(parser, unit, "external", &external))
         return true;
     if (fm_ft_word(parser, "interface") || (fm_ft_word(parser, "abstract") && fm_ft_word(parser, "interface")))
-        return pass_interface(parser);
-    if (fm_ft_word(parser, "enum") || fm_ft_word(parser, "enumerator"))
+        return pass_up_to(parser, "endinterface", "interface");
+    if (fm_ft_word(parser, "enum")) {
+        pass_up_to(parser, "endenum", "enum");
         return fm_ft_puzzled(parser, "an enumeration is not followed"), true;
+    }
     if (fm_ft_word(parser, "entry")) return fm_ft_puzzled(parser, "entry is not followed"), true;
     for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
         if (fm_ft_word(parser, passed[i])) return true;

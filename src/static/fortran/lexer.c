@@ -66,7 +66,8 @@ static size_t number_length(const scanner *s, bool *real)
     }
     char exponent = (char)tolower((unsigned char)peek(s, n));
     /* In fixed form blanks are gone: `real*8 d0` must not become a number. */
-    bool glued = n > 0 && (size_t)(s->end - s->at) > n && s->at[n].origin == s->at[n - 1].origin + 1;
+    bool glued = n > 0 && (size_t)(s->end - s->at) > n &&
+                 (s->at[n].origin == s->at[n - 1].origin + 1 || s->at[n].line != s->at[n - 1].line);
     if ((exponent == 'e' || exponent == 'd' || exponent == 'q') && glued) {
         size_t digits = n + 1 + (peek(s, n + 1) == '+' || peek(s, n + 1) == '-');
         if (is_digit(peek(s, digits))) {

@@ -111,7 +111,8 @@ static bool overlaps(ft_walker *walker, const ft_reference *left, const ft_refer
     return ahead < 0;
 }
 
-static bool check_overlap(ft_walker *walker, const ft_expression *expression, const ft_reference *left)
+/* moved: elements are not read in the order in which they are stored. */
+static bool check_overlap(ft_walker *walker, const ft_expression *expression, const ft_reference *left, bool moved)
 {
     if (!expression) return true;
     bool variable = expression->kind == FT_X_NAME || expression->kind == FT_X_MEMBER ||
@@ -119,15 +120,16 @@ static bool check_overlap(ft_walker *walker, const ft_expression *expression, co
     if (variable) {
         ft_reference reference;
         if (!fm_ft_resolve(walker, expression, &reference)) return false;
-        if (!overlaps(walker, left, &reference)) return true;
+        if (!overlaps(walker, left, &reference) && !(moved && reference.memory == left->memory)) return true;
         const char *text = fm_ft_text(walker->context, &expression->place);
         return fm_ft_refuse(walker->context, &expression->place,
                             "'%.150s' may overlap what is assigned: a compiler would make a temporary array", text ? text : "");
     }
+    moved |= expression->kind == FT_X_INDEX && expression->left->kind == FT_X_NAME && strcmp(expression->left->text, "transpose") == 0;
     for (const ft_expression *a = expression->arguments; a; a = a->next)
-        if (!check_overlap(walker, a->kind == FT_X_KEYWORD ? a->left : a, left)) return false;
+        if (!check_overlap(walker, a->kind == FT_X_KEYWORD ? a->left : a, left, moved)) return false;
     if (expression->kind == FT_X_INDEX) return true;
-    return check_overlap(walker, expression->left, left) && check_overlap(walker, expression->right, left);
+    return check_overlap(walker, expression->left, left, moved) && check_overlap(walker, expression->right, left, moved);
 }
 
 /* ---- matmul ---- */
@@ -192,7 +194,7 @@ bool fm_ft_array_assignment(ft_walker *walker, const ft_statement *statement, co
         return product(walker, statement, left);
     ft_shape shape = {left->rank, {0}}, other;
     const ft_value *first[FT_MOST_RANK] = {0};
-    if (!check_overlap(walker, right, left) || !fm_ft_shape_of(walker, right, &other)) return false;
+    if (!check_overlap(walker, right, left, false) || !fm_ft_shape_of(walker, right, &other)) return false;
     for (unsigned i = 0; i < left->rank; i++) {
         const ft_section *section = &left->sections[i];
         int64_t difference;

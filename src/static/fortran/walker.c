@@ -73,7 +73,7 @@ static bool to_scalar(ft_walker *walker, const ft_statement *s, ft_reference *le
     if (value) walker->operations = before;
     if (base == FT_INTEGER_TYPE || base == FT_LOGICAL_TYPE)
         fm_ft_set_known(object, value,
-                        value ? NULL : fm_ft_print(walker->context, "it comes from data in line %u", s->place.line));
+                        value ? NULL : fm_ft_print(walker->context, "what it gets in line %u is not affine", s->place.line));
     return fm_ft_touch(walker, true, left, NULL) && fm_ft_flush(walker, &s->place, true);
 }
 
