@@ -367,6 +367,10 @@ def not_a_program():
     os.chmod(path, 0o755)
     result = run([], [path], code=1)
     expect_in(path, result.err, "message")
+    with open(path, "wb") as file:
+        file.write(b"#!\n")
+    result = run([], [path], code=1)
+    expect(result.err, f"fathom run: {path}: is neither an x86-64 program nor a script that begins with #!\n", "message")
 
 
 @once
