@@ -74,7 +74,7 @@ fm_status fm_collection_start_sized(fm_collection **collection, const fm_collect
     };
     if (failed) status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for the options");
     if (status == FM_OK) status = fm_receiver_create(&self->receiver, 0, error);
-    if (status == FM_OK) status = fm_decoder_create(&self->decoder, &wishes, options->columns, NULL, error);
+    if (status == FM_OK) status = fm_decoder_create(&self->decoder, &filter, options->columns, NULL, error);
     if (status == FM_OK) {
         self->decoder->process_record = fm_process_record;
         self->decoder->context = self;
@@ -205,7 +205,7 @@ static fm_status idle(fm_collection *collection, bool *over, fm_error *error)
         /* Whoever is gone has opened all channels that it will have. */
         status = fm_receive_admit(collection, error);
         if (status != FM_OK) return status;
-        settle(collection);
+        judge_ended(collection);
         *over = all_gone(collection);
         if (*over) return FM_OK;
     }

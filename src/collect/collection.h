@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * collection.h - the parts of an fm_collection, for the files that are it: collection.c is the loop,
- * receive.c the way of a batch, told.c hears of processes, judge.c says how they ended, launch.c starts the
- * program, describe.c says what was seen. process/watch.h looks after processes and signals.
+ * receive.c fills batches, process_records.c reads records about processes, judge.c says how they ended,
+ * launch.c starts the program, describe.c says what was seen. process/watch.h looks after processes and
+ * signals.
  */
 #ifndef FATHOM_COLLECT_COLLECTION_H
 #define FATHOM_COLLECT_COLLECTION_H
@@ -24,7 +25,7 @@ struct fm_collection {
 
     fm_process **processes;
     size_t process_count, process_capacity;
-    fm_key_table process_table; /* their indices: told.c */
+    fm_key_table process_table; /* their indices: process_records.c */
     size_t announced;           /* the caller knows of so many of them */
 
     fm_handed chunk;    /* that is being read, if decoder->words */
@@ -35,7 +36,7 @@ struct fm_collection {
     double idle;        /* seconds since anything came */
     double looked;      /* at processes, last time */
 
-    fm_watch watch; /* the program, and other processes that were told of */
+    fm_watch watch; /* the program, and other processes that were reported */
     bool limit_reached, stopped;
     bool ended; /* END was delivered */
     fm_status failed;
@@ -52,14 +53,14 @@ void fm_collection_note_unseen(fm_collection *collection);
 /* ---- process_records.c ---- */
 
 /* The process with a serial number, made where there is none. */
-fm_status fm_told_process(fm_collection *collection, uint32_t serial, uint32_t pid, fm_process **found,
-                          fm_error *error);
+fm_status fm_process_find_or_create(fm_collection *collection, uint32_t serial, uint32_t pid,
+                                    fm_process **found, fm_error *error);
 /* The n-th, from 0, of the processes with a pid that were seen: one that executed other programs is several.
  * NULL: there are not so many. */
-fm_process *fm_told_with_pid(const fm_collection *collection, uint64_t pid, uint32_t n);
-/* The decoder's fm_process_told. */
-fm_status fm_told_record(void *context, fm_process *process, unsigned kind, uint64_t argument,
-                         const uint64_t *words, const char *text, size_t bytes, fm_error *error);
+fm_process *fm_process_with_pid(const fm_collection *collection, uint64_t pid, uint32_t n);
+/* The decoder's fm_process_record_handler. */
+fm_status fm_process_record(void *context, fm_process *process, unsigned kind, uint64_t argument,
+                            const uint64_t *words, const char *text, size_t bytes, fm_error *error);
 
 /* ---- receive.c ---- */
 

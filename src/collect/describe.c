@@ -32,7 +32,7 @@ static const char *became(const fm_process *process)
 
 static fm_collected_process describe_process(const fm_process *process)
 {
-    fm_collected_process told = {
+    fm_collected_process described = {
         .pid = process->watched.pid,
         .parent = process->parent,
         .program = process->program,
@@ -50,11 +50,11 @@ static fm_collected_process describe_process(const fm_process *process)
         .what_missing = process->missing,
     };
     if (process->watched.ended && WIFSIGNALED(process->watched.wait_status))
-        told.signal = WTERMSIG(process->watched.wait_status);
+        described.signal = WTERMSIG(process->watched.wait_status);
     else if (process->watched.ended)
-        told.exit_code = WEXITSTATUS(process->watched.wait_status);
-    if (!told.complete && !told.what_missing) told.what_missing = "its end was not seen";
-    return told;
+        described.exit_code = WEXITSTATUS(process->watched.wait_status);
+    if (!described.complete && !described.what_missing) described.what_missing = "its end was not seen";
+    return described;
 }
 
 void fm_collection_process_sized(const fm_collection *collection, size_t index, fm_collected_process *process,

@@ -38,14 +38,14 @@ static bool executed_another(const fm_process *process)
 
 /*
  * The process may have been over before anyone saw that it was two programs (fm_watch_add): then what was
- * told says so. A program with the same number that came later is what this one executed, and the end was
+ * reported says so. A program with the same number that came later is what this one executed, and the end was
  * that one's.
  */
 static void find_successor(fm_collection *collection, fm_process *process)
 {
     if (!process->watched.replaced && !executed_another(process)) return;
     fm_process *next = NULL, *other;
-    for (uint32_t n = 0; (other = fm_told_with_pid(collection, process->watched.pid, n)); n++)
+    for (uint32_t n = 0; (other = fm_process_with_pid(collection, process->watched.pid, n)); n++)
         if (other->serial > process->serial && (!next || other->serial < next->serial)) next = other;
     if (!next || next->predecessor) return;
     fm_process_becomes(process, next);
@@ -107,7 +107,7 @@ void fm_judge_process(fm_collection *collection, fm_process *process)
         judge_execution(collection, process);
         return;
     }
-    bool own_end = process->end_told || process->fatal_signal;
+    bool own_end = process->end_reported || process->fatal_signal;
     if (!process->watched.ended && own_end) {
         process->watched.ended = true;
         process->watched.wait_status = process->fatal_signal ? process->fatal_signal : process->end_code << 8;

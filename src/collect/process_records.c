@@ -29,7 +29,7 @@ static fm_key pid_key(uint64_t pid, uint64_t n)
     return (fm_key){.a = pid, .b = 1, .c = n};
 }
 
-fm_process *fm_told_with_pid(const fm_collection *collection, uint64_t pid, uint32_t n)
+fm_process *fm_process_with_pid(const fm_collection *collection, uint64_t pid, uint32_t n)
 {
     return find(collection, pid_key(pid, n));
 }
@@ -37,7 +37,7 @@ fm_process *fm_told_with_pid(const fm_collection *collection, uint64_t pid, uint
 static fm_status add(fm_collection *collection, fm_process *process, fm_error *error)
 {
     uint32_t n = 0, pid = process->watched.pid, index = (uint32_t)collection->process_count;
-    while (fm_told_with_pid(collection, pid, n)) n++;
+    while (fm_process_with_pid(collection, pid, n)) n++;
     if (fm_array_reserve((void **)&collection->processes, &collection->process_capacity, (size_t)index + 1,
                          sizeof(fm_process *)) != 0 ||
         fm_key_table_add(&collection->process_table, serial_key(process->serial), index) == FM_KEY_NONE ||
@@ -50,8 +50,8 @@ static fm_status add(fm_collection *collection, fm_process *process, fm_error *e
     return FM_OK;
 }
 
-fm_status fm_told_process(fm_collection *collection, uint32_t serial, uint32_t pid, fm_process **found,
-                          fm_error *error)
+fm_status fm_process_find_or_create(fm_collection *collection, uint32_t serial, uint32_t pid,
+                                    fm_process **found, fm_error *error)
 {
     *found = find(collection, serial_key(serial));
     if (*found) return FM_OK;
@@ -74,7 +74,7 @@ static fm_process *parent_of(const fm_collection *collection, const fm_process *
                              uint64_t pid)
 {
     fm_process *parent = serial ? find(collection, serial_key(serial)) : NULL, *other;
-    for (uint32_t n = 0; !serial && (other = fm_told_with_pid(collection, pid, n)); n++)
+    for (uint32_t n = 0; !serial && (other = fm_process_with_pid(collection, pid, n)); n++)
         if (other != process) parent = other; /* the one that was seen last */
     return parent != process ? parent : NULL;
 }

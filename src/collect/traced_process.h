@@ -18,8 +18,8 @@ typedef struct fm_process {
     /* The same process by exec: what it was before, which is its parent, and what it became. NULL: none was
      * seen. */
     struct fm_process *predecessor, *successor;
-    char *program;    /* path; NULL: not told */
-    char **arguments; /* its command line, NULL at the end; NULL: not told */
+    char *program;    /* path; NULL: not reported */
+    char **arguments; /* its command line, NULL at the end; NULL: not reported */
     bool more_arguments;
     bool described; /* its PROCESS record came */
     bool announced; /* the caller knows of it */
@@ -39,7 +39,7 @@ typedef struct fm_process {
     bool region_found; /* the region that is watched began at least once */
 
     fm_watched_process watched; /* its pid, and how it ended */
-    bool end_told;              /* END came, with this code */
+    bool end_reported;          /* END came, with this code */
     int end_code;
     int fatal_signal; /* that it reported before it died; 0: none */
     bool valgrind;    /* runs under it: an end that was not reported is Valgrind's own */

@@ -106,12 +106,12 @@ fm_status fm_program_start(const fm_start *start, pid_t *child, fm_error *error)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     close(report[1]);
     if (pid > 0) {
-        int told;
+        int cause;
         ssize_t got;
-        do got = read(report[0], &told, sizeof told);
+        do got = read(report[0], &cause, sizeof cause);
         while (got < 0 && errno == EINTR);
-        if (got == (ssize_t)sizeof told) {
-            why = told;
+        if (got == (ssize_t)sizeof cause) {
+            why = cause;
             while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
             }
         }

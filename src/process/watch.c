@@ -283,7 +283,7 @@ void fm_watch_look(fm_watch *watch)
     for (size_t i = watch->live_count; i-- > 0;) look_at(watch, watch->live[i]); /* what leaves: see leave */
 }
 
-/* ---- children that nobody has told of ---- */
+/* ---- children that nobody has reported ---- */
 
 /* Is the program among them, or what is watched? */
 static bool is_known(const fm_watch *watch, uint32_t pid)
