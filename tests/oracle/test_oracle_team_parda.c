@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { TRACES = 500, TRACES_PER_LONG_ONE = 250 };
+enum { TRACES = 250, TRACES_PER_LONG_ONE = 125 };
 
 static bool check_recipe(const recipe *made)
 {
