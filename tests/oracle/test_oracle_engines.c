@@ -338,8 +338,8 @@ static void test_large_boundaries(void **state)
          .seed = 10,
          .bound = 16383},
     };
-    const size_t step = large_length(4) == 4 ? 1 : 2;
-    for (size_t i = 0; i < sizeof large / sizeof large[0]; i += step) {
+    const bool all = large_length(4) == 4; /* otherwise those where few blocks are passed by */
+    for (size_t i = all ? 0 : 1; i < (all ? sizeof large / sizeof large[0] : 3); i++) {
         recipe made = large[i];
         made.seen_limit = FM_SEEN_LIMIT;
         made.engine_seed = 3;
