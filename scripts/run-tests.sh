@@ -108,7 +108,7 @@ wanted asan && add asan/collect "$(collect_with build-asan plain_program with_fo
     valgrind:_fortran valgrind:_kernel_matmul)"
 wanted tsan && add tsan/collect "$(collect_with build-tsan \
     valgrind:_plain compiler:_data_objects compiler:_sixty compiler:_analysed_by)"
-wanted oracle && add_programs oracle build/tests/oracle "$([ $quick = yes ] && echo env FATHOM_TEST_TRACES=300)"
+wanted oracle && add_programs oracle build/tests/oracle "$([ $quick = yes ] && echo env FATHOM_TEST_TRACES=100)"
 # A sanitizer makes tests some ten times slower: the same ones on fewer random traces, and with damage at fewer places.
 wanted asan && add_programs asan/oracle build-asan/tests/oracle "env FATHOM_TEST_TRACES=60"
 wanted asan && add_programs asan build-asan/tests/unit "env FATHOM_TEST_STRIDE=19"
