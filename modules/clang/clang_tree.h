@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree.h - the region while it is made: loops, guards, statements and accesses, with formulas in them. */
+/* clang_tree.h - the region while it is made: loops, guards, statements and accesses, with formulas in them.
+ */
 #ifndef FATHOM_CLANG_TREE_H
 #define FATHOM_CLANG_TREE_H
 
-#include "form.h"
+#include "clang_form.h"
 
 #include <stdio.h>
 

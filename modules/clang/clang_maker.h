@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * maker.h - what the parts of the front end for C and C++ share.
+ * clang_maker.h - what the parts of the front end for C and C++ share.
  *
- * The front end works the region off once, statement by statement, with numbers that are formulas (form.h):
- * what it cannot know of an integer is a parameter, a variable of a loop, or data. Arrays are touched, loops
- * are opened, and everything is written into a tree (tree.h), which is printed as text in the end.
+ * The front end works the region off once, statement by statement, with numbers that are formulas
+ * (clang_form.h): what it cannot know of an integer is a parameter, a variable of a loop, or data. Arrays are
+ * touched, loops are opened, and everything is written into a tree (clang_tree.h), which is printed as text
+ * in the end.
+ *
+ * The files, each with clang_ in front of its name:
  *
  *     source.c       files, places, texts, children of cursors, operators
  *     macros.c       macros of the sources, expanded before a second parse
@@ -23,16 +26,16 @@
  *     assumptions.c  what the user states
  *
  * Whatever cannot be expressed is refused at once: refuse() does not return but jumps out to the
- * entry (module.c). Memory is an arena's. No jump crosses a function of libclang: visitors only
+ * entry (clang_module.c). Memory is an arena's. No jump crosses a function of libclang: visitors only
  * collect.
  */
 #ifndef FATHOM_CLANG_MAKER_H
 #define FATHOM_CLANG_MAKER_H
 
-#include "form.h"
+#include "clang_form.h"
+#include "clang_tree.h"
 #include "profile/arena.h"
 #include "static/front_clang.h"
-#include "tree.h"
 
 #include <clang-c/Index.h>
 #include <setjmp.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * module.c - the module's entry: parses the source, expands its macros, parses again, works the region off,
- * prints it. And the ways out: refuse(), give_up().
+ * clang_module.c - the module's entry: parses the source, expands its macros, parses again, works the region
+ * off, prints it. And the ways out: refuse(), give_up().
  */
 #include "base/error.h"
-#include "maker.h"
+#include "clang_maker.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * statements.c - statements one after the other, declarations, and the statement of the region (`do`) that an
- * expression becomes. Also what stands before #pragma scop: followed as far as it can be, else forgotten.
+ * clang_statements.c - statements one after the other, declarations, and the statement of the region (`do`)
+ * that an expression becomes. Also what stands before #pragma scop: followed as far as it can be, else
+ * forgotten.
  */
-#include "maker.h"
+#include "clang_maker.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree_print.c - the region as text (docs/STATIC-IR.md). */
-#include "maker.h"
+/* clang_tree_print.c - the region as text (docs/STATIC-IR.md). */
+#include "clang_maker.h"
 
 #include <inttypes.h>
 #include <string.h>

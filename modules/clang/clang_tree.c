@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree.c - see tree.h. */
-#include "tree.h"
+/* clang_tree.c - see clang_tree.h. */
+#include "clang_tree.h"
 
-#include "maker.h"
+#include "clang_maker.h"
 
 void list_begin(node_list *list)
 {

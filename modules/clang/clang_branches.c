@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * branches.c - if, and statements that are worked off once for each case of a condition (forks). What
+ * clang_branches.c - if, and statements that are worked off once for each case of a condition (forks). What
  * variables are worth behind a branch: the same, a minimum or maximum of both, or - where what follows needs
  * to know - what follows is worked off in both branches.
  */
-#include "maker.h"
+#include "clang_maker.h"
 
 #include <string.h>
 

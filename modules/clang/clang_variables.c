@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * variables.c - the variables of the source, and what each is worth at the moment. What a variable has when
- * the region begins: a parameter (integers), an array of its own (pointers, containers), a place in
+ * clang_variables.c - the variables of the source, and what each is worth at the moment. What a variable has
+ * when the region begins: a parameter (integers), an array of its own (pointers, containers), a place in
  * memory (arrays), or something that only the running program knows.
  */
-#include "maker.h"
+#include "clang_maker.h"
 
 #include <string.h>
 

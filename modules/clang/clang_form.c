@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* form.c - see form.h. Numbers that do not fit 64 bits end the work with a message. */
-#include "form.h"
+/* clang_form.c - see clang_form.h. Numbers that do not fit 64 bits end the work with a message. */
+#include "clang_form.h"
 
-#include "maker.h"
+#include "clang_maker.h"
 
 #include <string.h>
 

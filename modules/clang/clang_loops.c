@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loops.c - for, while, do, and for over a range. One iteration is worked off with unknown values of the
- * variables that it changes. Those that change by the same amount every time are known from then on: first
- * value + amount * iteration; the others are not, and whoever needs them is refused. Then the condition says
- * how far the loop goes (trips.c), and the unknown values are replaced.
+ * clang_loops.c - for, while, do, and for over a range. One iteration is worked off with unknown values of
+ * the variables that it changes. Those that change by the same amount every time are known from then on:
+ * first value + amount * iteration; the others are not, and whoever needs them is refused. Then the condition
+ * says how far the loop goes (trips.c), and the unknown values are replaced.
  */
-#include "maker.h"
+#include "clang_maker.h"
 
 #include <string.h>
 
