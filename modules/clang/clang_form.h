@@ -28,7 +28,7 @@ typedef enum atom_kind {
 } atom_kind;
 
 typedef struct atom {
-    struct atom *next;
+    struct atom *next, *next_alike; /* of all; of composed ones with the same hash */
     atom_kind kind;
     unsigned number;
     const char *name;

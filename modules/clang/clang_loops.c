@@ -84,6 +84,7 @@ static bool begin_again(front *f, beginning *b)
 {
     size_t known = b->changed.count;
     for (variable *v = f->variables; v; v = v->next) {
+        if (untouched(b->before, f->now, v)) continue;
         value was = value_in(b->before, v);
         value now = variable_value(f, v);
         bool listed = false;

@@ -40,7 +40,7 @@
 #include <clang-c/Index.h>
 #include <setjmp.h>
 
-enum { MOST_RANK = 8, MOST_INLINE = 64, MOST_NODES = 200000 };
+enum { MOST_RANK = 8, MOST_INLINE = 64, MOST_NODES = 200000, VARIABLE_HASHES = 4096, ATOM_HASHES = 1024 };
 
 /* A source file: as it is, and as it is after its macros were expanded. */
 typedef struct segment { /* text [begin, end) of the expanded text comes from `from` on in the original */
@@ -108,7 +108,7 @@ typedef struct value {
 } value;
 
 struct variable {
-    variable *next;
+    variable *next, *next_alike; /* of all; of those with the same hash of their declaration */
     CXCursor declaration;
     const struct frame *frame; /* NULL: global */
     const variable *owner;     /* of a member */
@@ -174,10 +174,10 @@ struct front {
     bool plus_plus;
     source_file *files;
     unsigned file_count;
-    atom *atoms;
+    atom *atoms, *composed[ATOM_HASHES];
     unsigned atom_count;
     array *arrays, **arrays_end;
-    variable *variables;
+    variable *variables, *alike[VARIABLE_HASHES];
     unsigned variable_count;
     state *now;
     frame *frame;
@@ -286,6 +286,7 @@ variable *variable_of(front *f, CXCursor where, CXCursor declaration);
 variable *member_variable(front *f, CXCursor where, const variable *owner, array *owner_array,
                           CXCursor field);
 value value_in(const state *of, const variable *v);
+bool untouched(const state *left, const state *right, const variable *v); /* has surely the same value */
 value variable_value(front *f, const variable *v);
 void variable_set(front *f, variable *v, value value);
 value integer(const form *number);

@@ -10,6 +10,8 @@ typedef struct printer {
     FILE *out;
     const atom *loops[MOST_INLINE];
     unsigned depth;
+    const atom **parameters;
+    size_t parameter_count;
 } printer;
 
 static void print_quoted(FILE *out, const char *text)
@@ -79,8 +81,7 @@ static const char *loop_name(printer *p, const atom *of)
     for (unsigned turn = 1;; turn++) {
         bool taken = false;
         if (turn > 1) name = text_of(p->f, "%s.%u", of->name, turn);
-        for (const atom *a = p->f->atoms; a; a = a->next)
-            taken |= a->kind == ATOM_PARAMETER && strcmp(a->name, name) == 0;
+        for (size_t i = 0; i < p->parameter_count; i++) taken |= strcmp(p->parameters[i]->name, name) == 0;
         for (unsigned i = 0; i < p->depth && i < MOST_INLINE; i++)
             taken |= p->loops[i] && strcmp(p->loops[i]->printed, name) == 0;
         if (!taken) return name;
@@ -194,12 +195,15 @@ static void print_rest(printer *p, const node_list *list)
     print_list(p, list);
 }
 
-/* Atoms are listed backwards. */
-static void print_parameters(printer *p, const atom *a)
+/* In the order in which they were seen: atoms are listed backwards. */
+static void find_parameters(printer *p)
 {
-    if (!a) return;
-    print_parameters(p, a->next);
-    if (a->kind == ATOM_PARAMETER && a->used) fprintf(p->out, "param %s\n", a->name);
+    size_t count = 0;
+    for (const atom *a = p->f->atoms; a; a = a->next) count += a->kind == ATOM_PARAMETER;
+    p->parameters = allocate(p->f, count, sizeof *p->parameters);
+    p->parameter_count = count;
+    for (const atom *a = p->f->atoms; a; a = a->next)
+        if (a->kind == ATOM_PARAMETER) p->parameters[--count] = a;
 }
 
 void region_print(front *f, const node_list *list, FILE *out)
@@ -207,6 +211,7 @@ void region_print(front *f, const node_list *list, FILE *out)
     printer p = {.f = f};
     unsigned region_file = file_number(f, f->region_file);
     mark_arrays(list);
+    find_parameters(&p);
     print_overlap(&p);
     /* Which files and parameters are used is known behind the rest. */
     p.out = f->scratch = open_memstream(&f->scratch_text, &f->scratch_size);
@@ -226,7 +231,8 @@ void region_print(front *f, const node_list *list, FILE *out)
     fputs("function ", out);
     print_quoted(out, spelling(f, f->region_function));
     fprintf(out, " @%u:%u-%u\n", region_file, f->first_line, f->last_line);
-    print_parameters(&p, f->atoms);
+    for (size_t i = 0; i < p.parameter_count; i++)
+        if (p.parameters[i]->used) fprintf(out, "param %s\n", p.parameters[i]->name);
     if (!failed) fwrite(f->scratch_text, 1, f->scratch_size, out);
     if (failed) give_up(f, FM_E_NOMEM, "out of memory");
 }
