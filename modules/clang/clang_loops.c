@@ -170,7 +170,7 @@ static bool list_mentions(const node_list *list, const atom *a)
     for (const node *n = list->first; n; n = n->next) {
         if ((n->first && form_mentions(n->first, a)) || (n->last && form_mentions(n->last, a))) return true;
         if (n->condition && condition_mentions(n->condition, a)) return true;
-        for (const access *x = n->accesses; x; x = x->next)
+        for (const touch *x = n->accesses; x; x = x->next)
             for (unsigned i = 0; i < x->array->rank; i++)
                 if (form_mentions(x->subscripts[i], a)) return true;
         if (list_mentions(&n->body, a) || list_mentions(&n->otherwise, a)) return true;

@@ -51,7 +51,7 @@ void access_add(front *f, CXCursor where, const location *at, bool is_store)
         statement_end(f);
         return;
     }
-    access *made = allocate(f, 1, sizeof *made);
+    touch *made = allocate(f, 1, sizeof *made);
     made->store = is_store;
     made->array = at->array;
     made->subscripts = allocate(f, at->array->rank, sizeof *made->subscripts);

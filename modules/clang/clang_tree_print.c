@@ -40,7 +40,7 @@ static void indent(printer *p)
     fprintf(p->out, "%*s", (int)(2 * p->depth), "");
 }
 
-static void print_access(printer *p, const access *a)
+static void print_access(printer *p, const touch *a)
 {
     fprintf(p->out, " %s %s", a->store ? "store" : "load", a->array->name);
     for (unsigned i = 0; i < a->array->rank; i++) fprintf(p->out, "[%s]", form_text(p->f, a->subscripts[i]));
@@ -70,7 +70,7 @@ static void print_statement(printer *p, const node *n)
         if (counts[i].count) fprintf(p->out, " %s %" PRIu64, counts[i].word, counts[i].count);
     print_place(p, &n->place);
     fputs(" {", p->out);
-    for (const access *a = n->accesses; a; a = a->next) print_access(p, a);
+    for (const touch *a = n->accesses; a; a = a->next) print_access(p, a);
     fputs(n->accesses ? " }\n" : "}\n", p->out);
 }
 
@@ -156,7 +156,7 @@ static void print_array(printer *p, const array *a)
 static void mark_arrays(const node_list *list)
 {
     for (const node *n = list->first; n; n = n->next) {
-        for (const access *a = n->accesses; a; a = a->next) a->array->used = true;
+        for (const touch *a = n->accesses; a; a = a->next) a->array->used = true;
         mark_arrays(&n->body);
         mark_arrays(&n->otherwise);
     }
