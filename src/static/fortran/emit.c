@@ -184,7 +184,7 @@ bool fm_ft_flush(ft_walker *walker, const ft_place *place, bool always)
     if (!fm_ft_write(walker, &walker->out, " @%u:%u:%u {", place->file, place->line, place->column)) return false;
     walker->blocks++;
     bool done = true;
-    const char *at = walker->accesses.bytes, *end = at + walker->accesses.size;
+    const char *at = walker->accesses.bytes, *end = walker->accesses.size ? at + walker->accesses.size : at;
     if (at < end) done = fm_ft_write(walker, &walker->out, "\n");
     for (const char *line_end; done && at < end; at = line_end + 1) {
         line_end = memchr(at, '\n', (size_t)(end - at));
