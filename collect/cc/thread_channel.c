@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * thread.c - threads: where a thread gets its channel, at its first hook, where it gives it back, at its
- * end, and where its stack lies.
+ * thread_channel.c - threads: where a thread gets its channel, at its first hook, where it gives it back, at
+ * its end, and where its stack lies.
  *
  * A thread that never ends in order (one of a pool, main at exit) never gives its channel back; the
  * receiver finds its words by the cursor.
@@ -143,7 +143,7 @@ static void find_stack(fm_thread *thread, uintptr_t *low, uintptr_t *high)
 
 /* ---- cells ---- */
 
-static void fill_cells(const fm_process *process, fm_thread *thread, fm_cells *cells)
+static void fill_cells(const fm_cc_process *process, fm_thread *thread, fm_cells *cells)
 {
     fm_channel *channel = thread ? thread->channel : NULL;
     if (!channel) thread = NULL;
@@ -156,7 +156,7 @@ static void fill_cells(const fm_process *process, fm_thread *thread, fm_cells *c
     cells->thread = thread;
 }
 
-void fm_thread_set_cells(fm_process *process, fm_thread *thread)
+void fm_thread_set_cells(fm_cc_process *process, fm_thread *thread)
 {
     if (!thread) {
         fill_cells(process, NULL, &fm_my);
@@ -172,7 +172,7 @@ void fm_thread_silence(fm_thread *thread)
 
 /* ---- beginning ---- */
 
-fm_thread *fm_thread_new(fm_process *process)
+fm_thread *fm_thread_new(fm_cc_process *process)
 {
     fm_thread *thread = fm_map(sizeof *thread, -1, 0);
     if (!thread) return NULL;
@@ -184,7 +184,7 @@ fm_thread *fm_thread_new(fm_process *process)
     return thread;
 }
 
-void fm_thread_begin(fm_process *process, fm_thread *thread)
+void fm_thread_begin(fm_cc_process *process, fm_thread *thread)
 {
     uintptr_t low, high;
     find_stack(thread, &low, &high);
@@ -196,7 +196,7 @@ void fm_thread_begin(fm_process *process, fm_thread *thread)
 }
 
 /* Another copy of the runtime has given this thread a channel: this one uses it as well. */
-static bool join(fm_process *process)
+static bool join(fm_cc_process *process)
 {
     fm_thread *thread = pthread_getspecific(process->key);
     if (!thread) return false;
@@ -208,7 +208,7 @@ static bool join(fm_process *process)
     return true;
 }
 
-static void attach(fm_process *process)
+static void attach(fm_cc_process *process)
 {
     if (join(process)) return;
     fm_thread *thread = fm_thread_new(process);
@@ -223,17 +223,17 @@ static void attach(fm_process *process)
     /* The first keys need no memory, and ours was among them. */
     pthread_setspecific(process->key, thread);
     fm_thread_begin(process, thread);
-    fm_locals_tell(process, thread);
+    fm_locals_report(process, thread);
 }
 
 FM_COLD void fm_thread_attach(void)
 {
-    fm_process *process = fm_process_here;
+    fm_cc_process *process = fm_process_here;
     uint32_t state = process ? __atomic_load_n(&process->state, __ATOMIC_ACQUIRE) : FM_STATE_NEW;
     if (state == FM_STATE_NEW || state == FM_STATE_STARTING) return; /* too early: asked again later */
     uint64_t signals = fm_signals_block();
     if (fm_my.any == &fm_unclaimed_channel) {
-        fm_thread_set_cells(process, NULL); /* nothing below is told */
+        fm_thread_set_cells(process, NULL); /* nothing below is reported */
         if (state == FM_STATE_ACTIVE) attach(process);
     }
     fm_signals_restore(signals);
@@ -248,7 +248,7 @@ FM_COLD void fm_thread_attach(void)
 void fm_thread_end(void *data)
 {
     fm_thread *thread = data;
-    fm_process *process = fm_process_here;
+    fm_cc_process *process = fm_process_here;
     enum { ROUNDS = 4 }; /* PTHREAD_DESTRUCTOR_ITERATIONS of glibc, and the least that POSIX allows */
     if (++thread->closing_rounds < ROUNDS) {
         pthread_setspecific(process->key, thread);

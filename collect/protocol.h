@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stream.h - how references travel from a traced program to fathom while it runs: the layout of the memory
+ * protocol.h - how references travel from a traced program to fathom while it runs: the layout of the memory
  * they share, and the words in it.
  *
  * Three parties include this file: the receiver (src/collect, ordinary C), the Valgrind tool
@@ -42,16 +42,17 @@
  * block was defined with FM_BLOCK_HAS_SP, one word with the stack pointer at the block's beginning, then one
  * word for each of its accesses: the address; 0 for an access whose guard was false (it did not happen).
  * Fewer words follow when the block was left by a side exit: the next word with the highest bit set ends it.
- * Size, kind and code address of each access were told once, by FM_RECORD_DEFINE.
+ * Size, kind and code address of each access were reported once, by FM_RECORD_DEFINE.
  *
  * Compiler runtime: each access is one word, FM_ACCESS_WORD(address, code, pc): the address in bits 62..16,
  * what was done in bits 15..12, the low 12 bits of the calling code address in bits 11..0. The upper bits of
  * the code address are those of the last FM_RECORD_PAGE. Where code is FM_ACCESS_LOAD_RANGE or …_STORE_RANGE
- * the next word is the number of bytes, FM_RANGE_MOST at most: longer accesses are told in pieces, so that
- * what a word costs the receiver has a bound. When FM_WANT_SITES is not set, pc is 0 and there are no pages.
+ * the next word is the number of bytes, FM_RANGE_MOST at most: longer accesses are reported in pieces, so
+ * that what a word costs the receiver has a bound. When FM_WANT_SITES is not set, pc is 0 and there are no
+ * pages.
  */
-#ifndef FATHOM_STREAM_H
-#define FATHOM_STREAM_H
+#ifndef FATHOM_PROTOCOL_H
+#define FATHOM_PROTOCOL_H
 
 #include <stdint.h>
 
@@ -108,11 +109,11 @@ typedef struct fm_channel {
 
 enum { FM_ORDER_TRACE = 0, FM_ORDER_DETACH = 1 };
 
-/* What the receiver wants to be told (fm_session.wants). */
+/* What the receiver wants reported (fm_session.wants). */
 enum {
     FM_WANT_LOADS = 1 << 0,
-    FM_WANT_STORES = 1 << 1, /* accesses that read and write count as both: told when either is wanted */
-    FM_WANT_SITES = 1 << 2,  /* code addresses (Valgrind tells them always) */
+    FM_WANT_STORES = 1 << 1, /* accesses that read and write count as both: reported when either is wanted */
+    FM_WANT_SITES = 1 << 2,  /* code addresses (Valgrind always reports them) */
     FM_WANT_CALLS = 1 << 3,  /* stack pointers with blocks (Valgrind), ENTER and LEAVE (compiler) */
     FM_WANT_HEAP = 1 << 4,   /* HEAP_… and CONTEXT */
     FM_WANT_CHILDREN =
@@ -189,7 +190,7 @@ enum {
     /* The process is about to execute another program; argument: FM_EXEC_…; words: its path. */
     FM_RECORD_EXEC = 17,
     /* The program ends in order, by its own exit; argument: exit code. Under Valgrind this, or NOTE with
-     * FATAL_SIGNAL, is what tells a program's end from the collector's own. */
+     * FATAL_SIGNAL, is what distinguishes a program's end from the collector's own. */
     FM_RECORD_END = 18,
     /* argument: FM_NOTE_…; words: a text for people, as in MODULE. */
     FM_RECORD_NOTE = 19,
@@ -200,8 +201,8 @@ enum {
     /* Functions were left without LEAVE: by longjmp, an exception (compiler). words: [0] the stack pointer
      * now; calls that have a lower one are over. */
     FM_RECORD_UNWIND = 22,
-    /* Thread-local variables of a module lie here in a thread, perhaps within what THREAD_START told. words:
-     * [0] number of the thread [1] of the module [2] address [3] bytes */
+    /* Thread-local variables of a module lie here in a thread, perhaps within what THREAD_START reported.
+     * words: [0] number of the thread [1] of the module [2] address [3] bytes */
     FM_RECORD_THREAD_LOCAL = 23,
 };
 

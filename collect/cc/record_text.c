@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* text.c - strings into words of a record, and hashes; what string.h would do, without it. */
+/* record_text.c - strings into words of a record, and hashes; what string.h would do, without it. */
 #include "runtime.h"
 
 size_t fm_text_length(const char *text)

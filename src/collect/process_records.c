@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* told.c - what producers tell of processes: that they begin, execute another program, end; and notes. */
+/* process_records.c - what producers report of processes: that they begin, execute another program, end; and
+ * notes. */
 #define _GNU_SOURCE
 #include "collect/collection.h"
 
@@ -11,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-fm_status fm_told_process(fm_collection *collection, uint32_t serial, uint32_t pid, fm_process **found,
-                          fm_error *error)
+fm_status fm_process_find_or_create(fm_collection *collection, uint32_t serial, uint32_t pid,
+                                    fm_process **found, fm_error *error)
 {
     for (size_t i = collection->process_count; i-- > 0;) {
         *found = collection->processes[i];
@@ -43,35 +44,35 @@ static fm_process *parent_of(const fm_collection *collection, const fm_process *
 }
 
 /* The program's own command line, behind its path: so many texts, within so many bytes. */
-static fm_status take_arguments(fm_process *process, uint64_t argument, const char *text, size_t bytes,
+static fm_status read_arguments(fm_process *process, uint64_t argument, const char *text, size_t bytes,
                                 fm_error *error)
 {
-    size_t count = argument & UINT32_MAX, told = 0, begin = strnlen(text, bytes) + 1;
+    size_t count = argument & UINT32_MAX, found = 0, begin = strnlen(text, bytes) + 1;
     if (count > bytes) count = bytes; /* each takes one at least */
     char **arguments = fm_calloc(count + 1, sizeof *arguments);
     if (!arguments) return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a command line");
     process->arguments = arguments;
-    while (told < count && begin < bytes) {
+    while (found < count && begin < bytes) {
         size_t length = strnlen(text + begin, bytes - begin);
-        arguments[told] = strndup(text + begin, length);
-        if (!arguments[told])
+        arguments[found] = strndup(text + begin, length);
+        if (!arguments[found])
             return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for an argument");
-        told++;
+        found++;
         begin += length + 1;
     }
-    process->more_arguments = told < count || (argument & FM_PROCESS_MORE_ARGUMENTS);
+    process->more_arguments = found < count || (argument & FM_PROCESS_MORE_ARGUMENTS);
     return FM_OK;
 }
 
 static fm_status process_begins(fm_collection *collection, fm_process *process, uint64_t argument,
                                 const uint64_t *words, const char *program, size_t bytes, fm_error *error)
 {
-    if (process->told) return FM_OK;
-    process->told = true;
+    if (process->described) return FM_OK;
+    process->described = true;
     process->program = strdup(program);
     if (!process->program) return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a name");
     if (argument & UINT32_MAX) {
-        fm_status status = take_arguments(process, argument, program, bytes, error);
+        fm_status status = read_arguments(process, argument, program, bytes, error);
         if (status != FM_OK) return status;
     }
     const fm_process *parent = parent_of(collection, process, words[2], words[1]);
@@ -80,7 +81,7 @@ static fm_status process_begins(fm_collection *collection, fm_process *process, 
     return words[2] ? fm_process_inherit(process, parent, error) : FM_OK;
 }
 
-static void note_told(fm_collection *collection, fm_process *process, uint64_t kind, const char *text)
+static void add_note(fm_collection *collection, fm_process *process, uint64_t kind, const char *text)
 {
     char clean[256];
     size_t length = 0;
@@ -109,8 +110,8 @@ static void note_told(fm_collection *collection, fm_process *process, uint64_t k
     }
 }
 
-fm_status fm_told_record(void *context, fm_process *process, unsigned kind, uint64_t argument,
-                         const uint64_t *words, const char *text, size_t bytes, fm_error *error)
+fm_status fm_process_record(void *context, fm_process *process, unsigned kind, uint64_t argument,
+                            const uint64_t *words, const char *text, size_t bytes, fm_error *error)
 {
     fm_collection *collection = context;
     switch (kind) {
@@ -125,11 +126,11 @@ fm_status fm_told_record(void *context, fm_process *process, unsigned kind, uint
         process->executes_after = process->references + process->left_out + collection->decoder->rows.count;
         break;
     case FM_RECORD_END:
-        process->end_told = true;
+        process->end_reported = true;
         process->end_code = (int)(argument & 0xFF);
         break;
     default:
-        note_told(collection, process, argument, text);
+        add_note(collection, process, argument, text);
     }
     return FM_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_older.c - blocks that were referenced too long ago for the card to remember: the older part of the
+ * gpu_spill.c - blocks that were referenced too long ago for the card to remember: the older part of the
  * stack, kept by the host in chunks that the card can take one at a time.
  *
  * What a batch brings new to the card, in order and each block once, is a sequence F. Put a chunk before it
@@ -42,39 +42,39 @@ static fm_status make_chunk(fm_gpu_chunk *chunk, size_t count, bool times, fm_er
     return fm_fail_memory(error, bytes, "blocks that the graphics card has no room for");
 }
 
-void fm_gpu_older_clear(fm_gpu_older *older)
+void fm_gpu_spill_clear(fm_gpu_spill *spill)
 {
-    for (size_t i = 0; i < older->count; i++) free_chunk(&older->chunks[i]);
-    free(older->chunks);
-    *older = (fm_gpu_older){.times = older->times};
+    for (size_t i = 0; i < spill->count; i++) free_chunk(&spill->chunks[i]);
+    free(spill->chunks);
+    *spill = (fm_gpu_spill){.times = spill->times};
 }
 
-uint64_t fm_gpu_older_blocks(const fm_gpu_older *older)
+uint64_t fm_gpu_spill_blocks(const fm_gpu_spill *spill)
 {
     uint64_t blocks = 0;
-    for (size_t i = 0; i < older->count; i++) blocks += older->chunks[i].count;
+    for (size_t i = 0; i < spill->count; i++) blocks += spill->chunks[i].count;
     return blocks;
 }
 
-uint64_t fm_gpu_older_memory(const fm_gpu_older *older)
+uint64_t fm_gpu_spill_memory(const fm_gpu_spill *spill)
 {
-    return fm_gpu_older_blocks(older) * (older->times ? 2 : 1) * sizeof(uint64_t) +
-           older->room * sizeof *older->chunks;
+    return fm_gpu_spill_blocks(spill) * (spill->times ? 2 : 1) * sizeof(uint64_t) +
+           spill->room * sizeof *spill->chunks;
 }
 
-static void forget_chunk(fm_gpu_older *older, size_t index)
+static void forget_chunk(fm_gpu_spill *spill, size_t index)
 {
-    free_chunk(&older->chunks[index]);
-    older->count--;
-    memmove(&older->chunks[index], &older->chunks[index + 1], (older->count - index) * sizeof *older->chunks);
+    free_chunk(&spill->chunks[index]);
+    spill->count--;
+    memmove(&spill->chunks[index], &spill->chunks[index + 1], (spill->count - index) * sizeof *spill->chunks);
 }
 
-void fm_gpu_older_drop(fm_gpu_older *older, uint64_t keep)
+void fm_gpu_spill_drop(fm_gpu_spill *spill, uint64_t keep)
 {
     uint64_t newer = 0;
-    for (size_t i = older->count; i-- > 0;) {
-        const size_t count = older->chunks[i].count;
-        if (newer >= keep) forget_chunk(older, i);
+    for (size_t i = spill->count; i-- > 0;) {
+        const size_t count = spill->chunks[i].count;
+        if (newer >= keep) forget_chunk(spill, i);
         newer += count;
     }
 }
@@ -114,19 +114,19 @@ static fm_status load(fm_gpu_batches *batches, const fm_gpu_chunk *chunk, size_t
                                        chunk->times ? chunk->times + from : NULL, chunk->count - from, error);
 }
 
-fm_status fm_gpu_older_take(fm_gpu_older *older, fm_gpu_batches *batches, size_t stack, size_t keep,
-                            fm_error *error)
+fm_status fm_gpu_spill_add(fm_gpu_spill *spill, fm_gpu_batches *batches, size_t stack, size_t keep,
+                           fm_error *error)
 {
     if (stack <= keep) return FM_OK;
-    if (fm_array_reserve((void **)&older->chunks, &older->room, older->count + 1, sizeof *older->chunks) != 0)
-        return fm_fail_memory(error, (older->count + 1) * sizeof *older->chunks, "the list of older blocks");
+    if (fm_array_reserve((void **)&spill->chunks, &spill->room, spill->count + 1, sizeof *spill->chunks) != 0)
+        return fm_fail_memory(error, (spill->count + 1) * sizeof *spill->chunks, "the list of older blocks");
     fm_gpu_chunk chunk;
     fm_status status = fetch(batches, stack, &chunk, error);
     if (status != FM_OK) return status;
     status = load(batches, &chunk, stack - keep, error);
     if (status == FM_OK) status = cut_chunk(&chunk, stack - keep, error);
     if (status == FM_OK)
-        older->chunks[older->count++] = chunk;
+        spill->chunks[spill->count++] = chunk;
     else
         free_chunk(&chunk);
     return status;
@@ -150,7 +150,7 @@ static void free_wanted(wanted *search)
 static fm_status begin_search(const fm_gpu_batches *batches, wanted *search, fm_error *error)
 {
     const fm_gpu_batch *batch = &batches->batch;
-    *search = (wanted){.count = batch->cold, .blocks = batches->each.firsts};
+    *search = (wanted){.count = batch->cold, .blocks = batches->each.new_blocks};
     search->indices = fm_calloc(batch->cold, sizeof *search->indices);
     search->distances = fm_calloc(batch->cold, sizeof *search->distances);
     if (batches->setup.times) search->times = fm_calloc(batch->cold, sizeof *search->times);
@@ -163,7 +163,7 @@ static fm_status begin_search(const fm_gpu_batches *batches, wanted *search, fm_
 }
 
 /* What was found gets its distance; the others move up. */
-static void take_found(const fm_gpu_batches *batches, wanted *search, uint64_t newer)
+static void store_found(const fm_gpu_batches *batches, wanted *search, uint64_t newer)
 {
     const fm_gpu_batch *batch = &batches->batch;
     const uint64_t bound = batches->setup.bound;
@@ -198,7 +198,7 @@ static fm_status search_chunk(fm_gpu_batches *batches, fm_gpu_chunk *chunk, want
     if (status == FM_OK) status = fm_gpu_batches_count_now(batches, search->blocks, &batch, error);
     if (status != FM_OK) return status;
     const size_t left = before - (search->count - batch.cold);
-    take_found(batches, search, newer);
+    store_found(batches, search, newer);
     if (left == before) return FM_OK;
     /* The new stack begins with what is left of the chunk. */
     fm_gpu_chunk smaller = {0};
@@ -209,21 +209,21 @@ static fm_status search_chunk(fm_gpu_batches *batches, fm_gpu_chunk *chunk, want
     return FM_OK;
 }
 
-fm_status fm_gpu_older_search(fm_gpu_older *older, fm_gpu_batches *batches, size_t stack_before,
+fm_status fm_gpu_spill_search(fm_gpu_spill *spill, fm_gpu_batches *batches, size_t stack_before,
                               uint64_t *found, fm_error *error)
 {
     *found = 0;
-    if (older->count == 0 || batches->batch.cold == 0) return FM_OK;
+    if (spill->count == 0 || batches->batch.cold == 0) return FM_OK;
     wanted search;
     fm_gpu_chunk stack = {0};
     fm_status status = begin_search(batches, &search, error);
     if (status == FM_OK) status = fetch(batches, batches->batch.stack, &stack, error);
     uint64_t newer = stack_before;
-    for (size_t i = older->count; i-- > 0 && search.count > 0 && status == FM_OK;) {
-        const size_t count = older->chunks[i].count;
-        status = search_chunk(batches, &older->chunks[i], &search, newer, error);
+    for (size_t i = spill->count; i-- > 0 && search.count > 0 && status == FM_OK;) {
+        const size_t count = spill->chunks[i].count;
+        status = search_chunk(batches, &spill->chunks[i], &search, newer, error);
         newer += count;
-        if (status == FM_OK && older->chunks[i].count == 0) forget_chunk(older, i);
+        if (status == FM_OK && spill->chunks[i].count == 0) forget_chunk(spill, i);
     }
     *found = batches->batch.cold - search.count;
     if (status == FM_OK) status = load(batches, &stack, 0, error);
