@@ -8,10 +8,11 @@
 typedef struct ft_parser {
     ft_context *context;
     const ft_source *source;
-    size_t line; /* number of the statement at hand */
-    ft_token *at; /* the word at hand */
+    size_t line;                     /* number of the statement at hand */
+    ft_token *at;                    /* the word at hand */
     unsigned operators, parentheses; /* of the statement */
     unsigned blocks;
+    unsigned units;
     uint32_t closed_label; /* of the labelled do that was closed last */
     const char *why;       /* this statement is not understood; NULL: it is, so far */
     ft_place why_place;
