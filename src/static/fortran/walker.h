@@ -245,7 +245,13 @@ bool fm_ft_assigned(ft_walker *walker, const ft_statement *statements, ft_assign
 /* They are not known from here on, because of what is at the place. */
 bool fm_ft_forget(ft_walker *walker, const ft_assigned *assigned, const ft_place *because);
 
+/* ---- loops.c ---- */
+bool fm_ft_do_loop(ft_walker *walker, const ft_statement *s);
+bool fm_ft_concurrent(ft_walker *walker, const ft_statement *s);
+bool fm_ft_endless_loop(ft_walker *walker, const ft_statement *s);
+
 /* ---- walker.c ---- */
+bool fm_ft_statement(ft_walker *walker, const ft_statement *s);
 bool fm_ft_walk(ft_walker *walker, const ft_statement *first, const ft_statement *end);
 
 /* ---- region_choice.c ---- */
