@@ -259,6 +259,7 @@ static bool write_memory(ft_walker *walker, ft_text *text, const ft_memory *memo
     if (lows && !fm_ft_write(walker, text, " low")) return false;
     for (unsigned i = 0; lows && i < memory->dimensions; i++)
         if (!fm_ft_write(walker, text, " %" PRId64, memory->lows[i])) return false;
+    if (!memory->place.line) return fm_ft_write(walker, text, "\n");
     return fm_ft_write(walker, text, " @%u:%u:%u\n", memory->place.file, memory->place.line,
                        memory->place.column);
 }
