@@ -17,6 +17,7 @@
 
 #include "static/front.h"
 #include "static/region_text.h"
+#include "unit/temporary_folder.h"
 
 /* The region's text of a source in free or fixed form, or NULL and the error. */
 static char *read_source(const char *source, bool fixed, const fm_region_options *given, fm_error *error)
@@ -351,6 +352,31 @@ static void options_are_kept(void **state)
         false, "function \"s\" @1:7-11", "store x[i]");
 }
 
+/* Statements and declarations out of other files, which may include others; a file that includes itself. */
+static void includes_are_followed(void **state)
+{
+    (void)state;
+    char *text;
+    size_t size;
+    fm_error error;
+    write_file(
+        in_folder("main.f90"),
+        "subroutine s(x, n)\ninclude 'names.inc'\ndo i = 1, n\n  include \"body.inc\" ! here\nend do\nend\n");
+    write_file(in_folder("names.inc"), "integer :: n\nreal(8) :: x(n)\n");
+    write_file(in_folder("body.inc"), "x(i) = x(i) &\n  * 2\n");
+    assert_int_equal(fm_front_fortran(in_folder("main.f90"), NULL, &text, &size, &error), FM_OK);
+    assert_non_null(strstr(text, "array x[n] of 8 low 1 @2:2:12"));
+    assert_non_null(strstr(text, "do multiplies 1 @3:1:1"));
+    free(text);
+    write_file(in_folder("self.f90"), "include 'self.f90'\nend\n");
+    assert_int_equal(fm_front_fortran(in_folder("self.f90"), NULL, &text, &size, &error), FM_E_LIMIT);
+    assert_int_equal(error.offset, 1);
+    /* What a preprocessor left: lines of other files. */
+    HAS("# 10 \"kernel.F90\"\nsubroutine s(x, n)\nreal :: x(n)\n# 20 \"loops.h\"\ndo i = 1, n\nx(i) = 0\nend "
+        "do\nend\n",
+        false, "file 2 \"kernel.F90\"", "array x[n] of 4 low 1 @2:11:9", "for i = 1 to n @3:20:1", "@3:21:1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -361,6 +387,7 @@ int main(void)
         cmocka_unit_test(values_of_scalars_are_followed),
         cmocka_unit_test(shapes_are_understood),
         cmocka_unit_test(options_are_kept),
+        cmocka_unit_test(includes_are_followed),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
