@@ -100,6 +100,7 @@ for script in tests/static/*_test.py; do
     name=$(basename "$script")
     wanted static && add "static/${name%_test.py}" "$script"
 done
+wanted static && add static/fparser tests/static/fparser_judge.py
 wanted soak && add soak tests/soak/soak_test.py
 # Those of the programs that take a way of their own through the receiver or the analysis: built by fathom cc where
 # what is sent is the same, since programs under Valgrind start slowly.
