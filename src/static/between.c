@@ -16,9 +16,12 @@
 #include "static/oracle_parts.h"
 
 #include "base/error.h"
+#include "static/points.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { LOOK_EVERY = 1 << 16 };
 
 struct oracle_family {
     fm_projection *projection;
@@ -121,19 +124,35 @@ static fm_status no_memory(piece *self)
                           "the blocks between");
 }
 
+/* Room for more intervals, within the limits of time and memory. */
+static fm_status make_room(piece *self, uint64_t more)
+{
+    fm_oracle *oracle = self->oracle;
+    if (more > oracle->most_intervals - oracle->intervals.count)
+        return fm_fail(self->error, FM_E_LIMIT, NULL,
+                       "more than %zu separate stretches of blocks are touched", oracle->most_intervals);
+    if ((oracle->emitted += more) >= LOOK_EVERY) {
+        oracle->emitted = 0;
+        if (oracle->deadline > 0 && fm_static_now() > oracle->deadline)
+            return fm_fail(self->error, FM_E_LIMIT, NULL,
+                           "no time is left to find the blocks between two accesses");
+    }
+    return fm_intervals_reserve(&oracle->intervals, (size_t)more) ? FM_OK : no_memory(self);
+}
+
 /* Addresses from one byte to another, without a block left out. */
 static inline fm_status emit(piece *self, int64_t first, int64_t last)
 {
-    fm_intervals *intervals = &self->oracle->intervals;
-    if (!fm_intervals_reserve(intervals, 1)) return no_memory(self);
-    fm_intervals_put(intervals, first, last);
-    return FM_OK;
+    const fm_status status = make_room(self, 1);
+    if (status == FM_OK) fm_intervals_put(&self->oracle->intervals, first, last);
+    return status;
 }
 
 static fm_status emit_steps(piece *self, int64_t first, int64_t factor, int64_t count)
 {
     fm_intervals *intervals = &self->oracle->intervals;
-    if (!fm_intervals_reserve(intervals, (size_t)count)) return no_memory(self);
+    const fm_status status = make_room(self, (uint64_t)count);
+    if (status != FM_OK) return status;
     fm_interval *items = intervals->items + intervals->count;
     for (int64_t i = 0; i < count; i++, first += factor) items[i] = (fm_interval){first, first};
     intervals->count += (size_t)count;
@@ -232,9 +251,9 @@ static fm_status repeat(piece *self, unsigned variable, int64_t address, int64_t
         first->last += step * (high - low);
         return FM_OK;
     }
-    if ((uint64_t)(high - low) > SIZE_MAX / sizeof(fm_interval) / count ||
-        !fm_intervals_reserve(intervals, count * (size_t)(high - low)))
-        return no_memory(self);
+    const unsigned __int128 more = (unsigned __int128)count * (uint64_t)(high - low);
+    status = make_room(self, more < SIZE_MAX ? (uint64_t)more : SIZE_MAX);
+    if (status != FM_OK) return status;
     const fm_interval *from = intervals->items + begin;
     intervals->barrier = begin + count;
     for (int64_t by = step; by <= step * (high - low); by += step)

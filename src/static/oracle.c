@@ -313,6 +313,7 @@ fm_status fm_oracle_create(fm_oracle **oracle, const fm_reference_list *list, ui
     self->list = list;
     self->sets = sets;
     self->shift = self->intervals.shift = (unsigned)__builtin_ctzll(list->granularity);
+    fm_oracle_limit(self, 0, 0);
     self->arena = fm_arena_create();
     if (self->arena) self->places = fm_arena_allocate(self->arena, list->count, sizeof self->places[0]);
     fm_status status =
@@ -324,6 +325,12 @@ fm_status fm_oracle_create(fm_oracle **oracle, const fm_reference_list *list, ui
     }
     *oracle = self;
     return FM_OK;
+}
+
+void fm_oracle_limit(fm_oracle *oracle, double deadline, uint64_t memory)
+{
+    oracle->deadline = deadline;
+    oracle->most_intervals = (size_t)((memory ? memory : FM_ORACLE_MEMORY) / sizeof(fm_interval));
 }
 
 void fm_oracle_destroy(fm_oracle *oracle)

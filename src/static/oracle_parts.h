@@ -7,6 +7,7 @@
 #include "static/oracle.h"
 #include "static/projection.h"
 
+#define FM_ORACLE_MEMORY (UINT64_C(1) << 30)
 #define FM_ORACLE_BUDGET UINT64_C(50000000) /* choices of one search */
 
 /* A reference to the same array: how many loops it shares, and whether it is earlier inside them. */
@@ -43,6 +44,9 @@ struct fm_oracle {
     oracle_array *arrays;
     uint32_t *by_array; /* references */
     fm_intervals intervals;
+    double deadline; /* 0: none */
+    size_t most_intervals;
+    uint64_t emitted; /* to look at the clock now and then */
 };
 
 /* The distinct blocks that are touched behind `from` and before `to`, of the set of `block`. */
