@@ -130,7 +130,8 @@ static fm_status make_room(piece *self, uint64_t more)
     fm_oracle *oracle = self->oracle;
     if (more > oracle->most_intervals - oracle->intervals.count)
         return fm_fail(self->error, FM_E_LIMIT, NULL,
-                       "more than %zu separate stretches of blocks are touched", oracle->most_intervals);
+                       "the blocks between two accesses need more than %zu bytes",
+                       oracle->most_intervals * sizeof(fm_interval));
     if ((oracle->emitted += more) >= LOOK_EVERY) {
         oracle->emitted = 0;
         if (oracle->deadline > 0 && fm_static_now() > oracle->deadline)
