@@ -15,7 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOK_EVERY = 32, MOST_VALUES = 24 };
+enum {
+    LOOK_EVERY = 32,
+    MOST_VALUES = 24,
+    PATIENCE = 2 /* single values in a row before the longer period is tried */
+};
 
 /* ---- descriptions in memory ---- */
 
@@ -64,8 +68,8 @@ typedef struct level {
     unsigned loop;
     int64_t *x;
     int64_t low, high;
-    unsigned degree;
-    size_t slots, used; /* descriptions of values: a table with open places */
+    unsigned degree, singles; /* of polynomials; values without a run, in a row */
+    size_t slots, used;       /* descriptions of values: a table with open places */
     int64_t *keys;
     fm_description **values;
     size_t shape_count, shape_capacity, number_count, number_capacity; /* what is made */
@@ -384,8 +388,9 @@ static bool put_next(level *self, int64_t start, int64_t period, int64_t longer,
     run one, other = {0};
     int64_t blocks, more = 0;
     bool ok = try_run(&one, self, start, period, &blocks);
-    if (ok && longer != period && blocks * period < longer * (self->degree + 2))
-        ok = try_run(&other, self, start, longer, &more);
+    const bool look = blocks ? blocks * period < longer * (self->degree + 2) : self->singles >= PATIENCE;
+    if (ok && longer != period && look) ok = try_run(&other, self, start, longer, &more);
+    self->singles = blocks || more ? 0 : self->singles + 1;
     if (ok && more * longer > blocks * period) {
         ok = put_run(&other, more);
         *next = start + more * longer;

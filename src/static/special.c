@@ -144,6 +144,23 @@ static void put_meeting(loop_forms *forms, unsigned loop, const fm_reference *le
     put_form(forms, loop, form);
 }
 
+/* Is there an array that one reference goes through by the loop at one depth, another by the loop at the
+ * other depth, in the same direction (sign 1) or the opposite one? Only then can the two loops meet. */
+static bool swapped(const fm_reference_list *list, unsigned loop, unsigned outer, int sign)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const fm_reference *one = &list->references[i];
+        if (one->depth <= loop || !one->address.factors[loop]) continue;
+        for (size_t k = 0; k < list->count; k++) {
+            const fm_reference *other = &list->references[k];
+            if (other->array == one->array && other->depth > outer &&
+                other->address.factors[outer] == sign * one->address.factors[loop])
+                return true;
+        }
+    }
+    return false;
+}
+
 static void find_forms(const fm_reference_list *list, uint32_t number, unsigned loop, loop_forms *forms)
 {
     const fm_reference *own = &list->references[number];
@@ -152,7 +169,7 @@ static void find_forms(const fm_reference_list *list, uint32_t number, unsigned 
             fm_row form = {0};
             form.factors[loop] = 1;
             form.factors[k] = sign;
-            put_form(forms, loop, form);
+            if (swapped(list, loop, k, -sign)) put_form(forms, loop, form);
         }
     for (size_t i = 0; i < list->count; i++) {
         const fm_reference *other = &list->references[i];
