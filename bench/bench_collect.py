@@ -157,7 +157,7 @@ def mean(values):
 
 def measure_valgrind():
     print("Through Valgrind: wall time, seconds, and ratios.\n")
-    print("| subject | references | native | `none` | `run --no-sites` | `run` | no-sites / none | no-sites / native | "
+    print("| subject | references | native | `none` | `--no-sites` | `run` | to `none` | to native | "
           "run / no-sites | M refs/s |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
     to_none, to_native, sites = [], [], []

@@ -122,7 +122,8 @@ static void measure(const char *what, const chunks *made, unsigned producer, uns
     static const char *const isas[] = {"avx512", "avx2", "portable"};
     printf("%-44s", what);
     for (size_t i = 0; i < 3; i++) {
-        fm_wishes wishes = {.loads = true, .stores = true, .tags = columns & FM_COLUMN_TAG, .paths = paths};
+        fm_collect_filter filter = {
+            .loads = true, .stores = true, .tags = columns & FM_COLUMN_TAG, .paths = paths};
         fm_error error;
         fm_decoder *decoder;
         fm_traced_thread *thread;
@@ -130,7 +131,7 @@ static void measure(const char *what, const chunks *made, unsigned producer, uns
             printf("  %8s     -", isas[i]);
             continue;
         }
-        if (fm_decoder_create(&decoder, &wishes, columns, isas[i], &error)) bench_die("%s", error.reason);
+        if (fm_decoder_create(&decoder, &filter, columns, isas[i], &error)) bench_die("%s", error.reason);
         fm_process *process = fm_process_create(1, 1, NULL, false, &error);
         if (!process || fm_process_thread(process, 1, &thread, &error)) bench_die("%s", error.reason);
         double best = 1e9;

@@ -237,8 +237,8 @@ int main(int argc, char **argv)
     if (!work || optind == argc) bench_die("--work DIRECTORY and a TRACE are needed");
     effort.threads = threads < 1U << MOST_COLUMNS ? (unsigned)threads : 1U << MOST_COLUMNS;
     printf("Million references per second; decoding from the page cache.\n\n");
-    printf("| trace | stored as | columns beside the address | bytes per reference | encoded | decoded | "
-           "decoded, own thread |");
+    printf("| trace | stored as | other columns | bytes per reference | encoded | decoded | "
+           "in own thread |");
     for (size_t i = 0; threads_at(i, effort.threads); i++)
         printf(" %u threads |", threads_at(i, effort.threads));
     printf("\n|---|---|---|--:|--:|--:|--:|");

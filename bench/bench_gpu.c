@@ -189,6 +189,10 @@ static void bench_engines(int slow_bits, int bits, shape kind, uint64_t keys)
     const size_t most = (size_t)1 << bits;
     uint64_t *blocks = bench_allocate(most * sizeof *blocks);
     make_references((making){.blocks = blocks, .keys = keys, .count = most, .kind = kind});
+    char *stages;
+    size_t stages_length;
+    FILE *listed = open_memstream(&stages, &stages_length);
+    if (!listed) bench_die("out of memory");
     double tree_rate = 0;
     fm_profile *exact[2] = {NULL, NULL};
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
@@ -209,13 +213,15 @@ static void bench_engines(int slow_bits, int bits, shape kind, uint64_t keys)
             check(fm_profile_compare(*judge, found.profile, &difference, &error), &error);
             snprintf(error_text, sizeof error_text, "%.2f %%", 100 * difference.average_error);
         }
-        printf("| %s%s | %u | 2^%d | %.1f | %.1f | %s |", runs[i].engine,
+        printf("| %s%s | %u | 2^%d | %.1f | %.1f | %s |\n", runs[i].engine,
                runs[i].plain ? ", not adjusted" : "", runs[i].threads, runs[i].fast ? bits : slow_bits, rate,
                rate / tree_rate, error_text);
+        if (found.profile->stage_count)
+            fprintf(listed, "- %s%s, threads %u:", runs[i].engine, runs[i].plain ? ", not adjusted" : "",
+                    runs[i].threads);
         for (size_t s = 0; s < found.profile->stage_count; s++)
-            printf("%s%s %.0f ms", s ? ", " : " ", found.profile->stages[s].name,
-                   found.profile->stages[s].seconds * 1e3);
-        printf(" |\n");
+            fprintf(listed, "%s%s %.0f ms%s", s ? ", " : " ", found.profile->stages[s].name,
+                    found.profile->stages[s].seconds * 1e3, s + 1 == found.profile->stage_count ? "\n" : "");
         fflush(stdout);
         bench_line("part=engines engine=%s threads=%u references=%zu rate=%.3f", runs[i].engine,
                    runs[i].threads, count, rate);
@@ -227,6 +233,9 @@ static void bench_engines(int slow_bits, int bits, shape kind, uint64_t keys)
     fm_profile_destroy(exact[0]);
     fm_profile_destroy(exact[1]);
     free(blocks);
+    if (fclose(listed)) bench_die("out of memory");
+    printf("\nStages:\n\n%s", stages);
+    free(stages);
 }
 
 /* A stored trace: decoding alone, and decoding with each engine behind it, by one thread that reads ahead and
@@ -331,8 +340,8 @@ int main(int argc, char **argv)
         bench_file(trace);
     }
     printf("\n### All engines, log-uniform over 2^20 keys\n\n"
-           "| engine | CPU threads | references | M/s | times tree | average error | stages "
-           "|\n|---|---|---|---|---|---|---|\n");
+           "| engine | CPU threads | references | M/s | times tree | average error "
+           "|\n|---|---|---|---|---|---|\n");
     bench_engines(slow, bits, LOG_UNIFORM, 1 << 20);
     fm_rounds_destroy(all_cores);
     return 0;

@@ -118,7 +118,7 @@ def reached_and_expected(training, target, model):
 
 
 def accuracy(names):
-    print("| program | sizes | references of the largest | patterns | forward, % | expected | backward, % | expected "
+    print("| program | sizes | largest | patterns | forward, % | expected | backward, % | expected "
           "| coverage, % |")
     print("|---|---|--:|---|--:|--:|--:|--:|--:|")
     accuracies, distrusted, coverages, held = [], [], [], []
@@ -138,7 +138,7 @@ def accuracy(names):
             coverages.append(coverage)
         references = json.load(open(paths[2]))["references"]
         found = ", ".join(f"{k} {100 * v:.0f}" for k, v in patterns.items())
-        print(f"| {case.name} | {', '.join(map(str, case.sizes))} | {references} | {found} | {percent(forward[0])} | "
+        print(f"| {case.name} | {' '.join(map(str, case.sizes))} | {references / 1e6:.1f} M | {found} | {percent(forward[0])} | "
               f"{percent(forward[1])} | {percent(backward[0])} | {percent(backward[1])} | {percent(coverage)} |",
               flush=True)
     print(f"\nMean accuracy {percent(mean(accuracies))} % (paper: 93.7), worst {percent(min(accuracies))} % (paper: 81.8), "
@@ -202,8 +202,8 @@ def row(label, found):
             f"{percent(mean([one.count_held for one in found]))} | {factors[len(factors) // 2]:.2f} |")
 
 
-HEAD = ("cases | overlap held, % | expected, % | reached, % | reached - expected, mean | references held, % "
-        "| their factor, median |\n|---|--:|--:|--:|--:|--:|--:|--:|")
+HEAD = ("cases | held, % | expected, % | reached, % | difference | counts, % | factor |\n"
+        "|---|--:|--:|--:|--:|--:|--:|--:|")
 
 
 def calibration(names):
@@ -213,7 +213,7 @@ def calibration(names):
             case.profile(size)
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         outcomes = dict(zip((case.name for case in cases), pool.map(lambda case: list(outcomes_of(case)), cases)))
-    print(f"| programs, sizes trained with, size predicted | {HEAD}")
+    print(f"| programs, sizes known, predicted | {HEAD}")
     for label, group in (("tuned", TUNED), ("untuned", UNTUNED)):
         every = [one for name in group for one in outcomes.get(name, [])]
         if not every:

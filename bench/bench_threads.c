@@ -199,8 +199,8 @@ int main(int argc, char **argv)
         bench_die("between 1 and %d repetitions", MOST_REPEATS);
     chosen.counts = bench_split(threads, chosen.threads, MOST_COUNTS);
     if (chosen.bound) printf("Under a bound of %" PRIu64 " blocks.\n\n", chosen.bound);
-    printf("| workload | references | distinct | threads | million references/s | times one thread | engines "
-           "side by side | memory, MiB | times one thread's |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+    printf("| workload | references | distinct | threads | M/s | times one thread | side by side | "
+           "memory, MiB | times one's |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     for (int i = optind; i < argc; i++) measure(&chosen, argv[i]);
     return fflush(stdout) ? 1 : 0;
 }

@@ -66,7 +66,7 @@ fi
     echo "|---|---|"
     echo "| date | $(date -u +%Y-%m-%d) |"
     echo "| processor | $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores |"
-    echo "| caches | $(lscpu | sed -n 's/^\(L[123][di]*\) cache: *\(.*\)/\1 \2;/p' | tr '\n' ' ') |"
+    echo "| caches | $(lscpu | sed -n 's/^\(L[123][di]*\) cache: *\(.*\)/\1 \2;/p' | tr '\n' ' ' | sed 's/; $//') |"
     echo "| memory | $(awk '/^MemTotal/ { printf "%.1f GiB", $2 / 1048576 }' /proc/meminfo) |"
     echo "| kernel | $(uname -sr) |"
     echo "| compiler | $(gcc --version | head -n 1) |"

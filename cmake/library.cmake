@@ -4,7 +4,7 @@ file(GLOB FATHOM_LIBRARY_SOURCES CONFIGURE_DEPENDS
      src/profile/*.c src/static/*.c src/static/*/*.c src/symbols/*.c src/model/*.c
      src/view/*.c)
 add_library(fathom_objects OBJECT ${FATHOM_LIBRARY_SOURCES})
-target_include_directories(fathom_objects PRIVATE src ${CMAKE_SOURCE_DIR} PUBLIC include) # collect/stream.h
+target_include_directories(fathom_objects PRIVATE src ${CMAKE_SOURCE_DIR} PUBLIC include) # collect/protocol.h
 target_compile_definitions(fathom_objects PRIVATE FATHOM_VERSION="${PROJECT_VERSION}")
 set(FATHOM_NEEDS Threads::Threads PkgConfig::ZSTD PkgConfig::ZLIB PkgConfig::XXHASH PkgConfig::HWLOC PkgConfig::LIBDW m)
 target_link_libraries(fathom_objects PRIVATE ${FATHOM_NEEDS})

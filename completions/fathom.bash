@@ -19,6 +19,7 @@ _fathom_options() {
     check) echo "--verbose --json --quiet --progress $trace" ;;
     train) echo '--output --sizes --dimensions --percent --select --quiet' ;;
     phases) echo "--threshold --depth --alike --granularity --json --profiles --top --quiet --progress $trace" ;;
+    static) echo '--function --param --granularity --layout --scalars --assume --counts --bins --json --report --callgrind --csv --size --embed-source --top --emit-ir --language --method --draws --verify --limit-time --threads --quiet --progress' ;;
     predict) echo "--data-size --size-from --threshold --data-samples --peaks --json --bins --quiet --progress $trace" ;;
     esac
     echo '--help'
@@ -40,7 +41,7 @@ _fathom_files() {
 
 _fathom() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]}
-    local verbs='run record analyze mrc compare report convert gen check train predict phases cc c++ fc'
+    local verbs='run record analyze mrc compare report convert gen check train predict phases static cc c++ fc'
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
         _fathom_words "$verbs help --help --version" "$current"
@@ -65,10 +66,13 @@ _fathom() {
     --header) _fathom_words 'yes no' "$current" ;;
     --collector) _fathom_words 'auto valgrind compiler' "$current" ;;
     --at-limit) _fathom_words 'continue stop' "$current" ;;
+    --layout) _fathom_words 'contiguous aligned' "$current" ;;
+    --language) _fathom_words 'c c++ fortran fir' "$current" ;;
+    --method) _fathom_words 'walk reconstruct sample' "$current" ;;
     --isa) _fathom_words 'avx512 avx2 portable' "$current" ;;
     --granularity | --threads | --bound | --data-samples | --select | --sizes | --dimensions | --percent | --data-size | --threshold | --peaks | --alike | --profiles | --max-memory | --key | --size-column | --key-unit | --size-unit | --delimiter | \
         --size | --blocks | --cache | --title | --keys | --references | --seed | --skew | --level | \
-        --function | --region | --limit | --limit-time | --top) ;;
+        --function | --region | --limit | --limit-time | --top | --param | --assume | --draws) ;;
     *)
         if [[ $current == -* ]]; then
             _fathom_words "$(_fathom_options "$verb")" "$current"

@@ -9,8 +9,8 @@
 # through sudo. FATHOM_NO_INSTALL=1: never install, only say what is missing.
 set -euo pipefail
 
-# One line each: group; what must be there (command:NAME, module:NAME, any:NAME|NAME…, file:PATH, or fuzzer: for
-# clang's libFuzzer); Debian package.
+# One line each: group; what must be there (command:NAME, module:NAME, any:NAME|NAME…, file:PATH, header:PATH of LLVM,
+# or fuzzer: for clang's libFuzzer); Debian package.
 requirements='
 build command:gcc gcc
 build file:/usr/include/stdio.h libc6-dev
@@ -54,6 +54,7 @@ test module:ompi-c libopenmpi-dev
 test command:mpirun.openmpi openmpi-bin
 test module:mpich libmpich-dev
 test command:mpirun.mpich mpich
+test header:clang-c/Index.h libclang-dev
 demo command:gcc gcc
 bench command:python3 python3
 '
@@ -64,6 +65,7 @@ present() {
     command) command -v "$name" >/dev/null ;;
     module) command -v pkg-config >/dev/null && pkg-config --exists "$name" ;;
     file) [ -e "$name" ] ;;
+    header) compgen -G "/usr/lib/llvm-*/include/$name" >/dev/null || [ -e "/usr/include/$name" ] || [ -e "/usr/local/include/$name" ] ;;
     any)
         for choice in ${name//|/ }; do
             command -v "$choice" >/dev/null && return 0

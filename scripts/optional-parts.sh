@@ -8,3 +8,5 @@ done
 for module in valgrind ompi-c mpich; do
     echo "$module $(pkg-config --modversion "$module" 2>/dev/null)"
 done
+# libclang has no pkg-config file: its headers, of any version.
+echo "libclang $(ls -d /usr/lib/llvm-*/include/clang-c /usr/include/clang-c /usr/local/include/clang-c 2>/dev/null | tr '\n' ' ')"

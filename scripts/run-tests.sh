@@ -3,7 +3,7 @@
 # Runs every test and counts single cases. The last line is "N passed, N failed, N skipped"; the exit code is 0
 # only when nothing failed. Output of what failed is shown, and why something was skipped.
 #
-#   scripts/run-tests.sh [--only GROUP]     GROUP: unit oracle fuzz cli fault collect soak mpi browser
+#   scripts/run-tests.sh [--only GROUP]     GROUP: unit oracle fuzz cli fault collect static soak mpi browser
 #                                           install docs asan tsan
 #
 # Every test program speaks TAP on standard output ("ok 1 - name", "not ok 2 - name", "ok 3 - name # SKIP why", or
@@ -79,6 +79,12 @@ for script in tests/collect/*_test.py tests/collect/*_test.sh; do
     [ -x "$script" ] || continue
     name=$(basename "$script")
     wanted collect && add "collect/${name%_test.*}" "$script"
+done
+# Regions of source code (fathom static): front ends on kernels and hard cases.
+for script in tests/static/*_test.py; do
+    [ -x "$script" ] || continue
+    name=$(basename "$script")
+    wanted static && add "static/${name%_test.py}" "$script"
 done
 wanted soak && add soak tests/soak/soak_test.py
 wanted mpi && add mpi tests/mpi/mpi_test.py

@@ -47,7 +47,7 @@ static void get_ready(void)
     if (fm_my.any) fm_make_room();
 }
 
-/* The runtime has not started: what comes so early is not told. */
+/* The runtime has not started: what comes so early is not reported. */
 static bool too_early(void)
 {
     return fm_my.any == &fm_unclaimed_channel;
@@ -111,7 +111,7 @@ void fm_access(uintptr_t address, unsigned code, uint64_t length, uintptr_t pc)
     if (fm_unlikely(low > 0xFFF)) {
         uintptr_t page = pc & ~(uintptr_t)0xFFF;
         low = pc & 0xFFF;
-        /* In this order: a signal handler in between tells the page that it finds here, see signal.c. */
+        /* In this order: a signal handler in between reports the page that it finds here, see signal.c. */
         __atomic_store_n(&channel->spare0[FM_SPARE_PAGE], page, __ATOMIC_RELAXED);
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         fm_append1(FM_RECORD(FM_RECORD_PAGE, page >> 12, 0));
@@ -163,31 +163,32 @@ static uint64_t cursor_of(const fm_thread *thread)
     return *(const volatile uint64_t *)&thread->channel->cursor;
 }
 
-/* Remembers what a hook told behind what was told before it, at `cursor`. */
+/* Remembers what a hook reported behind what was reported before it, at `cursor`. */
 static void remember_range(uint64_t cursor, uintptr_t address, uint64_t length, bool store)
 {
     fm_thread *thread = traced_thread();
     if (!thread) return;
-    fm_told_ranges *told = &thread->told;
-    if (told->cursor != cursor) told->store_length = told->load_length = 0;
+    fm_reported_ranges *reported = &thread->reported;
+    if (reported->cursor != cursor) reported->store_length = reported->load_length = 0;
     if (store) {
-        told->store_address = address;
-        told->store_length = length;
+        reported->store_address = address;
+        reported->store_length = length;
     } else {
-        told->load_address = address;
-        told->load_length = length;
+        reported->load_address = address;
+        reported->load_length = length;
     }
-    told->cursor = cursor_of(thread);
+    reported->cursor = cursor_of(thread);
 }
 
-bool fm_ranges_told(uintptr_t to, uintptr_t from, uint64_t length)
+bool fm_ranges_reported(uintptr_t to, uintptr_t from, uint64_t length)
 {
     fm_thread *thread = traced_thread();
-    if (!thread || length == 0 || thread->told.cursor != cursor_of(thread)) return false;
-    const fm_told_ranges *told = &thread->told;
-    bool same = told->store_length == length && told->store_address == to &&
-                (from ? told->load_length == length && told->load_address == from : told->load_length == 0);
-    thread->told.cursor = 0; /* once */
+    if (!thread || length == 0 || thread->reported.cursor != cursor_of(thread)) return false;
+    const fm_reported_ranges *reported = &thread->reported;
+    bool same = reported->store_length == length && reported->store_address == to &&
+                (from ? reported->load_length == length && reported->load_address == from
+                      : reported->load_length == 0);
+    thread->reported.cursor = 0; /* once */
     return same;
 }
 
@@ -258,7 +259,7 @@ READ_WRITE(__tsan_unaligned_read_write16, FM_ACCESS_MODIFY_RANGE, 16)
 /*
  * A frame is counted before it is written, so that the frames of a signal handler come to lie above it;
  * they are gone when it returns. A function may be left without a hook: by longjmp or an exception, which
- * jumps.c and personality.h tell of when it happens, or in ways that nobody tells of. Then its frame lies
+ * jumps.c and personality.h report when it happens, or in ways that nobody reports. Then its frame lies
  * below the stack pointer of the next function that is entered or left: stacks grow downwards.
  */
 
@@ -301,7 +302,7 @@ static FM_COLD void enter(fm_thread *thread, uintptr_t call_site, uintptr_t insi
     uint32_t depth = frames_from(thread, stack + 1);
     set_depth(thread, depth + 1);
     if (depth < FM_FRAMES) {
-        volatile fm_frame *frame = &thread->frames[depth];
+        volatile fm_cc_frame *frame = &thread->frames[depth];
         frame->call_site = call_site;
         frame->inside = inside;
         frame->stack = stack;

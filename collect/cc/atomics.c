@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * atomics.c - atomic operations. The compilers make calls of them that must be told *and performed*: what
+ * atomics.c - atomic operations. The compilers make calls of them that must be reported *and performed*: what
  * they would have been as instructions, they are here.
  *
  * Orders: on x86-64 every atomic operation that reads and writes is a full barrier, loads are acquiring and

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * channel.c - the shared memory: opening the session, claiming a channel, sealing chunks, waiting for the
- * receiver, and noticing that it is gone. The protocol is collect/stream.h's.
+ * receiver, and noticing that it is gone. The protocol is collect/protocol.h's.
  *
  * Everything here runs with the thread's signals blocked, but for the time that fm_make_room waits: there a
  * handler may run, find the chunk full as well, and wait by itself.
@@ -13,7 +13,7 @@ enum { WAIT_MILLISECONDS = 100, CLAIM_TRIES = 50 };
 
 /* ---- the file ---- */
 
-static bool is_session(const fm_process *process, int fd)
+static bool is_session(const fm_cc_process *process, int fd)
 {
     struct stat status;
     status.st_dev = status.st_ino = 0;
@@ -25,7 +25,7 @@ static bool is_session(const fm_process *process, int fd)
  * changes none that the program gets; but the program may close all it has, and open something of its own
  * there. Then the path must do, which needs /proc and the right to look there.
  */
-static int session_file(const fm_process *process, bool *mine)
+static int session_file(const fm_cc_process *process, bool *mine)
 {
     *mine = false;
     if (process->fd >= 0 && is_session(process, process->fd)) return process->fd;
@@ -39,7 +39,7 @@ static int session_file(const fm_process *process, bool *mine)
     return fd;
 }
 
-bool fm_session_open(fm_process *process, const char *path)
+bool fm_session_open(fm_cc_process *process, const char *path)
 {
     size_t length = fm_text_length(path);
     if (length == 0 || length >= sizeof process->path) return false;
@@ -76,7 +76,7 @@ bool fm_session_open(fm_process *process, const char *path)
     return true;
 }
 
-void fm_session_leave_rings(fm_process *process)
+void fm_session_leave_rings(fm_cc_process *process)
 {
     for (int i = 0; i < FM_STREAM_CHANNELS; i++) {
         fm_thread *thread = process->by_channel[i];
@@ -85,7 +85,7 @@ void fm_session_leave_rings(fm_process *process)
     }
 }
 
-void fm_session_leave(fm_process *process)
+void fm_session_leave(fm_cc_process *process)
 {
     fm_session_leave_rings(process);
     fm_map_over(process->session, FM_STREAM_RINGS_OFFSET);
@@ -94,7 +94,7 @@ void fm_session_leave(fm_process *process)
 }
 
 /* The receiver holds a lock on the file as long as it lives. */
-static bool receiver_is_gone(const fm_process *process)
+static bool receiver_is_gone(const fm_cc_process *process)
 {
     bool mine;
     int fd = session_file(process, &mine);
@@ -134,7 +134,7 @@ static void enter_chunk(fm_thread *thread, bool open)
     thread->chunk_pending = !open;
 }
 
-static void describe(fm_process *process, fm_thread *thread, fm_channel *channel)
+static void describe(fm_cc_process *process, fm_thread *thread, fm_channel *channel)
 {
     thread->channel = channel;
     channel->ring_address = (uintptr_t)thread->ring;
@@ -153,7 +153,7 @@ static void describe(fm_process *process, fm_thread *thread, fm_channel *channel
 }
 
 /* -1: none is free, nor will one be soon; -2: perhaps in a moment, when the receiver has done with one. */
-static int take_free(fm_session *session)
+static int claim_free(fm_session *session)
 {
     bool closing = false;
     for (int i = 0; i < FM_STREAM_CHANNELS; i++) {
@@ -167,13 +167,13 @@ static int take_free(fm_session *session)
     return closing ? -2 : -1;
 }
 
-bool fm_channel_claim(fm_process *process, fm_thread *thread)
+bool fm_channel_claim(fm_cc_process *process, fm_thread *thread)
 {
     fm_session *session = process->session;
     int index = -1;
     for (int tries = 0; tries < CLAIM_TRIES; tries++) {
         if (__atomic_load_n(&session->order, __ATOMIC_RELAXED) != FM_ORDER_TRACE) return false;
-        index = take_free(session);
+        index = claim_free(session);
         if (index != -2) break;
         struct timespec moment = {0, 20 * 1000000};
         fm_syscall(__NR_nanosleep, (long)&moment, 0, 0, 0, 0, 0);
@@ -198,7 +198,7 @@ bool fm_channel_claim(fm_process *process, fm_thread *thread)
 
 /* ---- sealing ---- */
 
-static void seal(fm_process *process, fm_thread *thread)
+static void seal(fm_cc_process *process, fm_thread *thread)
 {
     fm_channel *channel = thread->channel;
     uint32_t chunk = channel->sealed % FM_RING_CHUNKS;
@@ -210,7 +210,7 @@ static void seal(fm_process *process, fm_thread *thread)
     wake_receiver(process->session);
 }
 
-void fm_channel_hand_over(fm_process *process, fm_thread *thread)
+void fm_channel_hand_over(fm_cc_process *process, fm_thread *thread)
 {
     const fm_channel *channel = thread->channel;
     if (channel && !thread->chunk_pending &&
@@ -219,7 +219,7 @@ void fm_channel_hand_over(fm_process *process, fm_thread *thread)
         seal(process, thread);
 }
 
-void fm_channel_close(fm_process *process, fm_thread *thread)
+void fm_channel_close(fm_cc_process *process, fm_thread *thread)
 {
     fm_channel *channel = thread->channel;
     if (!channel) return;
@@ -231,14 +231,14 @@ void fm_channel_close(fm_process *process, fm_thread *thread)
 
 /* No more tracing, in this thread now, in others when they come here. The rings stay mapped: a hook that a
  * signal interrupted may still hold the address of one. */
-static void stop(fm_process *process, fm_thread *thread)
+static void stop(fm_cc_process *process, fm_thread *thread)
 {
     __atomic_store_n(&process->state, FM_STATE_STOPPED, __ATOMIC_RELEASE);
     fm_thread_silence(thread);
     fm_channel_close(process, thread);
 }
 
-static bool must_stop(const fm_process *process)
+static bool must_stop(const fm_cc_process *process)
 {
     return __atomic_load_n(&process->state, __ATOMIC_ACQUIRE) == FM_STATE_STOPPED ||
            __atomic_load_n(&process->session->order, __ATOMIC_RELAXED) != FM_ORDER_TRACE;
@@ -262,10 +262,10 @@ FM_COLD void fm_make_room(void)
     fm_thread *asked = own_thread();
     if (asked && asked->local_pending && !asked->chunk_pending) { /* by fm_channel_ask */
         open_chunk(asked);
-        fm_locals_tell(fm_process_here, asked);
+        fm_locals_report(fm_process_here, asked);
     }
     for (;;) {
-        fm_process *process = fm_process_here;
+        fm_cc_process *process = fm_process_here;
         fm_thread *thread = own_thread();
         /* A handler that ran while this waited may have changed everything. */
         if (!thread) break;
@@ -295,6 +295,6 @@ FM_COLD void fm_make_room(void)
     asked = own_thread(); /* modules that others have loaded */
     if (asked && !asked->chunk_pending &&
         asked->local_modules != __atomic_load_n(&fm_process_here->module_count, __ATOMIC_ACQUIRE))
-        fm_locals_tell(fm_process_here, asked);
+        fm_locals_report(fm_process_here, asked);
     fm_signals_restore(signals);
 }

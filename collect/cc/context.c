@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * context.c - blocks of the heap: who asked for them. A context is the call of the allocator and the calls
- * that led there, as far as they were made by instrumented functions; it is told once to each channel that
- * uses it, and has a number.
+ * that led there, as far as they were made by instrumented functions; it is reported once to each channel
+ * that uses it, and has a number.
  */
 #include "runtime.h"
 
@@ -11,7 +11,7 @@
  * std::string) came from somewhere in the innermost instrumented function: an address in that stands for the
  * call we cannot see.
  */
-static size_t collect(fm_process *process, const fm_thread *thread, uintptr_t caller, uint64_t *frames)
+static size_t collect(fm_cc_process *process, const fm_thread *thread, uintptr_t caller, uint64_t *frames)
 {
     size_t count = 0;
     frames[count++] = caller;
@@ -24,7 +24,7 @@ static size_t collect(fm_process *process, const fm_thread *thread, uintptr_t ca
 
 /* The number of the context with this hash; 0 when the table is full, or nearly. Contexts are few (a place in
  * the source each), two with the same 64 bits not to be expected. */
-static uint32_t number_of(fm_process *process, uint64_t hash)
+static uint32_t number_of(fm_cc_process *process, uint64_t hash)
 {
     if (hash == 0) hash = 1;
     uint32_t place = (uint32_t)hash % FM_CONTEXTS;
@@ -38,7 +38,7 @@ static uint32_t number_of(fm_process *process, uint64_t hash)
     return 0;
 }
 
-static uint32_t tell_context(fm_process *process, fm_thread *thread, uintptr_t caller)
+static uint32_t tell_context(fm_cc_process *process, fm_thread *thread, uintptr_t caller)
 {
     uint64_t words[2 + FM_CONTEXT_MOST];
     size_t count = collect(process, thread, caller, &words[2]);
@@ -66,7 +66,7 @@ void fm_heap_allocated(const void *block, size_t bytes, uintptr_t caller)
     if (!block || !FM_HAS_THREADS || !fm_my.heap) return;
     if (fm_my.heap == &fm_unclaimed_thread) fm_thread_attach();
     fm_thread *thread = fm_my.heap;
-    fm_process *process = fm_process_active();
+    fm_cc_process *process = fm_process_active();
     if (!thread || thread == &fm_unclaimed_thread || !process) return;
     uintptr_t asked_by = thread->allocator_caller ? thread->allocator_caller : caller;
     uint32_t number = tell_context(process, thread, asked_by);

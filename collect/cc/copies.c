@@ -3,7 +3,7 @@
  * copies.c - memcpy and its relatives, as instrumented code calls them: the linker leads those calls here
  * (--wrap), and the compilers are told not to make instructions of them that nobody would see.
  *
- * What is told is a model, as the instructions of libc are not seen: a copy touches each 64-byte line of
+ * What is reported is a model, as the instructions of libc are not seen: a copy touches each 64-byte line of
  * its source and of its destination once, alternately, in ascending order. At any other granularity the
  * receiver cuts the pieces further.
  */
@@ -35,8 +35,8 @@ void fm_tell_copy(uintptr_t to, uintptr_t from, uint64_t length, uintptr_t pc)
 }
 
 /*
- * A long call is told and done in pieces: one that faults in the middle, say because its length is below
- * zero, has then told little more than it did. Pieces end at multiples of their size, so that they cut no
+ * A long call is reported and done in pieces: one that faults in the middle, say because its length is below
+ * zero, has then reported little more than it did. Pieces end at multiples of their size, so that they cut no
  * line of the destination in two.
  */
 enum { PIECE = FM_RANGE_MOST };
@@ -44,7 +44,7 @@ enum { PIECE = FM_RANGE_MOST };
 static void *copy(void *to, const void *from, uint64_t length, uintptr_t pc)
 {
     char *next = to;
-    if (fm_ranges_told((uintptr_t)to, (uintptr_t)from, length)) return __real_memmove(to, from, length);
+    if (fm_ranges_reported((uintptr_t)to, (uintptr_t)from, length)) return __real_memmove(to, from, length);
     for (const char *source = from; length > 0;) {
         uint64_t bytes = fm_bytes_to_border((uintptr_t)next, length, PIECE);
         fm_tell_copy((uintptr_t)next, (uintptr_t)source, bytes, pc);
@@ -81,7 +81,7 @@ static void *copy_to_end(void *to, const void *from, uint64_t length, uintptr_t 
 
 void *fm_tell_and_fill(void *to, int value, uint64_t length, uintptr_t pc)
 {
-    if (fm_ranges_told((uintptr_t)to, 0, length)) return __real_memset(to, value, length);
+    if (fm_ranges_reported((uintptr_t)to, 0, length)) return __real_memset(to, value, length);
     for (char *next = to; length > 0;) {
         uint64_t bytes = fm_bytes_to_border((uintptr_t)next, length, PIECE);
         fm_store_range((uintptr_t)next, bytes, pc);

@@ -13,7 +13,7 @@
 
 static void ends(int code)
 {
-    fm_process *process = fm_process_active();
+    fm_cc_process *process = fm_process_active();
     if (process) fm_process_end(process, code);
 }
 
@@ -51,7 +51,7 @@ INTERPOSED(pid_t, _Fork, (void))
 
 static void execs(const char *path)
 {
-    fm_process *process = fm_process_active();
+    fm_cc_process *process = fm_process_active();
     if (process) fm_process_execs(process, path);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * heap.c - malloc and its relatives: the allocator stays the one that the program has; what it gives and
- * takes is told. Built into programs only (interpose.h).
+ * takes is reported. Built into programs only (interpose.h).
  */
 #define _GNU_SOURCE
 #include "interpose.h"
@@ -88,8 +88,8 @@ INTERPOSED(void, free, (void *block))
 }
 
 /*
- * The old block is told to be gone before it is, so that no other thread can be told to have it sooner; if
- * nothing comes of it, it is told again, with this call for its origin.
+ * The old block is reported as freed before it is, so that no other thread is reported to have it sooner; if
+ * nothing comes of it, it is reported again, with this call for its origin.
  */
 static void *moved(void *block, size_t bytes, void *result, size_t old_bytes, uintptr_t caller)
 {

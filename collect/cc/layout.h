@@ -8,7 +8,7 @@
 /* In fm_channel. Page and mask are kept in its spare words: they travel with the cursor's cache line. */
 #define FM_CURSOR 0
 #define FM_LIMIT 8
-#define FM_PAGE 24 /* upper bits of the last code address that was told; 0 in the beginning */
+#define FM_PAGE 24 /* upper bits of the last code address that was reported; 0 in the beginning */
 #define FM_MASK 32 /* all ones when sites are wanted, else 0 */
 #define FM_SPARE_PAGE 0
 #define FM_SPARE_MASK 1

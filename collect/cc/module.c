@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * module.c - the program and its libraries: tells the receiver where each lies, and finds other copies of
- * the runtime.
+ * module.c - the program and its libraries: reports to the receiver where each lies, and finds other copies
+ * of the runtime.
  *
  * Every module that the runtime is linked into has a note (README.md), in which, after the version, is the
- * distance from the note to that copy's fm_process. Usually all hooks of a process lead to the program's
+ * distance from the note to that copy's fm_cc_process. Usually all hooks of a process lead to the program's
  * copy, because it comes first for the dynamic linker. But a library that hides its symbols, or was loaded
  * where others cannot see it, has hooks of its own; by the note it finds the copy that started first, and
  * adds to the same channels.
@@ -17,7 +17,7 @@
 #include <link.h>
 #include <sys/auxv.h>
 
-extern fm_process fm_process_own __attribute__((visibility("hidden")));
+extern fm_cc_process fm_process_own __attribute__((visibility("hidden")));
 
 enum { NOTE_TYPE = 1, DESCRIPTOR_BYTES = 8 };
 
@@ -42,7 +42,7 @@ static bool is_our_owner(const char *name)
 }
 
 /* The runtime's state of a module that has one, by its note. */
-static fm_process *state_in_notes(uintptr_t at, uintptr_t end, size_t align)
+static fm_cc_process *state_in_notes(uintptr_t at, uintptr_t end, size_t align)
 {
     if (align != 8) align = 4;
     while (end - at >= sizeof(ElfW(Nhdr))) {
@@ -55,7 +55,7 @@ static fm_process *state_in_notes(uintptr_t at, uintptr_t end, size_t align)
             is_our_owner((const char *)name)) {
             const int32_t *field = (const int32_t *)descriptor;
             if (field[0] != FM_STREAM_VERSION) return NULL;
-            return (fm_process *)((uintptr_t)&field[1] + (uintptr_t)(intptr_t)field[1]);
+            return (fm_cc_process *)((uintptr_t)&field[1] + (uintptr_t)(intptr_t)field[1]);
         }
         if (next <= at || next > end) return NULL;
         at = next;
@@ -63,13 +63,13 @@ static fm_process *state_in_notes(uintptr_t at, uintptr_t end, size_t align)
     return NULL;
 }
 
-static fm_process *state_of(const struct dl_phdr_info *info)
+static fm_cc_process *state_of(const struct dl_phdr_info *info)
 {
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
         if (segment->p_type != PT_NOTE) continue;
         uintptr_t at = info->dlpi_addr + segment->p_vaddr;
-        fm_process *state = state_in_notes(at, at + segment->p_memsz, segment->p_align);
+        fm_cc_process *state = state_in_notes(at, at + segment->p_memsz, segment->p_align);
         if (state) return state;
     }
     return NULL;
@@ -78,17 +78,17 @@ static fm_process *state_of(const struct dl_phdr_info *info)
 static int look_for_other(struct dl_phdr_info *info, size_t size, void *result)
 {
     (void)size;
-    fm_process *state = state_of(info);
+    fm_cc_process *state = state_of(info);
     if (!state || state == &fm_process_own) return 0;
     uint32_t at = __atomic_load_n(&state->state, __ATOMIC_ACQUIRE);
     if (at != FM_STATE_ACTIVE && at != FM_STATE_STOPPED) return 0;
-    *(fm_process **)result = state;
+    *(fm_cc_process **)result = state;
     return 1;
 }
 
-fm_process *fm_process_find_other(void)
+fm_cc_process *fm_process_find_other(void)
 {
-    fm_process *other = NULL;
+    fm_cc_process *other = NULL;
     dl_iterate_phdr(look_for_other, &other);
     return other;
 }
@@ -131,14 +131,14 @@ static uint64_t hash_text(const char *text)
     return hash;
 }
 
-typedef struct telling {
-    fm_process *process;
+typedef struct module_report {
+    fm_cc_process *process;
     fm_thread *thread;
     bool first; /* the program itself comes first */
-} telling;
+} module_report;
 
-static void tell(const telling *t, uint32_t number, const struct dl_phdr_info *info, const extent *e,
-                 bool instrumented, bool program)
+static void report(const module_report *t, uint32_t number, const struct dl_phdr_info *info, const extent *e,
+                   bool instrumented, bool program)
 {
     uint64_t *words = t->thread->scratch;
     uint64_t flags = (instrumented ? FM_MODULE_INSTRUMENTED : 0U) | (program ? FM_MODULE_PROGRAM : 0U);
@@ -164,8 +164,8 @@ static void tell(const telling *t, uint32_t number, const struct dl_phdr_info *i
 
 static int tell_if_new(struct dl_phdr_info *info, size_t size, void *context)
 {
-    telling *t = context;
-    fm_process *process = t->process;
+    module_report *t = context;
+    fm_cc_process *process = t->process;
     bool program = t->first;
     t->first = false;
     if (program && size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs) {
@@ -186,34 +186,34 @@ static int tell_if_new(struct dl_phdr_info *info, size_t size, void *context)
     bool instrumented = state_of(info) != NULL;
     uint64_t hash = hash_text(path);
     for (uint32_t i = 0; i < process->module_count; i++) {
-        fm_module *known = &process->modules[i];
+        fm_cc_module *known = &process->modules[i];
         if (known->base != info->dlpi_addr || known->path_hash != hash || known->text_from != e.text_from)
             continue;
         known->loaded = true;
         return 0;
     }
     if (process->module_count == FM_MODULES) return 0;
-    fm_module *added = &process->modules[process->module_count];
-    *added = (fm_module){info->dlpi_addr, e.text_from, e.text_to, hash, true, instrumented};
+    fm_cc_module *added = &process->modules[process->module_count];
+    *added = (fm_cc_module){info->dlpi_addr, e.text_from, e.text_to, hash, true, instrumented};
     __atomic_store_n(&process->module_count, process->module_count + 1, __ATOMIC_RELEASE);
-    tell(t, process->module_count, info, &e, instrumented, program);
+    report(t, process->module_count, info, &e, instrumented, program);
     return 0;
 }
 
-void fm_modules_tell(fm_process *process)
+void fm_modules_report(fm_cc_process *process)
 {
     fm_thread *thread = fm_my.thread;
     if (!thread || thread == &fm_unclaimed_thread) return;
     uint64_t signals = fm_signals_block();
     while (__atomic_exchange_n(&process->module_lock, 1, __ATOMIC_ACQUIRE))
         fm_syscall(__NR_sched_yield, 0, 0, 0, 0, 0, 0);
-    telling t = {process, thread, true};
+    module_report t = {process, thread, true};
     dl_iterate_phdr(tell_if_new, &t);
-    /* What was unloaded and comes back is told anew: another may have lain there meanwhile. */
+    /* What was unloaded and comes back is reported anew: another may have lain there meanwhile. */
     for (uint32_t i = 0; i < process->module_count; i++)
         if (!process->modules[i].loaded) process->modules[i].base = UINTPTR_MAX;
     __atomic_store_n(&process->module_lock, 0, __ATOMIC_RELEASE);
-    if (thread->local_modules != process->module_count) fm_locals_tell(process, thread);
+    if (thread->local_modules != process->module_count) fm_locals_report(process, thread);
     fm_signals_restore(signals);
 }
 
@@ -223,7 +223,7 @@ void fm_modules_tell(fm_process *process)
  * glibc puts that of the modules which the program began with between a thread's stack and its descriptor,
  * and allocates that of others when it is first used: __tls_get_addr, in the dynamic linker, calls malloc.
  * The access itself, and its hook, come after that. So what the linker allocates makes the next hook take its
- * slow way, where fm_locals_tell looks for new storage (get_ready in access.c).
+ * slow way, where fm_locals_report looks for new storage (get_ready in access.c).
  */
 
 static const ElfW(Phdr) * local_segment(const struct dl_phdr_info *info, size_t size)
@@ -257,14 +257,14 @@ uintptr_t fm_locals_lowest(uintptr_t low, uintptr_t high)
 
 static int tell_locals(struct dl_phdr_info *info, size_t size, void *context)
 {
-    const telling *t = context;
+    const module_report *t = context;
     const ElfW(Phdr) *segment = local_segment(info, size);
     if (!segment) return 0;
     uintptr_t at = (uintptr_t)info->dlpi_tls_data;
     extent e = extent_of(info);
     uint32_t count = __atomic_load_n(&t->process->module_count, __ATOMIC_ACQUIRE);
     for (uint32_t i = count; i-- > 0;) {
-        const fm_module *module = &t->process->modules[i];
+        const fm_cc_module *module = &t->process->modules[i];
         if (module->base != info->dlpi_addr || module->text_from != e.text_from) continue;
         if (t->thread->locals[i] == at) break;
         t->thread->locals[i] = at;
@@ -276,28 +276,28 @@ static int tell_locals(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-void fm_locals_tell(fm_process *process, fm_thread *thread)
+void fm_locals_report(fm_cc_process *process, fm_thread *thread)
 {
     uint64_t signals = fm_signals_block();
     thread->local_pending = false;
     thread->local_modules = __atomic_load_n(&process->module_count, __ATOMIC_ACQUIRE);
-    telling t = {process, thread, false};
+    module_report t = {process, thread, false};
     dl_iterate_phdr(tell_locals, &t);
     fm_signals_restore(signals);
 }
 
-void fm_locals_await(fm_process *process, fm_thread *thread, uintptr_t allocator_caller)
+void fm_locals_await(fm_cc_process *process, fm_thread *thread, uintptr_t allocator_caller)
 {
     if (allocator_caller < process->linker_from || allocator_caller >= process->linker_to) return;
     thread->local_pending = true;
     fm_channel_ask(thread);
 }
 
-const fm_module *fm_module_instrumented(const fm_process *process, uintptr_t code)
+const fm_cc_module *fm_module_instrumented(const fm_cc_process *process, uintptr_t code)
 {
     uint32_t count = __atomic_load_n(&process->module_count, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < count; i++) {
-        const fm_module *module = &process->modules[i];
+        const fm_cc_module *module = &process->modules[i];
         if (module->instrumented && module->base != UINTPTR_MAX && code >= module->text_from &&
             code < module->text_to)
             return module;

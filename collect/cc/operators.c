@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * operators.c - operator new of C++: remembers who called it, so that blocks are told as that caller's and
- * not as those of operator new, whose malloc is in libstdc++. Wrapped by the linker; not part of a program
- * that has no C++. A call may end by an exception.
+ * operators.c - operator new of C++: remembers who called it, so that blocks are reported as that caller's
+ * and not as those of operator new, whose malloc is in libstdc++. Wrapped by the linker; not part of a
+ * program that has no C++. A call may end by an exception.
  */
 #include "wrapped.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * process.c - the process: whether anybody profiles it, what is told when it begins, forks, executes another
- * program and ends; and the regions that a program marks itself.
+ * process.c - the process: whether anybody profiles it, what is reported when it begins, forks, executes
+ * another program and ends; and the regions that a program marks itself.
  */
 #define _GNU_SOURCE
 #include "runtime.h"
@@ -27,9 +27,9 @@
 extern const uint32_t fm_anchor __asm__("__fathom_anchor") __attribute__((visibility("hidden")));
 const uint32_t fm_anchor = FM_STREAM_VERSION;
 
-extern fm_process fm_process_own __attribute__((visibility("hidden")));
-fm_process fm_process_own;
-fm_process *fm_process_here;
+extern fm_cc_process fm_process_own __attribute__((visibility("hidden")));
+fm_cc_process fm_process_own;
+fm_cc_process *fm_process_here;
 
 /* ---- beginning ---- */
 
@@ -45,50 +45,50 @@ static const char *session_path(void)
 }
 
 /* The arguments of the program, each with its zero byte, as far as there is room. Returns their bytes, and
- * what PROCESS tells of their number. */
-static size_t read_arguments(char *text, size_t room, uint64_t *told)
+ * what PROCESS says of their number. */
+static size_t read_arguments(char *text, size_t room, uint64_t *reported)
 {
     size_t used = 0, whole = 0;
     int file = fm_open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    *told = 0;
+    *reported = 0;
     if (file < 0) return 0;
     for (long got; used < room && (got = fm_read(file, text + used, room - used)) > 0;) used += (size_t)got;
     fm_close(file);
     for (size_t i = 0; i < used; i++) {
         if (text[i]) continue;
         whole = i + 1;
-        ++*told;
+        ++*reported;
     }
-    if (used == room) *told |= FM_PROCESS_MORE_ARGUMENTS;
+    if (used == room) *reported |= FM_PROCESS_MORE_ARGUMENTS;
     return whole;
 }
 
-void fm_process_begin(fm_process *process)
+void fm_process_begin(fm_cc_process *process)
 {
     fm_thread *thread = fm_my.thread;
     if (!thread) return;
-    uint64_t *words = thread->scratch, told;
+    uint64_t *words = thread->scratch, reported;
     char *text = (char *)&words[5];
     long length = fm_readlink("/proc/self/exe", text, 4000);
     size_t used = length > 0 ? (size_t)length : 0;
     text[used++] = 0;
-    used += read_arguments(text + used, sizeof thread->scratch - 6 * sizeof *words - used, &told);
+    used += read_arguments(text + used, sizeof thread->scratch - 6 * sizeof *words - used, &reported);
     while (used % sizeof *words) text[used++] = 0;
     words[1] = process->pid;
     words[2] = fm_getppid();
     words[3] = process->parent_serial;
     words[4] = process->serial;
     size_t count = 4 + used / sizeof *words;
-    words[0] = FM_RECORD(FM_RECORD_PROCESS, told, count);
+    words[0] = FM_RECORD(FM_RECORD_PROCESS, reported, count);
     fm_append_many(words, count + 1);
 }
 
 /* In a child: the calls that led to fork, which its channel has not seen. */
-static void take_over_calls(fm_thread *thread, const fm_thread *parent)
+static void copy_calls(fm_thread *thread, const fm_thread *parent)
 {
     uint32_t depth = parent->depth < FM_FRAMES ? parent->depth : FM_FRAMES;
     for (uint32_t i = 0; i < depth; i++) {
-        volatile fm_frame *frame = &thread->frames[i];
+        volatile fm_cc_frame *frame = &thread->frames[i];
         frame->call_site = parent->frames[i].call_site;
         frame->inside = parent->frames[i].inside;
         frame->stack = parent->frames[i].stack;
@@ -98,9 +98,9 @@ static void take_over_calls(fm_thread *thread, const fm_thread *parent)
     thread->depth = depth;
 }
 
-/* A channel for this thread, and everything that is told at the beginning. parent: the same thread before a
- * fork, or NULL. */
-static bool begin(fm_process *process, const fm_thread *parent)
+/* A channel for this thread, and everything that is reported at the beginning. parent: the same thread before
+ * a fork, or NULL. */
+static bool begin(fm_cc_process *process, const fm_thread *parent)
 {
     process->pid = fm_getpid();
     process->serial = __atomic_fetch_add(&process->session->processes, 1, __ATOMIC_RELAXED);
@@ -114,8 +114,8 @@ static bool begin(fm_process *process, const fm_thread *parent)
     fm_thread_set_cells(process, thread);
     fm_process_begin(process);
     fm_thread_begin(process, thread);
-    fm_modules_tell(process);
-    if (parent) take_over_calls(thread, parent);
+    fm_modules_report(process);
+    if (parent) copy_calls(thread, parent);
     return true;
 }
 
@@ -132,17 +132,17 @@ static void stay_loaded(void)
 static void at_exit(int code, void *unused)
 {
     (void)unused;
-    fm_process *process = fm_process_active();
+    fm_cc_process *process = fm_process_active();
     if (!process) return;
     if (fm_my.any == &fm_unclaimed_channel) fm_thread_attach(); /* main's channel ended with pthread_exit */
-    fm_modules_tell(process);
+    fm_modules_report(process);
     fm_process_end(process, code);
 }
 
-/* What this thread told before the fork arrives before what its child tells: the child has its heap. */
+/* What this thread reported before the fork arrives before what its child reports: the child has its heap. */
 static void about_to_fork(void)
 {
-    fm_process *process = fm_process_active();
+    fm_cc_process *process = fm_process_active();
     if (!process || !(process->wants & FM_WANT_CHILDREN)) return;
     uint64_t signals = fm_signals_block();
     fm_thread *thread = pthread_getspecific(process->key);
@@ -150,7 +150,7 @@ static void about_to_fork(void)
     fm_signals_restore(signals);
 }
 
-static bool start(fm_process *process, const char *path)
+static bool start(fm_cc_process *process, const char *path)
 {
     pthread_key_t key;
     if (pthread_key_create(&key, fm_thread_end) != 0) return false;
@@ -178,7 +178,7 @@ static void start_copy(void)
 {
     static uint32_t begun;
     if (__atomic_exchange_n(&begun, 1, __ATOMIC_ACQ_REL)) return;
-    fm_process *process = fm_process_find_other();
+    fm_cc_process *process = fm_process_find_other();
     if (!process) {
         process = &fm_process_own;
         const char *path = session_path();
@@ -198,14 +198,14 @@ static void start_copy(void)
 
 FM_EXPORT void __tsan_init(void);
 
-/* Called by a constructor of every instrumented source file: there may be a module that was not told. */
+/* Called by a constructor of every instrumented source file: there may be a module that was not reported. */
 FM_EXPORT void __tsan_init(void)
 {
     if (!fm_process_here) start_copy();
-    fm_process *process = fm_process_active();
+    fm_cc_process *process = fm_process_active();
     if (!process) return;
     if (fm_my.any == &fm_unclaimed_channel) fm_thread_attach();
-    fm_modules_tell(process);
+    fm_modules_report(process);
 }
 
 /* Where nothing instrumented was linked, only the runtime. */
@@ -218,7 +218,7 @@ static __attribute__((constructor(101))) void fm_constructor(void)
 
 void fm_process_forked(void)
 {
-    fm_process *process = fm_process_active();
+    fm_cc_process *process = fm_process_active();
     if (!process || process->pid == fm_getpid()) return;
     fm_thread *thread = pthread_getspecific(process->key);
     process->module_lock = 0; /* whoever held it is not here */
@@ -246,18 +246,18 @@ void fm_process_forked(void)
 }
 
 /* Not in a child of vfork, which has our memory but is another process. */
-static bool is_this_process(const fm_process *process)
+static bool is_this_process(const fm_cc_process *process)
 {
     return process->pid == fm_getpid();
 }
 
-void fm_process_end(fm_process *process, int code)
+void fm_process_end(fm_cc_process *process, int code)
 {
     if (!is_this_process(process) || __atomic_exchange_n(&process->end_sent, true, __ATOMIC_RELAXED)) return;
     fm_append1(FM_RECORD(FM_RECORD_END, (uint32_t)code & 0xFF, 0));
 }
 
-void fm_process_execs(fm_process *process, const char *path)
+void fm_process_execs(fm_cc_process *process, const char *path)
 {
     if (!is_this_process(process) || !path) return;
     uint64_t words[1 + 64];

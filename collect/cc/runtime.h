@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../stream.h"
+#include "../protocol.h"
 
 #define FM_EXPORT __attribute__((visibility("default")))
 #define FM_COLD __attribute__((noinline, cold))
@@ -48,11 +48,11 @@ enum {
 };
 
 /* A call that has not returned. */
-typedef struct fm_frame {
+typedef struct fm_cc_frame {
     uintptr_t call_site; /* return address, in the caller */
     uintptr_t inside;    /* an address in the called function */
     uintptr_t stack;     /* stack pointer in it */
-} fm_frame;
+} fm_cc_frame;
 
 /*
  * What a thread's hooks look at first, in thread-local storage; each copy of the runtime has its own. A
@@ -63,7 +63,7 @@ typedef struct fm_cells {
     fm_channel *load, *store; /* for loads, for stores */
     fm_channel *any;          /* for everything else */
     struct fm_thread *calls;  /* set when calls are recorded or remembered */
-    struct fm_thread *heap;   /* set when blocks of the heap are told */
+    struct fm_thread *heap;   /* set when blocks of the heap are reported */
     struct fm_thread *thread; /* set when the thread has a channel */
     fm_channel *unclaimed;    /* &fm_unclaimed_channel of this copy */
     uint32_t number;          /* of the thread, when it had a channel once */
@@ -75,14 +75,14 @@ extern fm_channel fm_unclaimed_channel;
 extern struct fm_thread fm_unclaimed_thread;
 
 /*
- * What range hooks told last. gcc has one for each side of an assignment of a structure, and then calls
- * memcpy or memset to do it, which is told as well where the program calls it itself.
+ * What range hooks reported last. gcc has one for each side of an assignment of a structure, and then calls
+ * memcpy or memset to do it, which is reported as well where the program calls it itself.
  */
-typedef struct fm_told_ranges {
+typedef struct fm_reported_ranges {
     uintptr_t store_address, load_address;
     uint64_t store_length, load_length; /* 0: none */
-    uint64_t cursor;                    /* the channel's afterwards: nothing was told since */
-} fm_told_ranges;
+    uint64_t cursor;                    /* the channel's afterwards: nothing was reported since */
+} fm_reported_ranges;
 
 /* A signal handler runs: what it has interrupted. Lies on the handler's stack. */
 typedef struct fm_interruption {
@@ -107,22 +107,22 @@ typedef struct fm_thread {
     uintptr_t floor_stack;         /* … and this is the handler's stack pointer */
     uintptr_t allocator_caller;    /* who called operator new, while that calls malloc; 0: not in it */
     fm_interruption *interruption; /* the innermost; NULL: no handler runs */
-    fm_told_ranges told;
-    uint32_t local_modules;       /* how many modules there were when thread-local storage was told */
+    fm_reported_ranges reported;
+    uint32_t local_modules;       /* how many modules there were when thread-local storage was reported */
     bool local_pending;           /* some may have been allocated since */
-    uintptr_t locals[FM_MODULES]; /* where each module's was told to be; 0: nowhere yet */
+    uintptr_t locals[FM_MODULES]; /* where each module's was reported to be; 0: nowhere yet */
     unsigned copies;
     fm_cells *cells[FM_COPIES];
     uint64_t context_sent[FM_CONTEXTS / 64];
     uint64_t scratch[1024]; /* used with signals blocked only */
-    fm_frame frames[FM_FRAMES];
+    fm_cc_frame frames[FM_FRAMES];
 } fm_thread;
 
-typedef struct fm_module {
+typedef struct fm_cc_module {
     uintptr_t base, text_from, text_to;
     uint64_t path_hash;
     bool loaded, instrumented;
-} fm_module;
+} fm_cc_module;
 
 enum {
     FM_STATE_NEW = 0,
@@ -133,7 +133,7 @@ enum {
 };
 
 /* What all copies of the runtime in a process share: the state of that copy which started first. */
-typedef struct fm_process {
+typedef struct fm_cc_process {
     uint32_t state; /* FM_STATE_… */
     uint32_t wants;
     fm_session *session;
@@ -155,10 +155,10 @@ typedef struct fm_process {
     uintptr_t handlers[FM_SIGNALS];
     char path[128];
     fm_thread *by_channel[FM_STREAM_CHANNELS]; /* of this process; set while the ring is mapped */
-    fm_module modules[FM_MODULES];
-} fm_process;
+    fm_cc_module modules[FM_MODULES];
+} fm_cc_process;
 
-extern fm_process *fm_process_here; /* NULL until this copy has started */
+extern fm_cc_process *fm_process_here; /* NULL until this copy has started */
 
 /* In a static program, libc calls what is wrapped before it has set up thread-local storage. */
 #ifdef FM_VARIANT_STATIC
@@ -178,58 +178,58 @@ extern const char fm_hooks_begin[], fm_hooks_end[];
 /* ---- channel.c ---- */
 
 /* Opens the session that path names, into process. False: not there, or not ours. */
-bool fm_session_open(fm_process *process, const char *path);
+bool fm_session_open(fm_cc_process *process, const char *path);
 /* In a child that is not traced: lets go of the session's memory, so that its end does not wait for the
  * child. */
-void fm_session_leave(fm_process *process);
+void fm_session_leave(fm_cc_process *process);
 /* In a child that is traced: lets go of the rings of the parent's threads. */
-void fm_session_leave_rings(fm_process *process);
+void fm_session_leave_rings(fm_cc_process *process);
 /* Gives the thread a channel. Signals are blocked. False: none is free, or tracing has ended. */
-bool fm_channel_claim(fm_process *process, fm_thread *thread);
-/* Seals what there is, tells the receiver, unmaps. Signals are blocked. */
-void fm_channel_close(fm_process *process, fm_thread *thread);
+bool fm_channel_claim(fm_cc_process *process, fm_thread *thread);
+/* Seals what there is, wakes the receiver, unmaps. Signals are blocked. */
+void fm_channel_close(fm_cc_process *process, fm_thread *thread);
 /* Seals the chunk in use, full or not. Signals are blocked. */
-void fm_channel_hand_over(fm_process *process, fm_thread *thread);
+void fm_channel_hand_over(fm_cc_process *process, fm_thread *thread);
 /* The chunk is full: seals it and waits for the next; or ends tracing. */
 void fm_make_room(void);
 /* The next word takes the slow way: fm_make_room is called before it. */
 void fm_channel_ask(fm_thread *thread);
 
-/* ---- thread.c ---- */
+/* ---- thread_channel.c ---- */
 
 /* The thread has not asked yet: gives it a channel, or learns that there is none. */
 void fm_thread_attach(void);
 /* A new one of this process; NULL: no memory. Signals are blocked, also for the next three. */
-fm_thread *fm_thread_new(fm_process *process);
-void fm_thread_begin(fm_process *process, fm_thread *thread); /* THREAD_START */
+fm_thread *fm_thread_new(fm_cc_process *process);
+void fm_thread_begin(fm_cc_process *process, fm_thread *thread); /* THREAD_START */
 /* Sets the cells of all copies by what is wanted; thread NULL or without channel: to nothing. */
-void fm_thread_set_cells(fm_process *process, fm_thread *thread);
+void fm_thread_set_cells(fm_cc_process *process, fm_thread *thread);
 /* No reference of this thread goes anywhere from now on. */
 void fm_thread_silence(fm_thread *thread);
 void fm_thread_end(void *data); /* destructor of the key; data: the thread */
 
 /* ---- process.c, module.c ---- */
 
-void fm_process_begin(fm_process *process);         /* PROCESS */
-void fm_process_end(fm_process *process, int code); /* END, once */
-void fm_process_execs(fm_process *process, const char *path);
+void fm_process_begin(fm_cc_process *process);         /* PROCESS */
+void fm_process_end(fm_cc_process *process, int code); /* END, once */
+void fm_process_execs(fm_cc_process *process, const char *path);
 void fm_process_forked(void); /* in the child */
-/* Tells every module that was not told before. */
-void fm_modules_tell(fm_process *process);
+/* Reports every module that was not reported before. */
+void fm_modules_report(fm_cc_process *process);
 /* The lowest address of this thread's thread-local storage in [low, high); high: there is none. */
 uintptr_t fm_locals_lowest(uintptr_t low, uintptr_t high);
-/* Tells where modules have thread-local variables in this thread, as far as that is new. */
-void fm_locals_tell(fm_process *process, fm_thread *thread);
-/* The dynamic linker has allocated memory: before anything else is told, storage is looked for. */
-void fm_locals_await(fm_process *process, fm_thread *thread, uintptr_t allocator_caller);
+/* Reports where modules have thread-local variables in this thread, as far as that is new. */
+void fm_locals_report(fm_cc_process *process, fm_thread *thread);
+/* The dynamic linker has allocated memory: before anything else is reported, storage is looked for. */
+void fm_locals_await(fm_cc_process *process, fm_thread *thread, uintptr_t allocator_caller);
 /* The instrumented module that a code address is in, or NULL. */
-const fm_module *fm_module_instrumented(const fm_process *process, uintptr_t code);
+const fm_cc_module *fm_module_instrumented(const fm_cc_process *process, uintptr_t code);
 /* The state of another copy that has started in this process, or NULL. */
-fm_process *fm_process_find_other(void);
+fm_cc_process *fm_process_find_other(void);
 
-static inline fm_process *fm_process_active(void)
+static inline fm_cc_process *fm_process_active(void)
 {
-    fm_process *process = fm_process_here;
+    fm_cc_process *process = fm_process_here;
     return process && __atomic_load_n(&process->state, __ATOMIC_ACQUIRE) == FM_STATE_ACTIVE ? process : NULL;
 }
 
@@ -246,8 +246,8 @@ static inline uint64_t fm_bytes_to_border(uintptr_t address, uint64_t length, ui
 
 void fm_load_range(uintptr_t address, uint64_t length, uintptr_t pc);
 void fm_store_range(uintptr_t address, uint64_t length, uintptr_t pc);
-/* Hooks have just told of a store to `to` and a load from `from` (0: of no load), both of this length. */
-bool fm_ranges_told(uintptr_t to, uintptr_t from, uint64_t length);
+/* Hooks have just reported a store to `to` and a load from `from` (0: no load), both of this length. */
+bool fm_ranges_reported(uintptr_t to, uintptr_t from, uint64_t length);
 
 /* The stack pointer is, or is about to be, `stack`: functions that were entered below it are left. */
 void fm_unwound(uintptr_t stack);
@@ -262,7 +262,7 @@ void fm_heap_freed(const void *block);
 /* A handler returns, or is left by siglongjmp. */
 void fm_signal_ends(fm_thread *thread, const fm_interruption *interruption);
 
-/* ---- text.c: strings in words ---- */
+/* ---- record_text.c: strings in words ---- */
 
 size_t fm_text_length(const char *text);
 /* text, ended by a zero byte and padded; returns the number of words, at most `most`. */

@@ -8,9 +8,9 @@
  * words come first and nothing is overwritten. It begins anew also when it was done but for the store, and
  * does not when it was done. A handler that leaves by siglongjmp leaves nothing unfinished behind.
  *
- * The other thing that hooks and handlers share is the code page that was told last. A hook sets it before
- * the word that tells it, so what a handler finds may not have been told yet: it is told again at the
- * handler's beginning. At its end, the page of the interrupted code is.
+ * The other thing that hooks and handlers share is the code page that was reported last. A hook sets it
+ * before the word that reports it, so what a handler finds may not have been reported yet: it is reported
+ * again at the handler's beginning. At its end, the page of the interrupted code is.
  *
  * A handler that was not installed through these functions (raw system calls) and is instrumented may
  * overwrite or lose words of the hook it interrupts. Handlers without instrumented code write no words.
@@ -22,7 +22,7 @@
 #include <ucontext.h>
 
 /* Begins an interrupted hook anew. */
-static void begin_anew(const fm_process *process, ucontext_t *interrupted)
+static void begin_anew(const fm_cc_process *process, ucontext_t *interrupted)
 {
     uintptr_t at = (uintptr_t)interrupted->uc_mcontext.gregs[REG_RIP];
     for (unsigned i = 0; i < FM_COPIES; i++)
@@ -84,7 +84,7 @@ static void enter_handler(action_handler *of_program, int number, siginfo_t *inf
 
 static void fm_signal_entry(int number, siginfo_t *information, void *context)
 {
-    fm_process *process = fm_process_here;
+    fm_cc_process *process = fm_process_here;
     action_handler *of_program =
         (action_handler *)__atomic_load_n(&process->handlers[number], __ATOMIC_ACQUIRE);
     fm_thread *thread = fm_my.thread;
@@ -104,8 +104,8 @@ static bool is_handler(uintptr_t asked)
            asked != (uintptr_t)SIG_HOLD && asked != ENTRY;
 }
 
-/* NULL: not traced, handlers are the program's own business. */
-static fm_process *watching(int number)
+/* NULL: not traced, handlers are left to the program. */
+static fm_cc_process *watching(int number)
 {
     return number > 0 && number < FM_SIGNALS ? fm_process_active() : NULL;
 }
@@ -113,7 +113,7 @@ static fm_process *watching(int number)
 /* The kernel passes all three arguments whatever the flags say, so the flags stay as they are. */
 INTERPOSED(int, sigaction, (int sig, const struct sigaction *act, struct sigaction *oact))
 {
-    fm_process *process = watching(sig);
+    fm_cc_process *process = watching(sig);
     if (!process) {
         int plain = NEXT(sigaction)(sig, act, oact);
         if (plain == 0 && oact && (uintptr_t)oact->sa_handler == ENTRY) /* tracing has ended meanwhile */
@@ -141,7 +141,7 @@ INTERPOSED(int, sigaction, (int sig, const struct sigaction *act, struct sigacti
 /* signal() in its variants: what they do beside is libc's. */
 static __sighandler_t set_by(__sighandler_t (*next)(int, __sighandler_t), int sig, __sighandler_t asked)
 {
-    fm_process *process = watching(sig);
+    fm_cc_process *process = watching(sig);
     uintptr_t before = 0;
     if (fm_process_here && sig > 0 && sig < FM_SIGNALS)
         before = __atomic_load_n(&fm_process_here->handlers[sig], __ATOMIC_ACQUIRE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * strings.c - libc's comparisons, searches and copies of strings, where the compiler has left them calls.
- * As with copies.c the instructions of libc are not seen: what is told is what the function must look at,
+ * As with copies.c the instructions of libc are not seen: what is reported is what the function must look at,
  * up to the byte that decides.
  */
 #include "runtime.h"
@@ -108,7 +108,7 @@ static void tell_append(char *to, const char *from, uintptr_t pc)
     tell_text_copy(to + before - 1, from, pc);
 }
 
-/* The text, and zeroes behind it. A long way of zeroes is told as it goes. */
+/* The text, and zeroes behind it. A long way of zeroes is reported as it goes. */
 static char *padded_copy(char *to, const char *from, size_t length, uintptr_t pc)
 {
     size_t text = extent_of(from, length);
@@ -119,15 +119,15 @@ static char *padded_copy(char *to, const char *from, size_t length, uintptr_t pc
     return to;
 }
 
-#define TEXT_COPY(name, tell)                                                                                \
+#define TEXT_COPY(name, report)                                                                              \
     WRAPPED(char *, name, (char *to, const char *from))                                                      \
     {                                                                                                        \
-        if (!QUIET) tell(to, from, FM_SITE);                                                                 \
+        if (!QUIET) report(to, from, FM_SITE);                                                               \
         return __real_##name(to, from);                                                                      \
     }                                                                                                        \
     WRAPPED(char *, __##name##_chk, (char *to, const char *from, size_t room))                               \
     {                                                                                                        \
-        if (!QUIET) tell(to, from, FM_SITE);                                                                 \
+        if (!QUIET) report(to, from, FM_SITE);                                                               \
         return __real___##name##_chk(to, from, room);                                                        \
     }
 TEXT_COPY(strcpy, tell_text_copy)

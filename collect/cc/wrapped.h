@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* wrapped.h - functions of libc that the linker leads here: a call of memcpy in the program becomes one of
- * __wrap_memcpy, and __real_memcpy is libc's. The list of them is wraps.txt. */
+ * __wrap_memcpy, and __real_memcpy is libc's. The list of them is the file wraps. */
 #ifndef FATHOM_CC_WRAPPED_H
 #define FATHOM_CC_WRAPPED_H
 
 #include "runtime.h"
 
-/* Nobody listens: the call costs one look at thread-local storage. */
+/* Nothing is traced: the call costs one look at thread-local storage. */
 #define QUIET (!FM_HAS_THREADS || fm_likely(!fm_my.any))
 
 #define WRAPPED(result, name, parameters)                                                                    \
@@ -15,7 +15,7 @@
     FM_EXPORT result __wrap_##name parameters
 
 void fm_tell_copy(uintptr_t to, uintptr_t from, uint64_t length, uintptr_t pc);
-/* memset, told piece by piece as it is done. */
+/* memset, reported piece by piece as it is done. */
 void *fm_tell_and_fill(void *to, int value, uint64_t length, uintptr_t pc);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vg_channel.c - the producer's end of ../stream.h: opens the session, claims a channel, seals chunks, waits
- * for room, and stops in order when the receiver wants no more or is gone. It does not know what records
- * mean.
+ * vg_channel.c - the producer's end of ../protocol.h: opens the session, claims a channel, seals chunks,
+ * waits for room, and stops in order when the receiver wants no more or is gone. It does not know what
+ * records mean.
  *
  * Instrumented code (vg_instrument.c) writes words and the cursor by itself; it calls fm_channel_seal when
  * the cursor is above the limit. Everything else is written by fm_record_put.

@@ -5,7 +5,7 @@
  * where an allocation function begins (vg_allocators.c knows where), and where code of its file returns while
  * a call is open. The call is over when the stack pointer is behind its return address.
  *
- * Allocators call each other (operator new calls malloc, realloc(NULL) calls malloc): the same event told
+ * Allocators call each other (operator new calls malloc, realloc(NULL) calls malloc): the same event reported
  * twice in a row by a thread is one.
  */
 #include "vg_tool.h"
@@ -38,8 +38,8 @@ enum {
 typedef struct context {
     struct context *next; /* as VgHashNode */
     UWord key;
-    UInt number; /* of the context, from 1 */
-    UInt told;   /* the process generation it was told in */
+    UInt number;   /* of the context, from 1 */
+    UInt reported; /* the process generation it was reported in */
     UInt count;
     Addr frames[FRAMES];
 } context;
@@ -95,8 +95,8 @@ static Bool is_code(Addr address)
     return segment && segment->hasX;
 }
 
-/* The number of the context that called the function whose first instruction the thread is at, told if it is
- * new. */
+/* The number of the context that called the function whose first instruction the thread is at, reported if it
+ * is new. */
 static UInt context_of_caller(ThreadId thread, Addr stack_pointer)
 {
     Addr frames[FRAMES], behind = *(const Addr *)stack_pointer;
@@ -104,7 +104,7 @@ static UInt context_of_caller(ThreadId thread, Addr stack_pointer)
     UInt count = VG_(get_StackTrace_with_deltas)(thread, frames, FRAMES, NULL, NULL,
                                                  (Word)(behind - 1 - VG_(get_IP)(thread)), sizeof(Addr));
     context *raw = intern(raw_contexts, frames, count);
-    if (raw->number == 0 || raw->told != generation) {
+    if (raw->number == 0 || raw->reported != generation) {
         UInt inner = 0;
         while (inner < count && is_allocator(frames[inner])) inner++;
         UInt kept = 0; /* beyond _start there is no code, but Valgrind may guess on */
@@ -113,9 +113,9 @@ static UInt context_of_caller(ThreadId thread, Addr stack_pointer)
         context *known = intern(contexts, frames + inner, kept);
         if (known->number == 0) known->number = ++last_context;
         raw->number = known->number;
-        raw->told = generation;
-        if (known->told != generation) {
-            known->told = generation;
+        raw->reported = generation;
+        if (known->reported != generation) {
+            known->reported = generation;
             ULong words[1 + DEPTH] = {known->number};
             for (UInt i = 0; i < kept; i++) words[1 + i] = known->frames[i];
             fm_record_put(FM_RECORD_CONTEXT, 0, words, 1 + kept, NULL);

@@ -55,15 +55,15 @@ typedef struct block_state {
      */
     IRExpr *waiting[WAITING_MOST];
     UInt waiting_count;
-    UInt accesses;   /* told so far */
-    Addr code;       /* of the instruction at hand */
+    UInt accesses;   /* reported so far */
+    Addr code;       /* of the current instruction */
     Bool want_loads; /* FM_WANT_… */
     Bool want_stores;
     Bool calls;
     /* The last access of this instruction, if it is a load that a store may turn into one that modifies. */
     const IRExpr *load_address;
     UInt load_size;
-    Bool load_told; /* it is accesses - 1 */
+    Bool load_reported; /* it is accesses - 1 */
 } block_state;
 
 static ULong definition[4 + WORDS_MOST];
@@ -135,7 +135,7 @@ static void begin(block_state *block, UInt number, const VexGuestLayout *layout)
     if (block->calls) write_word(block, assign(block, Ity_I64, IRExpr_Get((Int)layout->offset_SP, Ity_I64)));
 }
 
-static void tell(block_state *block, UInt kind, IRExpr *address, UInt size, IRExpr *guard)
+static void report(block_state *block, UInt kind, IRExpr *address, UInt size, IRExpr *guard)
 {
     tl_assert(size > 0 && size < 4096);
     tl_assert(block->words + WAITING_MOST < WORDS_MOST);
@@ -148,21 +148,21 @@ static void tell(block_state *block, UInt kind, IRExpr *address, UInt size, IREx
 
 static void load(block_state *block, IRExpr *address, UInt size, IRExpr *guard)
 {
-    if (block->want_loads) tell(block, KIND_LOAD, address, size, guard);
+    if (block->want_loads) report(block, KIND_LOAD, address, size, guard);
     block->load_address = guard ? NULL : address;
     block->load_size = size;
-    block->load_told = block->want_loads;
+    block->load_reported = block->want_loads;
 }
 
 static void store(block_state *block, IRExpr *address, UInt size, IRExpr *guard)
 {
     if (!guard && block->load_address && block->load_size == size && eqIRAtom(block->load_address, address)) {
-        if (block->load_told)
+        if (block->load_reported)
             definition[4 + block->accesses - 1] |= (ULong)KIND_MODIFY << 60; /* a load's kind is 0 */
         else if (block->want_stores)
-            tell(block, KIND_MODIFY, address, size, NULL);
+            report(block, KIND_MODIFY, address, size, NULL);
     } else if (block->want_stores) {
-        tell(block, KIND_STORE, address, size, guard);
+        report(block, KIND_STORE, address, size, guard);
     }
     block->load_address = NULL;
 }
@@ -213,7 +213,8 @@ static void accesses_of(block_state *block, const IRStmt *statement)
     case Ist_CAS: {
         const IRCAS *cas = statement->Ist.CAS.details;
         UInt size = size_of(block, cas->dataLo) * (cas->dataHi ? 2 : 1);
-        /* Of `lock xadd` and its kin VEX makes a load, and a swap of what was loaded: one access. */
+        /* Of `lock xadd` and similar instructions VEX makes a load, and a swap of what was loaded: one
+         * access. */
         if (!block->load_address || block->load_size != size || !eqIRAtom(block->load_address, cas->addr))
             load(block, cas->addr, size, NULL);
         store(block, cas->addr, size, NULL);
@@ -232,7 +233,7 @@ static void accesses_of(block_state *block, const IRStmt *statement)
         IRExpr *guard = guard_of(helper->guard);
         if (helper->mFx == Ifx_Modify && guard) { /* load and store would not become one */
             if (block->want_loads || block->want_stores)
-                tell(block, KIND_MODIFY, helper->mAddr, (UInt)helper->mSize, guard);
+                report(block, KIND_MODIFY, helper->mAddr, (UInt)helper->mSize, guard);
             break;
         }
         if (helper->mFx != Ifx_Write) load(block, helper->mAddr, (UInt)helper->mSize, guard);
@@ -301,7 +302,7 @@ IRSB *fm_block_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLa
     heap = returns || allocator != FM_NO_ALLOCATOR;
     if (!calls && !heap && !has_accesses(in)) return in;
     const fm_vg_module *module = fm_module_find(first);
-    if (!fm_tracing()) return in; /* telling the module may have ended it */
+    if (!fm_tracing()) return in; /* reporting the module may have ended it */
 
     block_state block = {
         .out = deepCopyIRSBExceptStmts(in),

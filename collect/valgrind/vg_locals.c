@@ -8,8 +8,8 @@
  * later is allocated when it is first used. Modules are numbered as they are mapped, and the numbers of those
  * that are gone are used again.
  *
- * Nobody tells when the vector changes. It is looked at whenever the thread is scheduled, which is after each
- * system call, and when it allocates memory.
+ * Nothing reports when the vector changes. It is looked at whenever the thread is scheduled, which is after
+ * each system call, and when it allocates memory.
  */
 #include "vg_tool.h"
 
@@ -23,12 +23,12 @@
 
 enum { MOST = 64 }; /* modules with such variables */
 
-/* What was told, by thread and number of the module's vector entry. */
-typedef struct told_locals {
+/* What was reported, by thread and number of the module's vector entry. */
+typedef struct reported_locals {
     Addr at[MOST + 1];
     UInt module[MOST + 1];
-} told_locals;
-static told_locals **told;
+} reported_locals;
+static reported_locals **reported;
 
 static Bool read_word(Addr from, Addr *word)
 {
@@ -46,8 +46,8 @@ void fm_locals_look(ThreadId thread, UInt number)
     if (pointer == 0 || !read_word(pointer + sizeof(Addr), &vector) || vector < 2 * sizeof(Addr) ||
         !read_word(vector - 2 * sizeof(Addr), &length))
         return;
-    if (!told[thread]) told[thread] = VG_(calloc)("fathom.locals", 1, sizeof **told);
-    told_locals *of = told[thread];
+    if (!reported[thread]) reported[thread] = VG_(calloc)("fathom.locals", 1, sizeof **reported);
+    reported_locals *of = reported[thread];
     for (UInt i = 1; i <= MOST && i <= length; i++) {
         const fm_vg_module *module = fm_module_with_locals(i);
         Addr at;
@@ -63,8 +63,8 @@ void fm_locals_look(ThreadId thread, UInt number)
 
 void fm_locals_forget(ThreadId thread)
 {
-    VG_(free)(told[thread]);
-    told[thread] = NULL;
+    VG_(free)(reported[thread]);
+    reported[thread] = NULL;
 }
 
 void fm_locals_restart(void)
@@ -74,5 +74,5 @@ void fm_locals_restart(void)
 
 void fm_locals_track(void)
 {
-    told = VG_(calloc)("fathom.locals", VG_N_THREADS, sizeof *told);
+    reported = VG_(calloc)("fathom.locals", VG_N_THREADS, sizeof *reported);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vg_modules.c - which files are mapped as code, where, and with which bias; told when they appear. It reads
- * their program headers from memory, never a file, and no symbols: those are the receiver's business, and
- * Valgrind's own reading of debug information is left out (vg_process.c), because it takes seconds.
+ * vg_modules.c - which files are mapped as code, where, and with which bias; reported when they appear. It
+ * reads their program headers from memory, never a file, and no symbols: the receiver reads those,
+ * and Valgrind's own reading of debug information is left out (vg_process.c), because it takes seconds.
  *
  * A module is known by device, inode and the place of its first byte. When its code is unmapped (dlclose) it
  * is over; the same file mapped again is a new module.
@@ -106,7 +106,7 @@ static Bool read_headers(fm_vg_module *module, const NSegment *header)
     return module->code_to != 0;
 }
 
-static void tell(const fm_vg_module *module)
+static void report(const fm_vg_module *module)
 {
     ULong words[8];
     VG_(memcpy)(words, module->words, sizeof words);
@@ -163,7 +163,7 @@ static fm_vg_module *add(const NSegment *code)
     module->program = is_program(code->start);
     module->path = VG_(strdup)("fathom.module.path", name);
     VG_(addToXA)(modules, &module);
-    tell(module);
+    report(module);
     return module;
 }
 
@@ -184,11 +184,11 @@ const fm_vg_module *fm_module_find(Addr code)
     return found;
 }
 
-void fm_modules_tell(void)
+void fm_modules_report(void)
 {
     for (Word i = 0; i < VG_(sizeXA)(modules); i++) {
         const fm_vg_module *module = *(fm_vg_module **)VG_(indexXA)(modules, i);
-        if (module->mapped) tell(module);
+        if (module->mapped) report(module);
     }
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vg_process.c - the life of the process: how it begins, forks, executes another program and ends; and the
- * few places where Valgrind's core is told to do otherwise than it would.
+ * few places where Valgrind's core is made to do otherwise than it would.
  *
  * Those places are functions of the core that the linker sends here (--wrap, see cmake/valgrind.cmake):
  *   - getenv: the tool finds its directory and its launcher by itself.
  *   - di_notify_mmap: debug information is read only where the heap is wanted, for call stacks and symbols.
  *   - kill_self: the last call before a process dies of a signal: now its number is known.
  *   - exit, exit_now: Valgrind's own ends (out of memory, an execve that it cannot undo); a program's is
- *     client_exit. Not all of them come here (failed assertions do not): what tells a program's end is END,
+ *     client_exit. Not all of them come here (failed assertions do not): what marks a program's end is END,
  *     and nothing else is taken for it.
  */
 #include "vg_tool.h"
@@ -118,13 +118,13 @@ void fm_preload_clean(void)
 /* ---- beginning and fork ---- */
 
 /* False: there is no room for it. */
-static Bool add_argument(HChar *text, SizeT size, SizeT *used, const HChar *argument, ULong *told)
+static Bool add_argument(HChar *text, SizeT size, SizeT *used, const HChar *argument, ULong *reported)
 {
     SizeT bytes = VG_(strlen)(argument) + 1;
     if (bytes > size - *used) return False;
     VG_(memcpy)(text + *used, argument, bytes);
     *used += bytes;
-    ++*told;
+    ++*reported;
     return True;
 }
 
@@ -140,16 +140,18 @@ void fm_process_begin(UInt parent)
     SSizeT length = VG_(readlink)(link, text, PATH_MOST - 1);
     SizeT used = length > 0 ? (SizeT)length : 0;
     text[used++] = 0;
-    ULong told = 0;
-    Bool all = VG_(args_the_exename) && add_argument(text, sizeof text, &used, VG_(args_the_exename), &told);
+    ULong reported = 0;
+    Bool all =
+        VG_(args_the_exename) && add_argument(text, sizeof text, &used, VG_(args_the_exename), &reported);
     for (Word i = 0; all && i < VG_(sizeXA)(VG_(args_for_client)); i++)
-        all = add_argument(text, sizeof text, &used, *(HChar **)VG_(indexXA)(VG_(args_for_client), i), &told);
+        all = add_argument(text, sizeof text, &used, *(HChar **)VG_(indexXA)(VG_(args_for_client), i),
+                           &reported);
     ULong words[4] = {fm_vg.mine->pid, (ULong)VG_(getppid)(), parent, fm_vg.mine->process};
-    fm_record_put_bytes(FM_RECORD_PROCESS, told | (all ? 0 : FM_PROCESS_MORE_ARGUMENTS), words, 4, text,
+    fm_record_put_bytes(FM_RECORD_PROCESS, reported | (all ? 0 : FM_PROCESS_MORE_ARGUMENTS), words, 4, text,
                         used);
 }
 
-/* What the process told before the fork arrives before what its child tells: the child has its heap. */
+/* What the process reported before the fork arrives before what its child reports: the child has its heap. */
 static void about_to_fork(ThreadId thread)
 {
     (void)thread;
@@ -169,7 +171,7 @@ static void forked_child(ThreadId thread)
     }
     fm_process_begin(parent);
     fm_heap_restart();
-    fm_modules_tell();
+    fm_modules_report();
     fm_threads_restart(thread);
 }
 
@@ -236,9 +238,9 @@ static void syscall_begins(ThreadId thread, UInt number, UWord *arguments, UInt 
 static void map_refused(SizeT bytes)
 {
     enum { LARGE = 1 << 30 };
-    static Bool told;
-    if (told || bytes < LARGE) return;
-    told = True;
+    static Bool reported;
+    if (reported || bytes < LARGE) return;
+    reported = True;
     HChar text[200];
     VG_(sprintf)
     (text,
@@ -297,9 +299,9 @@ void __wrap_vgPlain_kill_self(Int signal)
 /* The channel stays as it is: to unmap it would need what may just have failed. */
 static void gives_up(void)
 {
-    static Bool told;
-    if (told) return;
-    told = True;
+    static Bool reported;
+    if (reported) return;
+    reported = True;
     fm_record_put(FM_RECORD_NOTE, FM_NOTE_GAVE_UP, NULL, 0, executing ? "execve failed too late" : "");
 }
 

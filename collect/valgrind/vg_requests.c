@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vg_requests.c - what the program tells by client requests: regions (include/fathom/markers.h).
+ * vg_requests.c - what the program reports by client requests: regions (include/fathom/markers.h).
  */
 #include "vg_tool.h"
 

@@ -22,7 +22,7 @@
 
 static UInt *numbers;    /* of a thread, by Valgrind's number; 0: none yet */
 static UInt last_number; /* given away */
-static UInt running;     /* number told last */
+static UInt running;     /* number reported last */
 
 static UInt number_of(ThreadId thread)
 {
@@ -99,10 +99,10 @@ static Bool is_trap(const UChar *code)
 
 void fm_unknown_instruction_tell(ThreadId thread)
 {
-    static Addr told;
+    static Addr reported;
     enum { SHOWN = 8 };
     Addr code = VG_(get_IP)(thread);
-    if (code == told || !fm_block_undecodable_at(code)) return;
+    if (code == reported || !fm_block_undecodable_at(code)) return;
     HChar text[160];
     UInt used = VG_(sprintf)(text, "%#lx:", code);
     const UChar *bytes = (const UChar *)code;
@@ -113,7 +113,7 @@ void fm_unknown_instruction_tell(ThreadId thread)
     }
     if (shown < 2 || is_trap(bytes)) return;
     if (bytes[0] == 0x62) VG_(strcpy)(text + used, " (EVEX: AVX-512)");
-    told = code;
+    reported = code;
     fm_record_put(FM_RECORD_NOTE, FM_NOTE_UNKNOWN_INSTRUCTION, NULL, 0, text);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vg_tool.h - what the files of the Valgrind tool tell each other.
+ * vg_tool.h - what the files of the Valgrind tool share.
  *
- * One process under Valgrind is one producer of ../stream.h. Valgrind lets one thread run at a time and calls
- * the tool with its big lock held, so that nothing here needs a lock of its own.
+ * One process under Valgrind is one producer of ../protocol.h. Valgrind lets one thread run at a time and
+ * calls the tool with its big lock held, so that nothing here needs a lock of its own.
  */
 #ifndef FATHOM_VG_TOOL_H
 #define FATHOM_VG_TOOL_H
@@ -12,7 +12,7 @@
 
 #include "pub_tool_tooliface.h"
 
-#include "../stream.h"
+#include "../protocol.h"
 
 /* ---- the channel (vg_channel.c) ---- */
 
@@ -71,8 +71,8 @@ typedef struct fm_vg_module {
 void fm_modules_track(void);
 /* The module a code address lies in, or NULL. */
 const fm_vg_module *fm_module_find(Addr code);
-/* After fork: tells all of them again. */
-void fm_modules_tell(void);
+/* After fork: reports all of them again. */
+void fm_modules_report(void);
 /* The module with a local_number, or NULL. */
 const fm_vg_module *fm_module_with_locals(UInt number);
 
@@ -91,13 +91,13 @@ Bool fm_block_undecodable_at(Addr code);
 void fm_threads_track(void);
 /* After fork: the thread is the only one of a new process. */
 void fm_threads_restart(ThreadId thread);
-/* Tells that the program is about to use an instruction Valgrind does not know, if it is. */
+/* Reports that the program is about to use an instruction Valgrind does not know, if it is. */
 void fm_unknown_instruction_tell(ThreadId thread);
 
 /* ---- thread-local variables (vg_locals.c) ---- */
 
 void fm_locals_track(void);
-/* Tells of what is new in a thread; number: ours. */
+/* Reports what is new in a thread; number: ours. */
 void fm_locals_look(ThreadId thread, UInt number);
 void fm_locals_forget(ThreadId thread); /* it ends */
 void fm_locals_restart(void);           /* after fork */
@@ -136,7 +136,7 @@ void fm_heap_track(void);
 void fm_heap_instrument_entry(IRSB *out, fm_allocator does);
 void fm_heap_instrument_return(IRSB *out);
 void fm_heap_thread_ends(ThreadId thread);
-/* After fork: contexts are told anew when they are next used. */
+/* After fork: contexts are reported anew when they are next used. */
 void fm_heap_restart(void);
 /* Says so where heap blocks could not be seen. */
 void fm_heap_end(void);
@@ -146,7 +146,7 @@ void fm_heap_end(void);
 void fm_process_track(void);
 /* Leaves of LD_PRELOAD what the user put there. */
 void fm_preload_clean(void);
-/* A process begins: claims a channel and tells. parent: its serial number, or 0. */
+/* A process begins: claims a channel and reports it. parent: its serial number, or 0. */
 void fm_process_begin(UInt parent);
 /* The process ends: called by Valgrind. */
 void fm_process_fini(Int unused);

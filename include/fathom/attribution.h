@@ -161,7 +161,7 @@ typedef struct fm_raw_pair {
 } fm_raw_pair;
 enum { FM_RANGE_COLD = 254, FM_RANGE_BEYOND = 255 };
 
-/* A reference that is told one by one, because it comes too late for a cache. */
+/* A reference that is reported by itself, because it misses the smallest cache. */
 typedef struct fm_late {
     uint32_t index; /* in its batch */
     uint32_t tag;   /* its site */

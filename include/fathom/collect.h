@@ -15,8 +15,8 @@
  *     fm_collection_close(collection);
  *
  * Two collectors: a Valgrind tool, for any x86-64 Linux program, and the runtime that `fathom cc` links into
- * programs it builds. Both write into memory that they share with this process (collect/stream.h); nothing is
- * stored.
+ * programs it builds. Both write into memory that they share with this process (collect/protocol.h); nothing
+ * is stored.
  *
  * A collection is used by one thread, and one process has one collection at a time: while it is open, it
  * takes care of SIGCHLD, and of SIGINT, SIGTERM and SIGHUP where options.signals is set.
@@ -148,7 +148,7 @@ FM_API void fm_collection_stop(fm_collection *collection, bool kill);
 /*
  * Counts to which objects the late ones of a delivered batch went; they may be in any order. `collected` is
  * the batch or a copy of it (process, begin and addresses are looked at). Batches of a process in the order
- * they came; one without late references is worth telling too, with count 0: what is kept for it can be let
+ * they came; call it for one without late references too, with count 0: what is held for it can then be let
  * go.
  */
 FM_API fm_status fm_collection_count_late_sized(fm_collection *collection, const fm_collected *collected,

@@ -11,7 +11,7 @@
  * The library follows the data, in one direction:
  *
  *     collect.h    references out of running programs
- *     trace.h      references out of files and pipes        (generate.h: out of thin air)
+ *     trace.h      references out of files and pipes        (generate.h: synthetic ones)
  *     analyzer.h   references to distances, exact, streaming
  *     engines.h    the algorithms that find distances
  *     profile.h    the distances' histogram: read, write, merge

@@ -130,7 +130,7 @@ FM_API void fm_sampler_destroy(fm_sampler *sampler);
 /* References in order: their blocks and their distances (FM_COLD for first touches). */
 FM_API fm_status fm_sampler_feed(fm_sampler *sampler, const uint64_t *blocks, const uint64_t *distances,
                                  size_t count, fm_error *error);
-/* True when the size is known: the reference that told, and the size. */
+/* True when the size is known: the number of the reference that showed it, and the size. */
 FM_API bool fm_sampler_found(const fm_sampler *sampler, uint64_t *size, uint64_t *after);
 FM_API const fm_data_sample *fm_sampler_samples(const fm_sampler *sampler, size_t *count);
 /* Whether time sample `index` is a peak; of the last one nobody knows yet: no. */

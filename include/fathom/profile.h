@@ -78,8 +78,8 @@ typedef struct fm_band_point {
 /* How far a profile that is not exact may be from the truth. Numbers that do not apply are 0. */
 typedef struct fm_accuracy {
     char *statement;         /* what is promised, for people. Never NULL */
-    double relative_error;   /* E: of each distance, actual (1-E) <= told <= actual */
-    uint64_t absolute_error; /* B: of each distance, actual - B <= told <= actual */
+    double relative_error;   /* E: of each distance, actual (1-E) <= reported <= actual */
+    uint64_t absolute_error; /* B: of each distance, actual - B <= reported <= actual */
     uint64_t exact_below;    /* distances below this are exact */
     double rate;             /* share of the blocks that was looked at */
     uint64_t samples;        /* blocks that were looked at */
@@ -116,7 +116,7 @@ typedef struct fm_phase_level {
     size_t count;
     fm_trace_phase *phases;
 } fm_phase_level;
-/* What told where the phases of level 1 begin. */
+/* What decided where the phases of level 1 begin. */
 typedef enum fm_phase_cut {
     FM_CUT_AT_PEAKS = 0,   /* the peaks of the first data sample */
     FM_CUT_AT_CHANGES = 1, /* the distances, or the data in use, change */
@@ -150,7 +150,7 @@ typedef struct fm_profile {
     uint64_t cold;     /* first touches */
     uint64_t bound;    /* distances from here on are in beyond; 0: no bound */
     uint64_t beyond;
-    bool cold_known; /* false: under a bound, memory for telling first touches from returns ran out;
+    bool cold_known; /* false: under a bound, memory to distinguish first touches from returns ran out;
                         cold and distinct are then lower bounds and the rest is in beyond */
     fm_bins bins;
     fm_histogram distances;
@@ -164,7 +164,7 @@ typedef struct fm_profile {
     fm_phases *phases;           /* of the trace; NULL: not looked for */
     fm_run *run;                 /* the run of a program that it describes; NULL: a trace's profile */
     fm_kernel *kernel;           /* the source code that it was computed from; NULL: it was not */
-    /* Where the engine tells: written, and not read again. */
+    /* Where the engine reports it: written, and not read again. */
     size_t stage_count;
     fm_stage stages[FM_MOST_STAGES];
     /* Profiles of parts of the same run: of its threads, of its processes. Owned. */

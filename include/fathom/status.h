@@ -31,7 +31,7 @@ typedef enum fm_status {
     FM_E_NOMEM = 1,       /* the system refused memory */
     FM_E_LIMIT = 2,       /* a limit the caller set (max_memory) cannot be kept */
     FM_E_IO = 3,          /* the operating system refused to open, read or write */
-    FM_E_FORMAT = 4,      /* the input is not what it was said or seems to be */
+    FM_E_FORMAT = 4,      /* the input is not in the format that was given or that it seems to have */
     FM_E_TRUNCATED = 5,   /* damage: the input ends early; everything before it was delivered */
     FM_E_CORRUPT = 6,     /* damage: a part of the input is unusable; what was delivered is sound */
     FM_E_UNSUPPORTED = 7, /* a newer version, or a part this build was made without */

@@ -89,15 +89,15 @@ typedef struct fm_trace_info {
     uint64_t string_collisions; /* distinct strings found to share their 64-bit key with another */
     /* CSV only. The strings stay until the reader is closed, and are fit to be shown. */
     uint64_t key_column;    /* from 1; 0: not a table, or nothing in it */
-    bool key_found;         /* by its name: nobody said which column it is */
-    bool key_unit_untold;   /* by its name, it counts something else than bytes, and nobody said what */
+    bool key_found;         /* found by its name: the options do not name it */
+    bool key_unit_untold;   /* by its name, it counts something else than bytes, and no unit was given */
     const char *key_name;   /* in the header; "": there is none */
     const char *key_values; /* the first few */
 } fm_trace_info;
 
 typedef struct fm_reader fm_reader;
 
-/* path "-" is standard input. Fails with FM_E_FORMAT when neither the content nor the name tells the format.
+/* path "-" is standard input. Fails with FM_E_FORMAT when neither the content nor the name shows the format.
  */
 FM_API fm_status fm_reader_open_sized(fm_reader **reader, const char *path, const fm_reader_options *options,
                                       size_t options_size, fm_error *error);
@@ -127,7 +127,7 @@ FM_API void fm_reader_close(fm_reader *reader);
 /*
  * Traces in parts, for threads and processes that each read their own: one after the other, the parts are the
  * whole trace, and each reference is in exactly one. A reader of a part reads the bytes of its part (and the
- * beginning of the file, and the index). Damage is told by the part that it is in; damage behind the last
+ * beginning of the file, and the index). Damage is reported by the part that it is in; damage behind the last
  * reference, by the last part. Native traces are divided between their blocks of up to 65536 references, so
  * that some parts of a short trace are empty.
  *
@@ -135,7 +135,7 @@ FM_API void fm_reader_close(fm_reader *reader);
  * fm_reader_open fails with FM_E_UNSUPPORTED for parts of anything else, and the error says why.
  */
 typedef struct fm_trace_extent {
-    uint64_t references; /* by the word of the index, or by the file's size; fetches are counted */
+    uint64_t references; /* what the index says, or what follows from the file's size; fetches are counted */
     uint64_t bytes;      /* of the file */
 } fm_trace_extent;
 /*
@@ -177,9 +177,9 @@ typedef struct fm_supply {
 /*
  * Before the first fm_reader_next: the rest of the trace, for several threads. FM_E_UNSUPPORTED, and nothing
  * has happened: it can be read in order only. That takes a native trace in a regular file with a name that is
- * not compressed as a whole. After the last fetch, fm_reader_next delivers what was not claimed, tells of
+ * not compressed as a whole. After the last fetch, fm_reader_next delivers what was not claimed, reports
  * damage there, and finds the end; before that, nothing but the supply may be used. When a fetch fails, a new
- * reader, from the beginning, tells what is wrong, and delivers what is not.
+ * reader, from the beginning, reports what is damaged, and delivers the rest.
  */
 FM_API fm_status fm_reader_share(fm_reader *reader, unsigned workers, fm_supply *supply, fm_error *error);
 
@@ -189,7 +189,7 @@ typedef struct fm_writer_options {
     bool memory_addresses; /* see fm_trace_info; stored in the native header */
     int level;             /* zstd level; 0: the default; -1: native columns are coded but not compressed */
     unsigned threads;      /* native: so many threads compress blocks, 64 at most; 0, 1: append does it. The
-                              file is the same. Failures are told by the next append, or by finish */
+                              file is the same. Failures are returned by the next append, or by finish */
 } fm_writer_options;
 
 typedef struct fm_writer fm_writer;
@@ -250,7 +250,7 @@ typedef struct fm_format_info {
     unsigned columns; /* columns it can hold */
 } fm_format_info;
 FM_API const fm_format_info *fm_format_at(size_t index);
-/* The format a name's ending tells (compression endings removed first), or NULL. */
+/* The format that a name's ending stands for (compression endings removed first), or NULL. */
 FM_API const fm_format_info *fm_format_of_name(const char *path);
 
 /*

@@ -93,7 +93,7 @@ static inline void fm_view_parts(FILE *out, const fm_profile *profile, const fm_
 
 /* The lines of code that re-use data too late: pairs joined by source line (by site where no line is known),
  * by their misses at a cache of `bytes` (name: what it is called), the `most` largest, with the objects they
- * miss on. Ends early where 99 % of the late re-uses are told and what is left is below 0.1 % of the misses
+ * miss on. Ends early where 99 % of the late re-uses are shown and what is left is below 0.1 % of the misses
  * each. */
 FM_API fm_status fm_view_pairs_sized(FILE *out, const fm_profile *profile, const fm_cache *cache, size_t most,
                                      const fm_view_options *options, size_t options_size, fm_error *error);

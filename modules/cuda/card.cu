@@ -354,10 +354,10 @@ static fm_status deliver(fm_gpu_card *card, const Sequence &sequence, fm_gpu_bat
         CUDA_TRY(cudaMemcpyAsync(batch->times, words, batch->count * 8, cudaMemcpyDeviceToHost, stream),
                  "fetching time distances");
     }
-    if (batch->firsts) {
-        FM_TRY(gather_firsts(sequence, words, &card->small()->found, card->at<void>(layout.scan),
-                             layout.scan_bytes, stream, error));
-        CUDA_TRY(cudaMemcpyAsync(batch->firsts, words, batch->cold * 8, cudaMemcpyDeviceToHost, stream),
+    if (batch->new_blocks) {
+        FM_TRY(gather_new_blocks(sequence, words, &card->small()->found, card->at<void>(layout.scan),
+                                 layout.scan_bytes, stream, error));
+        CUDA_TRY(cudaMemcpyAsync(batch->new_blocks, words, batch->cold * 8, cudaMemcpyDeviceToHost, stream),
                  "fetching new blocks");
     }
     return mark(card, FM_GPU_STAGE_DELIVER + 1, error);

@@ -132,7 +132,7 @@ struct Arena {
     size_t used;
     cudaError_t code;
 
-    void *take(size_t bytes)
+    void *allocate(size_t bytes)
     {
         void *at = memory ? memory + used : nullptr;
         used += (bytes + 255) / 256 * 256;
@@ -140,10 +140,10 @@ struct Arena {
     }
 };
 
-void take_array(void *context, void **array, size_t bytes, bool zeroed)
+void allocate_array(void *context, void **array, size_t bytes, bool zeroed)
 {
     Arena *arena = (Arena *)context;
-    *array = arena->take(bytes);
+    *array = arena->allocate(bytes);
     if (arena->memory && zeroed && arena->code == cudaSuccess)
         arena->code = cudaMemsetAsync(*array, 0, bytes, 0);
 }
@@ -161,11 +161,11 @@ struct Trace {
         bins = shape.bins == FM_BINS_EXACT  ? count + 1
                : shape.bins == FM_BINS_LOG2 ? LOG2_BINS
                                             : LOGLINEAR_BINS;
-        take_array(&arena, (void **)&counts, bins * sizeof *counts, true);
-        take_array(&arena, (void **)&total, sizeof *total, true);
-        hp_for_each_array(&work, take_array, &arena);
-        take_array(&arena, (void **)&blocks, count * sizeof *blocks, false);
-        take_array(&arena, (void **)&uses, count * sizeof *uses, false);
+        allocate_array(&arena, (void **)&counts, bins * sizeof *counts, true);
+        allocate_array(&arena, (void **)&total, sizeof *total, true);
+        hp_for_each_array(&work, allocate_array, &arena);
+        allocate_array(&arena, (void **)&blocks, count * sizeof *blocks, false);
+        allocate_array(&arena, (void **)&uses, count * sizeof *uses, false);
         work.trace = blocks;
     }
 };

@@ -184,11 +184,11 @@ size_t firsts_space_needed(size_t positions)
     return bytes;
 }
 
-fm_status gather_firsts(const Sequence &sequence, uint64_t *firsts, uint32_t *found, void *space,
-                        size_t bytes, cudaStream_t stream, fm_error *error)
+fm_status gather_new_blocks(const Sequence &sequence, uint64_t *new_blocks, uint32_t *found, void *space,
+                            size_t bytes, cudaStream_t stream, fm_error *error)
 {
     CUDA_TRY(cub::DeviceSelect::FlaggedIf(space, bytes, sequence.blocks + sequence.stack,
-                                          sequence.previous + sequence.stack, firsts, found,
+                                          sequence.previous + sequence.stack, new_blocks, found,
                                           (int64_t)(sequence.count - sequence.stack), IsFirst(), stream),
              "gathering new blocks");
     return FM_OK;

@@ -38,8 +38,8 @@ fm_status deliver_distances(const Sequence &sequence, const uint32_t *distance_o
                             uint64_t *distances, cudaStream_t stream, fm_error *error);
 fm_status deliver_times(const Sequence &sequence, uint64_t *times, cudaStream_t stream, fm_error *error);
 /* The blocks that the batch brought, in order; their number is known. */
-fm_status gather_firsts(const Sequence &sequence, uint64_t *firsts, uint32_t *found, void *space,
-                        size_t bytes, cudaStream_t stream, fm_error *error);
+fm_status gather_new_blocks(const Sequence &sequence, uint64_t *new_blocks, uint32_t *found, void *space,
+                            size_t bytes, cudaStream_t stream, fm_error *error);
 size_t firsts_space_needed(size_t positions);
 
 } // namespace fathom

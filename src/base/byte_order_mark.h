@@ -9,7 +9,7 @@
 
 #include <fathom/status.h>
 
-/* So many bytes tell; fewer where there are no more. */
+/* So many bytes are enough to know it; fewer where the input has no more. */
 enum { FM_BYTE_ORDER_MARK_MAX = 4 };
 
 /* *length: bytes to pass over at the beginning. FM_E_FORMAT: the text is not UTF-8. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crew.h - threads that look for work: a lock, a condition, and a loop around three functions of whoever
- * employs them.
+ * crew.h - threads that look for work: a lock, a condition, and a loop around three functions of their user.
  *
- * The employer keeps the state of the work and says under the lock what is to be done next (claim) and what
+ * The user keeps the state of the work and says under the lock what is to be done next (claim) and what
  * follows from a job that was done (complete). The work itself (run) goes on without the lock. The thread
  * that created the crew belongs to it as worker 0 and helps while it waits (fm_crew_help), so that a crew of
  * n has n - 1 threads of its own, and a crew of one has none.
@@ -31,7 +30,7 @@ typedef struct fm_crew_work {
 
 typedef struct fm_crew fm_crew;
 
-/* size: workers in all, at least 1. Threads that the system refuses are done without. */
+/* size: workers in all, at least 1. Threads that the system refuses are left out. */
 fm_status fm_crew_create(fm_crew **made, unsigned size, const fm_crew_work *work, void *context,
                          fm_error *error);
 /* Jobs that were claimed are finished, others never begun. NULL is fine. */

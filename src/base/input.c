@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Linux reads at most this much at once; a larger wish is cut so that the count fits everywhere. */
+/* Linux reads at most this much at once; a larger request is cut so that the count fits everywhere. */
 enum { READ_MOST = 1 << 30 };
 
 static fm_status refuse(fm_input *input, fm_status status)
@@ -58,7 +58,7 @@ fm_status fm_input_open(fm_input *input, const char *path, fm_error *error)
         fm_fail(error, FM_E_IO, input->name, "is a directory, expected a file");
         return refuse(input, FM_E_IO);
     }
-    /* Standard input may be a regular file that someone has read from already: its size tells nothing then.
+    /* Standard input may be a regular file that someone has read from already: its size says nothing then.
      */
     if (S_ISREG(about.st_mode) && lseek(input->descriptor, 0, SEEK_CUR) == 0) {
         input->seekable = true;

@@ -62,7 +62,7 @@ static bool names_descriptor(const char *path)
 
 /*
  * Follows the symbolic links at the end of *path, which is replaced; unlike realpath, also a link to what
- * is not there yet. Stops at a door to a descriptor. Returns 0 or an errno value.
+ * is not there yet. Stops at a path of a descriptor in /proc. Returns 0 or an errno value.
  */
 static int follow_links(char **path)
 {
@@ -102,19 +102,19 @@ static int open_directory(fm_output *output)
 /* ---- the file ---- */
 
 /* The name under which the kernel shows a descriptor: the way to a file that has no other. */
-static const char *door_to(int descriptor, char door[32])
+static const char *descriptor_path(int descriptor, char proc_path[32])
 {
-    snprintf(door, 32, "/proc/self/fd/%d", descriptor);
-    return door;
+    snprintf(proc_path, 32, "/proc/self/fd/%d", descriptor);
+    return proc_path;
 }
 
 /*
  * Gives the file a temporary name: an unnamed one gets a link, otherwise a new file is made. The number in
  * the name only has to be unlikely: the kernel decides, and another is tried. Returns 0 or an errno value.
  */
-static int take_temporary_name(fm_output *output)
+static int make_temporary_name(fm_output *output)
 {
-    char door[32];
+    char proc_path[32];
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     uint64_t salt = (uint64_t)now.tv_nsec * 0x9E3779B97F4A7C15u + (uint64_t)getpid();
@@ -124,8 +124,8 @@ static int take_temporary_name(fm_output *output)
                  (uint32_t)(salt >> 32));
         int result;
         if (output->unnamed)
-            result = linkat(AT_FDCWD, door_to(output->descriptor, door), output->directory, output->temporary,
-                            AT_SYMLINK_FOLLOW);
+            result = linkat(AT_FDCWD, descriptor_path(output->descriptor, proc_path), output->directory,
+                            output->temporary, AT_SYMLINK_FOLLOW);
         else
             result = output->descriptor =
                 openat(output->directory, output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -138,17 +138,17 @@ static int take_temporary_name(fm_output *output)
 /* A new file in the directory, without a name where possible. Returns 0 or an errno value. */
 static int create_file(fm_output *output)
 {
-    char door[32];
+    char proc_path[32];
     output->descriptor = openat(output->directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
     if (output->descriptor >= 0) {
-        output->unnamed = access(door_to(output->descriptor, door), F_OK) == 0;
+        output->unnamed = access(descriptor_path(output->descriptor, proc_path), F_OK) == 0;
         if (output->unnamed) return 0;
         close(output->descriptor); /* without /proc it could never get a name */
         output->descriptor = -1;
     } else if (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT && errno != EINVAL) {
         return errno;
     }
-    return take_temporary_name(output);
+    return make_temporary_name(output);
 }
 
 static ssize_t write_through(void *cookie, const char *from, size_t bytes)
@@ -242,7 +242,7 @@ fm_status fm_output_write(fm_output *output, const void *from, size_t bytes, fm_
     return fail_system(error, output->name, "write", output->failure);
 }
 
-/* Some file systems tell of lost writes only when a descriptor is closed: a second one is, because the
+/* Some file systems report lost writes only when a descriptor is closed: a second one is, because the
  * first is still needed to give the file its name. Returns 0 or an errno value. */
 static int close_checked(int descriptor)
 {
@@ -254,14 +254,14 @@ static int close_checked(int descriptor)
 /* Returns 0 or an errno value. */
 static int move_into_place(fm_output *output)
 {
-    char door[32];
+    char proc_path[32];
     if (output->unnamed) {
-        if (linkat(AT_FDCWD, door_to(output->descriptor, door), output->directory, output->base,
+        if (linkat(AT_FDCWD, descriptor_path(output->descriptor, proc_path), output->directory, output->base,
                    AT_SYMLINK_FOLLOW) == 0)
             return 0;
         if (errno != EEXIST) return errno;
         /* A link never replaces anything; a rename does, but needs a name to start from. */
-        int why = take_temporary_name(output);
+        int why = make_temporary_name(output);
         if (why) return why;
     }
     if (renameat(output->directory, output->temporary, output->directory, output->base) != 0) return errno;

@@ -23,7 +23,7 @@ static uint32_t rotated(uint32_t word, unsigned by)
 }
 
 /* 6.2.2: one block of 64 bytes. */
-static void take_block(uint32_t state[8], const unsigned char *block)
+static void hash_block(uint32_t state[8], const unsigned char *block)
 {
     uint32_t schedule[ROUNDS];
     for (size_t t = 0; t < 16; t++)
@@ -68,9 +68,9 @@ void fm_sha256_add(fm_sha256 *sum, const void *bytes, size_t count)
         next += part;
         count -= part;
         if (held + part < BLOCK) return;
-        take_block(sum->state, sum->block);
+        hash_block(sum->state, sum->block);
     }
-    for (; count >= BLOCK; next += BLOCK, count -= BLOCK) take_block(sum->state, next);
+    for (; count >= BLOCK; next += BLOCK, count -= BLOCK) hash_block(sum->state, next);
     if (count > 0) memcpy(sum->block, next, count);
 }
 
@@ -83,12 +83,12 @@ void fm_sha256_end(fm_sha256 *sum, char text[FM_SHA256_TEXT])
     sum->block[held++] = 0x80;
     if (held > BLOCK - 8) {
         memset(sum->block + held, 0, BLOCK - held);
-        take_block(sum->state, sum->block);
+        hash_block(sum->state, sum->block);
         held = 0;
     }
     memset(sum->block + held, 0, BLOCK - 8 - held);
     for (size_t i = 0; i < 8; i++) sum->block[BLOCK - 1 - i] = (unsigned char)(bits >> (8 * i));
-    take_block(sum->state, sum->block);
+    hash_block(sum->state, sum->block);
     for (size_t i = 0; i < FM_SHA256_BYTES; i++) {
         const unsigned byte = sum->state[i / 4] >> (24 - 8 * (i % 4)) & 0xFFu;
         text[2 * i] = digits[byte >> 4];

@@ -28,7 +28,7 @@ static fm_status read_bytes(fm_text_file *file, int descriptor, size_t room, fm_
         ssize_t got = read(descriptor, file->bytes + file->size, room - file->size);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return refuse(file, strerror(errno));
-        if (got == 0) break; /* it has become shorter: its sum will tell */
+        if (got == 0) break; /* it has become shorter: its checksum will show it */
         file->size += (size_t)got;
     }
     return memchr(file->bytes, 0, file->size) ? refuse(file, "it is no text") : FM_OK;

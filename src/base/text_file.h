@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * text_file.h - a whole text file in memory, of which somebody else chose the name: only regular files are
- * read, none is waited for, never more than a sane number of bytes, and nothing that is no text.
+ * read, none is waited for, never more than a fixed number of bytes, and nothing that is no text.
  */
 #ifndef FATHOM_BASE_TEXT_FILE_H
 #define FATHOM_BASE_TEXT_FILE_H

@@ -7,7 +7,7 @@
 
 /* As pthread_create, with all signals blocked in the new thread: 0, or what is wrong. */
 int fm_thread_start(pthread_t *thread, void *(*work)(void *), void *context);
-/* Processors that are online: at least 1, also where the system does not tell. */
+/* Processors that are online: at least 1, also where the system does not say. */
 unsigned fm_processors_online(void);
 
 #endif

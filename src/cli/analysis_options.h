@@ -86,7 +86,7 @@ typedef struct cli_analysis {
     uint64_t granularity[CLI_MOST_GRANULARITIES];
     fm_analyzer_options analyzer; /* everything but the granularity */
     uint64_t max_memory;          /* of the whole program; 0: no limit */
-    bool histogram_only;          /* the engine tells no single distances */
+    bool histogram_only;          /* the engine gives no single distances */
 } cli_analysis;
 
 /* For engines on graphics cards: an analyzer that is `alone` counts on all of them, the others, which have

@@ -21,7 +21,7 @@
 
 #include "cli.h"
 
-/* The caches of which misses are told; 32 make at most 128 edges. */
+/* The caches of which misses are shown; 32 make at most 128 edges. */
 enum { CLI_MOST_CACHES = 32, CLI_MOST_EDGES = 128 };
 
 typedef struct cli_attribution_options {

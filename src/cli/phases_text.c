@@ -29,10 +29,10 @@ static void show_kinds(const cli_phase_view *shown)
         if (count == 0) return;
         printf("%-4s %8" PRIu64 " %20" PRIu64 " %25" PRIu64 "  ", kind_name(kind, name, sizeof name), count,
                references / count, distinct / count);
-        size_t told = 0;
-        for (size_t i = 0; i < shown->count && told < 12; i++)
-            if (shown->each[i].kind == kind && ++told <= 12) printf(" %zu", i + 1);
-        printf("%s\n", count > told ? " ..." : "");
+        size_t listed = 0;
+        for (size_t i = 0; i < shown->count && listed < 12; i++)
+            if (shown->each[i].kind == kind && ++listed <= 12) printf(" %zu", i + 1);
+        printf("%s\n", count > listed ? " ..." : "");
     }
 }
 

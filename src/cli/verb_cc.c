@@ -122,9 +122,9 @@ typedef struct cc_compiler {
 /* Asks the compiler what it defines. */
 static cc_compiler ask_compiler(const cc_command *compiler, const char *source)
 {
-    cc_compiler told = {FAMILY_UNKNOWN, 0};
+    cc_compiler found = {FAMILY_UNKNOWN, 0};
     int ends[2];
-    if (pipe(ends) != 0) return told;
+    if (pipe(ends) != 0) return found;
     pid_t child = fork();
     if (child == 0) {
         const char *const question[] = {"-E", "-dM", "-x", source, "/dev/null", NULL};
@@ -140,10 +140,10 @@ static cc_compiler ask_compiler(const cc_command *compiler, const char *source)
     FILE *answer = fdopen(ends[0], "r");
     char line[512];
     while (answer && child > 0 && fgets(line, sizeof line, answer)) {
-        if (strncmp(line, "#define __clang__ ", 18) == 0) told.family = FAMILY_CLANG;
-        if (strncmp(line, "#define __GNUC__ ", 17) == 0 && told.family == FAMILY_UNKNOWN)
-            told.family = FAMILY_GCC;
-        if (strncmp(line, "#define __clang_major__ ", 24) == 0) told.version = atoi(line + 24);
+        if (strncmp(line, "#define __clang__ ", 18) == 0) found.family = FAMILY_CLANG;
+        if (strncmp(line, "#define __GNUC__ ", 17) == 0 && found.family == FAMILY_UNKNOWN)
+            found.family = FAMILY_GCC;
+        if (strncmp(line, "#define __clang_major__ ", 24) == 0) found.version = atoi(line + 24);
     }
     if (answer)
         fclose(answer);
@@ -152,7 +152,7 @@ static cc_compiler ask_compiler(const cc_command *compiler, const char *source)
     if (child > 0)
         while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
         }
-    return told;
+    return found;
 }
 
 /* The compiler's words ("ccache gcc" is two), at the beginning of the command line. False: out of memory. */
@@ -179,14 +179,14 @@ static cc_compiler compiler_of(const cc_command *compiler, const cc_language *la
     cc_compiler found = {FAMILY_UNKNOWN, 0};
     for (size_t i = 0; i < compiler->count && found.family == FAMILY_UNKNOWN; i++)
         found.family = family_by_name(compiler->words[i]);
-    /* What clang is told depends on its version. */
+    /* The options for clang depend on its version. */
     return found.family == FAMILY_GCC ? found : ask_compiler(compiler, language->source);
 }
 
 /* ---- what is added ---- */
 
 /*
- * clang's ThreadSanitizer tells of functions and does the atomic operations. Loads and stores are left to the
+ * clang's ThreadSanitizer reports functions and does the atomic operations. Loads and stores are left to the
  * AddressSanitizer for kernels, which calls a function for each and brings neither a runtime nor a layout of
  * its own: it sees local arrays whose address goes nowhere, and accesses of every size, which the other
  * leaves out (collect/cc/README.md).
@@ -196,7 +196,7 @@ static void add_clang(cc_command *line, int version)
     static const char *const past_driver[] = {
         /* The driver would link runtimes of its own and insist on position-independent programs. */
         "-fsanitize=thread", "-fsanitize=kernel-address",
-        /* A call in every function, without which one that calls nothing would not be told of. */
+        /* A call in every function, without which one that calls nothing would not be reported. */
         "-fsanitize-coverage-type=1", "-fsanitize-coverage-trace-pc", NULL};
     static const char *const to_passes[] = {"-tsan-instrument-memory-accesses=0",
                                             "-asan-instrumentation-with-call-threshold=0",

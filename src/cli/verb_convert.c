@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * verb_convert.c - one trace format to another. What the new format cannot hold is left out and said; what
- * is damaged in the old trace is left out, said, and told by the exit code.
+ * is damaged in the old trace is left out; a message and the exit code say so.
  */
 #include "cli.h"
 

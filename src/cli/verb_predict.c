@@ -34,7 +34,7 @@ static fm_status sample(void *context, const uint64_t *blocks, const uint64_t *d
     return status;
 }
 
-/* From distinct blocks, which the sampler tells, to the unit of the model's sizes. */
+/* From distinct blocks, which the sampler finds, to the unit of the model's sizes. */
 static double in_units_of(const fm_model *model, double blocks)
 {
     return model->distinct_e > 0 ? (blocks - model->distinct_c) / model->distinct_e : blocks;
@@ -59,7 +59,7 @@ static int report_size(const sampling *self, const cli_distance_stream *stream, 
     return -1;
 }
 
-/* What the trace told is in `stream` afterwards. */
+/* What was found in the trace is in `stream` afterwards. */
 static int find_size(const fm_model *model, predict_options *options, cli_distance_stream *stream,
                      double *size)
 {

@@ -63,18 +63,18 @@ static bool reserve_groups(fm_blocks *blocks, size_t needed)
 }
 
 static void define_access(fm_blocks *blocks, fm_code *code, const fm_code_map *map, size_t group, size_t in,
-                          uint64_t word, const fm_wishes *wishes, bool *plain)
+                          uint64_t word, const fm_collect_filter *filter, bool *plain)
 {
     uint64_t address = word & UINT64_C(0xFFFFFFFFFFFF);
     unsigned kind = (unsigned)(word >> 60) & 7;
     if (kind > FM_KIND_MODIFY) kind = FM_KIND_MODIFY;
-    fm_block_group *told = &blocks->groups[group];
+    fm_block_group *fields = &blocks->groups[group];
     fm_block_marks *marks = &blocks->marks[group];
-    told->size[in] = (uint32_t)(word >> 48) & 0xFFF;
+    fields->size[in] = (uint32_t)(word >> 48) & 0xFFF;
     marks->kind[in] = (uint8_t)kind;
     blocks->sites[group * FM_GROUP + in] = address;
-    if (wishes->tags) told->tag[in] = fm_code_site(code, map, address); /* with paths: see fm_blocks_tags */
-    bool wanted = (kind != FM_KIND_STORE && wishes->loads) || (kind != FM_KIND_LOAD && wishes->stores);
+    if (filter->tags) fields->tag[in] = fm_code_site(code, map, address); /* with paths: see fm_blocks_tags */
+    bool wanted = (kind != FM_KIND_STORE && filter->loads) || (kind != FM_KIND_LOAD && filter->stores);
     if (wanted)
         marks->wanted |= (uint8_t)(1U << in);
     else
@@ -83,24 +83,24 @@ static void define_access(fm_blocks *blocks, fm_code *code, const fm_code_map *m
         marks->inlined |= (uint8_t)(1U << in);
 }
 
-static unsigned flags_of(const fm_code *code, const fm_code_map *map, unsigned told, uint64_t begin,
+static unsigned flags_of(const fm_code *code, const fm_code_map *map, unsigned stated, uint64_t begin,
                          uint64_t behind)
 {
-    unsigned flags = told | FM_BLOCK_KNOWN;
+    unsigned flags = stated | FM_BLOCK_KNOWN;
     if (!code->function) return flags;
     if (fm_code_is_watched(code, map, begin) == FM_WATCHED_IN) flags |= FM_BLOCK_WATCHED;
-    if ((told & FM_BLOCK_CALLS) && behind &&
+    if ((stated & FM_BLOCK_CALLS) && behind &&
         fm_code_is_watched(code, fm_code_map_at(code, behind - 1), behind - 1) != FM_WATCHED_NOT)
         flags |= FM_BLOCK_CALL_INSIDE;
     return flags;
 }
 
 fm_status fm_blocks_define(fm_blocks *blocks, fm_code *code, const uint64_t *words, size_t count,
-                           const fm_wishes *wishes, fm_error *error)
+                           const fm_collect_filter *filter, fm_error *error)
 {
     uint64_t head = count >= 4 ? fm_word(&words[0]) : 0;
     uint32_t number = (uint32_t)head, accesses = (uint32_t)(head >> 32) & 0xFFFF;
-    unsigned told = (unsigned)(head >> 48) & 0xFF;
+    unsigned stated = (unsigned)(head >> 48) & 0xFF;
     if (count < 4 || count - 4 < accesses)
         return fm_fail(error, FM_E_CORRUPT, NULL, "a block's definition is cut short");
     if (number >= blocks->group_count + MOST_AHEAD) /* at least one group for each that was defined */
@@ -116,15 +116,15 @@ fm_status fm_blocks_define(fm_blocks *blocks, fm_code *code, const uint64_t *wor
     /* The map is copied: it lies in an array that may grow. */
     const fm_code_map *found = fm_code_map_numbered(code, (uint32_t)fm_word(&words[1]));
     fm_code_map map = found ? *found : (fm_code_map){0};
-    bool plain = !(told & FM_BLOCK_HAS_SP);
+    bool plain = !(stated & FM_BLOCK_HAS_SP);
     for (size_t i = 0; i < accesses; i++)
         define_access(blocks, code, found ? &map : NULL, group + i / FM_GROUP, i % FM_GROUP,
-                      fm_word(&words[4 + i]), wishes, &plain);
+                      fm_word(&words[4 + i]), filter, &plain);
     blocks->group_count += groups;
     blocks->details[number] = (fm_block_detail){
         .call_behind = behind,
         .count = (uint16_t)accesses,
-        .flags = (uint16_t)flags_of(code, found ? &map : NULL, told, begin, behind),
+        .flags = (uint16_t)flags_of(code, found ? &map : NULL, stated, begin, behind),
         .path_node = FM_NONE,
     };
     blocks->blocks[number] = (fm_block){.group = group, .limit = plain ? accesses + 1 : 0};
@@ -137,7 +137,7 @@ const uint32_t *fm_blocks_find_tags(fm_blocks *blocks, fm_code *code, uint32_t n
     fm_block_detail *detail = &blocks->details[number];
     bool fresh;
     /* A block that is defined again has another group: its old tags are not found under it. */
-    fm_pair_entry *entry = fm_pair_table_put(&blocks->paths, blocks->blocks[number].group, node, &fresh);
+    fm_intern_entry *entry = fm_intern_table_put(&blocks->paths, blocks->blocks[number].group, node, &fresh);
     if (!entry) return NULL;
     if (fresh) {
         size_t rounded = ((size_t)detail->count / FM_GROUP + 1) * FM_GROUP; /* vectors read that far */
@@ -164,7 +164,7 @@ void fm_blocks_free(fm_blocks *blocks)
     fm_pages_free(blocks->groups, blocks->group_room * sizeof *blocks->groups);
     free(blocks->marks);
     free(blocks->sites);
-    fm_pair_table_free(&blocks->paths);
+    fm_intern_table_free(&blocks->paths);
     free(blocks->tags);
     *blocks = (fm_blocks){0};
 }

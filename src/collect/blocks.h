@@ -8,7 +8,7 @@
 
 #include "collect/code.h"
 #include "collect/decode_kernels.h"
-#include "collect/wishes.h"
+#include "collect/filter.h"
 
 /* What the kernel does not need. */
 typedef struct fm_block_detail {
@@ -34,14 +34,14 @@ typedef struct fm_blocks {
     fm_block_marks *marks;
     uint64_t *sites;
     size_t group_count, group_room;
-    fm_pair_table paths; /* block, node; value: where its tags are */
+    fm_intern_table paths; /* block, node; value: where its tags are */
     uint32_t *tags;
     size_t tag_count, tag_capacity;
 } fm_blocks;
 
-/* words: those of FM_RECORD_DEFINE, count of them. FM_E_CORRUPT when they cannot be. */
+/* words: those of FM_RECORD_DEFINE, count of them. FM_E_CORRUPT when they are impossible. */
 fm_status fm_blocks_define(fm_blocks *blocks, fm_code *code, const uint64_t *words, size_t count,
-                           const fm_wishes *wishes, fm_error *error);
+                           const fm_collect_filter *filter, fm_error *error);
 const uint32_t *fm_blocks_find_tags(fm_blocks *blocks, fm_code *code, uint32_t number, uint32_t node);
 /* The tags of a block's accesses on a path. NULL: no memory. */
 static inline const uint32_t *fm_blocks_tags(fm_blocks *blocks, fm_code *code, uint32_t number, uint32_t node)

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "collect/stream.h"
+#include "collect/protocol.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +88,7 @@ fm_status fm_code_load(fm_code *code, const uint64_t words[8], const char *path,
         const fm_code_map *old = &code->maps[i];
         if (old->number != map.number) continue;
         if (old->file == map.file && old->bias == map.bias && old->from == map.from && old->to == map.to)
-            return FM_OK; /* told again */
+            return FM_OK; /* reported again */
     }
     if (fm_array_reserve((void **)&code->maps, &code->map_capacity, code->map_count + 1,
                          sizeof *code->maps) != 0)
@@ -130,23 +130,23 @@ fm_watched fm_code_is_watched(const fm_code *code, const fm_code_map *map, uint6
 
 /* ---- sites ---- */
 
-static fm_pair_entry *put_place(fm_pair_table *table, const fm_code_map *map, uint64_t address)
+static fm_intern_entry *put_place(fm_intern_table *table, const fm_code_map *map, uint64_t address)
 {
-    return map ? fm_pair_table_put(table, address - map->bias, map->file + 1, NULL)
-               : fm_pair_table_put(table, address, 0, NULL);
+    return map ? fm_intern_table_put(table, address - map->bias, map->file + 1, NULL)
+               : fm_intern_table_put(table, address, 0, NULL);
 }
 
 uint32_t fm_code_site(fm_code *code, const fm_code_map *map, uint64_t address)
 {
     if (code->sites.count >= FM_TAG_MAX) return 0;
-    const fm_pair_entry *entry = put_place(&code->sites, map, address);
+    const fm_intern_entry *entry = put_place(&code->sites, map, address);
     return entry ? (uint32_t)(entry - code->sites.entries) + 1 : 0;
 }
 
 uint32_t fm_code_tag(fm_code *code, uint32_t site, uint32_t node)
 {
     if (site == 0 || code->tags.count >= FM_TAG_MAX) return 0;
-    const fm_pair_entry *entry = fm_pair_table_put(&code->tags, site, node, NULL);
+    const fm_intern_entry *entry = fm_intern_table_put(&code->tags, site, node, NULL);
     return entry ? (uint32_t)(entry - code->tags.entries) + 1 : 0;
 }
 
@@ -174,11 +174,11 @@ uint32_t fm_code_call(const fm_code *code, fm_call_tree *tree, uint32_t parent, 
     if (tree->recent[slot].behind == behind && tree->recent[slot].parent == parent && behind)
         return tree->recent[slot].node;
     uint64_t address = behind - 1; /* in the call itself: its line is the call's */
-    const fm_pair_entry *place = put_place(&tree->places, fm_code_map_at(code, address), address);
+    const fm_intern_entry *place = put_place(&tree->places, fm_code_map_at(code, address), address);
     if (!place) return parent;
     uint32_t call = (uint32_t)(place - tree->places.entries);
     bool fresh;
-    fm_pair_entry *edge = fm_pair_table_put(&tree->edges, call, parent, &fresh);
+    fm_intern_entry *edge = fm_intern_table_put(&tree->edges, call, parent, &fresh);
     if (!edge) return parent;
     if (fresh) edge->value = add_node(tree, parent, call);
     tree->recent[slot].behind = behind;
@@ -209,10 +209,10 @@ fm_status fm_code_context(fm_code *code, uint64_t number, const uint64_t *return
 /* ---- fork and the end ---- */
 
 /* Tables are copied by putting the same entries in the same order. */
-static bool copy_table(fm_pair_table *to, const fm_pair_table *from)
+static bool copy_table(fm_intern_table *to, const fm_intern_table *from)
 {
     for (size_t i = 0; i < from->count; i++) {
-        fm_pair_entry *entry = fm_pair_table_put(to, from->entries[i].a, from->entries[i].b, NULL);
+        fm_intern_entry *entry = fm_intern_table_put(to, from->entries[i].a, from->entries[i].b, NULL);
         if (!entry) return false;
         entry->value = from->entries[i].value;
     }
@@ -238,7 +238,7 @@ static bool copy_tree(fm_call_tree *to, const fm_call_tree *from)
 
 fm_status fm_code_inherit(fm_code *child, const fm_code *parent, fm_error *error)
 {
-    /* A child that has told anything before it said whose it is, is damaged: it keeps what it has. */
+    /* A child that has reported anything before it said whose it is, is damaged: it keeps what it has. */
     if (child->file_count || child->map_count || child->context_count || child->calls.places.count ||
         child->heap.places.count)
         return FM_OK;
@@ -275,8 +275,8 @@ fm_status fm_code_inherit(fm_code *child, const fm_code *parent, fm_error *error
 
 static void free_tree(fm_call_tree *tree)
 {
-    fm_pair_table_free(&tree->places);
-    fm_pair_table_free(&tree->edges);
+    fm_intern_table_free(&tree->places);
+    fm_intern_table_free(&tree->edges);
     free(tree->nodes);
 }
 
@@ -288,8 +288,8 @@ void fm_code_free(fm_code *code)
     }
     free(code->files);
     free(code->maps);
-    fm_pair_table_free(&code->sites);
-    fm_pair_table_free(&code->tags);
+    fm_intern_table_free(&code->sites);
+    fm_intern_table_free(&code->tags);
     free_tree(&code->calls);
     free_tree(&code->heap);
     free(code->contexts);

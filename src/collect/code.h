@@ -41,8 +41,8 @@ typedef struct fm_call_node {
     uint32_t depth;
 } fm_call_node;
 typedef struct fm_call_tree {
-    fm_pair_table places; /* address in the file, file + 1: the calls */
-    fm_pair_table edges;  /* call, parent; value: the node */
+    fm_intern_table places; /* address in the file, file + 1: the calls */
+    fm_intern_table edges;  /* call, parent; value: the node */
     fm_call_node *nodes;
     size_t count, capacity;
     struct { /* what was asked for lately */
@@ -54,15 +54,15 @@ typedef struct fm_call_tree {
 typedef struct fm_code {
     fm_code_file *files;
     size_t file_count, file_capacity;
-    fm_code_map *maps; /* in the order they were told; the last one that has an address counts */
+    fm_code_map *maps; /* in the order they were reported; the last one that has an address counts */
     size_t map_count, map_capacity;
     const char *function; /* to watch; NULL: none */
     bool function_found;
-    fm_pair_table sites; /* address in the file, file + 1 (0: none); index + 1 is the tag without paths */
-    fm_pair_table tags;  /* site, node; index + 1 is the tag with paths */
-    fm_call_tree calls;  /* paths to references */
-    fm_call_tree heap;   /* paths to allocations */
-    uint32_t *contexts;  /* node in heap by the producer's number */
+    fm_intern_table sites; /* address in the file, file + 1 (0: none); index + 1 is the tag without paths */
+    fm_intern_table tags;  /* site, node; index + 1 is the tag with paths */
+    fm_call_tree calls;    /* paths to references */
+    fm_call_tree heap;     /* paths to allocations */
+    uint32_t *contexts;    /* node in heap by the producer's number */
     size_t context_count, context_capacity;
 } fm_code;
 

@@ -51,7 +51,7 @@ fm_status fm_collection_start_sized(fm_collection **collection, const fm_collect
     self->options.parts = copied(options->parts, &failed);
     self->options.function = copied(options->function, &failed);
     self->options.region = copied(options->region, &failed);
-    fm_wishes wishes = {
+    fm_collect_filter filter = {
         .loads = !options->no_loads,
         .stores = !options->no_stores,
         .no_stack = options->no_stack,
@@ -62,10 +62,10 @@ fm_status fm_collection_start_sized(fm_collection **collection, const fm_collect
     };
     if (failed) status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for the options");
     if (status == FM_OK) status = fm_receiver_create(&self->receiver, 0, error);
-    if (status == FM_OK) status = fm_decoder_create(&self->decoder, &wishes, options->columns, NULL, error);
+    if (status == FM_OK) status = fm_decoder_create(&self->decoder, &filter, options->columns, NULL, error);
     if (status == FM_OK) status = fm_watch_begin(self, error);
     if (status == FM_OK) {
-        self->decoder->told = fm_told_record;
+        self->decoder->process_record = fm_process_record;
         self->decoder->context = self;
         self->started = fm_now();
         status = fm_launch(self, error);
@@ -82,7 +82,7 @@ fm_status fm_collection_start_sized(fm_collection **collection, const fm_collect
 /* ---- the end ---- */
 
 /* Judges processes whose stream is at its end; what only reading needed is given back. */
-static void settle(fm_collection *collection)
+static void judge_ended(fm_collection *collection)
 {
     for (size_t i = 0; i < collection->process_count; i++) {
         fm_process *process = collection->processes[i];
@@ -120,7 +120,7 @@ static bool never_ran(const fm_collection *collection)
 
 static fm_status finish(fm_collection *collection, fm_collected *collected, fm_error *error)
 {
-    settle(collection);
+    judge_ended(collection);
     if (collection->process_count == 0 || never_ran(collection)) return nothing_seen(collection, error);
     if (fm_receive_announce(collection, SIZE_MAX, collected)) return FM_OK;
     if (!collection->ended) {
@@ -173,7 +173,7 @@ static fm_status idle(fm_collection *collection, bool *over, fm_error *error)
         /* Whoever is gone has opened all channels that it will have. */
         status = fm_receive_admit(collection, error);
         if (status != FM_OK) return status;
-        settle(collection);
+        judge_ended(collection);
         *over = fm_watch_all_gone(collection);
         if (*over) return FM_OK;
     }
@@ -204,7 +204,7 @@ static fm_status turn(fm_collection *collection, fm_collected *collected, bool *
     fm_watch_orders(collection);
     if (decoder->words) return fm_receive_read_on(collection, error);
     bool came, over = false;
-    fm_status status = fm_receive_take(collection, &came, error);
+    fm_status status = fm_receive_next(collection, &came, error);
     if (status != FM_OK || came) {
         collection->idle = 0;
         return status;
@@ -214,9 +214,9 @@ static fm_status turn(fm_collection *collection, fm_collected *collected, bool *
         return FM_OK;
     }
     *answer = true;
-    size_t told = collection->announced;
-    while (told < collection->process_count && collection->processes[told]->told) told++;
-    if (told > collection->announced && fm_receive_announce(collection, told - 1, collected)) return FM_OK;
+    size_t next = collection->announced;
+    while (next < collection->process_count && collection->processes[next]->described) next++;
+    if (next > collection->announced && fm_receive_announce(collection, next - 1, collected)) return FM_OK;
     status = idle(collection, &over, error);
     if (status == FM_OK && over) return finish(collection, collected, error);
     *answer = status == FM_OK && collection->idle >= idle_after;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * collection.h - the parts of an fm_collection, for the files that are it: collection.c is the loop,
- * receive.c the way of a batch, told.c hears of processes, watch.c looks after them and after signals,
- * judge.c says how they ended, launch.c starts the program, describe.c says what was seen.
+ * receive.c fills batches, process_records.c reads records about processes, watch.c watches them and handles
+ * signals, judge.c says how they ended, launch.c starts the program, describe.c says what was seen.
  */
 #ifndef FATHOM_COLLECT_COLLECTION_H
 #define FATHOM_COLLECT_COLLECTION_H
@@ -57,32 +57,32 @@ void fm_collection_note(fm_collection *collection, const char *format, ...)
 /* Which files are not seen, because they are not instrumented. */
 void fm_collection_note_unseen(fm_collection *collection);
 
-/* ---- told.c ---- */
+/* ---- process_records.c ---- */
 
 /* The process with a serial number, made where there is none. */
-fm_status fm_told_process(fm_collection *collection, uint32_t serial, uint32_t pid, fm_process **found,
-                          fm_error *error);
-/* The decoder's fm_process_told. */
-fm_status fm_told_record(void *context, fm_process *process, unsigned kind, uint64_t argument,
-                         const uint64_t *words, const char *text, size_t bytes, fm_error *error);
+fm_status fm_process_find_or_create(fm_collection *collection, uint32_t serial, uint32_t pid,
+                                    fm_process **found, fm_error *error);
+/* The decoder's fm_process_record_handler. */
+fm_status fm_process_record(void *context, fm_process *process, unsigned kind, uint64_t argument,
+                            const uint64_t *words, const char *text, size_t bytes, fm_error *error);
 
 /* ---- receive.c ---- */
 
 /* Channels that producers have opened. */
 fm_status fm_receive_admit(fm_collection *collection, fm_error *error);
-/* Takes what comes next, if anything does. *came: something did. */
-fm_status fm_receive_take(fm_collection *collection, bool *came, fm_error *error);
+/* The next chunk, or the end of a channel. *came: there was one. */
+fm_status fm_receive_next(fm_collection *collection, bool *came, fm_error *error);
 /* The chunk that was taken begins: what is in the batch has been delivered, or is of the same thread. */
 void fm_receive_begin_chunk(fm_collection *collection);
-/* Reads on in the chunk at hand. */
+/* Reads on in the current chunk. */
 fm_status fm_receive_read_on(fm_collection *collection, fm_error *error);
 void fm_receive_deliver(fm_collection *collection, fm_collected *collected);
-/* Tells of the next process up to `index` that the caller does not know. */
+/* Reports the next process up to `index` that the caller does not know. */
 bool fm_receive_announce(fm_collection *collection, size_t index, fm_collected *collected);
 
 /* ---- watch.c ---- */
 
-/* Signal handlers, and the care of orphans. FM_E_ARGUMENT: another collection is open. */
+/* Signal handlers, and adopting orphans. FM_E_ARGUMENT: another collection is open. */
 fm_status fm_watch_begin(fm_collection *collection, fm_error *error);
 void fm_watch_end(fm_collection *collection);
 /* Signals that came, limits of time, killing that is due. */

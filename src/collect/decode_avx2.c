@@ -151,7 +151,7 @@ static void decode_block(fm_block_run *run, fm_rows *rows, size_t group, size_t 
     fm_decode_portable.block(run, rows, group, at, count, tags, inside);
 }
 
-/* The lower halves of four words, and the sizes that their codes tell. */
+/* The lower halves of four words, and the sizes that their codes stand for. */
 ISA_INLINE __m128i lower_halves(__m256i words)
 {
     return _mm256_castsi256_si128(

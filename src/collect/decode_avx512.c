@@ -55,10 +55,10 @@ typedef struct loop_kind {
     bool zeros, no_stack;
 } loop_kind;
 
-/* The columns that a block's definition tells, for its accesses from `row` on: eight, or those in keep moved
+/* The columns that a block's definition gives, for its accesses from `row` on: eight, or those in keep moved
  * together. */
-ISA_INLINE void store_told(fm_row_memory *rows, size_t row, loop_kind loop, const fm_block_run *run,
-                           size_t group, bool all, __mmask8 keep)
+ISA_INLINE void store_static_fields(fm_row_memory *rows, size_t row, loop_kind loop, const fm_block_run *run,
+                                    size_t group, bool all, __mmask8 keep)
 {
     if (loop.columns & FM_COLUMN_SIZE) {
         __m256i sizes = _mm256_load_si256((const __m256i *)run->groups[group].size);
@@ -101,12 +101,12 @@ ISA_INLINE size_t store_group(fm_row_memory *rows, size_t row, loop_kind loop, f
     }
     if (__builtin_expect(missing == 0, 1)) {
         _mm512_storeu_si512(rows->address + row, addresses);
-        store_told(rows, row, loop, run, group, true, 0);
+        store_static_fields(rows, row, loop, run, group, true, 0);
         return row + count;
     }
     __mmask8 keep = there & (__mmask8)~missing;
     _mm512_storeu_si512(rows->address + row, _mm512_maskz_compress_epi64(keep, addresses));
-    store_told(rows, row, loop, run, group, false, keep);
+    store_static_fields(rows, row, loop, run, group, false, keep);
     if (loop.no_stack) run->left_out += (uint64_t)_mm_popcnt_u32(stack);
     return row + (size_t)_mm_popcnt_u32(keep);
 }
@@ -173,12 +173,12 @@ ISA_INLINE size_t store_any(fm_row_memory *rows, size_t row, unsigned columns, f
     __m256i eight = _mm256_loadu_si256((const __m256i *)tags);
     if (__builtin_expect(all, 1)) {
         _mm512_storeu_si512(rows->address + row, addresses);
-        store_told(rows, row, loop, run, group, true, 0);
+        store_static_fields(rows, row, loop, run, group, true, 0);
         if (columns & FM_COLUMN_TAG) _mm256_storeu_si256((__m256i *)(rows->tag + row), eight);
         return row + (count < FM_GROUP ? count : FM_GROUP);
     }
     _mm512_storeu_si512(rows->address + row, _mm512_maskz_compress_epi64(keep, addresses));
-    store_told(rows, row, loop, run, group, false, keep);
+    store_static_fields(rows, row, loop, run, group, false, keep);
     if (columns & FM_COLUMN_TAG)
         _mm256_storeu_si256((__m256i *)(rows->tag + row), _mm256_maskz_compress_epi32(keep, eight));
     run->left_out += (uint64_t)_mm_popcnt_u32((unsigned)(happened & (__mmask8)~keep));

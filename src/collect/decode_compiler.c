@@ -31,7 +31,7 @@ static void mark_specials(fm_decoder *decoder)
 static void set_stack(const fm_decoder *decoder, uint64_t *low, uint64_t *span)
 {
     const fm_traced_thread *thread = decoder->thread;
-    bool leave_out = decoder->wishes.no_stack && thread->high > thread->low;
+    bool leave_out = decoder->filter.no_stack && thread->high > thread->low;
     *low = leave_out ? thread->low : 0;
     *span = leave_out ? thread->high - thread->low : 0;
 }
@@ -90,22 +90,22 @@ static uint32_t path_tag(fm_decoder *decoder, uint32_t site)
 static void read_access(fm_decoder *decoder, unsigned code, unsigned place, uint64_t address, uint64_t size)
 {
     fm_process *process = decoder->process;
-    const fm_wishes *wishes = &decoder->wishes;
+    const fm_collect_filter *filter = &decoder->filter;
     fm_rows *rows = &decoder->rows;
     unsigned kind = fm_access_kinds[code];
-    if (!(kind != FM_KIND_STORE && wishes->loads) && !(kind != FM_KIND_LOAD && wishes->stores)) return;
+    if (!(kind != FM_KIND_STORE && filter->loads) && !(kind != FM_KIND_LOAD && filter->stores)) return;
     uint64_t low, span;
     set_stack(decoder, &low, &span);
     bool wanted = fm_decoder_delivers(decoder) && address - low >= span;
-    if (wanted && wishes->function && !decoder->thread->inside)
+    if (wanted && filter->function && !decoder->thread->inside)
         wanted = decoder->page && fm_code_pages_watched(&process->code, decoder->page, place);
     if (!wanted) {
         process->left_out++;
         return;
     }
     uint32_t tag = 0;
-    if (wishes->tags && decoder->page) tag = fm_code_pages_site(&process->code, decoder->page, place);
-    if (wishes->paths) tag = path_tag(decoder, tag);
+    if (filter->tags && decoder->page) tag = fm_code_pages_site(&process->code, decoder->page, place);
+    if (filter->paths) tag = path_tag(decoder, tag);
     size_t row = rows->count++;
     rows->at->address[row] = address;
     if (rows->columns & FM_COLUMN_SIZE) rows->at->size[row] = (uint32_t)size;
@@ -134,7 +134,7 @@ static fm_status read_special(fm_decoder *decoder, bool *deliver, fm_error *erro
         size_t maps = decoder->process->code.map_count;
         fm_status status = fm_decode_record(decoder, deliver, error);
         if (status == FM_OK && decoder->page && decoder->process->code.map_count != maps) {
-            decoder->page = /* what it was told to be in may have changed */
+            decoder->page = /* the module that it was in may have changed */
                 fm_code_pages_find(&decoder->process->pages, &decoder->process->code, decoder->page->page);
         }
         return status;
@@ -158,7 +158,7 @@ static fm_status read_special(fm_decoder *decoder, bool *deliver, fm_error *erro
 
 fm_status fm_decode_compiler(fm_decoder *decoder, fm_error *error)
 {
-    bool calls = decoder->wishes.paths || decoder->wishes.function, deliver = false;
+    bool calls = decoder->filter.paths || decoder->filter.function, deliver = false;
     if (decoder->rows.count == 0) {
         fm_rows_set_thread(&decoder->rows, decoder->thread->number);
         decoder->range_bytes = 0;

@@ -93,7 +93,7 @@ typedef struct fm_decode_kernels {
      * all words of the heads. */
     void (*blocks)(fm_block_run *run, fm_rows *rows);
     /* One block, plain or not: `count` accesses from word `at` on, the first of them the first of `group`.
-     * tags: of its accesses on the path at hand, NULL: those of the groups. inside: the watched function
+     * tags: of its accesses on the current path, NULL: those of the groups. inside: the watched function
      * runs; else only what is inlined from it counts. */
     void (*block)(fm_block_run *run, fm_rows *rows, size_t group, size_t at, size_t count,
                   const uint32_t *tags, bool inside);

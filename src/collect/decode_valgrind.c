@@ -36,7 +36,7 @@ static fm_block_run make_run(const fm_decoder *decoder)
 {
     const fm_blocks *blocks = &decoder->process->blocks;
     const fm_traced_thread *thread = decoder->thread;
-    bool no_stack = decoder->wishes.no_stack && thread->high > thread->low;
+    bool no_stack = decoder->filter.no_stack && thread->high > thread->low;
     return (fm_block_run){
         .words = decoder->words,
         .heads = decoder->marks,
@@ -91,8 +91,8 @@ static fm_status read_blocks(fm_decoder *decoder, fm_error *error)
     fm_process *process = decoder->process;
     fm_traced_thread *thread = decoder->thread;
     fm_blocks *blocks = &process->blocks;
-    const fm_wishes wishes = decoder->wishes;
-    bool tagged = wishes.paths && wishes.tags;
+    const fm_collect_filter filter = decoder->filter;
+    bool tagged = filter.paths && filter.tags;
     fm_block_run run = make_run(decoder);
     size_t before = decoder->rows.count, head = run.head;
     fm_status status = FM_OK;
@@ -105,7 +105,7 @@ static fm_status read_blocks(fm_decoder *decoder, fm_error *error)
         const fm_block_detail *detail = number < blocks->count ? &blocks->details[number] : &unknown;
         unsigned flags = detail->flags;
         bool has_stack = (flags & FM_BLOCK_HAS_SP) && at < end;
-        if (has_stack && !fm_thread_block(thread, &process->code, fm_word(&run.words[at++]), wishes.paths,
+        if (has_stack && !fm_thread_block(thread, &process->code, fm_word(&run.words[at++]), filter.paths,
                                           flags & FM_BLOCK_WATCHED)) {
             status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for the program's calls");
             break;
@@ -125,7 +125,7 @@ static fm_status read_blocks(fm_decoder *decoder, fm_error *error)
             }
         }
         decoder->kernels->block(&run, &decoder->rows, run.blocks[number].group, at, count, tags,
-                                !wishes.function || thread->inside);
+                                !filter.function || thread->inside);
         /* Its last access pushes the return address; without it the call was not reached. */
         if (has_stack && (flags & FM_BLOCK_CALLS) && count == detail->count)
             fm_thread_calls(thread, fm_word(&run.words[end - 1]), detail->call_behind,
@@ -140,7 +140,7 @@ static fm_status read_blocks(fm_decoder *decoder, fm_error *error)
 fm_status fm_decode_valgrind(fm_decoder *decoder, fm_error *error)
 {
     fm_process *process = decoder->process;
-    bool calls = decoder->wishes.paths || decoder->wishes.function; /* then no block is plain */
+    bool calls = decoder->filter.paths || decoder->filter.function; /* then no block is plain */
     if (!process->running) {
         fm_status status = fm_process_thread(process, 1, &process->running, error);
         if (status != FM_OK) return status;

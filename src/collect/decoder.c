@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-fm_status fm_decoder_create(fm_decoder **decoder, const fm_wishes *wishes, unsigned columns, const char *isa,
-                            fm_error *error)
+fm_status fm_decoder_create(fm_decoder **decoder, const fm_collect_filter *filter, unsigned columns,
+                            const char *isa, fm_error *error)
 {
     fm_decoder *self = *decoder = fm_calloc(1, sizeof *self);
     if (!self) return fm_fail_memory(error, sizeof *self, "the decoder");
-    self->wishes = *wishes;
+    self->filter = *filter;
     self->kernels = fm_decode_kernels_find(isa);
     fm_status status = self->kernels
                            ? fm_rows_create(&self->rows, columns, error)
@@ -56,39 +56,39 @@ fm_status fm_decoder_read(fm_decoder *decoder, fm_error *error)
 /* ---- records ---- */
 
 /* A record as it was copied out of the shared memory. */
-typedef struct record {
+typedef struct stream_record {
     unsigned kind;
     uint64_t argument;
     size_t count;
     uint64_t *words; /* with room for one more */
-} record;
+} stream_record;
 
 /* The text that begins after so many words, ended. "" where there is none. */
-static const char *text_of(record *told, size_t after)
+static const char *text_of(stream_record *record, size_t after)
 {
-    told->words[told->count] = 0;
-    return after < told->count ? (const char *)&told->words[after] : "";
+    record->words[record->count] = 0;
+    return after < record->count ? (const char *)&record->words[after] : "";
 }
 
-static fm_status too_short(const record *told, fm_error *error)
+static fm_status too_short(const stream_record *record, fm_error *error)
 {
-    return fm_fail(error, FM_E_CORRUPT, NULL, "a record of kind %u has only %zu words", told->kind,
-                   told->count);
+    return fm_fail(error, FM_E_CORRUPT, NULL, "a record of kind %u has only %zu words", record->kind,
+                   record->count);
 }
 
 static fm_status no_memory(fm_error *error)
 {
-    return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for what the program told");
+    return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for what the program reported");
 }
 
-static fm_status module_told(fm_decoder *decoder, record *told, fm_error *error)
+static fm_status read_module(fm_decoder *decoder, stream_record *record, fm_error *error)
 {
     fm_process *process = decoder->process;
-    const char *path = text_of(told, 8);
-    fm_status status = fm_code_load(&process->code, told->words, path, error);
+    const char *path = text_of(record, 8);
+    fm_status status = fm_code_load(&process->code, record->words, path, error);
     fm_code_pages_forget(&process->pages);
     if (status != FM_OK || !process->objects) return status;
-    const uint64_t *words = told->words;
+    const uint64_t *words = record->words;
     uint64_t time = process->references + decoder->rows.count;
     uint32_t file = 0; /* its index is that of the module in the attribution */
     while (strcmp(process->code.files[file].path, path) != 0) file++;
@@ -99,14 +99,14 @@ static fm_status module_told(fm_decoder *decoder, record *told, fm_error *error)
     return status;
 }
 
-static fm_status thread_starts(fm_decoder *decoder, const record *told, fm_error *error)
+static fm_status read_thread_start(fm_decoder *decoder, const stream_record *record, fm_error *error)
 {
     fm_process *process = decoder->process;
     fm_traced_thread *thread;
-    fm_status status = fm_process_thread(process, told->words[0], &thread, error);
+    fm_status status = fm_process_thread(process, record->words[0], &thread, error);
     if (status != FM_OK) return status;
-    thread->low = told->words[1];
-    thread->high = told->words[2];
+    thread->low = record->words[1];
+    thread->high = record->words[2];
     if (!process->running && decoder->producer == FM_PRODUCER_VALGRIND)
         process->running = decoder->thread = thread;
     if (!process->objects || thread->high <= thread->low) return FM_OK;
@@ -114,10 +114,10 @@ static fm_status thread_starts(fm_decoder *decoder, const record *told, fm_error
                                thread->low, thread->high, error);
 }
 
-static fm_status local_told(fm_decoder *decoder, const record *told, fm_error *error)
+static fm_status read_local(fm_decoder *decoder, const stream_record *record, fm_error *error)
 {
     fm_process *process = decoder->process;
-    const uint64_t *words = told->words;
+    const uint64_t *words = record->words;
     fm_traced_thread *thread;
     fm_status status = fm_process_thread(process, words[0], &thread, error);
     if (status != FM_OK) return status;
@@ -129,20 +129,20 @@ static fm_status local_told(fm_decoder *decoder, const record *told, fm_error *e
                                       process->code.files[map->file].path, words[2], words[3], error);
 }
 
-static fm_status heap_told(fm_decoder *decoder, const record *told, fm_error *error)
+static fm_status read_heap(fm_decoder *decoder, const stream_record *record, fm_error *error)
 {
     fm_process *process = decoder->process;
     if (!process->objects) return FM_OK;
     uint64_t time = process->references + decoder->rows.count;
-    if (told->kind == FM_RECORD_HEAP_FREE)
-        return fm_object_map_free(process->objects, time, told->words[0], error);
+    if (record->kind == FM_RECORD_HEAP_FREE)
+        return fm_object_map_free(process->objects, time, record->words[0], error);
     /* The node of the context: it means the same in a child of fork, whatever its contexts are numbered. */
-    uint64_t number = told->words[2];
+    uint64_t number = record->words[2];
     uint32_t node = number < process->code.context_count ? process->code.contexts[number] : 0;
-    return fm_object_map_alloc(process->objects, time, told->words[0], told->words[1], node, error);
+    return fm_object_map_alloc(process->objects, time, record->words[0], record->words[1], node, error);
 }
 
-static fm_status handle(fm_decoder *decoder, record *told, fm_error *error)
+static fm_status handle(fm_decoder *decoder, stream_record *record, fm_error *error)
 {
     static const uint8_t least[] = {
         [FM_RECORD_DEFINE] = 4,       [FM_RECORD_MODULE] = 8,    [FM_RECORD_THREAD_START] = 4,
@@ -152,28 +152,29 @@ static fm_status handle(fm_decoder *decoder, record *told, fm_error *error)
     };
     fm_process *process = decoder->process;
     fm_traced_thread *thread = decoder->thread;
-    const fm_wishes *wishes = &decoder->wishes;
-    if (told->kind >= sizeof least || told->kind == 0)
-        return fm_fail(error, FM_E_CORRUPT, NULL, "there is no record of kind %u", told->kind);
-    if (told->count < least[told->kind]) return too_short(told, error);
-    switch (told->kind) {
+    const fm_collect_filter *filter = &decoder->filter;
+    if (record->kind >= sizeof least || record->kind == 0)
+        return fm_fail(error, FM_E_CORRUPT, NULL, "there is no record of kind %u", record->kind);
+    if (record->count < least[record->kind]) return too_short(record, error);
+    switch (record->kind) {
     case FM_RECORD_DEFINE:
-        return fm_blocks_define(&process->blocks, &process->code, told->words, told->count, wishes, error);
+        return fm_blocks_define(&process->blocks, &process->code, record->words, record->count, filter,
+                                error);
     case FM_RECORD_MODULE:
-        return module_told(decoder, told, error);
+        return read_module(decoder, record, error);
     case FM_RECORD_THREAD_START:
-        return thread_starts(decoder, told, error);
+        return read_thread_start(decoder, record, error);
     case FM_RECORD_THREAD_LOCAL:
-        return local_told(decoder, told, error);
+        return read_local(decoder, record, error);
     case FM_RECORD_THREAD_END: /* its number is not used again, and its state small */
         return FM_OK;
     case FM_RECORD_HEAP_ALLOC:
     case FM_RECORD_HEAP_FREE:
-        return heap_told(decoder, told, error);
+        return read_heap(decoder, record, error);
     case FM_RECORD_CONTEXT:
-        return fm_code_context(&process->code, told->words[0], told->words + 1, told->count - 1, error);
+        return fm_code_context(&process->code, record->words[0], record->words + 1, record->count - 1, error);
     case FM_RECORD_REGION_BEGIN: {
-        bool watched = wishes->region && strcmp(text_of(told, 0), wishes->region) == 0;
+        bool watched = filter->region && strcmp(text_of(record, 0), filter->region) == 0;
         process->region_found |= watched;
         return fm_thread_region_begin(thread, watched) ? FM_OK : no_memory(error);
     }
@@ -181,12 +182,13 @@ static fm_status handle(fm_decoder *decoder, record *told, fm_error *error)
         fm_thread_region_end(thread);
         return FM_OK;
     case FM_RECORD_ENTER:
-        return fm_thread_enter(thread, &process->code, told->words, wishes->paths) ? FM_OK : no_memory(error);
+        return fm_thread_enter(thread, &process->code, record->words, filter->paths) ? FM_OK
+                                                                                     : no_memory(error);
     case FM_RECORD_LEAVE:
         fm_thread_leave(thread);
         return FM_OK;
     case FM_RECORD_UNWIND:
-        fm_thread_unwind(thread, told->words[0]);
+        fm_thread_unwind(thread, record->words[0]);
         return FM_OK;
     case FM_RECORD_SIGNAL:
         return fm_thread_signal(thread) ? FM_OK : no_memory(error);
@@ -194,41 +196,44 @@ static fm_status handle(fm_decoder *decoder, record *told, fm_error *error)
         fm_thread_signal_end(thread);
         return FM_OK;
     case FM_RECORD_LOST:
-        process->lost += told->argument;
+        process->lost += record->argument;
         return FM_OK;
     case FM_RECORD_PROCESS:
     case FM_RECORD_EXEC:
     case FM_RECORD_END:
     case FM_RECORD_NOTE: {
-        if (!decoder->told) return FM_OK;
-        size_t before = told->kind == FM_RECORD_PROCESS ? 4 : 0;
-        return decoder->told(decoder->context, process, told->kind, told->argument, told->words,
-                             text_of(told, before), (told->count - before) * sizeof *told->words, error);
+        if (!decoder->process_record) return FM_OK;
+        size_t before = record->kind == FM_RECORD_PROCESS ? 4 : 0;
+        return decoder->process_record(decoder->context, process, record->kind, record->argument,
+                                       record->words, text_of(record, before),
+                                       (record->count - before) * sizeof *record->words, error);
     }
     default:
-        return fm_fail(error, FM_E_CORRUPT, NULL, "a record of kind %u where none can be", told->kind);
+        return fm_fail(error, FM_E_CORRUPT, NULL, "a record of kind %u where none can be", record->kind);
     }
 }
 
 fm_status fm_decode_record(fm_decoder *decoder, bool *deliver, fm_error *error)
 {
     uint64_t word = fm_word(&decoder->words[decoder->at]);
-    record told = {FM_RECORD_KIND(word), FM_RECORD_ARGUMENT(word), FM_RECORD_WORDS(word), decoder->record};
+    stream_record record = {FM_RECORD_KIND(word), FM_RECORD_ARGUMENT(word), FM_RECORD_WORDS(word),
+                            decoder->record};
     *deliver = false;
-    if (told.count > decoder->count - decoder->at - 1)
-        return fm_fail(error, FM_E_CORRUPT, NULL, "a record of kind %u is cut short", told.kind);
-    if (told.kind == FM_RECORD_THREAD) {
+    if (record.count > decoder->count - decoder->at - 1)
+        return fm_fail(error, FM_E_CORRUPT, NULL, "a record of kind %u is cut short", record.kind);
+    if (record.kind == FM_RECORD_THREAD) {
         fm_traced_thread *thread;
-        fm_status status = fm_process_thread(decoder->process, told.argument, &thread, error);
+        fm_status status = fm_process_thread(decoder->process, record.argument, &thread, error);
         if (status != FM_OK) return status;
         *deliver = thread != decoder->thread && decoder->rows.count > 0;
         if (*deliver) return FM_OK;
         decoder->process->running = decoder->thread = thread;
     } else {
-        for (size_t i = 0; i < told.count; i++) told.words[i] = fm_word(&decoder->words[decoder->at + 1 + i]);
-        fm_status status = handle(decoder, &told, error);
+        for (size_t i = 0; i < record.count; i++)
+            record.words[i] = fm_word(&decoder->words[decoder->at + 1 + i]);
+        fm_status status = handle(decoder, &record, error);
         if (status != FM_OK) return status;
     }
-    decoder->at += 1 + told.count;
+    decoder->at += 1 + record.count;
     return FM_OK;
 }

@@ -15,17 +15,18 @@
 
 /* Records about processes go to whoever knows all of them. words: copied, the text (if the kind has one)
  * behind them and ended; bytes: of the text with all that follows it. */
-typedef fm_status (*fm_process_told)(void *context, fm_process *process, unsigned kind, uint64_t argument,
-                                     const uint64_t *words, const char *text, size_t bytes, fm_error *error);
+typedef fm_status (*fm_process_record_handler)(void *context, fm_process *process, unsigned kind,
+                                               uint64_t argument, const uint64_t *words, const char *text,
+                                               size_t bytes, fm_error *error);
 
 enum { FM_DECODE_WORDS = 2048 }; /* words looked through at a time: they stay in the first-level cache */
 
 typedef struct fm_decoder {
-    fm_wishes wishes;
+    fm_collect_filter filter;
     const fm_decode_kernels *kernels;
     fm_rows rows;
     bool drop; /* nothing is delivered any more: what comes is left out */
-    fm_process_told told;
+    fm_process_record_handler process_record;
     void *context;
 
     /* The chunk. */
@@ -51,12 +52,12 @@ typedef struct fm_decoder {
     uint64_t record[FM_CHUNK_WORDS + 1]; /* one, copied out of the shared memory */
 } fm_decoder;
 
-fm_status fm_decoder_create(fm_decoder **decoder, const fm_wishes *wishes, unsigned columns, const char *isa,
-                            fm_error *error);
+fm_status fm_decoder_create(fm_decoder **decoder, const fm_collect_filter *filter, unsigned columns,
+                            const char *isa, fm_error *error);
 void fm_decoder_destroy(fm_decoder *decoder); /* NULL is fine */
 
 /* Begins a chunk. thread: of a compiler's channel; for Valgrind's the process knows it. page: of code, the
- * last one told in this channel. */
+ * last one reported in this channel. */
 void fm_decoder_begin(fm_decoder *decoder, unsigned producer, fm_process *process, fm_traced_thread *thread,
                       uint64_t page, const uint64_t *words, size_t count);
 /* Reads on. Afterwards the chunk is at its end (decoder->words is NULL), or the batch is to be delivered. */
@@ -73,7 +74,7 @@ fm_status fm_decode_record(fm_decoder *decoder, bool *deliver, fm_error *error);
 /* Are the thread's references wanted now, as far as regions go? */
 static inline bool fm_decoder_delivers(const fm_decoder *decoder)
 {
-    return !decoder->drop && (!decoder->wishes.region || decoder->thread->region_open > 0);
+    return !decoder->drop && (!decoder->filter.region || decoder->thread->region_open > 0);
 }
 
 #endif

@@ -34,7 +34,7 @@ static const char *became(const fm_collection *collection, const fm_process *pro
 
 static fm_collected_process describe_process(const fm_collection *collection, const fm_process *process)
 {
-    fm_collected_process told = {
+    fm_collected_process described = {
         .pid = process->pid,
         .parent = process->parent,
         .program = process->program,
@@ -52,11 +52,11 @@ static fm_collected_process describe_process(const fm_collection *collection, co
         .what_missing = process->missing,
     };
     if (process->ended && WIFSIGNALED(process->wait_status))
-        told.signal = WTERMSIG(process->wait_status);
+        described.signal = WTERMSIG(process->wait_status);
     else if (process->ended)
-        told.exit_code = WEXITSTATUS(process->wait_status);
-    if (!told.complete && !told.what_missing) told.what_missing = "its end was not seen";
-    return told;
+        described.exit_code = WEXITSTATUS(process->wait_status);
+    if (!described.complete && !described.what_missing) described.what_missing = "its end was not seen";
+    return described;
 }
 
 void fm_collection_process_sized(const fm_collection *collection, size_t index, fm_collected_process *process,
@@ -258,7 +258,7 @@ static fm_status describe_modules(fm_attribution *attribution, const fm_code *co
     return FM_OK;
 }
 
-static void fill_site(fm_site *site, const fm_pair_entry *place, size_t modules)
+static void fill_site(fm_site *site, const fm_intern_entry *place, size_t modules)
 {
     site->address = place->a;
     site->module = place->b ? (uint32_t)(modules + place->b - 1) : FM_NONE;
@@ -296,7 +296,7 @@ static fm_status describe_sites(places *at, const fm_code *code, bool paths, siz
         extend(attribution, (void **)&attribution->paths, attribution->path_count, all_paths, sizeof *path);
     if (!site || !path) return no_memory(error);
     for (size_t i = 0; i < tags; i++, site++) {
-        const fm_pair_entry *tag = paths ? &code->tags.entries[i] : NULL;
+        const fm_intern_entry *tag = paths ? &code->tags.entries[i] : NULL;
         fill_site(site, &code->sites.entries[tag ? tag->a - 1 : i], modules);
         if (tag && tag->b) site->path = (uint32_t)(at->call_paths + tag->b - 1);
     }
@@ -318,11 +318,11 @@ fm_status fm_collection_describe(fm_collection *collection, size_t process, fm_a
     *map_count = 0;
     if (process >= collection->process_count)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no process %zu", process);
-    fm_process *told = collection->processes[process];
-    const fm_code *code = &told->code;
+    fm_process *from = collection->processes[process];
+    const fm_code *code = &from->code;
     bool paths = collection->options.call_paths;
     size_t modules = attribution->module_count, tags = paths ? code->tags.count : code->sites.count;
-    if (modules > 0 && told->objects)
+    if (modules > 0 && from->objects)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the attribution describes another process already");
     places at = {.attribution = attribution};
     fm_status status =
@@ -335,14 +335,14 @@ fm_status fm_collection_describe(fm_collection *collection, size_t process, fm_a
     for (size_t i = 0; i < tags; i++) index[i + 1] = (uint32_t)(at.sites + i);
     *map = index;
     *map_count = tags + 1;
-    if (!told->objects) return FM_OK;
+    if (!from->objects) return FM_OK;
     size_t contexts = code->heap.count ? code->heap.count : 1; /* nodes; the root: not known */
     uint32_t *allocations = calloc(contexts, sizeof *allocations);
     if (!allocations) return no_memory(error);
     allocations[0] = FM_NONE;
     for (size_t i = 1; i < contexts; i++) allocations[i] = (uint32_t)(at.heap_paths + i - 1);
     status =
-        fm_object_map_describe(told->objects, attribution, index, tags + 1, allocations, contexts, error);
+        fm_object_map_describe(from->objects, attribution, index, tags + 1, allocations, contexts, error);
     free(allocations);
     return status;
 }

@@ -29,7 +29,7 @@ typedef struct fm_heap_node {
     uint32_t previous, next; /* leaves; next: also of free nodes */
 } __attribute__((aligned(64))) node;
 
-/* How many of n ascending values are <= value. Without branches on them: which way is not to be foreseen. */
+/* How many of n ascending values are <= value. Without branches on them: they could not be predicted. */
 static inline unsigned up_to(const uint64_t *values, unsigned n, uint64_t value)
 {
     size_t base = 0, left = n;
@@ -61,7 +61,7 @@ static inline node *leaf_for(const fm_heap_tree *tree, uint64_t address)
     node *at = &tree->nodes[tree->root];
     for (unsigned level = tree->height; level > 0; level--) {
         at = &tree->nodes[at->of.child[child_for(at, address)]];
-        /* A search touches most of a node's lines, one after the other: ask for them at once. */
+        /* A search touches most of a node's lines, one after the other: prefetch them together. */
         for (unsigned line = 0; line < sizeof *at; line += 64) __builtin_prefetch((const char *)at + line);
     }
     return at;

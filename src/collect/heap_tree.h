@@ -33,7 +33,7 @@ int fm_heap_tree_insert(fm_heap_tree *tree, fm_heap_block block);
 void fm_heap_tree_erase(fm_heap_tree *tree, uint64_t start);
 /* The block that holds an address. */
 bool fm_heap_tree_find(const fm_heap_tree *tree, uint64_t address, fm_heap_block *found);
-/* Asks the memory for what find will need; to be called some steps ahead. */
+/* Prefetches what find will need; to be called some steps ahead. */
 void fm_heap_tree_prefetch(const fm_heap_tree *tree, uint64_t address);
 /* Whether a block has a byte in [low, high). */
 bool fm_heap_tree_touches(const fm_heap_tree *tree, uint64_t low, uint64_t high);

@@ -13,7 +13,7 @@ static size_t hash(uint64_t a, uint32_t b)
     return (size_t)(h ^ h >> 29);
 }
 
-static bool grow(fm_pair_table *table)
+static bool grow(fm_intern_table *table)
 {
     size_t wanted = table->slot_count ? table->slot_count * 2 : 256;
     uint32_t *slots = fm_calloc(wanted, sizeof *slots);
@@ -29,14 +29,14 @@ static bool grow(fm_pair_table *table)
     return true;
 }
 
-fm_pair_entry *fm_pair_table_put(fm_pair_table *table, uint64_t a, uint32_t b, bool *fresh)
+fm_intern_entry *fm_intern_table_put(fm_intern_table *table, uint64_t a, uint32_t b, bool *fresh)
 {
     if (table->count * 2 >= table->slot_count) {
         if (table->count >= (size_t)1 << 31 || !grow(table)) return NULL;
     }
     size_t at = hash(a, b) & (table->slot_count - 1);
     for (; table->slots[at]; at = (at + 1) & (table->slot_count - 1)) {
-        fm_pair_entry *entry = &table->entries[table->slots[at] - 1];
+        fm_intern_entry *entry = &table->entries[table->slots[at] - 1];
         if (entry->a == a && entry->b == b) {
             if (fresh) *fresh = false;
             return entry;
@@ -45,16 +45,16 @@ fm_pair_entry *fm_pair_table_put(fm_pair_table *table, uint64_t a, uint32_t b, b
     if (fm_array_reserve((void **)&table->entries, &table->capacity, table->count + 1,
                          sizeof *table->entries) != 0)
         return NULL;
-    fm_pair_entry *entry = &table->entries[table->count];
-    *entry = (fm_pair_entry){.a = a, .b = b};
+    fm_intern_entry *entry = &table->entries[table->count];
+    *entry = (fm_intern_entry){.a = a, .b = b};
     table->slots[at] = (uint32_t)++table->count;
     if (fresh) *fresh = true;
     return entry;
 }
 
-void fm_pair_table_free(fm_pair_table *table)
+void fm_intern_table_free(fm_intern_table *table)
 {
     free(table->entries);
     free(table->slots);
-    *table = (fm_pair_table){0};
+    *table = (fm_intern_table){0};
 }

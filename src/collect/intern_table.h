@@ -9,23 +9,23 @@
 
 #include <fathom/status.h>
 
-typedef struct fm_pair_entry {
+typedef struct fm_intern_entry {
     uint64_t a;
     uint32_t b;
     uint32_t value; /* the user's; 0 when fresh */
-} fm_pair_entry;
+} fm_intern_entry;
 
 /* All zero is an empty table. */
-typedef struct fm_pair_table {
-    fm_pair_entry *entries;
+typedef struct fm_intern_table {
+    fm_intern_entry *entries;
     size_t count, capacity;
     uint32_t *slots; /* index + 1; 0: empty */
     size_t slot_count;
-} fm_pair_table;
+} fm_intern_table;
 
 /* The entry of (a, b), made where there is none. Its index is entry - table->entries; the pointer is good
  * until the next put. NULL: no memory, or 2^31 entries. */
-fm_pair_entry *fm_pair_table_put(fm_pair_table *table, uint64_t a, uint32_t b, bool *fresh);
-void fm_pair_table_free(fm_pair_table *table);
+fm_intern_entry *fm_intern_table_put(fm_intern_table *table, uint64_t a, uint32_t b, bool *fresh);
+void fm_intern_table_free(fm_intern_table *table);
 
 #endif

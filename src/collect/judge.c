@@ -2,7 +2,7 @@
 /*
  * judge.c - how a process ended, and whether everything that it did was received.
  *
- * Under Valgrind the process's exit status does not tell: Valgrind may end it for reasons of its own (no
+ * Under Valgrind the process's exit status is not enough: Valgrind may end it for reasons of its own (no
  * memory, a failed assertion), with a status like any other. So the tool says it when the program itself
  * ends, by its exit or by a signal, and whatever ends without that word is incomplete.
  */
@@ -32,13 +32,13 @@ static const char *signal_name(int wait_status)
  * none. */
 static bool executed_another(const fm_process *process)
 {
-    if (!process->executes || process->end_told || process->fatal_signal) return false;
+    if (!process->executes || process->end_reported || process->fatal_signal) return false;
     return process->valgrind || process->references + process->left_out == process->executes_after;
 }
 
 /*
  * The process may have been over before anyone saw that it was two programs (fm_watch_process): then what was
- * told says so. A program with the same number that came later is what this one executed, and the end was
+ * reported says so. A program with the same number that came later is what this one executed, and the end was
  * that one's.
  */
 static void find_successor(fm_collection *collection, fm_process *process)
@@ -71,7 +71,7 @@ static void judge_execution(fm_collection *collection, fm_process *process)
                            followed ? "" : ": only children that are followed are");
 }
 
-/* Its end is known, but nobody told that it was the program's own. */
+/* Its end is known, but nobody reported that it was the program's own. */
 static void judge_valgrind(fm_process *process)
 {
     int status = process->wait_status;
@@ -113,7 +113,7 @@ void fm_judge_process(fm_collection *collection, fm_process *process)
         judge_execution(collection, process);
         return;
     }
-    bool own_end = process->end_told || process->fatal_signal;
+    bool own_end = process->end_reported || process->fatal_signal;
     if (!process->ended && own_end) {
         process->ended = true;
         process->wait_status = process->fatal_signal ? process->fatal_signal : process->end_code << 8;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* object_counts.c - see object_counts.h. Linear probing; at most a quarter full, so that the first place that
- * is looked at is nearly always the one: the entries are few, and what a processor cannot foresee takes long.
+ * is looked at is nearly always the one: the entries are few, and a mispredicted branch takes long.
  */
 #include "collect/object_counts.h"
 

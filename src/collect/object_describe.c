@@ -23,7 +23,7 @@ static int compare(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-/* Then by what they are: their numbers depend on the order in which threads told of late references. */
+/* Then by what they are: their numbers depend on the order in which threads counted late references. */
 static int largest_first(const void *a, const void *b)
 {
     const ranked *x = a, *y = b;

@@ -2,9 +2,9 @@
 /*
  * object_map.c - see object_map.h.
  *
- * What is told waits in a queue until the late references of its time are counted. Of what overlaps, the last
- * told wins: a block over a dead thread's stack, a stack in a block. Variables are looked up only where a
- * late reference falls into a module's data; its symbols are read then.
+ * What is reported waits in a queue until the late references of its time are counted. Of what overlaps, the
+ * last reported wins: a block over a dead thread's stack, a stack in a block. Variables are looked up only
+ * where a late reference falls into a module's data; its symbols are read then.
  *
  * Cost: alloc and free O(log blocks) in a B+-tree (heap_tree.c); a late reference the same, or nothing where
  * it falls into the same object as the one before, or into a piece of a stack or variable that was found
@@ -71,13 +71,13 @@ static int add_module(fm_object_map *map, uint32_t number, bool local, const cha
     char *copy = strdup(path);
     if (!copy) return -1;
     map->modules[map->module_count++] =
-        (fm_told_module){.number = number, .local = local, .path = copy, .bias = bias};
+        (fm_data_module){.number = number, .local = local, .path = copy, .bias = bias};
     return 0;
 }
 
 static int copy_into(fm_object_map *map, const fm_object_map *from)
 {
-    size_t waiting = from->told - from->done;
+    size_t waiting = from->queued - from->done;
     for (size_t i = 0; i < from->module_count; i++)
         if (add_module(map, from->modules[i].number, from->modules[i].local, from->modules[i].path,
                        from->modules[i].bias) != 0)
@@ -94,7 +94,7 @@ static int copy_into(fm_object_map *map, const fm_object_map *from)
         map->queue[i] = from->queue[from->done + i];
         map->queue[i].time = 0; /* all of it happened before the fork */
     }
-    map->told = waiting;
+    map->queued = waiting;
     if (from->context_count > 0)
         memcpy(map->by_context, from->by_context, from->context_count * sizeof *map->by_context);
     map->context_count = from->context_count;
@@ -124,18 +124,20 @@ uint64_t fm_object_map_memory(const fm_object_map *map)
            map->counts.slot_count * sizeof *map->counts.slots + map->order_capacity * sizeof *map->order;
 }
 
-/* ---- what is told ---- */
+/* ---- what is reported ---- */
 
-static fm_status enqueue(fm_object_map *map, fm_told told, fm_error *error)
+static fm_status enqueue(fm_object_map *map, fm_object_event event, fm_error *error)
 {
-    if (map->done > 0 && map->done >= map->told / 2) { /* cheap: each is moved once for each that was done */
-        memmove(map->queue, map->queue + map->done, (map->told - map->done) * sizeof *map->queue);
-        map->told -= map->done;
+    if (map->done > 0 &&
+        map->done >= map->queued / 2) { /* cheap: each is moved once for each that was done */
+        memmove(map->queue, map->queue + map->done, (map->queued - map->done) * sizeof *map->queue);
+        map->queued -= map->done;
         map->done = 0;
     }
-    if (fm_array_reserve((void **)&map->queue, &map->queue_capacity, map->told + 1, sizeof *map->queue) != 0)
+    if (fm_array_reserve((void **)&map->queue, &map->queue_capacity, map->queued + 1, sizeof *map->queue) !=
+        0)
         return fm_object_map_no_memory(error);
-    map->queue[map->told++] = told;
+    map->queue[map->queued++] = event;
     return FM_OK;
 }
 
@@ -152,7 +154,7 @@ fm_status fm_object_map_alloc(fm_object_map *map, uint64_t time, uint64_t addres
         map->context_count = (size_t)context + 1;
     }
     if (size > UINT64_MAX - address) size = UINT64_MAX - address;
-    fm_status status = enqueue(map, (fm_told){time, address, size, context, FM_TOLD_ALLOC}, error);
+    fm_status status = enqueue(map, (fm_object_event){time, address, size, context, FM_EVENT_ALLOC}, error);
     if (status != FM_OK) return status;
     map->by_context[context].blocks++;
     map->by_context[context].bytes += size;
@@ -161,26 +163,26 @@ fm_status fm_object_map_alloc(fm_object_map *map, uint64_t time, uint64_t addres
 
 fm_status fm_object_map_free(fm_object_map *map, uint64_t time, uint64_t address, fm_error *error)
 {
-    return enqueue(map, (fm_told){time, address, 0, 0, FM_TOLD_FREE}, error);
+    return enqueue(map, (fm_object_event){time, address, 0, 0, FM_EVENT_FREE}, error);
 }
 
 fm_status fm_object_map_stack(fm_object_map *map, uint64_t time, uint32_t thread, uint64_t low, uint64_t high,
                               fm_error *error)
 {
     if (low >= high) return FM_OK;
-    return enqueue(map, (fm_told){time, low, high - low, thread, FM_TOLD_STACK}, error);
+    return enqueue(map, (fm_object_event){time, low, high - low, thread, FM_EVENT_STACK}, error);
 }
 
 fm_status fm_object_map_module(fm_object_map *map, uint64_t time, uint32_t number, const char *path,
                                uint64_t bias, uint64_t from, uint64_t to, fm_error *error)
 {
     if (from >= to) return FM_OK;
-    /* Data and bss are told one after the other: one module, one look at its symbols. */
-    const fm_told_module *last = map->module_count > 0 ? &map->modules[map->module_count - 1] : NULL;
+    /* Data and bss are reported one after the other: one module, one look at its symbols. */
+    const fm_data_module *last = map->module_count > 0 ? &map->modules[map->module_count - 1] : NULL;
     if (!last || last->local || last->number != number || last->bias != bias || strcmp(last->path, path) != 0)
         if (add_module(map, number, false, path, bias) != 0) return fm_object_map_no_memory(error);
-    fm_told told = {time, from, to - from, (uint32_t)(map->module_count - 1), FM_TOLD_MODULE};
-    return enqueue(map, told, error);
+    fm_object_event event = {time, from, to - from, (uint32_t)(map->module_count - 1), FM_EVENT_MODULE};
+    return enqueue(map, event, error);
 }
 
 fm_status fm_object_map_thread_local(fm_object_map *map, uint64_t time, uint32_t number, const char *path,
@@ -194,7 +196,7 @@ fm_status fm_object_map_thread_local(fm_object_map *map, uint64_t time, uint32_t
         module++;
     if (module == map->module_count && add_module(map, number, true, path, address) != 0)
         return fm_object_map_no_memory(error);
-    return enqueue(map, (fm_told){time, address, size, (uint32_t)module, FM_TOLD_LOCAL}, error);
+    return enqueue(map, (fm_object_event){time, address, size, (uint32_t)module, FM_EVENT_LOCAL}, error);
 }
 
 /* ---- what takes effect ---- */
@@ -211,45 +213,45 @@ static void forget(fm_object_map *map)
     map->found_some = false;
 }
 
-static int apply(fm_object_map *map, const fm_told *told)
+static int apply(fm_object_map *map, const fm_object_event *event)
 {
-    uint64_t end = told->address + told->size;
-    switch (told->kind) {
-    case FM_TOLD_ALLOC:
-        if (told->size == 0) return 0;
-        if (overlaps_last(map, told->address, told->size)) map->last_size = 0;
-        if (map->found_some && (fm_address_ranges_touch(&map->data, told->address, end) ||
-                                fm_address_ranges_touch(&map->stacks, told->address, end) ||
-                                fm_address_ranges_touch(&map->locals, told->address, end)))
+    uint64_t end = event->address + event->size;
+    switch (event->kind) {
+    case FM_EVENT_ALLOC:
+        if (event->size == 0) return 0;
+        if (overlaps_last(map, event->address, event->size)) map->last_size = 0;
+        if (map->found_some && (fm_address_ranges_touch(&map->data, event->address, end) ||
+                                fm_address_ranges_touch(&map->stacks, event->address, end) ||
+                                fm_address_ranges_touch(&map->locals, event->address, end)))
             forget(map);
-        if (fm_address_ranges_cut(&map->stacks, told->address, end) != 0 ||
-            fm_address_ranges_cut(&map->locals, told->address, end) != 0)
+        if (fm_address_ranges_cut(&map->stacks, event->address, end) != 0 ||
+            fm_address_ranges_cut(&map->locals, event->address, end) != 0)
             return -1;
-        return fm_heap_tree_insert(&map->heap, (fm_heap_block){told->address, end, told->value});
-    case FM_TOLD_FREE:
-        if (map->last_start == told->address) map->last_size = 0;
-        fm_heap_tree_erase(&map->heap, told->address);
+        return fm_heap_tree_insert(&map->heap, (fm_heap_block){event->address, end, event->value});
+    case FM_EVENT_FREE:
+        if (map->last_start == event->address) map->last_size = 0;
+        fm_heap_tree_erase(&map->heap, event->address);
         return 0;
-    case FM_TOLD_STACK:
+    case FM_EVENT_STACK:
         forget(map);
-        if (fm_address_ranges_cut(&map->locals, told->address, end) != 0) return -1;
-        return fm_address_ranges_put(&map->stacks, (fm_address_range){told->address, end, told->value});
-    case FM_TOLD_MODULE:
+        if (fm_address_ranges_cut(&map->locals, event->address, end) != 0) return -1;
+        return fm_address_ranges_put(&map->stacks, (fm_address_range){event->address, end, event->value});
+    case FM_EVENT_MODULE:
         forget(map);
-        if (fm_address_ranges_cut(&map->locals, told->address, end) != 0) return -1;
-        return fm_address_ranges_put(&map->data, (fm_address_range){told->address, end, told->value});
-    case FM_TOLD_LOCAL:
+        if (fm_address_ranges_cut(&map->locals, event->address, end) != 0) return -1;
+        return fm_address_ranges_put(&map->data, (fm_address_range){event->address, end, event->value});
+    case FM_EVENT_LOCAL:
         forget(map);
-        if (fm_address_ranges_cut(&map->stacks, told->address, end) != 0) return -1;
-        return fm_address_ranges_put(&map->locals, (fm_address_range){told->address, end, told->value});
+        if (fm_address_ranges_cut(&map->stacks, event->address, end) != 0) return -1;
+        return fm_address_ranges_put(&map->locals, (fm_address_range){event->address, end, event->value});
     }
     return 0;
 }
 
-/* Everything that was told up to a time. */
+/* Everything that was reported up to a time. */
 static inline fm_status catch_up(fm_object_map *map, uint64_t time, fm_error *error)
 {
-    while (map->done < map->told && map->queue[map->done].time <= time) {
+    while (map->done < map->queued && map->queue[map->done].time <= time) {
         if (apply(map, &map->queue[map->done]) != 0) return fm_object_map_no_memory(error);
         map->done++;
     }
@@ -307,11 +309,11 @@ static void remember_piece(fm_object_map *map, uint64_t address, uint64_t low, u
 }
 
 /* Looks for a module's symbols. All threads have the variables of one file. */
-static fm_status seek_symbols(fm_object_map *map, fm_told_module *module, fm_error *error)
+static fm_status seek_symbols(fm_object_map *map, fm_data_module *module, fm_error *error)
 {
     module->sought = true;
     for (size_t i = 0; module->local && i < map->module_count; i++) {
-        const fm_told_module *other = &map->modules[i];
+        const fm_data_module *other = &map->modules[i];
         if (other == module || !other->sought || !other->local || strcmp(other->path, module->path) != 0)
             continue;
         module->shared = true;
@@ -326,7 +328,7 @@ static fm_status seek_symbols(fm_object_map *map, fm_told_module *module, fm_err
 static fm_status variable_at(fm_object_map *map, uint64_t address, const fm_address_range *range,
                              uint32_t *index, fm_error *error)
 {
-    fm_told_module *module = &map->modules[range->value];
+    fm_data_module *module = &map->modules[range->value];
     if (!module->sought) { /* not to be had: the file is gone, or no ELF. Then all of it is one object */
         fm_status status = seek_symbols(map, module, error);
         if (status == FM_E_NOMEM) return status;
@@ -392,7 +394,7 @@ static fm_status find_object(fm_object_map *map, uint64_t address, uint32_t *ind
 
 static inline fm_status count_one(fm_object_map *map, uint64_t address, const fm_late *late, fm_error *error)
 {
-    /* Which of the two it is, is hard to foresee; that it is one of them is not. */
+    /* Which of the two it is, is hard to predict; that it is one of them is not. */
     const fm_found_piece *found = place_of_piece(map, address);
     const bool last = address - map->last_start < map->last_size,
                piece = found->piece == (address >> FM_PIECE_SHIFT) + 1;
@@ -437,12 +439,12 @@ fm_status fm_object_map_count(fm_object_map *map, uint64_t begin, const uint64_t
 {
     fm_status status = catch_up(map, begin, error);
     if (status != FM_OK || count == 0) return status;
-    /* A tree that is not in the near caches: its leaves are asked for some references ahead. */
+    /* A tree that is not in the near caches: its leaves are prefetched some references ahead. */
     const size_t ahead = map->heap.count > 20000 ? 8 : count;
     uint32_t largest = 0;
     for (size_t i = 0; i < count; i++)
         if (late[i].index > largest) largest = late[i].index;
-    if (map->done == map->told || map->queue[map->done].time > begin + largest) {
+    if (map->done == map->queued || map->queue[map->done].time > begin + largest) {
         /* Nothing happened meanwhile: any order will do. */
         for (size_t i = 0; i < count && status == FM_OK; i++) {
             if (i + ahead < count) look_ahead(map, addresses[late[i + ahead].index]);

@@ -3,10 +3,10 @@
  * object_map.h - which object an address belonged to at a moment of the run: heap blocks (by the place of
  * their allocation), stacks, variables of modules.
  *
- * Time is the number of references of the process delivered so far. What is told (alloc, free, …) is queued
- * with its time and takes effect when late references are counted, which come in batches some time later: so
- * a block that was freed after the reference, and before its batch was analysed, is still found. Told times
- * never decrease.
+ * Time is the number of references of the process delivered so far. What is reported (alloc, free, …) is
+ * queued with its time and takes effect when late references are counted, which come in batches some time
+ * later: so a block that was freed after the reference, and before its batch was analysed, is still found.
+ * Times never decrease.
  */
 #ifndef FATHOM_COLLECT_OBJECT_MAP_H
 #define FATHOM_COLLECT_OBJECT_MAP_H
@@ -34,14 +34,14 @@ fm_status fm_object_map_module(fm_object_map *map, uint64_t time, uint32_t numbe
                                uint64_t bias, uint64_t from, uint64_t to, fm_error *error);
 
 /* Thread-local storage of a module in one thread. number, path: as above. It comes before stacks and blocks
- * that it lies in, until they are told anew. */
+ * that it lies in, until they are reported anew. */
 fm_status fm_object_map_thread_local(fm_object_map *map, uint64_t time, uint32_t number, const char *path,
                                      uint64_t address, uint64_t size, fm_error *error);
 
 /*
  * Counts late references of a batch whose first reference had time `begin`: addresses[late[i].index] was
  * touched at begin + late[i].index. They may be in any order; batches come in order of time. count may be 0:
- * call it for batches without late references too, so that what was told before `begin` need not wait any
+ * call it for batches without late references too, so that what was reported before `begin` need not wait any
  * longer (and take memory).
  */
 fm_status fm_object_map_count(fm_object_map *map, uint64_t begin, const uint64_t *addresses,

@@ -10,23 +10,23 @@
 #include "profile/key_table.h"
 #include "symbols/symbols.h"
 
-typedef enum fm_told_kind {
-    FM_TOLD_ALLOC,
-    FM_TOLD_FREE,
-    FM_TOLD_STACK,
-    FM_TOLD_MODULE,
-    FM_TOLD_LOCAL
-} fm_told_kind;
+typedef enum fm_object_event_kind {
+    FM_EVENT_ALLOC,
+    FM_EVENT_FREE,
+    FM_EVENT_STACK,
+    FM_EVENT_MODULE,
+    FM_EVENT_LOCAL
+} fm_object_event_kind;
 
-typedef struct fm_told {
+typedef struct fm_object_event {
     uint64_t time;
     uint64_t address, size; /* of the block or the range */
     uint32_t value;         /* ALLOC: context; STACK: thread; MODULE, LOCAL: index of modules */
-    fm_told_kind kind;
-} fm_told;
+    fm_object_event_kind kind;
+} fm_object_event;
 
-/* The data of a module, as told: it may be told several times, for several ranges. */
-typedef struct fm_told_module {
+/* The data of a module, as reported: it may be reported several times, for several ranges. */
+typedef struct fm_data_module {
     uint32_t number;
     bool local; /* thread-local storage, with its address as bias */
     char *path;
@@ -34,7 +34,7 @@ typedef struct fm_told_module {
     bool sought; /* symbols were looked for */
     bool shared; /* they are those of another */
     fm_symbols *symbols;
-} fm_told_module;
+} fm_data_module;
 
 typedef struct fm_counted_object {
     fm_object_kind kind;
@@ -61,12 +61,12 @@ typedef struct fm_found_piece {
 } fm_found_piece;
 
 struct fm_object_map {
-    fm_told *queue; /* those from `done` on wait */
-    size_t done, told, queue_capacity;
+    fm_object_event *queue; /* those from `done` on wait */
+    size_t done, queued, queue_capacity;
     fm_heap_tree heap;
     fm_address_ranges stacks, data; /* value: thread; index of modules */
     fm_address_ranges locals;       /* thread-local storage: index of modules */
-    fm_told_module *modules;
+    fm_data_module *modules;
     size_t module_count, module_capacity;
     fm_allocations *by_context;
     size_t context_count, context_capacity;

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 16 KiB each: 256 MiB of tables for 64 MiB of code. Homeless pages are in no module: those told too late,
- * and damage. */
+/* 16 KiB each: 256 MiB of tables for 64 MiB of code. Homeless pages belong to no module: those reported too
+ * late, and damage. */
 enum { MOST_PAGES = 1 << 14, MOST_HOMELESS = 1 << 10 };
 
 static fm_code_page *make_page(fm_code_pages *pages)
@@ -37,7 +37,7 @@ fm_code_page *fm_code_pages_find(fm_code_pages *pages, const fm_code *code, uint
     const fm_code_map *map = fm_code_map_at(code, number << 12);
     if (!map) map = fm_code_map_at(code, (number << 12) + 4095);
     bool fresh;
-    fm_pair_entry *entry = fm_pair_table_put(&pages->index, number, 0, &fresh);
+    fm_intern_entry *entry = fm_intern_table_put(&pages->index, number, 0, &fresh);
     if (!entry) return NULL;
     fm_code_page *page;
     if (fresh || entry->value == 0) {
@@ -99,6 +99,6 @@ void fm_code_pages_free(fm_code_pages *pages)
     free(pages->pages);
     if (pages->nowhere) free(pages->nowhere->watched);
     free(pages->nowhere);
-    fm_pair_table_free(&pages->index);
+    fm_intern_table_free(&pages->index);
     *pages = (fm_code_pages){0};
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages.h - the pages of code that a process built by fathom cc has told: tables from the low bits of a code
- * address to the tag of its site.
+ * pages.h - the pages of code that a process built by fathom cc has reported: tables from the low bits of a
+ * code address to the tag of its site.
  */
 #ifndef FATHOM_COLLECT_PAGES_H
 #define FATHOM_COLLECT_PAGES_H
@@ -11,7 +11,7 @@
 
 typedef struct fm_code_pages {
     fm_code_page *cache[FM_PAGE_CACHE];
-    fm_pair_table index; /* page; value: its place in pages */
+    fm_intern_table index; /* page; value: its place in pages */
     fm_code_page **pages;
     size_t count, capacity, homeless;
     fm_code_page *nowhere; /* stands for pages that are too many: they have no tags */

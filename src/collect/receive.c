@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * receive.c - the way of a batch: channels are admitted, chunks taken in order and decoded, the batch
+ * receive.c - how a batch is filled: channels are admitted, chunks taken in order and decoded, the batch
  * delivered when it is full or another thread's references follow.
  */
 #include "collect/collection.h"
@@ -19,7 +19,8 @@ fm_status fm_receive_admit(fm_collection *collection, fm_error *error)
     bool damaged;
     collection->receiver->since_scan = 0;
     while ((channel = fm_receiver_opened(collection->receiver, &damaged, &status, error))) {
-        status = fm_told_process(collection, channel->serial, channel->pid, &channel->process, error);
+        status =
+            fm_process_find_or_create(collection, channel->serial, channel->pid, &channel->process, error);
         if (status != FM_OK) return status;
         fm_process *process = channel->process;
         channel->dead = process->gone;
@@ -60,14 +61,14 @@ void fm_receive_begin_chunk(fm_collection *collection)
                      collection->chunk.words, collection->chunk.count);
 }
 
-/* Takes what comes next, if anything does. *came: something did. */
-fm_status fm_receive_take(fm_collection *collection, bool *came, fm_error *error)
+/* The next chunk, or the end of a channel. *came: there was one. */
+fm_status fm_receive_next(fm_collection *collection, bool *came, fm_error *error)
 {
     fm_handed *chunk = &collection->chunk;
     fm_status status = FM_OK;
     if (collection->receiver->since_scan >= 64) status = fm_receive_admit(collection, error);
     if (status != FM_OK) return status;
-    *came = fm_receiver_take(collection->receiver, chunk);
+    *came = fm_receiver_next(collection->receiver, chunk);
     if (!*came) return FM_OK;
     if (!chunk->words) {
         release(collection, chunk->channel);
@@ -86,7 +87,7 @@ fm_status fm_receive_take(fm_collection *collection, bool *came, fm_error *error
     return FM_OK;
 }
 
-/* Reads on in the chunk at hand. */
+/* Reads on in the current chunk. */
 fm_status fm_receive_read_on(fm_collection *collection, fm_error *error)
 {
     fm_decoder *decoder = collection->decoder;
@@ -152,7 +153,7 @@ void fm_receive_deliver(fm_collection *collection, fm_collected *collected)
     rows->count = 0;
 }
 
-/* Tells of the next process up to `index` that the caller does not know. */
+/* Reports the next process up to `index` that the caller does not know. */
 bool fm_receive_announce(fm_collection *collection, size_t index, fm_collected *collected)
 {
     if (collection->announced > index || collection->announced >= collection->process_count) return false;

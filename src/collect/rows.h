@@ -6,7 +6,7 @@
 #ifndef FATHOM_COLLECT_ROWS_H
 #define FATHOM_COLLECT_ROWS_H
 
-#include "collect/stream.h"
+#include "collect/protocol.h"
 
 #include <fathom/trace.h>
 

@@ -200,7 +200,7 @@ static void skip_begun(const fm_reception *channel, fm_handed *handed)
 }
 
 /* The words behind the last sealed chunk, of a producer that writes no more. */
-static void take_rest(fm_receiver *receiver, fm_reception *channel, fm_handed *handed)
+static void read_rest(fm_receiver *receiver, fm_reception *channel, fm_handed *handed)
 {
     const fm_channel *shared = &receiver->session->channels[channel->index];
     uint64_t cursor = __atomic_load_n(&shared->cursor, __ATOMIC_RELAXED);
@@ -271,7 +271,7 @@ static bool hand_out(fm_receiver *receiver, fm_reception *channel, fm_handed *ha
     return true;
 }
 
-bool fm_receiver_take(fm_receiver *receiver, fm_handed *handed)
+bool fm_receiver_next(fm_receiver *receiver, fm_handed *handed)
 {
     receiver->gap = false;
     fm_reception *first = NULL;
@@ -301,7 +301,7 @@ bool fm_receiver_take(fm_receiver *receiver, fm_handed *handed)
         if (!channel->closed && !channel->dead) continue;
         if (!channel->rest_taken && catch_up(receiver, channel, handed)) return true;
         if (!channel->rest_taken)
-            take_rest(receiver, channel, handed);
+            read_rest(receiver, channel, handed);
         else
             *handed = (fm_handed){.channel = channel};
         receiver->naps = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session.h - the receiver's end of the shared memory (collect/stream.h): makes it, waits for chunks, takes
+ * session.h - the receiver's end of the shared memory (collect/protocol.h): makes it, waits for chunks, takes
  * them in the order they were sealed, and gives rings back. It does not know what is in a chunk.
  *
  * Nothing that producers write is trusted: numbers are read once and checked before they are used.
@@ -8,8 +8,8 @@
 #ifndef FATHOM_COLLECT_SESSION_H
 #define FATHOM_COLLECT_SESSION_H
 
+#include "collect/protocol.h"
 #include "collect/rows.h"
-#include "collect/stream.h"
 
 struct fm_process;
 struct fm_traced_thread;
@@ -56,7 +56,7 @@ typedef struct fm_handed {
     fm_reception *channel;
     const uint64_t *words;
     size_t count;
-    bool damaged; /* its numbers cannot be: count is 0 */
+    bool damaged; /* its numbers are impossible: count is 0 */
     bool ahead;   /* part of a chunk that its producer still writes to */
 } fm_handed;
 
@@ -68,12 +68,12 @@ void fm_receiver_order_detach(fm_receiver *receiver);
 bool fm_receiver_detaching(const fm_receiver *receiver);
 
 /* A channel that was opened since the last call, or NULL. The caller sets process and thread. *damaged: one
- * whose description cannot be was dropped. */
+ * with an impossible description was dropped. */
 fm_reception *fm_receiver_opened(fm_receiver *receiver, bool *damaged, fm_status *status, fm_error *error);
 
 /* The next chunk in order. False: none now. A channel whose producer will write no more, and all of which was
  * handed out, is returned with words NULL: it is to be released. */
-bool fm_receiver_take(fm_receiver *receiver, fm_handed *handed);
+bool fm_receiver_next(fm_receiver *receiver, fm_handed *handed);
 /* Its producer sleeps until more chunks are taken. */
 bool fm_receiver_is_behind(const fm_receiver *receiver, const fm_reception *channel);
 /* The chunk was read: its place may be written again. */

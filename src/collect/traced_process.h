@@ -18,11 +18,11 @@ typedef struct fm_process {
     uint32_t pid;
     uint32_t parent; /* index or FM_NONE */
     bool by_exec;
-    char *program;    /* path; NULL: not told */
-    char **arguments; /* its command line, NULL at the end; NULL: not told */
+    char *program;    /* path; NULL: not reported */
+    char **arguments; /* its command line, NULL at the end; NULL: not reported */
     bool more_arguments;
-    bool told;      /* its PROCESS record came */
-    bool announced; /* the caller was told of it */
+    bool described; /* its PROCESS record came */
+    bool announced; /* the caller knows of it */
 
     fm_code code;
     fm_blocks blocks;           /* Valgrind */
@@ -39,16 +39,16 @@ typedef struct fm_process {
     bool region_found; /* the region that is watched began at least once */
 
     /* Its end: watched by watch.c, judged by judge.c. */
-    int handle;      /* pidfd, -1: none */
-    bool ours;       /* a descendant of this process: may be killed */
-    bool gone;       /* it does not exist any more, or is another program now */
-    bool replaced;   /* by exec */
-    bool ended;      /* wait_status is known */
-    int wait_status; /* as of waitpid */
-    bool end_told;   /* END came, with this code */
+    int handle;        /* pidfd, -1: none */
+    bool ours;         /* a descendant of this process: may be killed */
+    bool gone;         /* it does not exist any more, or is another program now */
+    bool replaced;     /* by exec */
+    bool ended;        /* wait_status is known */
+    int wait_status;   /* as of waitpid */
+    bool end_reported; /* END came, with this code */
     int end_code;
-    int fatal_signal; /* that it told before it died; 0: none */
-    bool valgrind;    /* runs under it: an end that was not told is Valgrind's own */
+    int fatal_signal; /* that it reported before it died; 0: none */
+    bool valgrind;    /* runs under it: an end that was not reported is Valgrind's own */
     bool gave_up;     /* Valgrind said that it cannot go on */
     bool executes;    /* EXEC came, when so many references had been received */
     uint64_t executes_after;
@@ -68,7 +68,7 @@ fm_status fm_process_inherit(fm_process *child, const fm_process *parent, fm_err
 /* What only decoding needs is given back. */
 void fm_process_finish(fm_process *process);
 
-/* The thread with a number, made where there is none. FM_E_CORRUPT for a number that cannot be. */
+/* The thread with a number, made where there is none. FM_E_CORRUPT for an impossible number. */
 fm_status fm_process_thread(fm_process *process, uint64_t number, fm_traced_thread **thread, fm_error *error);
 
 /* Not everything of it will have been delivered. The first reason given stays. */

@@ -3,11 +3,12 @@
  * traced_thread.h - what a traced thread is doing: where its stack lies, which calls it is in, whether it is
  * inside the function and the region that are watched.
  *
- * Calls are told by two kinds of producers. Valgrind tells the stack pointer at the beginning of every block:
- * a call is a block that ends with one and a next block whose stack pointer is where the return address was
- * pushed; a frame is over when the stack pointer is above it, however that came (return, longjmp, exception).
- * The compiler's runtime tells entering and leaving, and where the stack pointer is after functions were left
- * otherwise; what it could not see lies below the stack pointer of the next function entered.
+ * Calls are reported by two kinds of producers. Valgrind reports the stack pointer at the beginning of every
+ * block: a call is a block that ends with one and a next block whose stack pointer is where the return
+ * address was pushed; a frame is over when the stack pointer is above it, however that came (return, longjmp,
+ * exception). The compiler's runtime reports entering and leaving, and where the stack pointer is after
+ * functions were left otherwise; what it could not see lies below the stack pointer of the next function
+ * entered.
  */
 #ifndef FATHOM_COLLECT_TRACED_THREAD_H
 #define FATHOM_COLLECT_TRACED_THREAD_H
@@ -36,7 +37,7 @@ typedef struct fm_traced_thread {
     fm_call_frame *frames;
     size_t depth, capacity;
     size_t floor;   /* frames below belong to what a signal interrupted */
-    uint64_t stack; /* the stack pointer told last */
+    uint64_t stack; /* the stack pointer reported last */
     /* The block before ended with a call (Valgrind). */
     uint64_t pushed_at;   /* where it pushed the return address; 0: no call */
     uint64_t call_behind; /* that address */

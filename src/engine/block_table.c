@@ -73,7 +73,7 @@ static inline fm_bucket *next_bucket(const fm_block_table *table, fm_bucket *buc
     return bucket + 1 == table->buckets + table->bucket_count ? table->buckets : bucket + 1;
 }
 
-/* The slot that holds key, or the first free one: *found tells which. */
+/* The slot that holds key, or the first free one: *found says which. */
 static uint64_t *locate(const fm_block_table *table, fm_bucket *bucket, uint64_t key, bool *found,
                         size_t *index)
 {

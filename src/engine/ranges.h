@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ranges.h - the ranges of distances that attribution tells apart: [edges[r], edges[r + 1]), the last one
+ * ranges.h - the ranges of distances that attribution distinguishes: [edges[r], edges[r + 1]), the last one
  * open. Finds the range of a distance; counts nothing.
  */
 #ifndef FATHOM_ENGINE_RANGES_H

@@ -3,7 +3,7 @@
  * seen_set.h - remembers which blocks were ever touched, up to a limit; then forgets everything.
  *
  * An engine that works under a bound drops the blocks that are further away than it. When such a block
- * comes back, only a memory of all blocks can tell it from a first touch. This set is that memory:
+ * comes back, only a memory of all blocks can distinguish it from a first touch. This set is that memory:
  * exact for up to `limit` distinct keys, so that its size is bounded. When one more key arrives, the
  * set is given up for good (its pages go back), and from then on the engine reports every block it
  * does not hold as FM_BEYOND, stops counting distinct blocks and says so through cold_known().

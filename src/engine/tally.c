@@ -53,7 +53,7 @@ void fm_tally_add32(fm_tally *tally, const uint32_t *distances, size_t count)
 {
     uint64_t *const counts = tally->counts;
     if (tally->bins == FM_BINS_EXACT) {
-        /* Millions of bins: the increment itself misses the cache, so ask for the bins first. */
+        /* Millions of bins: the increment itself misses the cache, so the bins are prefetched. */
         for (size_t i = 0; i < count; i++) __builtin_prefetch(&counts[distances[i]], 1, 3);
         for (size_t i = 0; i < count; i++) counts[distances[i]]++;
     } else {

@@ -2,14 +2,14 @@
 /*
  * expect.c - how much of a prediction is to be believed (docs/PREDICT.md, "What to expect").
  *
- * What is told is a limit that the actual profile keeps in nine cases of ten, so that everything that can be
+ * The result is a limit that the actual profile keeps in nine cases of ten, so that everything that can be
  * doubted is: the pattern, by another law through the two nearest sizes; the fit, by leaving out each size in
  * turn, and predicting it from the others; the distance from the sizes seen; what lies near the edge of a
  * bin; and the number of references. With two sizes nothing can be left out: what does not fit the patterns
- * tells instead, and the limit is lower.
+ * decides instead, and the limit is lower.
  *
  * The weights were found by quantile regression on the programs that bench/predict_programs.py calls TUNED;
- * bench/bench_predict.py tells how they do on others.
+ * bench/bench_predict.py measures how they do on others.
  */
 #include "base/error.h"
 #include "base/memory.h"

@@ -112,8 +112,8 @@ static double fit(const observed *seen, fm_growth growth, double *c, double *e)
      */
     if (growth == FM_GROWTH_CONSTANT) *c = distance_in(seen, seen->count - 1);
     for (size_t i = 0; i < seen->count; i++) {
-        const double told = *c + *e * powers[i];
-        const double off = (told - distance_in(seen, i)) / (distance_in(seen, i) + 1);
+        const double predicted = *c + *e * powers[i];
+        const double off = (predicted - distance_in(seen, i)) / (distance_in(seen, i) + 1);
         left += off * off / (double)seen->count;
     }
     return sqrt(left);
@@ -131,7 +131,7 @@ static fm_model_share recognise(const observed *seen, unsigned dimensions)
         const double left = fit(seen, share.growth, &share.c, &share.e);
         if (share.e < 0) continue;
         share.mismatch = fabs(exponent - exponents[g]);
-        /* With two sizes, two coefficients leave nothing: only the exponent tells. */
+        /* With two sizes, two coefficients leave nothing: only the exponent decides. */
         const double cost = seen->sizes == 2 ? share.mismatch : left;
         /* What is left, spread over the sizes seen, is an error of the exponent too. */
         if (seen->sizes > 2) share.mismatch = log1p(left) / octaves;

@@ -8,7 +8,7 @@
 
 #include <fathom/predict.h>
 
-/* Runs of sizes less than a tenth apart are of one size: what differs between them tells nothing of growth.
+/* Runs of sizes less than a tenth apart are of one size: what differs between them says nothing of growth.
  * The number of sizes; the size that a run belongs to is counted by going on while the next one is not apart.
  */
 size_t fm_runs_sizes(const fm_training_run *runs, size_t count);

@@ -3,8 +3,8 @@
  * machine.c - the caches of this machine, as hwloc sees them.
  *
  * hwloc's own environment variables are honoured (HWLOC_XMLFILE, HWLOC_SYNTHETIC), so that another
- * machine can be asked about, and tests know what to expect. Of several caches of one level, the
- * first one in hwloc's order speaks for all: on hybrid processors that is one kind of core.
+ * machine can be asked about, and tests know what to expect. Of several caches of one level, the first one in
+ * hwloc's order stands for all: on hybrid processors that is one kind of core.
  */
 #include <fathom/model.h>
 

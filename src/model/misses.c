@@ -18,7 +18,7 @@ fm_misses fm_profile_misses(const fm_profile *profile, uint64_t blocks)
 {
     fm_misses misses = {.known = true};
     if (profile->bound && blocks > profile->bound) {
-        /* Only what lies beyond the bound is unknown: when nothing does, the answer is whole. */
+        /* Only what lies beyond the bound is unknown: when nothing does, the answer is complete. */
         misses.known = profile->beyond == 0;
         blocks = profile->bound;
     }

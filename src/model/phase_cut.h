@@ -10,7 +10,7 @@ fm_status fm_phases_create_samples(fm_phases **phases, const fm_sampler *sampler
                                    fm_error *error);
 fm_status fm_phases_cut_at_peaks(fm_phases *phases, uint64_t references, fm_error *error);
 /*
- * Whether the data samples go round together: most of the others come back once between two peaks of the
+ * Whether the data samples recur together: most of the others come back once between two peaks of the
  * first, and each from about as far away as the time before. In a random trace, either happens to one in e at
  * most. Where few came back twice, all must have come from about as far away.
  */

@@ -42,7 +42,7 @@ fm_status fm_phase_finder_survey(fm_phase_finder *finder, const uint64_t *distan
 }
 
 /* The first pass is over. */
-static fm_status settle(fm_phase_finder *finder, fm_error *error)
+static fm_status end_survey(fm_phase_finder *finder, fm_error *error)
 {
     if (finder->locator) return FM_OK;
     fm_status status = FM_OK;
@@ -57,7 +57,7 @@ static fm_status settle(fm_phase_finder *finder, fm_error *error)
 fm_status fm_phase_finder_locate(fm_phase_finder *finder, const uint64_t *blocks, const uint64_t *distances,
                                  size_t count, fm_error *error)
 {
-    fm_status status = settle(finder, error);
+    fm_status status = end_survey(finder, error);
     if (status == FM_OK) fm_phase_locator_feed(finder->locator, blocks, distances, count);
     return status;
 }
@@ -67,7 +67,7 @@ fm_status fm_phase_finder_leaves(fm_phase_finder *finder, const fm_phase_leaf **
 {
     *leaves = NULL;
     *count = 0;
-    fm_status status = settle(finder, error);
+    fm_status status = end_survey(finder, error);
     if (status == FM_OK) *leaves = fm_phase_locator_leaves(finder->locator, count);
     return status;
 }

@@ -2,9 +2,9 @@
 /*
  * phase_locator.c - see phase_locator.h.
  *
- * Around each boundary between segments, the references are kept for a moment. Each says by its block and its
+ * Around each boundary between segments, the references are held for a while. Each votes by its block and its
  * distance which side it belongs to: a block that is in use behind and not before is a step to the next
- * phase, and so is a distance that is more frequent behind. The boundary lies where the sum of what was said
+ * phase, and so is a distance that is more frequent behind. The boundary lies where the sum of these votes
  * is least: all that speaks for the phase before is before it. So the first references of a phase are its
  * own, though they come from as far away as nothing else in it.
  *
@@ -140,7 +140,7 @@ static void locate(fm_phase_locator *self)
         const size_t at = (size_t)(time - self->from);
         const uint8_t side = self->sides[slot_of(self, self->blocks[at])];
         sum += says[self->classes[at]] + (side == BEHIND ? 2 : side == BEFORE ? -2 : 0);
-        /* Where nothing tells, the windows' edge. */
+        /* Where nothing decides, the windows' edge. */
         if (sum < least - 1e-9 || (sum < least + 1e-9 && time < around->middle)) {
             least = fmin(sum, least);
             best = time + 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * phase_locator.h - windows tell about where phases change; a second pass over the trace tells where exactly,
+ * phase_locator.h - windows show about where phases change; a second pass over the trace finds where exactly,
  * and which data each phase works on. Internal.
  */
 #ifndef FATHOM_MODEL_PHASE_LOCATOR_H

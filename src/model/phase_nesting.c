@@ -132,7 +132,7 @@ static bool peaks_are_changes(const nesting *self)
 
 /* ---- all levels ---- */
 
-/* What only changes tell. */
+/* What only changes show. */
 static fm_status nest_changes(nesting *self, const fm_phase_tree *tree, fm_error *error)
 {
     fm_phases *phases = self->phases;

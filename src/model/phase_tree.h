@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* phase_tree.h - what recurs in a sequence of phases: rounds, rounds of rounds. Internal. */
+/* phase_tree.h - what recurs in a sequence of phases. A *round* is a part of the sequence that is repeated;
+ * rounds may consist of rounds. Internal. */
 #ifndef FATHOM_MODEL_PHASE_TREE_H
 #define FATHOM_MODEL_PHASE_TREE_H
 

@@ -85,7 +85,7 @@ uint64_t fm_phase_footprint(const fm_class_counts *counts)
 
 /* ---- differences ---- */
 
-/* A class lends to its neighbours: edges of classes mean nothing. */
+/* Counts are smoothed over neighbouring classes: where the edges of classes lie means nothing. */
 static void smooth(const fm_class_counts *counts, double *shares)
 {
     static const double weights[] = {1. / 16, 2. / 16, 3. / 16, 4. / 16, 3. / 16, 2. / 16, 1. / 16};

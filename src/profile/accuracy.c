@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accuracy.c - what a profile that is not exact promises: its life, and its field in JSON (docs/PROFILE.md).
+/* accuracy.c - what a profile that is not exact promises: creating, merging and destroying it, and its field
+ * in JSON (docs/PROFILE.md).
  */
 #define _GNU_SOURCE
 #include "profile/accuracy.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attribution.c - the life of an attribution, its pairs, and how many of them miss.
+ * attribution.c - creating, filling and destroying an attribution; how many of its pairs miss.
  *
  * Everything in an attribution lies in its arena. It does not find names for code addresses (src/symbols) nor
  * join attributions (attribution_merge.c).

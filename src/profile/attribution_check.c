@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Where the trouble is told. */
+/* Where the fault is reported. */
 typedef struct judge {
     const fm_attribution *of;
     char *why;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attribution_check.h - whether an attribution keeps its laws. Internal; asked before one is written and
- * after one is read, so that nobody else need ask. */
+/* attribution_check.h - whether an attribution keeps its invariants. Internal; called before one is written
+ * and after one is read, so that nobody else need check. */
 #ifndef FATHOM_PROFILE_ATTRIBUTION_CHECK_H
 #define FATHOM_PROFILE_ATTRIBUTION_CHECK_H
 

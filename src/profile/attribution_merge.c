@@ -230,7 +230,7 @@ static fm_status add_counts(sum_builder *into, const fm_attribution *from, const
     return status;
 }
 
-static fm_status take_in(sum_builder *into, const fm_attribution *from)
+static fm_status merge_into(sum_builder *into, const fm_attribution *from)
 {
     numbers as = {
         fm_calloc(from->module_count, sizeof(uint32_t)), fm_calloc(from->site_count, sizeof(uint32_t)),
@@ -252,15 +252,15 @@ static fm_status take_in(sum_builder *into, const fm_attribution *from)
 }
 
 /* From malloc's memory into the sum's own. */
-static bool settle(fm_attribution *sum, void *array_pointer, size_t count, size_t size)
+static bool move_into_sum(fm_attribution *sum, void *array_pointer, size_t count, size_t size)
 {
     void *array;
     memcpy(&array, array_pointer, sizeof array);
-    void *settled = count ? fm_attribution_allocate(sum, count, size) : NULL;
-    if (settled) memcpy(settled, array, count * size);
+    void *moved = count ? fm_attribution_allocate(sum, count, size) : NULL;
+    if (moved) memcpy(moved, array, count * size);
     free(array);
-    memcpy(array_pointer, &settled, sizeof settled);
-    return settled || count == 0;
+    memcpy(array_pointer, &moved, sizeof moved);
+    return moved || count == 0;
 }
 
 fm_status fm_attribution_sum(fm_attribution **sum, const fm_attribution *a, const fm_attribution *b,
@@ -272,13 +272,13 @@ fm_status fm_attribution_sum(fm_attribution **sum, const fm_attribution *a, cons
     fm_attribution *made = into.sum;
     made->late_from = a->late_from;
     if (a->edge_count) status = fm_attribution_set_edges(made, a->edges, a->edge_count, a->late_from, error);
-    if (!status) status = take_in(&into, a);
-    if (!status && b) status = take_in(&into, b);
-    bool settled = settle(made, &made->modules, made->module_count, sizeof *made->modules);
-    settled &= settle(made, &made->sites, made->site_count, sizeof *made->sites);
-    settled &= settle(made, &made->paths, made->path_count, sizeof *made->paths);
-    settled &= settle(made, &made->objects, made->object_count, sizeof *made->objects);
-    if (!status && !settled) status = no_memory(&into);
+    if (!status) status = merge_into(&into, a);
+    if (!status && b) status = merge_into(&into, b);
+    bool moved = move_into_sum(made, &made->modules, made->module_count, sizeof *made->modules);
+    moved &= move_into_sum(made, &made->sites, made->site_count, sizeof *made->sites);
+    moved &= move_into_sum(made, &made->paths, made->path_count, sizeof *made->paths);
+    moved &= move_into_sum(made, &made->objects, made->object_count, sizeof *made->objects);
+    if (!status && !moved) status = no_memory(&into);
     if (!status) status = fm_sources_add_up(made, a, b, error);
     if (!status) status = fm_range_counts_to_pairs(&into.pairs, made, error);
     if (!status) status = fm_range_counts_to_uses(&into.uses, made, error);

@@ -309,7 +309,7 @@ static fm_status read_kind(fm_table_reader *from, fm_object_kind *kind)
     size_t found = 0;
     while (found < sizeof kinds / sizeof *kinds && strcmp(name, kinds[found]) != 0) found++;
     free(name);
-    /* A kind that a later version knows is something else to us. */
+    /* A kind that only a later version knows is FM_OBJECT_OTHER here. */
     *kind = found < sizeof kinds / sizeof *kinds ? (fm_object_kind)found : FM_OBJECT_OTHER;
     return FM_OK;
 }

@@ -199,7 +199,7 @@ static void write_paths(row_writer *rows, const fm_attribution *of)
     end_table(rows);
 }
 
-/* A row of pairs or of object uses. The ranges are told by the numbers of their edges. */
+/* A row of pairs or of object uses. The ranges are given by the numbers of their edges. */
 static void write_counts(row_writer *rows, const fm_attribution *of, uint32_t a, uint32_t b,
                          const uint64_t counts[3], const fm_bin *bins, size_t bin_count)
 {

@@ -4,7 +4,7 @@
  *
  * Every resolution numbers its bins from 0 on without gaps, so that a bin's number can index an
  * array. The two functions are inverse to each other over all 64-bit distances. It does not hold any
- * counts: that is the histogram's business.
+ * counts: the histogram does that.
  *
  * loglinear: distance d is bin d below 1024. Above, each power of two [2^e, 2^(e+1)) is cut into 64
  * bins of 2^(e−6) distances: a bin's width is at most 1/64 of its lower edge.

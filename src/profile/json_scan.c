@@ -45,7 +45,8 @@ static bool read_on(fm_json_scan *scan)
     return true;
 }
 
-/* RFC 8259, 8.1: parsers may ignore a mark. A read that fails is told when something is asked for. */
+/* RFC 8259, 8.1: parsers may ignore a mark. A read that fails is reported by the next call that needs its
+ * bytes. */
 static fm_status pass_byte_order_mark(fm_json_scan *scan)
 {
     size_t length;
@@ -92,7 +93,7 @@ static bool word_comes(fm_json_scan *scan, const char *word)
     return letter < 'a' || letter > 'z';
 }
 
-static int take(fm_json_scan *scan)
+static int next_byte(fm_json_scan *scan)
 {
     int byte = look(scan);
     if (byte != END) scan->at++;
@@ -108,7 +109,7 @@ static int look_past_blanks(fm_json_scan *scan)
 
 fm_status fm_json_refuse(fm_json_scan *scan, const char *format, ...)
 {
-    if (scan->failure) return scan->failure; /* the read's error was said already */
+    if (scan->failure) return scan->failure; /* the read's error was reported already */
     char reason[sizeof scan->error->reason];
     va_list arguments;
     va_start(arguments, format);
@@ -245,7 +246,7 @@ static size_t encode(uint32_t character, char *bytes)
     return length;
 }
 
-static fm_status take_hex(fm_json_scan *scan, uint32_t *value)
+static fm_status read_hex(fm_json_scan *scan, uint32_t *value)
 {
     *value = 0;
     for (int i = 0; i < 4; i++) {
@@ -261,16 +262,16 @@ static fm_status take_hex(fm_json_scan *scan, uint32_t *value)
     return FM_OK;
 }
 
-/* After \u: one character, which may take a second \u. */
-static fm_status take_escaped_character(fm_json_scan *scan, uint32_t *character)
+/* After \u: one character, which may need a second \u. */
+static fm_status read_escaped_character(fm_json_scan *scan, uint32_t *character)
 {
-    fm_status status = take_hex(scan, character);
+    fm_status status = read_hex(scan, character);
     if (status) return status;
     if (*character == 0) return fm_json_refuse(scan, "expected text, found the character U+0000");
     if (*character < 0xD800 || *character > 0xDFFF) return FM_OK;
     uint32_t low = 0;
-    if (*character <= 0xDBFF && take(scan) == '\\' && take(scan) == 'u') {
-        status = take_hex(scan, &low);
+    if (*character <= 0xDBFF && next_byte(scan) == '\\' && next_byte(scan) == 'u') {
+        status = read_hex(scan, &low);
         if (status) return status;
     }
     if (low < 0xDC00 || low > 0xDFFF) return fm_json_refuse(scan, "expected a pair of surrogates, found one");
@@ -278,7 +279,7 @@ static fm_status take_escaped_character(fm_json_scan *scan, uint32_t *character)
     return FM_OK;
 }
 
-static fm_status take_escape(fm_json_scan *scan, text_sink *sink)
+static fm_status read_escape(fm_json_scan *scan, text_sink *sink)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     int byte = look(scan);
@@ -286,7 +287,7 @@ static fm_status take_escape(fm_json_scan *scan, text_sink *sink)
     if (byte == 'u') {
         scan->at++;
         uint32_t character;
-        fm_status status = take_escaped_character(scan, &character);
+        fm_status status = read_escaped_character(scan, &character);
         if (status) return status;
         size_t length = encode(character, bytes);
         return put(scan, sink, bytes, length);
@@ -298,7 +299,7 @@ static fm_status take_escape(fm_json_scan *scan, text_sink *sink)
 }
 
 /* A character beyond ASCII, checked. */
-static fm_status take_utf8(fm_json_scan *scan, text_sink *sink)
+static fm_status read_utf8(fm_json_scan *scan, text_sink *sink)
 {
     unsigned char bytes[4];
     uint32_t character;
@@ -313,7 +314,7 @@ static fm_status take_utf8(fm_json_scan *scan, text_sink *sink)
     return fm_json_refuse(scan, "expected text in UTF-8, found bytes that are not");
 }
 
-static fm_status take_string(fm_json_scan *scan, text_sink *sink)
+static fm_status read_string(fm_json_scan *scan, text_sink *sink)
 {
     if (look_past_blanks(scan) != '"') return refuse_byte(scan, "a string");
     scan->at++;
@@ -323,12 +324,12 @@ static fm_status take_string(fm_json_scan *scan, text_sink *sink)
         if (byte < 0x20) /* or END */
             return refuse_byte(scan, "the end of a string");
         if (byte >= 0x80) {
-            status = take_utf8(scan, sink);
+            status = read_utf8(scan, sink);
         } else {
             scan->at++;
             if (byte == '"') return FM_OK;
             char plain = (char)byte;
-            status = byte == '\\' ? take_escape(scan, sink) : put(scan, sink, &plain, 1);
+            status = byte == '\\' ? read_escape(scan, sink) : put(scan, sink, &plain, 1);
         }
         if (status) return status;
     }
@@ -337,7 +338,7 @@ static fm_status take_string(fm_json_scan *scan, text_sink *sink)
 fm_status fm_json_key(fm_json_scan *scan, char *name, size_t size)
 {
     text_sink sink = {.text = name, .capacity = size};
-    fm_status status = take_string(scan, &sink);
+    fm_status status = read_string(scan, &sink);
     if (status) return status;
     name[sink.length] = '\0';
     if (look_past_blanks(scan) != ':') return refuse_byte(scan, "a colon");
@@ -380,7 +381,7 @@ fm_status fm_json_text(fm_json_scan *scan, const char *what, char **text)
     if (status) return status;
     text_sink sink = {.grows = true};
     status = put(scan, &sink, "", 0); /* so that an empty text is one */
-    if (!status) status = take_string(scan, &sink);
+    if (!status) status = read_string(scan, &sink);
     if (status) {
         free(sink.text);
         return status;
@@ -411,7 +412,7 @@ static void keep(number *found, int byte)
     if (found->length + 1 < sizeof found->text) found->text[found->length++] = (char)byte;
 }
 
-static void take_digits(fm_json_scan *scan, number *found, size_t *digits)
+static void read_digits(fm_json_scan *scan, number *found, size_t *digits)
 {
     int byte;
     for (*digits = 0; (byte = look(scan)) >= '0' && byte <= '9'; (*digits)++) {
@@ -420,7 +421,7 @@ static void take_digits(fm_json_scan *scan, number *found, size_t *digits)
     }
 }
 
-static fm_status take_number(fm_json_scan *scan, number *found)
+static fm_status read_number(fm_json_scan *scan, number *found)
 {
     *found = (number){.whole = true};
     size_t digits;
@@ -429,14 +430,14 @@ static fm_status take_number(fm_json_scan *scan, number *found)
         scan->at++;
     }
     bool zero = look(scan) == '0';
-    take_digits(scan, found, &digits);
+    read_digits(scan, found, &digits);
     if (digits == 0) return refuse_byte(scan, "a digit");
     if (zero && digits > 1) return fm_json_refuse(scan, "expected a number, found one with a leading 0");
     if (look(scan) == '.') {
         keep(found, '.');
         scan->at++;
         found->whole = false;
-        take_digits(scan, found, &digits);
+        read_digits(scan, found, &digits);
         if (digits == 0) return refuse_byte(scan, "a digit after the decimal point");
     }
     int byte = look(scan);
@@ -449,13 +450,13 @@ static fm_status take_number(fm_json_scan *scan, number *found)
         keep(found, byte);
         scan->at++;
     }
-    take_digits(scan, found, &digits);
+    read_digits(scan, found, &digits);
     return digits ? FM_OK : refuse_byte(scan, "a digit of the exponent");
 }
 
 /* The usual case, for files with millions of numbers: a few digits that stand in the buffer as a whole, and
  * behind them neither a fraction nor an exponent. Takes nothing where it is another one. */
-static bool take_short_number(fm_json_scan *scan, uint64_t *value)
+static bool read_short_number(fm_json_scan *scan, uint64_t *value)
 {
     enum { MOST_DIGITS = 18 };
     if (look_past_blanks(scan) == END || scan->filled - scan->at <= MOST_DIGITS) return false;
@@ -473,11 +474,11 @@ static bool take_short_number(fm_json_scan *scan, uint64_t *value)
 
 fm_status fm_json_whole(fm_json_scan *scan, const char *what, uint64_t *value)
 {
-    if (take_short_number(scan, value)) return FM_OK;
+    if (read_short_number(scan, value)) return FM_OK;
     fm_status status = expect_kind(scan, what, FM_JSON_NUMBER, "a whole number");
     if (status) return status;
     number found;
-    status = take_number(scan, &found);
+    status = read_number(scan, &found);
     if (status) return status;
     if (!found.whole) return fm_json_refuse(scan, "%s: expected a whole number, found a fraction", what);
     if (found.negative)
@@ -514,7 +515,7 @@ fm_status fm_json_real(fm_json_scan *scan, const char *what, double *value)
     fm_status status = expect_kind(scan, what, FM_JSON_NUMBER, "a number");
     if (status) return status;
     number found;
-    status = take_number(scan, &found);
+    status = read_number(scan, &found);
     if (status) return status;
     if (found.length + 1 == sizeof found.text)
         return fm_json_refuse(scan, "%s: expected at most %zu characters, found more", what,
@@ -532,7 +533,7 @@ fm_status fm_json_real(fm_json_scan *scan, const char *what, double *value)
     return FM_OK;
 }
 
-static fm_status take_word(fm_json_scan *scan, const char *word)
+static fm_status read_word(fm_json_scan *scan, const char *word)
 {
     for (const char *at = word; *at; at++) {
         if (look(scan) != *at) return refuse_byte(scan, word);
@@ -546,7 +547,7 @@ fm_status fm_json_truth(fm_json_scan *scan, const char *what, bool *value)
     fm_status status = expect_kind(scan, what, FM_JSON_TRUTH, "true or false");
     if (status) return status;
     *value = look(scan) == 't';
-    return take_word(scan, *value ? "true" : "false");
+    return read_word(scan, *value ? "true" : "false");
 }
 
 static fm_status skip_plain(fm_json_scan *scan, fm_json_kind kind)
@@ -554,10 +555,10 @@ static fm_status skip_plain(fm_json_scan *scan, fm_json_kind kind)
     text_sink nowhere = {0};
     number ignored;
     bool truth;
-    if (kind == FM_JSON_STRING) return take_string(scan, &nowhere);
-    if (kind == FM_JSON_NUMBER) return take_number(scan, &ignored);
+    if (kind == FM_JSON_STRING) return read_string(scan, &nowhere);
+    if (kind == FM_JSON_NUMBER) return read_number(scan, &ignored);
     if (kind == FM_JSON_TRUTH) return fm_json_truth(scan, "a value", &truth);
-    return take_word(scan, "null");
+    return read_word(scan, "null");
 }
 
 fm_status fm_json_skip(fm_json_scan *scan)

@@ -5,7 +5,8 @@
 
 #include <fathom/attribution.h>
 
-/* Neither module nor address: the frames are all that is known of it, and what tells it from others. */
+/* Neither module nor address: the frames are all that is known of it, and what distinguishes it from others.
+ */
 static inline bool fm_site_is_place(const fm_site *site)
 {
     return site->module == FM_NONE && site->address == 0 && site->frame_count > 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile.c - the life of a profile and of lists of them.
+ * profile.c - creating and destroying profiles and lists of them.
  *
  * A profile owns its texts, its bins, its attribution, run and parts; what it points to came from malloc. It
  * is a plain struct that anyone may fill: whoever does keeps the invariant that profile.h states.

@@ -34,7 +34,7 @@ const fm_source *fm_attribution_source(const fm_attribution *attribution, const 
     return bsearch(&key, attribution->sources, attribution->source_count, sizeof key, compare_sources);
 }
 
-/* Whether the text is that of the sum. Where bytes of it were no UTF-8, nobody can tell any more. */
+/* Whether the text is that of the sum. Where bytes of it were no UTF-8, nobody can know any more. */
 static bool is_text_of(const fm_source *source)
 {
     char sum[FM_SHA256_TEXT];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sources.h - the source files of an attribution (fm_source): order, laws, sums of two. Internal. */
+/* sources.h - the source files of an attribution (fm_source): order, invariants, merging. Internal. */
 #ifndef FATHOM_PROFILE_SOURCES_H
 #define FATHOM_PROFILE_SOURCES_H
 

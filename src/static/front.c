@@ -37,6 +37,9 @@ static const struct {
     front read;
 } fronts[] = {
     {"fir", ".fir", read_text},
+    {"c", ".c .h", fm_front_clang},
+    {"c++", ".cc .cpp .cxx .c++ .hh .hpp .hxx", fm_front_clang},
+    {"fortran", ".f .for .ftn .f77 .f90 .f95 .f03 .f08 .f18", fm_front_fortran},
 };
 
 static bool has_ending(const char *path, const char *endings)

@@ -190,7 +190,7 @@ static bool is_something_else(const char *folder, size_t length, const char *bet
 /*
  * Whether libdw may look for the file that has the rest of a unit (.dwo). It opens whatever has the name, in
  * the folder of the file itself or in the one where it was compiled, and would wait for a pipe or a terminal
- * for ever.
+ * without end.
  */
 static bool may_follow(const fm_symbols *symbols, Dwarf_Die *unit)
 {

@@ -54,7 +54,7 @@ static fm_status name_linkage(fm_attribution *attribution, fm_site *site, const 
     return site->symbol ? FM_OK : FM_E_NOMEM;
 }
 
-/* Symbols for sites whose function the debug information does not tell. `unnamed`: those that have none at
+/* Symbols for sites whose function the debug information does not name. `unnamed`: those that have none at
  * all, not counting the linkage table's. */
 static fm_status name_by_symbols(const module_work *work, fm_symbols *symbols, size_t *named, size_t *unnamed,
                                  fm_error *error)

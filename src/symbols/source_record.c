@@ -148,7 +148,7 @@ static void note_newer(const recorder *r, FILE *notes)
     fputs(": changed after the program was built: lines may have moved; build it again\n", notes);
 }
 
-static fm_status settle(recorder *r, fm_error *error)
+static fm_status store_sources(recorder *r, fm_error *error)
 {
     fm_attribution *of = r->attribution;
     size_t known = 0;
@@ -169,7 +169,7 @@ fm_status fm_attribution_record_sources(fm_attribution *attribution, bool with_t
     recorder r = {.attribution = attribution, .with_text = with_text, .text_left = TEXT_OF_ALL};
     fm_status status = look_at_modules(&r) && find_files(&r) ? FM_OK : no_memory(error);
     for (size_t i = 0; i < r.count && status == FM_OK; i++) status = read_file(&r, i, error);
-    if (status == FM_OK) status = settle(&r, error);
+    if (status == FM_OK) status = store_sources(&r, error);
     if (status == FM_OK) note_newer(&r, notes);
     fm_key_table_clear(&r.numbers);
     free(r.sources);

@@ -275,7 +275,7 @@ Dwarf *fm_symbols_dwarf(fm_symbols *symbols)
     symbols->dwarf_sought = true;
     errno = 0;
     Dwarf *dwarf = dwfl_module_getdwarf(symbols->module, &symbols->offset);
-    if (!dwarf && errno == ENOMEM) out_of_memory(); /* it does not tell that from having none */
+    if (!dwarf && errno == ENOMEM) out_of_memory(); /* it does not distinguish that from having none */
     if (!dwarf) return NULL;
     fm_symbols_protect(dwarf);
     if (check_shared_file(dwarf)) symbols->dwarf = dwarf;

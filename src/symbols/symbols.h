@@ -32,7 +32,7 @@ fm_status fm_symbols_read_table(fm_symbols *symbols, fm_error *error);
 /*
  * The data symbol (also of static variables) that covers an address; false: none does, or the table could not
  * be read. *name is demangled, without the compiler's suffixes, and lives until fm_symbols_close. A binary
- * search, once the table is read. False: *start and *size tell the gap between symbols that it is in (size 0:
+ * search, once the table is read. False: *start and *size are the gap between symbols that it is in (size 0:
  * not known). Thread-local variables are not found: their addresses are not those of the
  * file.
  */

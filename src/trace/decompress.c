@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * decompress.c - zstd and gzip behind one small decoder: several frames or members in a row, skippable
- * frames, and a clear word for each way a stream can be wrong. Reads and writes no files.
+ * frames, and a clear message for each way a stream can be wrong. Reads and writes no files.
  */
 #include "base/memory.h"
 #include "trace/stream.h"
@@ -43,7 +43,7 @@ static bool gzip_begins(const uint8_t *bytes, size_t count)
     return count >= 4 && bytes[0] == 0x1f && bytes[1] == 0x8b && bytes[2] == 8 && (bytes[3] & 0xe0) == 0;
 }
 
-/* Whether the bytes at hand, and all of a skippable frame's successors among them, decode. */
+/* Whether the bytes that are there, and all of a skippable frame's successors among them, decode. */
 static bool decodes(fm_compression compression, const uint8_t *bytes, size_t count)
 {
     fm_decompressor *decoder = fm_decompressor_create(compression);

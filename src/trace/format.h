@@ -31,7 +31,7 @@ typedef struct fm_import {
     fm_trace_info info; /* the format sets columns, memory_addresses and the counts it knows of */
     void *state;        /* the format's own */
     bool threaded;      /* set in open: several threads decode ahead of read, so that no other one need to */
-    /* Which files lay where, for formats that store it: set by the time the end is told. */
+    /* Which files lay where, for formats that store it: set by the time the end is reported. */
     const fm_trace_module *modules;
     size_t module_count;
 } fm_import;
@@ -60,7 +60,7 @@ typedef struct fm_format {
      */
     fm_status (*divide)(fm_import *import, uint32_t part, uint32_t parts, fm_error *error);
     /*
-     * After open, before read: what fm_reader_share promises. shared tells, before the next read, what was
+     * After open, before read: what fm_reader_share promises. shared reports, before the next read, what was
      * fetched. NULL, both: not for this format; and FM_E_UNSUPPORTED: not for this file.
      */
     fm_status (*share)(fm_import *import, unsigned workers, fm_fetches fetches, fm_supply *supply,
@@ -68,7 +68,7 @@ typedef struct fm_format {
     void (*shared)(const fm_import *import, uint64_t *skipped, uint64_t *fetched);
     /*
      * Fills columns and sets columns->count; FM_OK with count 0 is the end. A failure may come with
-     * count > 0: those references are sound and are delivered before the failure is told.
+     * count > 0: those references are sound and are delivered before the failure is returned.
      */
     fm_status (*read)(fm_import *import, fm_columns *columns, fm_error *error);
     void (*close)(fm_import *import); /* frees import->state; may be NULL */

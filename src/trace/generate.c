@@ -171,7 +171,7 @@ static double zipf_inverse(const fm_generator *generator, double u)
 {
     double t = u * (1 - generator->skew);
     /* Near skew 1, t is near 0 and the quotient 0/0; elsewhere an error of 2^-53 in the logarithm does not
-     * matter. Which it is depends on the skew alone, so the processor foresees it. */
+     * matter. Which it is depends on the skew alone, so the branch is predictable. */
     if (generator->near_one) return exponential(log_quotient(t) * u);
     return exponential(natural_log(1 + t) * generator->inverse);
 }

@@ -33,9 +33,8 @@ fm_status fm_lines_open(fm_lines *lines, fm_stream *stream, const char *name, fm
 fm_status fm_lines_more(fm_lines *lines, fm_error *error);
 /*
  * The same for a parser that has passed one whole record and wants to look at the one behind it too, which
- * begins at buffer[record] and is not whole: that one must not be longer than FM_LINE_MAX, and is told by its
- * own line.
- * record - at must not be more than FM_LINES_AHEAD.
+ * begins at buffer[record] and is not whole: that one must not be longer than FM_LINE_MAX, and is reported by
+ * its own line. record - at must not be more than FM_LINES_AHEAD.
  */
 #define FM_LINES_PIECE (256U << 10) /* read at once */
 #define FM_LINES_AHEAD (FM_LINE_MAX + FM_LINES_PIECE)

@@ -3,8 +3,8 @@
  * reader.c - the public reader: finds the format, opens it, on a part of the file where that is asked for,
  * delivers its batches, with or without a thread that decodes ahead (or several, where the format has them).
  *
- * A format hands over references and a failure together; here they are told one after the other. What a
- * format does after damage (go on or end) is its own business, said in its fm_format.
+ * A format hands over references and a failure together; here they are delivered one after the other. What a
+ * format does after damage (go on or end) is stated in its fm_format.
  */
 #include "base/error.h"
 #include "base/memory.h"
@@ -26,11 +26,11 @@ struct fm_reader {
     fm_fetches fetches;
     bool opened; /* format->open was called */
     bool read_ahead;
-    bool finished; /* by the filler: the format has said its last word */
+    bool finished; /* by the filler: nothing more comes from the format */
     fm_read_ahead *ahead;
     fm_slot own;         /* without a thread */
     const fm_slot *slot; /* being delivered; NULL: none */
-    bool told;           /* slot->status was returned */
+    bool reported;       /* slot->status was returned */
     bool shared;         /* others fetch, or have fetched, most of it: see fm_reader_share */
     bool ended;
     fm_status final; /* a failure that stays */
@@ -79,7 +79,7 @@ static fm_status refuse_pipes(const char *path, fm_error *error)
         return fm_part_refuse("standard input", "that takes a regular file with a name", error);
     if (stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
         return fm_part_refuse(path, "it is not a regular file", error);
-    return FM_OK; /* for the rest, opening it finds the words */
+    return FM_OK; /* other trouble is reported when it is opened */
 }
 
 static fm_status refuse_indivisible(const fm_reader *reader, fm_error *error)
@@ -257,7 +257,7 @@ static fm_status next_slot(fm_reader *reader, fm_error *error)
     uint64_t delivered = reader->info.references;
     reader->info = reader->slot->info;
     reader->info.references = delivered;
-    reader->told = false;
+    reader->reported = false;
     return FM_OK;
 }
 
@@ -270,8 +270,8 @@ fm_status fm_reader_next(fm_reader *reader, fm_batch *batch, fm_error *error)
     }
     for (;;) {
         const fm_slot *slot = reader->slot;
-        if (slot && slot->status != FM_OK && !reader->told) {
-            reader->told = true;
+        if (slot && slot->status != FM_OK && !reader->reported) {
+            reader->reported = true;
             if (error) *error = slot->error;
             if (!fm_status_is_damage(slot->status)) {
                 reader->final = slot->status;

@@ -63,7 +63,7 @@ static fm_status refill(fm_stream *stream)
     return FM_OK;
 }
 
-/* Enough of the beginning to tell the compression: pipes may deliver it in small pieces. */
+/* Enough of the beginning to detect the compression: pipes may deliver it in small pieces. */
 static fm_status look_at_beginning(fm_stream *stream)
 {
     while (stream->stored_end < FM_STREAM_PEEK && !stream->input_ended) {

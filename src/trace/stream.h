@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stream.h - the content of a stored trace: bytes of a file or pipe, decompressed where they are
- * compressed (zstd, gzip; told by content, never by name).
+ * compressed (zstd, gzip; detected by content, never by name).
  *
  * Buffers are fixed and a zstd window is limited, so a small file that claims to be huge costs time but
  * never memory. What was decoded before a failure is always delivered first; a failure then stays.
@@ -52,7 +52,7 @@ void fm_stream_peek(fm_stream *stream, const uint8_t **bytes, size_t *count);
 /* From now on the content is the bytes [from, to) of the file, and offset counts on from there. Only where
  * the file is a regular one, not standard input, and not compressed. */
 fm_status fm_stream_restrict(fm_stream *stream, uint64_t from, uint64_t to, fm_error *error);
-/* The content before this offset was had by other means (fm_input_read_at): reading goes on there. As for
+/* The content before this offset was read otherwise (fm_input_read_at): reading goes on there. As for
  * fm_stream_restrict, and within what that has set. */
 fm_status fm_stream_pass(fm_stream *stream, uint64_t offset, fm_error *error);
 /* Up to capacity bytes, at least one; *got 0 with FM_OK is the end. */

@@ -4,7 +4,7 @@
  *
  * A table of one 8-byte slot per distinct string tells strings that share their 64-bit key apart by 13
  * more bits of an independent hash: a collision goes unnoticed with a chance of 1 in 8192. The slot does
- * not hold the 64 bits of the key; the place tells some of them (Knuth's quotienting):
+ * not hold the 64 bits of the key; the place determines some of them (Knuth's quotienting):
  *
  *     mixed key = home (top `bits` bits: where the search begins) | rest (64 − bits bits)
  *     slot      = rest << 20 … | distance from home (6) | check (13) | in use (1)

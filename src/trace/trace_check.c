@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace_check.c - verifies a stored native trace: every block is read and decoded, every damage told, and
+ * trace_check.c - verifies a stored native trace: every block is read and decoded, every damage reported, and
  * the index compared with what is there.
  */
 #include "base/error.h"

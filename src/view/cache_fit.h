@@ -13,7 +13,7 @@ typedef struct fm_cache_fit {
     bool estimated;  /* estimate is there */
     bool other_line; /* no estimate because the cache's line is not the profile's block */
     double estimate; /* set-associative miss ratio */
-    bool has_band;   /* the profile tells between which the fully associative ratio lies */
+    bool has_band;   /* the profile says between which limits the fully associative ratio lies */
     double least, most;
 } fm_cache_fit;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * callgrind_costs.h - the costs of an attribution as callgrind's format tells them: of each line of each
+ * callgrind_costs.h - the costs of an attribution as callgrind's format has them: of each line of each
  * function itself, and of each call with all that it led to. Without any text.
  */
 #ifndef FATHOM_VIEW_CALLGRIND_COSTS_H

@@ -97,7 +97,7 @@ static void keep(fm_choice *choice, const choosing *by, size_t from)
         by->taken[next->index] = true;
         fill_levels(&by->counts[next->index], by->edges, by->levels);
         for (size_t level = 0; level < by->edges.count; level++) by->covered[level] += by->levels[level];
-        choice->kept[choice->count++] = next->index;
+        choice->indices[choice->count++] = next->index;
     }
 }
 
@@ -109,8 +109,8 @@ fm_status fm_choice_make(fm_choice *choice, const fm_counts *counts, size_t coun
     choosing by = {.counts = counts, .count = count, .most = most, .edges = edges};
     by.ranks = fm_calloc(count, sizeof *by.ranks);
     by.taken = fm_calloc(count, sizeof *by.taken);
-    choice->kept = fm_calloc(count < most ? count : most, sizeof *choice->kept);
-    bool made = sums && by.ranks && by.taken && choice->kept;
+    choice->indices = fm_calloc(count < most ? count : most, sizeof *choice->indices);
+    bool made = sums && by.ranks && by.taken && choice->indices;
     if (made) {
         by.total = sums, by.levels = sums + edges.count, by.covered = sums + 2 * edges.count;
         for (size_t i = 0; i < count; i++) {
@@ -124,10 +124,10 @@ fm_status fm_choice_make(fm_choice *choice, const fm_counts *counts, size_t coun
             keep(choice, &by, from);
         }
         choice->covered = least_covered(by.covered, by.total, late, edges.count);
-        if (choice->count) qsort(choice->kept, choice->count, sizeof *choice->kept, compare_indices);
+        if (choice->count) qsort(choice->indices, choice->count, sizeof *choice->indices, compare_indices);
     } else {
-        free(choice->kept);
-        choice->kept = NULL;
+        free(choice->indices);
+        choice->indices = NULL;
     }
     free(sums);
     free(by.ranks);

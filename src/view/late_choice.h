@@ -29,10 +29,11 @@ size_t fm_edges_index(fm_edges edges, uint64_t distance);
 
 typedef struct fm_choice {
     size_t count;
-    uint32_t *kept; /* ascending */
-    double covered; /* the least share of misses, over all sizes from `late` on, that the kept ones have */
+    uint32_t *indices; /* ascending */
+    double covered;    /* the least share of misses, over all sizes from `late` on, that the kept ones have */
 } fm_choice;
-/* Sizes below edge number `from` do not matter at all; `late` is not below it. The caller frees choice->kept.
+/* Sizes below edge number `from` do not matter at all; `late` is not below it. The caller frees
+ * choice->indices.
  */
 fm_status fm_choice_make(fm_choice *choice, const fm_counts *counts, size_t count, fm_edges edges,
                          size_t from, size_t late, size_t most, fm_error *error);

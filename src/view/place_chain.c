@@ -91,7 +91,7 @@ static bool is_own_frame(const fm_frame *frame)
 void fm_chain_write_inlined(const fm_chain_page *page, const fm_site *site)
 {
     size_t shown = fm_place_own_frame(site), own = 0;
-    if (shown > 0) { /* the functions of a library have many more inside: the one that was called will do */
+    if (shown > 0) { /* the functions of a library have many more inside: the one that was called is enough */
         chain through = chain_begin(page, "through");
         chain_add(&through, &site->frames[shown - 1], FM_NONE);
         chain_end(&through);

@@ -91,7 +91,7 @@ static fm_status write_place_sums(const writer *w, const char *key, bool reuse, 
     }
     fprintf(w->out, "\"%s\":[", key);
     for (size_t i = 0; i < w->selection->places.count; i++) {
-        uint32_t place = w->selection->places.kept[i];
+        uint32_t place = w->selection->places.indices[i];
         sum_clear(w);
         for (size_t at = begin[place]; at < begin[place + 1]; at++) {
             fm_counts counts = fm_pair_counts(&from->pairs[order[at]]);
@@ -112,7 +112,7 @@ static fm_status write_places(const writer *w, fm_error *error)
     fputs("\"places\":[", w->out);
     for (size_t i = 0; i < w->selection->places.count; i++) {
         if (i) putc(',', w->out);
-        fm_places_write(w->out, w->places, w->selection->places.kept[i]);
+        fm_places_write(w->out, w->places, w->selection->places.indices[i]);
     }
     fputs("],", w->out);
     fm_status status = write_place_sums(w, "reuse", true, error);
@@ -139,7 +139,7 @@ static void write_sites(const writer *w)
 {
     fputs("\"sites\":[", w->out);
     for (size_t i = 0; i < w->selection->sites.count; i++) {
-        uint32_t number = w->selection->sites.kept[i];
+        uint32_t number = w->selection->sites.indices[i];
         const fm_site *site = &w->attribution->sites[number];
         fputs(i ? ",[" : "[", w->out);
         write_number(w->out, mapped(&w->selection->places, w->places->of_site[number]));
@@ -152,7 +152,7 @@ static void write_sites(const writer *w)
     }
     fputs("],\"paths\":[", w->out);
     for (size_t i = 0; i < w->selection->paths.count; i++) {
-        const fm_call_path *path = &w->attribution->paths[w->selection->paths.kept[i]];
+        const fm_call_path *path = &w->attribution->paths[w->selection->paths.indices[i]];
         fputs(i ? ",[" : "[", w->out);
         write_number(w->out, mapped(&w->selection->paths, path->parent));
         putc(',', w->out);
@@ -172,7 +172,7 @@ static void write_pairs(const writer *w)
     sum_field(w, "all");
     fputs("\"pairs\":[", w->out);
     for (size_t i = 0; i < w->selection->pairs.count; i++) {
-        const fm_pair *pair = &w->attribution->pairs[w->selection->pairs.kept[i]];
+        const fm_pair *pair = &w->attribution->pairs[w->selection->pairs.indices[i]];
         fm_counts counts = fm_pair_counts(pair);
         fputs(i ? ",[" : "[", w->out);
         write_number(w->out, mapped(&w->selection->sites, pair->use));
@@ -220,9 +220,9 @@ static fm_status write_objects(const writer *w, fm_error *error)
     fputs("\"objects\":[", w->out);
     for (size_t i = 0; i < w->selection->objects.count; i++) {
         writer one = *w;
-        one.sum = sums + w->selection->objects.kept[i] * columns;
+        one.sum = sums + w->selection->objects.indices[i] * columns;
         if (i) putc(',', w->out);
-        write_object(w, &from->objects[w->selection->objects.kept[i]]);
+        write_object(w, &from->objects[w->selection->objects.indices[i]]);
         fputs("\"all\":[", w->out);
         sum_write(&one);
         fputs("]}", w->out);
@@ -235,7 +235,7 @@ static fm_status write_objects(const writer *w, fm_error *error)
 
     fputs("\"uses\":[", w->out);
     for (size_t i = 0; i < w->selection->uses.count; i++) {
-        const fm_object_use *use = &from->object_uses[w->selection->uses.kept[i]];
+        const fm_object_use *use = &from->object_uses[w->selection->uses.indices[i]];
         fm_counts counts = fm_use_counts(use);
         fputs(i ? ",[" : "[", w->out);
         write_number(w->out, mapped(&w->selection->objects, use->object));
@@ -258,7 +258,7 @@ static void write_left(const writer *w)
     size_t at = 0;
     sum_clear(w);
     for (size_t i = 0; i < from->pair_count; i++) {
-        if (at < chosen->pairs.count && chosen->pairs.kept[at] == i) {
+        if (at < chosen->pairs.count && chosen->pairs.indices[at] == i) {
             at++;
             continue;
         }

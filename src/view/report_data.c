@@ -2,8 +2,9 @@
 /*
  * report_data.c - see report_data.h.
  *
- * A page that no browser opens is of no use, so everything has its limit, and the page says where one was
- * reached. A histogram above MOST_BINS is given in loglinear bins (at most some thousands, error below 1.6
+ * A page that is too large for browsers is useless, so everything has a limit, and the page says where one
+ * was reached. A histogram above MOST_BINS is given in loglinear bins (at most some thousands, error
+ * below 1.6
  * %); those of threads and processes, where they have more than PARTS_BINS together, by powers of two, and
  * above MOST_CURVES of them not at all. Pairs of code sites: see late_choice.h.
  */

@@ -38,7 +38,7 @@ static fm_status write_functions(FILE *out, const fm_places *places, const fm_se
         return fm_fail_memory(error, longest + 1 + names->count, "the names of functions");
     }
     for (size_t i = 0; i < selection->places.count; i++)
-        fm_places_mark_names(places, selection->places.kept[i], used);
+        fm_places_mark_names(places, selection->places.indices[i], used);
     fputs("\"names\":[", out);
     for (size_t i = 0; i < names->count; i++) {
         if (i) putc(',', out);

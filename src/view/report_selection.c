@@ -18,12 +18,12 @@
 static int subset_begin(fm_subset *subset, size_t count)
 {
     subset->map = fm_calloc(count, sizeof *subset->map);
-    subset->kept = fm_calloc(count, sizeof *subset->kept);
-    return subset->map && subset->kept ? 0 : -1;
+    subset->indices = fm_calloc(count, sizeof *subset->indices);
+    return subset->map && subset->indices ? 0 : -1;
 }
 
 /* While a subset is being made, map holds 1 for what is in it. Returns whether it was not. */
-static bool subset_take(fm_subset *subset, uint32_t index)
+static bool subset_add(fm_subset *subset, uint32_t index)
 {
     if (subset->map[index]) return false;
     subset->map[index] = 1;
@@ -37,13 +37,13 @@ static void subset_end(fm_subset *subset, size_t count)
     for (size_t i = 0; i < count; i++) {
         bool taken = subset->map[i] != 0;
         subset->map[i] = taken ? (uint32_t)subset->count : FM_NONE;
-        if (taken) subset->kept[subset->count++] = (uint32_t)i;
+        if (taken) subset->indices[subset->count++] = (uint32_t)i;
     }
 }
 
 static void subset_clear(fm_subset *subset)
 {
-    free(subset->kept);
+    free(subset->indices);
     free(subset->map);
 }
 
@@ -78,20 +78,20 @@ static fm_status choose_uses(fm_selection *selection, const fm_attribution *from
 
 /* ---- what they need ---- */
 
-static void take_path(fm_selection *selection, const fm_attribution *from, uint32_t path)
+static void add_path(fm_selection *selection, const fm_attribution *from, uint32_t path)
 {
     /* What was taken before has its ancestors already; this also ends circles in a damaged tree. */
-    while (path != FM_NONE && subset_take(&selection->paths, path)) {
-        if (from->paths[path].call != FM_NONE) subset_take(&selection->sites, from->paths[path].call);
+    while (path != FM_NONE && subset_add(&selection->paths, path)) {
+        if (from->paths[path].call != FM_NONE) subset_add(&selection->sites, from->paths[path].call);
         path = from->paths[path].parent;
     }
 }
 
-static void take_site(fm_selection *selection, const fm_attribution *from, uint32_t site)
+static void add_site(fm_selection *selection, const fm_attribution *from, uint32_t site)
 {
     if (site == FM_NONE) return;
-    subset_take(&selection->sites, site);
-    take_path(selection, from, from->sites[site].path);
+    subset_add(&selection->sites, site);
+    add_path(selection, from, from->sites[site].path);
 }
 
 typedef struct ranked {
@@ -108,14 +108,14 @@ static int compare_references(const void *a, const void *b)
 }
 
 /* Takes those with most references until `most` are taken; what is left is counted. */
-static void take_most(fm_subset *subset, ranked *ranks, size_t count, size_t most, size_t *left,
-                      uint64_t *left_references)
+static void add_most_used(fm_subset *subset, ranked *ranks, size_t count, size_t most, size_t *left,
+                          uint64_t *left_references)
 {
     if (count) qsort(ranks, count, sizeof *ranks, compare_references);
     for (size_t i = 0; i < count && ranks[i].references; i++) {
         if (subset->map[ranks[i].index]) continue;
         if (subset->count < most && !ranks[i].only_if_needed) {
-            subset_take(subset, ranks[i].index);
+            subset_add(subset, ranks[i].index);
         } else {
             (*left)++;
             *left_references += ranks[i].references;
@@ -124,7 +124,7 @@ static void take_most(fm_subset *subset, ranked *ranks, size_t count, size_t mos
 }
 
 /* Those that the chosen sites need, then other lines; an instruction without one says nothing by itself. */
-static fm_status take_places(fm_selection *selection, const fm_places *places, size_t most, fm_error *error)
+static fm_status choose_places(fm_selection *selection, const fm_places *places, size_t most, fm_error *error)
 {
     const fm_attribution *from = places->attribution;
     size_t count = places->keys.count;
@@ -140,14 +140,15 @@ static fm_status take_places(fm_selection *selection, const fm_places *places, s
         ranks[places->of_site[from->pairs[i].reuse]].references += from->pairs[i].count;
     }
     for (size_t i = 0; i < from->site_count; i++)
-        if (selection->sites.map[i]) subset_take(&selection->places, places->of_site[i]);
-    take_most(&selection->places, ranks, count, most, &selection->left_places, &selection->left_references);
+        if (selection->sites.map[i]) subset_add(&selection->places, places->of_site[i]);
+    add_most_used(&selection->places, ranks, count, most, &selection->left_places,
+                  &selection->left_references);
     free(ranks);
     return FM_OK;
 }
 
-static fm_status take_objects(fm_selection *selection, const fm_attribution *from, size_t most,
-                              fm_error *error)
+static fm_status choose_objects(fm_selection *selection, const fm_attribution *from, size_t most,
+                                fm_error *error)
 {
     ranked *ranks = fm_calloc(from->object_count, sizeof *ranks);
     if (!ranks) return fm_fail_memory(error, from->object_count * sizeof *ranks, "the choice of objects");
@@ -155,9 +156,10 @@ static fm_status take_objects(fm_selection *selection, const fm_attribution *fro
     for (size_t i = 0; i < from->object_use_count; i++)
         ranks[from->object_uses[i].object].references += from->object_uses[i].count;
     for (size_t i = 0; i < selection->uses.count; i++)
-        subset_take(&selection->objects, from->object_uses[selection->uses.kept[i]].object);
+        subset_add(&selection->objects, from->object_uses[selection->uses.indices[i]].object);
     uint64_t references = 0;
-    take_most(&selection->objects, ranks, from->object_count, most, &selection->left_objects, &references);
+    add_most_used(&selection->objects, ranks, from->object_count, most, &selection->left_objects,
+                  &references);
     free(ranks);
     return FM_OK;
 }
@@ -169,7 +171,7 @@ static fm_status want_lines(const fm_selection *selection, const fm_places *plac
     const fm_attribution *from = places->attribution;
     size_t frame_count;
     for (size_t i = 0; i < selection->places.count; i++) {
-        const fm_place_frame *frames = fm_places_frames(places, selection->places.kept[i], &frame_count);
+        const fm_place_frame *frames = fm_places_frames(places, selection->places.indices[i], &frame_count);
         for (size_t j = 0; j < frame_count; j++)
             if (frames[j].file != UINT32_MAX && fm_source_files_want(files, frames[j].file, frames[j].line))
                 return fm_fail_memory(error, sizeof(uint32_t), "a list of source lines");
@@ -204,17 +206,17 @@ static fm_status select_all(fm_selection *selection, const fm_places *places, fm
         return fm_fail_memory(error, from->site_count * sizeof(uint32_t), "the choice of sites");
     fm_status status = choose_pairs(selection, from, edges, most, error);
     if (!status) status = choose_uses(selection, from, edges, most, error);
-    if (!status) status = take_objects(selection, from, most / 10, error);
+    if (!status) status = choose_objects(selection, from, most / 10, error);
     if (status) return status;
     for (size_t i = 0; i < selection->pairs.count; i++) {
-        take_site(selection, from, from->pairs[selection->pairs.kept[i]].use);
-        take_site(selection, from, from->pairs[selection->pairs.kept[i]].reuse);
+        add_site(selection, from, from->pairs[selection->pairs.indices[i]].use);
+        add_site(selection, from, from->pairs[selection->pairs.indices[i]].reuse);
     }
     for (size_t i = 0; i < selection->uses.count; i++)
-        take_site(selection, from, from->object_uses[selection->uses.kept[i]].site);
+        add_site(selection, from, from->object_uses[selection->uses.indices[i]].site);
     for (size_t i = 0; i < from->object_count; i++)
-        if (selection->objects.map[i]) take_path(selection, from, from->objects[i].allocation);
-    status = take_places(selection, places, most, error);
+        if (selection->objects.map[i]) add_path(selection, from, from->objects[i].allocation);
+    status = choose_places(selection, places, most, error);
     if (status) return status;
     subset_end(&selection->sites, from->site_count);
     subset_end(&selection->paths, from->path_count);
@@ -235,8 +237,8 @@ fm_status fm_selection_make(fm_selection *selection, const fm_places *places, fm
 
 void fm_selection_clear(fm_selection *selection)
 {
-    free(selection->pairs.kept);
-    free(selection->uses.kept);
+    free(selection->pairs.indices);
+    free(selection->uses.indices);
     subset_clear(&selection->sites);
     subset_clear(&selection->paths);
     subset_clear(&selection->places);

@@ -12,8 +12,8 @@
 /* Some of the elements of an array, renumbered. */
 typedef struct fm_subset {
     size_t count;
-    uint32_t *kept; /* ascending */
-    uint32_t *map;  /* old number to new; FM_NONE: left out */
+    uint32_t *indices; /* ascending */
+    uint32_t *map;     /* old number to new; FM_NONE: left out */
 } fm_subset;
 
 typedef struct fm_selection {

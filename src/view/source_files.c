@@ -84,7 +84,7 @@ void fm_source_files_clear(fm_source_files *files)
 
 /* ---- their text ---- */
 
-/* Why there is no text; those that a note tells come first. */
+/* Why there is no text; those that a note states come first. */
 typedef enum lack {
     CHANGED,
     MISSING,

@@ -252,7 +252,8 @@ static void write_rest(const list_view *view, size_t listed, double passed)
           view->out);
 }
 
-/* Whether a pair is worth its lines: not the dust that is left when nearly all was told. */
+/* Whether a pair is worth its lines: not one of the many small ones that are left when nearly all are shown.
+ */
 static bool matters(const list_view *view, const fm_late_pair *pair, double passed)
 {
     return passed < view->late.late * 0.99 || pair->late >= misses_of(view) * 0.001;

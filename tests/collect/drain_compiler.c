@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * drain_compiler.c - a receiver for the tests of collect/cc, written from collect/stream.h and
+ * drain_compiler.c - a receiver for the tests of collect/cc, written from collect/protocol.h and
  * collect/cc/README.md alone: it shares no code with src/collect. Runs a program, takes its words, checks
  * that every one of them makes sense, and prints what it counted, one line for each process and thread.
  *
@@ -17,7 +17,7 @@
  * printed.
  */
 #define _GNU_SOURCE
-#include "../../collect/stream.h"
+#include "../../collect/protocol.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream_dump.c - the plainest receiver of collect/stream.h: runs a program under the Valgrind tool, reads
+ * stream_dump.c - the plainest receiver of collect/protocol.h: runs a program under the Valgrind tool, reads
  * every record, checks that the stream keeps its rules, and prints what it counted, one line for each fact.
  * It does not analyse, and shares no code with src/collect, so that each can be checked against the other.
  *
@@ -18,7 +18,7 @@
  * Exit: 0 the stream was sound, 1 it was not (or could not be had), 2 wrong usage.
  */
 #define _GNU_SOURCE
-#include "collect/stream.h"
+#include "collect/protocol.h"
 
 #include <errno.h>
 #include <fcntl.h>

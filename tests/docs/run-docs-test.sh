@@ -82,9 +82,12 @@ fi
 
 # ---- links ----
 
+# Every page of the tree, but for what was fetched or built.
+mapfile -t pages < <(find . -name '*.md' -not -path './build*' -not -path '*/node_modules/*' -not -path './bench/work/*' |
+    sed 's,^\./,,' | LC_ALL=C sort)
 links_lead_somewhere() {
     local file link bad=0
-    for file in *.md docs/*.md; do
+    for file in "${pages[@]}"; do
         while read -r link; do
             [ -e "$(dirname "$file")/$link" ] || { echo "$file: $link"; bad=1; }
         done < <(grep -oE '\]\([^)]+\)' "$file" | sed 's/^](//; s/)$//; s/#.*//' | grep -vE '^(https?:|$)')
@@ -96,7 +99,7 @@ case_ "links between documents lead somewhere" links_lead_somewhere
 # ---- columns ----
 
 short_lines() { ! LC_ALL=C.UTF-8 grep -nE '^.{121}' "$@"; }
-case_ "lines of docs/ARCHITECTURE.md have at most 120 columns" short_lines docs/ARCHITECTURE.md
+case_ "lines of the ${#pages[@]} pages have at most 120 columns" short_lines "${pages[@]}"
 
 # ---- the glossary ----
 
@@ -115,6 +118,20 @@ glossary_sizes() {
     cc -std=gnu11 -fsyntax-only -I src -I include -I . "$work/sizes.c"
 }
 case_ "the glossary of docs/ARCHITECTURE.md gives the sizes that the code has" glossary_sizes
+
+# ---- names ----
+
+case_ "no two files or types have the same name" python3 tests/docs/unique-names.py
+twice_is_found() {
+    mkdir "$work/names" && cp -r src include collect modules "$work/names/" || return 1
+    cp src/view/text.c "$work/names/collect/" && echo 'typedef struct fm_run {' >>"$work/names/src/trace/lines.h"
+    python3 tests/docs/unique-names.py "$work/names" >"$work/names.said" && { echo "nothing was found"; return 1; }
+    diff "$work/names.said" - <<'END'
+text.c: collect/text.c, src/view/text.c
+fm_run is defined in include/fathom/profile.h, src/trace/lines.h
+END
+}
+case_ "a name that is there twice is found" twice_is_found
 
 # ---- rooms ----
 

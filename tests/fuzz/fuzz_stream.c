@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_stream.c - words that a traced program has sent (collect/stream.h): the first byte says which producer
- * and what is wanted, the rest is a chunk.
+ * fuzz_stream.c - words that a traced program has sent (collect/protocol.h): the first byte says which
+ * producer and what is wanted, the rest is a chunk.
  */
 #include "fuzz/fuzz_target.h"
 
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t how = data[0];
     size_t count = (size - 1) / 8 < FM_CHUNK_WORDS ? (size - 1) / 8 : FM_CHUNK_WORDS;
     memcpy(words, data + 1, count * 8);
-    const fm_wishes wishes = {
+    const fm_collect_filter filter = {
         .loads = !(how & 2),
         .stores = true,
         .no_stack = how & 4,
@@ -30,8 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fm_error error;
     fm_decoder *decoder;
     fm_traced_thread *thread;
-    FUZZ_REQUIRE(fm_decoder_create(&decoder, &wishes, columns, isas[how >> 6 & 1], &error) == FM_OK);
-    fm_process *process = fm_process_create(1, 1, wishes.function, true, &error);
+    FUZZ_REQUIRE(fm_decoder_create(&decoder, &filter, columns, isas[how >> 6 & 1], &error) == FM_OK);
+    fm_process *process = fm_process_create(1, 1, filter.function, true, &error);
     FUZZ_REQUIRE(process && fm_process_thread(process, 1, &thread, &error) == FM_OK);
     uint64_t references = 0, sum = 0;
     if (count > 0) fm_decoder_begin(decoder, producer, process, thread, 0, words, count);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_stand_in.h - the interface of src/engine/gpu/gpu_module.h without a graphics card: the stack is a list that
- * is searched from its end, one reference after the other. What it answers is obviously right; what it is for
- * is the other side of the interface, which cuts a trace into batches.
+ * gpu_stand_in.h - the interface of src/engine/gpu/gpu_module.h without a graphics card: the stack is a list
+ * that is searched from its end, one reference after the other. What it answers is obviously right; what it
+ * is for is the other side of the interface, which cuts a trace into batches.
  *
  * It is as strict as a card: it answers from copies of what was uploaded, it fails where a batch or a stack
  * does not fit, and it can be given little memory, so that the library has to make do.
@@ -196,7 +196,7 @@ static inline fm_status stand_in_count(fm_gpu_card *card, fm_gpu_batch *batch, f
         size_t at = card->stack;
         while (at > 0 && card->blocks[at - 1] != references[i]) at--;
         if (at == 0) {
-            if (batch->firsts) batch->firsts[batch->cold] = references[i];
+            if (batch->new_blocks) batch->new_blocks[batch->cold] = references[i];
             batch->cold++;
             card->stack++;
             stand_in_answer(card, batch, i, FM_COLD, FM_COLD);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream_builder.h - chunks as producers write them (collect/stream.h), and what a decoder makes of them. */
+/* stream_builder.h - chunks as producers write them (collect/protocol.h), and what a decoder makes of them.
+ */
 #ifndef FATHOM_TEST_STREAM_BUILDER_H
 #define FATHOM_TEST_STREAM_BUILDER_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * synthetic_producer.h - the other end of collect/stream.h, written after that file alone: what a test
+ * synthetic_producer.h - the other end of collect/protocol.h, written after that file alone: what a test
  * program plays when it is started by a collection as if it had been built by fathom cc. It carries the ELF
  * note that says so.
  */
 #ifndef FATHOM_TEST_SYNTHETIC_PRODUCER_H
 #define FATHOM_TEST_SYNTHETIC_PRODUCER_H
 
-#include "collect/stream.h"
+#include "collect/protocol.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>

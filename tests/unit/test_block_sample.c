@@ -4,8 +4,8 @@
  * chooses, against the definition; the order of last touches, against a list. (Whole samples are compared in
  * tests/oracle.)
  */
-#include "engine/sampled/block_sample.h"
 #include "engine/exact/exact_kernels.h"
+#include "engine/sampled/block_sample.h"
 
 #include <fathom/analyzer.h>
 #include <setjmp.h>
@@ -97,7 +97,7 @@ static void test_order(void **state)
             }
             if (count > 0 && (count == most || random64() % 3 > 0)) {
                 const uint32_t which = (uint32_t)(random64() % count);
-                assert_int_equal(fm_recency_bits_take(&bits, list[which]), count - 1 - which);
+                assert_int_equal(fm_recency_bits_remove(&bits, list[which]), count - 1 - which);
                 count--;
                 memmove(list + which, list + which + 1, (count - which) * sizeof *list);
                 if (random64() % 5 == 0) continue; /* a block that leaves the sample */

@@ -35,12 +35,12 @@ typedef struct scene {
     uint64_t next; /* address of the next access: they are numbered, so that it can be seen which came */
 } scene;
 
-static scene *scene_create(const fm_wishes *wishes, const char *isa)
+static scene *scene_create(const fm_collect_filter *filter, const char *isa)
 {
     scene *self = calloc(1, sizeof *self);
     assert_non_null(self);
-    assert_int_equal(fm_decoder_create(&self->decoder, wishes, ALL_COLUMNS, isa, &self->error), FM_OK);
-    self->process = fm_process_create(1, 1000, wishes->function, false, &self->error);
+    assert_int_equal(fm_decoder_create(&self->decoder, filter, ALL_COLUMNS, isa, &self->error), FM_OK);
+    self->process = fm_process_create(1, 1000, filter->function, false, &self->error);
     assert_non_null(self->process);
     gotten_create(&self->got);
     self->next = 1;
@@ -137,9 +137,9 @@ static void expect_paths(const scene *self, const char *const *paths, size_t cou
 static void valgrind_paths(void **state)
 {
     (void)state;
-    const fm_wishes wishes = {.loads = true, .stores = true, .tags = true, .paths = true};
+    const fm_collect_filter filter = {.loads = true, .stores = true, .tags = true, .paths = true};
     for (size_t i = 0; isa_at(i); i++) {
-        scene *self = scene_create(&wishes, isa_at(i));
+        scene *self = scene_create(&filter, isa_at(i));
         define_all(self, 0);
         uint64_t sp = 0x180000;
         step(self, MAIN, sp);
@@ -176,8 +176,8 @@ static void valgrind_paths(void **state)
 static void valgrind_signals_and_threads(void **state)
 {
     (void)state;
-    const fm_wishes wishes = {.loads = true, .stores = true, .tags = true, .paths = true};
-    scene *self = scene_create(&wishes, NULL);
+    const fm_collect_filter filter = {.loads = true, .stores = true, .tags = true, .paths = true};
+    scene *self = scene_create(&filter, NULL);
     define_all(self, 0);
     uint64_t sp = 0x180000, other = 0x380000, alternate = 0x900000;
     put_thread_start(&self->chunk, 2, 0x300000, 0x400000);
@@ -241,9 +241,10 @@ static void tell_own_module(scene *self)
 static void valgrind_function(void **state)
 {
     (void)state;
-    const fm_wishes wishes = {.loads = true, .stores = true, .tags = true, .function = "watched_code"};
+    const fm_collect_filter filter = {
+        .loads = true, .stores = true, .tags = true, .function = "watched_code"};
     for (size_t i = 0; isa_at(i); i++) {
-        scene *self = scene_create(&wishes, isa_at(i));
+        scene *self = scene_create(&filter, isa_at(i));
         define_all(self, (uint64_t)(uintptr_t)watched_code);
         self->chunk.count = 0; /* once more, with the module that the function is in */
         tell_own_module(self);
@@ -306,8 +307,8 @@ static void touch(scene *self)
 static void compiler_paths(void **state)
 {
     (void)state;
-    const fm_wishes wishes = {.loads = true, .stores = true, .tags = true, .paths = true};
-    scene *self = scene_create(&wishes, NULL);
+    const fm_collect_filter filter = {.loads = true, .stores = true, .tags = true, .paths = true};
+    scene *self = scene_create(&filter, NULL);
     put_module(&self->chunk, 1, FM_MODULE_INSTRUMENTED, 0x400000, 0x400000, 0x410000, "/nowhere/program");
     put_thread_start(&self->chunk, 1, 0x100000, 0x200000);
     put(&self->chunk, FM_RECORD(FM_RECORD_PAGE, 0x400, 0));
@@ -347,8 +348,9 @@ static void compiler_paths(void **state)
 static void compiler_function(void **state)
 {
     (void)state;
-    const fm_wishes wishes = {.loads = true, .stores = true, .tags = true, .function = "watched_code"};
-    scene *self = scene_create(&wishes, NULL);
+    const fm_collect_filter filter = {
+        .loads = true, .stores = true, .tags = true, .function = "watched_code"};
+    scene *self = scene_create(&filter, NULL);
     tell_own_module(self);
     uint64_t f = (uint64_t)(uintptr_t)watched_code, sp = 0x180000;
     put(&self->chunk, FM_RECORD(FM_RECORD_PAGE, 0x400, 0));
@@ -383,12 +385,12 @@ static void compiler_function(void **state)
 static void compiler_unwinding(void **state)
 {
     (void)state;
-    const fm_wishes wishes[2] = {
+    const fm_collect_filter filter[2] = {
         {.loads = true, .stores = true, .tags = true, .paths = true},
         {.loads = true, .stores = true, .tags = true, .function = "watched_code"},
     };
     for (int watched = 0; watched < 2; watched++) {
-        scene *self = scene_create(&wishes[watched], NULL);
+        scene *self = scene_create(&filter[watched], NULL);
         if (watched)
             tell_own_module(self);
         else
@@ -429,8 +431,8 @@ static void compiler_unwinding(void **state)
 static void deep_recursion(void **state)
 {
     (void)state;
-    const fm_wishes wishes = {.loads = true, .stores = true, .tags = true, .paths = true};
-    scene *self = scene_create(&wishes, NULL);
+    const fm_collect_filter filter = {.loads = true, .stores = true, .tags = true, .paths = true};
+    scene *self = scene_create(&filter, NULL);
     put(&self->chunk, FM_RECORD(FM_RECORD_PAGE, 0x400, 0));
     uint64_t seed = 5;
     for (int round = 0; round < 20; round++) {

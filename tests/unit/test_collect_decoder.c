@@ -17,20 +17,20 @@ typedef struct bench {
     fm_error error;
 } bench;
 
-static bench *bench_with(const fm_wishes *wishes, const char *isa, unsigned columns)
+static bench *bench_with(const fm_collect_filter *filter, const char *isa, unsigned columns)
 {
     bench *self = calloc(1, sizeof *self);
     assert_non_null(self);
-    assert_int_equal(fm_decoder_create(&self->decoder, wishes, columns, isa, &self->error), FM_OK);
-    self->process = fm_process_create(1, 1000, wishes->function, true, &self->error);
+    assert_int_equal(fm_decoder_create(&self->decoder, filter, columns, isa, &self->error), FM_OK);
+    self->process = fm_process_create(1, 1000, filter->function, true, &self->error);
     assert_non_null(self->process);
     gotten_create(&self->got);
     return self;
 }
 
-static bench *bench_create(const fm_wishes *wishes, const char *isa)
+static bench *bench_create(const fm_collect_filter *filter, const char *isa)
 {
-    return bench_with(wishes, isa, ALL_COLUMNS);
+    return bench_with(filter, isa, ALL_COLUMNS);
 }
 
 static void bench_free(bench *self)
@@ -59,7 +59,7 @@ static fm_status bench_compiler(bench *self, uint32_t number)
     return status;
 }
 
-static const fm_wishes everything = {.loads = true, .stores = true, .tags = true};
+static const fm_collect_filter everything = {.loads = true, .stores = true, .tags = true};
 
 /* Kernels have loops of their own for the first ones. */
 static const unsigned column_sets[] = {FM_COLUMN_SIZE | FM_COLUMN_TAG, FM_COLUMN_SIZE, ALL_COLUMNS, 0,
@@ -82,12 +82,12 @@ static void put_stack(stream *chunk, uint32_t thread)
  */
 static void random_blocks(const char *isa, unsigned columns, bool no_stack, bool loads, bool stores)
 {
-    fm_wishes wishes = everything;
-    wishes.no_stack = no_stack;
-    wishes.loads = loads;
-    wishes.stores = stores;
-    wishes.tags = columns & FM_COLUMN_TAG;
-    bench *self = bench_with(&wishes, isa, columns);
+    fm_collect_filter filter = everything;
+    filter.no_stack = no_stack;
+    filter.loads = loads;
+    filter.stores = stores;
+    filter.tags = columns & FM_COLUMN_TAG;
+    bench *self = bench_with(&filter, isa, columns);
     gotten expected;
     gotten_create(&expected);
     static access_told accesses[BLOCKS][64];
@@ -222,9 +222,9 @@ static void tags_are_stable(void **state)
 static void regions(void **state)
 {
     (void)state;
-    fm_wishes wishes = everything;
-    wishes.region = "inner loop";
-    bench *self = bench_create(&wishes, NULL);
+    fm_collect_filter filter = everything;
+    filter.region = "inner loop";
+    bench *self = bench_create(&filter, NULL);
     stream *chunk = &self->chunk;
     const access_told one = {0x1000, 8, FM_KIND_STORE};
     put_definition(chunk, 1, 0, 0, 0x1000, 0, &one, 1);
@@ -250,10 +250,10 @@ static void regions(void **state)
 
 static void random_accesses(const char *isa, unsigned columns, bool no_stack)
 {
-    fm_wishes wishes = everything;
-    wishes.no_stack = no_stack;
-    wishes.tags = columns & FM_COLUMN_TAG;
-    bench *self = bench_with(&wishes, isa, columns);
+    fm_collect_filter filter = everything;
+    filter.no_stack = no_stack;
+    filter.tags = columns & FM_COLUMN_TAG;
+    bench *self = bench_with(&filter, isa, columns);
     stream *chunk = &self->chunk;
     gotten expected;
     gotten_create(&expected);
@@ -363,7 +363,7 @@ static void compiler_modules_change(void **state)
     static const uint32_t tags[] = {1, 2, 3, 2};
     assert_int_equal(self->got.count, 4);
     assert_memory_equal(self->got.tag, tags, sizeof tags);
-    const fm_pair_entry *sites = self->process->code.sites.entries;
+    const fm_intern_entry *sites = self->process->code.sites.entries;
     assert_int_equal(sites[0].a, 0x700010);
     assert_int_equal(sites[0].b, 0);
     assert_int_equal(sites[1].a, 0x10);
@@ -465,11 +465,11 @@ static void garbage(void **state)
     (void)state;
     uint64_t seed = 3;
     for (int round = 0; round < 600; round++) {
-        fm_wishes wishes = {.loads = round & 1, .stores = true, .no_stack = round & 2, .tags = true};
-        wishes.paths = round & 4;
-        wishes.function = round & 8 ? "main" : NULL;
-        wishes.region = (round & 48) == 48 ? "r" : NULL;
-        bench *self = bench_create(&wishes, isa_at((size_t)round % 3));
+        fm_collect_filter filter = {.loads = round & 1, .stores = true, .no_stack = round & 2, .tags = true};
+        filter.paths = round & 4;
+        filter.function = round & 8 ? "main" : NULL;
+        filter.region = (round & 48) == 48 ? "r" : NULL;
+        bench *self = bench_create(&filter, isa_at((size_t)round % 3));
         const access_told told[3] = {{0x1000, 8, 0}, {0x1004, 8, 1}, {0x1008, 8, 2}};
         put_thread_start(&self->chunk, 1, 0x1000, 0x9000);
         put_definition(&self->chunk, 1, 0, round & 4 ? FM_BLOCK_HAS_SP | FM_BLOCK_CALLS : 0, 0x1000, 0x2000,

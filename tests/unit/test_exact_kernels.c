@@ -23,7 +23,7 @@ static uint64_t random64(void)
     return random_state ^= random_state << 17;
 }
 
-static void test_collapse(void **state)
+static void test_drop_repeats(void **state)
 {
     (void)state;
     enum { MOST = 300 };
@@ -39,7 +39,7 @@ static void test_collapse(void **state)
                 if (keys[i] != before) expected[kept++] = keys[i];
                 before = keys[i];
             }
-            assert_int_equal(kernels->collapse(keys, count, &last, left), kept);
+            assert_int_equal(kernels->drop_repeats(keys, count, &last, left), kept);
             assert_int_equal(last, before);
             assert_memory_equal(left, expected, kept * sizeof *left);
         }
@@ -47,7 +47,7 @@ static void test_collapse(void **state)
 }
 
 /* The same with tags, and what is to be counted of the repeats, by hand. */
-static void test_collapse_tagged(void **state)
+static void test_drop_repeats_tagged(void **state)
 {
     (void)state;
     enum { MOST = 300 };
@@ -74,7 +74,7 @@ static void test_collapse_tagged(void **state)
             }
             memset(&kept, 0xAA, sizeof kept);
             kept.index_wanted = round % 2;
-            assert_int_equal(kernels->collapse_tagged(keys, tags, count, left, &kept), expected);
+            assert_int_equal(kernels->drop_repeats_tagged(keys, tags, count, left, &kept), expected);
             assert_memory_equal(left, key, expected * sizeof *key);
             assert_memory_equal(kept.now, now, expected * sizeof *now);
             assert_memory_equal(kept.leave, leave, expected * sizeof *leave);
@@ -413,9 +413,9 @@ static void test_window_against_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_collapse), cmocka_unit_test(test_collapse_tagged),
-        cmocka_unit_test(test_cut),      cmocka_unit_test(test_loglinear),
-        cmocka_unit_test(test_part),     cmocka_unit_test(test_window_against_bytes),
+        cmocka_unit_test(test_drop_repeats), cmocka_unit_test(test_drop_repeats_tagged),
+        cmocka_unit_test(test_cut),          cmocka_unit_test(test_loglinear),
+        cmocka_unit_test(test_part),         cmocka_unit_test(test_window_against_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

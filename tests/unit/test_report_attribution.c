@@ -365,7 +365,7 @@ static void a_full_page_says_how_much_it_covers(void **state)
                      FM_OK);
     assert_int_equal(choice.count, MOST);
     assert_true(fabs(choice.covered - 0.25) < 1e-12);
-    free(choice.kept);
+    free(choice.indices);
     for (uint64_t distance = 0; distance < 1000; distance++) {
         size_t naive = 0;
         while (naive + 1 < EDGES && edges[naive + 1] <= distance) naive++;

@@ -7,16 +7,11 @@
 #include "unit/trace_helpers.h"
 
 #include "base/sized.h"
+#include "cluster/cluster_work.h"
 #include "cluster/local_transport.h"
 #include "collect/collection.h"
 
 #include <fathom/fathom.h>
-
-/* As in cluster/cluster_work.h, which cannot be had beside collect/collection.h: both know an fm_pair_table.
- */
-struct fm_cluster {
-    fm_transport *transport;
-};
 
 enum { MORE = 24, KEYS = 1000, PERIOD = 10 };
 

@@ -3,7 +3,7 @@
  * approx.c - the engine `approx`: every distance too small by a guaranteed share, or by a guaranteed number
  * of blocks, at most (merged_stack.h says how, and which paper's sections it follows).
  *
- * A hash table (block_table.h) tells when a block was used last, the merged stack how many blocks that is
+ * A hash table (block_table.h) holds when a block was used last, the merged stack how many blocks that is
  * ago. References pass through in chunks, so that the table's buckets are fetched together.
  *
  * Time: a lookup and O(log log M) with a relative error, O(log(C + M/B)) with an absolute one. Space: 27 to
@@ -11,9 +11,9 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
+#include "engine/approximate/merged_stack.h"
 #include "engine/block_table.h"
 #include "engine/engine.h"
-#include "engine/approximate/merged_stack.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static void feed_chunk(fm_engine *self, const uint64_t *blocks, size_t count, ui
         self->homes[i] = fm_block_home(&self->table, blocks[i]);
         __builtin_prefetch(self->homes[i], 1, 3);
     }
-    /* What was there before the reference, which is what its distance needs, first of all. */
+    /* First, what was there before the reference: its distance depends on that. */
     for (size_t i = 0; i < count; i++)
         distances[i] = fm_block_table_exchange(&self->table, self->homes[i], blocks[i], stack->clock + i + 1);
     for (size_t i = 0; i < count; i++) {

@@ -17,7 +17,7 @@ static uint64_t capacity_behind(const fm_merge_rule *rule, uint64_t later)
         if (later < rule->cutoff) return 1;
         return rule->absolute_error < UINT64_MAX ? rule->absolute_error + 1 : UINT64_MAX;
     }
-    /* Rounding must not give away more than the error allows: hence a hair less. */
+    /* Rounding must not exceed the error that is allowed: so a little less. */
     const double share = rule->relative_error / (1 - rule->relative_error) * (1 - 1e-14);
     const double extra = (double)later * share;
     return extra < 0x1p63 ? 1 + (uint64_t)extra : UINT64_C(1) << 63;

@@ -8,11 +8,11 @@
  * 2.1.1 (dynamic tree compression, relative error) and 2.1.2 (absolute error).
  *
  * A *node* stands for the blocks whose last references lie in a stretch of time. The distance of a block is
- * told as the number of blocks in later nodes: too small by the blocks of its own node that were used after
- * it, which are at most the node's size less one. A node may therefore hold, where d blocks are in later
- * ones, relative error E:   1 + floor(d E/(1-E)) blocks:        d_actual (1-E) <= d_told <= d_actual absolute
- * error B:   1 where d < C, else 1 + B blocks:   d_actual - B <= d_told <= d_actual, exact below C d never
- * shrinks and a node never grows but by merging, so what held when it was merged holds for ever.
+ * reported as the number of blocks in later nodes: too small by the blocks of its own node that were used
+ * after it, which are at most the node's size less one. A node may therefore hold, where d blocks are in
+ * later ones, relative error E:   1 + floor(d E/(1-E)) blocks:        d_actual (1-E) <= d_found <= d_actual
+ * absolute error B:   1 where d < C, else 1 + B blocks:   d_actual - B <= d_found <= d_actual, exact below C
+ * d never shrinks and a node never grows but by merging, so what holds when it is merged holds from then on.
  *
  * Instead of the paper's balanced tree, nodes stand in an array in order of time: a reference appends one and
  * takes one from another; when the array is full (fm_merged_stack_limit: for relative errors the paper's

@@ -132,10 +132,10 @@ static void empty_slot(fm_block_tree *tree, const fm_block_slot *removed)
 }
 
 /* Takes node x out of the tree; returns how many nodes are older. */
-static uint32_t take(fm_block_tree *tree, uint32_t x)
+static uint32_t remove_node(fm_block_tree *tree, uint32_t x)
 {
     tree->count--;
-    if (x != tree->root) return splay_take(tree->nodes, &tree->root, x);
+    if (x != tree->root) return splay_remove(tree->nodes, &tree->root, x);
     const splay_node *root = &tree->nodes[x];
     tree->root = splay_join(tree->nodes, root->left, root->right);
     return root->older;
@@ -145,7 +145,7 @@ uint32_t fm_block_tree_drop_oldest(fm_block_tree *tree)
 {
     uint32_t oldest = tree->root;
     while (tree->nodes[oldest].left != SPLAY_NONE) oldest = tree->nodes[oldest].left;
-    (void)take(tree, oldest);
+    (void)remove_node(tree, oldest);
     const uint64_t block = tree->nodes[oldest].block;
     empty_slot(tree, fm_block_tree_find(tree, block, fm_block_tree_hash(tree, block)));
     return oldest;
@@ -155,7 +155,7 @@ uint32_t fm_block_tree_remove(fm_block_tree *tree, fm_block_slot *slot)
 {
     const uint32_t x = slot->node;
     empty_slot(tree, slot);
-    const uint32_t older = take(tree, x);
+    const uint32_t older = remove_node(tree, x);
     return tree->count - older;
 }
 
@@ -166,7 +166,7 @@ void fm_block_tree_forget(fm_block_tree *tree)
     tree->count = tree->used = 0;
 }
 
-/* ---- stacks that change hands ---- */
+/* ---- stacks that move to another owner ---- */
 
 uint64_t fm_block_tree_unroll(fm_block_tree *tree)
 {

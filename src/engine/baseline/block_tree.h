@@ -123,7 +123,7 @@ static inline uint32_t fm_block_tree_touch(fm_block_tree *tree, uint32_t x)
         return 0;
     }
     const uint32_t others = tree->count - 1;
-    const uint32_t distance = others - splay_take(tree->nodes, &tree->root, x);
+    const uint32_t distance = others - splay_remove(tree->nodes, &tree->root, x);
     fm_block_tree_put(tree, x, others);
     return distance;
 }
@@ -150,7 +150,7 @@ uint32_t fm_block_tree_drop_oldest(fm_block_tree *tree);
  * forgotten. */
 uint32_t fm_block_tree_remove(fm_block_tree *tree, fm_block_slot *slot);
 
-/* ---- stacks that change hands ---- */
+/* ---- stacks that move to another owner ---- */
 
 /*
  * The blocks from the most recent one on, one at each call, up to `count` calls; each is unlinked from the

@@ -80,7 +80,7 @@ static inline uint32_t splay_join(splay_node *nodes, uint32_t first, uint32_t se
  * older than all that is still to be searched. What a node on the right will have in its left subtree
  * is known only at the end: until then its `older` is its rank in the whole tree.
  */
-static inline uint32_t splay_take(splay_node *nodes, uint32_t *root, uint32_t x)
+static inline uint32_t splay_remove(splay_node *nodes, uint32_t *root, uint32_t x)
 {
     const uint64_t time = nodes[x].time;
     uint32_t left_root = SPLAY_NONE, left_end = SPLAY_NONE, right_root = SPLAY_NONE, right_end = SPLAY_NONE;

@@ -17,7 +17,7 @@ static fm_status reserve_firsts(fm_first_touches *firsts, size_t more, fm_error 
     return FM_OK;
 }
 
-/* Stands where a run stopped short: after the last repeat of the `taken`th reference that is no repeat. */
+/* The place where a run stopped early: after the last repeat of the `taken`th reference that is no repeat. */
 static size_t stand_after(const uint64_t *blocks, size_t count, uint64_t before, size_t taken)
 {
     size_t position = 0, seen = 0;
@@ -32,7 +32,7 @@ static size_t stand_after(const uint64_t *blocks, size_t count, uint64_t before,
 
 /*
  * A repeat of the latest block has distance 0 and moves nothing: it need not reach the table.
- * Returns how many references are left, in self->collapsed.
+ * Returns how many references are left, in self->unrepeated.
  */
 static size_t remove_repeats(fm_exact *self, const uint64_t *blocks, const uint32_t *tags, size_t part,
                              uint64_t before, fm_outlet *out)
@@ -41,12 +41,12 @@ static size_t remove_repeats(fm_exact *self, const uint64_t *blocks, const uint3
     if (tags) {
         fm_kept_tags *kept = &self->tags->kept;
         kept->index_wanted = out->pairs->late_wanted;
-        left = self->kernels->collapse_tagged(blocks, tags, part, self->collapsed, kept);
+        left = self->kernels->drop_repeats_tagged(blocks, tags, part, self->unrepeated, kept);
         out->now = kept->now;
         out->leave = kept->leave;
         out->kept_index = kept->index;
     } else {
-        left = self->kernels->collapse(blocks, part, &before, self->collapsed);
+        left = self->kernels->drop_repeats(blocks, part, &before, self->unrepeated);
     }
     fm_exact_judge_repeats(self, part, left);
     return left;
@@ -61,8 +61,8 @@ static bool count_as_part(fm_exact *self, const uint64_t *left, size_t left_coun
 }
 
 /*
- * With tags, a part's first reference is never taken for a repeat: its block would have to be told of the new
- * tag. And where distances of 0 are late, nothing is removed.
+ * With tags, a part's first reference is never taken for a repeat: its block would have to get the new tag.
+ * And where distances of 0 are late, nothing is removed.
  */
 static fm_status count_part(fm_exact *self, const uint64_t *blocks, const uint32_t *tags, size_t part,
                             fm_outlet out, size_t *done, fm_error *error)
@@ -83,7 +83,7 @@ static fm_status count_part(fm_exact *self, const uint64_t *blocks, const uint32
         out.now = tags;
         if (tags) self->tags->kept.pair_count = 0;
     } else {
-        left = self->collapsed;
+        left = self->unrepeated;
         left_count = remove_repeats(self, blocks, tags, part, before, &out);
     }
     taken = left_count;

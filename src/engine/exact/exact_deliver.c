@@ -15,7 +15,7 @@ static uint64_t fresh_distance(fm_exact *self, uint64_t key, uint64_t now, uint6
         budget = self->max_memory > others ? self->max_memory - others : 0;
     }
     fm_seen seen = fm_seen_set_insert(self->seen, key, budget, &last_time);
-    /* No memory to remember it: from now on nobody can know. */
+    /* No memory to remember it: from now on first touches are not known. */
     if (seen == FM_SEEN_NO_MEMORY) seen = fm_seen_set_insert(self->seen, key, 0, &last_time);
     uint64_t seen_peak = fm_seen_set_memory_peak(self->seen);
     if (seen_peak != self->seen_peak) {
@@ -43,7 +43,7 @@ static size_t reference_of(const fm_outlet *out, uint32_t index)
     return out->first_index ? out->first_index[out->done + index] : out->done + index;
 }
 
-/* Those at a distance from `from` on go on the list. Which these are is hard to foresee: all are written
+/* Those at a distance from `from` on go on the list. Which these are is hard to predict: all are written
  * behind it, for which there is room, and the list grows by those that count. */
 static void note_all_late(const fm_outlet *out, const uint32_t *distances, uint64_t from,
                           const uint32_t *indices, size_t count, const uint64_t *words)
@@ -163,7 +163,7 @@ void fm_exact_deliver_counts(fm_exact *self, const uint64_t *keys, const fm_outl
     tally_list(self, out->tally, chunk->far_distance, chunk->far_count);
 }
 
-/* ---- what a part tells by itself ---- */
+/* ---- what follows from a part alone ---- */
 
 /* References to blocks that the part touched before, by their numbers in it; distances are used up. */
 static void deliver_again(fm_exact *self, const fm_outlet *out, uint32_t *distances,

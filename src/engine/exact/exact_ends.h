@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exact_ends.h - what somebody needs of `exact` who puts a trace together from pieces that were analysed by
- * themselves: which blocks a piece touched first, in order, and in which order it touched them last.
+ * exact_ends.h - for callers that put a trace together from pieces, each analysed by an engine of its own:
+ * which blocks a piece touched first, in order, and in which order it touched them last.
  */
 #ifndef FATHOM_ENGINE_EXACT_ENDS_H
 #define FATHOM_ENGINE_EXACT_ENDS_H

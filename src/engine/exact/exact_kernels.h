@@ -21,9 +21,9 @@
 #define FATHOM_ENGINE_EXACT_KERNELS_H
 
 #include "engine/block_table.h"
+#include "engine/exact/recency_window.h"
 #include "engine/pair_table.h"
 #include "engine/ranges.h"
-#include "engine/exact/recency_window.h"
 
 /* A position has 39 bits at most (FM_LEVELS_MAX), a tag 24. */
 enum { FM_TAG_SHIFT = 40 };
@@ -164,10 +164,10 @@ typedef struct fm_exact_kernels {
     const char *isa;
     bool (*usable)(void);
     /* Copies keys without those that repeat the one before (*last, updated). Returns how many are left. */
-    size_t (*collapse)(const uint64_t *keys, size_t count, uint64_t *last, uint64_t *left);
+    size_t (*drop_repeats)(const uint64_t *keys, size_t count, uint64_t *last, uint64_t *left);
     /* The same; the first key is kept whatever was before. */
-    size_t (*collapse_tagged)(const uint64_t *keys, const uint32_t *tags, size_t count, uint64_t *left,
-                              fm_kept_tags *kept);
+    size_t (*drop_repeats_tagged)(const uint64_t *keys, const uint32_t *tags, size_t count, uint64_t *left,
+                                  fm_kept_tags *kept);
     void (*home)(const fm_block_table *table, const uint64_t *keys, size_t count, fm_bucket **homes);
     /* Exchanges positions and fills the lists. */
     void (*lookup)(fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
@@ -184,7 +184,7 @@ typedef struct fm_exact_kernels {
      * meet in one slot: then nothing was done.
      */
     bool (*part_link)(const uint64_t *keys, size_t count, fm_part *part);
-    /* Tells first, close and apart references from each other; all entries are free again. */
+    /* Separates first, close and apart references; all entries are free again. */
     void (*part_sort)(size_t count, fm_part *part);
     void (*part_close)(size_t count, fm_part *part);
     void (*part_apart)(size_t count, fm_part *part);
@@ -262,8 +262,8 @@ typedef struct fm_exact_kernels {
     uint32_t (*copy_tags)(const uint32_t *from, size_t count, uint32_t *to);
 } fm_exact_kernels;
 
-/* What a part tells by itself: its links, its first references, and the distances of the others. False where
- * its blocks crowd a few slots: then nothing was done. */
+/* What follows from a part alone: its links, its first references, and the distances of the others. False
+ * where its blocks crowd a few slots: then nothing was done. */
 static inline bool fm_part_distances(const fm_exact_kernels *kernels, const uint64_t *keys, size_t count,
                                      fm_part *part)
 {

@@ -65,8 +65,8 @@ static bool kernel_usable(void)
 const fm_exact_kernels KERNEL_TABLE = {
     .isa = KERNEL_ISA,
     .usable = kernel_usable,
-    .collapse = kernel_collapse,
-    .collapse_tagged = kernel_collapse_tagged,
+    .drop_repeats = kernel_drop_repeats,
+    .drop_repeats_tagged = kernel_drop_repeats_tagged,
     .home = kernel_home,
     .exchange = kernel_exchange,
     .depths = kernel_depths,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exact_lookup_body.h - kernels collapse, home and lookup: repeats are removed, blocks found in the table
+ * exact_lookup_body.h - kernels drop_repeats, home and lookup: repeats are removed, blocks found in the table
  * and their positions exchanged, references put on the lists of near, far and fresh ones.
  */
 
@@ -16,8 +16,8 @@ __attribute__((constructor)) static void fill_ones_before(void)
 }
 #endif
 
-static size_t kernel_collapse(const uint64_t *restrict keys, size_t count, uint64_t *restrict last,
-                              uint64_t *restrict left)
+static size_t kernel_drop_repeats(const uint64_t *restrict keys, size_t count, uint64_t *restrict last,
+                                  uint64_t *restrict left)
 {
     size_t kept = 0, i = 0;
     uint64_t before = *last;
@@ -44,8 +44,8 @@ static size_t kernel_collapse(const uint64_t *restrict keys, size_t count, uint6
     return kept;
 }
 
-static size_t kernel_collapse_tagged(const uint64_t *restrict keys, const uint32_t *restrict tags,
-                                     size_t count, uint64_t *restrict left, fm_kept_tags *restrict tagged)
+static size_t kernel_drop_repeats_tagged(const uint64_t *restrict keys, const uint32_t *restrict tags,
+                                         size_t count, uint64_t *restrict left, fm_kept_tags *restrict tagged)
 {
     tagged->pair_count = 0;
     if (count == 0) return 0;
@@ -300,7 +300,7 @@ ALWAYS_INLINE uint64_t position_of(const fm_block_table *table, fm_bucket *bucke
     return fm_block_table_find(table, key);
 }
 
-/* Buckets, then lines of the window, are asked for some blocks ahead of their use. */
+/* Buckets, then lines of the window, are prefetched some blocks ahead of their use. */
 static void kernel_depths(const fm_block_table *table, const fm_recency_window *window,
                           const uint64_t *restrict keys, size_t count, uint64_t *restrict depths)
 {

@@ -87,7 +87,7 @@ ALWAYS_INLINE void pair_homes(const fm_pair_table *table, const uint64_t *restri
 
 static void kernel_count_pairs(fm_pair_table *table, const uint64_t *restrict pairs, size_t count)
 {
-    /* Buckets found together; and from how many on (512 KiB) they are asked for before they are looked at. */
+    /* Buckets found together; and from how many on (512 KiB) they are prefetched. */
     enum { AHEAD = 64, MANY = 1 << 15 };
     fm_pair_bucket *homes[AHEAD];
     for (size_t i = 0; i < count; i += AHEAD) {

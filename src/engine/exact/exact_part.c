@@ -31,7 +31,7 @@ void fm_exact_run_firsts(fm_exact *self, fm_outlet out)
     const size_t firsts = part->first_count;
     fm_bucket **homes = self->part_homes;
     kernels->home(&self->table, part->key, firsts, homes);
-    /* What stands behind them from earlier is fetched for nothing, at worst. */
+    /* At worst, old contents behind them are prefetched in vain. */
     for (size_t i = 0; i < FM_CHUNK && i < firsts; i++) __builtin_prefetch(homes[i], 1, 3);
     for (size_t first = 0; first < firsts; first += chunk->count) {
         chunk->count = firsts - first < FM_CHUNK ? firsts - first : FM_CHUNK;

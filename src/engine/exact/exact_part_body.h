@@ -61,7 +61,7 @@ static bool kernel_part_link(const uint64_t *restrict keys, size_t count, fm_par
         if (__builtin_expect(keys[at] != keys[i], 0)) {
             entry[slot] = (uint16_t)found;
             found = part_probe(keys, i, part, &probes);
-            if (probes > 2 * FM_PART) { /* keys that nobody chose do not meet that often */
+            if (probes > 2 * FM_PART) { /* keys that were not chosen to collide do not meet that often */
                 memset(entry, 0, sizeof part->entry);
                 return false;
             }

@@ -6,7 +6,7 @@
 #include "engine/exact/exact_state.h"
 
 /* Blocks that may be held beyond twice the bound: dropping them costs a sweep of the table, so that it should
- * be worth it; but a small bound is a wish for little memory. */
+ * be worth it; but whoever sets a small bound wants little memory used. */
 static uint64_t slack_of(uint64_t bound)
 {
     enum { LEAST = 1 << 12, MOST = 1 << 16, SHARES = 4 };

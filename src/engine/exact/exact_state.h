@@ -12,7 +12,7 @@
 #include "engine/exact/exact_kernels.h"
 #include "engine/seen_set.h"
 
-enum { FM_TWO_CHUNKS = 2 * FM_CHUNK }; /* room in the table for the chunk at hand and the next */
+enum { FM_TWO_CHUNKS = 2 * FM_CHUNK }; /* room in the table for the current chunk and the next */
 
 /* What only attribution needs. */
 typedef struct fm_exact_tags {
@@ -39,7 +39,7 @@ typedef struct fm_exact {
     fm_exact_tags *tags;             /* NULL: no attribution, and no tags in the table */
     fm_chunk chunk;
     fm_bucket *homes[2][FM_CHUNK];
-    uint64_t collapsed[FM_PART_ROOM];
+    uint64_t unrepeated[FM_PART_ROOM];
     fm_part part;
     fm_bucket *part_homes[FM_PART + FM_CHUNK];
 } fm_exact;
@@ -53,7 +53,7 @@ typedef struct fm_outlet {
     /* With tags: */
     const uint32_t *now, *leave; /* of each reference of the run */
     fm_pairs *pairs;             /* counted runs only */
-    size_t done;                 /* references of the run before the chunk at hand */
+    size_t done;                 /* references of the run before the current chunk */
     /* Which reference a late one is: its number in the run, through these where they are not NULL, after */
     const uint16_t *first_index, *kept_index;
     size_t offset; /* references that the caller gave before this run */
@@ -87,12 +87,12 @@ void fm_exact_deliver_ordered(fm_exact *self, const uint64_t *keys, const fm_out
 void fm_exact_tally(const fm_exact_kernels *kernels, uint64_t bound, fm_tally *tally, uint32_t *distances,
                     size_t count);
 
-/* What a part told by itself: close and apart references. */
+/* What follows from a part alone: close and apart references. */
 void fm_exact_deliver_part(fm_exact *self, size_t count, const fm_outlet *out);
 
 /* Whether a part can go through without a stop: the table and the window have room for all of it. */
 bool fm_exact_part_fits(fm_exact *self);
-/* Counts what a part tells by itself and finds its first references, with the positions that their blocks
+/* Counts what follows from a part alone and finds its first references, with the positions that their blocks
  * get; touches neither table nor window. False where its blocks crowd a few slots: then nothing was done. */
 bool fm_exact_part_by_itself(fm_exact *self, const uint64_t *keys, size_t count, const fm_outlet *out);
 /* Counts the first references that stand in self->part, in a window and a table with room for them. */
@@ -110,7 +110,7 @@ fm_status fm_exact_count_firsts(fm_engine *engine, const fm_firsts *firsts, fm_t
 /*
  * Parts are tried where they pay: where less than half of the references were the first to their block there.
  * Elsewhere one in sixteen is. The same for looking for repeats, which pays from one in sixteen on. A short
- * part, of which nothing of that is ever true, tells nothing of those to come.
+ * part, of which nothing of that is ever true, says nothing of those to come.
  */
 enum {
     FM_PART_LEAST = 64, /* references that are worth the beginning and the end of a part */

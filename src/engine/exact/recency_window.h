@@ -6,7 +6,7 @@
  * Positions are numbered by reference. A *line* (one cache line) is seven words of bits and one word
  * that packs, for each of the seven, how many bits are set before it in the line (9 bits each); so a
  * position is line·512 + offset with offset < 448. Above the lines stand nodes of counters: a *node* is
- * one cache line that tells, for each child, how many bits are set in the children before it.
+ * one cache line that holds, for each child, how many bits are set in the children before it.
  *
  *     level 1: 32 × u16 over lines     (16 Ki positions: a *region*)
  *     level 2…: 16 × u32 each

@@ -26,7 +26,7 @@ void fm_small_stack_destroy(fm_small_stack *stack)
     fm_pages_free(stack, sizeof *stack);
 }
 
-/* What the part told by itself. */
+/* What follows from the part alone. */
 static void tally_part(fm_small_stack *stack, fm_tally *tally)
 {
     fm_part *part = &stack->part;
@@ -103,10 +103,10 @@ void fm_small_stack_count(fm_small_stack *stack, const uint64_t *blocks, size_t 
         count_left(stack, blocks, count, whole, tally);
     } else {
         uint64_t before = stack->started ? stack->last : ~blocks[0];
-        const size_t left = stack->kernels->collapse(blocks, count, &before, stack->collapsed);
+        const size_t left = stack->kernels->drop_repeats(blocks, count, &before, stack->unrepeated);
         if (fm_repeats_are_few(count, left)) stack->straight = FM_PARTS_SKIPPED;
         fm_tally_add_many(tally, 0, count - left);
-        count_left(stack, stack->collapsed, left, whole, tally);
+        count_left(stack, stack->unrepeated, left, whole, tally);
     }
     stack->last = blocks[count - 1];
     stack->started = true;

@@ -19,7 +19,7 @@
  * others are forgotten. So nothing is ever removed from the table.
  *
  * A block that is not held is a first touch, or one that was forgotten and is beyond the bound: those are
- * listed, and the owner tells which.
+ * listed, and the owner decides which.
  */
 #ifndef FATHOM_ENGINE_SMALL_STACK_H
 #define FATHOM_ENGINE_SMALL_STACK_H
@@ -51,7 +51,7 @@ typedef struct fm_small_stack {
     uint16_t lines[FM_REGION_LINES] __attribute__((aligned(64)));
     uint64_t block[FM_SMALL_POSITIONS]; /* by position */
     uint16_t position[FM_SMALL_SLOTS];  /* of the latest touch, by linear probing; 0: free */
-    /* Of the part at hand: the slot of every first touch and where the block was (0: nowhere). */
+    /* Of the current part: the slot of every first touch and where the block was (0: nowhere). */
     uint16_t slot[FM_PART_ROOM];
     uint16_t old[FM_PART_ROOM];
     /* Those whose blocks are held, in order; distances become what they say in fm_exact_kernels.small_ranks.
@@ -66,7 +66,7 @@ typedef struct fm_small_stack {
      * last), of the references without repeats. */
     bool linked;
     size_t left_count;
-    uint64_t collapsed[FM_PART_ROOM];     /* those references, where any was removed */
+    uint64_t unrepeated[FM_PART_ROOM];    /* those references, where any was removed */
     uint64_t packed[FM_REGION_BITS + 16]; /* blocks on their way to the region's beginning */
 } fm_small_stack;
 

@@ -3,17 +3,17 @@
  * gpu.c - exact distances on a graphics card, a batch of up to 2^26 references at a time.
  *
  * The card gets each batch with the stack of all distinct blocks put before it (gpu_module.h), so that what
- * it counts is exact across batches. This file cuts the stream into batches and keeps the books: how many
+ * it counts is exact across batches. This file cuts the stream into batches and keeps account: how many
  * blocks there are, which first touches can be told from returns under a bound, and how much room the card
  * needs. References are read, copied and counted at the same time (gpu_batches.c). The card's own algorithm
  * is in modules/cuda.
  *
  * Time: the card's, O((n + M) log) for a batch of n references after M blocks; batches are at least as long
  * as a third of the stack where the card's memory allows. Space: 64 MiB of the host; blocks that do not fit
- * the card take 8 bytes each (gpu_older.c).
+ * the card take 8 bytes each (gpu_spill.c).
  *
  * Where several cards share the counting, batches go to them in turn (gpu_cards.h): this file's own card has
- * the stack, and settles what the others leave open, in order, before it counts the next batch of its own.
+ * the stack, and merges what the others leave open, in order, before it counts the next batch of its own.
  *
  * Under a bound, the stack is kept whole up to fm_seen_limit blocks, which is what other engines remember
  * (seen_set.h), and cut to the bound from there on.
@@ -29,7 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With shorter batches than that, a card is no use. */
+/* With shorter batches than that, a card does not pay. */
 static size_t least_batch(void)
 {
     const size_t least = (size_t)1 << 16, tests = fm_gpu_first_sizes.batch / 8;
@@ -45,8 +45,8 @@ typedef struct gpu_engine {
     fm_gpu_batches batches;
     bool open, wants_each; /* each: the mode the card is open in */
     size_t alone;          /* batches begun before others joined, or nobody did */
-    fm_gpu_cards cards; /* beside the one that has the stack; only where distances are not told one by one */
-    fm_gpu_older older;
+    fm_gpu_cards cards; /* beside the one that has the stack; only where single distances are not asked for */
+    fm_gpu_spill spill;
     bool outgrown;    /* the card has no more memory to give: older blocks go to the host */
     uint64_t clock;   /* of the next reference that is taken */
     size_t stack;     /* blocks on the card, after what was collected */
@@ -62,7 +62,7 @@ typedef struct gpu_engine {
 static uint64_t gpu_memory(const fm_engine *engine)
 {
     const gpu_engine *self = (const gpu_engine *)engine;
-    return sizeof *self + fm_gpu_older_memory(&self->older) + fm_gpu_cards_memory(&self->cards) +
+    return sizeof *self + fm_gpu_spill_memory(&self->spill) + fm_gpu_cards_memory(&self->cards) +
            (self->open ? fm_gpu_batches_memory(&self->batches.setup) : 0);
 }
 
@@ -79,7 +79,7 @@ static void note_memory(gpu_engine *self)
 
 static fm_status check_limit(const gpu_engine *self, const fm_gpu_setup *setup, fm_error *error)
 {
-    const uint64_t needed = sizeof *self + fm_gpu_batches_memory(setup) + fm_gpu_older_memory(&self->older);
+    const uint64_t needed = sizeof *self + fm_gpu_batches_memory(setup) + fm_gpu_spill_memory(&self->spill);
     if (self->max_memory == 0 || needed <= self->max_memory) return FM_OK;
     return fm_fail(error, FM_E_LIMIT, NULL,
                    "the gpu engine needs %" PRIu64 " bytes of the host's memory, the limit is %" PRIu64,
@@ -242,7 +242,7 @@ static void note_batch(gpu_engine *self, const fm_gpu_batch *batch, size_t stack
     if (stack_before + batch->cold > self->deepest) self->deepest = stack_before + batch->cold;
 }
 
-/* What was counted after the stack, self->batches.batch, is taken into the books. */
+/* What was counted after the stack, self->batches.batch, is added to the account. */
 static fm_status account(gpu_engine *self, const fm_engine_results *results, fm_error *error)
 {
     const size_t stack_before = self->stack;
@@ -252,11 +252,11 @@ static fm_status account(gpu_engine *self, const fm_engine_results *results, fm_
     self->stack = batch->stack;
     note_batch(self, batch, stack_before);
     if (self->wants_each)
-        status = fm_gpu_older_search(&self->older, &self->batches, stack_before, &found, error);
+        status = fm_gpu_spill_search(&self->spill, &self->batches, stack_before, &found, error);
     if (status != FM_OK) return status;
     const uint64_t cold = batch->cold - found, known = count_new(self, cold);
     if (!self->cold_known)
-        fm_gpu_older_drop(&self->older, self->bound > self->stack ? self->bound - self->stack : 0);
+        fm_gpu_spill_drop(&self->spill, self->bound > self->stack ? self->bound - self->stack : 0);
     if (self->wants_each) {
         if (known < cold) hide_unknown(batch, known);
         return deliver_each(batch, results, error);
@@ -308,7 +308,7 @@ static fm_status enlarge(gpu_engine *self, size_t more, const fm_engine_results 
         if (!self->wants_each) status = reopen(self, setup->stack, true, results, error);
         if (status != FM_OK || self->stack + more <= setup->stack) return status;
     }
-    status = fm_gpu_older_take(&self->older, &self->batches, self->stack, setup->stack / 4, error);
+    status = fm_gpu_spill_add(&self->spill, &self->batches, self->stack, setup->stack / 4, error);
     if (status != FM_OK) return status;
     self->stack = setup->stack / 4;
     note_memory(self);
@@ -318,8 +318,8 @@ static fm_status enlarge(gpu_engine *self, size_t more, const fm_engine_results 
 /* What a helper left open, and which blocks are the newest now; see gpu_cards.h. Batches before it were
  * accounted for, and nothing is under way on our own card; its slot is empty, or make_room has seen to it
  * that there is room. */
-static fm_status settle(gpu_engine *self, fm_gpu_helper *helper, const fm_engine_results *results,
-                        fm_error *error)
+static fm_status merge_helper(gpu_engine *self, fm_gpu_helper *helper, const fm_engine_results *results,
+                              fm_error *error)
 {
     if (!helper->batches.uncollected) return FM_OK;
     fm_status status = fm_gpu_helper_collect(helper, error);
@@ -332,8 +332,9 @@ static fm_status settle(gpu_engine *self, fm_gpu_helper *helper, const fm_engine
         fm_gpu_batch batch = {.count = left < most ? left : most,
                               .keep = stack_kept(self),
                               .distances = self->batches.each.distances,
-                              .firsts = self->batches.each.firsts};
-        status = fm_gpu_batches_count_now(&self->batches, helper->batches.each.firsts + done, &batch, error);
+                              .new_blocks = self->batches.each.new_blocks};
+        status =
+            fm_gpu_batches_count_now(&self->batches, helper->batches.each.new_blocks + done, &batch, error);
         if (status != FM_OK) break;
         self->batches.batch = batch;
         done += batch.count;
@@ -350,7 +351,7 @@ static fm_status collect_all(gpu_engine *self, const fm_engine_results *results,
 {
     fm_status status = collect(self, results, error);
     for (size_t i = 0; i < self->cards.count && status == FM_OK; i++)
-        status = settle(self, &self->cards.helpers[i], results, error);
+        status = merge_helper(self, &self->cards.helpers[i], results, error);
     return status;
 }
 
@@ -394,8 +395,8 @@ static fm_status fetch_all_counts(gpu_engine *self, const fm_engine_results *res
     return status;
 }
 
-/* From now on single distances are told, by one card. There is no way back: nobody would notice. Nothing may
- * be filled or under way. */
+/* From now on single distances are delivered, by one card. There is no way back: nobody would notice. Nothing
+ * may be filled or under way. */
 static fm_status leave_helpers(gpu_engine *self, const fm_engine_results *results, fm_error *error)
 {
     if (self->cards.count == 0) return FM_OK;
@@ -472,7 +473,7 @@ static void gpu_destroy(fm_engine *engine)
     if (!self) return;
     if (self->open) fm_gpu_batches_close(&self->batches);
     fm_gpu_cards_close(&self->cards);
-    fm_gpu_older_clear(&self->older);
+    fm_gpu_spill_clear(&self->spill);
     free(self);
 }
 
@@ -502,7 +503,7 @@ static fm_status gpu_create(fm_engine **engine, const fm_engine_options *options
     self->bound = options->bound;
     self->max_memory = options->max_memory;
     self->seen_limit = fm_seen_limit;
-    self->times = self->older.times = options->time_distances;
+    self->times = self->spill.times = options->time_distances;
     self->clock = options->first_time;
     self->cold_known = true;
     note_memory(self);

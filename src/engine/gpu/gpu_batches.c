@@ -51,9 +51,9 @@ static fm_status make_each(fm_gpu_each *each, const fm_gpu_setup *setup, fm_erro
     const size_t bytes = setup->batch * sizeof(uint64_t);
     each->room = setup->batch;
     each->distances = fm_pages_allocate(bytes);
-    each->firsts = fm_pages_allocate(bytes);
+    each->new_blocks = fm_pages_allocate(bytes);
     if (setup->times) each->times = fm_pages_allocate(bytes);
-    if (each->distances && each->firsts && (each->times || !setup->times)) return FM_OK;
+    if (each->distances && each->new_blocks && (each->times || !setup->times)) return FM_OK;
     return fm_fail_memory(error, bytes, "single distances of a batch");
 }
 
@@ -61,7 +61,7 @@ static void free_each(fm_gpu_each *each)
 {
     const size_t bytes = each->room * sizeof(uint64_t);
     fm_pages_free(each->distances, bytes);
-    fm_pages_free(each->firsts, bytes);
+    fm_pages_free(each->new_blocks, bytes);
     fm_pages_free(each->times, bytes);
 }
 
@@ -213,7 +213,7 @@ fm_status fm_gpu_batches_start(fm_gpu_batches *self, uint64_t first_time, size_t
                                  .keep = keep,
                                  .distances = self->each.distances,
                                  .times = self->each.times,
-                                 .firsts = self->each.firsts};
+                                 .new_blocks = self->each.new_blocks};
     self->filled = 0;
     self->slot = (self->slot + 1) % FM_GPU_SLOTS;
     self->uncollected = true;

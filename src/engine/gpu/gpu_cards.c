@@ -28,9 +28,9 @@ static bool open_helper(fm_gpu_helper *helper, const fm_gpu_module *module, cons
     /* Room for a batch without a block twice; what is not used takes no memory. */
     fm_gpu_each *each = &helper->batches.each;
     each->room = setup->batch;
-    each->firsts = fm_pages_allocate(list_bytes(setup));
+    each->new_blocks = fm_pages_allocate(list_bytes(setup));
     helper->order = fm_pages_allocate(list_bytes(setup));
-    if (each->firsts && helper->order) return true;
+    if (each->new_blocks && helper->order) return true;
     close_helper(helper);
     return false;
 }

@@ -6,7 +6,7 @@
  * One card, the carrier, has the stack of everything before (gpu.c). Another one counts its batch after an
  * empty stack. What it counts is right: the distance of a reference whose block was in the batch before does
  * not depend on anything earlier. Left are the first touches of the batch, in order: F, each block once. They
- * are settled by the carrier, when all batches before have been:
+ * are merged by the carrier, when all batches before have been:
  *
  *     between the last touch of a block before the batch and its first touch in it lie the blocks that are
  *     newer in the stack, and those of F before it, and no others: so F is itself a short batch after the
@@ -26,7 +26,7 @@
 
 /* A card beside the carrier. */
 typedef struct fm_gpu_helper {
-    fm_gpu_batches batches; /* its each.firsts is F */
+    fm_gpu_batches batches; /* its each.new_blocks is F */
     uint64_t *order;        /* the blocks of the batch collected last, in the order of their last touches */
 } fm_gpu_helper;
 
@@ -37,16 +37,17 @@ typedef struct fm_gpu_cards {
 } fm_gpu_cards;
 
 /* Helpers on the cards after the carrier's, `most` at most; cards that cannot be had, because somebody else
- * uses their memory or for any other reason, are done without. carrier: what that one was opened for. */
+ * uses their memory or for any other reason, are left out. carrier: what that one was opened for. */
 void fm_gpu_cards_open(fm_gpu_cards *cards, const fm_gpu_module *module, const fm_gpu_setup *carrier,
                        unsigned devices, unsigned most);
 void fm_gpu_cards_close(fm_gpu_cards *cards);
 uint64_t fm_gpu_cards_memory(const fm_gpu_cards *cards);
-/* References that are being counted by helpers, or were and are not settled. */
+/* References that are being counted by helpers, or were and are not merged yet. */
 uint64_t fm_gpu_cards_pending(const fm_gpu_cards *cards);
 /* What was put into a helper's slot is counted by it. */
 fm_status fm_gpu_helper_start(fm_gpu_helper *helper, fm_error *error);
-/* Waits for that. Then batches.batch, each.firsts and order have what it found, and its stack is empty. */
+/* Waits for that. Then batches.batch, each.new_blocks and order have what it found, and its stack is empty.
+ */
 fm_status fm_gpu_helper_collect(fm_gpu_helper *helper, fm_error *error);
 
 #endif

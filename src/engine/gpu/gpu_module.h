@@ -68,12 +68,12 @@ typedef struct fm_gpu_setup {
 typedef struct fm_gpu_batch {
     /* Given: */
     unsigned slot;
-    size_t count;        /* at least 1 */
-    uint64_t first_time; /* of its first reference; with times */
-    size_t keep;         /* blocks to keep in the stack afterwards, the most recent ones */
-    uint64_t *distances; /* NULL, or `count` of them are written here: FM_COLD, FM_BEYOND or the distance */
-    uint64_t *times;     /* the same with time distances; FM_COLD or the time distance */
-    uint64_t *firsts;    /* NULL, or the `cold` blocks that were new, in order, are written here */
+    size_t count;         /* at least 1 */
+    uint64_t first_time;  /* of its first reference; with times */
+    size_t keep;          /* blocks to keep in the stack afterwards, the most recent ones */
+    uint64_t *distances;  /* NULL, or `count` of them are written here: FM_COLD, FM_BEYOND or the distance */
+    uint64_t *times;      /* the same with time distances; FM_COLD or the time distance */
+    uint64_t *new_blocks; /* NULL, or the `cold` blocks that were new, in order, are written here */
     /* Answered: */
     size_t cold;  /* references to blocks that were neither in the stack nor before in the batch */
     size_t stack; /* blocks in the stack now; cold more than before, or `keep` */

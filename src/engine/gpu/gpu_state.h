@@ -2,9 +2,9 @@
 /*
  * gpu_state.h - what the files of the gpu engine share.
  *
- *     gpu.c          the engine: takes references, keeps the books, delivers
+ *     gpu.c          the engine: takes references, keeps account, delivers
  *     gpu_batches.c  a card's batches: filled here, counted there, both at once
- *     gpu_older.c    blocks that were referenced too long ago for the card to remember
+ *     gpu_spill.c    blocks that were referenced too long ago for the card to remember
  *     gpu_cards.c    more cards, which count batches by themselves
  */
 #ifndef FATHOM_ENGINE_GPU_STATE_H
@@ -30,7 +30,7 @@ extern FM_TUNABLE fm_gpu_sizes fm_gpu_first_sizes;
 /* Single distances of a batch, on the host. */
 typedef struct fm_gpu_each {
     size_t room;
-    uint64_t *distances, *times, *firsts; /* times: NULL without */
+    uint64_t *distances, *times, *new_blocks; /* times: NULL without */
 } fm_gpu_each;
 
 /*
@@ -80,26 +80,26 @@ typedef struct fm_gpu_chunk {
     uint64_t *blocks, *times; /* times: NULL without */
 } fm_gpu_chunk;
 
-typedef struct fm_gpu_older {
+typedef struct fm_gpu_spill {
     fm_gpu_chunk *chunks; /* oldest first */
     size_t count, room;
     bool times;
-} fm_gpu_older;
+} fm_gpu_spill;
 
-void fm_gpu_older_clear(fm_gpu_older *older);
-uint64_t fm_gpu_older_blocks(const fm_gpu_older *older);
-uint64_t fm_gpu_older_memory(const fm_gpu_older *older);
+void fm_gpu_spill_clear(fm_gpu_spill *spill);
+uint64_t fm_gpu_spill_blocks(const fm_gpu_spill *spill);
+uint64_t fm_gpu_spill_memory(const fm_gpu_spill *spill);
 /* The oldest blocks of the card's stack become the newest chunk; `keep` stay. */
-fm_status fm_gpu_older_take(fm_gpu_older *older, fm_gpu_batches *batches, size_t stack, size_t keep,
-                            fm_error *error);
+fm_status fm_gpu_spill_add(fm_gpu_spill *spill, fm_gpu_batches *batches, size_t stack, size_t keep,
+                           fm_error *error);
 /* Only the newest `keep` blocks are of interest any more. */
-void fm_gpu_older_drop(fm_gpu_older *older, uint64_t keep);
+void fm_gpu_spill_drop(fm_gpu_spill *spill, uint64_t keep);
 /*
  * Looks up the references of the batch collected last that are new to the card (FM_COLD in each.distances):
  * those that are found get their distances, and leave their chunks. stack_before: blocks on the card before
  * the batch. *found: how many.
  */
-fm_status fm_gpu_older_search(fm_gpu_older *older, fm_gpu_batches *batches, size_t stack_before,
+fm_status fm_gpu_spill_search(fm_gpu_spill *spill, fm_gpu_batches *batches, size_t stack_before,
                               uint64_t *found, fm_error *error);
 
 #endif

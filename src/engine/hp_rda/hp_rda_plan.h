@@ -31,7 +31,7 @@ static inline hp_work hp_plan(const fm_hp_rda_shape *shape, size_t count)
     return work;
 }
 
-/* Told of every array. Those that must be zero at the beginning come first; zeroed: whether it is one of
+/* Called for every array. Those that must be zero at the beginning come first; zeroed: whether it is one of
  * them. */
 typedef void (*hp_array_visitor)(void *context, void **array, size_t bytes, bool zeroed);
 

@@ -190,7 +190,8 @@ static fm_piece *filling(const fm_parallel *self)
 }
 
 /* As many of the blocks from number *done on as the piece has room for. */
-static void take(const fm_parallel *self, fm_piece *piece, const uint64_t *blocks, size_t count, size_t *done)
+static void fill_piece(const fm_parallel *self, fm_piece *piece, const uint64_t *blocks, size_t count,
+                       size_t *done)
 {
     const size_t room = self->piece_size - piece->count, left = count - *done;
     const size_t taken = left < room ? left : room;
@@ -208,7 +209,7 @@ static fm_status count_together(fm_parallel *self, const uint64_t *blocks, size_
         fm_piece *piece = filling(self);
         fm_status status = fm_piece_reserve(self, piece, self->piece_size, error);
         if (status != FM_OK) return status;
-        take(self, piece, blocks, count, done);
+        fill_piece(self, piece, blocks, count, done);
         if (piece->count == self->piece_size) hand_in(self);
     }
     return FM_OK;
@@ -341,7 +342,7 @@ static fm_status gather(fm_parallel *self, const uint64_t *blocks, size_t count,
         if (fm_piece_reserve(self, piece, self->piece_size, NULL) != FM_OK)
             return count_gathered(self, tally, error);
         const size_t before = *done;
-        take(self, piece, blocks, count, done);
+        fill_piece(self, piece, blocks, count, done);
         self->gathered += *done - before;
         if (piece->count == self->piece_size) self->filled++;
     }

@@ -3,7 +3,7 @@
  * parallel.h - what the files of `exact` with several threads share: parallel.c (the engine),
  * parallel_piece.c (what follows from a piece of the trace alone), parallel_draw.c (from larger ones, which
  * threads fetch for themselves), parallel_phase.c (what does not), parallel_plan.c (who does what next).
- * docs/PARALLEL.md tells why it is right and what it costs.
+ * docs/PARALLEL.md says why it is right and what it costs.
  *
  * The trace goes through in *pieces*. A thread takes a piece and finds all distances that follow from its
  * parts (exact_part.c) alone, or where it pays, from all of it. What is left are the piece's *events*: first
@@ -49,7 +49,7 @@ extern FM_TUNABLE uint64_t fm_parallel_drawn_least, fm_parallel_drawn_most, fm_p
 
 /*
  * Events are sorted in *bundles* that stay in the first-level cache, by partitions and then by ranges; begin
- * tells where in the bundle each partition's (range's) events begin, and where the last one's end. With one
+ * says where in the bundle each partition's (range's) events begin, and where the last one's end. With one
  * partition there is nothing to sort, and the whole piece is a bundle.
  */
 enum { FM_BUNDLE = FM_PART };
@@ -133,7 +133,7 @@ typedef struct fm_parallel_worker {
     uint64_t depth[FM_BUNDLE];
 } __attribute__((aligned(64))) fm_parallel_worker;
 
-typedef struct fm_phase {
+typedef struct fm_parallel_phase {
     uint64_t first; /* number of its first piece */
     size_t count;   /* pieces */
     /* Under the crew's lock: */
@@ -153,7 +153,7 @@ typedef struct fm_phase {
     size_t range_count;
     uint64_t range_region[FM_RANGES + 1];
     uint32_t range_above[FM_RANGES]; /* bits in the ranges above, at the phase's beginning */
-} fm_phase;
+} fm_parallel_phase;
 
 typedef enum fm_parallel_mode {
     FM_GATHERING, /* the first references: perhaps there will not be many */
@@ -167,7 +167,7 @@ typedef struct fm_parallel {
     unsigned threads;
     fm_parallel_mode mode;
     fm_exact *alone;   /* NULL while threads are together */
-    fm_tally counted;  /* what no tally of the caller's was at hand for */
+    fm_tally counted;  /* what was counted while the caller had given no tally */
     uint64_t gathered; /* references, while gathering */
     size_t piece_size, pieces_a_phase, pieces_a_phase_drawn, piece_count;
     size_t partitions, most_ranges;
@@ -186,7 +186,7 @@ typedef struct fm_parallel {
     uint64_t drawn_size;               /* references of the next one */
     uint64_t by_parts;                 /* so many of the next ones are worked off part by part */
     uint64_t memory_peak;
-    fm_phase phases[2];
+    fm_parallel_phase phases[2];
     fm_status status; /* of the first failure: then all is over */
     fm_error error;
 
@@ -196,7 +196,7 @@ typedef struct fm_parallel {
     fm_shared_window window;
     uint64_t live;         /* blocks held */
     uint64_t cold, beyond; /* counted by the phases, in all; nothing else counts there */
-    bool given_up;         /* under a bound: first touches cannot be told any more */
+    bool given_up;         /* under a bound: first touches cannot be distinguished any more */
     uint64_t distinct;     /* under a bound */
     uint8_t *range_of;     /* of each region */
     uint64_t range_of_bytes;
@@ -249,7 +249,7 @@ void fm_parallel_end_whole(fm_parallel_worker *worker);
 void fm_piece_draw(fm_parallel *self, fm_piece *piece, unsigned number);
 /* Under the lock: claims the next piece to be drawn; false where there is none, or no room for it. */
 bool fm_parallel_claim_drawn(fm_parallel *self);
-/* Under the lock: how it went tells what the next ones should be like. */
+/* Under the lock: from how it went, what the next ones should be like. */
 void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece);
 /* Takes all of a supply; nothing is being filled. */
 fm_status fm_parallel_draw(fm_parallel *self, const fm_block_supply *supply, fm_error *error);
@@ -258,15 +258,16 @@ fm_status fm_parallel_draw_array(fm_parallel *self, const uint64_t *blocks, size
 
 /* parallel_phase.c: the steps, in this order. */
 typedef struct fm_phase_step {
-    size_t (*tasks)(const fm_parallel *self, const fm_phase *phase);
-    void (*run)(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker);
+    size_t (*tasks)(const fm_parallel *self, const fm_parallel_phase *phase);
+    void (*run)(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker);
     bool after_previous;  /* not before the phase before is over */
     bool lets_next_begin; /* when it is done, the next phase may begin */
 } fm_phase_step;
 extern const fm_phase_step fm_phase_steps[];
 extern const unsigned fm_phase_step_count;
 
-static inline fm_piece *fm_phase_piece(const fm_parallel *self, const fm_phase *phase, size_t index)
+static inline fm_piece *fm_parallel_phase_piece(const fm_parallel *self, const fm_parallel_phase *phase,
+                                                size_t index)
 {
     return &self->pieces[(phase->first + index) % self->piece_count];
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parallel_phase.c - the steps of a phase: from the events of its pieces to their distances (parallel.h tells
+ * parallel_phase.c - the steps of a phase: from the events of its pieces to their distances (parallel.h says
  * the idea). A step's tasks run at the same time; steps follow each other.
  *
  * Time: a table lookup and O(levels) vector operations an event, as in `exact`; where table and window are
@@ -23,14 +23,14 @@ enum {
 /* Counters of the window are u32: right as long as no more blocks are live. */
 #define LIVE_LIMIT UINT64_C(0xFFFFFFFF)
 
-static size_t one_task(const fm_parallel *self, const fm_phase *phase)
+static size_t one_task(const fm_parallel *self, const fm_parallel_phase *phase)
 {
     (void)self;
     (void)phase;
     return 1;
 }
 
-static size_t tasks_for_events(const fm_phase *phase, size_t most)
+static size_t tasks_for_events(const fm_parallel_phase *phase, size_t most)
 {
     const uint64_t tasks = phase->events / EVENTS_A_TASK + 1;
     return tasks < most ? (size_t)tasks : most;
@@ -44,12 +44,12 @@ static bool too_many(const fm_parallel *self)
     return bound && self->live > BOUND_SLACK && (self->live - BOUND_SLACK) / 2 > bound;
 }
 
-static void measure(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+static void measure(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
 {
     (void)task;
     (void)worker;
     for (size_t i = 0; i < phase->count; i++) {
-        fm_piece *piece = fm_phase_piece(self, phase, i);
+        fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
         piece->base = phase->events;
         phase->events += piece->events;
         phase->lines += fm_shared_window_lines(piece->events);
@@ -64,12 +64,12 @@ static void measure(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel
 
 /* ---- room and restart: blocks get new positions, when the window is full ---- */
 
-static size_t room_tasks(const fm_parallel *self, const fm_phase *phase)
+static size_t room_tasks(const fm_parallel *self, const fm_parallel_phase *phase)
 {
     return phase->restarting && !fm_parallel_failed(self) ? 1 : 0;
 }
 
-static void make_room(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+static void make_room(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
 {
     (void)task;
     (void)worker;
@@ -91,7 +91,7 @@ static void make_room(fm_parallel *self, fm_phase *phase, size_t task, fm_parall
     fm_shared_window_rank_regions(&self->window);
 }
 
-static size_t restart_tasks(const fm_parallel *self, const fm_phase *phase)
+static size_t restart_tasks(const fm_parallel *self, const fm_parallel_phase *phase)
 {
     return phase->restarting && !fm_parallel_failed(self) ? self->partitions : 0;
 }
@@ -110,7 +110,7 @@ static uint64_t keep(void *context, uint64_t key, uint64_t position, uint64_t ti
     return rank > kept->dropped ? fm_shared_window_packed_position(rank - kept->dropped) : 0;
 }
 
-static void restart(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+static void restart(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
 {
     (void)worker;
     enum { AHEAD = 8 }; /* buckets whose lines of the window are fetched ahead */
@@ -134,7 +134,7 @@ static void restart(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel
 
 /* ---- lay: bits for the phase's new positions ---- */
 
-static void lay(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+static void lay(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
 {
     (void)task;
     (void)worker;
@@ -145,7 +145,7 @@ static void lay(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_wor
     }
     fm_shared_window_begin(&self->window);
     for (size_t i = 0; i < phase->count; i++) {
-        fm_piece *piece = fm_phase_piece(self, phase, i);
+        fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
         piece->position = fm_shared_window_add(&self->window, piece->events);
     }
     fm_shared_window_end(&self->window);
@@ -154,7 +154,7 @@ static void lay(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_wor
 
 /* ---- table: where was every block, and where is it now ---- */
 
-static size_t table_tasks(const fm_parallel *self, const fm_phase *phase)
+static size_t table_tasks(const fm_parallel *self, const fm_parallel_phase *phase)
 {
     return tasks_for_events(phase, self->partitions);
 }
@@ -188,10 +188,10 @@ typedef struct segment {
     size_t first, count; /* places in the arrays of the piece */
 } segment;
 
-static bool next_segment(const fm_parallel *self, const fm_phase *phase, walk *at, segment *found)
+static bool next_segment(const fm_parallel *self, const fm_parallel_phase *phase, walk *at, segment *found)
 {
     for (; at->piece < phase->count; at->piece++, at->bundle = 0) {
-        const fm_piece *piece = fm_phase_piece(self, phase, at->piece);
+        const fm_piece *piece = fm_parallel_phase_piece(self, phase, at->piece);
         if (at->bundle == piece->bundle_count) continue;
         const fm_bundle *bundle = &piece->bundles[at->bundle++];
         *found = (segment){.piece = piece,
@@ -204,7 +204,7 @@ static bool next_segment(const fm_parallel *self, const fm_phase *phase, walk *a
 }
 
 /* The next events of a partition, as many as a chunk takes; `rest` is what the last one had no room for. */
-static void gather_keys(const fm_parallel *self, const fm_phase *phase, walk *at, segment *rest,
+static void gather_keys(const fm_parallel *self, const fm_parallel_phase *phase, walk *at, segment *rest,
                         const fm_block_table *table, fm_table_chunk *chunk)
 {
     chunk->count = 0;
@@ -225,7 +225,7 @@ static void gather_keys(const fm_parallel *self, const fm_phase *phase, walk *at
     self->kernels->home(table, chunk->key, chunk->count, chunk->home);
 }
 
-static uint64_t events_of(const fm_parallel *self, const fm_phase *phase, size_t group)
+static uint64_t events_of(const fm_parallel *self, const fm_parallel_phase *phase, size_t group)
 {
     uint64_t events = 0;
     walk at = {.group = group};
@@ -234,8 +234,8 @@ static uint64_t events_of(const fm_parallel *self, const fm_phase *phase, size_t
 }
 
 /* The events of a partition: their keys are replaced by their blocks' old positions. */
-static fm_status look_up(const fm_parallel *self, fm_phase *phase, size_t group, fm_partition *partition,
-                         fm_parallel_worker *worker, fm_error *error)
+static fm_status look_up(const fm_parallel *self, fm_parallel_phase *phase, size_t group,
+                         fm_partition *partition, fm_parallel_worker *worker, fm_error *error)
 {
     fm_block_table *table = &partition->table;
     const uint64_t events = events_of(self, phase, group);
@@ -301,7 +301,7 @@ static fm_status look_up_in_order(const fm_parallel *self, fm_piece *piece, fm_p
     return status;
 }
 
-static void table(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+static void table(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
 {
     const size_t tasks = phase->tasks;
     fm_error error;
@@ -312,14 +312,15 @@ static void table(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_w
         fm_status status = FM_OK;
         if (self->partitions > 1) status = look_up(self, phase, p, partition, worker, &error);
         for (size_t i = 0; self->partitions == 1 && i < phase->count && status == FM_OK; i++)
-            status = look_up_in_order(self, fm_phase_piece(self, phase, i), partition, worker, &error);
+            status =
+                look_up_in_order(self, fm_parallel_phase_piece(self, phase, i), partition, worker, &error);
         if (status != FM_OK) fm_parallel_fail(self, status, &error);
     }
 }
 
 /* ---- count_cold: how many blocks were new ---- */
 
-static void count_cold(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+static void count_cold(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
 {
     (void)task;
     (void)worker;
@@ -350,7 +351,7 @@ static void count_cold(fm_parallel *self, fm_phase *phase, size_t task, fm_paral
 
 /* ---- cut: ranges with about as many events each ---- */
 
-static void cut(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+static void cut(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
 {
     (void)task;
     (void)worker;
@@ -389,7 +390,7 @@ static void cut(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_wor
 
 /* ---- split: events by ranges ---- */
 
-static size_t split_tasks(const fm_parallel *self, const fm_phase *phase)
+static size_t split_tasks(const fm_parallel *self, const fm_parallel_phase *phase)
 {
     return fm_parallel_failed(self) || self->partitions == 1 ? 0 : phase->count;
 }
@@ -423,16 +424,16 @@ static void split_bundle(const fm_parallel *self, const fm_piece *piece, fm_bund
                                 piece->known + bundle->first);
 }
 
-static void split(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+static void split(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
 {
-    const fm_piece *piece = fm_phase_piece(self, phase, task);
+    const fm_piece *piece = fm_parallel_phase_piece(self, phase, task);
     for (size_t b = 0; b < piece->bundle_count; b++)
         split_bundle(self, piece, &piece->bundles[b], &worker->ordered);
 }
 
 /* ---- range: the distances ---- */
 
-static size_t range_tasks(const fm_parallel *self, const fm_phase *phase)
+static size_t range_tasks(const fm_parallel *self, const fm_parallel_phase *phase)
 {
     return fm_parallel_failed(self) ? 0 : phase->range_count;
 }
@@ -461,7 +462,7 @@ static void tally_range(fm_parallel *self, fm_tally *tally, fm_chunk *chunk)
 }
 
 /* The next events of a range. known: what is to be added to what is known of their distances. */
-static void gather_positions(const fm_parallel *self, const fm_phase *phase, walk *at, segment *rest,
+static void gather_positions(const fm_parallel *self, const fm_parallel_phase *phase, walk *at, segment *rest,
                              uint64_t origin, uint32_t *known, fm_chunk *chunk)
 {
     chunk->far_count = 0;
@@ -484,7 +485,7 @@ static void gather_positions(const fm_parallel *self, const fm_phase *phase, wal
     }
 }
 
-static void range(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+static void range(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
 {
     const uint64_t first = phase->range_region[task], end = phase->range_region[task + 1];
     const uint64_t origin = first << FM_REGION_SHIFT;
@@ -521,7 +522,7 @@ static void range(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_w
 
 /* ---- account: what it all takes ---- */
 
-static void account(fm_parallel *self, fm_phase *phase, size_t task, fm_parallel_worker *worker)
+static void account(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
 {
     (void)phase;
     (void)task;

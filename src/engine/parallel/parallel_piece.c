@@ -177,8 +177,8 @@ void fm_piece_find(const fm_parallel *self, fm_piece *piece, const uint64_t *ref
         if (local->straight > 0) {
             local->straight--;
         } else {
-            left = local->kernels->collapse(blocks, count, &before, local->collapsed);
-            blocks = local->collapsed;
+            left = local->kernels->drop_repeats(blocks, count, &before, local->unrepeated);
+            blocks = local->unrepeated;
             fm_tally_add_many(&worker->tally, 0, count - left);
             fm_exact_judge_repeats(local, count, left);
         }

@@ -10,7 +10,7 @@
 
 enum { PIECE = 2 }; /* kinds of jobs: below it, a step of phases[kind] */
 
-static fm_phase *phase_of(fm_parallel *self, uint64_t number)
+static fm_parallel_phase *phase_of(fm_parallel *self, uint64_t number)
 {
     return &self->phases[number % 2];
 }
@@ -19,7 +19,7 @@ static fm_phase *phase_of(fm_parallel *self, uint64_t number)
 static void advance(fm_parallel *self)
 {
     for (uint64_t number = self->ended; number < self->begun; number++) {
-        fm_phase *phase = phase_of(self, number);
+        fm_parallel_phase *phase = phase_of(self, number);
         while (phase->tasks_done == phase->tasks && phase->step < fm_phase_step_count) {
             const fm_phase_step *step = &fm_phase_steps[phase->step];
             const size_t tasks = step->tasks(self, phase);
@@ -30,7 +30,7 @@ static void advance(fm_parallel *self)
         }
         if (phase->tasks_done < phase->tasks || phase->step < fm_phase_step_count) continue;
         for (size_t i = 0; i < phase->count; i++) {
-            fm_piece *piece = fm_phase_piece(self, phase, i);
+            fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
             piece->done = piece->drawn = false;
             piece->count = 0;
         }
@@ -44,7 +44,7 @@ static bool may_begin(fm_parallel *self)
 {
     if (self->begun == self->ended) return true;
     if (self->begun - self->ended == 2) return false;
-    const fm_phase *before = phase_of(self, self->begun - 1);
+    const fm_parallel_phase *before = phase_of(self, self->begun - 1);
     for (unsigned step = before->step; step < fm_phase_step_count; step++)
         if (fm_phase_steps[step].lets_next_begin) return false;
     return !fm_phase_steps[before->step - 1].lets_next_begin || before->tasks_done == before->tasks;
@@ -54,13 +54,14 @@ static bool may_begin(fm_parallel *self)
 static bool begin_phase(fm_parallel *self)
 {
     if (!may_begin(self)) return false;
-    const fm_phase *before = phase_of(self, self->begun + 1);
-    fm_phase next = {.first = self->begun == self->ended ? self->retired : before->first + before->count};
-    const fm_piece *front = fm_phase_piece(self, &next, 0);
+    const fm_parallel_phase *before = phase_of(self, self->begun + 1);
+    fm_parallel_phase next = {.first =
+                                  self->begun == self->ended ? self->retired : before->first + before->count};
+    const fm_piece *front = fm_parallel_phase_piece(self, &next, 0);
     const bool whole = front->drawn && !front->by_parts;
     const size_t enough = whole ? self->pieces_a_phase_drawn : self->pieces_a_phase;
     while (next.count < self->pieces_a_phase && next.first + next.count < self->filled &&
-           fm_phase_piece(self, &next, next.count)->done)
+           fm_parallel_phase_piece(self, &next, next.count)->done)
         next.count++;
     const bool all = self->flushing && next.first + next.count == self->filled;
     if (next.count == 0 || (next.count < enough && !all)) return false;
@@ -73,7 +74,7 @@ static bool claim(void *context, fm_job *job)
     fm_parallel *self = context;
     while (begin_phase(self)) advance(self);
     for (uint64_t number = self->ended; number < self->begun; number++) {
-        fm_phase *phase = phase_of(self, number);
+        fm_parallel_phase *phase = phase_of(self, number);
         if (phase->tasks_begun == phase->tasks) continue;
         *job = (fm_job){.kind = (unsigned)(number % 2), .task = phase->tasks_begun++};
         return true;
@@ -97,7 +98,7 @@ static void run(void *context, fm_job job, unsigned worker)
             fm_piece_analyze(self, piece, &self->workers[worker]);
         return;
     }
-    fm_phase *phase = &self->phases[job.kind];
+    fm_parallel_phase *phase = &self->phases[job.kind];
     fm_phase_steps[phase->step - 1].run(self, phase, job.task, &self->workers[worker]);
 }
 

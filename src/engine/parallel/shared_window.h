@@ -92,7 +92,7 @@ uint64_t fm_shared_window_view_bytes(uint64_t regions);
  */
 void fm_shared_window_view(const fm_shared_window *window, uint64_t first, uint64_t end, void *counters,
                            fm_recency_window *view);
-/* Writes back what is live. The view has had its day. */
+/* Writes back what is live. The view must not be used any more. */
 void fm_shared_window_view_done(fm_shared_window *window, uint64_t first, fm_recency_window *view);
 
 #endif

@@ -245,7 +245,7 @@ static void shrink(fm_block_sample *sample)
         const uint32_t gone = sample->heap[1];
         heap_pop(sample);
         fm_sample_node *node = &sample->nodes[gone];
-        fm_recency_bits_take(&sample->order, node->position);
+        fm_recency_bits_remove(&sample->order, node->position);
         slot_remove(sample, slot_find(sample, node->block, fm_block_sample_common(node->block)));
         sample->count--;
         node->position = FM_SAMPLE_GONE;
@@ -285,7 +285,7 @@ void fm_block_sample_touch(fm_block_sample *sample, uint64_t block, uint64_t com
     if (sample->order.next == sample->order.size) renumber(sample);
     if (*slot != FM_SAMPLE_NONE) {
         fm_sample_node *node = &sample->nodes[*slot];
-        count_distance(sample, fm_recency_bits_take(&sample->order, node->position));
+        count_distance(sample, fm_recency_bits_remove(&sample->order, node->position));
         node->position = fm_recency_bits_give(&sample->order);
         return;
     }

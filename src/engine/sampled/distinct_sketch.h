@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * distinct_sketch.h - how many distinct blocks there were, to within a percent, in 16 KiB. For first touches,
- * which a sample of few blocks tells badly.
+ * which a sample of few blocks estimates badly.
  *
  * P. Flajolet, É. Fusy, O. Gandouet, F. Meunier: HyperLogLog, AofA 2007. Each block's hash chooses a
  * register, which keeps the longest run of leading zeros seen in the rest; few blocks are counted by the

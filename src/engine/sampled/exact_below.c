@@ -7,7 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* First touches are told from returns for so many distinct blocks: a sketch counts more than that. */
+/* First touches are distinguished from returns for so many distinct blocks: a sketch counts more than that.
+ */
 static uint64_t seen_limit(uint64_t bound)
 {
     return bound <= UINT64_MAX / 2 ? 2 * bound : UINT64_MAX;
@@ -65,10 +66,10 @@ static void tell_fresh(fm_exact_below *below, fm_tally *tally)
     const uint64_t budget = below->max_memory ? below->max_memory - sizeof *small : UINT64_MAX;
     uint64_t cold = 0;
     for (size_t i = 0; i < small->fresh_count && !fm_seen_set_given_up(seen); i++) {
-        fm_seen told = fm_seen_set_insert(seen, small->fresh[i], budget, NULL);
-        /* No memory to remember it: from now on nobody can know. */
-        if (told == FM_SEEN_NO_MEMORY) told = fm_seen_set_insert(seen, small->fresh[i], 0, NULL);
-        cold += told == FM_SEEN_NEW;
+        fm_seen answer = fm_seen_set_insert(seen, small->fresh[i], budget, NULL);
+        /* No memory to remember it: from now on first touches are not known. */
+        if (answer == FM_SEEN_NO_MEMORY) answer = fm_seen_set_insert(seen, small->fresh[i], 0, NULL);
+        cold += answer == FM_SEEN_NEW;
     }
     tally->cold += cold;
     tally->beyond += small->fresh_count - cold;

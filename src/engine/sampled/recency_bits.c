@@ -58,7 +58,7 @@ void fm_recency_bits_restart(fm_recency_bits *bits, uint32_t live)
     bits->next = bits->live = live;
 }
 
-uint32_t fm_recency_bits_take(fm_recency_bits *bits, uint32_t position)
+uint32_t fm_recency_bits_remove(fm_recency_bits *bits, uint32_t position)
 {
     const uint32_t at = position / 64, words = bits->size / 64;
     const uint64_t word = bits->words[at], bit = UINT64_C(1) << (position % 64);

@@ -50,6 +50,6 @@ static inline uint32_t fm_recency_bits_give(fm_recency_bits *bits)
 }
 
 /* Takes a live position back; returns how many live ones are above it. */
-uint32_t fm_recency_bits_take(fm_recency_bits *bits, uint32_t position);
+uint32_t fm_recency_bits_remove(fm_recency_bits *bits, uint32_t position);
 
 #endif

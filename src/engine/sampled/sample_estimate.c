@@ -24,7 +24,7 @@ static double *counts_of(const far_counts *counts, unsigned sample)
     return counts->of + sample * (counts->bins + 1);
 }
 
-/* SHARDS-adj: what is missing goes to the smallest distances, where busy blocks are; what is too much is
+/* SHARDS-adj: what is missing goes to the smallest distances, where frequent blocks are; what is too much is
  * taken from there on. */
 static void add_missing(const far_counts *counts, double *of, double missing)
 {
@@ -35,8 +35,8 @@ static void add_missing(const far_counts *counts, double *of, double missing)
     }
 }
 
-/* A sample's counts, corrected to the known sum. Behind exact distances busy blocks play no part any more,
- * and what is missing is missing everywhere alike. */
+/* A sample's counts, corrected to the known sum. Beyond the exact distances frequent blocks play no part any
+ * more, and what is missing is missing everywhere alike. */
 static void correct(const fm_sampled *sampled, const far_counts *counts, unsigned which)
 {
     const fm_block_sample *sample = &sampled->samples[which];
@@ -99,7 +99,8 @@ static double student(unsigned samples)
 
 enum { BAND_PER_POWER = 4 }; /* sizes for each power of two */
 
-/* Where the band is told: the first far size, then several for each power of two; all at edges of bins. */
+/* Sizes at which the band is given: the first far size, then several for each power of two; all at edges of
+ * bins. */
 static bool is_band_size(const far_counts *counts, size_t bin, uint64_t lo)
 {
     if (bin == counts->first) return true;
@@ -137,7 +138,7 @@ static void find_edges(const fm_sampled *sampled, const far_counts *counts, cons
 }
 
 /*
- * The samples' spread does not show what they have in common: every distance d is told with an error of
+ * The samples' spread does not show what they have in common: every distance d has an error of
  * sqrt(d (1-R)/R), which flattens the curve. So the band reaches to where the curve is that far to either
  * side.
  */

@@ -17,7 +17,7 @@ void fm_sampled_part_start(fm_sampled_part *sampled, const fm_exact_kernels *ker
     sampled->part = &small->part;
     kernels->sample_common(small->part.key, small->part.first_count, sampled->common);
     if (small->left_count == count) return;
-    sampled->left = small->collapsed;
+    sampled->left = small->unrepeated;
     /* The first reference is left unless it repeats that before the part. */
     const size_t later = kernels->sample_changes(blocks, count, sampled->index + 1);
     sampled->index[0] = 0;

@@ -22,7 +22,7 @@ typedef struct fm_sampled_part {
     const uint16_t *at;   /* … and where they stood, with `count` behind the last; NULL: none was removed */
     uint16_t index[1 + FM_PART + 16];
     uint64_t common[FM_PART]; /* hashes of the references; with links, of first touches */
-    /* First touches or references that are in the sample at hand and in the next one. */
+    /* First touches or references that are in the current sample and in the next one. */
     uint16_t chosen[2][FM_PART + 16];
     size_t chosen_count[2];
 } fm_sampled_part;

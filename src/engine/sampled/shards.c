@@ -3,13 +3,13 @@
  * shards.c - the engine `shards`: the histogram of all references from samples of the blocks
  * (block_sample.h), joined to an exact one of small distances (sample_estimate.h).
  *
- * Sampling alone is useless at small sizes: a distance of 5 is not told by one block in a thousand. So an
- * exact part (exact_below.h) works beside the samples and tells all small distances. Several samples with
- * hash functions of their own tell how far off the large ones are. First touches are counted by a sketch
+ * Sampling alone is useless at small sizes: one block in a thousand does not show a distance of 5. So an
+ * exact part (exact_below.h) works beside the samples and finds all small distances. Several samples with
+ * hash functions of their own show how far off the large ones are. First touches are counted by a sketch
  * (distinct_sketch.h).
  *
- * It tells the histogram only, at the end; single distances, times and pairs are not known. The samples are
- * the same in every run: their hash is not seeded.
+ * It delivers the histogram only, at the end; single distances, times and pairs are not known. The samples
+ * are the same in every run: their hash is not seeded.
  *
  * Time: a hash and a comparison for each sample, O(log S) for sampled references; and the exact part.
  * Space: 24 to 39 bytes a sampled block; under 1 MiB for the exact part up to FM_SMALL_BOUND blocks; 36 KB
@@ -182,8 +182,8 @@ static fm_status shards_create(fm_engine **engine, const fm_engine_options *opti
 
 /* ---- results ---- */
 
-/* First touches are told by the sketch of all blocks, or by the samples where these have seen so many blocks
- * that they know better. */
+/* First touches are estimated by the sketch of all blocks, or by the samples where these have seen so many
+ * blocks that they know better. */
 static void estimate_cold(const fm_engine *self, fm_sampled *sampled, fm_profile *profile)
 {
     double blocks = 0, seen = 0;

@@ -7,7 +7,7 @@
 enum { MOST_WORDS = 8, LONGEST_WORD = 24 };
 
 typedef struct words {
-    size_t count; /* 0: no name that could tell anything */
+    size_t count; /* 0: no name that says anything */
     char word[MOST_WORDS][LONGEST_WORD];
 } words;
 
@@ -78,7 +78,7 @@ static const char *const places[] = {"sector",   "block",   "blk",  "blkno", "bl
                                      "lba",      "slba",    "lbn",  "pba",   "cluster", NULL};
 static const char *const counting[] = {"count", "cnt", "num", "nr", "n", "number", NULL};
 
-/* Words behind a name that tell its unit or notation. */
+/* Words behind a name that give its unit or notation. */
 static bool is_ending(const char *word)
 {
     static const char *const others[] = {"in", "hex", "dec", "decimal", NULL};

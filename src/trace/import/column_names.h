@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * column_names.h - what the name of a column in a table of requests tells, by the words that people use:
+ * column_names.h - what the name of a column in a table of requests means, by the words that people use:
  * whether it is what a cache is asked for, and whether its numbers are bytes. Names are cut into words at
  * anything that is no letter or digit and where small letters turn into capitals; case and a unit behind the
  * name do not count: "Offset (bytes)", "byte_offset" and "ByteOffset" are an offset in bytes.

@@ -123,7 +123,7 @@ static void add_columns(const fm_csv_rows *rows, bool header, text *into)
     if (into->used + 1 >= into->size) memcpy(into->to + into->size - 4, "...", 4);
 }
 
-/* ---- a column that was said ---- */
+/* ---- a column that the options name ---- */
 
 static bool is_number(const char *said)
 {
@@ -167,7 +167,7 @@ static fm_status resolve(const fm_csv_rows *rows, const char *said, bool header,
                       "expected a column '%s', found: %s", said, names[0] ? names : "an empty file");
 }
 
-/* ---- a key that was not said ---- */
+/* ---- a key that the options do not name ---- */
 
 static fm_key_likeness likeness(const fm_csv_rows *rows, uint64_t column)
 {
@@ -198,7 +198,7 @@ static bool names_a_key(const fm_csv_rows *rows)
     return false;
 }
 
-/* No number in the first row, and one in the second. Or, where the key was not said, the name of one. */
+/* No number in the first row, and one in the second. Or, where the options name no key, the name of one. */
 static bool first_row_is_header(const fm_csv_rows *rows, bool key_said)
 {
     uint64_t fields;
@@ -254,21 +254,21 @@ static fm_status check_units(const fm_csv_rows *rows, const fm_reader_options *o
 {
     fm_csv_field key, size;
     if (!choice->header || !field_of(rows, rows->from, choice->key_column, &key)) return FM_OK;
-    choice->untold_unit = !options->csv_key_unit && fm_column_key_counts_units(key.from, length_of(&key));
+    choice->unknown_unit = !options->csv_key_unit && fm_column_key_counts_units(key.from, length_of(&key));
     if (!choice->size_column || !field_of(rows, rows->from, choice->size_column, &size)) return FM_OK;
-    const bool untold_size =
+    const bool unknown_size =
         !options->csv_size_unit && fm_column_size_counts_units(size.from, length_of(&size));
-    if (!choice->untold_unit && !untold_size) return FM_OK;
+    if (!choice->unknown_unit && !unknown_size) return FM_OK;
     char quote[FM_CSV_QUOTED];
-    const fm_csv_field *which = choice->untold_unit ? &key : &size;
+    const fm_csv_field *which = choice->unknown_unit ? &key : &size;
     return fm_fail_at(
         error, FM_E_ARGUMENT, rows->file, FM_PLACE_LINE, rows->line,
         "by its name, column '%s' counts sectors, blocks or the like, and a request is a range of "
         "bytes: say how many bytes one is, with %s%s (512 for sectors of 512 bytes, 1 where "
         "they are bytes)",
         fm_text_quote(which->from, length_of(which), quote, sizeof quote),
-        choice->untold_unit ? "--key-unit" : "--size-unit",
-        choice->untold_unit && untold_size ? " and --size-unit" : "");
+        choice->unknown_unit ? "--key-unit" : "--size-unit",
+        choice->unknown_unit && unknown_size ? " and --size-unit" : "");
 }
 
 fm_status fm_csv_choose(const fm_csv_rows *rows, const fm_reader_options *options, fm_csv_choice *choice,

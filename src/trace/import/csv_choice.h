@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * csv_choice.h - which columns of a table are meant: whether the first row names them, where the key and the
- * size are, and whether they can be put together. What the caller did not say is taken from the names, where
+ * size are, and whether they can be put together. What the options do not say is taken from the names, where
  * they are plain; where they are not, that is an error that shows what there is: a column that happens to
  * stand first would give an answer to another question.
  */
@@ -12,7 +12,7 @@
 
 enum { FM_CSV_QUOTED = 200 };
 
-/* The rows at hand, all whole: the first two at least, if there are so many. */
+/* The rows in the buffer, all whole: the first two at least, if there are so many. */
 typedef struct fm_csv_rows {
     char *from, *end;
     char delimiter;
@@ -22,9 +22,9 @@ typedef struct fm_csv_rows {
 
 typedef struct fm_csv_choice {
     bool header;
-    bool found;       /* the key by its name: nobody said where it is */
-    bool only;        /* the key is all that there is: nobody said so, and every row must be like that */
-    bool untold_unit; /* of the key, which by its name counts something else than bytes */
+    bool found;        /* the key was found by its name: the options do not name it */
+    bool only;         /* the key is the only column: found by looking, so every row must be like that */
+    bool unknown_unit; /* of the key, which by its name counts something else than bytes */
     uint64_t key_column, size_column;   /* from 1; size_column 0: none */
     char key_name[FM_CSV_QUOTED];       /* "": there is no header */
     char key_values[2 * FM_CSV_QUOTED]; /* the first few, for people */
@@ -35,7 +35,8 @@ char *fm_csv_pass_blank(const fm_csv_rows *rows, char *at);
 /* What follows the row at `at`, or NULL where that is not whole; its fields, and whether any is a number. */
 char *fm_csv_look_at_row(const fm_csv_rows *rows, char *at, uint64_t *fields, bool *has_number);
 
-/* FM_E_ARGUMENT: something has to be said that was not, or not so. FM_E_FORMAT: no such column. */
+/* FM_E_ARGUMENT: an option is missing, or has another value than the table allows. FM_E_FORMAT: no such
+ * column. */
 fm_status fm_csv_choose(const fm_csv_rows *rows, const fm_reader_options *options, fm_csv_choice *choice,
                         fm_error *error);
 

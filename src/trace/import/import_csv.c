@@ -10,9 +10,9 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
+#include "trace/format.h"
 #include "trace/import/csv_choice.h"
 #include "trace/import/csv_fields.h"
-#include "trace/format.h"
 #include "trace/lines.h"
 #include "trace/string_keys.h"
 
@@ -143,7 +143,7 @@ static fm_status csv_open(fm_import *import, const fm_reader_options *options, f
     if (state->delimiter == '"' || state->delimiter == '\n' || state->delimiter == '\r')
         return fm_fail(error, FM_E_ARGUMENT, NULL, "a quote or a line end cannot separate columns");
     look_ahead(state);
-    /* The stream's damage before the first row is whole: that is what there is to tell, not a missing column.
+    /* The stream's damage before the first row is whole: that is reported, not a missing column.
      */
     if (state->early != FM_OK && state->lines.whole == state->lines.at) return FM_OK;
     if (!state->delimiter) state->delimiter = ',';
@@ -152,7 +152,7 @@ static fm_status csv_open(fm_import *import, const fm_reader_options *options, f
     if (status != FM_OK) return status;
     import->info.key_column = state->choice.key_column;
     import->info.key_found = state->choice.found;
-    import->info.key_unit_untold = state->choice.untold_unit;
+    import->info.key_unit_untold = state->choice.unknown_unit;
     import->info.key_name = state->choice.key_name;
     import->info.key_values = state->choice.key_values;
     if (state->choice.header) pass_header(state, &rows);
@@ -170,8 +170,8 @@ static void csv_close(fm_import *import)
 
 /* ---- all other rows ---- */
 
-static fm_status take_key(csv_state *state, fm_csv_field *field, uint64_t line, uint64_t *key,
-                          fm_error *error)
+static fm_status parse_key(csv_state *state, fm_csv_field *field, uint64_t line, uint64_t *key,
+                           fm_error *error)
 {
     unquote(field);
     if (fm_csv_number(field, key)) {
@@ -189,8 +189,8 @@ static fm_status take_key(csv_state *state, fm_csv_field *field, uint64_t line, 
     return fm_string_keys_add(&state->strings, field->from, length, key, error);
 }
 
-static fm_status take_size(csv_state *state, fm_csv_field *field, uint64_t line, uint64_t key, uint32_t *size,
-                           fm_error *error)
+static fm_status parse_size(csv_state *state, fm_csv_field *field, uint64_t line, uint64_t key,
+                            uint32_t *size, fm_error *error)
 {
     uint64_t bytes = 0;
     unquote(field);
@@ -206,8 +206,8 @@ static fm_status take_size(csv_state *state, fm_csv_field *field, uint64_t line,
 }
 
 /* One row at *at. FM_OK with *got false: a row without content, or (*at NULL) a row that is not whole. */
-static fm_status take_row(csv_state *state, char **at, char *end, uint64_t *key, uint32_t *size, bool *got,
-                          fm_error *error)
+static fm_status parse_row(csv_state *state, char **at, char *end, uint64_t *key, uint32_t *size, bool *got,
+                           fm_error *error)
 {
     fm_csv_field wanted[2] = {{NULL, NULL, false}, {NULL, NULL, false}}, field;
     char *next = *at;
@@ -240,8 +240,8 @@ static fm_status take_row(csv_state *state, char **at, char *end, uint64_t *key,
     if (!wanted[0].from) return fail_row(state, line, error, "a key", state->choice.key_column, NULL);
     if (state->choice.size_column && !wanted[1].from)
         return fail_row(state, line, error, "a size", state->choice.size_column, NULL);
-    fm_status status = take_key(state, &wanted[0], line, key, error);
-    if (status == FM_OK && wanted[1].from) status = take_size(state, &wanted[1], line, *key, size, error);
+    fm_status status = parse_key(state, &wanted[0], line, key, error);
+    if (status == FM_OK && wanted[1].from) status = parse_size(state, &wanted[1], line, *key, size, error);
     *got = status == FM_OK;
     return status;
 }
@@ -275,7 +275,7 @@ static fm_status csv_read(fm_import *import, fm_columns *columns, fm_error *erro
             uint32_t size = 0;
             bool got;
             char *row = at;
-            status = take_row(state, &row, end, &columns->address[count], &size, &got, error);
+            status = parse_row(state, &row, end, &columns->address[count], &size, &got, error);
             incomplete = status == FM_OK && !row;
             if (incomplete || status != FM_OK) break;
             at = row;

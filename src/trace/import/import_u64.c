@@ -44,7 +44,7 @@ static fm_status u64_read(fm_import *import, fm_columns *columns, fm_error *erro
     return FM_E_TRUNCATED;
 }
 
-/* The bytes of a key that was cut are the last part's, which tells of them. */
+/* The bytes of a key that was cut belong to the last part, which reports them. */
 static fm_status u64_divide(fm_import *import, uint32_t part, uint32_t parts, fm_error *error)
 {
     uint64_t total = import->stream->input.total, keys = total / sizeof(uint64_t);

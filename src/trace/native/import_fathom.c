@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-/* Where the file is a plain one on disk, its end tells how many references there are. Returns the number of
+/* Where the file is a plain one on disk, its end says how many references there are. Returns the number of
  * blocks, which follows from the room that the index has; UINT64_MAX where nobody knows. */
 static uint64_t look_at_footer(fm_import *import)
 {
@@ -103,8 +103,8 @@ typedef struct writer_state {
 } writer_state;
 
 /* A packed block goes to the file and into the index. */
-static fm_status take_block(void *context, const uint8_t *block, size_t bytes, size_t references,
-                            fm_error *error)
+static fm_status write_block(void *context, const uint8_t *block, size_t bytes, size_t references,
+                             fm_error *error)
 {
     fm_export *export = context;
     writer_state *state = export->state;
@@ -127,7 +127,7 @@ static fm_status fathom_start(fm_export *export, fm_error *error)
     writer_state *state = export->state = fm_calloc(1, sizeof *state);
     if (!state) return fm_fail_memory(error, sizeof *state, "a trace writer");
     fm_status status = fm_native_encoder_create(&state->encoder, export->columns, export->level,
-                                                export->threads, take_block, export, error);
+                                                export->threads, write_block, export, error);
     if (status != FM_OK) return status;
     uint8_t header[FM_NATIVE_HEADER_SIZE];
     fm_native_header_store(header, &(fm_native_header){.columns = export->columns,

@@ -3,7 +3,7 @@
  * native_ahead.c - see native_ahead.h.
  *
  * A ring of slots, one block each; blocks are numbered in the order of the file, and block number i has slot
- * i % slot_count. The one that takes reads the headers, which tell where the next one is, and so deals blocks
+ * i % slot_count. The consumer reads the headers, which say where the next one is, and so deals blocks
  * to the crew (base/crew.h); the payloads are read, checked and decoded by whoever is free. Three counters
  * only ever grow: dealt >= claimed, dealt >= taken >= dealt - slot_count.
  *
@@ -34,7 +34,7 @@ struct fm_native_ahead {
     const fm_input *input;
     unsigned columns;
     fm_crew *crew;
-    fm_native_taker *workers;
+    fm_native_block_reader *workers;
     size_t worker_count;
     ahead_slot *slots;
     size_t slot_count;
@@ -66,8 +66,8 @@ static void decode(void *context, fm_job job, unsigned number)
 {
     const fm_native_ahead *ahead = context;
     ahead_slot *slot = &ahead->slots[job.task];
-    slot->sound = fm_native_taker_take(&ahead->workers[number], ahead->input, slot->place, &slot->block,
-                                       &slot->columns);
+    slot->sound = fm_native_block_reader_read(&ahead->workers[number], ahead->input, slot->place,
+                                              &slot->block, &slot->columns);
 }
 
 static void complete(void *context, fm_job job)
@@ -91,7 +91,7 @@ static fm_status allocate(fm_native_ahead *ahead, fm_error *error)
     if (!ahead->workers || !ahead->slots)
         return fm_fail_memory(error, ahead->slot_count * sizeof *ahead->slots, "decoding by several threads");
     for (size_t i = 0; i < ahead->worker_count; i++)
-        if (!fm_native_taker_init(&ahead->workers[i]))
+        if (!fm_native_block_reader_init(&ahead->workers[i]))
             return fm_fail_memory(error, fm_native_raw_most(), "decoding by several threads");
     for (size_t i = 0; i < ahead->slot_count; i++) {
         fm_status status = fm_columns_allocate(&ahead->slots[i].columns, ahead->columns, error);
@@ -127,7 +127,7 @@ void fm_native_ahead_stop(fm_native_ahead *ahead)
     if (!ahead) return;
     fm_crew_destroy(ahead->crew);
     for (size_t i = 0; ahead->workers && i < ahead->worker_count; i++)
-        fm_native_taker_clear(&ahead->workers[i]);
+        fm_native_block_reader_clear(&ahead->workers[i]);
     for (size_t i = 0; ahead->slots && i < ahead->slot_count; i++) fm_columns_free(&ahead->slots[i].columns);
     free(ahead->workers);
     free(ahead->slots);
@@ -161,7 +161,7 @@ static void deal(fm_native_ahead *ahead)
     fm_crew_unlock(ahead->crew);
 }
 
-bool fm_native_ahead_take(fm_native_ahead *ahead, fm_columns *columns, fm_native_block *block)
+bool fm_native_ahead_next(fm_native_ahead *ahead, fm_columns *columns, fm_native_block *block)
 {
     if (!ahead->ended && ahead->dealt - ahead->taken <= ahead->slot_count / 2) deal(ahead);
     if (ahead->taken == ahead->dealt) return false;

@@ -5,7 +5,8 @@
  *
  * It knows sound blocks only. Where anything else comes (damage of any kind, the module table, the index, the
  * end of the file) it stops, and whoever walks through the trace goes on from there alone, one piece after
- * the other: so there is one place that tells what is wrong, and in the same words however many threads read.
+ * the other: so there is one place that reports what is wrong, and in the same words however many threads
+ * read.
  *
  * Memory is a fixed amount for each thread: two batches, and what decoding one block takes.
  */
@@ -28,6 +29,6 @@ void fm_native_ahead_stop(fm_native_ahead *ahead);
  * The next block: its header, and its references in *columns, whose arrays are exchanged for others of the
  * same size. False: what comes next is not a sound block.
  */
-bool fm_native_ahead_take(fm_native_ahead *ahead, fm_columns *columns, fm_native_block *block);
+bool fm_native_ahead_next(fm_native_ahead *ahead, fm_columns *columns, fm_native_block *block);
 
 #endif

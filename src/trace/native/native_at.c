@@ -27,28 +27,28 @@ fm_native_place fm_native_place_behind(fm_native_place place, const fm_native_bl
                              .reference = place.reference + block->references};
 }
 
-bool fm_native_taker_init(fm_native_taker *taker)
+bool fm_native_block_reader_init(fm_native_block_reader *reader)
 {
-    taker->unpacker = fm_native_unpacker_create();
-    return taker->unpacker &&
-           fm_array_reserve((void **)&taker->payload, &taker->capacity, FIRST_CAPACITY, 1) == 0;
+    reader->unpacker = fm_native_unpacker_create();
+    return reader->unpacker &&
+           fm_array_reserve((void **)&reader->payload, &reader->capacity, FIRST_CAPACITY, 1) == 0;
 }
 
-void fm_native_taker_clear(fm_native_taker *taker)
+void fm_native_block_reader_clear(fm_native_block_reader *reader)
 {
-    fm_native_unpacker_destroy(taker->unpacker);
-    free(taker->payload);
-    *taker = (fm_native_taker){0};
+    fm_native_unpacker_destroy(reader->unpacker);
+    free(reader->payload);
+    *reader = (fm_native_block_reader){0};
 }
 
-bool fm_native_taker_take(fm_native_taker *taker, const fm_input *input, fm_native_place place,
-                          const fm_native_block *block, fm_columns *columns)
+bool fm_native_block_reader_read(fm_native_block_reader *reader, const fm_input *input, fm_native_place place,
+                                 const fm_native_block *block, fm_columns *columns)
 {
     const char *reason;
-    if (fm_array_reserve((void **)&taker->payload, &taker->capacity, block->payload_bytes, 1) != 0 ||
-        !fm_input_read_at(input, taker->payload, block->payload_bytes, place.offset + block->header_bytes) ||
-        XXH3_64bits(taker->payload, block->payload_bytes) != block->payload_checksum ||
-        !fm_native_unpack(taker->unpacker, taker->payload, block, columns, &reason))
+    if (fm_array_reserve((void **)&reader->payload, &reader->capacity, block->payload_bytes, 1) != 0 ||
+        !fm_input_read_at(input, reader->payload, block->payload_bytes, place.offset + block->header_bytes) ||
+        XXH3_64bits(reader->payload, block->payload_bytes) != block->payload_checksum ||
+        !fm_native_unpack(reader->unpacker, reader->payload, block, columns, &reason))
         return false;
     columns->count = block->references;
     return true;

@@ -3,8 +3,8 @@
  * native_blocks.c - see native_blocks.h.
  *
  * The content passes through one buffer that holds the block being read. Every block header has its own
- * checksum and the number of its first reference: a sound header tells how far to skip when the payload is
- * bad, and after unsound headers the next sound one tells how many references are missing between.
+ * checksum and the number of its first reference: a sound header says how far to skip when the payload is
+ * bad, and after unsound headers the next sound one says how many references are missing between.
  */
 #include "trace/native/native_walk.h"
 
@@ -132,7 +132,7 @@ static fm_status start_threads(fm_native_blocks *blocks, fm_error *error)
 
 /* A block that the threads have decoded; the walk then stands behind it, and the stream too. *taken false:
  * what comes next is not for them, and they are gone. */
-static fm_status take_decoded(fm_native_blocks *blocks, fm_columns *columns, fm_native_event *event,
+static fm_status next_decoded(fm_native_blocks *blocks, fm_columns *columns, fm_native_event *event,
                               bool *taken, fm_error *error)
 {
     fm_native_block block;
@@ -144,7 +144,7 @@ static fm_status take_decoded(fm_native_blocks *blocks, fm_columns *columns, fm_
             return status;
         }
     }
-    if (!fm_native_ahead_take(blocks->ahead, columns, &block)) {
+    if (!fm_native_ahead_next(blocks->ahead, columns, &block)) {
         fm_native_ahead_stop(blocks->ahead);
         blocks->ahead = NULL;
         blocks->threads = 0;
@@ -165,7 +165,7 @@ static fm_status take_decoded(fm_native_blocks *blocks, fm_columns *columns, fm_
     return status;
 }
 
-/* A block whose header is sound and at hand. */
+/* A block whose header is sound and in the buffer. */
 static fm_status read_block(fm_native_blocks *blocks, const fm_native_block *block, fm_columns *columns,
                             fm_native_event *event, fm_error *error)
 {
@@ -219,7 +219,7 @@ static fm_status read_block(fm_native_blocks *blocks, const fm_native_block *blo
     return fm_walk_damage(blocks, event, block->references, FM_E_CORRUPT, error);
 }
 
-/* A block whose magic is at hand; its header need not be sound, nor whole. */
+/* A block whose magic is in the buffer; its header need not be sound, nor whole. */
 static fm_status meet_block(fm_native_blocks *blocks, size_t have, fm_columns *columns,
                             fm_native_event *event, fm_error *error)
 {
@@ -247,7 +247,7 @@ fm_status fm_native_blocks_next(fm_native_blocks *blocks, fm_columns *columns, f
     }
     if (blocks->threads > 1 && !blocks->ended) {
         bool taken;
-        fm_status status = take_decoded(blocks, columns, event, &taken, error);
+        fm_status status = next_decoded(blocks, columns, event, &taken, error);
         if (status != FM_OK || taken) return status;
     }
     for (;;) {

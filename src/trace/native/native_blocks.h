@@ -51,7 +51,7 @@ typedef struct fm_native_event {
 
 /*
  * The next block's references into columns. FM_OK with count 0 is the end: index and footer were sound
- * and agreed with the blocks, or the part ended as the index says. Damage is told once for each place and
+ * and agreed with the blocks, or the part ended as the index says. Damage is reported once for each place and
  * walking goes on behind it.
  */
 fm_status fm_native_blocks_next(fm_native_blocks *blocks, fm_columns *columns, fm_native_event *event,

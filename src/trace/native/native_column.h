@@ -28,8 +28,8 @@ size_t fm_native_pack(fm_native_packer *packer, const fm_columns *columns, unsig
 typedef struct fm_native_unpacker fm_native_unpacker;
 fm_native_unpacker *fm_native_unpacker_create(void);
 void fm_native_unpacker_destroy(fm_native_unpacker *unpacker);
-/* A block's payload into columns. False: the bytes are not what the block's header says, and *reason tells (a
- * fixed string). */
+/* A block's payload into columns. False: the bytes are not what the block's header says, and *reason says why
+ * (a fixed string). */
 bool fm_native_unpack(fm_native_unpacker *unpacker, const uint8_t *payload, const fm_native_block *block,
                       fm_columns *columns, const char **reason);
 

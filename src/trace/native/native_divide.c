@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native_divide.c - a walk through one part of a native trace. The index tells where the blocks are, so a
+ * native_divide.c - a walk through one part of a native trace. The index says where the blocks are, so a
  * part is found without a look at any block; it is believed only if it is sound in itself and covers the file
  * without a gap. A part that is not the last ends between two blocks, at the walk's limit, and is compared
  * there with what the index says, as the whole is at its end.
@@ -131,8 +131,8 @@ static fm_status find_range(fm_native_blocks *blocks, const trace_index *index, 
     return status;
 }
 
-/* For parts that do not come upon the module table. The last one does, and tells what is wrong with it; here
- * a damaged table is none. */
+/* For parts that do not come upon the module table. The last one does, and reports what is wrong with it;
+ * here a damaged table is none. */
 static fm_status look_at_modules(fm_native_blocks *blocks, const trace_index *index, fm_error *error)
 {
     size_t whole = (size_t)index->modules_bytes;

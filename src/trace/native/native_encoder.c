@@ -38,7 +38,7 @@ typedef struct worker {
 struct fm_native_encoder {
     unsigned columns;
     int level;
-    fm_native_block_taker take;
+    fm_native_block_write write;
     void *context;
     uint64_t references; /* submitted */
     size_t worker_count, job_count;
@@ -116,7 +116,7 @@ static fm_status start_threads(fm_native_encoder *encoder, fm_error *error)
 }
 
 fm_status fm_native_encoder_create(fm_native_encoder **encoder_out, unsigned columns, int level,
-                                   unsigned threads, fm_native_block_taker take, void *context,
+                                   unsigned threads, fm_native_block_write write, void *context,
                                    fm_error *error)
 {
     *encoder_out = NULL;
@@ -125,7 +125,7 @@ fm_status fm_native_encoder_create(fm_native_encoder **encoder_out, unsigned col
     if (threads > FM_NATIVE_THREADS_MOST) threads = FM_NATIVE_THREADS_MOST;
     encoder->columns = columns;
     encoder->level = level;
-    encoder->take = take;
+    encoder->write = write;
     encoder->context = context;
     encoder->worker_count = threads > 1 ? threads : 1;
     /* One is filled while each thread has one at work and one that waits. */
@@ -182,11 +182,11 @@ static fm_status hand_on(fm_native_encoder *encoder, job *oldest, fm_error *erro
     size_t references = oldest->columns.count;
     oldest->columns.count = 0;
     oldest->done = false;
-    return encoder->take(encoder->context, oldest->packed, oldest->bytes, references, error);
+    return encoder->write(encoder->context, oldest->packed, oldest->bytes, references, error);
 }
 
 /* Hands on what is packed, in order, and waits until no more than `most` are under way. */
-static fm_status settle(fm_native_encoder *encoder, uint64_t most, fm_error *error)
+static fm_status drain(fm_native_encoder *encoder, uint64_t most, fm_error *error)
 {
     fm_status status = FM_OK;
     pthread_mutex_lock(&encoder->lock);
@@ -221,10 +221,10 @@ fm_status fm_native_encoder_submit(fm_native_encoder *encoder, fm_error *error)
     encoder->submitted++;
     pthread_cond_signal(&encoder->work);
     pthread_mutex_unlock(&encoder->lock);
-    return settle(encoder, encoder->job_count - 1, error);
+    return drain(encoder, encoder->job_count - 1, error);
 }
 
 fm_status fm_native_encoder_drain(fm_native_encoder *encoder, fm_error *error)
 {
-    return encoder->threaded ? settle(encoder, 0, error) : FM_OK;
+    return encoder->threaded ? drain(encoder, 0, error) : FM_OK;
 }

@@ -13,7 +13,7 @@
 
 #include <fathom/trace.h>
 
-/* 0x89 tells a binary file, the line ends tell transfers that "translated" them. */
+/* 0x89 shows a binary file, the line ends show transfers that "translated" them. */
 #define FM_NATIVE_MAGIC                                                                                      \
     "\x89"                                                                                                   \
     "FATHOM\n"
@@ -32,7 +32,7 @@ enum {
     FM_NATIVE_FOOTER_SIZE = 32,
     FM_NATIVE_MODULES_FIXED = 40,            /* header of the module table */
     FM_NATIVE_MODULES_PAYLOAD_MAX = 4 << 20, /* bytes of all modules together */
-    FM_NATIVE_HASH_BYTES = 576,              /* of XXH3's state, for messages: xxhash.h does not tell */
+    FM_NATIVE_HASH_BYTES = 576,              /* of XXH3's state, for messages: xxhash.h does not give it */
 };
 #define FM_NATIVE_BLOCK_MAGIC "FmBk"
 #define FM_NATIVE_MODULES_MAGIC "FmMo"

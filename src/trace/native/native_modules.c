@@ -61,7 +61,7 @@ fm_status fm_native_modules_store(const fm_trace_module *modules, size_t count, 
 }
 
 /* Copies a string of the payload behind *strings, and moves that on. */
-static const char *take_string(const uint8_t *from, size_t length, char **strings)
+static const char *copy_string(const uint8_t *from, size_t length, char **strings)
 {
     char *text = *strings;
     memcpy(text, from, length);
@@ -97,8 +97,8 @@ bool fm_native_modules_load(const uint8_t *bytes, size_t size, uint32_t count, f
             *reason = "a module's path, build ID or range of addresses makes no sense";
             goto wrong;
         }
-        found[i].path = take_string(text, path, &strings);
-        if (build_id > 0) found[i].build_id = take_string(text + path, build_id, &strings);
+        found[i].path = copy_string(text, path, &strings);
+        if (build_id > 0) found[i].build_id = copy_string(text + path, build_id, &strings);
         at = text + path + build_id;
     }
     if (at != end) goto wrong;

@@ -2,8 +2,8 @@
 /*
  * native_pack.c - the columns of one block, from values to bytes.
  *
- * Where the code sites are known, they tell most of the rest: the site column becomes a table and an index
- * for each reference (native_sites.c), size, kind and thread follow from the index, and each address is
+ * Where the code sites are known, they determine most of the rest: the site column becomes a table and an
+ * index for each reference (native_sites.c), size, kind and thread follow from the index, and each address is
  * coded as the difference to the last one under the same index: the stride of that instruction. Loops repeat
  * their indices and strides exactly, which is what zstd finds best.
  *

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 typedef struct share_worker {
-    fm_native_taker taker;
+    fm_native_block_reader reader;
     fm_columns columns;
 } share_worker;
 
@@ -58,7 +58,7 @@ static fm_status fetch(void *context, unsigned worker, fm_stretch *stretch, fm_b
         const fm_native_place place = {.offset = stretch->at, .reference = stretch->reference};
         fm_native_block block;
         if (!fm_native_header_at(share->input, share->columns, place, &block) ||
-            !fm_native_taker_take(&self->taker, share->input, place, &block, columns))
+            !fm_native_block_reader_read(&self->reader, share->input, place, &block, columns))
             return fm_fail_at(error, FM_E_CORRUPT, share->input->name, FM_PLACE_BYTE, place.offset,
                               "a block of the trace is damaged, or was while it was read");
         const fm_native_place behind = fm_native_place_behind(place, &block);
@@ -96,7 +96,7 @@ fm_status fm_native_share_start(fm_native_share **made, const fm_input *input, u
     share->workers = workers;
     fm_status status = FM_OK;
     for (unsigned i = 0; i < workers && status == FM_OK; i++)
-        status = fm_native_taker_init(&share->worker[i].taker)
+        status = fm_native_block_reader_init(&share->worker[i].reader)
                      ? fm_columns_allocate(&share->worker[i].columns, columns, error)
                      : fm_fail_memory(error, fm_native_raw_most(), "decoding by several threads");
     if (status == FM_OK) return FM_OK;
@@ -109,7 +109,7 @@ void fm_native_share_stop(fm_native_share *share)
 {
     if (!share) return;
     for (unsigned i = 0; i < share->workers; i++) {
-        fm_native_taker_clear(&share->worker[i].taker);
+        fm_native_block_reader_clear(&share->worker[i].reader);
         fm_columns_free(&share->worker[i].columns);
     }
     free(share);

@@ -3,7 +3,7 @@
  * native_share.h - the blocks of a native trace for several threads, each of which claims stretches of the
  * file and decodes them for itself (fm_supply in fathom/trace.h).
  *
- * Claiming walks from header to header, which tells where the next one is, so that no index is needed. As
+ * Claiming walks from header to header, which says where the next one is, so that no index is needed. As
  * native_ahead.h, it knows sound blocks only: it stops at the first header that is none, and the walk goes on
  * from there alone.
  */
@@ -14,7 +14,7 @@
 
 typedef struct fm_native_share fm_native_share;
 
-/* Told of each block that is claimed, in order. */
+/* Called for each block that is claimed, in order. */
 typedef void (*fm_native_passed)(void *context, fm_native_place place, const fm_native_block *block);
 
 /* input: a regular file, which outlives it. references: to be expected in all; 0: nobody knows. */

@@ -11,7 +11,7 @@
 
 #include <inttypes.h>
 
-/* The module table whose header is sound and at hand. */
+/* The module table whose header is sound and in the buffer. */
 static fm_status read_modules(fm_native_blocks *blocks, const fm_native_modules_header *header,
                               fm_native_event *event, fm_error *error)
 {

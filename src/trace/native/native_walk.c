@@ -130,7 +130,7 @@ fm_status fm_walk_stray(fm_native_blocks *blocks, fm_native_event *event, fm_err
         *error = cause;
         return status;
     }
-    /* Damage of the stream behind this one stays with the stream and is told next. */
+    /* Damage of the stream behind this one stays with the stream and is reported next. */
     bool more = blocks->filled > blocks->at || status != FM_OK || blocks->offset == blocks->limit;
     event->stored_bytes = blocks->offset - from;
     if (!more) blocks->ended = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * native_walk.h - the state of a walk through a native trace, and the steps that all pieces of a file share:
- * having bytes at hand, passing over them, telling damage, finding the way again. For native_blocks.c,
- * native_tail.c and native_divide.c only.
+ * having bytes in the buffer, passing over them, reporting damage, finding the next sound header. For
+ * native_blocks.c, native_tail.c and native_divide.c only.
  */
 #ifndef FATHOM_TRACE_NATIVE_WALK_H
 #define FATHOM_TRACE_NATIVE_WALK_H
@@ -24,12 +24,12 @@ struct fm_native_blocks {
     uint64_t expected;  /* number of the next reference */
     uint64_t met;       /* blocks met */
     XXH3_state_t *seen; /* of what the index should say */
-    bool damaged;       /* some damage was told: the index cannot agree */
+    bool damaged;       /* some damage was reported: the index cannot agree */
     bool ended, index_present, index_sound;
     fm_trace_module *modules; /* NULL: no sound module table was met */
     size_t module_count;
     uint64_t modules_bytes; /* of the module table that was met, with its header; 0: none */
-    bool misplaced;         /* it was told that blocks follow the module table */
+    bool misplaced;         /* it was reported that blocks follow the module table */
     unsigned threads;       /* that are to decode; 0, 1: the walk does it alone */
     fm_native_ahead *ahead; /* they are at it; NULL: not yet, or no longer */
     fm_native_share *share; /* others decode, each for itself; NULL: not yet, or no longer */
@@ -39,7 +39,7 @@ struct fm_native_blocks {
     uint64_t limit_seen;      /* what `seen` comes to */
 };
 
-/* Makes at least `bytes` bytes of content available at `at`, if there are as many: *have tells. Failures of
+/* Makes at least `bytes` bytes of content available at `at`, if there are as many: *have says. Failures of
  * the stream are returned when they are why there are fewer. */
 fm_status fm_walk_need(fm_native_blocks *blocks, size_t bytes, size_t *have, fm_error *error);
 void fm_walk_skip(fm_native_blocks *blocks, size_t bytes);
@@ -65,8 +65,8 @@ fm_status fm_walk_stray(fm_native_blocks *blocks, fm_native_event *event, fm_err
 /* A payload's checksum was wrong: whether skipping it whole leads to the next thing or the end. */
 bool fm_walk_skips_well(fm_native_blocks *blocks, size_t payload);
 
-/* Behind the blocks (native_tail.c). The magic is at hand, and `have` bytes. FM_OK of the module table: it
- * was read, and walking goes on behind it; of the index: this is the end. */
+/* Behind the blocks (native_tail.c). The magic is in the buffer, and `have` bytes. FM_OK of the module table:
+ * it was read, and walking goes on behind it; of the index: this is the end. */
 fm_status fm_walk_modules(fm_native_blocks *blocks, size_t have, fm_native_event *event, fm_error *error);
 fm_status fm_walk_index(fm_native_blocks *blocks, fm_native_event *event, fm_error *error);
 

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * calls.c - calls. Functions of the source are worked off where they are called; those of the mathematical
+ * library count as special operations; memory that is allocated is an array of its own. All others are
+ * refused.
+ */
+#include "maker.h"
+
+#include <string.h>
+
+/* ---- functions of the source ---- */
+
+typedef struct argument {
+    CXCursor cursor;
+    value value;
+    location at; /* by reference */
+    bool by_reference;
+} argument;
+
+static bool designates(front *f, CXCursor expression)
+{
+    enum CXCursorKind kind = clang_getCursorKind(bare(f, expression));
+    return kind == CXCursor_DeclRefExpr || kind == CXCursor_MemberRefExpr ||
+           kind == CXCursor_ArraySubscriptExpr || kind == CXCursor_UnaryOperator ||
+           kind == CXCursor_CallExpr || kind == CXCursor_CXXThisExpr;
+}
+
+static argument argument_of(front *f, CXCursor cursor, CXType type)
+{
+    argument made = {.cursor = cursor};
+    type_class class = classify(type);
+    bool object = class == TYPE_RECORD && designates(f, cursor);
+    if ((class == TYPE_REFERENCE && designates(f, cursor)) || object) {
+        made.by_reference = true;
+        made.at = locate(f, bare(f, cursor));
+    } else {
+        made.value = evaluate(f, cursor);
+    }
+    return made;
+}
+
+static void bind(front *f, CXCursor declaration, const argument *a)
+{
+    variable *v = variable_of(f, declaration, declaration);
+    value to = a->value;
+    if (a->by_reference) {
+        to = (value){.kind = VALUE_LOCATION, .at = a->at};
+        if (a->at.variable) {
+            value now = variable_value(f, a->at.variable);
+            if (now.kind == VALUE_POINTER && standard_template(f, a->at.variable->type)) to = now;
+        }
+        variable_set(f, v, to);
+        return;
+    }
+    switch (classify(v->type)) {
+    case TYPE_ARRAY:
+    case TYPE_POINTER:
+        if (to.kind == VALUE_POINTER && classify(v->type) == TYPE_ARRAY) {
+            shape of = shape_of(f, declaration, v->type, declaration);
+            for (unsigned i = 1; i < of.rank; i++) of.extents[i - 1] = of.extents[i];
+            of.rank--;
+            to.at.shape = of;
+        } else if (to.kind == VALUE_POINTER && classify(pointee(v->type)) != TYPE_VOID) {
+            to.at.shape = shape_behind(f, declaration, v->type, declaration);
+        }
+        variable_set(f, v, to);
+        break;
+    case TYPE_REFERENCE: /* to something that is computed */
+        variable_set(f, v, to);
+        break;
+    case TYPE_RECORD:
+        refuse(f, a->cursor, "'%s' hands over a whole object", source_text(f, a->cursor));
+    default: {
+        location at = register_of(v);
+        store(f, a->cursor, &at, to);
+    }
+    }
+}
+
+/* The expression of a function that only returns one; null cursor: it does more. */
+static CXCursor returned_only(front *f, CXCursor body)
+{
+    CXCursor only = only_child(f, body);
+    if (clang_Cursor_isNull(only) || clang_getCursorKind(only) != CXCursor_ReturnStmt)
+        return clang_getNullCursor();
+    return only_child(f, only);
+}
+
+static void initialise_members(front *f, CXCursor constructor)
+{
+    cursors all = children(f, constructor);
+    for (size_t i = 0; i + 1 < all.count; i++) {
+        if (clang_getCursorKind(all.at[i]) != CXCursor_MemberRef) continue;
+        CXCursor field = clang_getCursorReferenced(all.at[i]), first = all.at[i + 1];
+        location at = member(f, all.at[i], &f->frame->self, field);
+        const char *kind = standard_template(f, clang_getCursorType(field));
+        if (kind && at.variable) {
+            declare_container(f, field, at.variable, kind, first);
+        } else if (is_allocation(f, first) && at.variable) {
+            variable_set(f, at.variable, allocation(f, first, first, at.variable->type, at.variable->name));
+        } else {
+            value to = evaluate(f, first);
+            store(f, all.at[i], &at, to);
+        }
+    }
+}
+
+static frame *frame_of(front *f, CXCursor expression, CXCursor function, const location *self)
+{
+    frame *made = allocate(f, 1, sizeof *made);
+    made->parent = f->frame;
+    made->function = function;
+    made->depth = f->frame->depth + 1;
+    for (const frame *outer = f->frame; outer; outer = outer->parent)
+        if (same(clang_getCanonicalCursor(outer->function), clang_getCanonicalCursor(function)))
+            refuse(f, expression, "'%s' calls itself: recursion is not expressible", spelling(f, function));
+    if (made->depth >= MOST_INLINE) refuse(f, expression, "calls are nested more than %d deep", MOST_INLINE);
+    if (self) {
+        made->has_self = true;
+        made->self = *self;
+    }
+    return made;
+}
+
+static value inlined(front *f, CXCursor expression, CXCursor function, const cursors *arguments,
+                     const location *self, location *reference)
+{
+    CXCursor definition = clang_getCursorDefinition(function);
+    CXCursor body = clang_Cursor_isNull(definition) ? definition : body_of(f, definition);
+    if (clang_Cursor_isNull(body))
+        refuse(f, expression, "calls '%s', whose source is not here", spelling(f, function));
+    frame *made = frame_of(f, expression, definition, self);
+    int parameters = clang_Cursor_getNumArguments(definition);
+    if (parameters < 0 || clang_isFunctionTypeVariadic(clang_getCursorType(definition)) ||
+        (size_t)parameters < arguments->count)
+        refuse(f, expression, "calls '%s' with any number of arguments", spelling(f, function));
+    argument *values = allocate(f, (size_t)parameters, sizeof *values);
+    for (size_t i = 0; i < arguments->count; i++)
+        values[i] = argument_of(f, arguments->at[i],
+                                clang_getCursorType(clang_Cursor_getArgument(definition, (unsigned)i)));
+    if (arguments->count < (size_t)parameters)
+        refuse(f, expression, "calls '%s' with arguments that are not written", spelling(f, function));
+    frame *caller = f->frame;
+    f->frame = made;
+    /* Numbers first: extents of arrays may use them. */
+    for (unsigned turn = 0; turn < 2; turn++)
+        for (int i = 0; i < parameters; i++) {
+            CXCursor declaration = clang_Cursor_getArgument(definition, (unsigned)i);
+            if ((classify(clang_getCursorType(declaration)) == TYPE_INTEGER) == (turn == 0))
+                bind(f, declaration, &values[i]);
+        }
+    if (clang_getCursorKind(definition) == CXCursor_Constructor) initialise_members(f, definition);
+    CXCursor only = returned_only(f, body);
+    if (!clang_Cursor_isNull(only)) {
+        if (classify(clang_getCursorResultType(definition)) == TYPE_REFERENCE)
+            made->result = (value){.kind = VALUE_LOCATION, .at = locate(f, only)};
+        else
+            made->result = evaluate(f, only);
+        made->returns = true;
+    } else {
+        place where = f->statement ? f->statement->place : place_of(f, expression);
+        jmp_buf *fork = f->fork_out;
+        statement_end(f);
+        f->fork_out = NULL;
+        leaving leaves = work_off_body(f, body, true);
+        if (leaves == LEAVES_BREAK || leaves == LEAVES_CONTINUE)
+            refuse(f, expression, "leaves a loop of its caller");
+        f->fork_out = fork;
+        f->statement = node_new(f, NODE_STATEMENT, where);
+    }
+    f->frame = caller;
+    if (made->returns && made->result.kind == VALUE_LOCATION && reference) *reference = made->result.at;
+    if (!made->returns) made->result = data("which has no value");
+    return made->result;
+}
+
+/* ---- allocated memory ---- */
+
+static CXCursor allocating_call(front *f, CXCursor expression)
+{
+    CXCursor at = bare(f, expression);
+    while (clang_getCursorKind(at) == CXCursor_CStyleCastExpr ||
+           clang_getCursorKind(at) == CXCursor_CXXStaticCastExpr ||
+           clang_getCursorKind(at) == CXCursor_CXXReinterpretCastExpr) {
+        cursors all = children(f, at);
+        if (all.count == 0) break;
+        at = bare(f, all.at[all.count - 1]);
+    }
+    return at;
+}
+
+static bool allocates(front *f, CXCursor cursor, const char **name)
+{
+    static const char *const names[] = {"malloc", "calloc", "aligned_alloc"};
+    if (clang_getCursorKind(cursor) != CXCursor_CallExpr) return false;
+    *name = spelling(f, cursor);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(*name, names[i]) == 0) return true;
+    return false;
+}
+
+bool is_allocation(front *f, CXCursor expression)
+{
+    const char *name;
+    CXCursor at = allocating_call(f, expression);
+    return clang_getCursorKind(at) == CXCursor_CXXNewExpr || allocates(f, at, &name);
+}
+
+const form *try_number(front *f, CXCursor expression)
+{
+    jmp_buf out;
+    memcpy(&out, &f->out, sizeof out);
+    frame *at = f->frame;
+    unsigned quiet = f->quiet, nowhere = f->nowhere;
+    const form *volatile made = NULL;
+    f->quiet++;
+    f->nowhere++;
+    jmp_buf *fork = f->fork_out;
+    f->fork_out = NULL;
+    if (setjmp(f->out) == 0) {
+        value v = evaluate(f, expression);
+        if (v.kind == VALUE_INTEGER) made = v.number;
+    } else if (f->status != FM_E_NOMEM && f->status != FM_E_LIMIT) {
+        f->status = FM_OK;
+    }
+    memcpy(&f->out, &out, sizeof out);
+    f->fork_out = fork;
+    f->frame = at;
+    f->quiet = quiet;
+    f->nowhere = nowhere;
+    if (f->status != FM_OK) longjmp(f->out, 1);
+    return made;
+}
+
+/* How many elements: of malloc(n * sizeof(double)), of new double[n]. NULL: not known. */
+static const form *allocated_elements(front *f, CXCursor at, uint64_t bytes)
+{
+    const char *name;
+    if (!allocates(f, at, &name)) { /* new */
+        cursors all = children(f, at);
+        for (size_t i = 0; i < all.count; i++)
+            if (clang_isExpression(clang_getCursorKind(all.at[i]))) return try_number(f, all.at[i]);
+        return form_number(f, 1);
+    }
+    bool zeroed = strcmp(name, "calloc") == 0;
+    const form *size =
+        try_number(f, clang_Cursor_getArgument(at, strcmp(name, "malloc") == 0 || zeroed ? 0 : 1));
+    const form *each = zeroed ? try_number(f, clang_Cursor_getArgument(at, 1)) : form_number(f, 1);
+    const form *all = size && each ? form_multiply(f, size, each) : NULL;
+    return all ? form_exact_quotient(f, all, (int64_t)bytes) : NULL;
+}
+
+value allocation(front *f, CXCursor where, CXCursor expression, CXType pointer, const char *name)
+{
+    CXCursor at = allocating_call(f, expression);
+    shape behind = shape_behind(f, where, pointer, where), whole = behind;
+    const assumption *rows = assumed(f, ASSUME_MATRIX, 0, name);
+    if (classify(behind.element) == TYPE_VOID) refuse(f, where, "what '%s' points to has no size", name);
+    if (rows && classify(behind.element) == TYPE_POINTER) {
+        CXType element = pointee(behind.element);
+        whole = (shape){.rank = 2, .extents = {rows->numbers[0], rows->numbers[1]}, .element = element};
+        behind = (shape){.rank = 1, .extents = {rows->numbers[1]}, .element = element};
+        note(f, "the rows of %s follow each other in memory (%s)", name, rows->text);
+    } else {
+        if (behind.rank == MOST_RANK) refuse(f, where, "'%s' has too many dimensions", name);
+        const form *elements = allocated_elements(f, at, bytes_of(f, where, behind.element));
+        const form *inner = elements_of(f, &behind);
+        whole.rank++;
+        for (unsigned i = 0; i < behind.rank; i++) whole.extents[i + 1] = behind.extents[i];
+        whole.extents[0] = elements && inner ? form_exact_term(f, elements, inner) : NULL;
+    }
+    if (f->loop) note(f, "line %u: allocated in a loop, the same memory every time", line_of(f, where));
+    array *made = array_new(f, where, name, &whole, false);
+    return (value){.kind = VALUE_POINTER, .at = array_begin(f, made, &behind)};
+}
+
+/* ---- the mathematical library ---- */
+
+static bool is_mathematical(const char *name)
+{
+    static const char *const names[] = {
+        "sqrt",   "cbrt",     "pow",       "exp",     "exp2",   "expm1",  "log",       "log2",  "log10",
+        "log1p",  "sin",      "cos",       "tan",     "asin",   "acos",   "atan",      "atan2", "sinh",
+        "cosh",   "tanh",     "asinh",     "acosh",   "atanh",  "hypot",  "fabs",      "fmin",  "fmax",
+        "fmod",   "floor",    "ceil",      "round",   "trunc",  "rint",   "fma",       "erf",   "erfc",
+        "fdim",   "ldexp",    "lround",    "llround", "lrint",  "llrint", "nearbyint", "abs",   "tgamma",
+        "lgamma", "copysign", "remainder", "logb",    "scalbn",
+    };
+    if (strncmp(name, "__builtin_", 10) == 0) name += 10;
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        size_t known = strlen(names[i]);
+        if (strncmp(name, names[i], known) == 0 &&
+            (length == known || (length == known + 1 && (name[known] == 'f' || name[known] == 'l'))))
+            return true;
+    }
+    return false;
+}
+
+bool mathematical(front *f, CXCursor expression, const char *name, value *result)
+{
+    if (!is_mathematical(name)) return false;
+    int count = clang_Cursor_getNumArguments(expression);
+    CXType type = clang_getCursorType(expression);
+    for (int i = 0; i < count; i++) {
+        CXCursor one = clang_Cursor_getArgument(expression, (unsigned)i);
+        value v = evaluate(f, one);
+        CXType of = clang_getCursorType(one);
+        if (classify(of) == TYPE_FLOAT) type = of;
+        *result = v;
+    }
+    bool whole = classify(type) == TYPE_INTEGER;
+    count_operation(f, type, 's');
+    if (whole && count == 1 && result->kind == VALUE_INTEGER) /* abs(i - j) */
+        *result = integer(form_extreme(f, ATOM_MAX, result->number, form_scale(f, result->number, -1)));
+    else
+        *result = data(whole && count == 1 ? result->why : "which a mathematical function computes");
+    return true;
+}
+
+/* ---- calls ---- */
+
+static bool builtin(front *f, CXCursor expression, const char *name, value *result)
+{
+    const char *why = NULL;
+    if (strcmp(name, "__builtin_assume") == 0) { /* assert(n > 0) */
+        f->nowhere++;
+        condition *c = condition_from(f, clang_Cursor_getArgument(expression, 0), &why);
+        f->nowhere--;
+        if (c && !condition_varies(c) && c->kind != CONDITION_FALSE) assume_condition(f, c);
+        *result = data(NULL);
+        return true;
+    }
+    if (strcmp(name, "__builtin_expect") == 0 || strcmp(name, "__builtin_assume_aligned") == 0) {
+        *result = evaluate(f, clang_Cursor_getArgument(expression, 0));
+        return true;
+    }
+    if (strcmp(name, "free") == 0) {
+        *result = data(NULL);
+        return true;
+    }
+    return false;
+}
+
+/* The object of a method, and the arguments. */
+static bool object_of(front *f, CXCursor expression, CXCursor function, cursors *arguments, location *self)
+{
+    cursors all = children(f, expression);
+    int count = clang_Cursor_getNumArguments(expression);
+    enum CXCursorKind kind = clang_getCursorKind(function);
+    arguments->at = allocate(f, count > 0 ? (size_t)count : 0, sizeof *arguments->at);
+    for (int i = 0; i < count; i++)
+        arguments->at[arguments->count++] = clang_Cursor_getArgument(expression, (unsigned)i);
+    if (kind != CXCursor_CXXMethod && kind != CXCursor_ConversionFunction) return false;
+    if (clang_CXXMethod_isStatic(function)) return false;
+    if (strncmp(spelling(f, function), "operator", 8) == 0 && arguments->count > 0 &&
+        clang_getCursorKind(all.at[0]) != CXCursor_MemberRefExpr) {
+        *self = locate(f, bare(f, arguments->at[0]));
+        arguments->at++;
+        arguments->count--;
+        return true;
+    }
+    CXCursor callee = all.count ? bare(f, all.at[0]) : clang_getNullCursor();
+    CXCursor base = clang_getNullCursor();
+    cursors inner = children(f, callee);
+    for (size_t i = 0; i < inner.count; i++)
+        if (clang_isExpression(clang_getCursorKind(inner.at[i]))) base = inner.at[i];
+    if (clang_Cursor_isNull(base)) {
+        if (!f->frame->has_self)
+            refuse(f, expression, "the object of '%s' is not known", source_text(f, expression));
+        *self = f->frame->self;
+    } else if (classify(clang_getCursorType(base)) == TYPE_POINTER) {
+        value pointer = evaluate(f, base);
+        *self = behind(f, base, &pointer);
+    } else {
+        *self = locate(f, bare(f, base));
+    }
+    return true;
+}
+
+value call(front *f, CXCursor expression, location *reference)
+{
+    CXCursor function = clang_getCursorReferenced(expression);
+    value result = {0};
+    if (clang_Cursor_isNull(function) || !clang_isDeclaration(clang_getCursorKind(function)) ||
+        clang_getCursorKind(function) == CXCursor_VarDecl ||
+        clang_getCursorKind(function) == CXCursor_ParmDecl)
+        refuse(f, expression, "'%s' calls a function that is only known while the program runs",
+               source_text(f, expression));
+    const char *name = spelling(f, function);
+    CXCursor parent = clang_getCursorSemanticParent(function);
+    const char *owner = spelling(f, parent);
+    if (builtin(f, expression, name, &result)) return result;
+    if (!own_source(function) || clang_Cursor_isNull(clang_getCursorDefinition(function))) {
+        if (standard_call(f, expression, function, &result, reference)) return result;
+        if (mathematical(f, expression, name, &result)) return result;
+    }
+    if (clang_getCursorKind(parent) == CXCursor_ClassDecl && owner[0] == '\0')
+        refuse(f, expression, "a lambda is not followed: write the loop where it is used");
+    if (strncmp(owner, "(lambda", 7) == 0)
+        refuse(f, expression, "a lambda is not followed: write the loop where it is used");
+    if (clang_getCursorKind(function) == CXCursor_Constructor) {
+        cursors all = children(f, expression);
+        if (all.count == 1 && clang_isExpression(clang_getCursorKind(all.at[0])))
+            return evaluate(f, all.at[0]);
+        refuse(f, expression, "'%s' makes an object inside an expression", source_text(f, expression));
+    }
+    if (!own_source(function)) {
+        bool of_class = clang_getCursorKind(function) == CXCursor_CXXMethod;
+        refuse(f, expression, "calls '%s%s%s', whose source is not here", of_class ? owner : "",
+               of_class ? "::" : "", name);
+    }
+    cursors arguments = {0};
+    location self = {0};
+    bool method = object_of(f, expression, function, &arguments, &self);
+    return inlined(f, expression, function, &arguments, method ? &self : NULL, reference);
+}
+
+void construct(front *f, CXCursor where, const location *object, CXCursor expression)
+{
+    CXCursor constructor = clang_getCursorReferenced(expression);
+    cursors arguments = {0};
+    int count = clang_Cursor_getNumArguments(expression);
+    CXCursor definition = clang_getCursorDefinition(constructor);
+    bool written = !clang_Cursor_isNull(definition) && !clang_Cursor_isNull(body_of(f, definition));
+    if (!written && count <= 0) return; /* nothing is said about its members */
+    if (!written) refuse(f, where, "how '%s' begins is not understood", spelling(f, where));
+    arguments.at = allocate(f, (size_t)count, sizeof *arguments.at);
+    for (int i = 0; i < count; i++)
+        arguments.at[arguments.count++] = clang_Cursor_getArgument(expression, (unsigned)i);
+    inlined(f, where, constructor, &arguments, object, NULL);
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * expressions.c - values of expressions. Loads happen in the order of the text, operations are counted: of
+ * floating-point numbers always, of integers unless they only compute subscripts and bounds.
+ */
+#include "maker.h"
+
+#include <string.h>
+
+void count_operation(front *f, CXType type, char operation)
+{
+    operations *o = operations_of(f);
+    if (!o) return;
+    switch (classify(type)) {
+    case TYPE_FLOAT:
+        *(operation == '*'   ? &o->multiplies
+          : operation == '/' ? &o->divides
+          : operation == 's' ? &o->specials
+                             : &o->adds) += 1;
+        break;
+    case TYPE_INTEGER:
+        if (!f->quiet) o->integers++;
+        break;
+    default:
+        break;
+    }
+}
+
+const form *form_of_value(front *f, CXCursor where, const value *v, const char *what)
+{
+    if (v->kind == VALUE_INTEGER) return v->number;
+    refuse(f, where, "%s depends on data: '%s'%s%s", what, source_text(f, where), v->why ? ", " : "",
+           v->why ? v->why : "");
+}
+
+const form *number_of(front *f, CXCursor expression, const char *what)
+{
+    f->quiet++;
+    value v = evaluate(f, expression);
+    f->quiet--;
+    return form_of_value(f, expression, &v, what);
+}
+
+/* ---- arithmetic ---- */
+
+static int64_t power_of_two(int64_t exponent)
+{
+    return exponent >= 0 && exponent < 62 ? (int64_t)1 << exponent : 0;
+}
+
+static value shifted(front *f, const value *left, const value *right, bool up)
+{
+    int64_t exponent;
+    if (!form_is_number(right->number, &exponent) || !power_of_two(exponent))
+        return data("which shifts by something that is not a number");
+    if (up) return integer(form_scale(f, left->number, power_of_two(exponent)));
+    return integer(form_divide(f, ATOM_FLOOR, left->number, form_number(f, power_of_two(exponent))));
+}
+
+static value combined(front *f, char operation, const value *left, const value *right)
+{
+    int64_t number;
+    switch (operation) {
+    case '+':
+        return integer(form_add(f, left->number, right->number));
+    case '-':
+        return integer(form_subtract(f, left->number, right->number));
+    case '*':
+        return integer(form_multiply(f, left->number, right->number));
+    case '/':
+        return integer(form_divide(f, ATOM_QUOTIENT, left->number, right->number));
+    case '%':
+        return integer(form_divide(f, ATOM_REMAINDER, left->number, right->number));
+    case '<':
+        return shifted(f, left, right, true);
+    case '>':
+        return shifted(f, left, right, false);
+    case '&':
+        if (form_is_number(right->number, &number) && number > 0 && (number & (number + 1)) == 0 &&
+            number < INT64_MAX)
+            return integer(form_divide(f, ATOM_MODULO, left->number, form_number(f, number + 1)));
+        break;
+    default:
+        break;
+    }
+    return data("which is computed bit by bit");
+}
+
+/* pointer + number, pointer - number, pointer - pointer */
+static value pointer_arithmetic(front *f, CXCursor where, char operation, const value *left,
+                                const value *right)
+{
+    const value *pointer = left->kind == VALUE_POINTER ? left : right,
+                *number = pointer == left ? right : left;
+    if (number->kind == VALUE_INTEGER && (operation == '+' || (operation == '-' && pointer == left))) {
+        const form *distance = operation == '-' ? form_scale(f, number->number, -1) : number->number;
+        location at = step(f, where, &pointer->at, distance);
+        return pointer_to(&at);
+    }
+    if (operation == '-' && number->kind == VALUE_POINTER && left->at.array &&
+        left->at.array == right->at.array && left->at.array->rank == 1)
+        return integer(form_subtract(f, left->at.subscripts[0], right->at.subscripts[0]));
+    return data("which is a pointer that cannot be followed");
+}
+
+static value arithmetic(front *f, CXCursor where, CXType type, char operation, const value *left,
+                        const value *right)
+{
+    if (left->kind == VALUE_POINTER || right->kind == VALUE_POINTER)
+        return pointer_arithmetic(f, where, operation, left, right);
+    type_class class = classify(type);
+    if (class == TYPE_OTHER)
+        refuse(f, where, "'%s' computes with the type '%s', which is not counted", source_text(f, where),
+               type_name(f, type));
+    count_operation(f, type, operation);
+    if (class == TYPE_INTEGER && left->kind == VALUE_INTEGER && right->kind == VALUE_INTEGER)
+        return combined(f, operation, left, right);
+    if (class == TYPE_INTEGER) return data(left->kind == VALUE_DATA ? left->why : right->why);
+    return data("which is computed with floating-point numbers");
+}
+
+static bool is_comparison(const char *sign)
+{
+    return strcmp(sign, "<") == 0 || strcmp(sign, ">") == 0 || strcmp(sign, "<=") == 0 ||
+           strcmp(sign, ">=") == 0 || strcmp(sign, "==") == 0 || strcmp(sign, "!=") == 0;
+}
+
+static value assign(front *f, CXCursor expression, CXCursor left, CXCursor right)
+{
+    /* p = malloc(…) makes an array with the variable's name. */
+    if (is_allocation(f, right)) {
+        location at = locate(f, left);
+        if (!at.variable)
+            refuse(f, expression, "'%s' keeps a pointer in an array", source_text(f, expression));
+        value made = allocation(f, expression, right, at.variable->type, at.variable->name);
+        variable_set(f, at.variable, made);
+        return made;
+    }
+    CXCursor target = bare(f, left);
+    bool integers = classify(clang_getCursorType(left)) == TYPE_INTEGER;
+    enum CXCursorKind kind = clang_getCursorKind(target);
+    /* An integer variable that stays a formula only computes subscripts and bounds. */
+    operations before = operations_of(f) ? *operations_of(f) : (operations){0};
+    value to = evaluate(f, right);
+    location at = locate(f, left);
+    if (integers && to.kind == VALUE_INTEGER && at.variable && kind != CXCursor_ArraySubscriptExpr &&
+        operations_of(f))
+        operations_of(f)->integers = before.integers;
+    store(f, left, &at, to);
+    return at.variable ? variable_value(f, at.variable) : data(to.why);
+}
+
+static value compound(front *f, CXCursor expression)
+{
+    cursors all = children(f, expression);
+    const char *sign = all.count == 2 ? operator_between(f, all.at[0], all.at[1]) : "";
+    size_t length = strlen(sign);
+    if (length < 2 || sign[length - 1] != '=')
+        refuse(f, expression, "the operator of '%s' is not understood (is it in a macro?)",
+               source_text(f, expression));
+    location at = locate(f, all.at[0]);
+    operations before = operations_of(f) ? *operations_of(f) : (operations){0};
+    bool address = classify(clang_getCursorType(expression)) == TYPE_POINTER;
+    value left = load(f, all.at[0], &at);
+    f->quiet += address;
+    value right = evaluate(f, all.at[1]);
+    f->quiet -= address;
+    /* int += double computes in double */
+    CXType type = clang_getCursorType(expression);
+    if (classify(clang_getCursorType(all.at[1])) == TYPE_FLOAT) type = clang_getCursorType(all.at[1]);
+    value to = arithmetic(f, expression, type, sign[0], &left, &right);
+    if (at.variable && to.kind == VALUE_INTEGER && operations_of(f))
+        operations_of(f)->integers = before.integers;
+    store(f, all.at[0], &at, to);
+    return at.variable ? variable_value(f, at.variable) : data(to.why);
+}
+
+static value binary(front *f, CXCursor expression)
+{
+    cursors all = children(f, expression);
+    int64_t number;
+    const char *sign = all.count == 2 ? operator_between(f, all.at[0], all.at[1]) : "";
+    if (sign[0] == '\0') {
+        if (constant_of(expression, &number)) return integer(form_number(f, number));
+        refuse(f, expression, "the operator of '%s' is not understood (is it in a macro?)",
+               source_text(f, expression));
+    }
+    if (strcmp(sign, "=") == 0) return assign(f, expression, all.at[0], all.at[1]);
+    if (strcmp(sign, ",") == 0) {
+        evaluate(f, all.at[0]);
+        return evaluate(f, all.at[1]);
+    }
+    if (is_comparison(sign) || strcmp(sign, "&&") == 0 || strcmp(sign, "||") == 0)
+        return conditional(f, expression);
+    bool address = classify(clang_getCursorType(expression)) == TYPE_POINTER;
+    f->quiet += address;
+    value left = evaluate(f, all.at[0]), right = evaluate(f, all.at[1]);
+    f->quiet -= address;
+    return arithmetic(f, expression, clang_getCursorType(expression), sign[0], &left, &right);
+}
+
+/* ---- one operand ---- */
+
+static value counted(front *f, CXCursor expression, CXCursor operand, bool up, bool before)
+{
+    location at = locate(f, operand);
+    operations kept = operations_of(f) ? *operations_of(f) : (operations){0};
+    value old = load(f, operand, &at), one = integer(form_number(f, 1));
+    value new = arithmetic(f, expression, clang_getCursorType(operand), up ? '+' : '-', &old, &one);
+    if (at.variable && new.kind == VALUE_INTEGER && operations_of(f))
+        operations_of(f)->integers = kept.integers;
+    store(f, operand, &at, new);
+    return before ? new : old;
+}
+
+static value address_of(front *f, CXCursor operand)
+{
+    location at = locate(f, operand);
+    return pointer_to(&at);
+}
+
+static value unary(front *f, CXCursor expression)
+{
+    cursors all = children(f, expression);
+    int64_t number;
+    if (all.count != 1) refuse(f, expression, "'%s' is not understood", source_text(f, expression));
+    CXCursor operand = all.at[0];
+    const char *sign = operator_before(f, expression, operand),
+               *last = operator_behind(f, expression, operand);
+    if (strcmp(sign, "++") == 0 || strcmp(sign, "--") == 0)
+        return counted(f, expression, operand, sign[0] == '+', true);
+    if (strcmp(last, "++") == 0 || strcmp(last, "--") == 0)
+        return counted(f, expression, operand, last[0] == '+', false);
+    if (strcmp(sign, "*") == 0) {
+        location at = locate(f, expression);
+        return load(f, expression, &at);
+    }
+    if (strcmp(sign, "&") == 0) return address_of(f, operand);
+    if (strcmp(sign, "+") == 0 || strcmp(sign, "__extension__") == 0) return evaluate(f, operand);
+    if (strcmp(sign, "!") == 0) return conditional(f, expression);
+    if (strcmp(sign, "-") == 0 || strcmp(sign, "~") == 0) {
+        value of = evaluate(f, operand);
+        count_operation(f, clang_getCursorType(expression), '+');
+        if (of.kind != VALUE_INTEGER || classify(clang_getCursorType(expression)) != TYPE_INTEGER)
+            return data(of.why);
+        const form *minus = form_scale(f, of.number, -1);
+        return integer(sign[0] == '-' ? minus : form_subtract(f, minus, form_number(f, 1)));
+    }
+    if (constant_of(expression, &number)) return integer(form_number(f, number));
+    refuse(f, expression, "the operator of '%s' is not understood (is it in a macro?)",
+           source_text(f, expression));
+}
+
+/* ---- conversions ---- */
+
+static value converted(front *f, CXCursor expression, CXType type, value of)
+{
+    switch (classify(type)) {
+    case TYPE_FLOAT:
+        return data("which is a floating-point number");
+    case TYPE_INTEGER:
+        if (clang_getCanonicalType(type).kind == CXType_Bool && of.kind == VALUE_INTEGER) {
+            int64_t number;
+            return form_is_number(of.number, &number) ? integer(form_number(f, number != 0))
+                                                      : data("which is true or false");
+        }
+        return of.kind == VALUE_POINTER ? data("which is a pointer made a number") : of;
+    case TYPE_POINTER:
+        if (of.kind != VALUE_POINTER) return of;
+        if (classify(pointee(type)) != TYPE_VOID) {
+            /* Seen with other extents, perhaps. */
+            shape seen = shape_behind(f, expression, type, expression);
+            type_class class = classify(seen.element);
+            if (class == TYPE_OTHER) return data("which is a pointer to something that is not counted");
+            of.at.shape = seen;
+        }
+        return of;
+    default:
+        return of;
+    }
+}
+
+static value cast(front *f, CXCursor expression)
+{
+    cursors all = children(f, expression);
+    CXCursor operand = clang_getNullCursor();
+    for (size_t i = 0; i < all.count; i++)
+        if (clang_isExpression(clang_getCursorKind(all.at[i]))) operand = all.at[i];
+    if (clang_Cursor_isNull(operand))
+        refuse(f, expression, "'%s' is not understood", source_text(f, expression));
+    value of = evaluate(f, operand);
+    return converted(f, expression, clang_getCursorType(expression), of);
+}
+
+/* What the compiler adds without showing it: conversions, mostly. */
+static value unexposed(front *f, CXCursor expression)
+{
+    cursors all = children(f, expression);
+    CXCursor operand = clang_getNullCursor();
+    size_t operands = 0;
+    int64_t number;
+    for (size_t i = 0; i < all.count; i++)
+        if (clang_isExpression(clang_getCursorKind(all.at[i]))) {
+            operand = all.at[i];
+            operands++;
+        }
+    if (operands != 1) {
+        if (constant_of(expression, &number)) return integer(form_number(f, number));
+        refuse(f, expression, "'%s' is not understood", source_text(f, expression));
+    }
+    source_file *file, *other;
+    size_t begin, end, first, last;
+    if (extent(f, expression, &file, &begin, &end) && extent(f, operand, &other, &first, &last) &&
+        (file != other || begin != first || end != last) &&
+        classify(clang_getCursorType(expression)) != TYPE_VOID) {
+        /* More than its operand: not a mere conversion. */
+        if (constant_of(expression, &number)) return integer(form_number(f, number));
+        if (begin > first || end < last)
+            refuse(f, expression, "'%s' is not understood", source_text(f, expression));
+    }
+    value of = evaluate(f, operand);
+    CXType type = clang_getCursorType(expression);
+    type_class class = classify(type);
+    if (class == TYPE_POINTER && of.kind == VALUE_POINTER) return of; /* arrays become pointers */
+    return converted(f, expression, type, of);
+}
+
+static value reference(front *f, CXCursor expression)
+{
+    CXCursor declaration = clang_getCursorReferenced(expression);
+    cursors all = children(f, expression);
+    if (clang_getCursorKind(declaration) == CXCursor_EnumConstantDecl)
+        return integer(form_number(f, clang_getEnumConstantDeclValue(declaration)));
+    for (size_t i = 0; i < all.count; i++) /* a template's parameter, replaced */
+        if (clang_isExpression(clang_getCursorKind(all.at[i]))) return evaluate(f, all.at[i]);
+    if (clang_getCursorKind(declaration) == CXCursor_NonTypeTemplateParameter)
+        refuse(f, expression, "the template's parameter '%s' has no value here", source_text(f, expression));
+    location at = locate(f, expression);
+    return load(f, expression, &at);
+}
+
+value evaluate(front *f, CXCursor expression)
+{
+    int64_t number;
+    location at;
+    switch (clang_getCursorKind(expression)) {
+    case CXCursor_IntegerLiteral:
+    case CXCursor_CharacterLiteral:
+    case CXCursor_CXXBoolLiteralExpr:
+    case CXCursor_UnaryExpr: /* sizeof, alignof */
+    case CXCursor_SizeOfPackExpr:
+        if (constant_of(expression, &number)) return integer(form_number(f, number));
+        refuse(f, expression, "the value of '%s' is not known", source_text(f, expression));
+    case CXCursor_FloatingLiteral:
+        return data("which is a floating-point number");
+    case CXCursor_StringLiteral:
+    case CXCursor_CXXNullPtrLiteralExpr:
+        return data("which is a text or a null pointer");
+    case CXCursor_ParenExpr:
+        return evaluate(f, only_child(f, expression));
+    case CXCursor_UnexposedExpr:
+        return unexposed(f, expression);
+    case CXCursor_CStyleCastExpr:
+    case CXCursor_CXXStaticCastExpr:
+    case CXCursor_CXXConstCastExpr:
+    case CXCursor_CXXReinterpretCastExpr:
+    case CXCursor_CXXFunctionalCastExpr:
+        return cast(f, expression);
+    case CXCursor_DeclRefExpr:
+        return reference(f, expression);
+    case CXCursor_MemberRefExpr:
+    case CXCursor_ArraySubscriptExpr:
+        at = locate(f, expression);
+        return load(f, expression, &at);
+    case CXCursor_CXXThisExpr:
+        at = locate(f, expression);
+        return pointer_to(&at);
+    case CXCursor_BinaryOperator:
+        return binary(f, expression);
+    case CXCursor_CompoundAssignOperator:
+        return compound(f, expression);
+    case CXCursor_UnaryOperator:
+        return unary(f, expression);
+    case CXCursor_ConditionalOperator:
+        return conditional(f, expression);
+    case CXCursor_CallExpr: {
+        location made = {0};
+        value result = call(f, expression, &made);
+        if (made.variable || made.array) return load(f, expression, &made);
+        return result;
+    }
+    case CXCursor_LambdaExpr:
+        refuse(f, expression, "a lambda is not followed: write the loop where it is used");
+    case CXCursor_StmtExpr:
+        refuse(f, expression, "a statement inside an expression is not followed");
+    case CXCursor_CXXNewExpr:
+        return allocation(f, expression, expression, clang_getCursorType(expression), "new");
+    case CXCursor_InitListExpr: {
+        cursors all = children(f, expression);
+        if (all.count == 1) return evaluate(f, all.at[0]); /* double x{1.0} */
+        if (all.count == 0) return integer(form_number(f, 0));
+        refuse(f, expression, "a list of values is not understood here");
+    }
+    default:
+        if (constant_of(expression, &number)) return integer(form_number(f, number));
+        refuse(f, expression, "'%s' is not understood", source_text(f, expression));
+    }
+}

@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loops.c - for, while, do, and for over a range. One iteration is worked off with unknown values of the
+ * variables that it changes. Those that change by the same amount every time are known from then on: first
+ * value + amount * iteration; the others are not, and whoever needs them is refused. Then the condition says
+ * how far the loop goes (trips.c), and the unknown values are replaced.
+ */
+#include "maker.h"
+
+#include <string.h>
+
+typedef struct loop_parts {
+    CXCursor where, condition, increment, body; /* null: not there */
+    bool body_first;
+} loop_parts;
+
+/* A variable that an iteration changes. */
+typedef struct entry {
+    variable *variable;
+    value before;       /* the loop */
+    atom *unknown;      /* at the beginning of an iteration; of a pointer: steps since the loop began */
+    const form *first;  /* of that: in the first iteration */
+    const form *amount; /* that it changes by; NULL: not the same every time */
+} entry;
+
+typedef struct entries {
+    size_t count;
+    entry *at;
+} entries;
+
+/* ---- one iteration ---- */
+
+static entries enter(front *f, const loop_parts *p, const variable_set_of *set)
+{
+    entries made = {0, allocate(f, set->count, sizeof *made.at)};
+    for (size_t i = 0; i < set->count; i++) {
+        variable *v = set->at[i];
+        value now = variable_value(f, v);
+        if (now.kind == VALUE_LOCATION) continue;
+        if (now.kind != VALUE_INTEGER && now.kind != VALUE_POINTER) {
+            if (now.kind == VALUE_NOTHING)
+                variable_set(f, v, data(text_of(f, "as '%s' may come from the iteration before", v->name)));
+            continue;
+        }
+        entry *e = &made.at[made.count++];
+        *e = (entry){.variable = v, .before = now, .unknown = atom_new(f, ATOM_ENTRY, v->name)};
+        e->unknown->why = text_of(f, "which does not change by the same amount in every iteration of line %u",
+                                  line_of(f, p->where));
+        const form *unknown = form_atom(f, e->unknown);
+        if (now.kind == VALUE_INTEGER) {
+            e->first = now.number;
+            variable_set(f, v, integer(unknown));
+        } else {
+            e->first = form_number(f, 0);
+            location at = step(f, p->where, &now.at, unknown);
+            variable_set(f, v, pointer_to(&at));
+        }
+    }
+    return made;
+}
+
+/* What may have to be worked off again: before one iteration. */
+typedef struct beginning {
+    variable_set_of changed;
+    state *before;
+    node_list *list;
+    node **end;
+} beginning;
+
+static beginning begin(front *f, const loop_parts *p)
+{
+    beginning made = {.before = state_copy(f, f->now), .list = f->list, .end = f->list->end};
+    changed_by(f, p->condition, &made.changed);
+    changed_by(f, p->increment, &made.changed);
+    changed_by(f, p->body, &made.changed);
+    return made;
+}
+
+/*
+ * Variables that were changed though the text did not show it: those that were seen for the first time
+ * inside (members, what a called function changes). Then the iteration is worked off once more, with them.
+ */
+static bool begin_again(front *f, beginning *b)
+{
+    size_t known = b->changed.count;
+    for (variable *v = f->variables; v; v = v->next) {
+        value was = value_in(b->before, v);
+        value now = variable_value(f, v);
+        bool listed = false;
+        for (size_t i = 0; i < known; i++) listed |= b->changed.at[i] == v;
+        if (!listed && (was.kind == VALUE_INTEGER || was.kind == VALUE_POINTER) &&
+            !value_equal(f, &was, &now))
+            variable_set_add(f, &b->changed, v);
+    }
+    if (b->changed.count == known) return false;
+    f->now = state_copy(f, b->before);
+    f->list = b->list;
+    f->list->end = b->end;
+    *f->list->end = NULL;
+    return true;
+}
+
+/* How many steps a pointer went on; NULL: it points elsewhere. */
+static const form *pointer_steps(front *f, const loop_parts *p, const entry *e, const location *after)
+{
+    const location *before = &e->before.at;
+    if (!after->array || after->array != before->array || after->offset != before->offset) return NULL;
+    location in = step(f, p->where, before, form_atom(f, e->unknown));
+    location one = step(f, p->where, before, form_number(f, 1));
+    const form *steps = NULL;
+    for (unsigned d = 0; d < after->array->rank; d++) {
+        const form *unit = form_subtract(f, one.subscripts[d], before->subscripts[d]);
+        const form *moved = form_subtract(f, after->subscripts[d], in.subscripts[d]);
+        int64_t none;
+        if (form_is_number(unit, &none) && none == 0) {
+            if (!form_is_number(moved, &none) || none != 0) return NULL;
+            continue;
+        }
+        const form *here = form_exact_term(f, moved, unit);
+        if (!here || (steps && !form_equal(steps, here))) return NULL;
+        steps = here;
+    }
+    return steps;
+}
+
+static bool mentions_any(const form *from, const entries *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (form_mentions(from, all->at[i].unknown)) return true;
+    return false;
+}
+
+/* What each variable changes by. Amounts may use others that do not change at all. */
+static void find_amounts(front *f, const loop_parts *p, entries *all)
+{
+    replacement *constant = allocate(f, all->count, sizeof *constant);
+    const form **changes = allocate(f, all->count, sizeof *changes);
+    for (size_t i = 0; i < all->count; i++) {
+        entry *e = &all->at[i];
+        value after = variable_value(f, e->variable);
+        constant[i].atom = e->unknown;
+        if (e->before.kind == VALUE_INTEGER && after.kind == VALUE_INTEGER)
+            changes[i] = form_subtract(f, after.number, form_atom(f, e->unknown));
+        if (e->before.kind == VALUE_POINTER && after.kind == VALUE_POINTER)
+            changes[i] = pointer_steps(f, p, e, &after.at);
+        if (after.kind == VALUE_DATA && after.why) e->unknown->why = after.why;
+        if (e->before.kind == VALUE_POINTER && after.kind == VALUE_POINTER && !changes[i])
+            e->unknown->why =
+                text_of(f, "which points elsewhere in every iteration of line %u", line_of(f, p->where));
+    }
+    for (bool again = true; again;) {
+        again = false;
+        for (size_t i = 0; i < all->count; i++) {
+            if (!changes[i] || all->at[i].amount) continue;
+            const form *amount = form_replace(f, changes[i], constant, all->count);
+            if (mentions_any(amount, all)) continue;
+            all->at[i].amount = amount;
+            int64_t none;
+            if (form_is_number(amount, &none) && none == 0) constant[i].form = all->at[i].first;
+            again = true;
+        }
+    }
+}
+
+/* ---- the variable that the loop is written with ---- */
+
+static bool list_mentions(const node_list *list, const atom *a)
+{
+    for (const node *n = list->first; n; n = n->next) {
+        if ((n->first && form_mentions(n->first, a)) || (n->last && form_mentions(n->last, a))) return true;
+        if (n->condition && condition_mentions(n->condition, a)) return true;
+        for (const access *x = n->accesses; x; x = x->next)
+            for (unsigned i = 0; i < x->array->rank; i++)
+                if (form_mentions(x->subscripts[i], a)) return true;
+        if (list_mentions(&n->body, a) || list_mentions(&n->otherwise, a)) return true;
+    }
+    return false;
+}
+
+/* The one of the condition that changes by a number, and all others that are used by multiples of it. */
+static const entry *main_variable(const entries *all, const condition *goes_on, const node *loop)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        const entry *e = &all->at[i];
+        int64_t amount, other;
+        if (e->before.kind != VALUE_INTEGER || !e->amount || !condition_mentions(goes_on, e->unknown))
+            continue;
+        if (!form_is_number(e->amount, &amount) || amount == 0) continue;
+        bool fits = true;
+        for (size_t k = 0; k < all->count && amount != 1 && amount != -1; k++) {
+            const entry *o = &all->at[k];
+            if (o == e || !o->amount) continue;
+            if (!list_mentions(&loop->body, o->unknown) && !condition_mentions(goes_on, o->unknown)) continue;
+            fits &= form_is_number(o->amount, &other) && other % amount == 0;
+        }
+        if (fits) return e;
+    }
+    return NULL;
+}
+
+typedef struct counter { /* how iterations are counted */
+    atom *variable;
+    const form *first;
+    int64_t step;
+} counter;
+
+/* The values of all variables in the iteration with this variable. */
+static replacement *replacements_of(front *f, const entries *all, const entry *chosen, const counter *c)
+{
+    replacement *made = allocate(f, all->count, sizeof *made);
+    const form *counted = form_atom(f, c->variable);
+    for (size_t i = 0; i < all->count; i++) {
+        const entry *e = &all->at[i];
+        made[i].atom = e->unknown;
+        if (!e->amount) continue;
+        if (e == chosen) {
+            made[i].form = counted;
+            continue;
+        }
+        const form *way = form_subtract(f, counted, c->first),
+                   *exact = form_exact_quotient(f, e->amount, c->step);
+        const form *far = exact ? form_multiply(f, exact, way)
+                          : c->step == 1 || c->step == -1
+                              ? form_multiply(f, e->amount, form_scale(f, way, c->step))
+                              : NULL;
+        if (far) made[i].form = form_add(f, e->first, far);
+    }
+    return made;
+}
+
+/* ---- behind the loop ---- */
+
+static const form *trip_count(front *f, const counter *c, const form *last)
+{
+    const form *way = c->step > 0 ? form_subtract(f, last, c->first) : form_subtract(f, c->first, last);
+    int64_t size = c->step > 0 ? c->step : -c->step;
+    const form *count = form_add(f, form_divide(f, ATOM_FLOOR, way, form_number(f, size)), form_number(f, 1));
+    return form_extreme(f, ATOM_MAX, count, form_number(f, 0));
+}
+
+static void leave(front *f, const loop_parts *p, const entries *all, const entry *chosen, const counter *c,
+                  const form *last, bool certain)
+{
+    const form *count = trip_count(f, c, last);
+    for (size_t i = 0; i < all->count; i++) {
+        const entry *e = &all->at[i];
+        value after =
+            data(text_of(f, "whose value behind the loop of line %u is not known", line_of(f, p->where)));
+        const form *far = NULL, *end = NULL;
+        if (certain && e->amount) {
+            if (e == chosen && (c->step == 1 || c->step == -1)) /* max(first, last + 1) */
+                end = form_extreme(f, c->step > 0 ? ATOM_MAX : ATOM_MIN,
+                                   form_add(f, last, form_number(f, c->step)), c->first);
+            else
+                far = form_multiply(f, e->amount, count);
+            if (far) end = form_add(f, e->first, far);
+        }
+        if (end && e->before.kind == VALUE_INTEGER) after = integer(end);
+        if (end && e->before.kind == VALUE_POINTER) {
+            location at = step(f, p->where, &e->before.at, end);
+            after = pointer_to(&at);
+        }
+        variable_set(f, e->variable, after);
+    }
+}
+
+/* ---- how far it goes ---- */
+
+static const form *stated_count(front *f, const loop_parts *p, const char *why)
+{
+    const assumption *stated = assumed(f, ASSUME_LOOP, line_of(f, p->where), NULL);
+    if (!stated)
+        refuse(f, p->where,
+               "how often this loop runs depends on data: %s (--assume 'loop at %u runs N times' says it)",
+               why ? why : "its condition", line_of(f, p->where));
+    note(f, "assumed: %s", stated->text);
+    return stated->numbers[0];
+}
+
+static _Noreturn void no_end(front *f, const loop_parts *p, const char *why)
+{
+    refuse(f, p->where,
+           "how often this loop runs is not understood: %s (--assume 'loop at %u runs N times' says it)",
+           why ? why : "nothing in its condition ends it", line_of(f, p->where));
+}
+
+/* A break: the loop goes up to the first iteration in which it happens. */
+static const form *end_by_break(front *f, const loop_parts *p, const condition *ends,
+                                const replacement *known, size_t count, const counter *c, const form *last)
+{
+    trips broken;
+    const char *why = NULL;
+    condition *stays = condition_not(f, condition_replace(f, ends, known, count));
+    if (!trips_of(f, stays, c->variable, c->first, c->step, true, &broken, &why) || broken.guard ||
+        !broken.last)
+        refuse(f, p->where, "when the break ends this loop is not understood%s%s", why ? ": " : "",
+               why ? why : "");
+    bool up = c->step > 0;
+    const form *end = form_add(f, broken.last, form_number(f, c->step));
+    end = form_extreme(f, up ? ATOM_MAX : ATOM_MIN, end, c->first);
+    return last ? form_extreme(f, up ? ATOM_MIN : ATOM_MAX, last, end) : end;
+}
+
+static bool unresolved(const condition *c, const entries *all, const char **why, const char **name)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (condition_mentions(c, all->at[i].unknown)) {
+            *why = all->at[i].unknown->why;
+            *name = all->at[i].variable->name;
+            return true;
+        }
+    return false;
+}
+
+static void finish(front *f, const loop_parts *p, node *loop, entries *all, condition *goes_on,
+                   const form *stated, condition *ends)
+{
+    find_amounts(f, p, all);
+    const entry *chosen = stated ? NULL : main_variable(all, goes_on, loop);
+    counter c = {.first = form_number(f, 0), .step = 1};
+    const char *name = "iteration";
+    if (chosen) {
+        name = chosen->variable->name;
+        c.first = chosen->first;
+        form_is_number(chosen->amount, &c.step);
+    } else {
+        for (size_t i = 0; i < all->count; i++)
+            if (goes_on && condition_mentions(goes_on, all->at[i].unknown)) name = all->at[i].variable->name;
+    }
+    c.variable = atom_new(f, ATOM_LOOP, name);
+    replacement *known = replacements_of(f, all, chosen, &c);
+    trips far = {0};
+    const char *why = NULL;
+    bool certain = !ends;
+    if (stated) {
+        far.last = form_subtract(f, stated, form_number(f, 1));
+    } else {
+        condition *replaced = condition_replace(f, goes_on, known, all->count);
+        const char *unknown;
+        if (unresolved(replaced, all, &why, &unknown)) no_end(f, p, text_of(f, "'%s', %s", unknown, why));
+        if (!trips_of(f, replaced, c.variable, c.first, c.step, false, &far, &why)) no_end(f, p, why);
+        if (p->body_first) { /* the condition of one iteration is the next one's */
+            if (far.guard) no_end(f, p, "it is tested behind the first iteration, and does not change");
+            if (far.last) {
+                far.last = form_add(f, far.last, form_number(f, c.step));
+                far.last = form_extreme(f, c.step > 0 ? ATOM_MAX : ATOM_MIN, far.last, c.first);
+            }
+        }
+    }
+    if (ends) far.last = end_by_break(f, p, ends, known, all->count, &c, far.last);
+    if (!far.last) no_end(f, p, NULL);
+    loop->variable = c.variable;
+    loop->first = c.first;
+    loop->last = far.last;
+    loop->step = c.step;
+    tree_replace(f, &loop->body, known, all->count);
+    leave(f, p, all, chosen, &c, far.last, certain && !far.guard);
+    if (!loop->body.first) return;
+    if (p->body_first && goes_on && goes_on->kind == CONDITION_FALSE) { /* do … while (0) is no loop */
+        const replacement once = {c.variable, c.first};
+        tree_replace(f, &loop->body, &once, 1);
+        list_join(f->list, &loop->body);
+        return;
+    }
+    if (!far.guard || far.guard->kind == CONDITION_TRUE) {
+        node_append(f->list, loop);
+        return;
+    }
+    node *guarded = node_new(f, NODE_IF, loop->place);
+    guarded->condition = far.guard;
+    node_append(&guarded->body, loop);
+    node_append(f->list, guarded);
+}
+
+static condition *test(front *f, const loop_parts *p, const char **why)
+{
+    if (clang_Cursor_isNull(p->condition)) return condition_constant(f, true);
+    statement_begin(f, p->condition);
+    condition *c = condition_from(f, p->condition, why);
+    statement_end(f);
+    return c;
+}
+
+/* One iteration, as far as its variables and its breaks are concerned. */
+typedef struct iteration {
+    entries changed;
+    node *loop;
+    condition *goes_on, *ends;
+    const form *stated;
+} iteration;
+
+static iteration work_off_once(front *f, const loop_parts *p, const variable_set_of *changed)
+{
+    const char *why = NULL;
+    node_list *outside = f->list;
+    iteration made = {.loop = node_new(f, NODE_LOOP, place_of(f, p->where)), .changed = enter(f, p, changed)};
+    open_loop opened = {.parent = f->loop, .frame = f->frame};
+    f->list = &made.loop->body;
+    f->loop = &opened;
+    if (!p->body_first && !(made.goes_on = test(f, p, &why))) made.stated = stated_count(f, p, why);
+    leaving leaves = work_off_body(f, p->body, true);
+    if (leaves == LEAVES_RETURN) refuse(f, p->where, "a return inside the loop is not expressible");
+    if (leaves == LEAVES_BREAK) refuse(f, p->where, "a break without a condition: this is no loop");
+    if (!clang_Cursor_isNull(p->increment)) {
+        f->quiet++;
+        statement_begin(f, p->increment);
+        evaluate(f, p->increment);
+        statement_end(f);
+        f->quiet--;
+    }
+    if (p->body_first && !(made.goes_on = test(f, p, &why))) made.stated = stated_count(f, p, why);
+    made.ends = opened.ends;
+    f->loop = opened.parent;
+    f->list = outside;
+    return made;
+}
+
+static void work_off_loop(front *f, const loop_parts *p)
+{
+    const char *why = NULL;
+    beginning start = begin(f, p);
+    iteration one = work_off_once(f, p, &start.changed);
+    while (begin_again(f, &start)) one = work_off_once(f, p, &start.changed);
+    finish(f, p, one.loop, &one.changed, one.goes_on, one.stated, one.ends);
+    if (!p->body_first) { /* the test that ends it */
+        if (!one.stated) f->nowhere++;
+        test(f, p, &why);
+        if (!one.stated) f->nowhere--;
+    }
+}
+
+/* ---- the kinds ---- */
+
+void work_off_for(front *f, CXCursor statement)
+{
+    cursors all = children(f, statement);
+    loop_parts p = {
+        .where = statement, .condition = clang_getNullCursor(), .increment = clang_getNullCursor()};
+    source_file *file;
+    size_t begin, end, first = 0, second = 0;
+    if (all.count == 0 || !extent(f, statement, &file, &begin, &end))
+        refuse(f, statement, "this loop is not understood");
+    p.body = all.at[all.count - 1];
+    /* Which of its parts are there: by the two semicolons. */
+    int depth = 0;
+    for (size_t at = begin; at < end && !second; at++) {
+        size_t next = skip_blank(file->text, at, end);
+        if (next > at) at = next;
+        if (at >= end) break;
+        char c = file->text[at];
+        if (c == '"' || c == '\'') {
+            for (at++; at < end && file->text[at] != c; at++)
+                if (file->text[at] == '\\') at++;
+            continue;
+        }
+        depth += c == '(' || c == '[' || c == '{';
+        depth -= c == ')' || c == ']' || c == '}';
+        if (c == ';' && depth == 1) *(first ? &second : &first) = at;
+    }
+    if (!second) refuse(f, statement, "this loop is not understood (is it in a macro?)");
+    for (size_t i = 0; i + 1 < all.count; i++) {
+        source_file *other;
+        size_t at, last;
+        if (!extent(f, all.at[i], &other, &at, &last)) refuse(f, statement, "this loop is not understood");
+        if (at > second) {
+            p.increment = all.at[i];
+        } else if (at > first) {
+            p.condition = all.at[i];
+        } else {
+            f->quiet++;
+            work_off(f, all.at[i]);
+            f->quiet--;
+        }
+    }
+    work_off_loop(f, &p);
+}
+
+void work_off_while(front *f, CXCursor statement)
+{
+    cursors all = children(f, statement);
+    if (all.count != 2 || !clang_isExpression(clang_getCursorKind(all.at[0])))
+        refuse(f, statement, "this loop is not understood");
+    loop_parts p = {
+        .where = statement, .condition = all.at[0], .increment = clang_getNullCursor(), .body = all.at[1]};
+    work_off_loop(f, &p);
+}
+
+void work_off_do(front *f, CXCursor statement)
+{
+    cursors all = children(f, statement);
+    if (all.count != 2) refuse(f, statement, "this loop is not understood");
+    loop_parts p = {.where = statement,
+                    .condition = all.at[1],
+                    .increment = clang_getNullCursor(),
+                    .body = all.at[0],
+                    .body_first = true};
+    work_off_loop(f, &p);
+}
+
+static void range_iteration(front *f, const loop_parts *p, node *loop, CXCursor element, const location *here)
+{
+    node_list *outside = f->list;
+    open_loop opened = {.parent = f->loop, .frame = f->frame};
+    f->list = &loop->body;
+    f->loop = &opened;
+    variable *v = variable_of(f, element, element);
+    if (classify(v->type) == TYPE_REFERENCE) {
+        variable_set(f, v, (value){.kind = VALUE_LOCATION, .at = *here});
+    } else {
+        statement_begin(f, element);
+        value loaded = load(f, element, here);
+        location at = register_of(v);
+        store(f, element, &at, loaded);
+        statement_end(f);
+    }
+    leaving leaves = work_off_body(f, p->body, true);
+    if ((leaves != LEAVES_NOT && leaves != LEAVES_CONTINUE) || opened.ends)
+        refuse(f, p->where, "a loop over a range that is left early is not expressible");
+    f->loop = opened.parent;
+    f->list = outside;
+}
+
+/* for (T x : range): an array or a container of known elements. */
+void work_off_range_for(front *f, CXCursor statement)
+{
+    cursors all = children(f, statement);
+    CXCursor element = clang_getNullCursor(), range = element;
+    for (size_t i = 0; i + 1 < all.count; i++) {
+        if (clang_getCursorKind(all.at[i]) == CXCursor_VarDecl) element = all.at[i];
+        if (clang_isExpression(clang_getCursorKind(all.at[i]))) range = all.at[i];
+    }
+    if (clang_Cursor_isNull(element) || clang_Cursor_isNull(range))
+        refuse(f, statement, "this loop over a range is not understood");
+    location first;
+    const form *count;
+    range_of(f, range, &first, &count);
+    loop_parts p = {.where = statement,
+                    .condition = clang_getNullCursor(),
+                    .increment = clang_getNullCursor(),
+                    .body = all.at[all.count - 1]};
+    beginning start = begin(f, &p);
+    node *loop;
+    entries entered;
+    atom *position = atom_new(f, ATOM_ENTRY, spelling(f, element));
+    location here = step(f, statement, &first, form_atom(f, position));
+    do {
+        loop = node_new(f, NODE_LOOP, place_of(f, statement));
+        entered = enter(f, &p, &start.changed);
+        range_iteration(f, &p, loop, element, &here);
+    } while (begin_again(f, &start));
+    find_amounts(f, &p, &entered);
+    counter c = {
+        .variable = atom_new(f, ATOM_LOOP, spelling(f, element)), .first = form_number(f, 0), .step = 1};
+    replacement *known = replacements_of(f, &entered, NULL, &c);
+    replacement here_too = {position, form_atom(f, c.variable)};
+    tree_replace(f, &loop->body, known, entered.count);
+    tree_replace(f, &loop->body, &here_too, 1);
+    loop->variable = c.variable;
+    loop->first = c.first;
+    loop->last = form_subtract(f, count, form_number(f, 1));
+    loop->step = 1;
+    leave(f, &p, &entered, NULL, &c, loop->last, true);
+    if (loop->body.first) node_append(f->list, loop);
+}

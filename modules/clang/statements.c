@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * statements.c - statements one after the other, declarations, and the statement of the region (`do`) that an
+ * expression becomes. Also what stands before #pragma scop: followed as far as it can be, else forgotten.
+ */
+#include "maker.h"
+
+#include <string.h>
+
+/* ---- the region's statements ---- */
+
+void statement_begin(front *f, CXCursor where)
+{
+    f->statement = node_new(f, NODE_STATEMENT, place_of(f, where));
+}
+
+static bool is_worth(const node *n)
+{
+    const operations *o = &n->operations;
+    return n->accesses || n->kept || o->adds || o->multiplies || o->divides || o->specials || o->integers;
+}
+
+void statement_end(front *f)
+{
+    node *made = f->statement;
+    f->statement = NULL;
+    if (made && !f->nowhere && is_worth(made)) node_append(f->list, made);
+}
+
+void statement_cut(front *f, CXCursor where)
+{
+    if (!f->statement) return;
+    place at = f->statement->place;
+    statement_end(f);
+    (void)where;
+    f->statement = node_new(f, NODE_STATEMENT, at);
+}
+
+operations *operations_of(front *f)
+{
+    return f->statement ? &f->statement->operations : NULL;
+}
+
+void access_add(front *f, CXCursor where, const location *at, bool is_store)
+{
+    if (f->nowhere) return;
+    if (!f->statement) {
+        statement_begin(f, where);
+        access_add(f, where, at, is_store);
+        statement_end(f);
+        return;
+    }
+    access *made = allocate(f, 1, sizeof *made);
+    made->store = is_store;
+    made->array = at->array;
+    made->subscripts = allocate(f, at->array->rank, sizeof *made->subscripts);
+    memcpy(made->subscripts, at->subscripts, at->array->rank * sizeof *made->subscripts);
+    made->offset = at->offset;
+    made->bytes = bytes_of(f, where, at->shape.element);
+    if (made->offset + made->bytes > at->array->bytes)
+        refuse(f, where, "'%s' touches %llu bytes of an element of '%s', which has %llu",
+               source_text(f, where), (unsigned long long)(made->offset + made->bytes), at->array->name,
+               (unsigned long long)at->array->bytes);
+    made->place = place_of(f, where);
+    made->text = source_text(f, where);
+    *f->statement->accesses_end = made;
+    f->statement->accesses_end = &made->next;
+}
+
+/* ---- declarations ---- */
+
+/* double a[3] = {1, 2, 3}: the values one after the other, and zeros in the rest. */
+static void fill_array(front *f, CXCursor where, const location *from, CXCursor list)
+{
+    cursors all = children(f, list);
+    const form *extent = from->shape.extents[0];
+    int64_t count;
+    if (!extent || !form_is_number(extent, &count))
+        refuse(f, where, "an array whose extent is not a number has a list of values");
+    location row = *from;
+    for (unsigned i = 1; i < from->shape.rank; i++) row.shape.extents[i - 1] = from->shape.extents[i];
+    row.shape.rank--;
+    for (size_t i = 0; i < all.count && (int64_t)i < count; i++) {
+        location here = step(f, where, &row, form_number(f, (int64_t)i));
+        if (here.shape.rank > 0) {
+            fill_array(f, where, &here, all.at[i]);
+        } else {
+            value v = evaluate(f, all.at[i]);
+            store(f, where, &here, v);
+        }
+    }
+    if ((int64_t)all.count >= count) return;
+    statement_end(f);
+    node_list *outside = f->list;
+    node *loops[MOST_RANK];
+    location here = row;
+    unsigned depth = 0;
+    for (;;) { /* the rest: a loop for each dimension */
+        node *loop = loops[depth++] = node_new(f, NODE_LOOP, place_of(f, where));
+        loop->variable = atom_new(f, ATOM_LOOP, "zero");
+        loop->first = form_number(f, depth == 1 ? (int64_t)all.count : 0);
+        loop->last = form_subtract(f, extent, form_number(f, 1));
+        loop->step = 1;
+        here = step(f, where, &here, form_atom(f, loop->variable));
+        if (here.shape.rank == 0) break;
+        extent = here.shape.extents[0];
+        for (unsigned i = 1; i < here.shape.rank; i++) here.shape.extents[i - 1] = here.shape.extents[i];
+        here.shape.rank--;
+    }
+    f->list = &loops[depth - 1]->body;
+    statement_begin(f, where);
+    access_add(f, where, &here, true);
+    statement_end(f);
+    f->list = outside;
+    while (depth-- > 0) {
+        if (f->nowhere || !loops[depth]->body.first) continue;
+        node_append(depth > 0 ? &loops[depth - 1]->body : f->list, loops[depth]);
+    }
+    statement_begin(f, where);
+}
+
+static void declare_array(front *f, CXCursor declaration, variable *v, CXCursor first)
+{
+    shape of = shape_of(f, declaration, v->type, declaration);
+    if (!v->memory) v->memory = array_new(f, declaration, v->name, &of, false);
+    value made = {.kind = VALUE_LOCATION, .at = array_begin(f, v->memory, &of)};
+    variable_set(f, v, made);
+    if (clang_Cursor_isNull(first)) return;
+    CXCursor list = bare(f, first);
+    if (clang_getCursorKind(list) == CXCursor_CallExpr && children(f, list).count == 0)
+        return; /* no values */
+    if (clang_getCursorKind(list) != CXCursor_InitListExpr)
+        refuse(f, declaration, "the first values of '%s' are not understood", v->name);
+    cursors inner = children(f, list);
+    if (standard_template(f, v->type) && inner.count == 1 &&
+        clang_getCursorKind(inner.at[0]) == CXCursor_InitListExpr)
+        list = inner.at[0];
+    fill_array(f, declaration, &made.at, list);
+}
+
+static void declare_struct(front *f, CXCursor declaration, variable *v, CXCursor first)
+{
+    value object = {.kind = VALUE_LOCATION, .at = {.variable = v, .shape = {.element = v->type}}};
+    variable_set(f, v, object);
+    if (clang_Cursor_isNull(first)) return;
+    CXCursor from = bare(f, first);
+    if (clang_getCursorKind(from) == CXCursor_CallExpr && children(f, from).count > 0 &&
+        clang_getCursorKind(bare(f, children(f, from).at[0])) == CXCursor_LambdaExpr)
+        from = bare(f, children(f, from).at[0]);
+    if (clang_getCursorKind(from) == CXCursor_CallExpr) {
+        construct(f, declaration, &object.at, from);
+        return;
+    }
+    if (clang_getCursorKind(from) == CXCursor_LambdaExpr)
+        refuse(f, declaration, "a lambda is not followed: write the loop where it is used");
+    if (clang_getCursorKind(from) != CXCursor_InitListExpr)
+        refuse(f, declaration, "the first value of '%s' is not understood", v->name);
+    cursors values = children(f, from), fields = fields_of(f, v->type);
+    for (size_t i = 0; i < values.count && i < fields.count; i++) {
+        CXCursor one = values.at[i];
+        if (clang_getCursorKind(one) == CXCursor_UnexposedExpr &&
+            children(f, one).count == 2) /* .name = value */
+            refuse(f, declaration, "values with the names of their members are not understood");
+        location at = member(f, declaration, &object.at, fields.at[i]);
+        value to = evaluate(f, one);
+        store(f, declaration, &at, to);
+    }
+}
+
+static void declare_reference(front *f, variable *v, CXCursor first)
+{
+    CXCursor from = bare(f, first);
+    enum CXCursorKind kind = clang_getCursorKind(from);
+    bool designates = kind == CXCursor_DeclRefExpr || kind == CXCursor_MemberRefExpr ||
+                      kind == CXCursor_ArraySubscriptExpr || kind == CXCursor_CallExpr ||
+                      kind == CXCursor_UnaryOperator;
+    value made;
+    location at = {0};
+    if (kind == CXCursor_CallExpr) {
+        made = call(f, from, &at);
+    } else if (designates) {
+        at = locate(f, from);
+    } else {
+        made = evaluate(f, from);
+    }
+    if (at.variable) {
+        value now = variable_value(f, at.variable);
+        if (now.kind == VALUE_POINTER && standard_template(f, at.variable->type)) {
+            variable_set(f, v, now);
+            return;
+        }
+    }
+    if (at.variable || at.array) made = (value){.kind = VALUE_LOCATION, .at = at};
+    variable_set(f, v, made);
+}
+
+void declare(front *f, CXCursor declaration)
+{
+    variable *v = variable_of(f, declaration, declaration);
+    CXCursor first = clang_Cursor_getVarDeclInitializer(declaration);
+    bool begins = !clang_Cursor_isNull(first);
+    const char *kind = standard_template(f, v->type);
+    switch (classify(v->type)) {
+    case TYPE_ARRAY:
+        declare_array(f, declaration, v, first);
+        return;
+    case TYPE_RECORD:
+        if (kind && strcmp(kind, "array") == 0)
+            declare_array(f, declaration, v, first);
+        else if (kind)
+            declare_container(f, declaration, v, kind, first);
+        else
+            declare_struct(f, declaration, v, first);
+        return;
+    case TYPE_REFERENCE:
+        if (!begins) refuse(f, declaration, "the reference '%s' refers to nothing", v->name);
+        declare_reference(f, v, first);
+        return;
+    default:
+        break;
+    }
+    if (!begins) {
+        if (v->initial.kind != VALUE_INTEGER)
+            variable_set(f, v, (value){.kind = VALUE_NOTHING, .why = "which has no value yet"});
+        return;
+    }
+    if (is_allocation(f, first)) {
+        variable_set(f, v, allocation(f, declaration, first, v->type, v->name));
+        return;
+    }
+    uint64_t integers = operations_of(f) ? operations_of(f)->integers : 0;
+    value to = evaluate(f, first);
+    if (to.kind == VALUE_INTEGER && operations_of(f)) operations_of(f)->integers = integers;
+    if (classify(v->type) == TYPE_POINTER && to.kind == VALUE_POINTER && to.at.shape.rank == 0 &&
+        classify(pointee(v->type)) == TYPE_ARRAY)
+        to.at.shape = shape_behind(f, declaration, v->type, declaration);
+    location at = register_of(v);
+    store(f, declaration, &at, to);
+}
+
+/* ---- before the region ---- */
+
+static void forget(front *f, CXCursor statement)
+{
+    variable_set_of set = {0};
+    if (clang_getCursorKind(statement) == CXCursor_VarDecl)
+        variable_set_add(f, &set, variable_of(f, statement, statement));
+    changed_by(f, statement, &set);
+    for (size_t i = 0; i < set.count; i++) {
+        type_class class = classify(set.at[i]->type);
+        if (class != TYPE_FLOAT && class != TYPE_OTHER)
+            variable_set(f, set.at[i], outside_value(f, statement, set.at[i]));
+    }
+}
+
+/* A statement, or one variable of a declaration. */
+static void work_off_before(front *f, CXCursor statement)
+{
+    jmp_buf out;
+    frame *const at = f->frame;
+    open_loop *const loop = f->loop;
+    node_list *const list = f->list;
+    const unsigned quiet = f->quiet, nowhere = f->nowhere;
+    state *const before = state_copy(f, f->now);
+    volatile bool fine = false;
+    if (clang_getCursorKind(statement) == CXCursor_DeclStmt) {
+        cursors all = children(f, statement);
+        for (size_t i = 0; i < all.count; i++)
+            if (clang_getCursorKind(all.at[i]) == CXCursor_VarDecl) work_off_before(f, all.at[i]);
+        return;
+    }
+    memcpy(&out, &f->out, sizeof out);
+    f->nowhere++;
+    if (setjmp(f->out) == 0) {
+        if (clang_getCursorKind(statement) == CXCursor_VarDecl)
+            declare(f, statement);
+        else
+            work_off(f, statement);
+        fine = true;
+    }
+    memcpy(&f->out, &out, sizeof out);
+    f->nowhere = nowhere;
+    f->quiet = quiet;
+    f->frame = at;
+    f->loop = loop;
+    f->list = list;
+    f->statement = NULL;
+    f->fork_out = NULL;
+    if (fine) return;
+    if (f->status == FM_E_NOMEM || f->status == FM_E_LIMIT) longjmp(f->out, 1);
+    f->status = FM_OK;
+    f->now = before;
+    forget(f, statement);
+}
+
+/* ---- one after the other ---- */
+
+static leaving one_statement(front *f, const cursors *list, size_t at, bool tail, size_t *next)
+{
+    CXCursor statement = list->at[at];
+    source_file *file;
+    size_t begin, end;
+    if (f->scop_end && extent(f, statement, &file, &begin, &end) && file == f->region_file &&
+        !f->frame->parent) {
+        if (begin >= f->scop_end) {
+            *next = list->count;
+            return LEAVES_NOT;
+        }
+        if (end <= f->scop_begin) {
+            work_off_before(f, statement);
+            return LEAVES_NOT;
+        }
+        if (begin < f->scop_begin && clang_getCursorKind(statement) != CXCursor_CompoundStmt)
+            refuse(f, statement, "#pragma scop is inside this statement: put it around the whole of it");
+        if (begin >= f->scop_begin && end > f->scop_end)
+            refuse(f, statement, "#pragma endscop is inside this statement: put it behind it");
+    }
+    enum CXCursorKind kind = clang_getCursorKind(statement);
+    if (kind == CXCursor_CompoundStmt) return work_off_body(f, statement, tail && at + 1 == list->count);
+    return work_off_forked(f, statement, list, next, tail);
+}
+
+leaving work_off_list(front *f, const cursors *list, size_t from, bool tail)
+{
+    for (size_t at = from; at < list->count;) {
+        size_t next = at + 1;
+        leaving leaves = one_statement(f, list, at, tail, &next);
+        if (leaves != LEAVES_NOT) return leaves;
+        at = next;
+    }
+    return LEAVES_NOT;
+}
+
+leaving work_off_body(front *f, CXCursor statement, bool tail)
+{
+    cursors list = {1, &statement};
+    if (clang_getCursorKind(statement) == CXCursor_CompoundStmt) list = children(f, statement);
+    return work_off_list(f, &list, 0, tail);
+}
+
+static leaving work_off_return(front *f, CXCursor statement)
+{
+    cursors all = children(f, statement);
+    if (f->loop && f->loop->frame == f->frame)
+        refuse(f, statement, "a return inside a loop is not expressible");
+    if (all.count == 0) return LEAVES_RETURN;
+    statement_begin(f, statement);
+    if (classify(clang_getCursorResultType(f->frame->function)) == TYPE_REFERENCE)
+        f->frame->result = (value){.kind = VALUE_LOCATION, .at = locate(f, all.at[0])};
+    else
+        f->frame->result = evaluate(f, all.at[0]);
+    f->frame->returns = true;
+    statement_end(f);
+    return LEAVES_RETURN;
+}
+
+leaving work_off(front *f, CXCursor statement)
+{
+    cursors all;
+    size_t ignored = 0;
+    enum CXCursorKind kind = clang_getCursorKind(statement);
+    switch (kind) {
+    case CXCursor_CompoundStmt:
+        return work_off_body(f, statement, true);
+    case CXCursor_NullStmt:
+        return LEAVES_NOT;
+    case CXCursor_DeclStmt:
+        all = children(f, statement);
+        for (size_t i = 0; i < all.count; i++) {
+            if (clang_getCursorKind(all.at[i]) != CXCursor_VarDecl) continue;
+            statement_begin(f, all.at[i]);
+            declare(f, all.at[i]);
+            statement_end(f);
+        }
+        return LEAVES_NOT;
+    case CXCursor_ForStmt:
+        work_off_for(f, statement);
+        return LEAVES_NOT;
+    case CXCursor_WhileStmt:
+        work_off_while(f, statement);
+        return LEAVES_NOT;
+    case CXCursor_DoStmt:
+        work_off_do(f, statement);
+        return LEAVES_NOT;
+    case CXCursor_CXXForRangeStmt:
+        work_off_range_for(f, statement);
+        return LEAVES_NOT;
+    case CXCursor_IfStmt:
+        return work_off_if(f, statement, NULL, &ignored, true);
+    case CXCursor_ReturnStmt:
+        return work_off_return(f, statement);
+    case CXCursor_ContinueStmt:
+        return LEAVES_CONTINUE;
+    case CXCursor_BreakStmt:
+        return LEAVES_BREAK;
+    case CXCursor_SwitchStmt:
+        refuse(f, statement, "a switch is not expressible: write it with if");
+    case CXCursor_GotoStmt:
+    case CXCursor_IndirectGotoStmt:
+    case CXCursor_LabelStmt:
+        refuse(f, statement, "a goto or a label is not expressible");
+    case CXCursor_GCCAsmStmt:
+    case CXCursor_MSAsmStmt:
+        refuse(f, statement, "assembler is not understood");
+    case CXCursor_CXXTryStmt:
+        refuse(f, statement, "exceptions are not expressible");
+    default:
+        break;
+    }
+    /* libclang 14 shows statements with attributes (#pragma unroll, [[likely]]) and OpenMP's as such. */
+    if (!clang_isExpression(kind)) {
+        all = children(f, statement);
+        for (size_t i = all.count; i > 0; i--) {
+            enum CXCursorKind inner = clang_getCursorKind(all.at[i - 1]);
+            if (clang_isStatement(inner)) return work_off(f, all.at[i - 1]);
+        }
+        refuse(f, statement, "this statement is not understood");
+    }
+    statement_begin(f, statement);
+    evaluate(f, statement);
+    statement_end(f);
+    return LEAVES_NOT;
+}

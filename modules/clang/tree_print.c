@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tree_print.c - the region as text (docs/STATIC-IR.md). */
+#include "maker.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct printer {
+    front *f;
+    FILE *out;
+    const atom *loops[MOST_INLINE];
+    unsigned depth;
+} printer;
+
+static void print_quoted(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\') fputc('\\', out);
+        if (*text == '\n')
+            fputs("\\n", out);
+        else
+            fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void print_place(printer *p, const place *where)
+{
+    unsigned number = where->file ? file_number(p->f, where->file) : 0;
+    if (!number) return;
+    fprintf(p->out, " @%u:%u", number, where->line);
+    if (where->column) fprintf(p->out, ":%u", where->column);
+}
+
+static void indent(printer *p)
+{
+    fprintf(p->out, "%*s", (int)(2 * p->depth), "");
+}
+
+static void print_access(printer *p, const access *a)
+{
+    fprintf(p->out, " %s %s", a->store ? "store" : "load", a->array->name);
+    for (unsigned i = 0; i < a->array->rank; i++) fprintf(p->out, "[%s]", form_text(p->f, a->subscripts[i]));
+    if (a->offset || a->bytes != a->array->bytes)
+        fprintf(p->out, " member %" PRIu64 " %" PRIu64, a->offset, a->bytes);
+    print_place(p, &a->place);
+    if (a->text) {
+        fputc(' ', p->out);
+        print_quoted(p->out, a->text);
+    }
+}
+
+static void print_statement(printer *p, const node *n)
+{
+    const operations *o = &n->operations;
+    const struct {
+        const char *word;
+        uint64_t count;
+    } counts[] = {{"adds", o->adds},
+                  {"multiplies", o->multiplies},
+                  {"divides", o->divides},
+                  {"specials", o->specials},
+                  {"integers", o->integers}};
+    indent(p);
+    fputs("do", p->out);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        if (counts[i].count) fprintf(p->out, " %s %" PRIu64, counts[i].word, counts[i].count);
+    print_place(p, &n->place);
+    fputs(" {", p->out);
+    for (const access *a = n->accesses; a; a = a->next) print_access(p, a);
+    fputs(n->accesses ? " }\n" : "}\n", p->out);
+}
+
+/* A loop's name hides others: it must be none that its bounds or its body may use. */
+static const char *loop_name(printer *p, const atom *of)
+{
+    const char *name = of->name;
+    for (unsigned turn = 1;; turn++) {
+        bool taken = false;
+        if (turn > 1) name = text_of(p->f, "%s.%u", of->name, turn);
+        for (const atom *a = p->f->atoms; a; a = a->next)
+            taken |= a->kind == ATOM_PARAMETER && strcmp(a->name, name) == 0;
+        for (unsigned i = 0; i < p->depth && i < MOST_INLINE; i++)
+            taken |= p->loops[i] && strcmp(p->loops[i]->printed, name) == 0;
+        if (!taken) return name;
+    }
+}
+
+static void print_list(printer *p, const node_list *list);
+
+static void print_body(printer *p, const node_list *list, const atom *of)
+{
+    fputs(" {\n", p->out);
+    if (p->depth >= MOST_INLINE) give_up(p->f, FM_E_LIMIT, "loops and guards are nested too deeply");
+    p->loops[p->depth++] = of;
+    print_list(p, list);
+    p->loops[--p->depth] = NULL;
+    indent(p);
+    fputs("}", p->out);
+}
+
+static void print_loop(printer *p, const node *n)
+{
+    indent(p);
+    n->variable->printed = loop_name(p, n->variable);
+    fprintf(p->out, "for %s = %s", n->variable->printed, form_text(p->f, n->first));
+    fprintf(p->out, " %s %s", n->step < 0 ? "downto" : "to", form_text(p->f, n->last));
+    if (n->step != 1 && n->step != -1) fprintf(p->out, " step %" PRId64, n->step < 0 ? -n->step : n->step);
+    print_place(p, &n->place);
+    print_body(p, &n->body, n->variable);
+    fputc('\n', p->out);
+}
+
+static void print_if(printer *p, const node *n)
+{
+    bool turned = !n->body.first; /* only what happens otherwise */
+    const condition *c = turned ? condition_not(p->f, n->condition) : n->condition;
+    indent(p);
+    fprintf(p->out, "if %s", condition_text(p->f, c));
+    print_place(p, &n->place);
+    print_body(p, turned ? &n->otherwise : &n->body, NULL);
+    if (!turned && n->otherwise.first) {
+        fputs(" else", p->out);
+        print_body(p, &n->otherwise, NULL);
+    }
+    fputc('\n', p->out);
+}
+
+static void print_list(printer *p, const node_list *list)
+{
+    for (const node *n = list->first; n; n = n->next) {
+        if (n->kind == NODE_LOOP) print_loop(p, n);
+        if (n->kind == NODE_STATEMENT) print_statement(p, n);
+        if (n->kind != NODE_IF) continue;
+        if (n->condition->form || n->condition->left)
+            print_if(p, n);
+        else
+            print_list(p, n->condition->kind == CONDITION_TRUE ? &n->body : &n->otherwise);
+    }
+}
+
+/* ---- declarations ---- */
+
+static void print_array(printer *p, const array *a)
+{
+    fprintf(p->out, "array %s", a->name);
+    for (unsigned i = 0; i < a->rank; i++)
+        fprintf(p->out, "[%s]", a->extents[i] ? form_text(p->f, a->extents[i]) : "");
+    fprintf(p->out, " of %" PRIu64, a->bytes);
+    print_place(p, &a->place);
+    fputc('\n', p->out);
+}
+
+static void mark_arrays(const node_list *list)
+{
+    for (const node *n = list->first; n; n = n->next) {
+        for (const access *a = n->accesses; a; a = a->next) a->array->used = true;
+        mark_arrays(&n->body);
+        mark_arrays(&n->otherwise);
+    }
+}
+
+static void print_overlap(printer *p)
+{
+    const char *names = NULL;
+    unsigned pointers = 0, others = 0;
+    for (const array *a = p->f->arrays; a; a = a->next) {
+        if (!a->used) continue;
+        if (!a->pointer || a->restricted) {
+            others += a->pointer;
+            continue;
+        }
+        pointers++;
+        names = names ? text_of(p->f, "%s, %s", names, a->name) : a->name;
+    }
+    if (pointers == 0 || pointers + others < 2) return;
+    note(p->f, "what %s point%s to does not overlap with other arrays", names, pointers == 1 ? "s" : "");
+}
+
+/* Everything but the files and parameters, which are known only afterwards. */
+static void print_rest(printer *p, const node_list *list)
+{
+    for (const condition_list *c = p->f->conditions; c; c = c->next)
+        fprintf(p->out, "assume %s\n", condition_text(p->f, c->condition));
+    for (const text_list *t = p->f->notes; t; t = t->next) {
+        fputs("note ", p->out);
+        print_quoted(p->out, t->text);
+        fputc('\n', p->out);
+    }
+    for (const array *a = p->f->arrays; a; a = a->next)
+        if (a->used) print_array(p, a);
+    fputc('\n', p->out);
+    print_list(p, list);
+}
+
+/* Atoms are listed backwards. */
+static void print_parameters(printer *p, const atom *a)
+{
+    if (!a) return;
+    print_parameters(p, a->next);
+    if (a->kind == ATOM_PARAMETER && a->used) fprintf(p->out, "param %s\n", a->name);
+}
+
+void region_print(front *f, const node_list *list, FILE *out)
+{
+    printer p = {.f = f};
+    unsigned region_file = file_number(f, f->region_file);
+    mark_arrays(list);
+    print_overlap(&p);
+    /* Which files and parameters are used is known behind the rest. */
+    p.out = f->scratch = open_memstream(&f->scratch_text, &f->scratch_size);
+    if (!p.out) give_up(f, FM_E_NOMEM, "out of memory");
+    print_rest(&p, list);
+    bool failed = fclose(p.out) != 0;
+    f->scratch = NULL;
+    p.out = out;
+    fputs("fathom-region 1\n", out);
+    for (unsigned number = 1; number <= f->file_count; number++)
+        for (const source_file *s = f->files; s; s = s->next)
+            if (s->number == number) {
+                fprintf(out, "file %u ", number);
+                print_quoted(out, s->path);
+                fputc('\n', out);
+            }
+    fputs("function ", out);
+    print_quoted(out, spelling(f, f->region_function));
+    fprintf(out, " @%u:%u-%u\n", region_file, f->first_line, f->last_line);
+    print_parameters(&p, f->atoms);
+    if (!failed) fwrite(f->scratch_text, 1, f->scratch_size, out);
+    if (failed) give_up(f, FM_E_NOMEM, "out of memory");
+}

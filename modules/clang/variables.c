@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * variables.c - the variables of the source, and what each is worth at the moment. What a variable has when
+ * the region begins: a parameter (integers), an array of its own (pointers, containers), a place in
+ * memory (arrays), or something that only the running program knows.
+ */
+#include "maker.h"
+
+#include <string.h>
+
+value integer(const form *number)
+{
+    return number ? (value){.kind = VALUE_INTEGER, .number = number}
+                  : data("which multiplies or divides by variables");
+}
+
+value data(const char *why)
+{
+    return (value){.kind = VALUE_DATA, .why = why};
+}
+
+/* ---- names ---- */
+
+static bool is_word_of_the_text(const char *name)
+{
+    static const char *const words[] = {"for",   "if",    "else", "do",   "load",   "store",
+                                        "param", "array", "file", "note", "assume", "function",
+                                        "and",   "or",    "not",  "true", "false"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(words[i], name) == 0) return true;
+    return false;
+}
+
+static const char *clean_name(front *f, const char *wanted)
+{
+    enum { MOST = 200 };
+    char *made = allocate(f, MOST + 2, 1);
+    size_t used = 0;
+    for (; *wanted && used < MOST; wanted++) {
+        bool fine =
+            strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$", *wanted) != NULL;
+        made[used++] = fine ? *wanted : '_';
+    }
+    if (is_word_of_the_text(made) || used == 0) made[used++] = '_';
+    return made;
+}
+
+const char *free_name(front *f, const char *wanted)
+{
+    const char *clean = clean_name(f, wanted), *name = clean;
+    for (unsigned turn = 1;; turn++) {
+        bool taken = false;
+        if (turn > 1) name = text_of(f, "%s.%u", clean, turn);
+        for (const array *a = f->arrays; a; a = a->next) taken |= strcmp(a->name, name) == 0;
+        for (const atom *a = f->atoms; a; a = a->next)
+            taken |= a->kind == ATOM_PARAMETER && strcmp(a->name, name) == 0;
+        if (!taken) return name;
+    }
+}
+
+const form *parameter(front *f, const char *name)
+{
+    for (const atom *a = f->atoms; a; a = a->next)
+        if (a->kind == ATOM_PARAMETER && strcmp(a->name, name) == 0) return form_atom(f, a);
+    return form_atom(f, atom_new(f, ATOM_PARAMETER, clean_name(f, name)));
+}
+
+value parameter_value(front *f, const char *name)
+{
+    const char *clean = clean_name(f, name);
+    atom *made = f->atoms; /* one that the user's assumptions speak of is this one */
+    while (made && !(made->kind == ATOM_PARAMETER && !made->bound && strcmp(made->name, clean) == 0))
+        made = made->next;
+    if (!made) made = atom_new(f, ATOM_PARAMETER, free_name(f, name));
+    made->bound = true;
+    return integer(form_atom(f, made));
+}
+
+/* ---- what a variable has at first ---- */
+
+static bool is_const(CXType type)
+{
+    return clang_isConstQualifiedType(type) || clang_isConstQualifiedType(clang_getCanonicalType(type));
+}
+
+/* What a pointer from outside points to: an array of its own. */
+static value outside_pointer(front *f, CXCursor where, variable *v, CXType type, CXCursor declaration)
+{
+    const assumption *rows = assumed(f, ASSUME_MATRIX, 0, v->name);
+    shape behind = shape_behind(f, where, type, declaration), whole = {0};
+    bool restricted =
+        clang_isRestrictQualifiedType(type) || clang_isRestrictQualifiedType(clang_getCanonicalType(type));
+    if (classify(behind.element) == TYPE_VOID ||
+        clang_getCanonicalType(behind.element).kind == CXType_FunctionProto)
+        return data("which is a pointer to what has no size");
+    if (rows && classify(behind.element) == TYPE_POINTER && behind.rank == 0) {
+        whole = (shape){.rank = 2, .extents = {rows->numbers[0], rows->numbers[1]}};
+        whole.element = clang_getCanonicalType(pointee(behind.element));
+        note(f, "the rows of %s follow each other in memory (%s)", v->name, rows->text);
+        behind = (shape){.rank = 1, .extents = {rows->numbers[1]}, .element = whole.element};
+    } else {
+        if (behind.rank == MOST_RANK) refuse(f, where, "'%s' has too many dimensions", v->name);
+        whole = behind;
+        whole.rank++;
+        whole.extents[0] = NULL;
+        for (unsigned i = 0; i < behind.rank; i++) whole.extents[i + 1] = behind.extents[i];
+    }
+    array *made = array_new(f, v->declaration, v->name, &whole, true);
+    made->restricted = restricted;
+    return (value){.kind = VALUE_POINTER, .at = array_begin(f, made, &behind)};
+}
+
+static value outside_array(front *f, CXCursor where, variable *v, bool parameter_of_function)
+{
+    shape of = shape_of(f, where, v->type, v->declaration);
+    array *made = array_new(f, v->declaration, v->name, &of, parameter_of_function);
+    /* double A[restrict n]: not in the type that libclang shows. */
+    if (parameter_of_function) made->restricted = strstr(source_text(f, v->declaration), "[restrict") != NULL;
+    value result = {.kind = VALUE_LOCATION, .at = array_begin(f, made, &of)};
+    if (!parameter_of_function) return result;
+    /* A parameter that is written as an array is a pointer to its first row. */
+    result.kind = VALUE_POINTER;
+    for (unsigned i = 1; i < of.rank; i++) result.at.shape.extents[i - 1] = of.extents[i];
+    result.at.shape.rank = of.rank - 1;
+    return result;
+}
+
+static value outside_container(front *f, CXCursor where, variable *v, CXType type)
+{
+    CXType plain = clang_getCanonicalType(type);
+    shape element = shape_of(f, where, clang_Type_getTemplateArgumentAsType(plain, 0), clang_getNullCursor());
+    if (standard_template(f, element.element))
+        refuse(f, where, "'%s' has rows of their own, which are data: where they are is not known", v->name);
+    shape whole = element;
+    whole.rank++;
+    whole.extents[0] = NULL;
+    for (unsigned i = 0; i < element.rank && i + 1 < MOST_RANK; i++)
+        whole.extents[i + 1] = element.extents[i];
+    v->memory = array_new(f, v->declaration, v->name, &whole, false);
+    return (value){.kind = VALUE_POINTER, .at = array_begin(f, v->memory, &element)};
+}
+
+static bool contents_of(const char *container)
+{
+    return container && (strcmp(container, "vector") == 0 || strcmp(container, "span") == 0 ||
+                         strcmp(container, "valarray") == 0);
+}
+
+/* A reference from outside: what it refers to is in memory. */
+static value outside_reference(front *f, CXCursor where, variable *v)
+{
+    CXType of = pointee(v->type);
+    type_class class = classify(of);
+    if (contents_of(standard_template(f, of))) return outside_container(f, where, v, of);
+    if (class == TYPE_INTEGER) return parameter_value(f, v->name);
+    shape whole = shape_of(f, where, of, v->declaration);
+    if (class == TYPE_RECORD && whole.rank == 0 && standard_template(f, of))
+        return data(text_of(f, "which is a std::%s", standard_template(f, of)));
+    array *made = array_new(f, v->declaration, v->name, &whole, true);
+    return (value){.kind = VALUE_LOCATION, .at = array_begin(f, made, &whole)};
+}
+
+value outside_value(front *f, CXCursor where, variable *v)
+{
+    switch (classify(v->type)) {
+    case TYPE_INTEGER:
+        return parameter_value(f, v->name);
+    case TYPE_POINTER:
+        return outside_pointer(f, where, v, v->type, v->declaration);
+    case TYPE_ARRAY:
+        return outside_array(f, where, v, clang_getCursorKind(v->declaration) == CXCursor_ParmDecl);
+    case TYPE_REFERENCE:
+        return outside_reference(f, where, v);
+    case TYPE_RECORD: {
+        const char *kind = standard_template(f, v->type);
+        if (contents_of(kind)) return outside_container(f, where, v, v->type);
+        if (kind && strcmp(kind, "array") == 0) return outside_array(f, where, v, false);
+        if (kind) return data(text_of(f, "which is a std::%s", kind));
+        value object = {.kind = VALUE_LOCATION, .at = {.variable = v, .shape = {.element = v->type}}};
+        return object;
+    }
+    case TYPE_FLOAT:
+        return data("which is a floating-point number");
+    default:
+        return data(text_of(f, "which is of type '%s'", type_name(f, v->type)));
+    }
+}
+
+/* A constant of the source: const int n = 100; */
+static bool known_constant(front *f, variable *v)
+{
+    CXCursor definition = clang_getCursorDefinition(v->declaration);
+    if (clang_getCursorKind(v->declaration) != CXCursor_VarDecl || classify(v->type) != TYPE_INTEGER)
+        return false;
+    if (!is_const(v->type)) return false;
+    CXCursor first =
+        clang_Cursor_getVarDeclInitializer(clang_Cursor_isNull(definition) ? v->declaration : definition);
+    if (clang_Cursor_isNull(first)) return false;
+    f->quiet++;
+    f->nowhere++;
+    v->initial = evaluate(f, first);
+    f->nowhere--;
+    f->quiet--;
+    return v->initial.kind == VALUE_INTEGER;
+}
+
+/* ---- finding them ---- */
+
+static variable *variable_new(front *f, CXCursor declaration, const char *name, CXType type)
+{
+    variable *v = allocate(f, 1, sizeof *v);
+    v->declaration = declaration;
+    v->name = name;
+    v->type = type;
+    v->number = f->variable_count++;
+    v->next = f->variables;
+    f->variables = v;
+    return v;
+}
+
+static bool is_local(CXCursor declaration)
+{
+    CXCursor parent = clang_getCursorSemanticParent(declaration);
+    enum CXCursorKind kind = clang_getCursorKind(parent);
+    return kind == CXCursor_FunctionDecl || kind == CXCursor_CXXMethod || kind == CXCursor_Constructor ||
+           kind == CXCursor_FunctionTemplate || kind == CXCursor_ConversionFunction ||
+           clang_getCursorKind(declaration) == CXCursor_ParmDecl;
+}
+
+static variable *find(front *f, CXCursor declaration, const frame *of)
+{
+    for (variable *v = f->variables; v; v = v->next)
+        if (v->frame == of && !v->owner && !v->owner_array && same(v->declaration, declaration)) return v;
+    return NULL;
+}
+
+variable *variable_of(front *f, CXCursor where, CXCursor declaration)
+{
+    declaration = clang_getCanonicalCursor(declaration);
+    const frame *of = is_local(declaration) ? f->frame : NULL;
+    variable *v = find(f, declaration, of);
+    if (v) return v;
+    v = variable_new(f, declaration, spelling(f, declaration), clang_getCursorType(declaration));
+    v->frame = of;
+    if (known_constant(f, v)) return v;
+    bool outside = !of || (clang_getCursorKind(declaration) == CXCursor_ParmDecl && !of->parent);
+    v->initial = outside ? outside_value(f, where, v)
+                         : (value){.kind = VALUE_NOTHING, .why = "which has no value yet"};
+    return v;
+}
+
+variable *member_variable(front *f, CXCursor where, const variable *owner, array *owner_array, CXCursor field)
+{
+    for (variable *v = f->variables; v; v = v->next)
+        if (v->owner == owner && v->owner_array == owner_array && same(v->declaration, field)) return v;
+    const char *name = text_of(f, "%s.%s",
+                               owner         ? owner->name
+                               : owner_array ? owner_array->name
+                                             : "",
+                               spelling(f, field));
+    variable *v = variable_new(f, field, name, clang_getCursorType(field));
+    v->owner = owner;
+    v->owner_array = owner_array;
+    v->frame = owner ? owner->frame : NULL;
+    bool inside = owner && owner->initial.kind == VALUE_NOTHING;
+    type_class class = classify(v->type);
+    if (inside && class != TYPE_ARRAY && class != TYPE_RECORD)
+        v->initial = (value){.kind = VALUE_NOTHING, .why = "which has no value yet"};
+    else
+        v->initial = outside_value(f, where, v);
+    return v;
+}
+
+/* ---- their values ---- */
+
+value value_in(const state *of, const variable *v)
+{
+    return v->number < of->count && of->values[v->number] ? *of->values[v->number] : v->initial;
+}
+
+value variable_value(front *f, const variable *v)
+{
+    return value_in(f->now, v);
+}
+
+void variable_set(front *f, variable *v, value to)
+{
+    state *now = f->now;
+    if (v->number >= now->count) {
+        size_t count = 2 * (size_t)v->number + 8;
+        const value **bigger = allocate(f, count, sizeof *bigger);
+        if (now->count) memcpy(bigger, now->values, now->count * sizeof *bigger);
+        now->values = bigger;
+        now->count = count;
+    }
+    value *kept = allocate(f, 1, sizeof *kept);
+    *kept = to;
+    now->values[v->number] = kept;
+}
+
+state *state_copy(front *f, const state *from)
+{
+    state *made = allocate(f, 1, sizeof *made);
+    made->count = from->count;
+    made->values = allocate(f, from->count, sizeof *made->values);
+    if (from->count) memcpy(made->values, from->values, from->count * sizeof *made->values);
+    return made;
+}
+
+static bool location_equal(const location *left, const location *right)
+{
+    if (left->variable != right->variable || left->array != right->array || left->offset != right->offset)
+        return false;
+    for (unsigned i = 0; left->array && i < left->array->rank; i++)
+        if (!form_equal(left->subscripts[i], right->subscripts[i])) return false;
+    return true;
+}
+
+bool value_equal(front *f, const value *left, const value *right)
+{
+    (void)f;
+    if (left->kind != right->kind) return false;
+    if (left->kind == VALUE_INTEGER) return form_equal(left->number, right->number);
+    if (left->kind == VALUE_POINTER || left->kind == VALUE_LOCATION)
+        return location_equal(&left->at, &right->at);
+    return true;
+}
+
+/* ---- which ones a statement changes ---- */
+
+void variable_set_add(front *f, variable_set_of *set, variable *v)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (set->at[i] == v) return;
+    if (set->count == set->room) {
+        size_t room = 2 * set->room + 8;
+        variable **bigger = allocate(f, room, sizeof *bigger);
+        if (set->count) memcpy(bigger, set->at, set->count * sizeof *bigger);
+        set->at = bigger;
+        set->room = room;
+    }
+    set->at[set->count++] = v;
+}
+
+static void add_target(front *f, CXCursor expression, variable_set_of *set)
+{
+    CXCursor target = bare(f, expression);
+    enum CXCursorKind kind = clang_getCursorKind(target);
+    if (kind != CXCursor_DeclRefExpr && kind != CXCursor_MemberRefExpr) return;
+    CXCursor declaration = clang_getCanonicalCursor(clang_getCursorReferenced(target));
+    for (variable *v = f->variables; v; v = v->next) {
+        if (!same(v->declaration, declaration)) continue;
+        if (v->frame && v->frame != f->frame && !v->owner) continue;
+        value now = variable_value(f, v);
+        if (now.kind == VALUE_LOCATION && now.at.variable && now.at.variable != v) v = now.at.variable;
+        variable_set_add(f, set, v);
+    }
+}
+
+typedef struct scan {
+    variable_set_of *set;
+    CXCursor seen[MOST_INLINE];
+    unsigned count;
+} scan;
+
+static void scan_changes(front *f, CXCursor cursor, scan *s);
+
+static void scan_callee(front *f, CXCursor called, scan *s)
+{
+    CXCursor definition = clang_getCursorDefinition(called);
+    if (clang_Cursor_isNull(definition) || !own_source(definition) || s->count == MOST_INLINE) return;
+    for (unsigned i = 0; i < s->count; i++)
+        if (same(s->seen[i], definition)) return;
+    s->seen[s->count++] = definition;
+    CXCursor body = body_of(f, definition);
+    if (!clang_Cursor_isNull(body)) scan_changes(f, body, s);
+}
+
+static void scan_changes(front *f, CXCursor cursor, scan *s)
+{
+    cursors all = children(f, cursor);
+    enum CXCursorKind kind = clang_getCursorKind(cursor);
+    if (kind == CXCursor_UnaryOperator && all.count == 1) {
+        const char *before = operator_before(f, cursor, all.at[0]);
+        if (strcmp(before, "-") && strcmp(before, "+") && strcmp(before, "*") && strcmp(before, "!") &&
+            strcmp(before, "~"))
+            add_target(f, all.at[0], s->set);
+    }
+    if (kind == CXCursor_CompoundAssignOperator && all.count == 2) add_target(f, all.at[0], s->set);
+    if (kind == CXCursor_BinaryOperator && all.count == 2 &&
+        strcmp(operator_between(f, all.at[0], all.at[1]), "=") == 0)
+        add_target(f, all.at[0], s->set);
+    if (kind == CXCursor_CallExpr) {
+        /* What is handed over by reference may be changed. */
+        for (size_t i = 0; i < all.count; i++)
+            if (clang_getCursorKind(all.at[i]) == CXCursor_DeclRefExpr) add_target(f, all.at[i], s->set);
+        scan_callee(f, clang_getCursorReferenced(cursor), s);
+    }
+    for (size_t i = 0; i < all.count; i++) scan_changes(f, all.at[i], s);
+}
+
+void changed_by(front *f, CXCursor statement, variable_set_of *set)
+{
+    scan s = {.set = set};
+    if (!clang_Cursor_isNull(statement)) scan_changes(f, statement, &s);
+}
+
+bool mentions(front *f, CXCursor statement, const variable *v)
+{
+    enum CXCursorKind kind = clang_getCursorKind(statement);
+    if ((kind == CXCursor_DeclRefExpr || kind == CXCursor_MemberRefExpr) &&
+        same(clang_getCanonicalCursor(clang_getCursorReferenced(statement)), v->declaration))
+        return true;
+    cursors all = children(f, statement);
+    for (size_t i = 0; i < all.count; i++)
+        if (mentions(f, all.at[i], v)) return true;
+    return false;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* process_records.c - what producers report of processes: that they begin, execute another program, end; and
+ * notes. */
+#define _GNU_SOURCE
+#include "collect/collection.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+fm_status fm_process_find_or_create(fm_collection *collection, uint32_t serial, uint32_t pid,
+                                    fm_process **found, fm_error *error)
+{
+    for (size_t i = collection->process_count; i-- > 0;) {
+        *found = collection->processes[i];
+        if ((*found)->serial == serial) return FM_OK;
+    }
+    if (fm_array_reserve((void **)&collection->processes, &collection->process_capacity,
+                         collection->process_count + 1, sizeof(fm_process *)) != 0)
+        return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for another process");
+    fm_process *process =
+        fm_process_create(serial, pid, collection->options.function, collection->options.objects, error);
+    if (!process) return FM_E_NOMEM;
+    process->index = (uint32_t)collection->process_count;
+    collection->processes[collection->process_count++] = process;
+    fm_watch_process(collection, process);
+    *found = process;
+    return FM_OK;
+}
+
+static fm_process *parent_of(const fm_collection *collection, const fm_process *process, uint64_t serial,
+                             uint64_t pid)
+{
+    for (size_t i = collection->process_count; i-- > 0;) {
+        fm_process *other = collection->processes[i];
+        if (other == process) continue;
+        if (serial ? other->serial == serial : other->pid == pid) return other;
+    }
+    return NULL;
+}
+
+/* The program's own command line, behind its path: so many texts, within so many bytes. */
+static fm_status read_arguments(fm_process *process, uint64_t argument, const char *text, size_t bytes,
+                                fm_error *error)
+{
+    size_t count = argument & UINT32_MAX, found = 0, begin = strnlen(text, bytes) + 1;
+    if (count > bytes) count = bytes; /* each takes one at least */
+    char **arguments = fm_calloc(count + 1, sizeof *arguments);
+    if (!arguments) return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a command line");
+    process->arguments = arguments;
+    while (found < count && begin < bytes) {
+        size_t length = strnlen(text + begin, bytes - begin);
+        arguments[found] = strndup(text + begin, length);
+        if (!arguments[found])
+            return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for an argument");
+        found++;
+        begin += length + 1;
+    }
+    process->more_arguments = found < count || (argument & FM_PROCESS_MORE_ARGUMENTS);
+    return FM_OK;
+}
+
+static fm_status process_begins(fm_collection *collection, fm_process *process, uint64_t argument,
+                                const uint64_t *words, const char *program, size_t bytes, fm_error *error)
+{
+    if (process->described) return FM_OK;
+    process->described = true;
+    process->program = strdup(program);
+    if (!process->program) return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a name");
+    if (argument & UINT32_MAX) {
+        fm_status status = read_arguments(process, argument, program, bytes, error);
+        if (status != FM_OK) return status;
+    }
+    const fm_process *parent = parent_of(collection, process, words[2], words[1]);
+    if (!parent) return FM_OK;
+    if (!process->by_exec) process->parent = parent->index;
+    return words[2] ? fm_process_inherit(process, parent, error) : FM_OK;
+}
+
+static void add_note(fm_collection *collection, fm_process *process, uint64_t kind, const char *text)
+{
+    char clean[256];
+    size_t length = 0;
+    for (; text[length] && length + 1 < sizeof clean; length++)
+        clean[length] = (unsigned char)text[length] < ' ' || text[length] == 127 ? '?' : text[length];
+    clean[length] = '\0';
+    int number;
+    switch (kind) {
+    case FM_NOTE_UNKNOWN_INSTRUCTION:
+        process->unknown_instruction = true;
+        fm_collection_note(collection,
+                           "the program uses an instruction that Valgrind cannot run, at %s: build it with "
+                           "`fathom cc`, or without AVX-512 (-march=native, -mavx512…)",
+                           clean);
+        break;
+    case FM_NOTE_FATAL_SIGNAL:
+        if (sscanf(clean, "signal %d", &number) == 1 && number > 0 && number < NSIG)
+            process->fatal_signal = number;
+        break;
+    case FM_NOTE_GAVE_UP:
+        process->gave_up = true;
+        process->executes = false;
+        break;
+    default:
+        fm_collection_note(collection, "%s", clean);
+    }
+}
+
+fm_status fm_process_record(void *context, fm_process *process, unsigned kind, uint64_t argument,
+                            const uint64_t *words, const char *text, size_t bytes, fm_error *error)
+{
+    fm_collection *collection = context;
+    switch (kind) {
+    case FM_RECORD_PROCESS:
+        return process_begins(collection, process, argument, words, text, bytes, error);
+    case FM_RECORD_EXEC:
+        process->executes = !(argument & FM_EXEC_FAILED);
+        if (!process->executes) break;
+        process->execution_known = argument & FM_EXEC_TRACED;
+        free(process->executed);
+        process->executed = strdup(text); /* for a note only */
+        process->executes_after = process->references + process->left_out + collection->decoder->rows.count;
+        break;
+    case FM_RECORD_END:
+        process->end_reported = true;
+        process->end_code = (int)(argument & 0xFF);
+        break;
+    default:
+        add_note(collection, process, argument, text);
+    }
+    return FM_OK;
+}

@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One name for one thing: no two source files have the same name, and no type is defined in two places.
+
+  unique-names.py [ROOT]
+
+Prints what is there twice; exit 1 when anything is.
+"""
+import os
+import re
+import sys
+
+root = sys.argv[1] if len(sys.argv) > 1 else "."
+# Opaque types of an interface, which whoever implements it defines for itself, and sizes that tests change, which
+# are compiled for the tests by the name of their files.
+EACH_ITS_OWN = {"fm_engine", "fm_team"}
+SAME_FILE_NAMES = {"tunables.c"}
+DEFINITION = re.compile(r"^(?:typedef )?(?:struct|union|enum) (fm_\w+) *\{", re.M)
+
+files = [os.path.join(folder, name)
+         for room in ("src", "collect", "modules", "include")
+         for folder, _, names in os.walk(os.path.join(root, room))
+         for name in names if name.endswith((".c", ".h", ".cu", ".cuh", ".S", ".s"))]
+by_name, types = {}, {}
+for file in sorted(files):
+    short = os.path.relpath(file, root)
+    by_name.setdefault(os.path.basename(file), []).append(short)
+    with open(file, encoding="utf-8") as source:
+        text = source.read()
+    for name in DEFINITION.findall(text):
+        types.setdefault(name, []).append(short)
+trouble = [f"{name}: {', '.join(places)}" for name, places in sorted(by_name.items())
+           if len(places) > 1 and name not in SAME_FILE_NAMES]
+trouble += [f"{name} is defined in {', '.join(places)}" for name, places in sorted(types.items())
+            if len(places) > 1 and name not in EACH_ITS_OWN]
+if len(files) < 300 or len(types) < 200:
+    trouble.append(f"only {len(files)} files and {len(types)} types found: has the layout changed?")
+print("\n".join(trouble))
+sys.exit(1 if trouble else 0)

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The front end for C and C++ as the library sees it: a module that is not there, broken, or of another time;
+ * and a region that comes from it (tests/static has the sources that it must understand). */
+#include "static/front.h"
+#include "static/front_clang.h"
+#include "static/region_text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/fathom-front-XXXXXX", module[64], source[64];
+
+static fm_status read_source(fm_error *error, char **text, size_t *size)
+{
+    memset(error, 0, sizeof *error);
+    return fm_front_clang(source, NULL, text, size, error);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    fputs(text, out);
+    assert_int_equal(fclose(out), 0);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    if (!mkdtemp(folder)) return -1;
+    snprintf(module, sizeof module, "%s/" FM_CLANG_FILE, folder);
+    snprintf(source, sizeof source, "%s/a.c", folder);
+    write_file(source, "void f(int n, float *a)\n{\n    for (int i = 0; i < n; i++) a[i] = 2 * a[i];\n}\n");
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    unlink(module);
+    unlink(source);
+    return rmdir(folder);
+}
+
+static void test_missing(void **state)
+{
+    fm_error error;
+    char *text;
+    size_t size;
+    (void)state;
+    setenv("FATHOM_PARTS", folder, 1);
+    assert_int_equal(read_source(&error, &text, &size), FM_E_UNSUPPORTED);
+    assert_null(text);
+    assert_string_equal(error.path, module);
+    assert_string_equal(error.reason, "there is no module for C and C++ here");
+}
+
+static void test_broken(void **state)
+{
+    fm_error error;
+    char *text;
+    size_t size;
+    (void)state;
+    write_file(module, "nothing");
+    setenv("FATHOM_PARTS", folder, 1);
+    assert_int_equal(read_source(&error, &text, &size), FM_E_UNSUPPORTED);
+    assert_null(text);
+    assert_non_null(strstr(error.reason, "cannot be loaded"));
+    unlink(module);
+}
+
+static void test_region(void **state)
+{
+    fm_error error;
+    char *text;
+    size_t size;
+    fm_region *region;
+    (void)state;
+    unsetenv("FATHOM_PARTS");
+    /* Tests are in build/tests/unit, modules in build/lib/fathom. */
+    char self[4096], parts[4200];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    assert_true(length > 0);
+    self[length] = '\0';
+    for (int i = 0; i < 3; i++) *strrchr(self, '/') = '\0';
+    snprintf(parts, sizeof parts, "%s/lib/fathom/" FM_CLANG_FILE, self);
+    if (access(parts, R_OK) != 0) {
+        printf("SKIP: this build has no front end for C and C++ (libclang)\n");
+        skip();
+    }
+    *strrchr(parts, '/') = '\0';
+    setenv("FATHOM_PARTS", parts, 1);
+    assert_int_equal(read_source(&error, &text, &size), FM_OK);
+    assert_int_equal(strlen(text), size);
+    assert_int_equal(fm_region_parse(&region, text, size, "a.fir", &error), FM_OK);
+    free(text);
+    assert_string_equal(fm_region_name(region), "f");
+    assert_int_equal(fm_region_parameter_count(region), 1);
+    assert_string_equal(fm_region_parameter_name(region, 0), "n");
+    assert_int_equal(region->access_count, 2);
+    assert_int_equal(fm_region_access_at(region, 1)->place.line, 3);
+    assert_int_equal(region->arrays[0].element, 4);
+    fm_region_destroy(region);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_region),
+    };
+    return cmocka_run_group_tests(tests, begin, finish);
+}
