@@ -18,7 +18,8 @@
 enum {
     LOOK_EVERY = 32,
     MOST_VALUES = 24,
-    PATIENCE = 2 /* single values in a row before the longer period is tried */
+    MORE_VALUES = 6, /* of the innermost loop, at random */
+    PATIENCE = 2     /* single values in a row before the longer period is tried */
 };
 
 /* ---- descriptions in memory ---- */
@@ -266,6 +267,11 @@ static size_t find_tests(run *self, fm_special *values)
                             end - 1 - self->period, end - 2 * self->period, end - 1 - 2 * self->period};
     for (size_t i = 0; i < sizeof more / sizeof more[0]; i++)
         count = fm_special_put(values, count, (fm_special){more[i], false});
+    for (int i = 0; i < MORE_VALUES && of->loop + 1 == describer->reference->depth;
+         i++) /* they cost little */
+        count = fm_special_put(
+            values, count,
+            (fm_special){low + (int64_t)fm_static_random_below(&describer->random, range), false});
     for (size_t i = 0; i < describer->learned_count; i++)
         count = fm_special_put(values, count, (fm_special){describer->learned[i][of->loop], true});
     return count;
@@ -327,7 +333,7 @@ static answer measure_run(run *self, int64_t *blocks)
         return ANSWER_YES;
     }
     int64_t good = known, bad = self->blocks; /* the last block that follows, the first that does not */
-    fm_special values[MOST_VALUES + 6 + FM_MOST_LEARNED];
+    fm_special values[MOST_VALUES + MORE_VALUES + 6 + FM_MOST_LEARNED];
     const size_t count = find_tests(self, values);
     result = test_block(self, bad - 1);
     if (result == ANSWER_NO) bad--;
