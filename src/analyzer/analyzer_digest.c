@@ -119,7 +119,7 @@ fm_status fm_analyzer_digest(fm_analyzer *analyzer, fm_prepared *prepared, fm_er
     const size_t count = prepared->count, parts = (count + FM_PART - 1) / FM_PART;
     size_t to = 0;
     for (size_t i = 0, from = 0; i < parts && status == FM_OK; i++) { /* of one size */
-        const size_t end = count / parts * (i + 1) + (i + 1 == parts ? count % parts : 0);
+        const size_t end = count * (i + 1) / parts;                   /* none is over FM_PART */
         status = digest_part(analyzer, preparer, prepared, from, end - from, &to, error);
         from = end;
     }

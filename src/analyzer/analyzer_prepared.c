@@ -21,7 +21,9 @@ static fm_status feed_undigested(fm_analyzer *self, const fm_prepared *prepared,
     fm_pairs *pairs = &self->attributing->pairs;
     const size_t told = pairs->late_count;
     size_t done;
-    fm_status status =
+    fm_status status = self->pending > 0 ? fm_analyzer_flush(self, error) : FM_OK; /* in order */
+    if (status != FM_OK) return status;
+    status =
         self->ops->tagged->count_kept(self->engine, prepared->blocks + from, prepared->now + from,
                                       prepared->leave + from, count, &self->distances, pairs, &done, error);
     name_late(self, prepared, told, from);
@@ -62,7 +64,6 @@ static fm_status feed_parts(fm_analyzer *self, const fm_prepared *prepared, fm_e
 static fm_status feed_pieces(fm_analyzer *self, const fm_prepared *prepared, fm_error *error)
 {
     fm_status status = FM_OK;
-    if (self->pending > 0) status = fm_analyzer_flush(self, error); /* in order */
     for (size_t from = 0; status == FM_OK && from < prepared->count; from += FM_LATE_BATCH) {
         const size_t left = prepared->count - from;
         if (from > 0) status = fm_analyzer_tell_late(self, error);
