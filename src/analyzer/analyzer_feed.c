@@ -209,96 +209,52 @@ static fm_status check_tag(const fm_batch *batch, size_t from, size_t count, fm_
                    batch->tag[i], i, FM_TAG_MAX);
 }
 
-/* The next block in the buffer is one of this reference, and if there are more, of those after it. */
-static void begin_stretch(fm_analyzer *self, size_t reference)
+/* The tags of blocks that were cut go into the buffer, behind what is pending; and of which references they
+ * are, where that matters. */
+static fm_status put_tags(fm_analyzer *self, const fm_block_cutter *cutter, size_t count, fm_error *error)
 {
     fm_attributing *attributing = self->attributing;
-    if (late_wanted(self))
-        attributing->stretches[attributing->stretch_count++] =
-            (fm_buffer_stretch){.at = (uint32_t)self->pending, .reference = (uint32_t)reference};
-}
-
-/* The tags of `count` references from number `from` on go into the buffer, behind what is pending. */
-static fm_status copy_tags(fm_analyzer *self, const fm_batch *batch, size_t from, size_t count,
-                           fm_error *error)
-{
-    uint32_t *tags = self->attributing->tags + self->pending;
-    uint32_t all = 0;
-    if (batch->tag)
+    const fm_batch *batch = cutter->batch;
+    const size_t from = cutter->access;
+    uint32_t *tags = attributing->tags + self->pending, all = 0;
+    if (!batch->tag)
+        memset(tags, 0, count * sizeof *tags);
+    else if (!cutter->is_long)
         all = self->kernels->copy_tags(batch->tag + from, count, tags);
     else
-        memset(tags, 0, count * sizeof *tags);
-    if (count > 0) begin_stretch(self, from);
-    return all <= FM_TAG_MAX ? FM_OK : check_tag(batch, from, count, error);
+        for (size_t i = 0; i < count; i++) tags[i] = all = batch->tag[from];
+    const size_t stretches = !late_wanted(self) || count == 0 ? 0 : cutter->is_long ? count : 1;
+    for (size_t i = 0; i < stretches; i++)
+        attributing->stretches[attributing->stretch_count++] =
+            (fm_buffer_stretch){.at = (uint32_t)(self->pending + i), .reference = (uint32_t)from};
+    return all <= FM_TAG_MAX ? FM_OK : check_tag(batch, from, cutter->is_long ? 1 : count, error);
 }
 
-/* Accesses [*next, end) of the batch that lie within one block each, as many as the buffer has room for. */
-static fm_status cut_plain(fm_analyzer *self, const fm_batch *batch, unsigned shift, size_t *next, size_t end,
-                           fm_error *error)
-{
-    const size_t room = FM_RUN - self->pending, first = *next;
-    size_t count = end - first < room ? end - first : room;
-    count = self->kernels->cut(batch->address + first, batch->size ? batch->size + first : NULL, count, shift,
-                               self->blocks + self->pending);
-    fm_status status = self->attributing ? copy_tags(self, batch, first, count, error) : FM_OK;
-    if (status != FM_OK) return status;
-    self->pending += count;
-    *next += count;
-    return FM_OK;
-}
-
-/* One access that reaches beyond its block: a reference to each block touched, in ascending order. Accesses
- * of the batch are not in the budget yet. */
-static fm_status cut_long(fm_analyzer *self, const fm_batch *batch, unsigned shift, size_t index,
-                          fm_error *error)
-{
-    if (self->attributing && batch->tag && batch->tag[index] > FM_TAG_MAX)
-        return check_tag(batch, index, 1, error);
-    uint64_t address = batch->address[index];
-    uint64_t block = address >> shift;
-    uint64_t last = fm_last_block(address, batch->size ? batch->size[index] : 0, shift);
-    fm_status taken = fm_access_budget_take(&self->budget, last - block + 1, index, shift, error);
-    if (taken != FM_OK) return taken;
-    for (;; block++) {
-        if (self->attributing) {
-            self->attributing->tags[self->pending] = batch->tag ? batch->tag[index] : 0;
-            begin_stretch(self, index);
-        }
-        self->blocks[self->pending++] = block;
-        if (self->pending == FM_RUN) {
-            fm_status status = drain(self, FM_RUN, error);
-            if (status != FM_OK) return status;
-        }
-        if (block == last) return FM_OK;
-    }
-}
-
-/* References [next, end) of the batch. */
+/* References [next, end) of the batch. Accesses of the batch are not in the budget yet. */
 static fm_status feed_slice(fm_analyzer *self, const fm_batch *batch, unsigned shift, size_t next, size_t end,
                             fm_error *error)
 {
+    fm_block_cutter cutter = {.kernels = self->kernels,
+                              .batch = batch,
+                              .shift = shift,
+                              .next = next,
+                              .end = end,
+                              .budget = &self->budget,
+                              .by_step = self->attributing != NULL};
     fm_status status = FM_OK;
-    while (next < end && status == FM_OK) {
-        const size_t room = FM_RUN - self->pending, before = next;
-        status = cut_plain(self, batch, shift, &next, end, error);
-        if (status == FM_OK && self->pending == FM_RUN)
-            status = drain(self, FM_RUN, error);
-        else if (status == FM_OK && next < end && next - before < room)
-            status = cut_long(self, batch, shift, next++, error);
+    while (status == FM_OK && fm_block_cutter_left(&cutter) > 0) {
+        size_t count;
+        const fm_status cut = fm_block_cutter_next(&cutter, self->blocks + self->pending,
+                                                   FM_RUN - self->pending, &count, error);
+        if (self->attributing) status = put_tags(self, &cutter, count, error);
+        if (status != FM_OK) break;
+        self->pending += count;
+        status = cut != FM_OK || self->pending < FM_RUN ? cut : drain(self, FM_RUN, error);
     }
     fm_status settled = settle(self, status == FM_OK ? error : NULL);
     if (status == FM_OK) status = settled;
     fm_status told = fm_analyzer_tell_late(self, status == FM_OK ? error : NULL);
     return status != FM_OK ? status : told;
-}
-
-uint64_t fm_batch_references(const fm_batch *batch, uint64_t granularity)
-{
-    const unsigned shift = (unsigned)__builtin_ctzll(granularity);
-    uint64_t count = batch->count;
-    for (size_t i = 0; batch->size && i < batch->count; i++)
-        count += fm_last_block(batch->address[i], batch->size[i], shift) - (batch->address[i] >> shift);
-    return count;
 }
 
 /* shift: of the blocks that addresses are cut into; not the analyzer's where they are blocks already. */

@@ -4,7 +4,7 @@
 #ifndef FATHOM_ANALYZER_STATE_H
 #define FATHOM_ANALYZER_STATE_H
 
-#include "analyzer/access_budget.h"
+#include "analyzer/block_cutter.h"
 #include "analyzer/block_tags.h"
 #include "analyzer/prepared.h"
 #include "engine/engine.h"
@@ -15,7 +15,7 @@
 
 enum {
     FM_RUN = 2 * FM_PART, /* blocks handed to the engine at a time where they have to be made first */
-    FM_RUN_ROOM = FM_RUN + 16,
+    FM_RUN_ROOM = FM_RUN + FM_CUT_ROOM,
     FM_LATE_BATCH = 65536, /* references after which late ones are told at the latest */
 };
 

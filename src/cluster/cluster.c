@@ -52,34 +52,60 @@ void fm_cluster_leave(fm_cluster *cluster)
 
 /* ---- pieces ---- */
 
-fm_block_cutter *fm_cluster_cutters(const fm_cluster_run *run, unsigned piece)
+fm_gathering *fm_cluster_gather(const fm_cluster_run *run, unsigned piece)
 {
-    fm_block_cutter *cutters = fm_calloc(run->count, sizeof *cutters);
-    for (size_t i = 0; i < run->count && cutters; i++) {
-        fm_block_cutter *cutter = &cutters[i];
-        cutter->ops = run->ops;
-        cutter->team = run->teams[i];
-        cutter->piece = piece;
-        cutter->shift = (unsigned)__builtin_ctzll(run->granularity[i]);
-        cutter->kernels = run->kernels;
+    fm_gathering *gatherings = fm_calloc(run->count, sizeof *gatherings);
+    for (size_t i = 0; i < run->count && gatherings; i++) {
+        gatherings[i].team = run->teams[i];
+        gatherings[i].piece = piece;
+        gatherings[i].shift = (unsigned)__builtin_ctzll(run->granularity[i]);
     }
-    return cutters;
+    return gatherings;
 }
 
-fm_status fm_cluster_take(const fm_cluster_run *run, fm_block_cutter *cutters, const fm_batch *batch,
+static fm_status feed_gathered(const fm_cluster_run *run, fm_gathering *gathering, fm_error *error)
+{
+    const size_t count = gathering->count;
+    gathering->count = 0;
+    if (count == 0) return FM_OK;
+    return run->ops->feed(gathering->team, gathering->piece, gathering->blocks, count, error);
+}
+
+static fm_status take(const fm_cluster_run *run, fm_gathering *gathering, const fm_batch *batch,
+                      fm_error *error)
+{
+    fm_block_cutter cutter = {.kernels = run->kernels,
+                              .batch = batch,
+                              .shift = gathering->shift,
+                              .end = batch->count,
+                              .budget = &gathering->budget};
+    fm_status status = FM_OK;
+    while (status == FM_OK && fm_block_cutter_left(&cutter) > 0) {
+        size_t count;
+        status = fm_block_cutter_next(&cutter, gathering->blocks + gathering->count,
+                                      FM_GATHER_MOST - gathering->count, &count, error);
+        gathering->count += count;
+        if (status == FM_OK && gathering->count == FM_GATHER_MOST)
+            status = feed_gathered(run, gathering, error);
+    }
+    gathering->budget.accesses += batch->count;
+    return status;
+}
+
+fm_status fm_cluster_take(const fm_cluster_run *run, fm_gathering *gatherings, const fm_batch *batch,
                           fm_error *error)
 {
     fm_status status = FM_OK;
     for (size_t i = 0; i < run->count && status == FM_OK; i++)
-        status = fm_block_cutter_take(&cutters[i], batch, error);
+        status = take(run, &gatherings[i], batch, error);
     return status;
 }
 
-fm_status fm_cluster_taken(const fm_cluster_run *run, fm_block_cutter *cutters, fm_error *error)
+fm_status fm_cluster_taken(const fm_cluster_run *run, fm_gathering *gatherings, fm_error *error)
 {
     fm_status status = FM_OK;
     for (size_t i = 0; i < run->count && status == FM_OK; i++)
-        status = fm_block_cutter_finish(&cutters[i], error);
+        status = feed_gathered(run, &gatherings[i], error);
     return status;
 }
 
