@@ -223,7 +223,6 @@ fm_status fm_analyzer_profile(fm_analyzer *analyzer, fm_profile **result, fm_err
     fm_profile *profile;
     status = fm_tally_profile(&analyzer->distances, &origin, &profile, error);
     if (status != FM_OK) return status;
-    if (ops->batched && ops->batched->stages) ops->batched->stages(analyzer->engine, profile);
     if (analyzer->with_times) {
         profile->has_times = true;
         status = fm_tally_histogram(&analyzer->times, 0, &profile->times, error);

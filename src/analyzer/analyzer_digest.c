@@ -85,12 +85,15 @@ static fm_status digest_part(const fm_analyzer *analyzer, fm_preparer *self, fm_
 {
     const bool tagged = analyzer->attributing != NULL;
     fm_pairs *pairs = tagged ? &self->pairs : NULL;
+    const fm_references part = {.count = count,
+                                .blocks = prepared->blocks + from,
+                                .now = tagged ? prepared->now + from : NULL,
+                                .leave = tagged ? prepared->leave + from : NULL};
+    const fm_engine_results results = {.distances = &self->digested, .pairs = pairs};
     fm_firsts firsts;
     fm_prepared_part found = {.count = count};
-    fm_status status = analyzer->ops->tagged->digest(self->digester, prepared->blocks + from,
-                                                     tagged ? prepared->now + from : NULL,
-                                                     tagged ? prepared->leave + from : NULL, count, from,
-                                                     &self->digested, pairs, &firsts, &found.digested, error);
+    fm_status status =
+        analyzer->ops->tagged->digest(self->digester, &part, from, &results, &firsts, &found.digested, error);
     if (status == FM_OK && tagged) status = keep_late(pairs, prepared, error);
     if (status != FM_OK) return status;
     if (found.digested) {

@@ -64,8 +64,9 @@ fm_status fm_analyzer_draw(fm_analyzer *analyzer, const fm_supply *supply, fm_er
     if (!prepared) return fm_fail_memory(error, supply->workers * sizeof *prepared, "drawing");
     cut_supply cut = {.analyzer = analyzer, .supply = supply, .prepared = prepared};
     const fm_block_supply blocks = {.context = &cut, .claim = claim, .fetch = fetch, .left = left};
+    const fm_engine_results results = fm_analyzer_results(analyzer);
     status = fm_tally_reserve(&analyzer->distances, 1, error);
-    if (status == FM_OK) status = analyzer->ops->draw(analyzer->engine, &blocks, &analyzer->distances, error);
+    if (status == FM_OK) status = analyzer->ops->draw(analyzer->engine, &blocks, &results, error);
     for (unsigned i = 0; i < supply->workers; i++) fm_prepared_free(&prepared[i]);
     free(prepared);
     return status;

@@ -11,10 +11,14 @@
 
 /* ---- one run through the engine ---- */
 
-static fm_engine_results results_of(fm_analyzer *self)
+fm_engine_results fm_analyzer_results(fm_analyzer *self)
 {
     return (fm_engine_results){.distances = &self->distances,
                                .times = self->with_times ? &self->times : NULL,
+                               .pairs = self->attributing ? &self->attributing->pairs : NULL,
+                               .each_distance = self->run_distances,
+                               .each_time = self->with_times ? self->run_times : NULL,
+                               .each_use = self->attributing ? self->attributing->uses : NULL,
                                .sink = self->sink,
                                .sink_context = self->sink_context};
 }
@@ -47,54 +51,46 @@ static void attribute(fm_analyzer *self, const uint64_t *distances, const uint32
 }
 
 /* Up to FM_RUN blocks in order, one distance each. */
-static fm_status feed_ordered(fm_analyzer *self, const uint64_t *blocks, const uint32_t *tags, size_t count,
-                              size_t *done, fm_error *error)
+static fm_status feed_ordered(fm_analyzer *self, const fm_references *run, size_t *done, fm_error *error)
 {
     fm_attributing *attributing = self->attributing;
-    uint64_t *distances = self->run_distances, *times = self->with_times ? self->run_times : NULL;
+    const fm_engine_results results = fm_analyzer_results(self);
+    const bool keeps_tags = attributing && !self->ops->tagged; /* the analyzer itself */
     fm_status fed = FM_OK;
     *done = 0;
-    if (attributing) fed = fm_pairs_reserve(&attributing->pairs, count, error);
-    if (attributing && fed == FM_OK && !self->ops->tagged)
-        fed = fm_block_tags_reserve(&attributing->last, count, error);
+    if (attributing) fed = fm_pairs_reserve(&attributing->pairs, run->count, error);
+    if (keeps_tags && fed == FM_OK) fed = fm_block_tags_reserve(&attributing->last, run->count, error);
     if (fed != FM_OK) return fed;
-    if (attributing && self->ops->tagged)
-        fed = self->ops->tagged->feed(self->engine, blocks, tags, count, distances, times, attributing->uses,
-                                      done, error);
-    else
-        fed = self->ops->feed(self->engine, blocks, count, distances, times, done, error);
-    if (attributing && tags && !self->ops->tagged)
-        for (size_t i = 0; i < *done; i++)
-            attributing->uses[i] = fm_block_tags_exchange(&attributing->last, blocks[i], tags[i]);
+    fed = self->ops->feed(self->engine, run, &results, done, error);
+    for (size_t i = 0; keeps_tags && i < *done; i++)
+        attributing->uses[i] = fm_block_tags_exchange(&attributing->last, run->blocks[i], run->now[i]);
     /* What the engine took counts, whether it could go on or not. */
     fm_error *note = fed == FM_OK ? error : NULL;
     fm_status status = FM_OK;
-    if (self->sink) status = self->sink(self->sink_context, blocks, distances, *done, note);
-    if (status == FM_OK) status = fm_tally_add(&self->distances, distances, *done, note);
-    if (status == FM_OK && attributing && tags) attribute(self, distances, tags, *done);
-    if (status == FM_OK && times) status = fm_tally_add(&self->times, times, *done, note);
+    if (self->sink) status = self->sink(self->sink_context, run->blocks, self->run_distances, *done, note);
+    if (status == FM_OK) status = fm_tally_add(&self->distances, self->run_distances, *done, note);
+    if (status == FM_OK && attributing) attribute(self, self->run_distances, run->now, *done);
+    if (status == FM_OK && self->with_times)
+        status = fm_tally_add(&self->times, self->run_times, *done, note);
     return fed != FM_OK ? fed : status;
 }
 
 /* Any number of blocks. *done: how many the engine took, also on failure. */
-static fm_status count_blocks(fm_analyzer *self, const uint64_t *blocks, const uint32_t *tags, size_t count,
-                              size_t *done, fm_error *error)
+static fm_status count_blocks(fm_analyzer *self, const fm_references *all, size_t *done, fm_error *error)
 {
-    if (self->ops->batched) {
-        const fm_engine_results results = results_of(self);
-        *done = count; /* what it took of a run that failed, it does not tell: the engine is of no use then */
-        return self->ops->batched->take(self->engine, blocks, count, &results, error);
+    if (self->ops->batched || !in_order(self)) {
+        const fm_engine_results results = fm_analyzer_results(self);
+        return self->ops->count(self->engine, all, &results, done, error);
     }
-    if (!in_order(self) && self->attributing)
-        return self->ops->tagged->count(self->engine, blocks, tags, count, &self->distances,
-                                        &self->attributing->pairs, done, error);
-    if (!in_order(self)) return self->ops->count(self->engine, blocks, count, &self->distances, done, error);
     fm_status status = FM_OK;
     *done = 0;
-    while (count > *done && status == FM_OK) {
-        size_t left = count - *done, taken;
-        status = feed_ordered(self, blocks + *done, tags ? tags + *done : NULL, left < FM_RUN ? left : FM_RUN,
-                              &taken, error);
+    while (all->count > *done && status == FM_OK) {
+        const size_t left = all->count - *done;
+        const fm_references run = {.count = left < FM_RUN ? left : FM_RUN,
+                                   .blocks = all->blocks + *done,
+                                   .now = all->now ? all->now + *done : NULL};
+        size_t taken;
+        status = feed_ordered(self, &run, &taken, error);
         *done += taken;
     }
     return status;
@@ -120,10 +116,12 @@ static uint32_t reference_of(const fm_attributing *attributing, uint32_t block)
 static fm_status count_pending(fm_analyzer *self, size_t from, size_t count, size_t *done, fm_error *error)
 {
     fm_attributing *attributing = self->attributing;
-    if (!attributing) return count_blocks(self, self->blocks + from, NULL, count, done, error);
+    const fm_references run = {
+        .count = count, .blocks = self->blocks + from, .now = attributing ? attributing->tags + from : NULL};
+    if (!attributing) return count_blocks(self, &run, done, error);
     fm_pairs *pairs = &attributing->pairs;
     const size_t told = pairs->late_count;
-    fm_status status = count_blocks(self, self->blocks + from, attributing->tags + from, count, done, error);
+    fm_status status = count_blocks(self, &run, done, error);
     for (size_t i = told; i < pairs->late_count; i++)
         pairs->late[i].index = reference_of(attributing, pairs->late[i].index + (uint32_t)from);
     return status;
@@ -160,11 +158,9 @@ fm_status fm_analyzer_drain(fm_analyzer *analyzer, fm_error *error)
 fm_status fm_analyzer_flush(fm_analyzer *analyzer, fm_error *error)
 {
     fm_status status = fm_analyzer_drain(analyzer, error);
-    if (status == FM_OK && analyzer->ops->catch_up)
-        status = analyzer->ops->catch_up(analyzer->engine, &analyzer->distances, error);
-    if (status != FM_OK || !analyzer->ops->batched) return status;
-    const fm_engine_results results = results_of(analyzer);
-    return analyzer->ops->batched->deliver(analyzer->engine, &results, error);
+    if (status != FM_OK || !analyzer->ops->catch_up) return status;
+    const fm_engine_results results = fm_analyzer_results(analyzer);
+    return analyzer->ops->catch_up(analyzer->engine, &results, error);
 }
 
 static bool late_wanted(const fm_analyzer *self)
@@ -291,9 +287,9 @@ fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *blocks,
         size_t taken;
         if (analyzer->pending == 0 && count >= FM_PART) {
             /* Whole parts go as they are. */
-            const size_t whole = count - count % FM_PART;
-            status = count_blocks(analyzer, blocks, NULL, whole, &taken, error);
-            taken = whole;
+            const fm_references whole = {.count = count - count % FM_PART, .blocks = blocks};
+            status = count_blocks(analyzer, &whole, &taken, error);
+            taken = whole.count;
         } else {
             const size_t room = FM_PART - analyzer->pending;
             taken = count < room ? count : room;

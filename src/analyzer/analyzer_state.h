@@ -81,6 +81,8 @@ struct fm_analyzer {
     uint64_t run_times[FM_RUN];
 };
 
+/* Where an engine's results go. */
+fm_engine_results fm_analyzer_results(fm_analyzer *analyzer);
 /* Gives all that is pending to the engine. */
 fm_status fm_analyzer_drain(fm_analyzer *analyzer, fm_error *error);
 /* And counts all that the engine has taken. */
