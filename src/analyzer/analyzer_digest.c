@@ -27,16 +27,11 @@ static fm_status start(const fm_analyzer *analyzer, fm_preparer *self, fm_error 
     return status;
 }
 
-static fm_status no_room(fm_error *error)
-{
-    return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for what is left of a batch");
-}
-
 static fm_status add_part(fm_prepared *prepared, fm_prepared_part added, fm_error *error)
 {
     if (fm_array_reserve((void **)&prepared->parts, &prepared->part_capacity, prepared->part_count + 1,
                          sizeof *prepared->parts) != 0)
-        return no_room(error);
+        return fm_fail_memory(error, (prepared->part_count + 1) * sizeof *prepared->parts, "a batch's parts");
     prepared->parts[prepared->part_count++] = added;
     return FM_OK;
 }
@@ -48,7 +43,7 @@ static fm_status keep_late(fm_pairs *pairs, fm_prepared *prepared, fm_error *err
     pairs->late_count = 0;
     if (fm_array_reserve((void **)&prepared->late, &prepared->late_capacity, prepared->late_count + count,
                          sizeof *prepared->late) != 0)
-        return no_room(error);
+        return fm_fail_memory(error, count * sizeof *prepared->late, "late references");
     for (size_t i = 0; i < count; i++) {
         fm_late *late = &prepared->late[prepared->late_count++];
         *late = pairs->late[i];
@@ -117,7 +112,7 @@ fm_status fm_analyzer_digest(fm_analyzer *analyzer, fm_prepared *prepared, fm_er
     if (status == FM_OK && analyzer->attributing) status = fm_preparer_start_pairs(analyzer, preparer, error);
     if (status == FM_OK && fm_array_reserve((void **)&prepared->place, &prepared->place_capacity,
                                             prepared->count, sizeof *prepared->place) != 0)
-        status = no_room(error);
+        status = fm_fail_memory(error, prepared->count * sizeof *prepared->place, "what is left of a batch");
     prepared->part_count = prepared->late_count = 0;
     const size_t count = prepared->count, parts = (count + FM_PART - 1) / FM_PART;
     size_t to = 0;

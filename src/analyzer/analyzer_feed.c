@@ -6,7 +6,6 @@
 #include "analyzer/analyzer_state.h"
 #include "base/error.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 /* ---- one run through the engine ---- */
@@ -196,15 +195,6 @@ fm_status fm_analyzer_tell_late(fm_analyzer *analyzer, fm_error *error)
 
 /* ---- feeding ---- */
 
-static fm_status check_tag(const fm_batch *batch, size_t from, size_t count, fm_error *error)
-{
-    size_t i = from;
-    while (i < from + count && batch->tag[i] <= FM_TAG_MAX) i++;
-    if (i == from + count) return FM_OK;
-    return fm_fail(error, FM_E_ARGUMENT, NULL, "tag %" PRIu32 " of reference %zu is over %" PRIu32,
-                   batch->tag[i], i, FM_TAG_MAX);
-}
-
 /* The tags of blocks that were cut go into the buffer, behind what is pending; and of which references they
  * are, where that matters. */
 static fm_status put_tags(fm_analyzer *self, const fm_block_cutter *cutter, size_t count, fm_error *error)
@@ -223,7 +213,7 @@ static fm_status put_tags(fm_analyzer *self, const fm_block_cutter *cutter, size
     for (size_t i = 0; i < stretches; i++)
         attributing->stretches[attributing->stretch_count++] =
             (fm_buffer_stretch){.at = (uint32_t)(self->pending + i), .reference = (uint32_t)from};
-    return all <= FM_TAG_MAX ? FM_OK : check_tag(batch, from, cutter->is_long ? 1 : count, error);
+    return all <= FM_TAG_MAX ? FM_OK : fm_check_tags(batch, from, cutter->is_long ? 1 : count, error);
 }
 
 /* References [next, end) of the batch. Accesses of the batch are not in the budget yet. */
@@ -258,6 +248,7 @@ static fm_status feed_batch(fm_analyzer *self, const fm_batch *batch, unsigned s
 {
     fm_status status = FM_OK;
     size_t next = 0;
+    self->fed = true;
     while (status == FM_OK && next < batch->count) {
         size_t end = batch->count;
         if (late_wanted(self) && end - next > FM_LATE_BATCH) end = next + FM_LATE_BATCH;
@@ -283,6 +274,7 @@ fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *blocks,
         return feed_batch(analyzer, &batch, 0, error);
     }
     fm_status status = FM_OK;
+    analyzer->fed = true;
     while (count > 0 && status == FM_OK) {
         size_t taken;
         if (analyzer->pending == 0 && count >= FM_PART) {

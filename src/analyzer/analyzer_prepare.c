@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,11 +19,6 @@ bool fm_analyzer_can_prepare(const fm_analyzer *analyzer)
      */
     const fm_pairs *pairs = &analyzer->attributing->pairs;
     return analyzer->ops->tagged && !pairs->max_memory && !(pairs->late_wanted && pairs->late_from == 0);
-}
-
-static fm_status no_room(fm_error *error)
-{
-    return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for the blocks of a batch");
 }
 
 static bool reserve_array(void *array, size_t *capacity, size_t needed, size_t element_size)
@@ -43,15 +37,7 @@ static fm_status reserve(const fm_analyzer *analyzer, fm_prepared *prepared, uin
                reserve_array(&prepared->leave, &prepared->tag_capacity[1], needed, sizeof *prepared->leave) &&
                reserve_array(&prepared->reference, &prepared->tag_capacity[2], needed,
                              sizeof *prepared->reference);
-    return done ? FM_OK : no_room(error);
-}
-
-static fm_status wrong_tag(const fm_batch *batch, fm_error *error)
-{
-    size_t i = 0;
-    while (batch->tag[i] <= FM_TAG_MAX) i++;
-    return fm_fail(error, FM_E_ARGUMENT, NULL, "tag %" PRIu32 " of reference %zu is over %" PRIu32,
-                   batch->tag[i], i, FM_TAG_MAX);
+    return done ? FM_OK : fm_fail_memory(error, more * sizeof *prepared->blocks, "the blocks of a batch");
 }
 
 /* With attribution: the pairs of what was left out are counted. */
@@ -59,7 +45,7 @@ static fm_status count_pairs(const fm_analyzer *analyzer, fm_preparer *preparer,
                              fm_error *error)
 {
     const fm_tagged_cut *cut = &preparer->cut;
-    if (cut->all_tags > FM_TAG_MAX) return wrong_tag(batch, error);
+    if (cut->all_tags > FM_TAG_MAX) return fm_check_tags(batch, 0, batch->count, error);
     fm_status status = fm_pair_table_reserve(&preparer->pairs.table, cut->pair_count, error);
     if (status == FM_OK) analyzer->kernels->count_pairs(&preparer->pairs.table, cut->pair, cut->pair_count);
     return status;

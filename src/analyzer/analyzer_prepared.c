@@ -106,6 +106,7 @@ fm_status fm_analyzer_feed_prepared(fm_analyzer *analyzer, const fm_prepared *pr
     fm_status status = check_prepared(analyzer, prepared, error);
     if (status == FM_OK) status = fm_tally_reserve(&analyzer->distances, 1, error);
     if (status != FM_OK) return status;
+    analyzer->fed = true;
     analyzer->budget.accesses += prepared->accesses;
     if (prepared->digested_by)
         status = feed_parts(analyzer, prepared, error);

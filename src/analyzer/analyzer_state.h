@@ -68,6 +68,10 @@ struct fm_analyzer {
     unsigned threads;
     bool with_times;
     bool limited; /* by max_memory */
+    bool fed;     /* something */
+    fm_analyzer_options
+        options;          /* that it was made with: for another one like it; edges are in attributing */
+    char *engine_options; /* which those point to; NULL: none */
     fm_access_budget budget;
     fm_distance_sink sink;
     void *sink_context;
@@ -98,6 +102,18 @@ fm_status fm_preparer_start_pairs(fm_analyzer *analyzer, fm_preparer *preparer, 
 fm_status fm_preparer_pour_pairs(fm_analyzer *analyzer, fm_preparer *preparer, fm_error *error);
 /* What preparers have counted joins the rest; they must be at rest. */
 fm_status fm_analyzer_join(fm_analyzer *analyzer, fm_error *error);
+/* As it was when it was created. Not where somebody hears of single references. */
+fm_status fm_analyzer_restart(fm_analyzer *analyzer, fm_error *error);
+/*
+ * All that a supply has, fetched by the analyzer's threads themselves: faster than feeding, which is one
+ * thread's work. For analyzers that can prepare and have several threads (the engine "exact"). The supply has
+ * at least as many workers. On failure, what was counted is of no use. FM_E_LIMIT: accesses touch so many
+ * blocks each that they must be fed, or there are too many blocks for anybody. listener: hears of progress;
+ * NULL: nobody does.
+ */
+bool fm_analyzer_can_draw(const fm_analyzer *analyzer);
+fm_status fm_analyzer_draw(fm_analyzer *analyzer, const fm_supply *supply, const fm_analyze_options *listener,
+                           fm_error *error);
 /* Late references on the list go to whoever wants them. */
 fm_status fm_analyzer_tell_late(fm_analyzer *analyzer, fm_error *error);
 

@@ -113,6 +113,15 @@ fm_status fm_block_cutter_next(fm_block_cutter *cutter, uint64_t *blocks, size_t
     return status;
 }
 
+fm_status fm_check_tags(const fm_batch *batch, size_t from, size_t count, fm_error *error)
+{
+    size_t i = from;
+    while (i < from + count && batch->tag[i] <= FM_TAG_MAX) i++;
+    if (i == from + count) return FM_OK;
+    return fm_fail(error, FM_E_ARGUMENT, NULL, "tag %" PRIu32 " of reference %zu is over %" PRIu32,
+                   batch->tag[i], i, FM_TAG_MAX);
+}
+
 uint64_t fm_batch_references(const fm_batch *batch, uint64_t granularity)
 {
     const unsigned shift = (unsigned)__builtin_ctzll(granularity);

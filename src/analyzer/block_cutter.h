@@ -57,4 +57,7 @@ static inline uint64_t fm_block_cutter_left(const fm_block_cutter *cutter)
 fm_status fm_block_cutter_next(fm_block_cutter *cutter, uint64_t *blocks, size_t room, size_t *count,
                                fm_error *error);
 
+/* The tags of these accesses must not be over FM_TAG_MAX. */
+fm_status fm_check_tags(const fm_batch *batch, size_t from, size_t count, fm_error *error);
+
 #endif

@@ -56,6 +56,7 @@ fm_gathering *fm_cluster_gather(const fm_cluster_run *run, unsigned piece)
 {
     fm_gathering *gatherings = fm_calloc(run->count, sizeof *gatherings);
     for (size_t i = 0; i < run->count && gatherings; i++) {
+        gatherings[i].run = run;
         gatherings[i].team = run->teams[i];
         gatherings[i].piece = piece;
         gatherings[i].shift = (unsigned)__builtin_ctzll(run->granularity[i]);
@@ -63,49 +64,45 @@ fm_gathering *fm_cluster_gather(const fm_cluster_run *run, unsigned piece)
     return gatherings;
 }
 
-static fm_status feed_gathered(const fm_cluster_run *run, fm_gathering *gathering, fm_error *error)
+static fm_status feed_gathered(fm_gathering *self, fm_error *error)
 {
-    const size_t count = gathering->count;
-    gathering->count = 0;
-    if (count == 0) return FM_OK;
-    return run->ops->feed(gathering->team, gathering->piece, gathering->blocks, count, error);
+    const size_t count = self->count;
+    self->count = 0;
+    return count > 0 ? self->run->ops->feed(self->team, self->piece, self->blocks, count, error) : FM_OK;
 }
 
-static fm_status take(const fm_cluster_run *run, fm_gathering *gathering, const fm_batch *batch,
-                      fm_error *error)
+static fm_status take(fm_gathering *self, const fm_batch *batch, fm_error *error)
 {
-    fm_block_cutter cutter = {.kernels = run->kernels,
+    fm_block_cutter cutter = {.kernels = self->run->kernels,
                               .batch = batch,
-                              .shift = gathering->shift,
+                              .shift = self->shift,
                               .end = batch->count,
-                              .budget = &gathering->budget};
+                              .budget = &self->budget};
     fm_status status = FM_OK;
     while (status == FM_OK && fm_block_cutter_left(&cutter) > 0) {
         size_t count;
-        status = fm_block_cutter_next(&cutter, gathering->blocks + gathering->count,
-                                      FM_GATHER_MOST - gathering->count, &count, error);
-        gathering->count += count;
-        if (status == FM_OK && gathering->count == FM_GATHER_MOST)
-            status = feed_gathered(run, gathering, error);
+        status = fm_block_cutter_next(&cutter, self->blocks + self->count, FM_GATHER_MOST - self->count,
+                                      &count, error);
+        self->count += count;
+        if (status == FM_OK && self->count == FM_GATHER_MOST) status = feed_gathered(self, error);
     }
-    gathering->budget.accesses += batch->count;
+    self->budget.accesses += batch->count;
     return status;
 }
 
-fm_status fm_cluster_take(const fm_cluster_run *run, fm_gathering *gatherings, const fm_batch *batch,
-                          fm_error *error)
+fm_status fm_cluster_take(void *gatherings, const fm_batch *batch, fm_error *error)
 {
+    fm_gathering *all = gatherings;
     fm_status status = FM_OK;
-    for (size_t i = 0; i < run->count && status == FM_OK; i++)
-        status = take(run, &gatherings[i], batch, error);
+    for (size_t i = 0; i < all->run->count && status == FM_OK; i++) status = take(&all[i], batch, error);
     return status;
 }
 
-fm_status fm_cluster_taken(const fm_cluster_run *run, fm_gathering *gatherings, fm_error *error)
+fm_status fm_cluster_taken(fm_gathering *gatherings, fm_error *error)
 {
     fm_status status = FM_OK;
-    for (size_t i = 0; i < run->count && status == FM_OK; i++)
-        status = feed_gathered(run, &gatherings[i], error);
+    for (size_t i = 0; i < gatherings->run->count && status == FM_OK; i++)
+        status = feed_gathered(&gatherings[i], error);
     return status;
 }
 

@@ -162,8 +162,8 @@ static fm_status take_piece(void *context, unsigned piece, fm_error *error)
     const fm_batch batch = {.count = end - first,
                             .address = deal->mine.address + first,
                             .size = deal->sizes ? deal->mine.size + first : NULL};
-    fm_status status = fm_cluster_take(run, gatherings, &batch, error);
-    if (status == FM_OK) status = fm_cluster_taken(run, gatherings, error);
+    fm_status status = fm_cluster_take(gatherings, &batch, error);
+    if (status == FM_OK) status = fm_cluster_taken(gatherings, error);
     free(gatherings);
     return status;
 }

@@ -31,6 +31,7 @@ typedef struct fm_cluster_run {
 /* Blocks of one granularity for a piece, gathered, so that its team is fed long runs. */
 enum { FM_GATHER_MOST = 2 * FM_PART };
 typedef struct fm_gathering {
+    const fm_cluster_run *run;
     fm_team *team;
     unsigned piece, shift;
     fm_access_budget budget;
@@ -40,9 +41,8 @@ typedef struct fm_gathering {
 
 /* For one piece, one for each granularity; freed by free(). NULL when memory is short. */
 fm_gathering *fm_cluster_gather(const fm_cluster_run *run, unsigned piece);
-fm_status fm_cluster_take(const fm_cluster_run *run, fm_gathering *gatherings, const fm_batch *batch,
-                          fm_error *error);
-fm_status fm_cluster_taken(const fm_cluster_run *run, fm_gathering *gatherings, fm_error *error);
+fm_status fm_cluster_take(void *gatherings, const fm_batch *batch, fm_error *error);
+fm_status fm_cluster_taken(fm_gathering *gatherings, fm_error *error);
 
 /* Runs one function for each piece of this rank, by its threads, and returns the first failure.
  */

@@ -157,7 +157,6 @@ static const char *analyzer_answer(const char *engine, const recipe *made, const
     fm_analyzer_options options = {.engine = engine,
                                    .bound = made->bound,
                                    .seed = made->engine_seed,
-                                   .first_time = made->first_time,
                                    .bins = FM_BINS_EXACT};
     fm_analyzer *analyzer;
     if (fm_analyzer_create(&analyzer, &options, NULL)) return "the analyzer was not created";

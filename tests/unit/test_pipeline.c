@@ -147,7 +147,7 @@ static void as_if_fed(unsigned threads, bool attributed, bool several, uint64_t 
     }
     for (uint64_t b = 0; b < BATCHES; b++) {
         const fm_batch batch = batch_of(in, b);
-        assert_int_equal(fm_pipeline_feed(pipeline, &batch, found, 2, &b, b % 3 == 0, NULL), FM_OK);
+        assert_int_equal(fm_pipeline_feed(pipeline, &batch, found, 2, &b, NULL), FM_OK);
         direct.label = b;
         direct.address = batch.address;
         for (int i = 0; i < 2; i++) assert_int_equal(fm_analyzer_feed(wanted[i], &batch, NULL), FM_OK);
@@ -190,9 +190,9 @@ static void failures_are_told(void **state)
         const uint64_t address[2] = {0, 64};
         const uint32_t tag[2] = {1, UINT32_MAX}; /* no tag is that large */
         const fm_batch batch = {.count = 2, .address = address, .tag = tag};
-        assert_int_equal(fm_pipeline_feed(pipeline, &batch, &analyzer, 0, NULL, false, &error),
+        assert_int_equal(fm_pipeline_feed(pipeline, &batch, &analyzer, 0, NULL, &error),
                          FM_E_ARGUMENT);
-        fm_status status = fm_pipeline_feed(pipeline, &batch, &analyzer, 1, NULL, false, &error);
+        fm_status status = fm_pipeline_feed(pipeline, &batch, &analyzer, 1, NULL, &error);
         if (status == FM_OK) status = fm_pipeline_drain(pipeline, &error);
         assert_int_equal(status, FM_E_ARGUMENT);
         assert_non_null(strstr(error.reason, "tag 4294967295"));
