@@ -20,10 +20,14 @@ static fm_status feed_undigested(fm_analyzer *self, const fm_prepared *prepared,
     if (!self->attributing) return fm_analyzer_feed_blocks(self, prepared->blocks + from, count, error);
     fm_pairs *pairs = &self->attributing->pairs;
     const size_t told = pairs->late_count;
+    const fm_references left = {.count = count,
+                                .blocks = prepared->blocks + from,
+                                .now = prepared->now + from,
+                                .leave = prepared->leave + from};
+    const fm_engine_results results = fm_analyzer_results(self);
     size_t done;
-    fm_status status =
-        self->ops->tagged->count_kept(self->engine, prepared->blocks + from, prepared->now + from,
-                                      prepared->leave + from, count, &self->distances, pairs, &done, error);
+    fm_status status = self->pending > 0 ? fm_analyzer_flush(self, error) : FM_OK; /* in order */
+    if (status == FM_OK) status = self->ops->count(self->engine, &left, &results, &done, error);
     name_late(self, prepared, told, from);
     return status;
 }
@@ -38,9 +42,9 @@ static fm_status feed_digested(fm_analyzer *self, const fm_prepared *prepared, s
                               .blocks = prepared->blocks + from,
                               .places = prepared->place + from,
                               .now = pairs ? prepared->now + from : NULL};
+    const fm_engine_results results = fm_analyzer_results(self);
     fm_status status = self->pending > 0 ? fm_analyzer_flush(self, error) : FM_OK; /* in order */
-    if (status == FM_OK)
-        status = self->ops->tagged->count_firsts(self->engine, &firsts, &self->distances, pairs, error);
+    if (status == FM_OK) status = self->ops->tagged->count_firsts(self->engine, &firsts, &results, error);
     if (pairs) name_late(self, prepared, told, from);
     return status;
 }
@@ -62,7 +66,6 @@ static fm_status feed_parts(fm_analyzer *self, const fm_prepared *prepared, fm_e
 static fm_status feed_pieces(fm_analyzer *self, const fm_prepared *prepared, fm_error *error)
 {
     fm_status status = FM_OK;
-    if (self->pending > 0) status = fm_analyzer_flush(self, error); /* in order */
     for (size_t from = 0; status == FM_OK && from < prepared->count; from += FM_LATE_BATCH) {
         const size_t left = prepared->count - from;
         if (from > 0) status = fm_analyzer_tell_late(self, error);
@@ -103,6 +106,7 @@ fm_status fm_analyzer_feed_prepared(fm_analyzer *analyzer, const fm_prepared *pr
     fm_status status = check_prepared(analyzer, prepared, error);
     if (status == FM_OK) status = fm_tally_reserve(&analyzer->distances, 1, error);
     if (status != FM_OK) return status;
+    analyzer->fed = true;
     analyzer->budget.accesses += prepared->accesses;
     if (prepared->digested_by)
         status = feed_parts(analyzer, prepared, error);

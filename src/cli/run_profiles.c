@@ -150,8 +150,7 @@ int cli_run_profiles_feed(cli_run_profiles *profiles, const fm_collected *collec
     if (code >= 0) return code;
     fm_error error;
     const batch_label label = {.process = collected->process, .begin = collected->begin};
-    return fm_pipeline_feed(profiles->pipeline, &collected->batch, to, count, &label, collected->behind,
-                            &error)
+    return fm_pipeline_feed(profiles->pipeline, &collected->batch, to, count, &label, &error)
                ? cli_fail(&error)
                : -1;
 }

@@ -157,14 +157,14 @@ static fm_status take_piece(void *context, unsigned piece, fm_error *error)
     const fm_cluster_run *run = deal->run;
     const unsigned pieces = run->work->threads;
     const size_t first = deal->mine.count * piece / pieces, end = deal->mine.count * (piece + 1) / pieces;
-    fm_block_cutter *cutters = fm_cluster_cutters(run, piece);
-    if (!cutters) return fm_fail_memory(error, sizeof *cutters, "a thread's references");
+    fm_gathering *gatherings = fm_cluster_gather(run, piece);
+    if (!gatherings) return fm_fail_memory(error, sizeof *gatherings, "a thread's references");
     const fm_batch batch = {.count = end - first,
                             .address = deal->mine.address + first,
                             .size = deal->sizes ? deal->mine.size + first : NULL};
-    fm_status status = fm_cluster_take(run, cutters, &batch, error);
-    if (status == FM_OK) status = fm_cluster_taken(run, cutters, error);
-    free(cutters);
+    fm_status status = fm_cluster_take(gatherings, &batch, error);
+    if (status == FM_OK) status = fm_cluster_taken(gatherings, error);
+    free(gatherings);
     return status;
 }
 

@@ -235,8 +235,9 @@ static fm_status feed_unheard(const fm_engine_ops *ops, fm_engine *to, const uin
     uint64_t distances[RUN];
     fm_status status = FM_OK;
     for (size_t i = 0; i < count && status == FM_OK; i += RUN) {
+        const fm_references some = {.count = count - i < RUN ? count - i : RUN, .blocks = blocks + i};
         size_t done;
-        status = ops->feed(to, blocks + i, count - i < RUN ? count - i : RUN, distances, NULL, &done, error);
+        status = ops->feed(to, &some, &(fm_engine_results){.each_distance = distances}, &done, error);
     }
     return status;
 }

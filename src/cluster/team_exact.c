@@ -67,8 +67,7 @@ static fm_status team_feed(fm_team *team, unsigned number, const uint64_t *block
         if (status != FM_OK) return status;
         fm_exact_list_firsts(piece->engine, &piece->firsts);
     }
-    size_t done;
-    return fm_engine_exact.count(piece->engine, blocks, count, &piece->tally, &done, error);
+    return fm_exact_count_blocks(piece->engine, blocks, count, &piece->tally, error);
 }
 
 static uint64_t team_held(const fm_team *team)

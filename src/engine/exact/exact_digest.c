@@ -9,20 +9,25 @@
 
 #include <string.h>
 
-fm_status fm_exact_digest(fm_engine *engine, const uint64_t *blocks, const uint32_t *now,
-                          const uint32_t *leave, size_t count, size_t number, fm_tally *tally,
-                          fm_pairs *pairs, fm_firsts *firsts, bool *done, fm_error *error)
+fm_status fm_exact_digest(fm_engine *engine, const fm_references *given, size_t number,
+                          const fm_engine_results *results, fm_firsts *firsts, bool *done, fm_error *error)
 {
     fm_exact *self = (fm_exact *)engine;
-    const fm_outlet out = {.tally = tally, .pairs = pairs, .now = now, .leave = leave, .offset = number};
+    fm_pairs *const pairs = results->pairs;
+    const size_t count = given->count;
+    const fm_outlet out = {.tally = results->distances,
+                           .pairs = pairs,
+                           .now = given->now,
+                           .leave = given->leave,
+                           .offset = number};
     *done = false;
     if (!fm_exact_try_part(self, count)) return FM_OK;
-    fm_status status = fm_tally_reserve(tally, FM_PART, error);
+    fm_status status = fm_tally_reserve(results->distances, FM_PART, error);
     if (status == FM_OK && pairs) status = fm_pairs_reserve(pairs, count, error);
     if (status != FM_OK) return status;
     if (pairs) self->tags->kept.pair_count = 0;
     self->window.position = 0;
-    *done = fm_exact_part_by_itself(self, blocks, count, &out);
+    *done = fm_exact_part_by_itself(self, given->blocks, count, &out);
     fm_exact_judge_part(self, *done, count, count > FM_PART / 2);
     if (!*done) return FM_OK;
     if (pairs) self->kernels->count_pairs(&pairs->table, self->tags->kept.pair, self->tags->kept.pair_count);
@@ -50,10 +55,12 @@ static void place_firsts(fm_exact *self, const uint64_t *places, size_t count)
     }
 }
 
-fm_status fm_exact_count_firsts(fm_engine *engine, const fm_firsts *firsts, fm_tally *tally, fm_pairs *pairs,
+fm_status fm_exact_count_firsts(fm_engine *engine, const fm_firsts *firsts, const fm_engine_results *results,
                                 fm_error *error)
 {
     fm_exact *self = (fm_exact *)engine;
+    fm_tally *const tally = results->distances;
+    fm_pairs *const pairs = results->pairs;
     fm_status status = fm_tally_reserve(tally, self->table.used + FM_PART + FM_TWO_CHUNKS, error);
     if (status == FM_OK && pairs) status = fm_pairs_reserve(pairs, firsts->count, error);
     if (status == FM_OK && !fm_exact_part_fits(self)) {
