@@ -55,8 +55,8 @@ static inline fm_status fm_pipeline_create(fm_pipeline **pipeline, const fm_pipe
     return fm_pipeline_create_sized(pipeline, options, sizeof *options, error);
 }
 /* Late references of this analyzer, from this range on, are told. To be called before it is fed. */
-FM_API fm_status fm_pipeline_tell_late(fm_pipeline *pipeline, fm_analyzer *analyzer, uint32_t from,
-                                       fm_error *error);
+FM_API fm_status fm_pipeline_report_late(fm_pipeline *pipeline, fm_analyzer *analyzer, uint32_t from,
+                                         fm_error *error);
 /* A batch for these analyzers. label: copied; may be NULL. A failure of the analysis is returned by a later
  * call. */
 FM_API fm_status fm_pipeline_feed(fm_pipeline *pipeline, const fm_batch *batch, fm_analyzer *const *analyzers,

@@ -90,7 +90,7 @@ typedef struct fm_trace_info {
     /* CSV only. The strings stay until the reader is closed, and are fit to be shown. */
     uint64_t key_column;    /* from 1; 0: not a table, or nothing in it */
     bool key_found;         /* found by its name: the options do not name it */
-    bool key_unit_untold;   /* by its name, it counts something else than bytes, and no unit was given */
+    bool key_unit_unknown;  /* by its name, it counts something else than bytes, and no unit was given */
     const char *key_name;   /* in the header; "": there is none */
     const char *key_values; /* the first few */
 } fm_trace_info;

@@ -2,7 +2,7 @@
 /*
  * analyze.c - fm_analyze in fathom/analyzer.h: a reader to its end, into analyzers, in the fastest of three
  * ways that the trace and the analyzers allow. What threads cannot tell in order (damage, accesses of sizes
- * that no trace has) is told by beginning anew, in order.
+ * that no trace has) is reported by beginning anew, in order.
  */
 #include "analyzer/analyzer_state.h"
 #include "analyzer/read_all.h"
@@ -36,7 +36,7 @@ typedef struct analysis {
     const fm_batch *batch;      /* likewise */
     bool out_of_order;          /* something is wrong, and where is known in order only */
     bool ended;                 /* by an access of a size that no trace has */
-    uint64_t damages, reported; /* met since the beginning; and told, if it was begun anew */
+    uint64_t damages, reported; /* met since the beginning; and reported, if it was begun anew */
 } analysis;
 
 /* ---- one batch ---- */
@@ -226,7 +226,7 @@ fm_status fm_analyze_sized(fm_reader *reader, fm_analyzer *const *analyzers, siz
     fm_error reason;
     if (!error) error = &reason;
     fm_status status =
-        fm_sized_take(&self.options, sizeof self.options, given, given_size, "fm_analyze_options", error);
+        fm_sized_read(&self.options, sizeof self.options, given, given_size, "fm_analyze_options", error);
     if (status != FM_OK) return status;
     if (count == 0) return fm_fail(error, FM_E_ARGUMENT, NULL, "a trace goes to one analyzer at least");
     self.analyzers = fm_calloc(count, sizeof(fm_analyzer *));

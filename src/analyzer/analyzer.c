@@ -112,7 +112,7 @@ fm_status fm_analyzer_create_sized(fm_analyzer **analyzer, const fm_analyzer_opt
 {
     *analyzer = NULL;
     fm_analyzer_options known;
-    fm_status status = fm_sized_take(&known, sizeof known, given, given_size, "fm_analyzer_options", error);
+    fm_status status = fm_sized_read(&known, sizeof known, given, given_size, "fm_analyzer_options", error);
     if (status != FM_OK) return status;
     const fm_analyzer_options *options = &known;
     const char *name = options->engine ? options->engine : "exact";

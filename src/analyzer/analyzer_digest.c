@@ -54,14 +54,14 @@ static fm_status keep_late(fm_pairs *pairs, fm_prepared *prepared, fm_error *err
 
 /* First references take the places of all: there are no more of them, and each stands at or behind its new
  * place. */
-static void put_firsts(fm_prepared *prepared, const fm_firsts *firsts, size_t from, size_t to, bool tagged)
+static void put_residue(fm_prepared *prepared, const fm_residue *residue, size_t from, size_t to, bool tagged)
 {
-    memcpy(prepared->blocks + to, firsts->blocks, firsts->count * sizeof *prepared->blocks);
-    memcpy(prepared->place + to, firsts->places, firsts->count * sizeof *prepared->place);
+    memcpy(prepared->blocks + to, residue->blocks, residue->count * sizeof *prepared->blocks);
+    memcpy(prepared->place + to, residue->places, residue->count * sizeof *prepared->place);
     if (!tagged) return;
-    memcpy(prepared->now + to, firsts->now, firsts->count * sizeof *prepared->now);
-    for (size_t i = 0; i < firsts->count; i++)
-        prepared->reference[to + i] = prepared->reference[from + firsts->number[i]];
+    memcpy(prepared->now + to, residue->now, residue->count * sizeof *prepared->now);
+    for (size_t i = 0; i < residue->count; i++)
+        prepared->reference[to + i] = prepared->reference[from + residue->number[i]];
 }
 
 static void move_undigested(fm_prepared *prepared, size_t from, size_t count, size_t to, bool tagged)
@@ -85,15 +85,15 @@ static fm_status digest_part(const fm_analyzer *analyzer, fm_preparer *self, fm_
                                 .now = tagged ? prepared->now + from : NULL,
                                 .leave = tagged ? prepared->leave + from : NULL};
     const fm_engine_results results = {.distances = &self->digested, .pairs = pairs};
-    fm_firsts firsts;
+    fm_residue residue;
     fm_prepared_part found = {.count = count};
-    fm_status status =
-        analyzer->ops->tagged->digest(self->digester, &part, from, &results, &firsts, &found.digested, error);
+    fm_status status = analyzer->ops->tagged->digest(self->digester, &part, from, &results, &residue,
+                                                     &found.digested, error);
     if (status == FM_OK && tagged) status = keep_late(pairs, prepared, error);
     if (status != FM_OK) return status;
     if (found.digested) {
-        put_firsts(prepared, &firsts, from, *to, tagged);
-        found.count = firsts.count;
+        put_residue(prepared, &residue, from, *to, tagged);
+        found.count = residue.count;
     } else {
         move_undigested(prepared, from, count, *to, tagged);
     }

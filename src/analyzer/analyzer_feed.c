@@ -49,7 +49,7 @@ static void attribute(fm_analyzer *self, const uint64_t *distances, const uint32
     }
 }
 
-/* Up to FM_RUN blocks in order, one distance each. */
+/* Up to FM_FEED_MOST blocks in order, one distance each. */
 static fm_status feed_ordered(fm_analyzer *self, const fm_references *run, size_t *done, fm_error *error)
 {
     fm_attributing *attributing = self->attributing;
@@ -85,7 +85,7 @@ static fm_status count_blocks(fm_analyzer *self, const fm_references *all, size_
     *done = 0;
     while (all->count > *done && status == FM_OK) {
         const size_t left = all->count - *done;
-        const fm_references run = {.count = left < FM_RUN ? left : FM_RUN,
+        const fm_references run = {.count = left < FM_FEED_MOST ? left : FM_FEED_MOST,
                                    .blocks = all->blocks + *done,
                                    .now = all->now ? all->now + *done : NULL};
         size_t taken;
@@ -119,9 +119,9 @@ static fm_status count_pending(fm_analyzer *self, size_t from, size_t count, siz
         .count = count, .blocks = self->blocks + from, .now = attributing ? attributing->tags + from : NULL};
     if (!attributing) return count_blocks(self, &run, done, error);
     fm_pairs *pairs = &attributing->pairs;
-    const size_t told = pairs->late_count;
+    const size_t reported = pairs->late_count;
     fm_status status = count_blocks(self, &run, done, error);
-    for (size_t i = told; i < pairs->late_count; i++)
+    for (size_t i = reported; i < pairs->late_count; i++)
         pairs->late[i].index = reference_of(attributing, pairs->late[i].index + (uint32_t)from);
     return status;
 }
@@ -169,7 +169,7 @@ static bool late_wanted(const fm_analyzer *self)
 
 /* The end of a feed: whole parts are counted, and the rest too where somebody waits for it or where it
  * might not be possible later. */
-static fm_status settle(fm_analyzer *self, fm_error *error)
+static fm_status end_feed(fm_analyzer *self, fm_error *error)
 {
     if (late_wanted(self)) return drain(self, self->pending, error);
     size_t whole = self->pending - self->pending % FM_PART;
@@ -183,7 +183,7 @@ static fm_status settle(fm_analyzer *self, fm_error *error)
     return FM_OK;
 }
 
-fm_status fm_analyzer_tell_late(fm_analyzer *analyzer, fm_error *error)
+fm_status fm_analyzer_report_late(fm_analyzer *analyzer, fm_error *error)
 {
     if (!late_wanted(analyzer)) return FM_OK;
     fm_attributing *attributing = analyzer->attributing;
@@ -231,16 +231,16 @@ static fm_status feed_slice(fm_analyzer *self, const fm_batch *batch, unsigned s
     while (status == FM_OK && fm_block_cutter_left(&cutter) > 0) {
         size_t count;
         const fm_status cut = fm_block_cutter_next(&cutter, self->blocks + self->pending,
-                                                   FM_RUN - self->pending, &count, error);
+                                                   FM_FEED_MOST - self->pending, &count, error);
         if (self->attributing) status = put_tags(self, &cutter, count, error);
         if (status != FM_OK) break;
         self->pending += count;
-        status = cut != FM_OK || self->pending < FM_RUN ? cut : drain(self, FM_RUN, error);
+        status = cut != FM_OK || self->pending < FM_FEED_MOST ? cut : drain(self, FM_FEED_MOST, error);
     }
-    fm_status settled = settle(self, status == FM_OK ? error : NULL);
-    if (status == FM_OK) status = settled;
-    fm_status told = fm_analyzer_tell_late(self, status == FM_OK ? error : NULL);
-    return status != FM_OK ? status : told;
+    fm_status ended = end_feed(self, status == FM_OK ? error : NULL);
+    if (status == FM_OK) status = ended;
+    fm_status reported = fm_analyzer_report_late(self, status == FM_OK ? error : NULL);
+    return status != FM_OK ? status : reported;
 }
 
 /* shift: of the blocks that addresses are cut into; not the analyzer's where they are blocks already. */
@@ -292,5 +292,5 @@ fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *blocks,
         blocks += taken;
         count -= taken;
     }
-    return status == FM_OK ? settle(analyzer, error) : status;
+    return status == FM_OK ? end_feed(analyzer, error) : status;
 }

@@ -41,7 +41,7 @@ static fm_status begin_long(fm_block_cutter *cutter, fm_error *error)
         fm_last_block(address, cutter->batch->size ? cutter->batch->size[index] : 0, cutter->shift) -
         cutter->block + 1;
     if (!cutter->budget) return FM_OK;
-    return fm_access_budget_take(cutter->budget, cutter->block_left, index, cutter->shift, error);
+    return fm_access_budget_spend(cutter->budget, cutter->block_left, index, cutter->shift, error);
 }
 
 static bool next_is_long(const fm_block_cutter *cutter)

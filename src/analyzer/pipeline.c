@@ -4,7 +4,7 @@
  *
  * A job is a batch, copied or prepared (prepared.h), and where it goes. Jobs live in a ring: the
  * caller fills them, workers prepare them, each job whoever comes first, one thread feeds them in order, the
- * caller retires them (late references are told then: in the caller's thread). So the
+ * caller retires them (late references are reported then: in the caller's thread). So the
  * counters below only ever grow, in this order: filled >= claimed, fed >= retired >= filled - job_count.
  *
  * Without workers there are three threads, the traced program's among them, which often share two cores, and
@@ -228,7 +228,7 @@ fm_status fm_pipeline_create_sized(fm_pipeline **pipeline, const fm_pipeline_opt
     fm_pipeline_options known;
     const fm_pipeline_options *options = &known;
     *pipeline = NULL;
-    fm_status taken = fm_sized_take(&known, sizeof known, given, given_size, "fm_pipeline_options", error);
+    fm_status taken = fm_sized_read(&known, sizeof known, given, given_size, "fm_pipeline_options", error);
     if (taken != FM_OK) return taken;
     const size_t workers = options->threads > 1 ? options->threads - 1 : 0;
     if (workers > MOST_WORKERS || options->label_size > MOST_LABEL)
@@ -260,12 +260,13 @@ fm_status fm_pipeline_create_sized(fm_pipeline **pipeline, const fm_pipeline_opt
     return FM_OK;
 }
 
-fm_status fm_pipeline_tell_late(fm_pipeline *pipeline, fm_analyzer *analyzer, uint32_t from, fm_error *error)
+fm_status fm_pipeline_report_late(fm_pipeline *pipeline, fm_analyzer *analyzer, uint32_t from,
+                                  fm_error *error)
 {
     return fm_analyzer_set_late_sink(analyzer, from, keep_late, pipeline, error);
 }
 
-/* What was fed is done with: its late references are told, its place is free. */
+/* What was fed is done with: its late references are reported, its place is free. */
 static fm_status retire(fm_pipeline *self, uint64_t fed, fm_error *error)
 {
     while (self->retired < fed) {
@@ -329,7 +330,7 @@ static fm_status copy_batch(feed_job *job, const fm_batch *batch, fm_error *erro
     return FM_OK;
 }
 
-/* What was prepared is enough, but where late references are told: with their addresses. */
+/* What was prepared is enough, but where late references are reported: with their addresses. */
 static fm_status prepare_batch(const fm_pipeline *self, feed_job *job, const fm_batch *batch, fm_error *error)
 {
     const bool falls_behind = self->held_up > 0 && self->filled - self->fed >= BEHIND;

@@ -96,7 +96,7 @@ static int make_analyzer(cli_run_profiles *self, size_t granularity, bool attrib
         options.edge_count = self->edge_count;
     }
     if (fm_analyzer_create(analyzer, &options, &error)) return cli_fail(&error);
-    if (attributed && fm_pipeline_tell_late(self->pipeline, *analyzer, self->late_range, &error))
+    if (attributed && fm_pipeline_report_late(self->pipeline, *analyzer, self->late_range, &error))
         return cli_fail(&error);
     return -1;
 }

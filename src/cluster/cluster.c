@@ -90,7 +90,7 @@ static fm_status take(fm_gathering *self, const fm_batch *batch, fm_error *error
     return status;
 }
 
-fm_status fm_cluster_take(void *gatherings, const fm_batch *batch, fm_error *error)
+fm_status fm_cluster_feed(void *gatherings, const fm_batch *batch, fm_error *error)
 {
     fm_gathering *all = gatherings;
     fm_status status = FM_OK;
@@ -98,7 +98,7 @@ fm_status fm_cluster_take(void *gatherings, const fm_batch *batch, fm_error *err
     return status;
 }
 
-fm_status fm_cluster_taken(fm_gathering *gatherings, fm_error *error)
+fm_status fm_cluster_feed_end(fm_gathering *gatherings, fm_error *error)
 {
     fm_status status = FM_OK;
     for (size_t i = 0; i < gatherings->run->count && status == FM_OK; i++)
@@ -351,12 +351,12 @@ fm_status fm_cluster_analyze_sized(fm_cluster *cluster, const fm_cluster_work *g
     fm_cluster_work work;
     fm_reader_options reading;
     fm_cluster_listener listener;
-    fm_status status = fm_sized_take(&work, sizeof work, given, given_size, "fm_cluster_work", error);
+    fm_status status = fm_sized_read(&work, sizeof work, given, given_size, "fm_cluster_work", error);
     if (status == FM_OK)
         status =
-            fm_sized_take(&reading, sizeof reading, work.reading, reading_size, "fm_reader_options", error);
+            fm_sized_read(&reading, sizeof reading, work.reading, reading_size, "fm_reader_options", error);
     if (status == FM_OK && work.listener)
-        status = fm_sized_take(&listener, sizeof listener, work.listener, listener_size,
+        status = fm_sized_read(&listener, sizeof listener, work.listener, listener_size,
                                "fm_cluster_listener", error);
     if (status != FM_OK) return status;
     if (!work.reading) reading.csv_header = -1; /* as of a reader without options */

@@ -12,7 +12,7 @@
 static fm_status read_file(fm_gathering *gatherings, const char *path, const fm_reader_options *reading,
                            fm_error *error)
 {
-    const fm_batch_taker taker = {.context = gatherings, .take = fm_cluster_take};
+    const fm_batch_taker taker = {.context = gatherings, .take = fm_cluster_feed};
     fm_reader *reader = NULL;
     fm_status status = fm_reader_open(&reader, path, reading, error);
     if (status == FM_OK) status = fm_read_all(reader, &taker, error);
@@ -42,7 +42,7 @@ static fm_status read_piece(void *context, unsigned piece, fm_error *error)
         reading.parts = pieces;
         status = read_file(gatherings, work->path, &reading, error);
     }
-    if (status == FM_OK) status = fm_cluster_taken(gatherings, error);
+    if (status == FM_OK) status = fm_cluster_feed_end(gatherings, error);
     free(gatherings);
     return status;
 }
@@ -59,6 +59,6 @@ fm_status fm_cluster_read_files(const fm_cluster_run *run, bool *damaged, fm_err
         if (status != FM_OK || *damaged) return status;
     }
     for (size_t i = 0; i < run->count && status == FM_OK; i++)
-        status = run->ops->settle(run->teams[i], true, error);
+        status = run->ops->merge_phase(run->teams[i], true, error);
     return status;
 }

@@ -158,7 +158,7 @@ static fm_status parda_count(fm_engine *parda, const fm_references *references,
     if (parda->ordered) return count_in_order(parda, references, results->distances, done, error);
     if (!parda->ranks) status = start_ranks(parda, results->distances->bins, error);
     if (status != FM_OK) return status;
-    status = fm_parda_ranks_take(parda->ranks, references->blocks, references->count, &reason);
+    status = fm_parda_ranks_feed(parda->ranks, references->blocks, references->count, &reason);
     note_peak(parda);
     if (status != FM_OK) return lose(parda, status, &reason, error);
     *done = references->count;

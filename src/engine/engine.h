@@ -41,13 +41,13 @@ typedef struct fm_references {
 } fm_references;
 
 /* The first references to their blocks in a part of the trace that was worked off by itself, in order. */
-typedef struct fm_firsts {
+typedef struct fm_residue {
     size_t count;
     const uint64_t *blocks;
     const uint64_t *places; /* in the order of last references; the engine's own numbers, with tags if any */
     const uint32_t *now;    /* with tags */
-    const uint16_t *number; /* of the reference in the part; not for count_firsts */
-} fm_firsts;
+    const uint16_t *number; /* of the reference in the part; not for count_residue */
+} fm_residue;
 
 /* Where what an engine finds goes. */
 typedef struct fm_engine_results {
@@ -71,13 +71,13 @@ typedef struct fm_engine_tagged {
     /*
      * What a part of the trace, at most FM_PART references without repeats, tells by itself is counted; an
      * engine beside the one that counts does that, made for it. *done: it was so, and what is left is in
-     * firsts, to be read before the next call, and to be counted by count_firsts in its turn; else nothing
+     * residue, to be read before the next call, and to be counted by count_residue in its turn; else nothing
      * was done. number: of the first reference, for late ones.
      */
     fm_status (*digest)(fm_engine *engine, const fm_references *part, size_t number,
-                        const fm_engine_results *results, fm_firsts *firsts, bool *done, fm_error *error);
-    fm_status (*count_firsts)(fm_engine *engine, const fm_firsts *firsts, const fm_engine_results *results,
-                              fm_error *error);
+                        const fm_engine_results *results, fm_residue *residue, bool *done, fm_error *error);
+    fm_status (*count_residue)(fm_engine *engine, const fm_residue *residue, const fm_engine_results *results,
+                               fm_error *error);
 } fm_engine_tagged;
 
 typedef struct fm_engine_ops {

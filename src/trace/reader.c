@@ -152,7 +152,7 @@ static fm_status choose(fm_reader_options *chosen, const fm_reader_options *opti
 {
     if (!options) *chosen = (fm_reader_options){.csv_header = -1};
     if (!options) return FM_OK;
-    return fm_sized_take(chosen, sizeof *chosen, options, options_size, "fm_reader_options", error);
+    return fm_sized_read(chosen, sizeof *chosen, options, options_size, "fm_reader_options", error);
 }
 
 fm_status fm_reader_open_sized(fm_reader **reader, const char *path, const fm_reader_options *options,

@@ -93,7 +93,7 @@ static void *settle_or_fail(void *argument)
         const fm_error error = {.status = FM_E_IO, .reason = "a cable was pulled"};
         (self->transport->fail)(self->transport, &error); /* cmocka has a macro of that name */
     } else if (self->status == FM_OK) {
-        self->status = fm_team_exact.settle(team, true, &self->error);
+        self->status = fm_team_exact.merge_phase(team, true, &self->error);
     }
     fm_team_exact.destroy(team);
     return NULL;

@@ -142,7 +142,7 @@ static void as_if_fed(unsigned threads, bool attributed, bool several, uint64_t 
         .threads = threads, .late = attributed ? take_late : NULL, .context = &late, .label_size = 8};
     assert_int_equal(fm_pipeline_create(&pipeline, &options, NULL), FM_OK);
     if (attributed) {
-        assert_int_equal(fm_pipeline_tell_late(pipeline, found[0], 2, NULL), FM_OK);
+        assert_int_equal(fm_pipeline_report_late(pipeline, found[0], 2, NULL), FM_OK);
         assert_int_equal(fm_analyzer_set_late_sink(wanted[0], 2, take_directly, NULL, NULL), FM_OK);
     }
     for (uint64_t b = 0; b < BATCHES; b++) {

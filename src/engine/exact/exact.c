@@ -178,7 +178,7 @@ static bool exact_cold_known(const fm_engine *engine)
 
 static const fm_engine_tagged tagged = {
     .digest = fm_exact_digest,
-    .count_firsts = fm_exact_count_firsts,
+    .count_residue = fm_exact_count_residue,
 };
 
 const fm_engine_ops fm_engine_exact = {

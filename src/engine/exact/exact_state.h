@@ -99,11 +99,11 @@ void fm_exact_run_firsts(fm_exact *self, fm_outlet out);
 /* Counts a part that fits. False where its blocks crowd a few slots: then nothing was done. */
 bool fm_exact_run_part(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out);
 
-/* Engine's digest and count_firsts (exact_digest.c). */
+/* Engine's digest and count_residue (exact_digest.c). */
 fm_status fm_exact_digest(fm_engine *engine, const fm_references *part, size_t number,
-                          const fm_engine_results *results, fm_firsts *firsts, bool *done, fm_error *error);
-fm_status fm_exact_count_firsts(fm_engine *engine, const fm_firsts *firsts, const fm_engine_results *results,
-                                fm_error *error);
+                          const fm_engine_results *results, fm_residue *firsts, bool *done, fm_error *error);
+fm_status fm_exact_count_residue(fm_engine *engine, const fm_residue *firsts,
+                                 const fm_engine_results *results, fm_error *error);
 
 /*
  * Parts are tried where they pay: where less than half of the references were the first to their block there.
