@@ -34,7 +34,6 @@ typedef struct fm_analyzer_options {
     bool time_distances;
     uint64_t max_memory; /* bytes this analyzer may hold; 0: no limit */
     uint64_t seed;       /* of the hash table; 0: a random one. Results never depend on it */
-    uint64_t first_time; /* the clock's value at the first reference: for tests of overflow; usually 0 */
     const char *isa;     /* NULL: the best this machine has; "avx512", "avx2", "portable" */
     /*
      * Threads that count, the one that feeds among them; 0: 1. Results never depend on it. One thread does
@@ -71,15 +70,6 @@ FM_API uint64_t fm_batch_references(const fm_batch *batch, uint64_t granularity)
 FM_API fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *blocks, size_t count,
                                          fm_error *error);
 
-/*
- * All that a supply has (fm_reader_share), fetched by the analyzer's threads themselves: faster than feeding,
- * which is one thread's work. For analyzers that can prepare and have several threads (the engine "exact").
- * The supply has at least as many workers. On failure, what was counted is of no use. FM_E_LIMIT: accesses
- * touch so many blocks each that they must be fed, or there are too many blocks for anybody.
- */
-FM_API bool fm_analyzer_can_draw(const fm_analyzer *analyzer);
-FM_API fm_status fm_analyzer_draw(fm_analyzer *analyzer, const fm_supply *supply, fm_error *error);
-
 /* Where single distances go (engines.h). Engines that tell the histogram only never call it. What was fed
  * before is counted first, which may fail. */
 FM_API fm_status fm_analyzer_set_sink(fm_analyzer *analyzer, fm_distance_sink sink, void *context,
@@ -98,6 +88,49 @@ FM_API fm_status fm_analyzer_set_late_sink(fm_analyzer *analyzer, uint32_t from,
 
 /* A copy of what is known so far; what was fed and not counted yet is counted first. */
 FM_API fm_status fm_analyzer_profile(fm_analyzer *analyzer, fm_profile **profile, fm_error *error);
+
+/*
+ * A trace to its end, into analyzers that nothing was fed to yet: by as many threads as can help, and with
+ * the results of fm_analyzer_feed, batch after batch. Of a native trace in a file each thread of an analyzer
+ * that can use several reads what it analyses; where there are tags, threads prepare batches for the one that
+ * counts (pipeline.h); several analyzers that have one thread each are fed side by side. Where threads meet
+ * damage, in no order, all is begun anew, in order.
+ *
+ *     fm_error error;
+ *     fm_reader *reader;
+ *     fm_analyzer *analyzer;
+ *     fm_profile *profile;
+ *     fm_analyzer_options what = {.granularity = 64, .threads = 4};
+ *     fm_analyze_options how = {.threads = 4};
+ *     fm_status status = fm_reader_open(&reader, "trace.fathom", NULL, &error);
+ *     if (status == FM_OK) status = fm_analyzer_create(&analyzer, &what, &error);
+ *     if (status == FM_OK) status = fm_analyze(reader, &analyzer, 1, &how, &error);
+ *     if (status == FM_OK) status = fm_analyzer_profile(analyzer, &profile, &error);
+ *
+ * Functions are called in the caller's thread, or while that waits.
+ */
+typedef struct fm_analyze_options {
+    size_t threads;       /* that may help, the caller's among them; 0: 1 */
+    fm_site_index *sites; /* not NULL: code sites become tags by it (trace.h) */
+    void *context;        /* of these functions, each of which may be NULL */
+    /* Damage, in the order of the trace; what is sound counts. An access of a size that no trace has is
+     * damage too, and nothing behind it is read. NULL: damage is a failure. */
+    void (*damage)(void *context, const fm_error *error);
+    /* References so far, and the fraction that they are of all; below 0: nobody knows. */
+    void (*progress)(void *context, uint64_t references, double fraction);
+    /* An analyzer has met its max_memory. True: it is not used any more, may be destroyed, and the others go
+     * on. NULL: that is a failure. */
+    bool (*give_up)(void *context, fm_analyzer *analyzer);
+    /* Before each batch. False: it is passed over. NULL: all are fed. */
+    bool (*wants)(void *context, const fm_batch *batch);
+} fm_analyze_options;
+FM_API fm_status fm_analyze_sized(fm_reader *reader, fm_analyzer *const *analyzers, size_t count,
+                                  const fm_analyze_options *options, size_t options_size, fm_error *error);
+static inline fm_status fm_analyze(fm_reader *reader, fm_analyzer *const *analyzers, size_t count,
+                                   const fm_analyze_options *options, fm_error *error)
+{
+    return fm_analyze_sized(reader, analyzers, count, options, sizeof *options, error);
+}
 
 /* Bytes held now, and the most held at any moment (growth included). */
 FM_API uint64_t fm_analyzer_memory(const fm_analyzer *analyzer);

@@ -87,7 +87,6 @@ typedef struct fm_collected {
     uint32_t thread;  /* number in its process, from 1 */
     uint64_t begin;   /* references of the process that were delivered before these */
     fm_batch batch;   /* valid until the next call */
-    bool behind;      /* the program waits: what it does is not taken as fast as it comes */
 } fm_collected;
 FM_API fm_status fm_collection_next_sized(fm_collection *collection, fm_collected *collected,
                                           size_t collected_size, fm_error *error);

@@ -51,8 +51,6 @@ FM_API const fm_engine_option *fm_engine_option_at(const char *engine, size_t in
 FM_API const char *fm_engine_option_range(const fm_engine_option *option, char *text, size_t size);
 /* What fm_analyzer_create will say of them: FM_E_ARGUMENT names the engine, the option and what it takes. */
 FM_API fm_status fm_engine_options_check(const char *engine, const char *options, fm_error *error);
-/* "64", "0x40", "4K", "1M": false when text is not wholly that, or overflows. */
-FM_API bool fm_parse_count(const char *text, uint64_t *value);
 
 /*
  * "gpu" where there is a graphics card that can be used and so many references are enough for it to be worth

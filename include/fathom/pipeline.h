@@ -12,7 +12,7 @@
  *     if (status == FM_OK) status = fm_pipeline_create(&pipeline, &options, &error);
  *     while (status == FM_OK && more_blocks(blocks, &count)) {
  *         fm_batch batch = {.count = count, .address = blocks};
- *         status = fm_pipeline_feed(pipeline, &batch, &analyzer, 1, NULL, true, &error);
+ *         status = fm_pipeline_feed(pipeline, &batch, &analyzer, 1, NULL, &error);
  *     }
  *     if (status == FM_OK) status = fm_pipeline_drain(pipeline, &error);
  *     fm_pipeline_destroy(pipeline);
@@ -55,12 +55,12 @@ static inline fm_status fm_pipeline_create(fm_pipeline **pipeline, const fm_pipe
     return fm_pipeline_create_sized(pipeline, options, sizeof *options, error);
 }
 /* Late references of this analyzer, from this range on, are told. To be called before it is fed. */
-FM_API fm_status fm_pipeline_tell_late(fm_pipeline *pipeline, fm_analyzer *analyzer, uint32_t from,
-                                       fm_error *error);
-/* A batch for these analyzers. label: copied; may be NULL. behind: whoever makes the batches waits for us, so
- * that cores are idle that could help. A failure of the analysis is returned by a later call. */
+FM_API fm_status fm_pipeline_report_late(fm_pipeline *pipeline, fm_analyzer *analyzer, uint32_t from,
+                                         fm_error *error);
+/* A batch for these analyzers. label: copied; may be NULL. A failure of the analysis is returned by a later
+ * call. */
 FM_API fm_status fm_pipeline_feed(fm_pipeline *pipeline, const fm_batch *batch, fm_analyzer *const *analyzers,
-                                  size_t count, const void *label, bool behind, fm_error *error);
+                                  size_t count, const void *label, fm_error *error);
 /* Waits until everything was fed. */
 FM_API fm_status fm_pipeline_drain(fm_pipeline *pipeline, fm_error *error);
 /* Ends the threads; what is queued is dropped. NULL is fine. */

@@ -90,7 +90,7 @@ typedef struct fm_trace_info {
     /* CSV only. The strings stay until the reader is closed, and are fit to be shown. */
     uint64_t key_column;    /* from 1; 0: not a table, or nothing in it */
     bool key_found;         /* found by its name: the options do not name it */
-    bool key_unit_untold;   /* by its name, it counts something else than bytes, and no unit was given */
+    bool key_unit_unknown;  /* by its name, it counts something else than bytes, and no unit was given */
     const char *key_name;   /* in the header; "": there is none */
     const char *key_values; /* the first few */
 } fm_trace_info;
@@ -151,37 +151,6 @@ static inline fm_status fm_trace_divisible(const char *path, const fm_reader_opt
 {
     return fm_trace_divisible_sized(path, options, sizeof *options, extent, sizeof *extent, error);
 }
-
-/*
- * The same for threads of one program, without a plan of who reads what: each claims the next stretch when it
- * has the time.
- */
-typedef struct fm_stretch {
-    uint64_t at, reference; /* where it goes on: the supply's own */
-    uint64_t left;          /* how much of it, likewise; 0: nothing */
-} fm_stretch;
-
-typedef struct fm_supply {
-    void *context;
-    unsigned workers; /* that may fetch at the same time */
-    /* One thread at a time: claims the next stretch, in time order, of about so many references. False: what
-     * comes next, if anything, cannot be had in this way. */
-    bool (*claim)(void *context, uint64_t wanted, fm_stretch *stretch);
-    /* By several threads, each with its number below `workers` and a stretch of its own: the next batch of
-     * it; its arrays stay until this worker's next call. count 0: the end of the stretch. */
-    fm_status (*fetch)(void *context, unsigned worker, fm_stretch *stretch, fm_batch *batch, fm_error *error);
-    /* References that nobody has claimed, about; 0: none, or nobody knows. */
-    uint64_t (*left)(const void *context);
-} fm_supply;
-
-/*
- * Before the first fm_reader_next: the rest of the trace, for several threads. FM_E_UNSUPPORTED, and nothing
- * has happened: it can be read in order only. That takes a native trace in a regular file with a name that is
- * not compressed as a whole. After the last fetch, fm_reader_next delivers what was not claimed, reports
- * damage there, and finds the end; before that, nothing but the supply may be used. When a fetch fails, a new
- * reader, from the beginning, reports what is damaged, and delivers the rest.
- */
-FM_API fm_status fm_reader_share(fm_reader *reader, unsigned workers, fm_supply *supply, fm_error *error);
 
 typedef struct fm_writer_options {
     const char *format;    /* NULL: by the name's ending (.zst and .gz compress) */

@@ -34,8 +34,8 @@ static inline uint64_t fm_blocks_for_each(unsigned shift)
 }
 
 /* A long access comes, after so many more than budget->accesses: may it be taken? */
-static inline fm_status fm_access_budget_take(fm_access_budget *budget, uint64_t blocks, uint64_t more,
-                                              unsigned shift, fm_error *error)
+static inline fm_status fm_access_budget_spend(fm_access_budget *budget, uint64_t blocks, uint64_t more,
+                                               unsigned shift, fm_error *error)
 {
     const uint64_t accesses = budget->accesses + more + 1;
     budget->blocks += blocks;

@@ -84,7 +84,6 @@ static fm_status start(fm_analyzer *self, const fm_analyzer_options *options, fm
         .bound = options->bound,
         .time_distances = options->time_distances,
         .seed = options->seed ? options->seed : fm_random_seed(),
-        .first_time = options->first_time,
         .isa = options->isa,
         .threads = options->threads,
         .tags = options->edges != NULL,
@@ -113,7 +112,7 @@ fm_status fm_analyzer_create_sized(fm_analyzer **analyzer, const fm_analyzer_opt
 {
     *analyzer = NULL;
     fm_analyzer_options known;
-    fm_status status = fm_sized_take(&known, sizeof known, given, given_size, "fm_analyzer_options", error);
+    fm_status status = fm_sized_read(&known, sizeof known, given, given_size, "fm_analyzer_options", error);
     if (status != FM_OK) return status;
     const fm_analyzer_options *options = &known;
     const char *name = options->engine ? options->engine : "exact";
@@ -141,7 +140,15 @@ fm_status fm_analyzer_create_sized(fm_analyzer **analyzer, const fm_analyzer_opt
     self->threads = options->threads ? options->threads : 1;
     self->with_times = options->time_distances;
     self->limited = options->max_memory != 0;
-    status = start(self, options, error);
+    self->options = *options;
+    self->options.engine = ops->info.name;
+    self->options.isa = options->isa ? self->kernels->isa : NULL;
+    if (options->engine_options) {
+        self->options.engine_options = self->engine_options = strdup(options->engine_options);
+        if (!self->engine_options)
+            status = fm_fail_memory(error, strlen(options->engine_options) + 1, "the analyzer");
+    }
+    if (status == FM_OK) status = start(self, options, error);
     if (status != FM_OK) {
         fm_analyzer_destroy(self);
         return status;
@@ -150,9 +157,9 @@ fm_status fm_analyzer_create_sized(fm_analyzer **analyzer, const fm_analyzer_opt
     return FM_OK;
 }
 
-void fm_analyzer_destroy(fm_analyzer *analyzer)
+/* All that it holds. */
+static void release(fm_analyzer *analyzer)
 {
-    if (!analyzer) return;
     if (analyzer->engine) analyzer->ops->destroy(analyzer->engine);
     fm_tally_clear(&analyzer->distances);
     fm_tally_clear(&analyzer->times);
@@ -164,7 +171,27 @@ void fm_analyzer_destroy(fm_analyzer *analyzer)
         fm_block_tags_clear(&analyzer->attributing->last);
         free(analyzer->attributing);
     }
+    free(analyzer->engine_options);
+}
+
+void fm_analyzer_destroy(fm_analyzer *analyzer)
+{
+    if (!analyzer) return;
+    release(analyzer);
     free(analyzer);
+}
+
+fm_status fm_analyzer_restart(fm_analyzer *analyzer, fm_error *error)
+{
+    fm_analyzer_options options = analyzer->options;
+    fm_analyzer *anew;
+    if (analyzer->attributing) options.edges = analyzer->attributing->pairs.ranges.edges;
+    fm_status status = fm_analyzer_create(&anew, &options, error);
+    if (status != FM_OK) return status;
+    release(analyzer);
+    *analyzer = *anew;
+    free(anew);
+    return FM_OK;
 }
 
 /* What is pending was fed before: it is not for the new sink. */
@@ -223,7 +250,6 @@ fm_status fm_analyzer_profile(fm_analyzer *analyzer, fm_profile **result, fm_err
     fm_profile *profile;
     status = fm_tally_profile(&analyzer->distances, &origin, &profile, error);
     if (status != FM_OK) return status;
-    if (ops->batched && ops->batched->stages) ops->batched->stages(analyzer->engine, profile);
     if (analyzer->with_times) {
         profile->has_times = true;
         status = fm_tally_histogram(&analyzer->times, 0, &profile->times, error);

@@ -27,16 +27,11 @@ static fm_status start(const fm_analyzer *analyzer, fm_preparer *self, fm_error 
     return status;
 }
 
-static fm_status no_room(fm_error *error)
-{
-    return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for what is left of a batch");
-}
-
 static fm_status add_part(fm_prepared *prepared, fm_prepared_part added, fm_error *error)
 {
     if (fm_array_reserve((void **)&prepared->parts, &prepared->part_capacity, prepared->part_count + 1,
                          sizeof *prepared->parts) != 0)
-        return no_room(error);
+        return fm_fail_memory(error, (prepared->part_count + 1) * sizeof *prepared->parts, "a batch's parts");
     prepared->parts[prepared->part_count++] = added;
     return FM_OK;
 }
@@ -48,7 +43,7 @@ static fm_status keep_late(fm_pairs *pairs, fm_prepared *prepared, fm_error *err
     pairs->late_count = 0;
     if (fm_array_reserve((void **)&prepared->late, &prepared->late_capacity, prepared->late_count + count,
                          sizeof *prepared->late) != 0)
-        return no_room(error);
+        return fm_fail_memory(error, count * sizeof *prepared->late, "late references");
     for (size_t i = 0; i < count; i++) {
         fm_late *late = &prepared->late[prepared->late_count++];
         *late = pairs->late[i];
@@ -59,14 +54,14 @@ static fm_status keep_late(fm_pairs *pairs, fm_prepared *prepared, fm_error *err
 
 /* First references take the places of all: there are no more of them, and each stands at or behind its new
  * place. */
-static void put_firsts(fm_prepared *prepared, const fm_firsts *firsts, size_t from, size_t to, bool tagged)
+static void put_residue(fm_prepared *prepared, const fm_residue *residue, size_t from, size_t to, bool tagged)
 {
-    memcpy(prepared->blocks + to, firsts->blocks, firsts->count * sizeof *prepared->blocks);
-    memcpy(prepared->place + to, firsts->places, firsts->count * sizeof *prepared->place);
+    memcpy(prepared->blocks + to, residue->blocks, residue->count * sizeof *prepared->blocks);
+    memcpy(prepared->place + to, residue->places, residue->count * sizeof *prepared->place);
     if (!tagged) return;
-    memcpy(prepared->now + to, firsts->now, firsts->count * sizeof *prepared->now);
-    for (size_t i = 0; i < firsts->count; i++)
-        prepared->reference[to + i] = prepared->reference[from + firsts->number[i]];
+    memcpy(prepared->now + to, residue->now, residue->count * sizeof *prepared->now);
+    for (size_t i = 0; i < residue->count; i++)
+        prepared->reference[to + i] = prepared->reference[from + residue->number[i]];
 }
 
 static void move_undigested(fm_prepared *prepared, size_t from, size_t count, size_t to, bool tagged)
@@ -85,17 +80,20 @@ static fm_status digest_part(const fm_analyzer *analyzer, fm_preparer *self, fm_
 {
     const bool tagged = analyzer->attributing != NULL;
     fm_pairs *pairs = tagged ? &self->pairs : NULL;
-    fm_firsts firsts;
+    const fm_references part = {.count = count,
+                                .blocks = prepared->blocks + from,
+                                .now = tagged ? prepared->now + from : NULL,
+                                .leave = tagged ? prepared->leave + from : NULL};
+    const fm_engine_results results = {.distances = &self->digested, .pairs = pairs};
+    fm_residue residue;
     fm_prepared_part found = {.count = count};
-    fm_status status = analyzer->ops->tagged->digest(self->digester, prepared->blocks + from,
-                                                     tagged ? prepared->now + from : NULL,
-                                                     tagged ? prepared->leave + from : NULL, count, from,
-                                                     &self->digested, pairs, &firsts, &found.digested, error);
+    fm_status status = analyzer->ops->tagged->digest(self->digester, &part, from, &results, &residue,
+                                                     &found.digested, error);
     if (status == FM_OK && tagged) status = keep_late(pairs, prepared, error);
     if (status != FM_OK) return status;
     if (found.digested) {
-        put_firsts(prepared, &firsts, from, *to, tagged);
-        found.count = firsts.count;
+        put_residue(prepared, &residue, from, *to, tagged);
+        found.count = residue.count;
     } else {
         move_undigested(prepared, from, count, *to, tagged);
     }
@@ -114,12 +112,12 @@ fm_status fm_analyzer_digest(fm_analyzer *analyzer, fm_prepared *prepared, fm_er
     if (status == FM_OK && analyzer->attributing) status = fm_preparer_start_pairs(analyzer, preparer, error);
     if (status == FM_OK && fm_array_reserve((void **)&prepared->place, &prepared->place_capacity,
                                             prepared->count, sizeof *prepared->place) != 0)
-        status = no_room(error);
+        status = fm_fail_memory(error, prepared->count * sizeof *prepared->place, "what is left of a batch");
     prepared->part_count = prepared->late_count = 0;
     const size_t count = prepared->count, parts = (count + FM_PART - 1) / FM_PART;
     size_t to = 0;
     for (size_t i = 0, from = 0; i < parts && status == FM_OK; i++) { /* of one size */
-        const size_t end = count / parts * (i + 1) + (i + 1 == parts ? count % parts : 0);
+        const size_t end = count * (i + 1) / parts;                   /* none is over FM_PART */
         status = digest_part(analyzer, preparer, prepared, from, end - from, &to, error);
         from = end;
     }

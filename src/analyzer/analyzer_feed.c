@@ -6,15 +6,18 @@
 #include "analyzer/analyzer_state.h"
 #include "base/error.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 /* ---- one run through the engine ---- */
 
-static fm_engine_results results_of(fm_analyzer *self)
+fm_engine_results fm_analyzer_results(fm_analyzer *self)
 {
     return (fm_engine_results){.distances = &self->distances,
                                .times = self->with_times ? &self->times : NULL,
+                               .pairs = self->attributing ? &self->attributing->pairs : NULL,
+                               .each_distance = self->run_distances,
+                               .each_time = self->with_times ? self->run_times : NULL,
+                               .each_use = self->attributing ? self->attributing->uses : NULL,
                                .sink = self->sink,
                                .sink_context = self->sink_context};
 }
@@ -46,55 +49,47 @@ static void attribute(fm_analyzer *self, const uint64_t *distances, const uint32
     }
 }
 
-/* Up to FM_RUN blocks in order, one distance each. */
-static fm_status feed_ordered(fm_analyzer *self, const uint64_t *blocks, const uint32_t *tags, size_t count,
-                              size_t *done, fm_error *error)
+/* Up to FM_FEED_MOST blocks in order, one distance each. */
+static fm_status feed_ordered(fm_analyzer *self, const fm_references *run, size_t *done, fm_error *error)
 {
     fm_attributing *attributing = self->attributing;
-    uint64_t *distances = self->run_distances, *times = self->with_times ? self->run_times : NULL;
+    const fm_engine_results results = fm_analyzer_results(self);
+    const bool keeps_tags = attributing && !self->ops->tagged; /* the analyzer itself */
     fm_status fed = FM_OK;
     *done = 0;
-    if (attributing) fed = fm_pairs_reserve(&attributing->pairs, count, error);
-    if (attributing && fed == FM_OK && !self->ops->tagged)
-        fed = fm_block_tags_reserve(&attributing->last, count, error);
+    if (attributing) fed = fm_pairs_reserve(&attributing->pairs, run->count, error);
+    if (keeps_tags && fed == FM_OK) fed = fm_block_tags_reserve(&attributing->last, run->count, error);
     if (fed != FM_OK) return fed;
-    if (attributing && self->ops->tagged)
-        fed = self->ops->tagged->feed(self->engine, blocks, tags, count, distances, times, attributing->uses,
-                                      done, error);
-    else
-        fed = self->ops->feed(self->engine, blocks, count, distances, times, done, error);
-    if (attributing && tags && !self->ops->tagged)
-        for (size_t i = 0; i < *done; i++)
-            attributing->uses[i] = fm_block_tags_exchange(&attributing->last, blocks[i], tags[i]);
+    fed = self->ops->feed(self->engine, run, &results, done, error);
+    for (size_t i = 0; keeps_tags && i < *done; i++)
+        attributing->uses[i] = fm_block_tags_exchange(&attributing->last, run->blocks[i], run->now[i]);
     /* What the engine took counts, whether it could go on or not. */
     fm_error *note = fed == FM_OK ? error : NULL;
     fm_status status = FM_OK;
-    if (self->sink) status = self->sink(self->sink_context, blocks, distances, *done, note);
-    if (status == FM_OK) status = fm_tally_add(&self->distances, distances, *done, note);
-    if (status == FM_OK && attributing && tags) attribute(self, distances, tags, *done);
-    if (status == FM_OK && times) status = fm_tally_add(&self->times, times, *done, note);
+    if (self->sink) status = self->sink(self->sink_context, run->blocks, self->run_distances, *done, note);
+    if (status == FM_OK) status = fm_tally_add(&self->distances, self->run_distances, *done, note);
+    if (status == FM_OK && attributing) attribute(self, self->run_distances, run->now, *done);
+    if (status == FM_OK && self->with_times)
+        status = fm_tally_add(&self->times, self->run_times, *done, note);
     return fed != FM_OK ? fed : status;
 }
 
 /* Any number of blocks. *done: how many the engine took, also on failure. */
-static fm_status count_blocks(fm_analyzer *self, const uint64_t *blocks, const uint32_t *tags, size_t count,
-                              size_t *done, fm_error *error)
+static fm_status count_blocks(fm_analyzer *self, const fm_references *all, size_t *done, fm_error *error)
 {
-    if (self->ops->batched) {
-        const fm_engine_results results = results_of(self);
-        *done = count; /* what it took of a run that failed, it does not tell: the engine is of no use then */
-        return self->ops->batched->take(self->engine, blocks, count, &results, error);
+    if (self->ops->batched || !in_order(self)) {
+        const fm_engine_results results = fm_analyzer_results(self);
+        return self->ops->count(self->engine, all, &results, done, error);
     }
-    if (!in_order(self) && self->attributing)
-        return self->ops->tagged->count(self->engine, blocks, tags, count, &self->distances,
-                                        &self->attributing->pairs, done, error);
-    if (!in_order(self)) return self->ops->count(self->engine, blocks, count, &self->distances, done, error);
     fm_status status = FM_OK;
     *done = 0;
-    while (count > *done && status == FM_OK) {
-        size_t left = count - *done, taken;
-        status = feed_ordered(self, blocks + *done, tags ? tags + *done : NULL, left < FM_RUN ? left : FM_RUN,
-                              &taken, error);
+    while (all->count > *done && status == FM_OK) {
+        const size_t left = all->count - *done;
+        const fm_references run = {.count = left < FM_FEED_MOST ? left : FM_FEED_MOST,
+                                   .blocks = all->blocks + *done,
+                                   .now = all->now ? all->now + *done : NULL};
+        size_t taken;
+        status = feed_ordered(self, &run, &taken, error);
         *done += taken;
     }
     return status;
@@ -120,11 +115,13 @@ static uint32_t reference_of(const fm_attributing *attributing, uint32_t block)
 static fm_status count_pending(fm_analyzer *self, size_t from, size_t count, size_t *done, fm_error *error)
 {
     fm_attributing *attributing = self->attributing;
-    if (!attributing) return count_blocks(self, self->blocks + from, NULL, count, done, error);
+    const fm_references run = {
+        .count = count, .blocks = self->blocks + from, .now = attributing ? attributing->tags + from : NULL};
+    if (!attributing) return count_blocks(self, &run, done, error);
     fm_pairs *pairs = &attributing->pairs;
-    const size_t told = pairs->late_count;
-    fm_status status = count_blocks(self, self->blocks + from, attributing->tags + from, count, done, error);
-    for (size_t i = told; i < pairs->late_count; i++)
+    const size_t reported = pairs->late_count;
+    fm_status status = count_blocks(self, &run, done, error);
+    for (size_t i = reported; i < pairs->late_count; i++)
         pairs->late[i].index = reference_of(attributing, pairs->late[i].index + (uint32_t)from);
     return status;
 }
@@ -160,11 +157,9 @@ fm_status fm_analyzer_drain(fm_analyzer *analyzer, fm_error *error)
 fm_status fm_analyzer_flush(fm_analyzer *analyzer, fm_error *error)
 {
     fm_status status = fm_analyzer_drain(analyzer, error);
-    if (status == FM_OK && analyzer->ops->catch_up)
-        status = analyzer->ops->catch_up(analyzer->engine, &analyzer->distances, error);
-    if (status != FM_OK || !analyzer->ops->batched) return status;
-    const fm_engine_results results = results_of(analyzer);
-    return analyzer->ops->batched->deliver(analyzer->engine, &results, error);
+    if (status != FM_OK || !analyzer->ops->catch_up) return status;
+    const fm_engine_results results = fm_analyzer_results(analyzer);
+    return analyzer->ops->catch_up(analyzer->engine, &results, error);
 }
 
 static bool late_wanted(const fm_analyzer *self)
@@ -174,7 +169,7 @@ static bool late_wanted(const fm_analyzer *self)
 
 /* The end of a feed: whole parts are counted, and the rest too where somebody waits for it or where it
  * might not be possible later. */
-static fm_status settle(fm_analyzer *self, fm_error *error)
+static fm_status end_feed(fm_analyzer *self, fm_error *error)
 {
     if (late_wanted(self)) return drain(self, self->pending, error);
     size_t whole = self->pending - self->pending % FM_PART;
@@ -188,7 +183,7 @@ static fm_status settle(fm_analyzer *self, fm_error *error)
     return FM_OK;
 }
 
-fm_status fm_analyzer_tell_late(fm_analyzer *analyzer, fm_error *error)
+fm_status fm_analyzer_report_late(fm_analyzer *analyzer, fm_error *error)
 {
     if (!late_wanted(analyzer)) return FM_OK;
     fm_attributing *attributing = analyzer->attributing;
@@ -200,105 +195,52 @@ fm_status fm_analyzer_tell_late(fm_analyzer *analyzer, fm_error *error)
 
 /* ---- feeding ---- */
 
-static fm_status check_tag(const fm_batch *batch, size_t from, size_t count, fm_error *error)
-{
-    size_t i = from;
-    while (i < from + count && batch->tag[i] <= FM_TAG_MAX) i++;
-    if (i == from + count) return FM_OK;
-    return fm_fail(error, FM_E_ARGUMENT, NULL, "tag %" PRIu32 " of reference %zu is over %" PRIu32,
-                   batch->tag[i], i, FM_TAG_MAX);
-}
-
-/* The next block in the buffer is one of this reference, and if there are more, of those after it. */
-static void begin_stretch(fm_analyzer *self, size_t reference)
+/* The tags of blocks that were cut go into the buffer, behind what is pending; and of which references they
+ * are, where that matters. */
+static fm_status put_tags(fm_analyzer *self, const fm_block_cutter *cutter, size_t count, fm_error *error)
 {
     fm_attributing *attributing = self->attributing;
-    if (late_wanted(self))
-        attributing->stretches[attributing->stretch_count++] =
-            (fm_buffer_stretch){.at = (uint32_t)self->pending, .reference = (uint32_t)reference};
-}
-
-/* The tags of `count` references from number `from` on go into the buffer, behind what is pending. */
-static fm_status copy_tags(fm_analyzer *self, const fm_batch *batch, size_t from, size_t count,
-                           fm_error *error)
-{
-    uint32_t *tags = self->attributing->tags + self->pending;
-    uint32_t all = 0;
-    if (batch->tag)
+    const fm_batch *batch = cutter->batch;
+    const size_t from = cutter->access;
+    uint32_t *tags = attributing->tags + self->pending, all = 0;
+    if (!batch->tag)
+        memset(tags, 0, count * sizeof *tags);
+    else if (!cutter->is_long)
         all = self->kernels->copy_tags(batch->tag + from, count, tags);
     else
-        memset(tags, 0, count * sizeof *tags);
-    if (count > 0) begin_stretch(self, from);
-    return all <= FM_TAG_MAX ? FM_OK : check_tag(batch, from, count, error);
+        for (size_t i = 0; i < count; i++) tags[i] = all = batch->tag[from];
+    const size_t stretches = !late_wanted(self) || count == 0 ? 0 : cutter->is_long ? count : 1;
+    for (size_t i = 0; i < stretches; i++)
+        attributing->stretches[attributing->stretch_count++] =
+            (fm_buffer_stretch){.at = (uint32_t)(self->pending + i), .reference = (uint32_t)from};
+    return all <= FM_TAG_MAX ? FM_OK : fm_check_tags(batch, from, cutter->is_long ? 1 : count, error);
 }
 
-/* Accesses [*next, end) of the batch that lie within one block each, as many as the buffer has room for. */
-static fm_status cut_plain(fm_analyzer *self, const fm_batch *batch, unsigned shift, size_t *next, size_t end,
-                           fm_error *error)
-{
-    const size_t room = FM_RUN - self->pending, first = *next;
-    size_t count = end - first < room ? end - first : room;
-    count = self->kernels->cut(batch->address + first, batch->size ? batch->size + first : NULL, count, shift,
-                               self->blocks + self->pending);
-    fm_status status = self->attributing ? copy_tags(self, batch, first, count, error) : FM_OK;
-    if (status != FM_OK) return status;
-    self->pending += count;
-    *next += count;
-    return FM_OK;
-}
-
-/* One access that reaches beyond its block: a reference to each block touched, in ascending order. Accesses
- * of the batch are not in the budget yet. */
-static fm_status cut_long(fm_analyzer *self, const fm_batch *batch, unsigned shift, size_t index,
-                          fm_error *error)
-{
-    if (self->attributing && batch->tag && batch->tag[index] > FM_TAG_MAX)
-        return check_tag(batch, index, 1, error);
-    uint64_t address = batch->address[index];
-    uint64_t block = address >> shift;
-    uint64_t last = fm_last_block(address, batch->size ? batch->size[index] : 0, shift);
-    fm_status taken = fm_access_budget_take(&self->budget, last - block + 1, index, shift, error);
-    if (taken != FM_OK) return taken;
-    for (;; block++) {
-        if (self->attributing) {
-            self->attributing->tags[self->pending] = batch->tag ? batch->tag[index] : 0;
-            begin_stretch(self, index);
-        }
-        self->blocks[self->pending++] = block;
-        if (self->pending == FM_RUN) {
-            fm_status status = drain(self, FM_RUN, error);
-            if (status != FM_OK) return status;
-        }
-        if (block == last) return FM_OK;
-    }
-}
-
-/* References [next, end) of the batch. */
+/* References [next, end) of the batch. Accesses of the batch are not in the budget yet. */
 static fm_status feed_slice(fm_analyzer *self, const fm_batch *batch, unsigned shift, size_t next, size_t end,
                             fm_error *error)
 {
+    fm_block_cutter cutter = {.kernels = self->kernels,
+                              .batch = batch,
+                              .shift = shift,
+                              .next = next,
+                              .end = end,
+                              .budget = &self->budget,
+                              .by_step = self->attributing != NULL};
     fm_status status = FM_OK;
-    while (next < end && status == FM_OK) {
-        const size_t room = FM_RUN - self->pending, before = next;
-        status = cut_plain(self, batch, shift, &next, end, error);
-        if (status == FM_OK && self->pending == FM_RUN)
-            status = drain(self, FM_RUN, error);
-        else if (status == FM_OK && next < end && next - before < room)
-            status = cut_long(self, batch, shift, next++, error);
+    while (status == FM_OK && fm_block_cutter_left(&cutter) > 0) {
+        size_t count;
+        const fm_status cut = fm_block_cutter_next(&cutter, self->blocks + self->pending,
+                                                   FM_FEED_MOST - self->pending, &count, error);
+        if (self->attributing) status = put_tags(self, &cutter, count, error);
+        if (status != FM_OK) break;
+        self->pending += count;
+        status = cut != FM_OK || self->pending < FM_FEED_MOST ? cut : drain(self, FM_FEED_MOST, error);
     }
-    fm_status settled = settle(self, status == FM_OK ? error : NULL);
-    if (status == FM_OK) status = settled;
-    fm_status told = fm_analyzer_tell_late(self, status == FM_OK ? error : NULL);
-    return status != FM_OK ? status : told;
-}
-
-uint64_t fm_batch_references(const fm_batch *batch, uint64_t granularity)
-{
-    const unsigned shift = (unsigned)__builtin_ctzll(granularity);
-    uint64_t count = batch->count;
-    for (size_t i = 0; batch->size && i < batch->count; i++)
-        count += fm_last_block(batch->address[i], batch->size[i], shift) - (batch->address[i] >> shift);
-    return count;
+    fm_status ended = end_feed(self, status == FM_OK ? error : NULL);
+    if (status == FM_OK) status = ended;
+    fm_status reported = fm_analyzer_report_late(self, status == FM_OK ? error : NULL);
+    return status != FM_OK ? status : reported;
 }
 
 /* shift: of the blocks that addresses are cut into; not the analyzer's where they are blocks already. */
@@ -306,6 +248,7 @@ static fm_status feed_batch(fm_analyzer *self, const fm_batch *batch, unsigned s
 {
     fm_status status = FM_OK;
     size_t next = 0;
+    self->fed = true;
     while (status == FM_OK && next < batch->count) {
         size_t end = batch->count;
         if (late_wanted(self) && end - next > FM_LATE_BATCH) end = next + FM_LATE_BATCH;
@@ -331,13 +274,14 @@ fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *blocks,
         return feed_batch(analyzer, &batch, 0, error);
     }
     fm_status status = FM_OK;
+    analyzer->fed = true;
     while (count > 0 && status == FM_OK) {
         size_t taken;
         if (analyzer->pending == 0 && count >= FM_PART) {
             /* Whole parts go as they are. */
-            const size_t whole = count - count % FM_PART;
-            status = count_blocks(analyzer, blocks, NULL, whole, &taken, error);
-            taken = whole;
+            const fm_references whole = {.count = count - count % FM_PART, .blocks = blocks};
+            status = count_blocks(analyzer, &whole, &taken, error);
+            taken = whole.count;
         } else {
             const size_t room = FM_PART - analyzer->pending;
             taken = count < room ? count : room;
@@ -348,5 +292,5 @@ fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *blocks,
         blocks += taken;
         count -= taken;
     }
-    return status == FM_OK ? settle(analyzer, error) : status;
+    return status == FM_OK ? end_feed(analyzer, error) : status;
 }

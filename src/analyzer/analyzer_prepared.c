@@ -6,10 +6,10 @@
 #include <string.h>
 
 /* The late ones of blocks from number `from` on become references of the batch. */
-static void name_late(fm_analyzer *self, const fm_prepared *prepared, size_t told, size_t from)
+static void name_late(fm_analyzer *self, const fm_prepared *prepared, size_t reported, size_t from)
 {
     fm_pairs *pairs = &self->attributing->pairs;
-    for (size_t i = told; i < pairs->late_count; i++)
+    for (size_t i = reported; i < pairs->late_count; i++)
         pairs->late[i].index = prepared->reference[from + pairs->late[i].index];
 }
 
@@ -19,12 +19,16 @@ static fm_status feed_undigested(fm_analyzer *self, const fm_prepared *prepared,
 {
     if (!self->attributing) return fm_analyzer_feed_blocks(self, prepared->blocks + from, count, error);
     fm_pairs *pairs = &self->attributing->pairs;
-    const size_t told = pairs->late_count;
+    const size_t reported = pairs->late_count;
+    const fm_references left = {.count = count,
+                                .blocks = prepared->blocks + from,
+                                .now = prepared->now + from,
+                                .leave = prepared->leave + from};
+    const fm_engine_results results = fm_analyzer_results(self);
     size_t done;
-    fm_status status =
-        self->ops->tagged->count_kept(self->engine, prepared->blocks + from, prepared->now + from,
-                                      prepared->leave + from, count, &self->distances, pairs, &done, error);
-    name_late(self, prepared, told, from);
+    fm_status status = self->pending > 0 ? fm_analyzer_flush(self, error) : FM_OK; /* in order */
+    if (status == FM_OK) status = self->ops->count(self->engine, &left, &results, &done, error);
+    name_late(self, prepared, reported, from);
     return status;
 }
 
@@ -33,15 +37,15 @@ static fm_status feed_digested(fm_analyzer *self, const fm_prepared *prepared, s
                                fm_error *error)
 {
     fm_pairs *pairs = self->attributing ? &self->attributing->pairs : NULL;
-    const size_t told = pairs ? pairs->late_count : 0;
-    const fm_firsts firsts = {.count = count,
-                              .blocks = prepared->blocks + from,
-                              .places = prepared->place + from,
-                              .now = pairs ? prepared->now + from : NULL};
+    const size_t reported = pairs ? pairs->late_count : 0;
+    const fm_residue residue = {.count = count,
+                                .blocks = prepared->blocks + from,
+                                .places = prepared->place + from,
+                                .now = pairs ? prepared->now + from : NULL};
+    const fm_engine_results results = fm_analyzer_results(self);
     fm_status status = self->pending > 0 ? fm_analyzer_flush(self, error) : FM_OK; /* in order */
-    if (status == FM_OK)
-        status = self->ops->tagged->count_firsts(self->engine, &firsts, &self->distances, pairs, error);
-    if (pairs) name_late(self, prepared, told, from);
+    if (status == FM_OK) status = self->ops->tagged->count_residue(self->engine, &residue, &results, error);
+    if (pairs) name_late(self, prepared, reported, from);
     return status;
 }
 
@@ -62,10 +66,9 @@ static fm_status feed_parts(fm_analyzer *self, const fm_prepared *prepared, fm_e
 static fm_status feed_pieces(fm_analyzer *self, const fm_prepared *prepared, fm_error *error)
 {
     fm_status status = FM_OK;
-    if (self->pending > 0) status = fm_analyzer_flush(self, error); /* in order */
     for (size_t from = 0; status == FM_OK && from < prepared->count; from += FM_LATE_BATCH) {
         const size_t left = prepared->count - from;
-        if (from > 0) status = fm_analyzer_tell_late(self, error);
+        if (from > 0) status = fm_analyzer_report_late(self, error);
         if (status == FM_OK)
             status =
                 feed_undigested(self, prepared, from, left < FM_LATE_BATCH ? left : FM_LATE_BATCH, error);
@@ -74,7 +77,7 @@ static fm_status feed_pieces(fm_analyzer *self, const fm_prepared *prepared, fm_
 }
 
 /* The late ones that digesting found, too. */
-static fm_status tell_late(fm_analyzer *self, const fm_prepared *prepared, fm_error *error)
+static fm_status report_late(fm_analyzer *self, const fm_prepared *prepared, fm_error *error)
 {
     fm_pairs *pairs = &self->attributing->pairs;
     fm_status status = FM_OK;
@@ -84,7 +87,7 @@ static fm_status tell_late(fm_analyzer *self, const fm_prepared *prepared, fm_er
         memcpy(pairs->late + pairs->late_count, prepared->late, prepared->late_count * sizeof *pairs->late);
         pairs->late_count += prepared->late_count;
     }
-    return fm_analyzer_tell_late(self, error);
+    return fm_analyzer_report_late(self, error);
 }
 
 static fm_status check_prepared(const fm_analyzer *self, const fm_prepared *prepared, fm_error *error)
@@ -103,6 +106,7 @@ fm_status fm_analyzer_feed_prepared(fm_analyzer *analyzer, const fm_prepared *pr
     fm_status status = check_prepared(analyzer, prepared, error);
     if (status == FM_OK) status = fm_tally_reserve(&analyzer->distances, 1, error);
     if (status != FM_OK) return status;
+    analyzer->fed = true;
     analyzer->budget.accesses += prepared->accesses;
     if (prepared->digested_by)
         status = feed_parts(analyzer, prepared, error);
@@ -111,8 +115,8 @@ fm_status fm_analyzer_feed_prepared(fm_analyzer *analyzer, const fm_prepared *pr
     else
         status = fm_analyzer_feed_blocks(analyzer, prepared->blocks, prepared->count, error);
     if (analyzer->attributing) {
-        fm_status told = tell_late(analyzer, prepared, status == FM_OK ? error : NULL);
-        if (status == FM_OK) status = told;
+        fm_status reported = report_late(analyzer, prepared, status == FM_OK ? error : NULL);
+        if (status == FM_OK) status = reported;
     }
     if (status == FM_OK) fm_tally_add_many(&analyzer->distances, 0, prepared->repeats);
     return status;

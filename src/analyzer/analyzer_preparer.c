@@ -73,7 +73,7 @@ fm_status fm_preparer_pour_pairs(fm_analyzer *analyzer, fm_preparer *preparer, f
     fm_status status = FM_OK;
     pthread_mutex_lock(&attributing->poured_lock);
     if (!attributing->poured.buckets) status = make_table(attributing, &attributing->poured, error);
-    if (status == FM_OK) status = fm_pair_table_pour(&attributing->poured, &preparer->pairs.table, error);
+    if (status == FM_OK) status = fm_pair_table_drain(&attributing->poured, &preparer->pairs.table, error);
     pthread_mutex_unlock(&attributing->poured_lock);
     return status;
 }
@@ -82,12 +82,12 @@ fm_status fm_analyzer_join(fm_analyzer *analyzer, fm_error *error)
 {
     fm_attributing *attributing = analyzer->attributing;
     fm_status status = FM_OK;
-    if (attributing) status = fm_pair_table_take(&attributing->pairs.table, &attributing->poured, error);
+    if (attributing) status = fm_pair_table_merge(&attributing->pairs.table, &attributing->poured, error);
     for (size_t i = 0; i < FM_PREPARERS && status == FM_OK; i++) {
         fm_preparer *preparer = analyzer->preparers[i];
         if (!preparer) continue;
         if (attributing)
-            status = fm_pair_table_take(&attributing->pairs.table, &preparer->pairs.table, error);
+            status = fm_pair_table_merge(&attributing->pairs.table, &preparer->pairs.table, error);
         if (status == FM_OK && preparer->digester)
             status = fm_tally_move(&analyzer->distances, &preparer->digested, error);
     }

@@ -4,7 +4,7 @@
 #ifndef FATHOM_ANALYZER_STATE_H
 #define FATHOM_ANALYZER_STATE_H
 
-#include "analyzer/access_budget.h"
+#include "analyzer/block_cutter.h"
 #include "analyzer/block_tags.h"
 #include "analyzer/prepared.h"
 #include "engine/engine.h"
@@ -14,9 +14,9 @@
 #include <pthread.h>
 
 enum {
-    FM_RUN = 2 * FM_PART, /* blocks handed to the engine at a time where they have to be made first */
-    FM_RUN_ROOM = FM_RUN + 16,
-    FM_LATE_BATCH = 65536, /* references after which late ones are told at the latest */
+    FM_FEED_MOST = 2 * FM_PART, /* blocks handed to the engine at a time where they have to be made first */
+    FM_FEED_ROOM = FM_FEED_MOST + FM_CUT_ROOM,
+    FM_LATE_BATCH = 65536, /* references after which late ones are reported at the latest */
 };
 
 /* From block `at` of the buffer on, up to the next stretch: blocks of consecutive references. */
@@ -31,15 +31,15 @@ typedef struct fm_attributing {
     fm_block_tags last; /* for engines that keep no tags; else empty */
     fm_late_sink late_sink;
     void *late_context;
-    uint32_t tags[FM_RUN_ROOM]; /* of the blocks in the analyzer's buffer */
-    uint32_t uses[FM_RUN];
+    uint32_t tags[FM_FEED_ROOM]; /* of the blocks in the analyzer's buffer */
+    uint32_t uses[FM_FEED_MOST];
     uint32_t multiplier[3]; /* of the tables of pairs: never written again, for preparers to read */
     /* What preparers had too many counters of; no table until there is something. */
     pthread_mutex_t poured_lock;
     fm_pair_table poured;
     /* Which references the blocks in the buffer belong to; only where late ones are wanted. */
     size_t stretch_count;
-    fm_buffer_stretch stretches[FM_RUN_ROOM];
+    fm_buffer_stretch stretches[FM_FEED_ROOM];
 } fm_attributing;
 
 /* A part of what was prepared and given to be digested. */
@@ -68,6 +68,10 @@ struct fm_analyzer {
     unsigned threads;
     bool with_times;
     bool limited; /* by max_memory */
+    bool fed;     /* something */
+    fm_analyzer_options
+        options;          /* that it was made with: for another one like it; edges are in attributing */
+    char *engine_options; /* which those point to; NULL: none */
     fm_access_budget budget;
     fm_distance_sink sink;
     void *sink_context;
@@ -76,11 +80,13 @@ struct fm_analyzer {
     /* Blocks that were fed and not counted yet: of the first `promised` it was said that they are, and the
      * engine can take them. Small feeds are gathered here: an engine likes long runs. */
     size_t pending, promised;
-    uint64_t blocks[FM_RUN_ROOM];
-    uint64_t run_distances[FM_RUN]; /* where order or times are asked for */
-    uint64_t run_times[FM_RUN];
+    uint64_t blocks[FM_FEED_ROOM];
+    uint64_t run_distances[FM_FEED_MOST]; /* where order or times are asked for */
+    uint64_t run_times[FM_FEED_MOST];
 };
 
+/* Where an engine's results go. */
+fm_engine_results fm_analyzer_results(fm_analyzer *analyzer);
 /* Gives all that is pending to the engine. */
 fm_status fm_analyzer_drain(fm_analyzer *analyzer, fm_error *error);
 /* And counts all that the engine has taken. */
@@ -96,7 +102,19 @@ fm_status fm_preparer_start_pairs(fm_analyzer *analyzer, fm_preparer *preparer, 
 fm_status fm_preparer_pour_pairs(fm_analyzer *analyzer, fm_preparer *preparer, fm_error *error);
 /* What preparers have counted joins the rest; they must be at rest. */
 fm_status fm_analyzer_join(fm_analyzer *analyzer, fm_error *error);
+/* As it was when it was created. Not where somebody hears of single references. */
+fm_status fm_analyzer_restart(fm_analyzer *analyzer, fm_error *error);
+/*
+ * All that a supply has, fetched by the analyzer's threads themselves: faster than feeding, which is one
+ * thread's work. For analyzers that can prepare and have several threads (the engine "exact"). The supply has
+ * at least as many workers. On failure, what was counted is of no use. FM_E_LIMIT: accesses touch so many
+ * blocks each that they must be fed, or there are too many blocks for anybody. listener: hears of progress;
+ * NULL: nobody does.
+ */
+bool fm_analyzer_can_draw(const fm_analyzer *analyzer);
+fm_status fm_analyzer_draw(fm_analyzer *analyzer, const fm_supply *supply, const fm_analyze_options *listener,
+                           fm_error *error);
 /* Late references on the list go to whoever wants them. */
-fm_status fm_analyzer_tell_late(fm_analyzer *analyzer, fm_error *error);
+fm_status fm_analyzer_report_late(fm_analyzer *analyzer, fm_error *error);
 
 #endif

@@ -4,13 +4,13 @@
  *
  * A job is a batch, copied or prepared (prepared.h), and where it goes. Jobs live in a ring: the
  * caller fills them, workers prepare them, each job whoever comes first, one thread feeds them in order, the
- * caller retires them (late references are told then: in the caller's thread). So the
+ * caller retires them (late references are reported then: in the caller's thread). So the
  * counters below only ever grow, in this order: filled >= claimed, fed >= retired >= filled - job_count.
  *
  * Without workers there are three threads, the traced program's among them, which often share two cores, and
  * which of them is the slowest depends on the program. So the caller takes work off the one that feeds: it
- * prepares, and where jobs queue up while the program waits, so that a core would be idle, it digests as well
- * (prepared.h). Elsewhere it does not: that takes some more time in all. Workers, for which there are
+ * prepares, and where jobs queue up and it had to wait for room, so that a core would be idle, it digests as
+ * well (prepared.h). Elsewhere it does not: that takes some more time in all. Workers, for which there are
  * cores to spare, digest all they can, so that the one thread that feeds keeps up; it and the caller help
  * them when they would have to wait.
  *
@@ -51,10 +51,10 @@ typedef struct feed_job {
     fm_batch batch; /* points into the arrays below */
     fm_analyzer *analyzer[FM_PIPELINE_ANALYZERS];
     size_t analyzer_count;
+    bool takes_prepared[FM_PIPELINE_ANALYZERS]; /* what the first one prepares; the others, the batch */
+    size_t takers;                              /* so many do; 0: nothing is prepared */
     _Alignas(16) char label[MOST_LABEL];
-    bool behind;
-    bool is_prepared;     /* all can take what the first one prepares */
-    fm_prepared prepared; /* instead of the batch's arrays, where it is */
+    fm_prepared prepared; /* where all take it, instead of the batch's arrays */
     uint64_t *address;
     uint32_t *size, *tag;
     fm_late *late;
@@ -80,6 +80,7 @@ struct fm_pipeline {
     atomic_uint_fast64_t filled, claimed, fed;
     atomic_uint_fast64_t ready; /* how many jobs have been, in any order */
     uint64_t retired;           /* the caller's */
+    unsigned held_up;           /* likewise: the next so many jobs come after it had to wait for room */
     /* For sleeping only: whoever sleeps says so under the lock and then looks at the counters once more. */
     pthread_mutex_t lock;
     pthread_cond_t to_prepare, to_feed, room;
@@ -112,16 +113,16 @@ static feed_job *claim(fm_pipeline *self)
     return NULL;
 }
 
-/* Afterwards job->is_prepared tells whether it is, or has to be fed as it is. */
+/* Afterwards job->takers tells whether it is, or has to be fed as it is. */
 static fm_status prepare(feed_job *job, const fm_batch *batch, bool digest, fm_error *error)
 {
     fm_analyzer *analyzer = job->analyzer[0];
     fm_status status = fm_analyzer_prepare(analyzer, batch, &job->prepared, error);
     if (status == FM_E_LIMIT) {
-        job->is_prepared = false;
+        job->takers = 0;
         return FM_OK;
     }
-    if (status == FM_OK && digest && job->analyzer_count == 1 && fm_analyzer_can_digest(analyzer))
+    if (status == FM_OK && digest && job->takers == 1 && fm_analyzer_can_digest(analyzer))
         status = fm_analyzer_digest(analyzer, &job->prepared, error);
     return status;
 }
@@ -132,7 +133,7 @@ static bool prepare_next(fm_pipeline *self, unsigned number)
     feed_job *job = claim(self);
     if (!job) return false;
     job->prepared.preparer = number;
-    if (job->is_prepared) job->status = prepare(job, &job->batch, true, &job->error);
+    if (job->takers > 0) job->status = prepare(job, &job->batch, true, &job->error);
     job->ready = true;
     self->ready++;
     return true;
@@ -185,7 +186,7 @@ static void *feed_all(void *context)
     while (wait_for_job(self)) {
         feed_job *job = self->current = job_at(self, self->fed);
         for (size_t i = 0; i < job->analyzer_count && job->status == FM_OK; i++)
-            job->status = job->is_prepared
+            job->status = job->takers > 0 && job->takes_prepared[i]
                               ? fm_analyzer_feed_prepared(job->analyzer[i], &job->prepared, &job->error)
                               : fm_analyzer_feed(job->analyzer[i], &job->batch, &job->error);
         self->fed++;
@@ -227,7 +228,7 @@ fm_status fm_pipeline_create_sized(fm_pipeline **pipeline, const fm_pipeline_opt
     fm_pipeline_options known;
     const fm_pipeline_options *options = &known;
     *pipeline = NULL;
-    fm_status taken = fm_sized_take(&known, sizeof known, given, given_size, "fm_pipeline_options", error);
+    fm_status taken = fm_sized_read(&known, sizeof known, given, given_size, "fm_pipeline_options", error);
     if (taken != FM_OK) return taken;
     const size_t workers = options->threads > 1 ? options->threads - 1 : 0;
     if (workers > MOST_WORKERS || options->label_size > MOST_LABEL)
@@ -259,12 +260,13 @@ fm_status fm_pipeline_create_sized(fm_pipeline **pipeline, const fm_pipeline_opt
     return FM_OK;
 }
 
-fm_status fm_pipeline_tell_late(fm_pipeline *pipeline, fm_analyzer *analyzer, uint32_t from, fm_error *error)
+fm_status fm_pipeline_report_late(fm_pipeline *pipeline, fm_analyzer *analyzer, uint32_t from,
+                                  fm_error *error)
 {
     return fm_analyzer_set_late_sink(analyzer, from, keep_late, pipeline, error);
 }
 
-/* What was fed is done with: its late references are told, its place is free. */
+/* What was fed is done with: its late references are reported, its place is free. */
 static fm_status retire(fm_pipeline *self, uint64_t fed, fm_error *error)
 {
     while (self->retired < fed) {
@@ -328,13 +330,13 @@ static fm_status copy_batch(feed_job *job, const fm_batch *batch, fm_error *erro
     return FM_OK;
 }
 
-/* What was prepared is enough, but where late references are told: with their addresses. */
+/* What was prepared is enough, but where late references are reported: with their addresses. */
 static fm_status prepare_batch(const fm_pipeline *self, feed_job *job, const fm_batch *batch, fm_error *error)
 {
-    const bool falls_behind = job->behind && self->filled - self->fed >= BEHIND;
+    const bool falls_behind = self->held_up > 0 && self->filled - self->fed >= BEHIND;
     fm_status status = prepare(job, batch, falls_behind, error);
     if (status != FM_OK) return status;
-    if (!job->is_prepared) return copy_batch(job, batch, error);
+    if (job->takers == 0) return copy_batch(job, batch, error);
     job->batch = (fm_batch){.count = batch->count};
     if (!self->options.late) return FM_OK;
     if (!make_room(job, batch->count)) return out_of_memory(error);
@@ -358,35 +360,44 @@ static void hand_on(fm_pipeline *self, feed_job *job)
     }
 }
 
-/* Can all of them take what the first one prepares? */
-static bool prepare_alike(fm_analyzer *const *analyzers, size_t count)
+/* Which of them can take what the first one prepares? Its pairs are counted for itself alone. */
+static void find_takers(feed_job *job)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!fm_analyzer_can_prepare(analyzers[i]) || analyzers[i]->granularity != analyzers[0]->granularity)
-            return false;
-    return true;
+    const fm_analyzer *first = job->analyzer[0];
+    job->takers = 0;
+    for (size_t i = 0; i < job->analyzer_count; i++) {
+        const fm_analyzer *at = job->analyzer[i];
+        job->takes_prepared[i] = fm_analyzer_can_prepare(first) && fm_analyzer_can_prepare(at) &&
+                                 at->granularity == first->granularity && (i == 0 || !at->attributing);
+        job->takers += job->takes_prepared[i];
+    }
 }
 
 fm_status fm_pipeline_feed(fm_pipeline *pipeline, const fm_batch *batch, fm_analyzer *const *analyzers,
-                           size_t count, const void *label, bool behind, fm_error *error)
+                           size_t count, const void *label, fm_error *error)
 {
     if (count == 0 || count > FM_PIPELINE_ANALYZERS)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "a batch goes to 1 to %d analyzers, not to %zu",
                        FM_PIPELINE_ANALYZERS, count);
     const uint64_t fed = pipeline->fed;
-    fm_status status = pipeline->filled - fed == pipeline->job_count
-                           ? wait_for_room(pipeline, pipeline->job_count - WORTH_WAKING, error)
-                           : retire(pipeline, fed, error);
+    const bool full = pipeline->filled - fed == pipeline->job_count;
+    fm_status status = full ? wait_for_room(pipeline, pipeline->job_count - WORTH_WAKING, error)
+                            : retire(pipeline, fed, error);
+    if (full)
+        pipeline->held_up = JOBS;
+    else
+        pipeline->held_up -= pipeline->held_up > 0;
     if (status != FM_OK) return status;
     feed_job *job = job_at(pipeline, pipeline->filled);
     memcpy(job->analyzer, analyzers, count * sizeof(fm_analyzer *));
     job->analyzer_count = count;
     if (label) memcpy(job->label, label, pipeline->options.label_size);
-    job->behind = behind;
-    job->is_prepared = prepare_alike(analyzers, count);
+    find_takers(job);
     job->status = FM_OK;
-    status = job->is_prepared && pipeline->worker_count == 0 ? prepare_batch(pipeline, job, batch, error)
-                                                             : copy_batch(job, batch, error);
+    /* Without workers, the caller prepares where that spares it a copy. */
+    if (pipeline->worker_count == 0 && job->takers < count) job->takers = 0;
+    status = job->takers > 0 && pipeline->worker_count == 0 ? prepare_batch(pipeline, job, batch, error)
+                                                            : copy_batch(job, batch, error);
     if (status == FM_OK) hand_on(pipeline, job);
     return status;
 }

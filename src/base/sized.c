@@ -14,7 +14,7 @@ void fm_sized_copy(void *to, size_t to_size, const void *from, size_t from_size)
     memset((char *)to + common, 0, to_size - common);
 }
 
-fm_status fm_sized_take(void *own, size_t own_size, const void *given, size_t given_size, const char *name,
+fm_status fm_sized_read(void *own, size_t own_size, const void *given, size_t given_size, const char *name,
                         fm_error *error)
 {
     if (!given) {

@@ -14,7 +14,7 @@
  * something that the library does not know; what it knows is copied all the same. name: of the struct, for
  * the message.
  */
-fm_status fm_sized_take(void *own, size_t own_size, const void *given, size_t given_size, const char *name,
+fm_status fm_sized_read(void *own, size_t own_size, const void *given, size_t given_size, const char *name,
                         fm_error *error);
 
 /* Copies a result into the program's struct, or back: what both know of. The rest is zeroed. */

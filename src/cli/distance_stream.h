@@ -6,28 +6,23 @@
 #ifndef FATHOM_CLI_DISTANCE_STREAM_H
 #define FATHOM_CLI_DISTANCE_STREAM_H
 
-#include "cli.h"
+#include "reading.h"
 
 typedef struct cli_distance_stream {
+    cli_reading heard; /* silent: not the first pass */
     const char *path;
     fm_reader_options reading;
     uint64_t granularity; /* 0: what suits the trace; then filled in */
     bool progress;
-    bool again; /* not the first pass: what is wrong with the trace was said */
     /* Every reference in order, one for each block that an access touches; it returns FM_OK to go on. */
     fm_distance_sink take;
     void *context;
     const bool *enough; /* NULL: all of the trace; else, once it is true, the rest is only counted */
     /* Results. */
     uint64_t references;
-    bool incomplete; /* the trace is damaged: messages were given */
-    uint64_t lost;   /* references known to be missing */
-    fm_error first_damage;
 } cli_distance_stream;
 
 /* -1, or an exit code after a message. */
 int cli_distance_stream_run(cli_distance_stream *stream);
-/* What was made of a damaged trace is marked as incomplete, with what is missing. -1, or an exit code. */
-int cli_distance_stream_mark(const cli_distance_stream *stream, fm_profile *profile);
 
 #endif

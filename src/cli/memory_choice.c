@@ -55,17 +55,12 @@ void cli_memory_choice_destroy(cli_memory_choice *choice)
     *choice = (cli_memory_choice){0};
 }
 
-fm_status cli_memory_choice_feed(cli_memory_choice *choice, const fm_batch *batch, fm_error *error)
+bool cli_memory_choice_give_up(cli_memory_choice *choice, const fm_analyzer *analyzer)
 {
-    fm_status status = FM_OK;
-    if (choice->exact) status = fm_analyzer_feed(choice->exact, batch, error);
-    if (status == FM_E_LIMIT && choice->sampled) {
-        fm_analyzer_destroy(choice->exact);
-        choice->exact = NULL;
-        status = FM_OK;
-    }
-    if (status == FM_OK && choice->sampled) status = fm_analyzer_feed(choice->sampled, batch, error);
-    return status;
+    if (!choice->sampled || analyzer != choice->exact) return false;
+    fm_analyzer_destroy(choice->exact);
+    choice->exact = NULL;
+    return true;
 }
 
 fm_status cli_memory_choice_profile(const cli_memory_choice *choice, fm_profile **profile, fm_error *error)

@@ -25,7 +25,8 @@ fm_status cli_memory_choice_create(cli_memory_choice *choice, const fm_analyzer_
                                    uint64_t references, fm_error *error);
 void cli_memory_choice_destroy(cli_memory_choice *choice);
 
-fm_status cli_memory_choice_feed(cli_memory_choice *choice, const fm_batch *batch, fm_error *error);
+/* An analyzer has met its limit: if it is the exact one, and there is another, it is let go. */
+bool cli_memory_choice_give_up(cli_memory_choice *choice, const fm_analyzer *analyzer);
 /* The profile of the one that lasted. */
 fm_status cli_memory_choice_profile(const cli_memory_choice *choice, fm_profile **profile, fm_error *error);
 /* Tells on standard error which one that is, and what error to expect. */

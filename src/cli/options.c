@@ -17,9 +17,22 @@
 
 /* ---- values ---- */
 
+/* As the library's of engine options: "64", "0x40", "4K". Neither signs nor blanks, which strtoull takes. */
 bool cli_parse_count(const char *text, uint64_t *value)
 {
-    return fm_parse_count(text, value);
+    static const char letters[] = "kKmMgGtT";
+    const bool hexadecimal = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    const char *digits = hexadecimal ? text + 2 : text;
+    const size_t length = strspn(digits, hexadecimal ? "0123456789abcdefABCDEF" : "0123456789");
+    char *end;
+    errno = 0;
+    const unsigned long long number = strtoull(digits, &end, hexadecimal ? 16 : 10);
+    if (length == 0 || errno == ERANGE || end != digits + length) return false;
+    const char *letter = *end ? strchr(letters, *end) : NULL;
+    const unsigned shift = letter ? 10 * (unsigned)((letter - letters) / 2 + 1) : 0;
+    if (end[letter ? 1 : 0] != '\0' || number > (UINT64_MAX >> shift)) return false;
+    *value = (uint64_t)number << shift;
+    return true;
 }
 
 static bool parse_real(const char *text, double *value)

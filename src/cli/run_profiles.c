@@ -96,7 +96,7 @@ static int make_analyzer(cli_run_profiles *self, size_t granularity, bool attrib
         options.edge_count = self->edge_count;
     }
     if (fm_analyzer_create(analyzer, &options, &error)) return cli_fail(&error);
-    if (attributed && fm_pipeline_tell_late(self->pipeline, *analyzer, self->late_range, &error))
+    if (attributed && fm_pipeline_report_late(self->pipeline, *analyzer, self->late_range, &error))
         return cli_fail(&error);
     return -1;
 }
@@ -150,8 +150,7 @@ int cli_run_profiles_feed(cli_run_profiles *profiles, const fm_collected *collec
     if (code >= 0) return code;
     fm_error error;
     const batch_label label = {.process = collected->process, .begin = collected->begin};
-    return fm_pipeline_feed(profiles->pipeline, &collected->batch, to, count, &label, collected->behind,
-                            &error)
+    return fm_pipeline_feed(profiles->pipeline, &collected->batch, to, count, &label, &error)
                ? cli_fail(&error)
                : -1;
 }

@@ -100,7 +100,7 @@ void cli_trace_key_notes(const fm_reader *reader, uint64_t granularity)
     if (info.key_found)
         cli_note("the key is column %" PRIu64 ", '%s': %s (--key says another)", info.key_column,
                  info.key_name, info.key_values);
-    if (info.key_unit_untold && granularity > 1)
+    if (info.key_unit_unknown && granularity > 1)
         cli_note("--granularity %" PRIu64 ": of what column '%s' counts, which by its name is not bytes; "
                  "--key-unit BYTES makes it bytes (512 for sectors)",
                  granularity, info.key_name);

@@ -11,11 +11,11 @@
 #include "cli.h"
 #include "memory_choice.h"
 #include "mpi_analysis.h"
+#include "reading.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -36,7 +36,6 @@ typedef struct analyze_options {
 /* Which code the references of the first granularity come from. */
 typedef struct code_sites {
     fm_site_index *index; /* NULL: not asked for, or the trace does not know */
-    uint32_t *tags;       /* of one batch */
     uint64_t edges[CLI_MOST_EDGES];
     size_t edge_count;
     /* For describe_sites. */
@@ -45,6 +44,7 @@ typedef struct code_sites {
 } code_sites;
 
 typedef struct analysis {
+    cli_reading reading;
     cli_analysis what;
     unsigned threads; /* of all analyzers together */
     bool memory_addresses;
@@ -55,11 +55,6 @@ typedef struct analysis {
     fm_output *distances; /* NULL: not asked for, or committed */
     cli_attribution_caches caches;
     code_sites code;
-    bool pipes;            /* a pipeline may be used: the trace could be read once more */
-    fm_pipeline *pipeline; /* NULL: batches are fed as they are */
-    /* What is missing of the input. */
-    uint64_t damages, lost;
-    fm_error first_damage;
 } analysis;
 
 /* ---- code sites ---- */
@@ -105,8 +100,6 @@ static int prepare_sites(analysis *run, const analyze_options *options, const ch
     }
     fm_error error;
     if (fm_site_index_create(&run->code.index, &error)) return cli_fail(&error);
-    run->code.tags = malloc(FM_BATCH_MAX * sizeof *run->code.tags);
-    if (!run->code.tags) return out_of_memory();
     run->code.edge_count = cli_attribution_edges(&run->caches, run->what.granularity[0], run->code.edges);
     return -1;
 }
@@ -176,144 +169,40 @@ static int create_analyzers(analysis *run, const analyze_options *options, const
     return -1;
 }
 
-static void note_damage(analysis *run, const fm_error *error)
+static bool give_up(void *context, fm_analyzer *analyzer)
 {
-    char message[1200];
-    cli_complain("%s", fm_error_message(error, message, sizeof message));
-    if (run->damages++ == 0) run->first_damage = *error;
-    run->lost += error->lost;
+    analysis *run = context;
+    for (size_t i = 0; i < run->what.count; i++)
+        if (cli_memory_choice_give_up(&run->choice[i], analyzer)) return true;
+    return false;
 }
 
-/* Sizes that no trace has: what came before counts, nothing after it does. */
-static fm_status end_with_damage(analysis *run, const char *name, fm_error *error)
+static int read_trace(fm_reader *reader, analysis *run, bool progress)
 {
-    snprintf(error->path, sizeof error->path, "%s", name);
-    note_damage(run, error);
-    return FM_OK;
-}
-
-static fm_status feed(analysis *run, const fm_batch *batch, fm_error *error)
-{
-    fm_status status = FM_OK;
-    if (run->pipeline)
-        return fm_pipeline_feed(run->pipeline, batch, run->analyzer, run->what.count, NULL, true, error);
-    for (size_t i = 0; i < run->what.count && status == FM_OK; i++)
-        status = run->chooses ? cli_memory_choice_feed(&run->choice[i], batch, error)
-                              : fm_analyzer_feed(run->analyzer[i], batch, error);
-    return status;
-}
-
-static fm_status read_all(fm_reader *reader, analysis *run, const char *name, cli_progress *progress,
-                          fm_error *error)
-{
-    for (;;) {
-        fm_batch batch;
-        fm_status status = fm_reader_next(reader, &batch, error);
-        if (fm_status_is_damage(status)) {
-            note_damage(run, error);
-            continue;
-        }
-        if (status) return status;
-        if (batch.count == 0) return FM_OK;
-        if (run->code.index) {
-            status = fm_site_index_tags(run->code.index, batch.site, batch.count, run->code.tags, error);
-            if (status) return status;
-            batch.tag = run->code.tags;
-        }
-        status = feed(run, &batch, error);
-        if (fm_status_is_damage(status) && run->pipeline) return FM_E_LIMIT; /* in order, to be exact */
-        if (fm_status_is_damage(status)) return end_with_damage(run, name, error);
-        if (status) return status;
-        fm_trace_info info;
-        fm_reader_info(reader, &info);
-        cli_progress_update_read(progress, &info);
+    fm_error error;
+    fm_analyzer *analyzers[2 * CLI_MOST_GRANULARITIES];
+    size_t count = 0;
+    const fm_analyze_options options = {.threads = run->threads,
+                                        .sites = run->code.index,
+                                        .context = run,
+                                        .damage = cli_reading_damage,
+                                        .progress = cli_reading_progress,
+                                        .give_up = run->chooses ? give_up : NULL};
+    for (size_t i = 0; i < run->what.count; i++) {
+        analyzers[count++] = run->chooses ? run->choice[i].exact : run->analyzer[i];
+        if (run->chooses && run->choice[i].sampled) analyzers[count++] = run->choice[i].sampled;
     }
-}
-
-/* With code sites, threads of a pipeline do what one engine cannot share out. FM_E_LIMIT: sizes were met that
- * no trace has, and all is to be begun anew, in order. */
-static fm_status feed_all(fm_reader *reader, analysis *run, const char *name, cli_progress *progress,
-                          fm_error *error)
-{
-    const fm_pipeline_options options = {
-        .threads = run->threads - 1 < FM_PIPELINE_THREADS ? run->threads - 1 : FM_PIPELINE_THREADS};
-    if (run->pipes && run->threads > 1 && run->code.index && !run->distances &&
-        !run->what.analyzer.time_distances) {
-        fm_status status = fm_pipeline_create(&run->pipeline, &options, error);
-        if (status != FM_OK) return status;
-    }
-    fm_status status = read_all(reader, run, name, progress, error);
-    if (run->pipeline && status == FM_OK) {
-        status = fm_pipeline_drain(run->pipeline, error);
-        if (fm_status_is_damage(status)) status = FM_E_LIMIT;
-    }
-    fm_pipeline_destroy(run->pipeline);
-    run->pipeline = NULL;
-    return status;
-}
-
-/* A supply that shows how far it is. */
-typedef struct shown_supply {
-    fm_supply from;
-    cli_progress *progress;
-    uint64_t total; /* references */
-} shown_supply;
-
-static bool claim_shown(void *context, uint64_t wanted, fm_stretch *stretch)
-{
-    const shown_supply *shown = context;
-    const bool claimed = shown->from.claim(shown->from.context, wanted, stretch);
-    const uint64_t left = shown->from.left(shown->from.context);
-    if (shown->total > left)
-        cli_progress_update(shown->progress, shown->total - left,
-                            (double)(shown->total - left) / (double)shown->total);
-    return claimed;
-}
-
-static fm_status fetch_shown(void *context, unsigned worker, fm_stretch *stretch, fm_batch *batch,
-                             fm_error *error)
-{
-    const shown_supply *shown = context;
-    return shown->from.fetch(shown->from.context, worker, stretch, batch, error);
-}
-
-static uint64_t left_shown(const void *context)
-{
-    const shown_supply *shown = context;
-    return shown->from.left(shown->from.context);
-}
-
-/* Where the trace and the analyzer allow it, threads read what they analyse. The reader then stands behind
- * it. FM_E_UNSUPPORTED: they do not, and nothing has happened. */
-static fm_status draw_all(fm_reader *reader, analysis *run, cli_progress *progress, fm_error *error)
-{
-    const unsigned workers = threads_each(run);
-    if (run->what.count > 1 || run->chooses || run->code.index || workers < 2 ||
-        !fm_analyzer_can_draw(run->analyzer[0]))
-        return FM_E_UNSUPPORTED;
-    shown_supply shown = {.progress = progress};
-    fm_status status = fm_reader_share(reader, workers, &shown.from, error);
-    if (status != FM_OK) return status;
-    shown.total = shown.from.left(shown.from.context);
-    const fm_supply supply = {.context = &shown,
-                              .workers = workers,
-                              .claim = claim_shown,
-                              .fetch = fetch_shown,
-                              .left = left_shown};
-    return fm_analyzer_draw(run->analyzer[0], &supply, error);
+    cli_progress_start(&run->reading.progress, "references", progress);
+    const fm_status status = fm_analyze(reader, analyzers, count, &options, &error);
+    cli_progress_end(&run->reading.progress);
+    return status ? cli_fail(&error) : -1;
 }
 
 /* Where a profile comes from, and what is missing in it. */
 static int label(const analysis *run, fm_profile *profile, const char *name)
 {
     profile->name = strdup(name);
-    if (run->damages) {
-        char message[1200];
-        profile->complete = false;
-        profile->lost = run->lost;
-        profile->what_missing = strdup(fm_error_message(&run->first_damage, message, sizeof message));
-    }
-    return profile->name && (!run->damages || profile->what_missing) ? -1 : out_of_memory();
+    return profile->name ? cli_reading_mark(&run->reading, profile) : out_of_memory();
 }
 
 static int take_profiles(analysis *run, const char *name)
@@ -374,7 +263,7 @@ static int deliver(analysis *run, const analyze_options *options)
     bool taken = is_stdout(options->json) || is_stdout(options->distances) ||
                  cli_attribution_takes_stdout(&options->attribution);
     if (code < 0 && !taken) code = show(run, options);
-    return code >= 0 ? code : run->damages ? CLI_INCOMPLETE : CLI_COMPLETE;
+    return code >= 0 ? code : run->reading.damages ? CLI_INCOMPLETE : CLI_COMPLETE;
 }
 
 /* Whether code sites would be lost, or a limit, if --engine auto chose a card. */
@@ -413,11 +302,6 @@ static void hear_opened(void *context, const fm_reader *reader)
     cli_trace_key_notes(reader, run->what.count > 0 ? run->what.granularity[0] : 0);
 }
 
-static void hear_damage(void *context, const fm_error *error)
-{
-    note_damage(context, error);
-}
-
 static void hear_ended(void *context, const fm_reader *reader)
 {
     (void)context;
@@ -431,7 +315,7 @@ static int analyze_together(const char *path, const analyze_options *options,
     bool first;
     const unsigned threads = options->threads == UINT64_MAX ? 1 : (unsigned)options->threads;
     const fm_cluster_listener listener = {
-        .context = run, .opened = hear_opened, .damage = hear_damage, .ended = hear_ended};
+        .context = run, .opened = hear_opened, .damage = cli_reading_damage, .ended = hear_ended};
     int code = cli_mpi_analyze(&options->mpi, path, &run->what, reading, threads, run->profile, &listener,
                                &run->memory_addresses, &first);
     if (code >= 0) return code;
@@ -446,26 +330,6 @@ static int analyze_together(const char *path, const analyze_options *options,
     return code < 0 ? deliver(run, options) : code;
 }
 
-/* Threads have met damage, in no order: one reader tells of it, and of what is sound. Or accesses to very
- * many blocks, which are fed instead. */
-static int begin_again(fm_reader **reader, const char *path, const analyze_options *options,
-                       const fm_reader_options *reading, analysis *run)
-{
-    fm_error error;
-    fm_trace_info info;
-    for (size_t i = 0; i < run->what.count; i++) {
-        fm_analyzer_destroy(run->analyzer[i]);
-        run->analyzer[i] = NULL;
-    }
-    run->pipes = false;
-    run->damages = run->lost = 0;
-    fm_reader_close(*reader);
-    *reader = NULL;
-    if (fm_reader_open(reader, path, reading, &error)) return cli_fail(&error);
-    fm_reader_info(*reader, &info);
-    return create_analyzers(run, options, &info);
-}
-
 static int analyze(const char *path, const analyze_options *options, fm_reader_options *reading,
                    analysis *run)
 {
@@ -474,24 +338,8 @@ static int analyze(const char *path, const analyze_options *options, fm_reader_o
     if (fm_reader_open(&reader, path, reading, &error)) return cli_fail(&error);
     cli_trace_key_notes(reader, run->what.count > 0 ? run->what.granularity[0] : 0);
     const char *name = strcmp(path, "-") ? path : "standard input";
-    struct stat file;
-    run->pipes = stat(path, &file) == 0 && S_ISREG(file.st_mode);
     int code = prepare(run, options, name, reader);
-    if (code < 0) {
-        cli_progress progress;
-        cli_progress_start(&progress, "references", options->progress);
-        fm_status status = draw_all(reader, run, &progress, &error);
-        const bool anew = fm_status_is_damage(status) || status == FM_E_LIMIT;
-        if (anew) code = begin_again(&reader, path, options, reading, run);
-        if (code < 0 && (status == FM_OK || status == FM_E_UNSUPPORTED || anew))
-            status = feed_all(reader, run, name, &progress, &error);
-        if (code < 0 && status == FM_E_LIMIT && run->pipes) {
-            code = begin_again(&reader, path, options, reading, run);
-            if (code < 0) status = feed_all(reader, run, name, &progress, &error);
-        }
-        cli_progress_end(&progress);
-        if (code < 0 && status) code = cli_fail(&error);
-    }
+    if (code < 0) code = read_trace(reader, run, options->progress);
     if (code < 0) {
         cli_trace_notes(reader);
         code = take_profiles(run, name);
@@ -620,6 +468,5 @@ int cli_verb_analyze(int argc, char **argv)
     }
     fm_output_abandon(run.distances);
     fm_site_index_destroy(run.code.index);
-    free(run.code.tags);
     return cli_finish(code);
 }

@@ -75,7 +75,7 @@ static int pass(search *self,
     self->stream.take = take;
     self->stream.context = self;
     const int code = cli_distance_stream_run(&self->stream);
-    self->stream.again = true;
+    self->stream.heard.silent = true;
     return code;
 }
 
@@ -133,9 +133,9 @@ static int make_whole(search *self, fm_profile **whole)
         cli_complain("out of memory");
         return CLI_FAILED;
     }
-    int code = cli_distance_stream_mark(&self->stream, *whole);
+    int code = cli_reading_mark(&self->stream.heard, *whole);
     for (size_t i = 0; i < self->phases->count && code < 0; i++) {
-        code = cli_distance_stream_mark(&self->stream, self->each[i]);
+        code = cli_reading_mark(&self->stream.heard, self->each[i]);
         self->each[i]->lost = 0; /* in which phase they are missing is not known */
     }
     if (code >= 0) return code;
@@ -199,7 +199,7 @@ static int deliver(search *self, const phases_options *options)
     destroy_profiles(self->each, count);
     destroy_profiles(self->deeper, self->deeper_count);
     fm_profile_destroy(whole);
-    return code >= 0 ? code : self->stream.incomplete ? CLI_INCOMPLETE : CLI_COMPLETE;
+    return code >= 0 ? code : self->stream.heard.damages ? CLI_INCOMPLETE : CLI_COMPLETE;
 }
 
 int cli_verb_phases(int argc, char **argv)

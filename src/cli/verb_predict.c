@@ -94,7 +94,7 @@ static int deliver(const fm_model *model, double size, const cli_distance_stream
     fm_profile *profile;
     const char *json = options->json;
     if (fm_model_predict(model, size, bins, &profile, &error)) return cli_fail(&error);
-    int code = cli_distance_stream_mark(stream, profile);
+    int code = cli_reading_mark(&stream->heard, profile);
     const fm_profile *one = profile;
     if (code < 0 && json && fm_profile_write(json, &one, 1, &error)) code = cli_fail(&error);
     if (code < 0 && (!json || strcmp(json, "-") != 0)) {

@@ -52,34 +52,57 @@ void fm_cluster_leave(fm_cluster *cluster)
 
 /* ---- pieces ---- */
 
-fm_block_cutter *fm_cluster_cutters(const fm_cluster_run *run, unsigned piece)
+fm_gathering *fm_cluster_gather(const fm_cluster_run *run, unsigned piece)
 {
-    fm_block_cutter *cutters = fm_calloc(run->count, sizeof *cutters);
-    for (size_t i = 0; i < run->count && cutters; i++) {
-        fm_block_cutter *cutter = &cutters[i];
-        cutter->ops = run->ops;
-        cutter->team = run->teams[i];
-        cutter->piece = piece;
-        cutter->shift = (unsigned)__builtin_ctzll(run->granularity[i]);
-        cutter->kernels = run->kernels;
+    fm_gathering *gatherings = fm_calloc(run->count, sizeof *gatherings);
+    for (size_t i = 0; i < run->count && gatherings; i++) {
+        gatherings[i].run = run;
+        gatherings[i].team = run->teams[i];
+        gatherings[i].piece = piece;
+        gatherings[i].shift = (unsigned)__builtin_ctzll(run->granularity[i]);
     }
-    return cutters;
+    return gatherings;
 }
 
-fm_status fm_cluster_take(const fm_cluster_run *run, fm_block_cutter *cutters, const fm_batch *batch,
-                          fm_error *error)
+static fm_status feed_gathered(fm_gathering *self, fm_error *error)
 {
+    const size_t count = self->count;
+    self->count = 0;
+    return count > 0 ? self->run->ops->feed(self->team, self->piece, self->blocks, count, error) : FM_OK;
+}
+
+static fm_status take(fm_gathering *self, const fm_batch *batch, fm_error *error)
+{
+    fm_block_cutter cutter = {.kernels = self->run->kernels,
+                              .batch = batch,
+                              .shift = self->shift,
+                              .end = batch->count,
+                              .budget = &self->budget};
     fm_status status = FM_OK;
-    for (size_t i = 0; i < run->count && status == FM_OK; i++)
-        status = fm_block_cutter_take(&cutters[i], batch, error);
+    while (status == FM_OK && fm_block_cutter_left(&cutter) > 0) {
+        size_t count;
+        status = fm_block_cutter_next(&cutter, self->blocks + self->count, FM_GATHER_MOST - self->count,
+                                      &count, error);
+        self->count += count;
+        if (status == FM_OK && self->count == FM_GATHER_MOST) status = feed_gathered(self, error);
+    }
+    self->budget.accesses += batch->count;
     return status;
 }
 
-fm_status fm_cluster_taken(const fm_cluster_run *run, fm_block_cutter *cutters, fm_error *error)
+fm_status fm_cluster_feed(void *gatherings, const fm_batch *batch, fm_error *error)
+{
+    fm_gathering *all = gatherings;
+    fm_status status = FM_OK;
+    for (size_t i = 0; i < all->run->count && status == FM_OK; i++) status = take(&all[i], batch, error);
+    return status;
+}
+
+fm_status fm_cluster_feed_end(fm_gathering *gatherings, fm_error *error)
 {
     fm_status status = FM_OK;
-    for (size_t i = 0; i < run->count && status == FM_OK; i++)
-        status = fm_block_cutter_finish(&cutters[i], error);
+    for (size_t i = 0; i < gatherings->run->count && status == FM_OK; i++)
+        status = feed_gathered(&gatherings[i], error);
     return status;
 }
 
@@ -328,12 +351,12 @@ fm_status fm_cluster_analyze_sized(fm_cluster *cluster, const fm_cluster_work *g
     fm_cluster_work work;
     fm_reader_options reading;
     fm_cluster_listener listener;
-    fm_status status = fm_sized_take(&work, sizeof work, given, given_size, "fm_cluster_work", error);
+    fm_status status = fm_sized_read(&work, sizeof work, given, given_size, "fm_cluster_work", error);
     if (status == FM_OK)
         status =
-            fm_sized_take(&reading, sizeof reading, work.reading, reading_size, "fm_reader_options", error);
+            fm_sized_read(&reading, sizeof reading, work.reading, reading_size, "fm_reader_options", error);
     if (status == FM_OK && work.listener)
-        status = fm_sized_take(&listener, sizeof listener, work.listener, listener_size,
+        status = fm_sized_read(&listener, sizeof listener, work.listener, listener_size,
                                "fm_cluster_listener", error);
     if (status != FM_OK) return status;
     if (!work.reading) reading.csv_header = -1; /* as of a reader without options */

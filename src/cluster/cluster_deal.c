@@ -151,20 +151,20 @@ static fm_status deal_out(dealing *deal, size_t most, const uint32_t *rank_at, f
     return status;
 }
 
-static fm_status take_piece(void *context, unsigned piece, fm_error *error)
+static fm_status feed_piece(void *context, unsigned piece, fm_error *error)
 {
     const dealing *deal = context;
     const fm_cluster_run *run = deal->run;
     const unsigned pieces = run->work->threads;
     const size_t first = deal->mine.count * piece / pieces, end = deal->mine.count * (piece + 1) / pieces;
-    fm_block_cutter *cutters = fm_cluster_cutters(run, piece);
-    if (!cutters) return fm_fail_memory(error, sizeof *cutters, "a thread's references");
+    fm_gathering *gatherings = fm_cluster_gather(run, piece);
+    if (!gatherings) return fm_fail_memory(error, sizeof *gatherings, "a thread's references");
     const fm_batch batch = {.count = end - first,
                             .address = deal->mine.address + first,
                             .size = deal->sizes ? deal->mine.size + first : NULL};
-    fm_status status = fm_cluster_take(run, cutters, &batch, error);
-    if (status == FM_OK) status = fm_cluster_taken(run, cutters, error);
-    free(cutters);
+    fm_status status = fm_cluster_feed(gatherings, &batch, error);
+    if (status == FM_OK) status = fm_cluster_feed_end(gatherings, error);
+    free(gatherings);
     return status;
 }
 
@@ -213,10 +213,10 @@ fm_status fm_cluster_deal(const fm_cluster_run *run, fm_reader **reader, fm_erro
     while (status == FM_OK && !last) {
         status = find_places(run, rank_at, error);
         if (status == FM_OK) status = deal_out(&deal, share_size(run), rank_at, error);
-        if (status == FM_OK) status = fm_cluster_for_pieces(run, take_piece, &deal, error);
+        if (status == FM_OK) status = fm_cluster_for_pieces(run, feed_piece, &deal, error);
         if (status == FM_OK) status = agree_on_end(&deal, &last, error);
         for (size_t i = 0; i < run->count && status == FM_OK; i++)
-            status = run->ops->settle(run->teams[i], last, error);
+            status = run->ops->merge_phase(run->teams[i], last, error);
     }
     free(rank_at);
     free(deal.mine.address);

@@ -6,8 +6,9 @@
 #ifndef FATHOM_CLUSTER_CLUSTER_WORK_H
 #define FATHOM_CLUSTER_CLUSTER_WORK_H
 
+#include "analyzer/block_cutter.h"
 #include "base/rounds.h"
-#include "cluster/block_cutter.h"
+#include "cluster/team.h"
 
 #include <fathom/cluster.h>
 
@@ -27,11 +28,21 @@ typedef struct fm_cluster_run {
     fm_rounds *threads; /* of this rank */
 } fm_cluster_run;
 
-/* One piece's cutters, one for each granularity; freed by free(). NULL when memory is short. */
-fm_block_cutter *fm_cluster_cutters(const fm_cluster_run *run, unsigned piece);
-fm_status fm_cluster_take(const fm_cluster_run *run, fm_block_cutter *cutters, const fm_batch *batch,
-                          fm_error *error);
-fm_status fm_cluster_taken(const fm_cluster_run *run, fm_block_cutter *cutters, fm_error *error);
+/* Blocks of one granularity for a piece, gathered, so that its team is fed long runs. */
+enum { FM_GATHER_MOST = 2 * FM_PART };
+typedef struct fm_gathering {
+    const fm_cluster_run *run;
+    fm_team *team;
+    unsigned piece, shift;
+    fm_access_budget budget;
+    size_t count;
+    uint64_t blocks[FM_GATHER_MOST + FM_CUT_ROOM];
+} fm_gathering;
+
+/* For one piece, one for each granularity; freed by free(). NULL when memory is short. */
+fm_gathering *fm_cluster_gather(const fm_cluster_run *run, unsigned piece);
+fm_status fm_cluster_feed(void *gatherings, const fm_batch *batch, fm_error *error);
+fm_status fm_cluster_feed_end(fm_gathering *gatherings, fm_error *error);
 
 /* Runs one function for each piece of this rank, by its threads, and returns the first failure.
  */
@@ -42,8 +53,8 @@ fm_status fm_cluster_for_pieces(const fm_cluster_run *run, fm_piece_work work, v
 /* Whether damage is something to tell, not a failure. */
 bool fm_cluster_hears_damage(const fm_cluster_run *run);
 
-/* The whole trace, in one phase or many; the teams are settled. */
-/* *damaged: some rank has met damage that is to be told in order. The teams are of no use any more; all ranks
+/* The whole trace, in one phase or many; the teams are merged. */
+/* *damaged: some rank has met damage that is to be reported in order. The teams are of no use any more; all ranks
  * know. */
 fm_status fm_cluster_read_files(const fm_cluster_run *run, bool *damaged, fm_error *error);
 /* *reader: in rank 0, the trace, if it is open already; the caller closes it. */

@@ -106,28 +106,31 @@ static fm_status go_in_order(fm_engine *parda, fm_error *error)
     return FM_OK;
 }
 
-static fm_status parda_feed(fm_engine *parda, const uint64_t *blocks, size_t count, uint64_t *distances,
-                            uint64_t *times, size_t *done, fm_error *error)
+static fm_status parda_feed(fm_engine *parda, const fm_references *references,
+                            const fm_engine_results *results, size_t *done, fm_error *error)
 {
+    uint64_t *const distances = results->each_distance;
     *done = 0;
     fm_status status = go_in_order(parda, error);
     if (status != FM_OK) return status;
-    status = fm_engine_tree.feed(parda->tree, blocks, count, distances, times, done, error);
+    status = fm_engine_tree.feed(parda->tree, references, results, done, error);
     for (size_t i = 0; parda->forgot && i < *done; i++)
         if (distances[i] == FM_COLD) distances[i] = FM_BEYOND;
     return tell_limit(parda, status, error);
 }
 
-static fm_status count_in_order(fm_engine *parda, const uint64_t *blocks, size_t count, fm_tally *tally,
+static fm_status count_in_order(fm_engine *parda, const fm_references *references, fm_tally *tally,
                                 size_t *done, fm_error *error)
 {
     enum { RUN = 512 };
     uint64_t distances[RUN];
+    const fm_engine_results results = {.each_distance = distances};
     fm_status status = FM_OK;
-    for (*done = 0; *done < count && status == FM_OK;) {
-        const size_t some = count - *done < RUN ? count - *done : RUN;
+    for (*done = 0; *done < references->count && status == FM_OK;) {
+        const size_t left = references->count - *done;
+        const fm_references some = {.count = left < RUN ? left : RUN, .blocks = references->blocks + *done};
         size_t fed;
-        status = parda_feed(parda, blocks + *done, some, distances, NULL, &fed, error);
+        status = parda_feed(parda, &some, &results, &fed, error);
         fm_status counted = fm_tally_add(tally, distances, fed, status == FM_OK ? error : NULL);
         if (status == FM_OK) status = counted;
         *done += fed;
@@ -145,24 +148,24 @@ static fm_status start_ranks(fm_engine *parda, fm_bins bins, fm_error *error)
     return status;
 }
 
-static fm_status parda_count(fm_engine *parda, const uint64_t *blocks, size_t count, fm_tally *tally,
-                             size_t *done, fm_error *error)
+static fm_status parda_count(fm_engine *parda, const fm_references *references,
+                             const fm_engine_results *results, size_t *done, fm_error *error)
 {
     fm_error reason;
     fm_status status = FM_OK;
     *done = 0;
     if (parda->lost) return lose(parda, parda->reason.status, &parda->reason, error);
-    if (parda->ordered) return count_in_order(parda, blocks, count, tally, done, error);
-    if (!parda->ranks) status = start_ranks(parda, tally->bins, error);
+    if (parda->ordered) return count_in_order(parda, references, results->distances, done, error);
+    if (!parda->ranks) status = start_ranks(parda, results->distances->bins, error);
     if (status != FM_OK) return status;
-    status = fm_parda_ranks_take(parda->ranks, blocks, count, &reason);
+    status = fm_parda_ranks_feed(parda->ranks, references->blocks, references->count, &reason);
     note_peak(parda);
     if (status != FM_OK) return lose(parda, status, &reason, error);
-    *done = count;
+    *done = references->count;
     return FM_OK;
 }
 
-static fm_status parda_catch_up(fm_engine *parda, fm_tally *tally, fm_error *error)
+static fm_status parda_catch_up(fm_engine *parda, const fm_engine_results *results, fm_error *error)
 {
     fm_error reason;
     fm_status status = FM_OK;
@@ -170,7 +173,7 @@ static fm_status parda_catch_up(fm_engine *parda, fm_tally *tally, fm_error *err
     if (parda->ranks) status = fm_parda_ranks_catch_up(parda->ranks, &parda->counted, &reason);
     note_peak(parda);
     if (status != FM_OK) return lose(parda, status, &reason, error);
-    return parda->counted.counts ? fm_tally_move(tally, &parda->counted, error) : FM_OK;
+    return parda->counted.counts ? fm_tally_move(results->distances, &parda->counted, error) : FM_OK;
 }
 
 /* ---- the engine ---- */

@@ -24,7 +24,7 @@ uint64_t fm_parda_ranks_memory_peak(const fm_parda_ranks *ranks);
 
 /* Takes references; analyses those that wait when they are enough for a phase. After a failure only
  * destroying makes sense. */
-fm_status fm_parda_ranks_take(fm_parda_ranks *ranks, const uint64_t *blocks, size_t count, fm_error *error);
+fm_status fm_parda_ranks_feed(fm_parda_ranks *ranks, const uint64_t *blocks, size_t count, fm_error *error);
 /* Analyses all that wait, and moves what was counted into the tally. */
 fm_status fm_parda_ranks_catch_up(fm_parda_ranks *ranks, fm_tally *tally, fm_error *error);
 

@@ -10,9 +10,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cluster/local_transport.h"
-#include "cluster/team_parda.h"
 #include "cluster/parda.h"
 #include "cluster/rank_threads.h"
+#include "cluster/team_parda.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -117,7 +117,7 @@ uint64_t fm_parda_ranks_memory_peak(const fm_parda_ranks *ranks)
 /* ---- a phase ---- */
 
 /* What one rank does in a phase. */
-static void settle_share(void *context, uint32_t rank)
+static void merge_share(void *context, uint32_t rank)
 {
     fm_parda_ranks *ranks = context;
     fm_team *team = ranks->teams[rank];
@@ -126,14 +126,14 @@ static void settle_share(void *context, uint32_t rank)
     const size_t begin = count * place / ranks->count, end = count * (place + 1) / ranks->count;
     fm_error *error = &ranks->errors[rank];
     fm_status status = fm_team_parda.feed(team, 0, ranks->waiting + begin, end - begin, error);
-    if (status == FM_OK) status = fm_team_parda.settle(team, false, error);
+    if (status == FM_OK) status = fm_team_parda.merge_phase(team, false, error);
     if (status != FM_OK) transport->fail(transport, error);
 }
 
-static fm_status settle_phase(fm_parda_ranks *ranks, fm_error *error)
+static fm_status merge_phase(fm_parda_ranks *ranks, fm_error *error)
 {
     if (ranks->waiting_count == 0) return FM_OK;
-    fm_rank_threads_run(ranks->threads, settle_share, ranks);
+    fm_rank_threads_run(ranks->threads, merge_share, ranks);
     for (uint32_t i = 0; i < ranks->count; i++) {
         if (ranks->errors[i].status == FM_OK) continue;
         if (error) *error = ranks->errors[i];
@@ -164,7 +164,7 @@ static fm_status make_room(fm_parda_ranks *ranks, fm_error *error)
     return FM_OK;
 }
 
-fm_status fm_parda_ranks_take(fm_parda_ranks *ranks, const uint64_t *blocks, size_t count, fm_error *error)
+fm_status fm_parda_ranks_feed(fm_parda_ranks *ranks, const uint64_t *blocks, size_t count, fm_error *error)
 {
     fm_status status = FM_OK;
     while (count > 0 && status == FM_OK) {
@@ -175,7 +175,7 @@ fm_status fm_parda_ranks_take(fm_parda_ranks *ranks, const uint64_t *blocks, siz
         ranks->waiting_count += some;
         blocks += some;
         count -= some;
-        if (ranks->waiting_count == ranks->phase) status = settle_phase(ranks, error);
+        if (ranks->waiting_count == ranks->phase) status = merge_phase(ranks, error);
     }
     return status;
 }
@@ -205,7 +205,7 @@ static fm_status tell_cold(fm_parda_ranks *ranks, fm_tally *tally, fm_error *err
 
 fm_status fm_parda_ranks_catch_up(fm_parda_ranks *ranks, fm_tally *tally, fm_error *error)
 {
-    fm_status status = settle_phase(ranks, error);
+    fm_status status = merge_phase(ranks, error);
     const uint64_t cold = tally->cold;
     for (uint32_t i = 0; i < ranks->count && status == FM_OK; i++)
         status = fm_tally_move(tally, &chunk_of(ranks, i)->tally, error);
@@ -235,8 +235,9 @@ static fm_status feed_unheard(const fm_engine_ops *ops, fm_engine *to, const uin
     uint64_t distances[RUN];
     fm_status status = FM_OK;
     for (size_t i = 0; i < count && status == FM_OK; i += RUN) {
+        const fm_references some = {.count = count - i < RUN ? count - i : RUN, .blocks = blocks + i};
         size_t done;
-        status = ops->feed(to, blocks + i, count - i < RUN ? count - i : RUN, distances, NULL, &done, error);
+        status = ops->feed(to, &some, &(fm_engine_results){.each_distance = distances}, &done, error);
     }
     return status;
 }

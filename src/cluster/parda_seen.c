@@ -36,7 +36,7 @@ static fm_status add_set(fm_seen_set *seen, const fm_seen_set *other, const fm_p
 static fm_status send_set(const fm_parda_messages *messages, uint32_t to, const fm_seen_set *seen,
                           bool forgot, fm_error *error)
 {
-    const uint64_t told = forgot;
+    const uint64_t sent = forgot;
     uint64_t cursor = 0;
     size_t count;
     fm_status status = FM_OK;
@@ -44,7 +44,7 @@ static fm_status send_set(const fm_parda_messages *messages, uint32_t to, const 
         count = forgot ? 0 : next_keys(seen, &cursor, messages);
         status = fm_parda_messages_send(messages, to, messages->blocks, count, count > 0, error);
     } while (status == FM_OK && count > 0);
-    return status == FM_OK ? messages->transport->send(messages->transport, to, &told, sizeof told, error)
+    return status == FM_OK ? messages->transport->send(messages->transport, to, &sent, sizeof sent, error)
                            : status;
 }
 
@@ -52,7 +52,7 @@ static fm_status receive_set(const fm_parda_messages *messages, uint32_t from, f
                              bool *forgot, fm_error *error)
 {
     bool more = true;
-    uint64_t told = 0;
+    uint64_t sent = 0;
     fm_status status = FM_OK;
     while (more && status == FM_OK) {
         size_t count;
@@ -60,8 +60,8 @@ static fm_status receive_set(const fm_parda_messages *messages, uint32_t from, f
         if (status == FM_OK) status = add_keys(seen, messages, count, error);
     }
     if (status == FM_OK)
-        status = messages->transport->receive(messages->transport, from, &told, sizeof told, error);
-    *forgot |= told || fm_seen_set_given_up(seen);
+        status = messages->transport->receive(messages->transport, from, &sent, sizeof sent, error);
+    *forgot |= sent || fm_seen_set_given_up(seen);
     return status;
 }
 

@@ -3,10 +3,10 @@
  * team.h - ranks that analyse one trace together. A team is what one rank has of it.
  *
  * A trace goes through in phases. In each, every rank feeds its share of the references, cut into one or more
- * *pieces* that threads of the rank may feed at the same time; then all ranks settle the phase together. Time
- * runs through the pieces of the rank whose place is 0, then through those of the one whose place is 1, and
- * so on; then comes the next phase. At the end all finish together, and rank 0 has the result, which is that
- * of one engine fed with everything in order.
+ * *pieces* that threads of the rank may feed at the same time; then all ranks merge_phase the phase together.
+ * Time runs through the pieces of the rank whose place is 0, then through those of the one whose place is 1,
+ * and so on; then comes the next phase. At the end all finish together, and rank 0 has the result, which is
+ * that of one engine fed with everything in order.
  *
  * A call that fails leaves the team unusable; the caller tells the transport (fail), so that the others
  * do not wait.
@@ -42,7 +42,7 @@ typedef struct fm_team_ops {
     /* Pieces may be fed at the same time, each by one thread. */
     fm_status (*feed)(fm_team *team, unsigned piece, const uint64_t *blocks, size_t count, fm_error *error);
     /* The end of a phase. last: no other one follows. */
-    fm_status (*settle)(fm_team *team, bool last, fm_error *error);
+    fm_status (*merge_phase)(fm_team *team, bool last, fm_error *error);
     /* Blocks that all ranks together hold after a phase: what its settling took time in proportion to. */
     uint64_t (*held)(const fm_team *team);
     /* After the last phase. tally must be empty; in rank 0 it gets everything, in the others nothing. */

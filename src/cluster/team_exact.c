@@ -67,8 +67,7 @@ static fm_status team_feed(fm_team *team, unsigned number, const uint64_t *block
         if (status != FM_OK) return status;
         fm_exact_list_firsts(piece->engine, &piece->firsts);
     }
-    size_t done;
-    return fm_engine_exact.count(piece->engine, blocks, count, &piece->tally, &done, error);
+    return fm_exact_count_blocks(piece->engine, blocks, count, &piece->tally, error);
 }
 
 static uint64_t team_held(const fm_team *team)
@@ -118,7 +117,7 @@ const fm_team_ops fm_team_exact = {
     .destroy = team_destroy,
     .place = team_place,
     .feed = team_feed,
-    .settle = fm_team_settle,
+    .merge_phase = fm_team_merge_phase,
     .held = team_held,
     .finish = team_finish,
     .memory = team_memory,

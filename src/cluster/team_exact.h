@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * team_exact.h - what the files of fm_team_exact share: team_exact.c (the team), team_settle.c (the end of a
+ * team_exact.h - what the files of fm_team_exact share: team_exact.c (the team), team_merge.c (the end of a
  * phase), superseded.h (the count of what came between).
  *
  * Every piece is analysed by an engine `exact` of its own that begins empty. What is left are its *events*:
@@ -41,7 +41,7 @@ struct fm_team {
     fm_transport *transport;
     fm_team_options options;
     fm_team_piece *pieces;
-    fm_tally tally; /* of distances that were found when phases were settled */
+    fm_tally tally; /* of distances that were found when phases were merged */
     uint64_t held;  /* blocks that all ranks together hold */
     /* Blocks that this rank owns: 2 + position, or 1 for those further away than the bound. */
     fm_block_table blocks;
@@ -49,6 +49,6 @@ struct fm_team {
     bool given_up;     /* some piece could not tell first touches any more */
 };
 
-fm_status fm_team_settle(fm_team *team, bool last, fm_error *error);
+fm_status fm_team_merge_phase(fm_team *team, bool last, fm_error *error);
 
 #endif

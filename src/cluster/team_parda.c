@@ -222,7 +222,7 @@ static fm_status give_stack(fm_team *team, fm_error *error)
                : status;
 }
 
-static fm_status parda_settle(fm_team *team, bool last, fm_error *error)
+static fm_status parda_merge_phase(fm_team *team, bool last, fm_error *error)
 {
     fm_transport *transport = team->transport;
     fm_status status = pass_infinities(team, error);
@@ -326,7 +326,7 @@ const fm_team_ops fm_team_parda = {
     .destroy = parda_destroy,
     .place = parda_place,
     .feed = parda_feed,
-    .settle = parda_settle,
+    .merge_phase = parda_merge_phase,
     .held = parda_held,
     .finish = parda_finish,
     .memory = parda_memory,

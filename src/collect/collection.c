@@ -49,7 +49,7 @@ fm_status fm_collection_start_sized(fm_collection **collection, const fm_collect
 {
     *collection = NULL;
     fm_collect_options known;
-    fm_status status = fm_sized_take(&known, sizeof known, given, given_size, "fm_collect_options", error);
+    fm_status status = fm_sized_read(&known, sizeof known, given, given_size, "fm_collect_options", error);
     if (status != FM_OK) return status;
     const fm_collect_options *options = &known;
     if (!options->command || !options->command[0])

@@ -30,7 +30,6 @@ struct fm_collection {
 
     fm_handed chunk;    /* that is being read, if decoder->words */
     bool deliver;       /* the batch is to be delivered as it is */
-    bool behind;        /* the producer of the last chunk that was read waited */
     fm_process *owner;  /* whose references are in the batch */
     uint64_t delivered; /* references, of all processes */
     double idle;        /* seconds since anything came */

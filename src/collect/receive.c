@@ -95,7 +95,6 @@ fm_status fm_receive_read_on(fm_collection *collection, fm_error *error)
     fm_error damage;
     fm_process *process = chunk->channel->process;
     decoder->drop = collection->limit_reached || collection->stopped;
-    collection->behind = fm_receiver_is_behind(collection->receiver, chunk->channel);
     fm_status status = fm_decoder_read(decoder, &damage);
     if (status == FM_E_CORRUPT) {
         fm_process_miss(process, "a part of what it sent is damaged: %s", damage.reason);
@@ -143,7 +142,6 @@ void fm_receive_deliver(fm_collection *collection, fm_collected *collected)
         .process = process->index,
         .thread = rows->thread_number,
         .begin = process->references,
-        .behind = collection->behind,
         .batch = {.count = count,
                   .address = at->address,
                   .size = columns & FM_COLUMN_SIZE ? at->size : NULL,

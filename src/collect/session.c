@@ -310,11 +310,6 @@ bool fm_receiver_next(fm_receiver *receiver, fm_handed *handed)
     return false;
 }
 
-bool fm_receiver_is_behind(const fm_receiver *receiver, const fm_reception *channel)
-{
-    return producer_waits(&receiver->session->channels[channel->index]);
-}
-
 void fm_receiver_done(fm_receiver *receiver, const fm_handed *handed)
 {
     fm_reception *channel = handed->channel;

@@ -74,8 +74,6 @@ fm_reception *fm_receiver_opened(fm_receiver *receiver, bool *damaged, fm_status
 /* The next chunk in order. False: none now. A channel whose producer will write no more, and all of which was
  * handed out, is returned with words NULL: it is to be released. */
 bool fm_receiver_next(fm_receiver *receiver, fm_handed *handed);
-/* Its producer sleeps until more chunks are taken. */
-bool fm_receiver_is_behind(const fm_receiver *receiver, const fm_reception *channel);
 /* The chunk was read: its place may be written again. */
 void fm_receiver_done(fm_receiver *receiver, const fm_handed *handed);
 /* Nothing refers to the channel any more. */

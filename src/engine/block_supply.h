@@ -6,7 +6,7 @@
 #ifndef FATHOM_ENGINE_BLOCK_SUPPLY_H
 #define FATHOM_ENGINE_BLOCK_SUPPLY_H
 
-#include <fathom/trace.h>
+#include "trace/supply.h"
 
 typedef struct fm_block_supply {
     void *context;

@@ -24,77 +24,61 @@ typedef struct fm_engine_options {
     uint64_t first_time; /* value of the clock at the first reference; it counts modulo 2^64 */
     const char *isa;     /* NULL: best */
     unsigned threads;    /* for engines that can use several; 0: 1 */
-    bool tags;           /* it will be fed through its table `tagged` alone */
+    bool tags;           /* all references will have tags */
     fm_option_value own[FM_MOST_OWN_OPTIONS]; /* in the order of the engine's own table */
     uint64_t seen_limit; /* blocks remembered under a bound (seen_set.h); 0: fm_seen_limit */
     bool keep_all;       /* `exact` under a bound: blocks beyond it are not dropped all the same */
 } fm_engine_options;
 
+/* A run of references in time order: the block of each, and with attribution its tag. */
+typedef struct fm_references {
+    size_t count;
+    const uint64_t *blocks;
+    const uint32_t *now; /* tags; NULL: without */
+    /* NULL; or references that repeat the block before have been left out, and their pairs counted: each that
+     * is left was used under the tag `now`, and its block left under this. */
+    const uint32_t *leave;
+} fm_references;
+
 /* The first references to their blocks in a part of the trace that was worked off by itself, in order. */
-typedef struct fm_firsts {
+typedef struct fm_residue {
     size_t count;
     const uint64_t *blocks;
     const uint64_t *places; /* in the order of last references; the engine's own numbers, with tags if any */
     const uint32_t *now;    /* with tags */
-    const uint16_t *number; /* of the reference in the part; not for count_firsts */
-} fm_firsts;
+    const uint16_t *number; /* of the reference in the part; not for count_residue */
+} fm_residue;
 
-/* Where an engine that gathers large batches delivers what it found. */
+/* Where what an engine finds goes. */
 typedef struct fm_engine_results {
+    /* What is counted. */
     fm_tally *distances;
-    fm_tally *times;       /* NULL: not asked for */
-    fm_distance_sink sink; /* NULL: nobody asks for single distances */
+    fm_tally *times; /* NULL: not asked for */
+    fm_pairs *pairs; /* with tags; else NULL. Late references go on its list, by their index in the run */
+    /* Every reference of the run, in order, with `feed`: room for as many. */
+    uint64_t *each_distance;
+    uint64_t *each_time; /* NULL: not asked for */
+    uint32_t *each_use;  /* with tags: the one under which the block was used last; 0: FM_COLD, FM_BEYOND */
+    /* The same, of engines that gather large batches, with `count`. NULL: nobody asks for it. */
+    fm_distance_sink sink;
     void *sink_context;
 } fm_engine_results;
 
 typedef struct fm_engine fm_engine;
 
-/*
- * What only some engines can do is in tables of their own.
- *
- * Engines that keep the tags of blocks (`exact`); for others the analyzer keeps them.
- */
+/* What only engines can do that keep the tags of blocks (`exact`); for others the analyzer keeps them. */
 typedef struct fm_engine_tagged {
     /*
-     * feed and count for references with tags. uses[i] is the tag under which the block was used last, 0
-     * where the distance is FM_COLD or FM_BEYOND. count counts the pairs, and puts late references on the
-     * list with their index in blocks.
+     * What a part of the trace, at most FM_PART references without repeats, tells by itself is counted; an
+     * engine beside the one that counts does that, made for it. *done: it was so, and what is left is in
+     * residue, to be read before the next call, and to be counted by count_residue in its turn; else nothing
+     * was done. number: of the first reference, for late ones.
      */
-    fm_status (*feed)(fm_engine *engine, const uint64_t *blocks, const uint32_t *tags, size_t count,
-                      uint64_t *distances, uint64_t *times, uint32_t *uses, size_t *done, fm_error *error);
-    fm_status (*count)(fm_engine *engine, const uint64_t *blocks, const uint32_t *tags, size_t count,
-                       fm_tally *tally, fm_pairs *pairs, size_t *done, fm_error *error);
-    /*
-     * count for references of which those that repeat the block before have been left out, and their
-     * pairs counted: each was used under the tag `now` and left under `leave`.
-     */
-    fm_status (*count_kept)(fm_engine *engine, const uint64_t *blocks, const uint32_t *now,
-                            const uint32_t *leave, size_t count, fm_tally *tally, fm_pairs *pairs,
-                            size_t *done, fm_error *error);
-    /*
-     * What a part of the trace, at most FM_PART references without repeats, tells by itself goes into tally
-     * and pairs; an engine beside the one that counts does that, made for it. *done: it was so, and what is
-     * left is in firsts, to be read before the next call, and to be counted by count_firsts in its turn; else
-     * nothing was done. now, leave and pairs: NULL without tags; number: of the first reference, for late
-     * ones.
-     */
-    fm_status (*digest)(fm_engine *engine, const uint64_t *blocks, const uint32_t *now, const uint32_t *leave,
-                        size_t count, size_t number, fm_tally *tally, fm_pairs *pairs, fm_firsts *firsts,
-                        bool *done, fm_error *error);
-    fm_status (*count_firsts)(fm_engine *engine, const fm_firsts *firsts, fm_tally *tally, fm_pairs *pairs,
-                              fm_error *error);
+    fm_status (*digest)(fm_engine *engine, const fm_references *part, size_t number,
+                        const fm_engine_results *results, fm_residue *residue, bool *done, fm_error *error);
+    fm_status (*count_residue)(fm_engine *engine, const fm_residue *residue, const fm_engine_results *results,
+                               fm_error *error);
 } fm_engine_tagged;
-
-/* Engines that gather large batches have these instead of feed and count. */
-typedef struct fm_engine_batched {
-    /* Takes all references, and delivers what it found of any taken so far when it suits. */
-    fm_status (*take)(fm_engine *engine, const uint64_t *blocks, size_t count,
-                      const fm_engine_results *results, fm_error *error);
-    /* After this, all are delivered. */
-    fm_status (*deliver)(fm_engine *engine, const fm_engine_results *results, fm_error *error);
-    /* Tells a profile what the time went into; NULL where nobody measures it. */
-    void (*stages)(const fm_engine *engine, fm_profile *profile);
-} fm_engine_batched;
 
 typedef struct fm_engine_ops {
     fm_engine_info info;
@@ -102,44 +86,47 @@ typedef struct fm_engine_ops {
      * none, or the engine itself uses options->threads. */
     const struct fm_engine_ops *by_threads;
     const fm_engine_option *own;    /* the options that it has alone, up to one without a name; NULL: none */
-    const fm_engine_tagged *tagged; /* NULL: it keeps no tags */
-    const fm_engine_batched *batched; /* NULL: it takes references one after the other */
+    const fm_engine_tagged *tagged; /* NULL: it keeps no tags, and takes no notice of them */
+    /* It gathers large batches: it has no feed, and its count delivers single distances and times too, of any
+     * references taken so far, when it suits. After a failure it is of no use. */
+    bool batched;
     fm_status (*create)(fm_engine **engine, const fm_engine_options *options, fm_error *error);
     void (*destroy)(fm_engine *engine);
     /*
-     * Takes count block numbers in time order and writes the distance of each (FM_COLD, FM_BEYOND or
-     * the number of distinct other blocks since), and its time distance into times where that is not
-     * NULL (FM_COLD for a first touch; references since the last one to the block, itself included).
+     * Takes references in time order and writes the distance of each (FM_COLD, FM_BEYOND or the number of
+     * distinct other blocks since), and its time distance where that is asked for (FM_COLD for a first touch;
+     * references since the last one to the block, itself included).
      * On failure *done tells how many were taken; the engine then stands exactly after those and may
      * be fed on, should the caller find more memory. NULL where info.histogram_only is set: then `count`
      * takes references, and `describe` tells the histogram.
      */
-    fm_status (*feed)(fm_engine *engine, const uint64_t *blocks, size_t count, uint64_t *distances,
-                      uint64_t *times, size_t *done, fm_error *error);
+    fm_status (*feed)(fm_engine *engine, const fm_references *references, const fm_engine_results *results,
+                      size_t *done, fm_error *error);
     /*
-     * The same without order: the distances go straight into a tally. NULL where an engine has no faster
+     * The same without order: distances, and with tags pairs, are counted. NULL where an engine has no faster
      * way than feed. May be mixed with feed at will.
      */
-    fm_status (*count)(fm_engine *engine, const uint64_t *blocks, size_t count, fm_tally *tally, size_t *done,
-                       fm_error *error);
+    fm_status (*count)(fm_engine *engine, const fm_references *references, const fm_engine_results *results,
+                       size_t *done, fm_error *error);
     /* count need not see references that repeat the block before: nothing but their number matters. */
     bool spared_repeats;
-    /* For engines whose count only takes references and counts them when it suits: all that was taken is in
-     * the tally after this. NULL where that is always so. */
-    fm_status (*catch_up)(fm_engine *engine, fm_tally *tally, fm_error *error);
+    /* For engines whose count only takes references and counts them when it suits: all that was taken is
+     * counted after this. NULL where that is always so. */
+    fm_status (*catch_up)(fm_engine *engine, const fm_engine_results *results, fm_error *error);
     /*
      * Takes all that a supply has: threads fetch it for themselves. Counts as count does. NULL where an
      * engine has one thread. On failure the engine is of no use any more.
      */
-    fm_status (*draw)(fm_engine *engine, const fm_block_supply *supply, fm_tally *tally, fm_error *error);
+    fm_status (*draw)(fm_engine *engine, const fm_block_supply *supply, const fm_engine_results *results,
+                      fm_error *error);
     /* Whether so many references can be counted now without anything that may fail. NULL: never. */
-    bool (*can_take)(const fm_engine *engine, size_t count, const fm_tally *tally);
+    bool (*can_take)(const fm_engine *engine, size_t count, const fm_tally *distances);
     /* Distinct blocks seen, as far as the engine can know under its bound. */
     uint64_t (*distinct)(const fm_engine *engine);
     /* False when, under a bound, first touches can no longer be told from returns (reported FM_BEYOND). */
     bool (*cold_known)(const fm_engine *engine);
-    /* Adds to a profile, which has what the tally counted, what is not exact about it; where
-     * info.histogram_only is set, all that was estimated. NULL for exact engines. */
+    /* Adds to a profile, which has what the tally counted, what is not exact about it, and what the time went
+     * into; where info.histogram_only is set, all that was estimated. NULL: there is nothing of that. */
     fm_status (*describe)(const fm_engine *engine, fm_profile *profile, fm_error *error);
     uint64_t (*memory)(const fm_engine *engine);
     uint64_t (*memory_peak)(const fm_engine *engine);

@@ -17,6 +17,9 @@ typedef struct fm_option_value {
     double real;
 } fm_option_value;
 
+/* "64", "0x40", "4K", "1M": false when text is not wholly that, or overflows. */
+bool fm_parse_count(const char *text, uint64_t *value);
+
 /* table: NULL for an engine that has none; values[FM_MOST_OWN_OPTIONS] are all set. */
 fm_status fm_own_options_parse(const char *engine, const fm_engine_option *table, const char *text,
                                fm_option_value *values, fm_error *error);

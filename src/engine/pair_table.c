@@ -138,7 +138,7 @@ fm_status fm_pair_table_reserve(fm_pair_table *table, uint64_t more, fm_error *e
     return FM_OK;
 }
 
-fm_status fm_pair_table_pour(fm_pair_table *table, fm_pair_table *from, fm_error *error)
+fm_status fm_pair_table_drain(fm_pair_table *table, fm_pair_table *from, fm_error *error)
 {
     fm_status status = fm_pair_table_reserve(table, from->used, error);
     if (status != FM_OK) return status;
@@ -148,7 +148,7 @@ fm_status fm_pair_table_pour(fm_pair_table *table, fm_pair_table *from, fm_error
     return FM_OK;
 }
 
-fm_status fm_pair_table_take(fm_pair_table *table, fm_pair_table *from, fm_error *error)
+fm_status fm_pair_table_merge(fm_pair_table *table, fm_pair_table *from, fm_error *error)
 {
     if (!from->buckets) return FM_OK;
     fm_status status = fm_pair_table_reserve(table, from->used, error);

@@ -66,10 +66,10 @@ static inline uint64_t fm_pair_home(uint64_t word, const uint32_t multiplier[3],
 void fm_pair_table_add(fm_pair_table *table, fm_pair_bucket *home, uint64_t word, uint64_t count);
 
 /* All entries of another table, which is emptied and keeps its memory. Fails without changing anything. */
-fm_status fm_pair_table_pour(fm_pair_table *table, fm_pair_table *from, fm_error *error);
+fm_status fm_pair_table_drain(fm_pair_table *table, fm_pair_table *from, fm_error *error);
 
 /* All entries of another table, which is cleared. Fails without changing anything. */
-fm_status fm_pair_table_take(fm_pair_table *table, fm_pair_table *from, fm_error *error);
+fm_status fm_pair_table_merge(fm_pair_table *table, fm_pair_table *from, fm_error *error);
 
 /* All entries in order of reuse, use, range. The caller frees *pairs, which is never NULL on FM_OK. */
 fm_status fm_pair_table_list(const fm_pair_table *table, fm_raw_pair **pairs, size_t *count, fm_error *error);

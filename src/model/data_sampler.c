@@ -28,7 +28,7 @@ fm_status fm_sampler_create_sized(fm_sampler **sampler, const fm_sampler_options
 {
     *sampler = NULL;
     fm_sampler_options known;
-    fm_status status = fm_sized_take(&known, sizeof known, given, given_size, "fm_sampler_options", error);
+    fm_status status = fm_sized_read(&known, sizeof known, given, given_size, "fm_sampler_options", error);
     if (status != FM_OK) return status;
     const fm_sampler_options *options = &known;
     if (options->samples > FM_MOST_DATA_SAMPLES)

@@ -93,7 +93,7 @@ fm_status fm_model_train_sized(fm_model **model, const fm_profile *const *profil
 {
     *model = NULL;
     fm_training_options known;
-    fm_status status = fm_sized_take(&known, sizeof known, given, given_size, "fm_training_options", error);
+    fm_status status = fm_sized_read(&known, sizeof known, given, given_size, "fm_training_options", error);
     if (status != FM_OK) return status;
     const fm_training_options *options = &known;
     const double percent = options->percent != 0 ? options->percent : 0.1;

@@ -11,8 +11,7 @@
 
 #include "trace/sink.h"
 #include "trace/stream.h"
-
-#include <fathom/trace.h>
+#include "trace/supply.h"
 
 /* Room for FM_BATCH_MAX references: what an import fills. Columns the trace lacks are NULL. */
 typedef struct fm_columns {

@@ -274,7 +274,7 @@ fm_status fm_generator_create_sized(fm_generator **generator_out, const fm_gener
 {
     *generator_out = NULL;
     fm_generator_options known;
-    fm_status status = fm_sized_take(&known, sizeof known, given, given_size, "fm_generator_options", error);
+    fm_status status = fm_sized_read(&known, sizeof known, given, given_size, "fm_generator_options", error);
     if (status != FM_OK) return status;
     const fm_generator_options *options = &known;
     int pattern = 0;

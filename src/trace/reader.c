@@ -24,7 +24,8 @@ struct fm_reader {
     const fm_format *format;
     fm_import import; /* belongs to the thread while one runs */
     fm_fetches fetches;
-    bool opened; /* format->open was called */
+    fm_reader_options options; /* to open it once more; without those of CSV */
+    bool opened;               /* format->open was called */
     bool read_ahead;
     bool finished; /* by the filler: nothing more comes from the format */
     fm_read_ahead *ahead;
@@ -130,6 +131,11 @@ static fm_status open_reader(fm_reader **reader_out, const char *path, const fm_
     fm_reader *reader = fm_calloc(1, sizeof *reader);
     if (!reader) return fm_fail_memory(error, sizeof *reader, "a trace reader");
     reader->read_ahead = options->read_ahead;
+    reader->options = (fm_reader_options){.fetches = options->fetches,
+                                          .read_ahead = options->read_ahead,
+                                          .threads = options->threads,
+                                          .part = options->part,
+                                          .parts = options->parts};
     status = find_format(reader, path, options, error);
     if (status == FM_OK) status = open_format(reader, options, error);
     if (status != FM_OK) {
@@ -146,7 +152,7 @@ static fm_status choose(fm_reader_options *chosen, const fm_reader_options *opti
 {
     if (!options) *chosen = (fm_reader_options){.csv_header = -1};
     if (!options) return FM_OK;
-    return fm_sized_take(chosen, sizeof *chosen, options, options_size, "fm_reader_options", error);
+    return fm_sized_read(chosen, sizeof *chosen, options, options_size, "fm_reader_options", error);
 }
 
 fm_status fm_reader_open_sized(fm_reader **reader, const char *path, const fm_reader_options *options,
@@ -303,13 +309,46 @@ void fm_reader_modules(const fm_reader *reader, const fm_trace_module **modules,
     *count = reader->ended ? reader->import.module_count : 0;
 }
 
-void fm_reader_close(fm_reader *reader)
+/* All that it holds. */
+static void release(fm_reader *reader)
 {
-    if (!reader) return;
     if (reader->ahead) fm_input_interrupt(&reader->import.stream->input);
     fm_read_ahead_stop(reader->ahead);
     if (reader->opened && reader->format->close) reader->format->close(&reader->import);
     fm_stream_close(reader->import.stream);
     fm_columns_free(&reader->own.columns);
+}
+
+void fm_reader_close(fm_reader *reader)
+{
+    if (!reader) return;
+    release(reader);
     free(reader);
+}
+
+bool fm_reader_can_restart(const fm_reader *reader)
+{
+    const fm_input *input = &reader->import.stream->input;
+    return reader->format->share && input->seekable && input->owned;
+}
+
+const char *fm_reader_name(const fm_reader *reader)
+{
+    return reader->import.name;
+}
+
+fm_status fm_reader_restart(fm_reader *reader, fm_error *error)
+{
+    char *path = strdup(reader->import.name);
+    if (!path) return fm_fail_memory(error, strlen(reader->import.name) + 1, "a file name");
+    fm_reader_options options = reader->options;
+    options.format = reader->format->info.name;
+    release(reader);
+    fm_reader *anew = NULL;
+    const fm_status status = open_reader(&anew, path, &options, error);
+    *reader = anew ? *anew : (fm_reader){.final = status};
+    if (!anew && error) reader->final_error = *error;
+    free(anew);
+    free(path);
+    return status;
 }

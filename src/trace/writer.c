@@ -61,7 +61,7 @@ fm_status fm_writer_open_sized(fm_writer **writer_out, const char *path, const f
 {
     *writer_out = NULL;
     fm_writer_options known;
-    fm_status status = fm_sized_take(&known, sizeof known, given, given_size, "fm_writer_options", error);
+    fm_status status = fm_sized_read(&known, sizeof known, given, given_size, "fm_writer_options", error);
     if (status != FM_OK) return status;
     const fm_writer_options *options = &known;
     fm_writer *writer = fm_calloc(1, sizeof *writer);

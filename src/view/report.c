@@ -129,7 +129,7 @@ fm_status fm_report_write_page_sized(FILE *out, const fm_report_options *options
     if (count == 0) return fm_fail(error, FM_E_ARGUMENT, NULL, "a report needs at least one profile");
     fm_report_options with_title;
     fm_status status =
-        fm_sized_take(&with_title, sizeof with_title, options, options_size, "fm_report_options", error);
+        fm_sized_read(&with_title, sizeof with_title, options, options_size, "fm_report_options", error);
     if (status != FM_OK) return status;
     if (!with_title.title) with_title.title = "Data locality report";
     page of = {&with_title, profiles, count, caches, cache_count};

@@ -282,7 +282,7 @@ fm_status fm_view_pairs_sized(FILE *out, const fm_profile *profile, const fm_cac
                               const fm_view_options *given, size_t given_size, fm_error *error)
 {
     fm_view_options known;
-    fm_status status = fm_sized_take(&known, sizeof known, given, given_size, "fm_view_options", error);
+    fm_status status = fm_sized_read(&known, sizeof known, given, given_size, "fm_view_options", error);
     if (status != FM_OK) return status;
     const fm_view_options *options = &known;
     char why[300];

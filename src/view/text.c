@@ -129,7 +129,7 @@ void fm_text_write_name(FILE *out, const char *name, bool unicode)
 fm_view_options fm_text_options(const fm_view_options *given, size_t given_size)
 {
     fm_view_options known;
-    (void)fm_sized_take(&known, sizeof known, given, given_size, "fm_view_options", NULL);
+    (void)fm_sized_read(&known, sizeof known, given, given_size, "fm_view_options", NULL);
     return known;
 }
 

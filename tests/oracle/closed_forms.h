@@ -8,6 +8,7 @@
 #define FATHOM_TESTS_CLOSED_FORMS_H
 
 #include "engine/engine.h"
+#include "oracle/engine_calls.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -105,7 +106,7 @@ static inline int closed_form_check(const closed_form *form, const fm_engine_ops
     for (uint64_t start = 0; start < references; start += CHUNK) {
         size_t count = references - start < CHUNK ? (size_t)(references - start) : CHUNK, done = 0;
         for (size_t i = 0; i < count; i++) blocks[i] = form->key(start + i, keys);
-        if (ops->feed(engine, blocks, count, distances, times, &done, &error) || done != count) {
+        if (feed_blocks(ops, engine, blocks, count, distances, times, &done, &error) || done != count) {
             fprintf(stderr, "%s on %s: feed failed: %s\n", ops->info.name, form->name, error.reason);
             goto out;
         }

@@ -32,11 +32,11 @@ static inline const char *counting_give(const fm_engine_ops *ops, fm_engine *eng
 {
     size_t done = 12345678;
     if (at >= chosen->ordered_from) {
-        if (ops->feed(engine, trace + at, count, distances, NULL, &done, NULL)) return "feed failed";
+        if (feed_blocks(ops, engine, trace + at, count, distances, NULL, &done, NULL)) return "feed failed";
         if (memcmp(distances, expected->distances + at, count * sizeof *distances) != 0)
             return "wrong distances in order";
     } else {
-        if (ops->count(engine, trace + at, count, got, &done, NULL)) return "count failed";
+        if (count_blocks(ops, engine, trace + at, count, got, &done, NULL)) return "count failed";
         if (fm_tally_add(wanted, expected->distances + at, count, NULL)) abort();
     }
     return done == count ? NULL : "fewer references were taken than given";
@@ -66,11 +66,11 @@ static inline const char *counting_run(const fm_engine_ops *ops, const recipe *m
         wrong = counting_give(ops, engine, chosen, trace, i, count, expected, &got, &wanted, distances);
         i += count;
         if (!wrong && recipe_chance(&random, chosen->catch_up_one_in)) {
-            if (ops->catch_up(engine, &got, NULL)) wrong = "catching up failed";
+            if (catch_up(ops, engine, &got, NULL)) wrong = "catching up failed";
             if (!wrong) wrong = engine_tallies_agree(&got, &wanted);
         }
     }
-    if (!wrong && ops->catch_up(engine, &got, NULL)) wrong = "catching up at the end failed";
+    if (!wrong && catch_up(ops, engine, &got, NULL)) wrong = "catching up at the end failed";
     if (!wrong) wrong = engine_tallies_agree(&got, &wanted);
     if (!wrong && ops->distinct(engine) != expected->distinct) wrong = "wrong number of distinct blocks";
     if (!wrong && ops->cold_known(engine) != expected->cold_known) wrong = "wrong cold_known";

@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "engine/seen_set.h"
+#include "oracle/engine_calls.h"
 #include "oracle/trace_recipe.h"
 
 #include <fathom/analyzer.h>
@@ -58,8 +59,8 @@ static inline const char *engine_expect(const recipe *made, const uint64_t *trac
     fm_engine *list;
     if (fm_engine_list.create(&list, &options, NULL)) return "the list engine was not created";
     size_t done = 0;
-    fm_status status =
-        fm_engine_list.feed(list, trace, made->length, expected->distances, expected->times, &done, NULL);
+    fm_status status = feed_blocks(&fm_engine_list, list, trace, made->length, expected->distances,
+                                   expected->times, &done, NULL);
     expected->distinct = fm_engine_list.distinct(list);
     fm_engine_list.destroy(list);
     if (status || done != made->length) return "the list engine failed";
@@ -92,8 +93,8 @@ static inline const char *engine_answer(const fm_engine_ops *ops, const char *is
     for (size_t i = 0; i < made->length && !wrong;) {
         size_t chunk = 1 + recipe_below(&random, made->chunk_most), done = 12345678;
         if (chunk > made->length - i) chunk = made->length - i;
-        if (ops->feed(engine, trace + i, chunk, got->distances + i, made->times ? got->times + i : NULL,
-                      &done, NULL))
+        if (feed_blocks(ops, engine, trace + i, chunk, got->distances + i,
+                        made->times ? got->times + i : NULL, &done, NULL))
             wrong = "feed failed";
         else if (done != chunk)
             wrong = "feed took fewer references than it was given";
@@ -134,18 +135,18 @@ static inline const char *engine_count_agrees(const fm_engine_ops *ops, const ch
         size_t chunk = 1 + recipe_below(&random, made->chunk_most), done = 12345678;
         if (chunk > made->length - i) chunk = made->length - i;
         if (recipe_chance(&random, feed_one_in)) {
-            if (ops->feed(engine, trace + i, chunk, distances, NULL, &done, NULL))
+            if (feed_blocks(ops, engine, trace + i, chunk, distances, NULL, &done, NULL))
                 wrong = "feed between counts failed";
             else if (memcmp(distances, expected->distances + i, chunk * sizeof *distances) != 0)
                 wrong = "wrong distances from a feed between counts";
         } else {
-            if (ops->count(engine, trace + i, chunk, &tally, &done, NULL)) wrong = "count failed";
+            if (count_blocks(ops, engine, trace + i, chunk, &tally, &done, NULL)) wrong = "count failed";
             if (fm_tally_add(&wanted, expected->distances + i, chunk, NULL)) abort();
         }
         if (!wrong && done != chunk) wrong = "count took fewer references than it was given";
         i += chunk;
     }
-    if (!wrong && ops->catch_up && ops->catch_up(engine, &tally, NULL)) wrong = "catching up failed";
+    if (!wrong && ops->catch_up && catch_up(ops, engine, &tally, NULL)) wrong = "catching up failed";
     if (!wrong && (tally.cold != wanted.cold || tally.beyond != wanted.beyond || tally.total != wanted.total))
         wrong = "count: wrong totals";
     for (uint64_t b = 0; b < tally.capacity && !wrong; b++)

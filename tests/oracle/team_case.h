@@ -141,7 +141,7 @@ static inline const char *team_rank_phase(team_rank *self, fm_team *team, const 
     for (unsigned i = 1; i < chosen->pieces; i++) pthread_join(pieces[i].thread, NULL);
     for (unsigned i = 0; i < chosen->pieces; i++)
         if (pieces[i].status != FM_OK) return "feed failed";
-    return chosen->ops->settle(team, phases->last, NULL) == FM_OK ? NULL : "settle failed";
+    return chosen->ops->merge_phase(team, phases->last, NULL) == FM_OK ? NULL : "merge_phase failed";
 }
 
 static inline void *team_rank_run(void *argument)

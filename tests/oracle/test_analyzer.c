@@ -66,8 +66,9 @@ static void judge(const numbers *blocks, uint64_t bound, uint64_t *distances, ui
     fm_engine *list;
     size_t done = 0;
     assert_int_equal(fm_engine_list.create(&list, &options, NULL), FM_OK);
-    assert_int_equal(fm_engine_list.feed(list, blocks->values, blocks->count, distances, times, &done, NULL),
-                     FM_OK);
+    assert_int_equal(
+        feed_blocks(&fm_engine_list, list, blocks->values, blocks->count, distances, times, &done, NULL),
+        FM_OK);
     fm_engine_list.destroy(list);
 }
 

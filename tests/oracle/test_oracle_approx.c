@@ -82,9 +82,9 @@ static void check_engine(const recipe *made, const promise *promised, const uint
     for (size_t i = 0; i < made->length;) {
         size_t chunk = 1 + recipe_below(&random, made->chunk_most), done = 0;
         if (chunk > made->length - i) chunk = made->length - i;
-        assert_int_equal(
-            fm_engine_approx.feed(engine, trace + i, chunk, got->distances + i, got->times + i, &done, NULL),
-            FM_OK);
+        assert_int_equal(feed_blocks(&fm_engine_approx, engine, trace + i, chunk, got->distances + i,
+                                     got->times + i, &done, NULL),
+                         FM_OK);
         assert_int_equal(done, chunk);
         i += chunk;
     }
@@ -255,7 +255,7 @@ static void test_memory_limit(void **state)
         size_t done = 0;
         while (status == FM_OK) {
             for (size_t j = 0; j < 1000; j++) blocks[j] = fed + j;
-            status = fm_engine_approx.feed(engine, blocks, 1000, distances, NULL, &done, NULL);
+            status = feed_blocks(&fm_engine_approx, engine, blocks, 1000, distances, NULL, &done, NULL);
             fed += done;
             assert_true(fm_engine_approx.memory_peak(engine) <= 16 << 20);
         }

@@ -94,13 +94,13 @@ static void check_examples(const fm_engine_ops *ops, const char *isa, const char
     size_t done = 0;
     assert_int_equal(ops->create(&engine, &options, NULL), FM_OK);
     assert_int_equal(ops->distinct(engine), 0);
-    assert_int_equal(ops->feed(engine, blocks, 6, got, got_times, &done, NULL), FM_OK);
+    assert_int_equal(feed_blocks(ops, engine, blocks, 6, got, got_times, &done, NULL), FM_OK);
     assert_int_equal(done, 6);
     assert_memory_equal(got, distances, sizeof distances);
     assert_memory_equal(got_times, times, sizeof times);
     assert_int_equal(ops->distinct(engine), 3);
     assert_true(ops->cold_known(engine));
-    assert_int_equal(ops->feed(engine, blocks, 0, got, got_times, &done, NULL), FM_OK);
+    assert_int_equal(feed_blocks(ops, engine, blocks, 0, got, got_times, &done, NULL), FM_OK);
     assert_int_equal(done, 0);
     ops->destroy(engine);
     ops->destroy(NULL);
@@ -157,7 +157,6 @@ static const char *analyzer_answer(const char *engine, const recipe *made, const
     fm_analyzer_options options = {.engine = engine,
                                    .bound = made->bound,
                                    .seed = made->engine_seed,
-                                   .first_time = made->first_time,
                                    .bins = FM_BINS_EXACT};
     fm_analyzer *analyzer;
     if (fm_analyzer_create(&analyzer, &options, NULL)) return "the analyzer was not created";
@@ -371,7 +370,7 @@ static uint64_t feed_to_the_limit(const fm_engine_ops *ops, fm_engine *engine, u
     while (taken <= most && !status) {
         size_t done = CHUNK + 1;
         for (uint64_t i = 0; i < CHUNK; i++) blocks[i] = (taken + i) * 4096;
-        status = ops->feed(engine, blocks, CHUNK, distances, NULL, &done, error);
+        status = feed_blocks(ops, engine, blocks, CHUNK, distances, NULL, &done, error);
         assert_true(done <= CHUNK);
         for (size_t i = 0; i < done; i++) assert_true(distances[i] == FM_COLD);
         taken += done;
@@ -411,15 +410,15 @@ static void check_limit(const fm_engine_ops *ops, const char *isa, const char *w
          * may make room for a whole chunk before it looks at the blocks, and then refuses again. */
         uint64_t block = 0, distance = 7;
         size_t done = 9;
-        fm_status status = ops->feed(engine, &block, 1, &distance, NULL, &done, &error);
+        fm_status status = feed_blocks(ops, engine, &block, 1, &distance, NULL, &done, &error);
         if (ops == &fm_engine_tree || ops == &fm_engine_list) assert_int_equal(status, FM_OK);
         if (status == FM_OK) {
             assert_int_equal(distance, taken - 1);
-            assert_int_equal(ops->feed(engine, &block, 1, &distance, NULL, &done, &error), FM_OK);
+            assert_int_equal(feed_blocks(ops, engine, &block, 1, &distance, NULL, &done, &error), FM_OK);
             assert_int_equal(distance, 0);
         }
         block = taken * 4096;
-        assert_int_equal(ops->feed(engine, &block, 1, &distance, NULL, &done, &error), FM_E_LIMIT);
+        assert_int_equal(feed_blocks(ops, engine, &block, 1, &distance, NULL, &done, &error), FM_E_LIMIT);
         assert_int_equal(done, 0);
         assert_int_equal(ops->distinct(engine), taken);
         ops->destroy(engine);
@@ -446,7 +445,7 @@ static void check_bounded_memory(const fm_engine_ops *ops, const char *isa, cons
     uint64_t early = 0;
     for (uint64_t round = 0; round < 1000; round++) {
         for (uint64_t i = 0; i < 1000; i++) blocks[i] = round * 1000 + i;
-        assert_int_equal(ops->feed(engine, blocks, 1000, distances, NULL, &done, NULL), FM_OK);
+        assert_int_equal(feed_blocks(ops, engine, blocks, 1000, distances, NULL, &done, NULL), FM_OK);
         assert_int_equal(distances[999], round == 0 ? FM_COLD : FM_BEYOND);
         if (round == 99) early = ops->memory_peak(engine);
     }
@@ -481,7 +480,7 @@ static void check_seen_account(const fm_engine_ops *ops, const char *isa, const 
             blocks[i] = chunk * CHUNK + i;
             assert_int_equal(fm_seen_set_insert(alone, blocks[i], UINT64_MAX, NULL), FM_SEEN_NEW);
         }
-        assert_int_equal(ops->feed(engine, blocks, CHUNK, distances, NULL, &done, NULL), FM_OK);
+        assert_int_equal(feed_blocks(ops, engine, blocks, CHUNK, distances, NULL, &done, NULL), FM_OK);
         assert_true(ops->memory(engine) <= ops->memory_peak(engine));
         assert_true(ops->memory(engine) >= fm_seen_set_memory(alone));
         assert_true(ops->memory_peak(engine) >= fm_seen_set_memory_peak(alone));

@@ -159,17 +159,18 @@ static const char *compare(const recipe *made, const uint64_t *trace, const engi
         size_t chunk = 1 + recipe_below(random, made->chunk_most);
         if (chunk > made->length - i) chunk = made->length - i;
         if (how->sometimes_sink && recipe_chance(random, 8)) {
-            if (fm_engine_gpu.batched->deliver(engine, &results, &error)) wrong = "deliver failed";
+            if (fm_engine_gpu.catch_up(engine, &results, &error)) wrong = "catch_up failed";
             results.sink = results.sink ? NULL : take_sunk;
             results.sink_context = &sink;
             sink.expected = expected->distances + i;
             sink.count = 0;
         }
-        if (!wrong && fm_engine_gpu.batched->take(engine, trace + i, chunk, &results, &error))
-            wrong = "take failed";
+        const fm_references run = {.count = chunk, .blocks = trace + i};
+        size_t done;
+        if (!wrong && fm_engine_gpu.count(engine, &run, &results, &done, &error)) wrong = "count failed";
         i += chunk;
     }
-    if (!wrong && fm_engine_gpu.batched->deliver(engine, &results, &error)) wrong = "deliver failed";
+    if (!wrong && fm_engine_gpu.catch_up(engine, &results, &error)) wrong = "catch_up failed";
     if (!wrong && sink.wrong_at != SIZE_MAX) wrong = "a wrong single distance";
     if (fm_tally_add(&wanted, expected->distances, made->length, NULL)) abort();
     for (size_t i = 0; i < made->length; i++)

@@ -249,12 +249,13 @@ static const char *engine_run(const fm_engine_ops *ops, const uint64_t *trace, s
     fm_engine *engine;
     engine_own_options(ops, own, &options);
     if (ops->create(&engine, &options, &error)) return error.reason;
-    const fm_engine_results results = {.distances = tally};
     const char *wrong = NULL;
+    size_t done;
     for (size_t i = 0; i < length && !wrong; i += chunk)
-        if (ops->batched->take(engine, trace + i, length - i < chunk ? length - i : chunk, &results, &error))
+        if (count_blocks(ops, engine, trace + i, length - i < chunk ? length - i : chunk, tally, &done,
+                         &error))
             wrong = error.reason;
-    if (!wrong && ops->batched->deliver(engine, &results, &error)) wrong = error.reason;
+    if (!wrong && catch_up(ops, engine, tally, &error)) wrong = error.reason;
     *distinct = ops->distinct(engine);
     ops->destroy(engine);
     return wrong;

@@ -8,6 +8,7 @@
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY   as in test_oracle_engines.c
  */
 #include "engine/parallel/parallel.h"
+#include "analyzer/analyzer_state.h"
 #include "oracle/counting_run.h"
 
 enum { TRACES = 1000, TRACES_PER_LONG_ONE = 250 };
@@ -192,7 +193,7 @@ static fm_profile *profile_of_accesses(access_supply *from, fm_analyzer_options 
     assert_int_equal(fm_analyzer_can_draw(analyzer), options.threads > 1);
     assert_int_equal(fm_analyzer_feed(analyzer, &begin, NULL), FM_OK);
     assert_int_equal(
-        draws ? fm_analyzer_draw(analyzer, &supply, NULL) : fm_analyzer_feed(analyzer, &rest, NULL), FM_OK);
+        draws ? fm_analyzer_draw(analyzer, &supply, NULL, NULL) : fm_analyzer_feed(analyzer, &rest, NULL), FM_OK);
     assert_int_equal(fm_analyzer_feed(analyzer, &begin, NULL), FM_OK);
     assert_int_equal(fm_analyzer_profile(analyzer, &profile, NULL), FM_OK);
     assert_true(fm_analyzer_memory(analyzer) <= fm_analyzer_memory_peak(analyzer));
@@ -237,7 +238,7 @@ static void test_drawn_accesses(void **state)
     fm_error error;
     from.claimed = 0;
     assert_int_equal(fm_analyzer_create(&analyzer, &(fm_analyzer_options){.threads = 3}, NULL), FM_OK);
-    assert_int_equal(fm_analyzer_draw(analyzer, &supply, &error), FM_E_LIMIT);
+    assert_int_equal(fm_analyzer_draw(analyzer, &supply, NULL, &error), FM_E_LIMIT);
     fm_analyzer_destroy(analyzer);
     free(from.address);
     free(sizes);

@@ -114,10 +114,10 @@ static void test_memory(void **state)
     assert_int_equal(fm_tally_create(&tally, FM_BINS_LOG2, NULL), FM_OK);
     for (size_t batch = 0; batch < BATCHES; batch++) {
         for (size_t i = 0; i < BATCH; i++) blocks[i] = (batch + i * 7) % KEYS;
-        assert_int_equal(fm_engine_parda.count(engine, blocks, BATCH, &tally, &done, NULL), FM_OK);
+        assert_int_equal(count_blocks(&fm_engine_parda, engine, blocks, BATCH, &tally, &done, NULL), FM_OK);
         if (batch == BATCHES / 2) early = fm_engine_parda.memory_peak(engine);
     }
-    assert_int_equal(fm_engine_parda.catch_up(engine, &tally, NULL), FM_OK);
+    assert_int_equal(catch_up(&fm_engine_parda, engine, &tally, NULL), FM_OK);
     assert_int_equal(fm_engine_parda.memory_peak(engine), early);
     assert_true(early < 2 * fm_parda_share * sizeof(uint64_t) + KEYS * 200 + 1000000);
     assert_int_equal(tally.total + tally.cold, (uint64_t)BATCH * BATCHES);

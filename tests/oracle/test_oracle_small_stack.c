@@ -26,7 +26,7 @@ static uint64_t *true_distances(const uint64_t *trace, size_t length)
     /* `tree` where `list` takes minutes. */
     const fm_engine_ops *ops = length > 20000 ? &fm_engine_tree : &fm_engine_list;
     assert_int_equal(ops->create(&list, &options, NULL), FM_OK);
-    assert_int_equal(ops->feed(list, trace, length, distances, NULL, &done, NULL), FM_OK);
+    assert_int_equal(feed_blocks(ops, list, trace, length, distances, NULL, &done, NULL), FM_OK);
     assert_int_equal(done, length);
     ops->destroy(list);
     return distances;

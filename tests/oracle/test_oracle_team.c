@@ -5,6 +5,7 @@
  *
  *     FATHOM_TEST_TRACES=N   more (or fewer) traces
  */
+#include "oracle/engine_calls.h"
 #include "oracle/team_case.h"
 
 #include <malloc.h>
@@ -57,7 +58,8 @@ static void blocks_are_dropped(void **state)
         fm_seen_limit = made.seen_limit;
         assert_int_equal(fm_engine_exact.create(&engine, &options, NULL), FM_OK);
         assert_int_equal(fm_tally_create(&wanted, chosen.bins, NULL), FM_OK);
-        assert_int_equal(fm_engine_exact.count(engine, trace, made.length, &wanted, &done, NULL), FM_OK);
+        assert_int_equal(count_blocks(&fm_engine_exact, engine, trace, made.length, &wanted, &done, NULL),
+                         FM_OK);
         const char *wrong = team_case_run(&chosen, &made, trace, &wanted, fm_engine_exact.distinct(engine),
                                           fm_engine_exact.cold_known(engine));
         fm_seen_limit = FM_SEEN_LIMIT;
@@ -91,7 +93,7 @@ static void *settle_or_fail(void *argument)
         const fm_error error = {.status = FM_E_IO, .reason = "a cable was pulled"};
         (self->transport->fail)(self->transport, &error); /* cmocka has a macro of that name */
     } else if (self->status == FM_OK) {
-        self->status = fm_team_exact.settle(team, true, &self->error);
+        self->status = fm_team_exact.merge_phase(team, true, &self->error);
     }
     fm_team_exact.destroy(team);
     return NULL;

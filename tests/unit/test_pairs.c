@@ -117,9 +117,9 @@ static void check_counts(const fm_exact_kernels *kernels, size_t count, uint32_t
         assert_true(fm_pair_table_memory(&table) <= table.memory_peak);
         i += part;
     }
-    assert_int_equal(fm_pair_table_take(&table, &other, NULL), FM_OK);
+    assert_int_equal(fm_pair_table_merge(&table, &other, NULL), FM_OK);
     assert_null(other.buckets);
-    assert_int_equal(fm_pair_table_take(&table, &other, NULL), FM_OK); /* nothing more */
+    assert_int_equal(fm_pair_table_merge(&table, &other, NULL), FM_OK); /* nothing more */
     qsort(all, count, sizeof *all, compare_words);
     fm_raw_pair *pairs;
     size_t listed, at = 0;

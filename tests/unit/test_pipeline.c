@@ -142,12 +142,12 @@ static void as_if_fed(unsigned threads, bool attributed, bool several, uint64_t 
         .threads = threads, .late = attributed ? take_late : NULL, .context = &late, .label_size = 8};
     assert_int_equal(fm_pipeline_create(&pipeline, &options, NULL), FM_OK);
     if (attributed) {
-        assert_int_equal(fm_pipeline_tell_late(pipeline, found[0], 2, NULL), FM_OK);
+        assert_int_equal(fm_pipeline_report_late(pipeline, found[0], 2, NULL), FM_OK);
         assert_int_equal(fm_analyzer_set_late_sink(wanted[0], 2, take_directly, NULL, NULL), FM_OK);
     }
     for (uint64_t b = 0; b < BATCHES; b++) {
         const fm_batch batch = batch_of(in, b);
-        assert_int_equal(fm_pipeline_feed(pipeline, &batch, found, 2, &b, b % 3 == 0, NULL), FM_OK);
+        assert_int_equal(fm_pipeline_feed(pipeline, &batch, found, 2, &b, NULL), FM_OK);
         direct.label = b;
         direct.address = batch.address;
         for (int i = 0; i < 2; i++) assert_int_equal(fm_analyzer_feed(wanted[i], &batch, NULL), FM_OK);
@@ -174,6 +174,31 @@ static void results_are_those_of_feeding(void **state)
             as_if_fed(threads, which & 1, which & 2, seed++);
 }
 
+/* Two with attribution, and one behind one without: what is prepared for the first has not their pairs. */
+static void each_counts_its_own_pairs(void **state)
+{
+    (void)state;
+    input *in = make_input(77);
+    for (unsigned turn = 0; turn < 4; turn++) {
+        const bool first = turn & 1;
+        fm_analyzer *found[2] = {analyzer_of(64, first), analyzer_of(64, true)};
+        fm_analyzer *wanted[2] = {analyzer_of(64, first), analyzer_of(64, true)};
+        fm_pipeline *pipeline;
+        const fm_pipeline_options options = {.threads = 1 + turn};
+        assert_int_equal(fm_pipeline_create(&pipeline, &options, NULL), FM_OK);
+        for (size_t b = 0; b < BATCHES; b++) {
+            const fm_batch batch = batch_of(in, b);
+            assert_int_equal(fm_pipeline_feed(pipeline, &batch, found, 2, NULL, NULL), FM_OK);
+            for (int i = 0; i < 2; i++) assert_int_equal(fm_analyzer_feed(wanted[i], &batch, NULL), FM_OK);
+        }
+        assert_int_equal(fm_pipeline_drain(pipeline, NULL), FM_OK);
+        for (int i = 0; i < 2; i++) assert_alike(found[i], wanted[i], i == 1 || first);
+        fm_pipeline_destroy(pipeline);
+        for (int i = 0; i < 2; i++) fm_analyzer_destroy(found[i]), fm_analyzer_destroy(wanted[i]);
+    }
+    free(in);
+}
+
 /* One that cannot go on: the failure is told, and the pipeline can be ended. */
 static void failures_are_told(void **state)
 {
@@ -190,9 +215,8 @@ static void failures_are_told(void **state)
         const uint64_t address[2] = {0, 64};
         const uint32_t tag[2] = {1, UINT32_MAX}; /* no tag is that large */
         const fm_batch batch = {.count = 2, .address = address, .tag = tag};
-        assert_int_equal(fm_pipeline_feed(pipeline, &batch, &analyzer, 0, NULL, false, &error),
-                         FM_E_ARGUMENT);
-        fm_status status = fm_pipeline_feed(pipeline, &batch, &analyzer, 1, NULL, false, &error);
+        assert_int_equal(fm_pipeline_feed(pipeline, &batch, &analyzer, 0, NULL, &error), FM_E_ARGUMENT);
+        fm_status status = fm_pipeline_feed(pipeline, &batch, &analyzer, 1, NULL, &error);
         if (status == FM_OK) status = fm_pipeline_drain(pipeline, &error);
         assert_int_equal(status, FM_E_ARGUMENT);
         assert_non_null(strstr(error.reason, "tag 4294967295"));
@@ -235,6 +259,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_those_of_feeding),
+        cmocka_unit_test(each_counts_its_own_pairs),
         cmocka_unit_test(failures_are_told),
         cmocka_unit_test(signals_are_for_the_program),
     };

@@ -183,6 +183,85 @@ static void test_sites(void **state)
     check(&(fm_analyzer_options){.edge_count = 6});
 }
 
+/* The batch is fed as it is; prepared; or digested too. */
+typedef enum how { AS_IT_IS, PREPARED, DIGESTED } how;
+
+static void feed_by(fm_analyzer *analyzer, const fm_batch *batch, how by)
+{
+    fm_prepared prepared = {0};
+    if (by == AS_IT_IS) {
+        assert_int_equal(fm_analyzer_feed(analyzer, batch, NULL), FM_OK);
+        return;
+    }
+    assert_int_equal(fm_analyzer_prepare(analyzer, batch, &prepared, NULL), FM_OK);
+    if (by == DIGESTED) assert_int_equal(fm_analyzer_digest(analyzer, &prepared, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_feed_prepared(analyzer, &prepared, NULL), FM_OK);
+    fm_prepared_free(&prepared);
+}
+
+/* Time and again around so many blocks: all distances are the same, but those of first touches. */
+static void check_circle(const fm_analyzer_options *options, size_t circle, const size_t *counts,
+                         const how *ways, size_t batches)
+{
+    fm_analyzer *analyzer;
+    fm_profile *profile;
+    size_t all = 0;
+    assert_int_equal(fm_analyzer_create(&analyzer, options, NULL), FM_OK);
+    for (size_t b = 0; b < batches; b++) {
+        const fm_batch batch = {.count = counts[b], .address = address, .tag = tag};
+        for (size_t i = 0; i < counts[b]; i++, all++) {
+            address[i] = all % circle;
+            tag[i] = 1;
+        }
+        feed_by(analyzer, &batch, ways[b]);
+    }
+    assert_int_equal(fm_analyzer_profile(analyzer, &profile, NULL), FM_OK);
+    assert_int_equal(profile->references, all);
+    assert_int_equal(profile->cold, circle);
+    assert_int_equal(profile->distances.count, 1);
+    assert_int_equal(profile->distances.bins[0].count, all - circle);
+    assert_in_range(circle - 1, profile->distances.bins[0].lo, profile->distances.bins[0].hi);
+    fm_profile_destroy(profile);
+    fm_analyzer_destroy(analyzer);
+}
+
+static void test_ways_in_turn(void **state)
+{
+    (void)state;
+    static const uint64_t edges[] = {0, 1};
+    const fm_analyzer_options plain = {0}, sites = {.edges = edges, .edge_count = 2};
+    /* What was fed before waits to be counted: it comes first all the same, also where blocks are so many
+     * that nothing is digested. */
+    static const how turns[] = {DIGESTED, AS_IT_IS, DIGESTED, AS_IT_IS, PREPARED, AS_IT_IS, DIGESTED};
+    static const size_t counts[] = {50000, 100, 60000, 4096 + 17, 9000, 33, 70000};
+    check_circle(&plain, 80000, counts, turns, 7);
+    check_circle(&sites, 80000, counts, turns, 7);
+    check_circle(&sites, 900, counts, turns, 7);
+}
+
+/* Parts are of one size, also where that leaves a rest: 65535 blocks are 15 of 4096 and one of 4095. Around
+ * 1000 blocks, with 7 new ones before the last 7. */
+static void test_uneven_parts(void **state)
+{
+    (void)state;
+    enum { COUNT = 65535, CIRCLE = 1000, LAST = 7 };
+    const fm_batch batch = {.count = COUNT, .address = address};
+    fm_analyzer *analyzer;
+    fm_profile *profile;
+    for (size_t i = 0; i < COUNT; i++)
+        address[i] = i < COUNT - 2 * LAST ? i % CIRCLE : i < COUNT - LAST ? CIRCLE + i : (i - LAST) % CIRCLE;
+    assert_int_equal(fm_analyzer_create(&analyzer, &(fm_analyzer_options){0}, NULL), FM_OK);
+    feed_by(analyzer, &batch, DIGESTED);
+    assert_int_equal(fm_analyzer_profile(analyzer, &profile, NULL), FM_OK);
+    assert_int_equal(profile->cold, CIRCLE + LAST);
+    assert_int_equal(profile->distances.count, 2);
+    assert_int_equal(profile->distances.bins[0].lo, CIRCLE - 1);
+    assert_int_equal(profile->distances.bins[1].lo, CIRCLE - 1 + LAST);
+    assert_int_equal(profile->distances.bins[1].count, LAST);
+    fm_profile_destroy(profile);
+    fm_analyzer_destroy(analyzer);
+}
+
 static void test_too_many(void **state)
 {
     (void)state;
@@ -205,6 +284,9 @@ int main(void)
         cmocka_unit_test(test_distances),
         cmocka_unit_test(test_sites),
         cmocka_unit_test(test_too_many),
+        /* These write over the accesses. */
+        cmocka_unit_test(test_ways_in_turn),
+        cmocka_unit_test(test_uneven_parts),
     };
     return cmocka_run_group_tests_name("preparers", tests, make_accesses, NULL);
 }

@@ -35,12 +35,12 @@ static void every_size_is_copied_or_zeroed(void **state)
     for (size_t size = 0; size <= sizeof given; size++) {
         void *block = resized(given, sizeof given, size, 0);
         memset(own, 0xAA, sizeof own);
-        assert_int_equal(fm_sized_take(own, sizeof own, block, size, "x", NULL), FM_OK);
+        assert_int_equal(fm_sized_read(own, sizeof own, block, size, "x", NULL), FM_OK);
         for (size_t i = 0; i < sizeof own; i++) assert_int_equal(own[i], i < size ? i + 1 : 0);
         free(block);
     }
     memset(own, 0xAA, sizeof own);
-    assert_int_equal(fm_sized_take(own, sizeof own, NULL, 999, "x", NULL), FM_OK);
+    assert_int_equal(fm_sized_read(own, sizeof own, NULL, 999, "x", NULL), FM_OK);
     for (size_t i = 0; i < sizeof own; i++) assert_int_equal(own[i], 0);
 }
 
@@ -52,7 +52,7 @@ static void any_unknown_byte_is_refused(void **state)
         fm_error error;
         char byte[24];
         given[i] = given[i] ? given[i] : 1;
-        const fm_status status = fm_sized_take(own, sizeof own, given, sizeof given, "fm_some", &error);
+        const fm_status status = fm_sized_read(own, sizeof own, given, sizeof given, "fm_some", &error);
         assert_int_equal(status, i < sizeof own ? FM_OK : FM_E_UNSUPPORTED);
         assert_int_equal(own[0], 7);
         if (status != FM_OK) {

@@ -308,14 +308,14 @@ static void csv_units_not_said(void **state)
         }
         if (all.status != FM_OK) fail_msg("%s: %s", cases[i].table, all.message);
         assert_int_equal(all.count, 1);
-        assert_false(all.info.key_unit_untold);
+        assert_false(all.info.key_unit_unknown);
         gathered_free(&all);
     }
     /* Numbers of blocks alone are keys. */
     gathered all;
     gather_text(&all, "csv", "lba,size\n1,512\n", NULL);
     ASSERT_KEYS(all, 1);
-    assert_true(all.info.key_unit_untold);
+    assert_true(all.info.key_unit_unknown);
     gathered_free(&all);
 }
 

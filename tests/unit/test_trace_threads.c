@@ -5,6 +5,7 @@
  * closed while its threads are at work. The same where threads fetch stretches for themselves
  * (fm_reader_share), which stop at the first damage, and where it is within a block, leave all to others.
  */
+#include "trace/supply.h"
 #include "unit/native_samples.h"
 
 #include <fcntl.h>

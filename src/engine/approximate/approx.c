@@ -89,15 +89,16 @@ static void feed_chunk(fm_engine *self, const uint64_t *blocks, size_t count, ui
     }
 }
 
-static fm_status approx_feed(fm_engine *self, const uint64_t *blocks, size_t count, uint64_t *distances,
-                             uint64_t *times, size_t *done, fm_error *error)
+static fm_status approx_feed(fm_engine *self, const fm_references *references,
+                             const fm_engine_results *results, size_t *done, fm_error *error)
 {
     *done = 0;
-    while (*done < count) {
-        const size_t part = count - *done < CHUNK ? count - *done : CHUNK;
+    while (*done < references->count) {
+        const size_t left = references->count - *done, part = left < CHUNK ? left : CHUNK;
         fm_status status = make_room(self, error);
         if (status != FM_OK) return status;
-        feed_chunk(self, blocks + *done, part, distances + *done, times ? times + *done : NULL);
+        feed_chunk(self, references->blocks + *done, part, results->each_distance + *done,
+                   results->each_time ? results->each_time + *done : NULL);
         *done += part;
     }
     return FM_OK;

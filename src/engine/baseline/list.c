@@ -82,9 +82,12 @@ static fm_status list_create(fm_engine **engine, const fm_engine_options *option
     return FM_OK;
 }
 
-static fm_status list_feed(fm_engine *list, const uint64_t *blocks, size_t count, uint64_t *distances,
-                           uint64_t *times, size_t *done, fm_error *error)
+static fm_status list_feed(fm_engine *list, const fm_references *references, const fm_engine_results *results,
+                           size_t *done, fm_error *error)
 {
+    const uint64_t *const blocks = references->blocks;
+    const size_t count = references->count;
+    uint64_t *const distances = results->each_distance, *const times = results->each_time;
     for (size_t i = 0; i < count; i++) {
         *done = i;
         size_t place = list->count;

@@ -128,9 +128,12 @@ static fm_status add_block(fm_engine *tree, uint64_t block, uint32_t hash, uint6
     return FM_OK;
 }
 
-static fm_status tree_feed(fm_engine *tree, const uint64_t *blocks, size_t count, uint64_t *distances,
-                           uint64_t *times, size_t *done, fm_error *error)
+static fm_status tree_feed(fm_engine *tree, const fm_references *references, const fm_engine_results *results,
+                           size_t *done, fm_error *error)
 {
+    const uint64_t *const blocks = references->blocks;
+    const size_t count = references->count;
+    uint64_t *const distances = results->each_distance, *const times = results->each_time;
     fm_block_tree *const held = &tree->blocks;
     for (size_t i = 0; i < count; i++) {
         fm_block_tree_fetch(held, blocks, i, count);

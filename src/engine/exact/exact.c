@@ -137,58 +137,22 @@ static fm_status exact_create(fm_engine **engine, const fm_engine_options *optio
 
 /* ---- the ways in ---- */
 
-static fm_status feed(fm_exact *self, const uint64_t *blocks, size_t count, fm_outlet out, size_t *done,
-                      fm_error *error)
+static fm_status exact_feed(fm_engine *engine, const fm_references *references,
+                            const fm_engine_results *results, size_t *done, fm_error *error)
 {
-    out.ordered = true;
-    fm_status status = fm_exact_run(self, blocks, count, out, done, error);
+    fm_exact *self = (fm_exact *)engine;
+    const fm_outlet out = {.ordered = true,
+                           .distances = results->each_distance,
+                           .times = results->each_time,
+                           .uses = results->each_use,
+                           .now = references->now,
+                           .leave = references->now};
+    fm_status status = fm_exact_run(self, references->blocks, references->count, out, done, error);
     if (*done > 0) {
-        self->last = blocks[*done - 1];
+        self->last = references->blocks[*done - 1];
         self->started = true;
     }
     return status;
-}
-
-static fm_status exact_feed(fm_engine *engine, const uint64_t *blocks, size_t count, uint64_t *distances,
-                            uint64_t *times, size_t *done, fm_error *error)
-{
-    fm_outlet out = {0};
-    out.distances = distances;
-    out.times = times;
-    return feed((fm_exact *)engine, blocks, count, out, done, error);
-}
-
-static fm_status exact_feed_tagged(fm_engine *engine, const uint64_t *blocks, const uint32_t *tags,
-                                   size_t count, uint64_t *distances, uint64_t *times, uint32_t *uses,
-                                   size_t *done, fm_error *error)
-{
-    fm_outlet out = {.now = tags, .leave = tags};
-    out.distances = distances;
-    out.times = times;
-    out.uses = uses;
-    return feed((fm_exact *)engine, blocks, count, out, done, error);
-}
-
-static fm_status exact_count(fm_engine *engine, const uint64_t *blocks, size_t count, fm_tally *tally,
-                             size_t *done, fm_error *error)
-{
-    return fm_exact_count((fm_exact *)engine, blocks, NULL, count, (fm_outlet){.tally = tally}, done, error);
-}
-
-static fm_status exact_count_tagged(fm_engine *engine, const uint64_t *blocks, const uint32_t *tags,
-                                    size_t count, fm_tally *tally, fm_pairs *pairs, size_t *done,
-                                    fm_error *error)
-{
-    fm_outlet out = {.tally = tally, .pairs = pairs};
-    return fm_exact_count((fm_exact *)engine, blocks, tags, count, out, done, error);
-}
-
-static fm_status exact_count_kept(fm_engine *engine, const uint64_t *blocks, const uint32_t *now,
-                                  const uint32_t *leave, size_t count, fm_tally *tally, fm_pairs *pairs,
-                                  size_t *done, fm_error *error)
-{
-    fm_outlet out = {.tally = tally, .pairs = pairs, .leave = leave};
-    return fm_exact_count((fm_exact *)engine, blocks, now, count, out, done, error);
 }
 
 static bool exact_can_take(const fm_engine *engine, size_t count, const fm_tally *tally)
@@ -213,11 +177,8 @@ static bool exact_cold_known(const fm_engine *engine)
 }
 
 static const fm_engine_tagged tagged = {
-    .feed = exact_feed_tagged,
-    .count = exact_count_tagged,
-    .count_kept = exact_count_kept,
     .digest = fm_exact_digest,
-    .count_firsts = fm_exact_count_firsts,
+    .count_residue = fm_exact_count_residue,
 };
 
 const fm_engine_ops fm_engine_exact = {
@@ -229,7 +190,7 @@ const fm_engine_ops fm_engine_exact = {
     .create = exact_create,
     .destroy = exact_destroy,
     .feed = exact_feed,
-    .count = exact_count,
+    .count = fm_exact_count,
     .spared_repeats = true,
     .can_take = exact_can_take,
     .distinct = exact_distinct,

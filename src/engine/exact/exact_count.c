@@ -107,18 +107,19 @@ static fm_status count_part(fm_exact *self, const uint64_t *blocks, const uint32
     return status;
 }
 
-fm_status fm_exact_count(fm_exact *self, const uint64_t *blocks, const uint32_t *tags, size_t count,
-                         fm_outlet out, size_t *done, fm_error *error)
+fm_status fm_exact_count(fm_engine *engine, const fm_references *references, const fm_engine_results *results,
+                         size_t *done, fm_error *error)
 {
     fm_status status = FM_OK;
-    const uint32_t *const leave = out.leave;
-    *done = 0;
-    while (count > *done && status == FM_OK) {
-        const size_t left = count - *done;
+    for (*done = 0; references->count > *done && status == FM_OK;) {
+        const size_t left = references->count - *done;
+        const fm_outlet out = {.tally = results->distances,
+                               .pairs = results->pairs,
+                               .leave = references->leave ? references->leave + *done : NULL,
+                               .offset = *done};
         size_t taken;
-        out.offset = *done;
-        if (leave) out.leave = leave + *done;
-        status = count_part(self, blocks + *done, tags ? tags + *done : NULL, left < FM_PART ? left : FM_PART,
+        status = count_part((fm_exact *)engine, references->blocks + *done,
+                            references->now ? references->now + *done : NULL, left < FM_PART ? left : FM_PART,
                             out, &taken, error);
         *done += taken;
     }

@@ -9,29 +9,34 @@
 
 #include <string.h>
 
-fm_status fm_exact_digest(fm_engine *engine, const uint64_t *blocks, const uint32_t *now,
-                          const uint32_t *leave, size_t count, size_t number, fm_tally *tally,
-                          fm_pairs *pairs, fm_firsts *firsts, bool *done, fm_error *error)
+fm_status fm_exact_digest(fm_engine *engine, const fm_references *given, size_t number,
+                          const fm_engine_results *results, fm_residue *residue, bool *done, fm_error *error)
 {
     fm_exact *self = (fm_exact *)engine;
-    const fm_outlet out = {.tally = tally, .pairs = pairs, .now = now, .leave = leave, .offset = number};
+    fm_pairs *const pairs = results->pairs;
+    const size_t count = given->count;
+    const fm_outlet out = {.tally = results->distances,
+                           .pairs = pairs,
+                           .now = given->now,
+                           .leave = given->leave,
+                           .offset = number};
     *done = false;
     if (!fm_exact_try_part(self, count)) return FM_OK;
-    fm_status status = fm_tally_reserve(tally, FM_PART, error);
+    fm_status status = fm_tally_reserve(results->distances, FM_PART, error);
     if (status == FM_OK && pairs) status = fm_pairs_reserve(pairs, count, error);
     if (status != FM_OK) return status;
     if (pairs) self->tags->kept.pair_count = 0;
     self->window.position = 0;
-    *done = fm_exact_part_by_itself(self, blocks, count, &out);
+    *done = fm_exact_part_by_itself(self, given->blocks, count, &out);
     fm_exact_judge_part(self, *done, count, count > FM_PART / 2);
     if (!*done) return FM_OK;
     if (pairs) self->kernels->count_pairs(&pairs->table, self->tags->kept.pair, self->tags->kept.pair_count);
     const fm_part *part = &self->part;
-    *firsts = (fm_firsts){.count = part->first_count,
-                          .blocks = part->key,
-                          .places = part->position,
-                          .now = part->now,
-                          .number = part->first};
+    *residue = (fm_residue){.count = part->first_count,
+                            .blocks = part->key,
+                            .places = part->position,
+                            .now = part->now,
+                            .number = part->first};
     return FM_OK;
 }
 
@@ -50,22 +55,24 @@ static void place_firsts(fm_exact *self, const uint64_t *places, size_t count)
     }
 }
 
-fm_status fm_exact_count_firsts(fm_engine *engine, const fm_firsts *firsts, fm_tally *tally, fm_pairs *pairs,
-                                fm_error *error)
+fm_status fm_exact_count_residue(fm_engine *engine, const fm_residue *residue,
+                                 const fm_engine_results *results, fm_error *error)
 {
     fm_exact *self = (fm_exact *)engine;
+    fm_tally *const tally = results->distances;
+    fm_pairs *const pairs = results->pairs;
     fm_status status = fm_tally_reserve(tally, self->table.used + FM_PART + FM_TWO_CHUNKS, error);
-    if (status == FM_OK && pairs) status = fm_pairs_reserve(pairs, firsts->count, error);
+    if (status == FM_OK && pairs) status = fm_pairs_reserve(pairs, residue->count, error);
     if (status == FM_OK && !fm_exact_part_fits(self)) {
         status = fm_exact_restart(self, error); /* then the window has room for more than a part */
         if (status == FM_OK) status = fm_exact_make_room(self, FM_PART + FM_TWO_CHUNKS, error);
     }
     if (status != FM_OK) return status;
     fm_part *part = &self->part;
-    part->first_count = firsts->count;
-    memcpy(part->key, firsts->blocks, firsts->count * sizeof *part->key);
-    if (pairs) memcpy(part->now, firsts->now, firsts->count * sizeof *part->now);
-    place_firsts(self, firsts->places, firsts->count);
+    part->first_count = residue->count;
+    memcpy(part->key, residue->blocks, residue->count * sizeof *part->key);
+    if (pairs) memcpy(part->now, residue->now, residue->count * sizeof *part->now);
+    place_firsts(self, residue->places, residue->count);
     fm_exact_run_firsts(self, (fm_outlet){.tally = tally, .pairs = pairs});
     self->started = false; /* which block was the latest is not known here */
     return FM_OK;

@@ -25,6 +25,16 @@ typedef struct fm_first_touches {
  */
 void fm_exact_list_firsts(fm_engine *engine, fm_first_touches *firsts);
 
+/* Counts blocks, without tags. */
+static inline fm_status fm_exact_count_blocks(fm_engine *engine, const uint64_t *blocks, size_t count,
+                                              fm_tally *tally, fm_error *error)
+{
+    const fm_references references = {.count = count, .blocks = blocks};
+    const fm_engine_results results = {.distances = tally};
+    size_t done;
+    return fm_engine_exact.count(engine, &references, &results, &done, error);
+}
+
 /* The engine is empty again, and keeps its memory. So is its list of first touches. */
 void fm_exact_empty(fm_engine *engine);
 

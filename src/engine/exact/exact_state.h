@@ -73,10 +73,9 @@ fm_status fm_exact_restart(fm_exact *self, fm_error *error);
 /* A run of references. *done counts those taken, also on failure. */
 fm_status fm_exact_run(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out, size_t *done,
                        fm_error *error);
-/* The same for counts (out.tally, with tags also out.pairs), any number of references; tags may be NULL.
- * out.leave: NULL, or repeats have been left out and these are the tags under which blocks are left. */
-fm_status fm_exact_count(fm_exact *self, const uint64_t *blocks, const uint32_t *tags, size_t count,
-                         fm_outlet out, size_t *done, fm_error *error);
+/* The engine's count (exact_count.c). */
+fm_status fm_exact_count(fm_engine *engine, const fm_references *references, const fm_engine_results *results,
+                         size_t *done, fm_error *error);
 
 /* The chunk's distances, which the kernels have found. */
 void fm_exact_deliver_counts(fm_exact *self, const uint64_t *keys, const fm_outlet *out);
@@ -100,12 +99,11 @@ void fm_exact_run_firsts(fm_exact *self, fm_outlet out);
 /* Counts a part that fits. False where its blocks crowd a few slots: then nothing was done. */
 bool fm_exact_run_part(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out);
 
-/* Engine's digest and count_firsts (exact_digest.c). */
-fm_status fm_exact_digest(fm_engine *engine, const uint64_t *blocks, const uint32_t *now,
-                          const uint32_t *leave, size_t count, size_t number, fm_tally *tally,
-                          fm_pairs *pairs, fm_firsts *firsts, bool *done, fm_error *error);
-fm_status fm_exact_count_firsts(fm_engine *engine, const fm_firsts *firsts, fm_tally *tally, fm_pairs *pairs,
-                                fm_error *error);
+/* Engine's digest and count_residue (exact_digest.c). */
+fm_status fm_exact_digest(fm_engine *engine, const fm_references *part, size_t number,
+                          const fm_engine_results *results, fm_residue *firsts, bool *done, fm_error *error);
+fm_status fm_exact_count_residue(fm_engine *engine, const fm_residue *firsts,
+                                 const fm_engine_results *results, fm_error *error);
 
 /*
  * Parts are tried where they pay: where less than half of the references were the first to their block there.

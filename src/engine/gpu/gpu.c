@@ -433,8 +433,8 @@ static fm_status tell_each(gpu_engine *self, const fm_engine_results *results, f
     return status;
 }
 
-static fm_status gpu_take(fm_engine *engine, const uint64_t *blocks, size_t count,
-                          const fm_engine_results *results, fm_error *error)
+static fm_status gpu_count(fm_engine *engine, const fm_references *references,
+                           const fm_engine_results *results, size_t *done, fm_error *error)
 {
     gpu_engine *self = (gpu_engine *)engine;
     fm_status status = FM_OK;
@@ -442,22 +442,21 @@ static fm_status gpu_take(fm_engine *engine, const uint64_t *blocks, size_t coun
         status = open_card(self, fm_gpu_first_sizes.stack, needs_each(self, results), results, error);
     else if (!self->wants_each && needs_each(self, results))
         status = tell_each(self, results, error);
-    while (count > 0 && status == FM_OK) {
+    for (*done = 0; *done < references->count && status == FM_OK;) {
         if (self->cards.turn == 0 && self->batches.filled == 0) status = begin(self, results, error);
         if (status != FM_OK) break;
         fm_gpu_batches *batches = filling(self);
         const size_t room = batches->setup.batch - batches->filled;
-        const size_t some = count < room ? count : room;
-        status = fm_gpu_batches_put(batches, blocks, some, error);
+        const size_t left = references->count - *done, some = left < room ? left : room;
+        status = fm_gpu_batches_put(batches, references->blocks + *done, some, error);
         self->clock += some;
-        blocks += some;
-        count -= some;
+        *done += some;
         if (status == FM_OK && some == room) status = start(self, results, error);
     }
     return status;
 }
 
-static fm_status gpu_deliver(fm_engine *engine, const fm_engine_results *results, fm_error *error)
+static fm_status gpu_catch_up(fm_engine *engine, const fm_engine_results *results, fm_error *error)
 {
     gpu_engine *self = (gpu_engine *)engine;
     if (!self->open) return FM_OK;
@@ -516,26 +515,22 @@ static uint64_t gpu_distinct(const fm_engine *engine)
     return ((const gpu_engine *)engine)->distinct;
 }
 
-static void gpu_stages(const fm_engine *engine, fm_profile *profile)
+static fm_status gpu_describe(const fm_engine *engine, fm_profile *profile, fm_error *error)
 {
+    (void)error;
     static const char *const names[FM_GPU_STAGES] = {"upload", "keys",   "sort",  "link",
                                                      "split",  "finish", "stack", "deliver"};
     const gpu_engine *self = (const gpu_engine *)engine;
     profile->stage_count = FM_GPU_STAGES;
     for (size_t stage = 0; stage < FM_GPU_STAGES; stage++)
         profile->stages[stage] = (fm_stage){.name = names[stage], .seconds = self->seconds[stage]};
+    return FM_OK;
 }
 
 static bool gpu_cold_known(const fm_engine *engine)
 {
     return ((const gpu_engine *)engine)->cold_known;
 }
-
-static const fm_engine_batched batched = {
-    .take = gpu_take,
-    .deliver = gpu_deliver,
-    .stages = gpu_stages,
-};
 
 const fm_engine_ops fm_engine_gpu = {
     .info = {.name = "gpu",
@@ -546,7 +541,10 @@ const fm_engine_ops fm_engine_gpu = {
     .own = gpu_options,
     .create = gpu_create,
     .destroy = gpu_destroy,
-    .batched = &batched,
+    .batched = true,
+    .count = gpu_count,
+    .catch_up = gpu_catch_up,
+    .describe = gpu_describe,
     .distinct = gpu_distinct,
     .cold_known = gpu_cold_known,
     .memory = gpu_memory,

@@ -155,11 +155,13 @@ static fm_status analyze(hp_rda_engine *self, const fm_engine_results *results, 
 
 /* ---- the engine ---- */
 
-static fm_status hp_rda_take(fm_engine *engine, const uint64_t *blocks, size_t count,
-                             const fm_engine_results *results, fm_error *error)
+static fm_status hp_rda_count(fm_engine *engine, const fm_references *references,
+                              const fm_engine_results *results, size_t *done, fm_error *error)
 {
     hp_rda_engine *self = (hp_rda_engine *)engine;
-    for (size_t i = 0; i < count; i++) {
+    const uint64_t *const blocks = references->blocks;
+    *done = references->count;
+    for (size_t i = 0; i < references->count; i++) {
         if (self->begun && blocks[i] == self->last) {
             self->repeats++;
             continue;
@@ -174,7 +176,7 @@ static fm_status hp_rda_take(fm_engine *engine, const uint64_t *blocks, size_t c
     return FM_OK;
 }
 
-static fm_status hp_rda_deliver(fm_engine *engine, const fm_engine_results *results, fm_error *error)
+static fm_status hp_rda_catch_up(fm_engine *engine, const fm_engine_results *results, fm_error *error)
 {
     hp_rda_engine *self = (hp_rda_engine *)engine;
     fm_tally_add_many(results->distances, 0, self->repeats);
@@ -254,14 +256,16 @@ static bool hp_rda_cold_known(const fm_engine *engine)
     return true;
 }
 
-static void hp_rda_stages(const fm_engine *engine, fm_profile *profile)
+static fm_status hp_rda_describe(const fm_engine *engine, fm_profile *profile, fm_error *error)
 {
+    (void)error;
     static const char *const names[FM_HP_RDA_STAGES] = {"thread-level analysis", "merging threads",
                                                         "merging blocks", "adjusting"};
     const hp_rda_engine *self = (const hp_rda_engine *)engine;
     profile->stage_count = FM_HP_RDA_STAGES;
     for (size_t stage = 0; stage < FM_HP_RDA_STAGES; stage++)
         profile->stages[stage] = (fm_stage){.name = names[stage], .seconds = self->seconds[stage]};
+    return FM_OK;
 }
 
 static uint64_t hp_rda_memory(const fm_engine *engine)
@@ -274,12 +278,6 @@ static uint64_t hp_rda_memory_peak(const fm_engine *engine)
     return ((const hp_rda_engine *)engine)->memory_peak;
 }
 
-static const fm_engine_batched batched = {
-    .take = hp_rda_take,
-    .deliver = hp_rda_deliver,
-    .stages = hp_rda_stages,
-};
-
 const fm_engine_ops fm_engine_hp_rda = {
     .info = {.name = "hp-rda",
              .summary = "approximate: HP-RDA, cut among many threads and merged",
@@ -289,7 +287,10 @@ const fm_engine_ops fm_engine_hp_rda = {
     .own = on_card_options + 1,
     .create = create_on_cpu,
     .destroy = hp_rda_destroy,
-    .batched = &batched,
+    .batched = true,
+    .count = hp_rda_count,
+    .catch_up = hp_rda_catch_up,
+    .describe = hp_rda_describe,
     .distinct = hp_rda_distinct,
     .cold_known = hp_rda_cold_known,
     .memory = hp_rda_memory,
@@ -306,7 +307,10 @@ const fm_engine_ops fm_engine_hp_rda_gpu = {
     .own = on_card_options,
     .create = create_on_card,
     .destroy = hp_rda_destroy,
-    .batched = &batched,
+    .batched = true,
+    .count = hp_rda_count,
+    .catch_up = hp_rda_catch_up,
+    .describe = hp_rda_describe,
     .distinct = hp_rda_distinct,
     .cold_known = hp_rda_cold_known,
     .memory = hp_rda_memory,

@@ -264,10 +264,9 @@ static fm_status count_gathered(fm_parallel *self, fm_tally *tally, fm_error *er
     fm_status status = FM_OK;
     for (uint64_t i = 0; i < self->piece_count && status == FM_OK; i++) {
         const fm_piece *piece = &self->pieces[i];
-        size_t done;
         if (piece->count > 0)
-            status = fm_engine_exact.count((fm_engine *)self->alone, piece->blocks, piece->count, tally,
-                                           &done, error);
+            status =
+                fm_exact_count_blocks((fm_engine *)self->alone, piece->blocks, piece->count, tally, error);
     }
     release_pieces(self);
     self->filled = 0;
@@ -351,20 +350,23 @@ static fm_status gather(fm_parallel *self, const uint64_t *blocks, size_t count,
 
 /* ---- the interface ---- */
 
-static fm_status parallel_feed(fm_engine *engine, const uint64_t *blocks, size_t count, uint64_t *distances,
-                               uint64_t *times, size_t *done, fm_error *error)
+static fm_status parallel_feed(fm_engine *engine, const fm_references *references,
+                               const fm_engine_results *results, size_t *done, fm_error *error)
 {
     fm_parallel *self = (fm_parallel *)engine;
     *done = 0;
     fm_status status = go_alone(self, error);
     if (status != FM_OK) return status;
-    return fm_engine_exact.feed((fm_engine *)self->alone, blocks, count, distances, times, done, error);
+    return fm_engine_exact.feed((fm_engine *)self->alone, references, results, done, error);
 }
 
-static fm_status parallel_count(fm_engine *engine, const uint64_t *blocks, size_t count, fm_tally *tally,
-                                size_t *done, fm_error *error)
+static fm_status parallel_count(fm_engine *engine, const fm_references *references,
+                                const fm_engine_results *results, size_t *done, fm_error *error)
 {
     fm_parallel *self = (fm_parallel *)engine;
+    const uint64_t *const blocks = references->blocks;
+    const size_t count = references->count;
+    fm_tally *const tally = results->distances;
     fm_status status = FM_OK;
     *done = 0;
     if (!self->counted.counts) status = fm_tally_create(&self->counted, tally->bins, error);
@@ -382,9 +384,9 @@ static fm_status parallel_count(fm_engine *engine, const uint64_t *blocks, size_
         *done = count;
         return status;
     }
+    const fm_references rest = {.count = count - *done, .blocks = blocks + *done};
     size_t more;
-    status =
-        fm_engine_exact.count((fm_engine *)self->alone, blocks + *done, count - *done, tally, &more, error);
+    status = fm_engine_exact.count((fm_engine *)self->alone, &rest, results, &more, error);
     *done += more;
     return status;
 }
@@ -398,21 +400,22 @@ static fm_status draw_alone(fm_parallel *self, const fm_block_supply *supply, fm
     while (status == FM_OK && supply->claim(supply->context, fm_parallel_drawn_most, &stretch)) {
         const uint64_t *blocks;
         uint64_t repeats;
-        size_t count = 1, done;
+        size_t count = 1;
         while (status == FM_OK && count > 0) {
             status = supply->fetch(supply->context, 0, &stretch, &blocks, &count, &repeats, error);
             if (status != FM_OK || count == 0) break;
-            status = fm_engine_exact.count((fm_engine *)self->alone, blocks, count, tally, &done, error);
+            status = fm_exact_count_blocks((fm_engine *)self->alone, blocks, count, tally, error);
             if (status == FM_OK) fm_tally_add_many(tally, 0, repeats);
         }
     }
     return status;
 }
 
-static fm_status parallel_draw(fm_engine *engine, const fm_block_supply *supply, fm_tally *tally,
-                               fm_error *error)
+static fm_status parallel_draw(fm_engine *engine, const fm_block_supply *supply,
+                               const fm_engine_results *results, fm_error *error)
 {
     fm_parallel *self = (fm_parallel *)engine;
+    fm_tally *const tally = results->distances;
     fm_status status = FM_OK;
     if (!self->counted.counts) status = fm_tally_create(&self->counted, tally->bins, error);
     if (status == FM_OK && self->mode == FM_GATHERING)
@@ -425,9 +428,10 @@ static fm_status parallel_draw(fm_engine *engine, const fm_block_supply *supply,
     return status == FM_OK ? fm_parallel_draw(self, supply, error) : status;
 }
 
-static fm_status parallel_catch_up(fm_engine *engine, fm_tally *tally, fm_error *error)
+static fm_status parallel_catch_up(fm_engine *engine, const fm_engine_results *results, fm_error *error)
 {
     fm_parallel *self = (fm_parallel *)engine;
+    fm_tally *const tally = results->distances;
     fm_status status = FM_OK;
     if (self->mode == FM_GATHERING && self->gathered > 0) status = count_gathered(self, tally, error);
     if (self->mode == FM_TOGETHER) {

@@ -82,13 +82,12 @@ static fm_status draw_whole(fm_parallel *self, fm_piece *piece, unsigned number,
 {
     fm_parallel_worker *worker = &self->workers[number];
     const uint64_t *blocks;
-    size_t count = 1, done;
+    size_t count = 1;
     fm_status status = start_whole(self, worker, error);
     while (status == FM_OK && count > 0) {
         status = fetch(self, piece, number, &blocks, &count, error);
         if (status == FM_OK && count > 0)
-            status = fm_engine_exact.count((fm_engine *)worker->whole, blocks, count, &worker->tally, &done,
-                                           error);
+            status = fm_exact_count_blocks((fm_engine *)worker->whole, blocks, count, &worker->tally, error);
     }
     if (status == FM_OK) status = fm_piece_reserve(self, piece, worker->firsts.count, error);
     if (status != FM_OK) return status;

@@ -70,15 +70,15 @@ static size_t choose(fm_engine *self, const uint64_t *blocks, size_t count)
     return chosen;
 }
 
-static fm_status aet_count(fm_engine *self, const uint64_t *blocks, size_t count, fm_tally *tally,
+static fm_status aet_count(fm_engine *self, const fm_references *references, const fm_engine_results *results,
                            size_t *done, fm_error *error)
 {
-    (void)tally; /* the histogram of distances is known at the end only */
-    for (*done = 0; *done < count;) {
-        const size_t part = count - *done < CHUNK ? count - *done : CHUNK;
+    (void)results; /* the histogram of distances is known at the end only */
+    for (*done = 0; *done < references->count;) {
+        const size_t left = references->count - *done, part = left < CHUNK ? left : CHUNK;
         fm_status status = make_room(self, error);
         if (status != FM_OK) return status;
-        const size_t chosen = choose(self, blocks + *done, part);
+        const size_t chosen = choose(self, references->blocks + *done, part);
         for (size_t i = 0; i < chosen; i++) {
             self->homes[i] = fm_block_home(&self->table, self->keys[i]);
             __builtin_prefetch(self->homes[i], 1, 3);

@@ -80,8 +80,10 @@ static void tell_fresh(fm_exact_below *below, fm_tally *tally)
 fm_status fm_exact_below_count(fm_exact_below *below, const uint64_t *blocks, size_t count, fm_tally *tally,
                                size_t *done, fm_error *error)
 {
+    const fm_references references = {.count = count, .blocks = blocks};
+    const fm_engine_results results = {.distances = tally};
     *done = 0;
-    if (below->engine) return fm_engine_exact.count(below->engine, blocks, count, tally, done, error);
+    if (below->engine) return fm_engine_exact.count(below->engine, &references, &results, done, error);
     if (below->small) {
         fm_status status = fm_tally_reserve(tally, below->bound, error);
         if (status != FM_OK) return status;

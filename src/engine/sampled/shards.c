@@ -101,18 +101,19 @@ static void sketch_part(fm_engine *self, const uint64_t *blocks, size_t count)
     }
 }
 
-static fm_status shards_count(fm_engine *self, const uint64_t *blocks, size_t count, fm_tally *tally,
-                              size_t *done, fm_error *error)
+static fm_status shards_count(fm_engine *self, const fm_references *references,
+                              const fm_engine_results *results, size_t *done, fm_error *error)
 {
     fm_status status = FM_OK;
-    for (*done = 0; *done < count && status == FM_OK;) {
-        size_t part = count - *done < FM_PART ? count - *done : FM_PART;
+    for (*done = 0; *done < references->count && status == FM_OK;) {
+        const uint64_t *const blocks = references->blocks + *done;
+        size_t part = references->count - *done < FM_PART ? references->count - *done : FM_PART;
         status = make_room(self, error);
         if (status != FM_OK) return status;
-        status = fm_exact_below_count(&self->near, blocks + *done, part, tally, &part, error);
+        status = fm_exact_below_count(&self->near, blocks, part, results->distances, &part, error);
         if (part == 0) return status;
-        if (self->near.bound) sketch_part(self, blocks + *done, part);
-        fm_sampled_part_start(&self->sampled, self->kernels, blocks + *done, part, self->near.small);
+        if (self->near.bound) sketch_part(self, blocks, part);
+        fm_sampled_part_start(&self->sampled, self->kernels, blocks, part, self->near.small);
         fm_sampled_part_touch(&self->sampled, self->samples, self->sample_count);
         self->references += part;
         *done += part;

@@ -152,7 +152,7 @@ static fm_status csv_open(fm_import *import, const fm_reader_options *options, f
     if (status != FM_OK) return status;
     import->info.key_column = state->choice.key_column;
     import->info.key_found = state->choice.found;
-    import->info.key_unit_untold = state->choice.unknown_unit;
+    import->info.key_unit_unknown = state->choice.unknown_unit;
     import->info.key_name = state->choice.key_name;
     import->info.key_values = state->choice.key_values;
     if (state->choice.header) pass_header(state, &rows);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * native_share.h - the blocks of a native trace for several threads, each of which claims stretches of the
- * file and decodes them for itself (fm_supply in fathom/trace.h).
+ * file and decodes them for itself (fm_supply in trace/supply.h).
  *
  * Claiming walks from header to header, which says where the next one is, so that no index is needed. As
  * native_ahead.h, it knows sound blocks only: it stops at the first header that is none, and the walk goes on

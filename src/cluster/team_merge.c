@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * team_settle.c - the end of a phase of fm_team_exact, as team_exact.h tells: positions are handed out, the
+ * team_merge.c - the end of a phase of fm_team_exact, as team_exact.h tells: positions are handed out, the
  * owners of blocks asked, then the owners of positions; at last positions are made dense again.
  *
  * With E events in all, and ranks that have equally many: O(E/P log) work for each, three exchanges of 16, 8
@@ -23,12 +23,12 @@ enum {
     DISTANCES = 1024,   /* counted together */
 };
 #define NOWHERE (UINT64_MAX >> 1)    /* a position: the block is further away than the bound */
-#define NO_EVENT (UINT64_C(1) << 63) /* a flag of positions: told, and not asked */
+#define NO_EVENT (UINT64_C(1) << 63) /* a flag of positions: sent, and not asked */
 
 /* To the owner of a block. */
-typedef struct told_block {
+typedef struct sent_block {
     uint64_t block, position;
-} told_block;
+} sent_block;
 
 /* To the owner of a position. */
 typedef struct left_position {
@@ -36,8 +36,8 @@ typedef struct left_position {
     uint64_t distance; /* but for the events before it in the same range */
 } left_position;
 
-/* What a rank has at hand while a phase is settled. */
-typedef struct settlement {
+/* What a rank has at hand while a phase is merged. */
+typedef struct phase_merge {
     fm_team *team;
     uint32_t size;
     uint64_t positions;         /* in use, those of this phase among them */
@@ -47,7 +47,7 @@ typedef struct settlement {
     uint64_t *begin, *in_begin; /* size + 1 each */
     uint64_t *range;            /* size + 1: where ranges of positions begin */
     fm_superseded left;
-} settlement;
+} phase_merge;
 
 static fm_status no_memory(fm_error *error)
 {
@@ -58,7 +58,7 @@ static fm_status no_memory(fm_error *error)
 /* ---- positions ---- */
 
 /* Every piece of every rank says how many positions it needs. */
-static fm_status hand_out_positions(settlement *at, fm_error *error)
+static fm_status hand_out_positions(phase_merge *at, fm_error *error)
 {
     fm_team *team = at->team;
     const unsigned pieces = team->options.pieces;
@@ -85,7 +85,7 @@ static fm_status hand_out_positions(settlement *at, fm_error *error)
 
 /* ---- whose block ---- */
 
-static uint32_t owner_of(const settlement *at, uint64_t block)
+static uint32_t owner_of(const phase_merge *at, uint64_t block)
 {
     static const uint64_t seed[3] = {0, UINT64_C(0x9E3779B97F4A7C15), UINT64_C(0xD6E8FEB86659FD93)};
     return (uint32_t)fm_block_home_index(fm_block_hash(block ^ at->team->options.seed, seed), at->size);
@@ -110,10 +110,10 @@ static void back_to_begin(uint64_t *begin, uint32_t size)
 }
 
 /*
- * What the owners of blocks are told, in order of time. Under a bound, first touches are one thing, and the
+ * What the owners of blocks are sent, in order of time. Under a bound, first touches are one thing, and the
  * blocks that get positions another: more are touched than those, and not all of those are listed.
  */
-static fm_status write_blocks(settlement *at, told_block **out, fm_error *error)
+static fm_status write_blocks(phase_merge *at, sent_block **out, fm_error *error)
 {
     const fm_team *team = at->team;
     const bool bounded = team->options.bound != 0;
@@ -122,12 +122,12 @@ static fm_status write_blocks(settlement *at, told_block **out, fm_error *error)
         if (bounded) total += team->pieces[i].positions;
         if (team->pieces[i].positions > most) most = team->pieces[i].positions;
     }
-    told_block *told = fm_calloc(total ? total : 1, sizeof *told);
+    sent_block *sent = fm_calloc(total ? total : 1, sizeof *sent);
     uint32_t *owner = fm_calloc(total ? total : 1, sizeof *owner);
     uint64_t *stack = fm_calloc(most ? most : 1, sizeof *stack); /* of a piece, or the depths of its blocks */
     *out = fm_calloc(total ? total : 1, sizeof **out);
     size_t count = 0, events = 0;
-    fm_status status = told && owner && stack && *out ? FM_OK : no_memory(error);
+    fm_status status = sent && owner && stack && *out ? FM_OK : no_memory(error);
     memset(at->begin, 0, (at->size + 1) * sizeof *at->begin);
     for (unsigned p = 0; p < team->options.pieces && status == FM_OK; p++) {
         const fm_team_piece *piece = &team->pieces[p];
@@ -135,41 +135,41 @@ static fm_status write_blocks(settlement *at, told_block **out, fm_error *error)
         if (!bounded && piece->engine)
             fm_exact_depths(piece->engine, piece->firsts.blocks, piece->firsts.count, stack);
         for (size_t i = 0; i < piece->firsts.count; i++)
-            told[count++] = (told_block){piece->firsts.blocks[i], bounded ? NOWHERE : latest - stack[i]};
+            sent[count++] = (sent_block){piece->firsts.blocks[i], bounded ? NOWHERE : latest - stack[i]};
         const uint64_t stacked =
             bounded && piece->engine ? fm_exact_stack(piece->engine, piece->positions, stack) : 0;
         for (uint64_t depth = 0; depth < stacked; depth++)
-            told[count++] = (told_block){stack[depth], (latest - depth) | NO_EVENT};
+            sent[count++] = (sent_block){stack[depth], (latest - depth) | NO_EVENT};
     }
     for (size_t i = 0; i < count && status == FM_OK; i++) {
-        owner[i] = owner_of(at, told[i].block);
+        owner[i] = owner_of(at, sent[i].block);
         at->begin[owner[i]]++;
-        if (!(told[i].position & NO_EVENT)) at->owner[events++] = owner[i];
+        if (!(sent[i].position & NO_EVENT)) at->owner[events++] = owner[i];
     }
     if (status == FM_OK) {
         counts_to_begin(at->begin, at->size);
-        for (size_t i = 0; i < count; i++) (*out)[at->begin[owner[i]]++] = told[i];
+        for (size_t i = 0; i < count; i++) (*out)[at->begin[owner[i]]++] = sent[i];
         back_to_begin(at->begin, at->size);
     }
-    free(told);
+    free(sent);
     free(owner);
     free(stack);
     return status;
 }
 
 /* What the table says of a block that was touched for the first time in its piece. */
-static uint64_t old_position(fm_team *team, const told_block *told)
+static uint64_t old_position(fm_team *team, const sent_block *sent)
 {
-    const uint64_t now = told->position == NOWHERE ? GONE : told->position + FIRST_POSITION;
+    const uint64_t now = sent->position == NOWHERE ? GONE : sent->position + FIRST_POSITION;
     const uint64_t old =
-        fm_block_table_exchange(&team->blocks, fm_block_home(&team->blocks, told->block), told->block, now);
+        fm_block_table_exchange(&team->blocks, fm_block_home(&team->blocks, sent->block), sent->block, now);
     if (old >= FIRST_POSITION) return old - FIRST_POSITION;
     if (!team->seen) return FM_COLD;
-    return fm_seen_set_insert(team->seen, told->block, UINT64_MAX, NULL) == FM_SEEN_NEW ? FM_COLD : FM_BEYOND;
+    return fm_seen_set_insert(team->seen, sent->block, UINT64_MAX, NULL) == FM_SEEN_NEW ? FM_COLD : FM_BEYOND;
 }
 
 /* Answers to all ranks, in the order of their questions. *in_begin becomes that of the answers. */
-static fm_status answer(settlement *at, const told_block *in, uint64_t **answers, fm_error *error)
+static fm_status answer(phase_merge *at, const sent_block *in, uint64_t **answers, fm_error *error)
 {
     fm_team *team = at->team;
     const uint64_t count = at->in_begin[at->size];
@@ -180,26 +180,26 @@ static fm_status answer(settlement *at, const told_block *in, uint64_t **answers
         const uint64_t end = at->in_begin[from + 1];
         at->in_begin[from] = given;
         for (; next < end; next++) {
-            const told_block told = in[next];
+            const sent_block sent = in[next];
             if (!fm_block_table_has_room(&team->blocks, 1)) {
                 fm_status status = fm_block_table_grow(&team->blocks, 1, error);
                 if (status != FM_OK) return status;
             }
-            if (told.position & NO_EVENT)
-                fm_block_table_exchange(&team->blocks, fm_block_home(&team->blocks, told.block), told.block,
-                                        (told.position & ~NO_EVENT) + FIRST_POSITION);
+            if (sent.position & NO_EVENT)
+                fm_block_table_exchange(&team->blocks, fm_block_home(&team->blocks, sent.block), sent.block,
+                                        (sent.position & ~NO_EVENT) + FIRST_POSITION);
             else
-                (*answers)[given++] = old_position(team, &told);
+                (*answers)[given++] = old_position(team, &sent);
         }
     }
     at->in_begin[at->size] = given;
     return FM_OK;
 }
 
-static fm_status ask_for_positions(settlement *at, fm_error *error)
+static fm_status ask_for_positions(phase_merge *at, fm_error *error)
 {
     fm_transport *transport = at->team->transport;
-    told_block *out = NULL;
+    sent_block *out = NULL;
     void *in = NULL, *replies = NULL;
     uint64_t *answers = NULL;
     fm_status status = write_blocks(at, &out, error);
@@ -227,7 +227,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Ranges of about equally many events, by a sample from every rank. */
-static fm_status divide_positions(settlement *at, fm_error *error)
+static fm_status divide_positions(phase_merge *at, fm_error *error)
 {
     fm_transport *transport = at->team->transport;
     uint64_t *all = fm_calloc((size_t)SAMPLES * (at->size + 1), sizeof *all);
@@ -248,7 +248,7 @@ static fm_status divide_positions(settlement *at, fm_error *error)
     return status;
 }
 
-static uint32_t range_of(const settlement *at, uint64_t position)
+static uint32_t range_of(const phase_merge *at, uint64_t position)
 {
     uint32_t low = 0, high = at->size;
     while (high - low > 1) {
@@ -262,7 +262,7 @@ static uint32_t range_of(const settlement *at, uint64_t position)
 }
 
 /* higher[r]: how many events of the ranks before this one left a position in a range above r. */
-static fm_status count_before(settlement *at, uint64_t *higher, fm_error *error)
+static fm_status count_before(phase_merge *at, uint64_t *higher, fm_error *error)
 {
     fm_transport *transport = at->team->transport;
     uint64_t *all = fm_calloc((size_t)at->size * at->size, sizeof *all);
@@ -280,8 +280,8 @@ static fm_status count_before(settlement *at, uint64_t *higher, fm_error *error)
     return status;
 }
 
-/* What the owners of positions are told: in the order of time. */
-static fm_status write_positions(settlement *at, left_position **out, fm_error *error)
+/* What the owners of positions are sent: in the order of time. */
+static fm_status write_positions(phase_merge *at, left_position **out, fm_error *error)
 {
     fm_team *team = at->team;
     uint64_t count = 0;
@@ -315,7 +315,7 @@ static fm_status write_positions(settlement *at, left_position **out, fm_error *
 }
 
 /* The distances that end at the positions that this rank owns. */
-static fm_status count_distances(settlement *at, const left_position *in, fm_error *error)
+static fm_status count_distances(phase_merge *at, const left_position *in, fm_error *error)
 {
     fm_team *team = at->team;
     const uint64_t count = at->in_begin[at->size], bound = team->options.bound;
@@ -334,7 +334,7 @@ static fm_status count_distances(settlement *at, const left_position *in, fm_err
     return status;
 }
 
-static fm_status ask_for_distances(settlement *at, fm_error *error)
+static fm_status ask_for_distances(phase_merge *at, fm_error *error)
 {
     left_position *out = NULL;
     void *in = NULL;
@@ -370,7 +370,7 @@ static uint64_t renumber(void *context, uint64_t key, uint64_t value, uint64_t t
 }
 
 /* Everybody gets the bits of all ranges. */
-static fm_status gather_left(settlement *at, uint64_t *bits, fm_error *error)
+static fm_status gather_left(phase_merge *at, uint64_t *bits, fm_error *error)
 {
     fm_transport *transport = at->team->transport;
     const uint32_t rank = transport->rank;
@@ -385,7 +385,7 @@ static fm_status gather_left(settlement *at, uint64_t *bits, fm_error *error)
 }
 
 /* Positions without gaps, and under a bound no more than that. */
-static fm_status make_dense(settlement *at, fm_error *error)
+static fm_status make_dense(phase_merge *at, fm_error *error)
 {
     fm_team *team = at->team;
     const uint64_t words = at->range[at->size] / 64, bound = team->options.bound;
@@ -417,9 +417,9 @@ static void begin_anew(fm_team *team)
     }
 }
 
-fm_status fm_team_settle(fm_team *team, bool last, fm_error *error)
+fm_status fm_team_merge_phase(fm_team *team, bool last, fm_error *error)
 {
-    settlement at = {.team = team, .size = team->transport->size};
+    phase_merge at = {.team = team, .size = team->transport->size};
     fm_status status = hand_out_positions(&at, error);
     if (status == FM_OK) {
         at.owner = fm_calloc(at.events ? at.events : 1, sizeof *at.owner);
