@@ -46,6 +46,7 @@ lint command:shellcheck shellcheck
 fuzz command:clang clang
 fuzz fuzzer: libclang-rt-14-dev
 test command:gfortran gfortran
+test file:/usr/lib/python3/dist-packages/fparser python3-fparser
 test command:g++ g++
 test command:clang clang
 test command:qemu-x86_64 qemu-user

@@ -119,7 +119,7 @@ typedef struct fm_static_options {
     double limit_seconds; /* for an exact result; what is not found in time is sampled. 0: 60 */
     uint64_t samples;     /* accesses that are drawn where it is sampled; 0: 10,000 */
     uint64_t seed;
-    const char *method; /* NULL: the surest that is done in time; "sample", or see fm_static_method_at */
+    const char *method; /* NULL: the surest that is done in time; or one of fm_static_method_at */
 } fm_static_options;
 
 /*

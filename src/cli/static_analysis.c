@@ -150,7 +150,8 @@ int cli_static_analyze(cli_static_run *run)
         }
     }
     int code = compute(run);
-    if (code >= 0 || method || over || run->profile->exact || !run->counted) return code;
+    const bool drawn = code < 0 && strcmp(run->profile->kernel->certainty, "sampled") == 0;
+    if (!drawn || method || over || !run->counted) return code;
     const double left = run->options->limit - (cli_static_now() - run->began);
     return (double)accesses / PER_SECOND < left ? work_off(run, left, &over) : code;
 }

@@ -171,7 +171,8 @@ int cli_verb_static(int argc, char **argv)
         {"language", 0, CLI_STRING, &options.language, "NAME",
          "c, c++, fortran, fir (default: by the name's ending)"},
         {"method", 0, CLI_STRING, &options.method, "NAME",
-         "walk: every access; sample: some of them (default: the surest\nthat is done in time)"},
+         "walk: every access; reconstruct: polynomials through some;\nsample: accesses drawn at random "
+         "(default: the surest that is\ndone in time)"},
         {"draws", 0, CLI_COUNT, &options.samples, "N",
          "accesses that are drawn where it is sampled (default 10000)"},
         {"verify", 0, CLI_FLAG, &options.verify, NULL, "compare the result with a walk over all accesses"},
@@ -196,23 +197,28 @@ int cli_verb_static(int argc, char **argv)
         .least = 1,
         .most = 1,
     };
-    cli_static_run run = {.options = &options, .began = cli_static_now()};
     int own = 1;
     while (own < argc && strcmp(argv[own], "--") != 0) own++;
-    for (int i = own + 1; i < argc; i++) {
-        if (run.flag_count == CLI_MOST_FLAGS) return cli_misuse("at most %d compiler flags", CLI_MOST_FLAGS);
-        run.flags[run.flag_count++] = argv[i];
-    }
+    if (argc - own - 1 > CLI_MOST_FLAGS) return cli_misuse("at most %d compiler flags", CLI_MOST_FLAGS);
     size_t count;
     int code = cli_parse(&command, own, argv, &count);
     if (code >= 0) return code;
-    run.path = argv[1];
-    code = check(&run);
-    if (code < 0) code = work(&run);
-    if (run.counted) fm_region_counts_clear(&run.counts);
-    fm_profile_destroy(run.profile);
-    fm_region_destroy(run.region);
-    free(run.texts[0]);
-    free(run.texts[1]);
+    cli_static_run *run = calloc(1, sizeof *run);
+    if (!run) {
+        cli_complain("out of memory");
+        return CLI_FAILED;
+    }
+    run->options = &options;
+    run->began = cli_static_now();
+    run->path = argv[1];
+    for (int i = own + 1; i < argc; i++) run->flags[run->flag_count++] = argv[i];
+    code = check(run);
+    if (code < 0) code = work(run);
+    if (run->counted) fm_region_counts_clear(&run->counts);
+    fm_profile_destroy(run->profile);
+    fm_region_destroy(run->region);
+    free(run->texts[0]);
+    free(run->texts[1]);
+    free(run);
     return cli_finish(code);
 }

@@ -63,55 +63,6 @@ static void write_run(FILE *out, const fm_profile *profile, const fm_view_option
     }
 }
 
-/* A number as numbers are shown, or a formula. */
-static void write_count(FILE *out, const char *count, const char *what, const fm_view_options *options)
-{
-    char *end;
-    errno = 0;
-    unsigned long long number = strtoull(count, &end, 10);
-    if (*end || end == count || errno)
-        fm_text_write_name(out, count, options->unicode);
-    else
-        fputs(fm_text_count(number).text, out);
-    fputs(what, out);
-}
-
-/* Which source code it was computed from, and how sure that is. */
-static void write_kernel(FILE *out, const fm_kernel *kernel, const fm_view_options *options)
-{
-    if (kernel->file) {
-        label(out, options, "source");
-        fm_text_write_name(out, kernel->file, options->unicode);
-        if (kernel->first_line) fprintf(out, ":%" PRIu32 "-%" PRIu32, kernel->first_line, kernel->last_line);
-        putc('\n', out);
-    }
-    text_line(out, options, "parameters", kernel->parameters);
-    if (kernel->loads && kernel->stores) {
-        label(out, options, "does");
-        write_count(out, kernel->loads, " loads, ", options);
-        write_count(out, kernel->stores, " stores", options);
-        if (kernel->flops && strcmp(kernel->flops, "0") != 0) {
-            fputs(", ", out);
-            write_count(out, kernel->flops, " flops", options);
-        }
-        putc('\n', out);
-    }
-    if (kernel->certainty) {
-        label(out, options, "certainty");
-        fm_text_write_name(out, kernel->certainty, options->unicode);
-        if (kernel->method) {
-            fputs(": ", out);
-            fm_text_write_name(out, kernel->method, options->unicode);
-        }
-        if (kernel->layout) {
-            fputs("; ", out);
-            fm_text_write_name(out, kernel->layout, options->unicode);
-            fputs(" rows", out);
-        }
-        fprintf(out, "; %.2f s\n", kernel->seconds);
-    }
-}
-
 /* One line of the notes, broken between words where it is wider than the terminal. */
 static void write_note(FILE *out, const char *note, size_t length, const fm_view_options *options)
 {
@@ -139,6 +90,51 @@ static void write_note(FILE *out, const char *note, size_t length, const fm_view
     putc('\n', out);
 }
 
+/* A number as numbers are shown, or a formula. */
+static void write_count(FILE *out, const char *count, const char *what, const fm_view_options *options)
+{
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(count, &end, 10);
+    if (*end || end == count || errno)
+        fm_text_write_name(out, count, options->unicode);
+    else
+        fputs(fm_text_count(number).text, out);
+    fputs(what, out);
+}
+
+/* Which source code it was computed from, and how sure that is. */
+static void write_kernel(FILE *out, const fm_profile *profile, const fm_view_options *options)
+{
+    const fm_kernel *kernel = profile->kernel;
+    if (kernel->file) {
+        label(out, options, "source");
+        fm_text_write_name(out, kernel->file, options->unicode);
+        if (kernel->first_line) fprintf(out, ":%" PRIu32 "-%" PRIu32, kernel->first_line, kernel->last_line);
+        putc('\n', out);
+    }
+    text_line(out, options, "parameters", kernel->parameters);
+    if (kernel->loads && kernel->stores) {
+        label(out, options, "does");
+        write_count(out, kernel->loads, " loads, ", options);
+        write_count(out, kernel->stores, " stores", options);
+        if (kernel->flops && strcmp(kernel->flops, "0") != 0) {
+            fputs(", ", out);
+            write_count(out, kernel->flops, " flops", options);
+        }
+        putc('\n', out);
+    }
+    if (kernel->certainty) {
+        char text[600];
+        const char *method =
+            profile->exact && kernel->method ? kernel->method : NULL; /* else with the accuracy */
+        snprintf(text, sizeof text, "%s%s%s; %s rows; %.2f s", kernel->certainty, method ? ": " : "",
+                 method ? method : "", kernel->layout ? kernel->layout : "contiguous", kernel->seconds);
+        label(out, options, "certainty");
+        write_note(out, text, strlen(text), options);
+    }
+}
+
 static void write_notes(FILE *out, const char *notes, const fm_view_options *options)
 {
     while (notes && *notes) {
@@ -159,7 +155,7 @@ void fm_view_header(FILE *out, const fm_profile *profile, const fm_view_options 
     fm_text_ink(out, options, FM_INK_NONE);
     putc('\n', out);
     if (profile->run) write_run(out, profile, options);
-    if (profile->kernel) write_kernel(out, profile->kernel, options);
+    if (profile->kernel) write_kernel(out, profile, options);
 
     label(out, options, "references");
     fprintf(out, "%s\n", fm_text_count(profile->references).text);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * walk_source.c - what a front end made of a source, for the scripts beside this: every access of the region, as the
- * walk (fm_region_walk) hands them out.
+ * walk_source.c - what a front end made of a source, for the scripts beside this: every access of the region,
+ * as the walk (fm_region_walk) hands them out.
  *
  *     walk_source FILE [--function NAME] [--assume TEXT] [--scalars] [NAME=VALUE …] [-- compiler flags]
  *
- * Prints a line for each access: load or store, the array, the offset in it (bytes), the bytes touched. Arrays of
- * unknown length begin with their smallest subscript. Exit code: the status; the message is on standard error.
+ * Prints a line for each access: load or store, the array, the offset in it (bytes), the bytes touched.
+ * Arrays of unknown length begin with their smallest subscript. Exit code: the status; the message is on
+ * standard error.
  */
 #include "static/placement.h"
 #include "static/region.h"
@@ -21,8 +22,8 @@ typedef struct printer {
     const fm_placement *placement;
 } printer;
 
-static fm_status print_accesses(void *context, const uint64_t *addresses, const uint32_t *sizes, const uint32_t *tags,
-                                size_t count, fm_error *error)
+static fm_status print_accesses(void *context, const uint64_t *addresses, const uint32_t *sizes,
+                                const uint32_t *tags, size_t count, fm_error *error)
 {
     const printer *self = context;
     (void)error;
@@ -31,9 +32,10 @@ static fm_status print_accesses(void *context, const uint64_t *addresses, const 
         const fm_region_array *array = &self->region->arrays[access->array];
         const fm_placed_array *placed = &self->placement->arrays[access->array];
         int64_t base = placed->origin;
-        for (unsigned d = 0; d < array->dimensions; d++) base += placed->strides[d] * (array->lows ? array->lows[d] : 0);
-        printf("%s %s %" PRId64 " %u\n", access->store ? "store" : "load", array->name, (int64_t)addresses[i] - base,
-               sizes[i]);
+        for (unsigned d = 0; d < array->dimensions; d++)
+            base += placed->strides[d] * (array->lows ? array->lows[d] : 0);
+        printf("%s %s %" PRId64 " %u\n", access->store ? "store" : "load", array->name,
+               (int64_t)addresses[i] - base, sizes[i]);
     }
     return FM_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * access.c - what a statement touches and computes: loads of its operands from left to right, and operations by
- * kind (docs/STATIC-IR.md). Constants are worked out by the compiler, and cost nothing.
+ * access.c - what a statement touches and computes: loads of its operands from left to right, and operations
+ * by kind (docs/STATIC-IR.md). Constants are worked out by the compiler, and cost nothing.
  */
 #include "static/fortran/walker.h"
 
@@ -64,7 +64,8 @@ static void count_product(fm_region_operations *operations, ft_base left, ft_bas
 }
 
 /* A small whole exponent is products, any other a function of the mathematical library. */
-static void count_power(fm_region_operations *operations, const ft_expression *expression, ft_base left, ft_base right)
+static void count_power(fm_region_operations *operations, const ft_expression *expression, ft_base left,
+                        ft_base right)
 {
     const ft_expression *exponent = expression->right;
     if (exponent->kind == FT_X_INTEGER && strlen(exponent->text) < 3) {
@@ -85,11 +86,13 @@ static ft_base wider(ft_base left, ft_base right)
     return left;
 }
 
-static bool binary(ft_walker *walker, const ft_expression *expression, const ft_positions *positions, ft_base *base)
+static bool binary(ft_walker *walker, const ft_expression *expression, const ft_positions *positions,
+                   ft_base *base)
 {
     ft_base left, right;
     fm_region_operations *operations = &walker->operations;
-    if (!fm_ft_data(walker, expression->left, positions, &left) || !fm_ft_data(walker, expression->right, positions, &right))
+    if (!fm_ft_data(walker, expression->left, positions, &left) ||
+        !fm_ft_data(walker, expression->right, positions, &right))
         return false;
     bool constant = is_constant(walker, expression);
     fm_region_operations before = *operations;
@@ -123,19 +126,43 @@ static bool binary(ft_walker *walker, const ft_expression *expression, const ft_
     return true;
 }
 
-/* A scalar in a register, or in memory where that is asked for. Whole numbers that the region knows are bounds and
- * subscripts: they stay in registers. */
+/* A scalar in a register, or in memory where that is asked for. Whole numbers that the region knows are
+ * bounds and subscripts: they stay in registers. */
 static bool scalar(ft_walker *walker, const ft_reference *reference)
 {
     ft_object *object = reference->object;
-    if (!walker->context->options || !walker->context->options->scalars || object->symbol->constant || object->loop) return true;
+    if (!walker->context->options || !walker->context->options->scalars || object->symbol->constant ||
+        object->loop)
+        return true;
     bool counted = object->layout.base == FT_INTEGER_TYPE || object->layout.base == FT_LOGICAL_TYPE;
     if (counted && (object->value || object->untouched)) return true;
     if (!object->scalar) {
         const char *name = object->member ? object->member : object->symbol->name;
-        object->scalar = fm_ft_new_memory(walker, name, &object->symbol->place);
+        object->scalar = fm_ft_new_memory(walker, name,
+                                          object->symbol->place.line ? &object->symbol->place
+                                                                     : &reference->expression->place);
         if (!object->scalar) return false;
         object->scalar->element = object->layout.bytes ? object->layout.bytes : 1;
+    }
+    return true;
+}
+
+/* Loads of subscripts that are elements themselves come first: the array is assumed to be the identity. */
+static bool subscript_loads(ft_walker *walker, const ft_expression *expression, bool inside)
+{
+    for (; expression; expression = expression->next) {
+        if (!subscript_loads(walker, expression->left, inside) ||
+            !subscript_loads(walker, expression->right, inside) ||
+            !subscript_loads(walker, expression->third, inside) ||
+            !subscript_loads(walker, expression->arguments, true))
+            return false;
+        if (inside && expression->kind == FT_X_INDEX && fm_ft_is_variable(walker, expression)) {
+            ft_reference reference;
+            if (!fm_ft_resolve(walker, expression, &reference) ||
+                !fm_ft_access(walker, false, &reference, NULL))
+                return false;
+        }
+        if (!inside) break; /* its own neighbours are other operands */
     }
     return true;
 }
@@ -151,12 +178,15 @@ bool fm_ft_touch(ft_walker *walker, bool store, ft_reference *reference, const f
         reference->memory = object->scalar;
     }
     if (reference->layout.base == FT_DERIVED_TYPE && reference->object->layout.unit)
-        return fm_ft_refuse(walker->context, &reference->expression->place, "a whole element of derived type '%.100s' is not followed",
+        return fm_ft_refuse(walker->context, &reference->expression->place,
+                            "a whole element of derived type '%.100s' is not followed",
                             reference->layout.record->name);
+    if (walker->assumptions && !subscript_loads(walker, reference->expression, false)) return false;
     return fm_ft_access(walker, store, reference, positions);
 }
 
-static bool variable(ft_walker *walker, const ft_expression *expression, const ft_positions *positions, ft_base *base)
+static bool variable(ft_walker *walker, const ft_expression *expression, const ft_positions *positions,
+                     ft_base *base)
 {
     ft_reference reference;
     if (!fm_ft_resolve(walker, expression, &reference)) return false;
@@ -164,30 +194,36 @@ static bool variable(ft_walker *walker, const ft_expression *expression, const f
     return fm_ft_touch(walker, false, &reference, positions);
 }
 
-static bool call(ft_walker *walker, const ft_expression *expression, const ft_positions *positions, ft_base *base)
+static bool call(ft_walker *walker, const ft_expression *expression, const ft_positions *positions,
+                 ft_base *base)
 {
     const char *name = expression->left->text;
     ft_unit *unit = fm_ft_procedure(walker, walker->activation->unit, name);
     if (unit) {
         if (unit->kind != FT_FUNCTION)
-            return fm_ft_fail(walker->context, FM_E_FORMAT, &expression->place, "'%.100s' is a subroutine", name);
+            return fm_ft_fail(walker->context, FM_E_FORMAT, &expression->place, "'%.100s' is a subroutine",
+                              name);
         if (positions)
-            return fm_ft_refuse(walker->context, &expression->place, "a call of '%.100s' inside an assignment of arrays", name);
+            return fm_ft_refuse(walker->context, &expression->place,
+                                "a call of '%.100s' inside an assignment of arrays", name);
         return fm_ft_call(walker, expression, unit, base);
     }
     const ft_symbol *symbol = fm_ft_lookup(walker, walker->activation->unit, name, false);
     bool known = false;
     if (symbol && symbol->function)
-        return fm_ft_refuse(walker->context, &expression->place, "'%.100s' is a statement function (line %u), which is not followed",
-                            name, symbol->place.line);
+        return fm_ft_refuse(walker->context, &expression->place,
+                            "'%.100s' is a statement function (line %u), which is not followed", name,
+                            symbol->place.line);
     if (!symbol || !symbol->external) {
         if (!fm_ft_intrinsic(walker, expression, positions, base, &known)) return false;
         if (known) return true;
     }
-    return fm_ft_refuse(walker->context, &expression->place, "a call of '%.100s', which is not in this file", name);
+    return fm_ft_refuse(walker->context, &expression->place, "a call of '%.100s', which is not in this file",
+                        name);
 }
 
-bool fm_ft_data(ft_walker *walker, const ft_expression *expression, const ft_positions *positions, ft_base *base)
+bool fm_ft_data(ft_walker *walker, const ft_expression *expression, const ft_positions *positions,
+                ft_base *base)
 {
     if (walker->context->status != FM_OK) return false;
     switch (expression->kind) {

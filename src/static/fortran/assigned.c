@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * assigned.c - which whole numbers and truth values a piece of a program may assign: what is known of them does not
- * hold any more behind it, nor in the next iteration. Calls count, also those of functions in expressions; a
- * procedure that is not in this file stops the walk anyway.
+ * assigned.c - which whole numbers and truth values a piece of a program may assign: what is known of them
+ * does not hold any more behind it, nor in the next iteration. Calls count, also those of functions in
+ * expressions; a procedure that is not in this file stops the walk anyway.
  */
 #include "static/fortran/walker.h"
 
@@ -70,9 +70,11 @@ static bool in_procedure(search *s, ft_unit *unit)
 static bool in_call(search *s, const ft_expression *call, ft_unit *unit)
 {
     unsigned number = 0;
-    for (const ft_expression *a = call->kind == FT_X_INDEX ? call->arguments : NULL; a; a = a->next, number++) {
+    for (const ft_expression *a = call->kind == FT_X_INDEX ? call->arguments : NULL; a;
+         a = a->next, number++) {
         const ft_expression *actual = a->kind == FT_X_KEYWORD ? a->left : a;
-        const ft_symbol *dummy = number < unit->dummy_count && a->kind != FT_X_KEYWORD ? unit->dummies[number] : NULL;
+        const ft_symbol *dummy =
+            number < unit->dummy_count && a->kind != FT_X_KEYWORD ? unit->dummies[number] : NULL;
         if (dummy && (dummy->intent_in || dummy->by_value || dummy->rank)) continue;
         if ((actual->kind == FT_X_NAME || actual->kind == FT_X_MEMBER) && !add(s, actual)) return false;
     }
@@ -84,7 +86,8 @@ static bool in_expression(search *s, const ft_expression *expression)
     for (; expression; expression = expression->next) {
         if (expression->kind == FT_X_INDEX && expression->left->kind == FT_X_NAME) {
             const ft_symbol *symbol = fm_ft_lookup(s->walker, s->unit, expression->left->text, false);
-            ft_unit *unit = symbol && symbol->rank ? NULL : fm_ft_procedure(s->walker, s->unit, expression->left->text);
+            ft_unit *unit =
+                symbol && symbol->rank ? NULL : fm_ft_procedure(s->walker, s->unit, expression->left->text);
             if (unit && !in_call(s, expression, unit)) return false;
         }
         if ((expression->left && !in_expression(s, expression->left)) ||
@@ -98,8 +101,10 @@ static bool in_expression(search *s, const ft_expression *expression)
 
 static bool in_statement(search *s, const ft_statement *statement)
 {
-    if ((statement->left && !in_expression(s, statement->left)) || (statement->right && !in_expression(s, statement->right)) ||
-        (statement->first && !in_expression(s, statement->first)) || (statement->last && !in_expression(s, statement->last)))
+    if ((statement->left && !in_expression(s, statement->left)) ||
+        (statement->right && !in_expression(s, statement->right)) ||
+        (statement->first && !in_expression(s, statement->first)) ||
+        (statement->last && !in_expression(s, statement->last)))
         return false;
     switch (statement->kind) {
     case FT_S_ASSIGN:
@@ -108,13 +113,16 @@ static bool in_statement(search *s, const ft_statement *statement)
         if (!add(s, statement->left)) return false;
         break;
     case FT_S_CALL: {
-        const ft_expression *name = statement->left->kind == FT_X_INDEX ? statement->left->left : statement->left;
+        const ft_expression *name =
+            statement->left->kind == FT_X_INDEX ? statement->left->left : statement->left;
         ft_unit *unit = name->kind == FT_X_NAME ? fm_ft_procedure(s->walker, s->unit, name->text) : NULL;
         return !unit || in_call(s, statement->left, unit);
     }
     case FT_S_IF:
         for (const ft_branch *branch = statement->branches; branch; branch = branch->next)
-            if ((branch->condition && !in_expression(s, branch->condition)) || !in_statements(s, branch->body)) return false;
+            if ((branch->condition && !in_expression(s, branch->condition)) ||
+                !in_statements(s, branch->body))
+                return false;
         return true;
     default:
         break;
@@ -139,7 +147,8 @@ bool fm_ft_assigned(ft_walker *walker, const ft_statement *statements, ft_assign
 bool fm_ft_forget(ft_walker *walker, const ft_assigned *assigned, const ft_place *because)
 {
     if (!assigned->count) return true;
-    const char *why = fm_ft_print(walker->context, "it is assigned in the loop or branch of line %u", because->line);
+    const char *why =
+        fm_ft_print(walker->context, "it is assigned in the loop or branch of line %u", because->line);
     for (size_t i = 0; i < assigned->count; i++) {
         fm_ft_set_known(assigned->list[i].object, NULL, why);
     }

@@ -23,8 +23,9 @@ static bool comparison(ft_walker *walker, const ft_expression *expression, ft_co
     condition->simple = i >= 2;
     bool less = i == 2 || i == 3, strict = i == 2 || i == 4;
     if (condition->simple)
-        condition->value = fm_ft_add_number(values, less ? fm_ft_plus(values, right, left, -1) : fm_ft_plus(values, left, right, -1),
-                                            strict ? -1 : 0);
+        condition->value = fm_ft_add_number(
+            values, less ? fm_ft_plus(values, right, left, -1) : fm_ft_plus(values, left, right, -1),
+            strict ? -1 : 0);
     return condition->text && walker->context->status == FM_OK;
 }
 
@@ -35,13 +36,15 @@ static bool truth(ft_walker *walker, const ft_expression *expression, ft_conditi
     if (!fm_ft_is_variable(walker, expression) || !fm_ft_resolve(walker, expression, &reference)) {
         const char *text = fm_ft_text(walker->context, &expression->place);
         return fm_ft_refuse(walker->context, &expression->place,
-                            "the condition '%.150s' depends on data: which way it goes is not known", text ? text : "");
+                            "the condition '%.150s' depends on data: which way it goes is not known",
+                            text ? text : "");
     }
     const ft_value *value = reference.rank || reference.memory ? NULL : fm_ft_known(walker, reference.object);
     const char *text = fm_ft_text(walker->context, &expression->place);
     if (!value || reference.layout.base != FT_LOGICAL_TYPE)
         return fm_ft_refuse(walker->context, &expression->place, "the condition '%.150s' depends on data: %s",
-                            text ? text : "", reference.object->why ? reference.object->why : "which way it goes is not known");
+                            text ? text : "",
+                            reference.object->why ? reference.object->why : "which way it goes is not known");
     const char *shown = fm_ft_value_text(&walker->values, value);
     condition->text = shown ? fm_ft_print(walker->context, "%s != 0", shown) : NULL;
     return condition->text != NULL;
@@ -50,7 +53,8 @@ static bool truth(ft_walker *walker, const ft_expression *expression, ft_conditi
 static bool joined(ft_walker *walker, const ft_expression *expression, ft_condition *condition)
 {
     ft_condition left = {0}, right = {0};
-    if (!fm_ft_condition(walker, expression->left, &left) || !fm_ft_condition(walker, expression->right, &right))
+    if (!fm_ft_condition(walker, expression->left, &left) ||
+        !fm_ft_condition(walker, expression->right, &right))
         return false;
     int operator= expression->operator;
     const char *l = left.text, *r = right.text;
@@ -58,9 +62,11 @@ static bool joined(ft_walker *walker, const ft_expression *expression, ft_condit
     if (strlen(l) + strlen(r) > 4 * FT_MOST_ATOM)
         return fm_ft_fail(walker->context, FM_E_LIMIT, &expression->place, "a condition is too long");
     if (operator== FT_EQV)
-        condition->text = fm_ft_print(walker->context, "((%s) and (%s)) or (not (%s) and not (%s))", l, r, l, r);
+        condition->text =
+            fm_ft_print(walker->context, "((%s) and (%s)) or (not (%s) and not (%s))", l, r, l, r);
     else if (operator== FT_NEQV)
-        condition->text = fm_ft_print(walker->context, "((%s) and not (%s)) or (not (%s) and (%s))", l, r, l, r);
+        condition->text =
+            fm_ft_print(walker->context, "((%s) and not (%s)) or (not (%s) and (%s))", l, r, l, r);
     else
         condition->text = operator== FT_AND ? fm_ft_print(walker->context, "(%s) and (%s)", l, r)
                                             : fm_ft_print(walker->context, "(%s) or (%s)", l, r);

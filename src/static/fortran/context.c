@@ -86,8 +86,21 @@ const char *fm_ft_text(ft_context *context, const ft_place *place)
 /* Those that do not change what a program means. */
 static bool harmless(const char *flag)
 {
-    static const char *const beginnings[] = {"-O", "-W", "-g",  "-std=", "-m",     "-fopenmp", "-fPIC", "-c",
-                                             "-I", "-J", "-ffree-line-length-", "-fcheck=", "-fimplicit-none", "-D", "-U"};
+    static const char *const beginnings[] = {"-O",
+                                             "-W",
+                                             "-g",
+                                             "-std=",
+                                             "-m",
+                                             "-fopenmp",
+                                             "-fPIC",
+                                             "-c",
+                                             "-I",
+                                             "-J",
+                                             "-ffree-line-length-",
+                                             "-fcheck=",
+                                             "-fimplicit-none",
+                                             "-D",
+                                             "-U"};
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
         if (strncmp(flag, beginnings[i], strlen(beginnings[i])) == 0) return true;
     return false;
@@ -128,7 +141,8 @@ bool fm_ft_flags(ft_context *context, const char *path)
         } else if (strcmp(flag, "-fdefault-integer-8") == 0 || strcmp(flag, "-i8") == 0) {
             context->integer_8 = true;
         } else if (!harmless(flag)) {
-            return fm_ft_fail(context, FM_E_ARGUMENT, NULL, "flag '%.100s' is not understood for Fortran", flag);
+            return fm_ft_fail(context, FM_E_ARGUMENT, NULL, "flag '%.100s' is not understood for Fortran",
+                              flag);
         }
     }
     return true;

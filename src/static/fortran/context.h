@@ -9,13 +9,15 @@
 #include <fathom/static.h>
 
 enum {
-    FT_MOST_FILES = 64,           /* the file and those that it includes */
-    FT_MOST_BYTES = 16 << 20,     /* of all of them */
-    FT_MOST_STATEMENT = 1 << 18,  /* characters */
-    FT_MOST_NAME = 200,           /* bytes: room is left for what is put before and behind */
-    FT_MOST_OPERATORS = 1000,     /* of a statement */
-    FT_MOST_PARENTHESES = 200,    /* inside each other */
-    FT_MOST_BLOCKS = 100,         /* inside each other */
+    FT_MOST_FILES = 64,      /* the file and those that it includes */
+    FT_MOST_BYTES = 4 << 20, /* of all of them */
+    FT_MOST_SYMBOLS = 20000, /* of a unit */
+    FT_MOST_UNITS = 2000,
+    FT_MOST_STATEMENT = 1 << 18, /* characters */
+    FT_MOST_NAME = 200,          /* bytes: room is left for what is put before and behind */
+    FT_MOST_OPERATORS = 1000,    /* of a statement */
+    FT_MOST_PARENTHESES = 200,   /* inside each other */
+    FT_MOST_BLOCKS = 100,        /* inside each other */
 };
 
 /* Where something is, and the bytes of the source that it is: begin up to end. */
@@ -36,7 +38,7 @@ typedef struct ft_context {
     const fm_region_options *options;
     ft_file files[FT_MOST_FILES];
     uint32_t file_count;
-    size_t bytes; /* of all files */
+    size_t bytes;                           /* of all files */
     const char *name_of[FT_MOST_FILES + 1]; /* by number: also files that line markers name */
     uint32_t name_count;
     /* Flags. */

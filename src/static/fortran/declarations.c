@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * declarations.c - what a program unit tells about its names: types, attributes, shapes, constants, common blocks,
- * modules, derived types (records.c has their members). Data statements, formats and interfaces are passed over.
+ * declarations.c - what a program unit tells about its names: types, attributes, shapes, constants, common
+ * blocks, modules, derived types. Data statements, formats and interfaces are
+ * passed over.
  */
 #include "static/fortran/parser.h"
 
@@ -16,6 +17,10 @@ ft_symbol *fm_ft_own_symbol(ft_context *context, ft_unit *unit, const char *name
     for (ft_symbol *symbol = *bucket; symbol; symbol = symbol->chain)
         if (strcmp(symbol->name, name) == 0) return symbol;
     if (!make) return NULL;
+    if (++unit->symbol_count > FT_MOST_SYMBOLS) {
+        fm_ft_fail(context, FM_E_LIMIT, &unit->place, "more than %d names in one unit", FT_MOST_SYMBOLS);
+        return NULL;
+    }
     ft_symbol *symbol = fm_ft_allocate(context, 1, sizeof *symbol);
     if (!symbol) return NULL;
     symbol->name = name;
@@ -28,89 +33,6 @@ ft_symbol *fm_ft_own_symbol(ft_context *context, ft_unit *unit, const char *name
         unit->symbols = symbol;
     unit->last_symbol = symbol;
     return symbol;
-}
-
-/* ---- types ---- */
-
-/* (8), (kind=8), (len=3, kind=1), *8, *(*) */
-static bool type_parameters(ft_parser *parser, ft_type *type)
-{
-    bool character = type->base == FT_CHARACTER_TYPE;
-    if (fm_ft_sign(parser, '*')) {
-        if (fm_ft_sign(parser, '(')) {
-            type->any_length = fm_ft_sign(parser, '*') || fm_ft_sign(parser, ':');
-            if (!type->any_length && !(type->length = fm_ft_expression(parser))) return false;
-            return fm_ft_expect_sign(parser, ')', "')'");
-        }
-        if (parser->at->kind != FT_INTEGER) return fm_ft_unexpected(parser, "a number of bytes");
-        ft_expression *number = fm_ft_new_expression(parser, FT_X_INTEGER);
-        if (!number) return false;
-        number->text = parser->at++->text;
-        if (character)
-            type->length = number;
-        else
-            type->kind = number;
-        type->star = !character;
-        return true;
-    }
-    if (type->twice || !fm_ft_sign(parser, '(')) return true;
-    bool first = true;
-    do {
-        bool is_kind = !character || !first;
-        if (parser->at->kind == FT_NAME && parser->at[1].kind == FT_SIGN && parser->at[1].sign == '=') {
-            is_kind = strcmp(parser->at->text, "kind") == 0;
-            parser->at += 2;
-        }
-        if (!is_kind && (fm_ft_sign(parser, '*') || fm_ft_sign(parser, ':'))) {
-            type->any_length = true;
-        } else {
-            ft_expression *value = fm_ft_expression(parser);
-            if (!value) return false;
-            *(is_kind ? &type->kind : &type->length) = value;
-        }
-        first = false;
-    } while (fm_ft_sign(parser, ','));
-    return fm_ft_expect_sign(parser, ')', "')'");
-}
-
-bool fm_ft_type_spec(ft_parser *parser, ft_type *type)
-{
-    *type = (ft_type){.base = FT_NO_TYPE};
-    ft_token *start = parser->at;
-    if (fm_ft_word(parser, "integer")) {
-        type->base = FT_INTEGER_TYPE;
-    } else if (fm_ft_word(parser, "real")) {
-        type->base = FT_REAL_TYPE;
-    } else if (fm_ft_word(parser, "doubleprecision") || (fm_ft_word(parser, "double") && fm_ft_word(parser, "precision"))) {
-        type->base = FT_REAL_TYPE;
-        type->twice = true;
-    } else if (fm_ft_word(parser, "doublecomplex") || (parser->at > start && fm_ft_word(parser, "complex"))) {
-        type->base = FT_COMPLEX_TYPE;
-        type->twice = true;
-    } else if (fm_ft_word(parser, "complex")) {
-        type->base = FT_COMPLEX_TYPE;
-    } else if (fm_ft_word(parser, "logical")) {
-        type->base = FT_LOGICAL_TYPE;
-    } else if (fm_ft_word(parser, "character")) {
-        type->base = FT_CHARACTER_TYPE;
-    } else if (parser->at->kind == FT_NAME && parser->at[1].kind == FT_SIGN && parser->at[1].sign == '(' &&
-               (strcmp(parser->at->text, "type") == 0 || strcmp(parser->at->text, "class") == 0)) {
-        bool class = parser->at->text[0] == 'c';
-        parser->at += 2;
-        if (fm_ft_sign(parser, '*')) {
-            type->base = FT_NO_TYPE;
-        } else {
-            type->base = class ? FT_NO_TYPE : FT_DERIVED_TYPE;
-            if (!(type->derived = fm_ft_name(parser))) return true;
-        }
-        fm_ft_expect_sign(parser, ')', "')'");
-        return true;
-    } else {
-        parser->at = start;
-        return false;
-    }
-    type_parameters(parser, type);
-    return true;
 }
 
 /* ---- shapes ---- */
@@ -171,8 +93,8 @@ typedef struct attributes {
 
 static bool attribute(ft_parser *parser, attributes *all)
 {
-    static const char *const nothing[] = {"public",  "private",      "volatile", "asynchronous", "protected",
-                                          "save",    "contiguous",   "intrinsic"};
+    static const char *const nothing[] = {"public",    "private", "volatile",   "asynchronous",
+                                          "protected", "save",    "contiguous", "intrinsic"};
     if (fm_ft_word(parser, "dimension"))
         return fm_ft_expect_sign(parser, '(', "'('") && array_spec(parser, &all->rank, &all->dimensions);
     if (fm_ft_word(parser, "intent")) {
@@ -224,7 +146,7 @@ static bool entities(ft_parser *parser, ft_unit *unit, const ft_type *type, cons
         if (type) {
             symbol->type = *type;
             symbol->typed = true;
-            if (fm_ft_at_sign(parser, '*') && !type_parameters(parser, &symbol->type)) return false;
+            if (fm_ft_at_sign(parser, '*') && !fm_ft_type_parameters(parser, &symbol->type)) return false;
         }
         if (fm_ft_sign(parser, '=')) {
             if (!(symbol->value = fm_ft_expression(parser))) {
@@ -257,7 +179,8 @@ static bool typed_declaration(ft_parser *parser, ft_unit *unit, const ft_type *t
 static bool members(ft_parser *parser, ft_unit *inside)
 {
     ft_type type;
-    if (fm_ft_word(parser, "sequence") || fm_ft_word(parser, "private") || fm_ft_word(parser, "public")) return true;
+    if (fm_ft_word(parser, "sequence") || fm_ft_word(parser, "private") || fm_ft_word(parser, "public"))
+        return true;
     if (fm_ft_type_spec(parser, &type)) return typed_declaration(parser, inside, &type);
     return fm_ft_puzzled(parser, "a component that is not understood");
 }
@@ -364,7 +287,8 @@ static bool implicit_statement(ft_parser *parser, ft_unit *unit)
         ft_token saved = {0}, *open = NULL;
         if (pairs == 1 && start->kind == FT_NAME) {
             /* Hidden, so that the type does not take them for its kind. */
-            for (open = start; open->kind != FT_SIGN || open->sign != '('; open++) {}
+            for (open = start; open->kind != FT_SIGN || open->sign != '('; open++) {
+            }
             saved = *open;
             open->sign = 0;
         }
@@ -396,8 +320,8 @@ static bool use_statement(ft_parser *parser, ft_unit *unit)
     fm_ft_sign(parser, FT_COLONS);
     if (!(use->module = fm_ft_name(parser))) return false;
     if (fm_ft_sign(parser, ',')) {
-        if (parser->at->kind == FT_NAME && strcmp(parser->at->text, "only") == 0 && parser->at[1].kind == FT_SIGN &&
-            parser->at[1].sign == ':') {
+        if (parser->at->kind == FT_NAME && strcmp(parser->at->text, "only") == 0 &&
+            parser->at[1].kind == FT_SIGN && parser->at[1].sign == ':') {
             use->only = true;
             parser->at += 2;
         }
@@ -423,13 +347,11 @@ static bool use_statement(ft_parser *parser, ft_unit *unit)
     return true;
 }
 
-/* Interfaces: up to their end, nothing in them is needed. */
-static bool pass_interface(ft_parser *parser)
+/* Interfaces and enumerations: up to their end. */
+static bool pass_up_to(ft_parser *parser, const char *glued, const char *what)
 {
-    while (fm_ft_advance(parser), fm_ft_line(parser)) {
-        if (fm_ft_word(parser, "endinterface") || (fm_ft_word(parser, "end") && fm_ft_word(parser, "interface")))
-            return true;
-    }
+    while (fm_ft_advance(parser), fm_ft_line(parser))
+        if (fm_ft_word(parser, glued) || (fm_ft_word(parser, "end") && fm_ft_word(parser, what))) break;
     return true;
 }
 
@@ -443,11 +365,12 @@ static bool plain_attribute(ft_parser *parser, ft_unit *unit, const char *word, 
 
 static bool other_declaration(ft_parser *parser, ft_unit *unit)
 {
-    static const char *const passed[] = {"save",     "data",    "format",    "namelist",     "private", "public",
-                                         "import",   "intrinsic", "volatile", "asynchronous", "procedure",
-                                         "generic",  "optional", "sequence", "protected",    "contiguous",
-                                         "bind",     "final"};
-    attributes none = {0}, allocatable = {.flags = {.allocatable = true}}, pointer = {.flags = {.pointer = true}};
+    static const char *const passed[] = {"save",       "data",    "format",    "namelist", "private",
+                                         "public",     "import",  "intrinsic", "volatile", "asynchronous",
+                                         "procedure",  "generic", "optional",  "sequence", "protected",
+                                         "contiguous", "bind",    "final"};
+    attributes none = {0}, allocatable = {.flags = {.allocatable = true}},
+               pointer = {.flags = {.pointer = true}};
     attributes target = {.flags = {.target = true}}, external = {.flags = {.external = true}};
     if (fm_ft_word(parser, "parameter")) return parameter_statement(parser, unit), true;
     if (fm_ft_word(parser, "implicit")) return implicit_statement(parser, unit), true;
@@ -455,14 +378,19 @@ static bool other_declaration(ft_parser *parser, ft_unit *unit)
     if (fm_ft_word(parser, "common")) return common_statement(parser, unit), true;
     if (fm_ft_word(parser, "equivalence")) return equivalence_statement(parser, unit), true;
     if (fm_ft_word(parser, "intent")) return true;
-    if (plain_attribute(parser, unit, "dimension", &none) || plain_attribute(parser, unit, "allocatable", &allocatable) ||
-        plain_attribute(parser, unit, "pointer", &pointer) || plain_attribute(parser, unit, "target", &target) ||
+    if (plain_attribute(parser, unit, "dimension", &none) ||
+        plain_attribute(parser, unit, "allocatable", &allocatable) ||
+        plain_attribute(parser, unit, "pointer", &pointer) ||
+        plain_attribute(parser, unit, "target", &target) ||
         plain_attribute(parser, unit, "external", &external))
         return true;
-    if (fm_ft_word(parser, "interface") || (fm_ft_word(parser, "abstract") && fm_ft_word(parser, "interface")))
-        return pass_interface(parser);
-    if (fm_ft_word(parser, "enum") || fm_ft_word(parser, "enumerator"))
+    if (fm_ft_word(parser, "interface") ||
+        (fm_ft_word(parser, "abstract") && fm_ft_word(parser, "interface")))
+        return pass_up_to(parser, "endinterface", "interface");
+    if (fm_ft_word(parser, "enum")) {
+        pass_up_to(parser, "endenum", "enum");
         return fm_ft_puzzled(parser, "an enumeration is not followed"), true;
+    }
     if (fm_ft_word(parser, "entry")) return fm_ft_puzzled(parser, "entry is not followed"), true;
     for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
         if (fm_ft_word(parser, passed[i])) return true;
@@ -477,7 +405,8 @@ bool fm_ft_declaration(ft_parser *parser, ft_unit *unit)
     if (parser->at->kind != FT_NAME) return false;
     bool type_word = strcmp(parser->at->text, "type") == 0 &&
                      !(parser->at[1].kind == FT_SIGN && parser->at[1].sign == '(');
-    bool glued = fm_ft_line(parser)->fixed && strncmp(parser->at->text, "type", 4) == 0 && parser->at->text[4];
+    bool glued =
+        fm_ft_line(parser)->fixed && strncmp(parser->at->text, "type", 4) == 0 && parser->at->text[4];
     if ((type_word || glued) && fm_ft_word(parser, "type")) {
         record(parser, unit);
     } else if (fm_ft_type_spec(parser, &type)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emit.c - the region's text: loops, guards, statements as they come, declarations put before them at the end. */
+/* emit.c - the region's text: loops, guards, statements as they come, declarations put before them at the
+ * end. */
 #include "static/fortran/walker.h"
 
 #include "base/memory.h"
@@ -19,15 +20,17 @@ bool fm_ft_write(ft_walker *walker, ft_text *text, const char *format, ...)
     va_copy(again, arguments);
     int length = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
-    bool room = length >= 0 && fm_array_reserve((void **)&text->bytes, &text->room, text->size + (size_t)length + 1, 1) == 0;
+    bool room = length >= 0 &&
+                fm_array_reserve((void **)&text->bytes, &text->room, text->size + (size_t)length + 1, 1) == 0;
     if (room) vsnprintf(text->bytes + text->size, (size_t)length + 1, format, again);
     va_end(again);
     if (!room) return fm_ft_no_memory(walker->context);
     text->size += (size_t)length;
     if (text->size > walker->most_text)
-        return fm_ft_fail(walker->context, FM_E_LIMIT, &walker->statement,
-                          "the region would be larger than %zu MiB: calls are put in place of each other too often",
-                          walker->most_text >> 20);
+        return fm_ft_fail(
+            walker->context, FM_E_LIMIT, &walker->statement,
+            "the region would be larger than %zu MiB: calls are put in place of each other too often",
+            walker->most_text >> 20);
     return true;
 }
 
@@ -46,8 +49,8 @@ bool fm_ft_open(ft_walker *walker, const char *format, ...)
     va_end(arguments);
     (void)length;
     if (walker->blocks == MOST_BLOCKS)
-        return fm_ft_fail(walker->context, FM_E_LIMIT, &walker->statement, "more than %d loops and conditions inside each other",
-                          MOST_BLOCKS);
+        return fm_ft_fail(walker->context, FM_E_LIMIT, &walker->statement,
+                          "more than %d loops and conditions inside each other", MOST_BLOCKS);
     if (!indent(walker) || !fm_ft_write(walker, &walker->out, "%s {\n", head)) return false;
     walker->blocks++;
     return true;
@@ -64,26 +67,31 @@ static const char *loop_name(ft_walker *walker, const char *name)
 {
     const char *base = fm_ft_safe_name(walker, name);
     for (unsigned i = 1; base && i < 1000; i++) {
-        const char *tried = fm_ft_intern(walker->context, i == 1 ? base : fm_ft_print(walker->context, "%s.%u", base, i));
+        const char *tried =
+            fm_ft_intern(walker->context, i == 1 ? base : fm_ft_print(walker->context, "%s.%u", base, i));
         if (!tried) return NULL;
         bool taken = false;
-        for (const ft_loop *loop = walker->loops; loop && !taken; loop = loop->outer) taken = loop->name == tried;
-        for (const ft_atom *atom = walker->values.buckets[((uintptr_t)tried >> 4) % FT_ATOM_BUCKETS]; atom && !taken;
-             atom = atom->chain)
+        for (const ft_loop *loop = walker->loops; loop && !taken; loop = loop->outer)
+            taken = loop->name == tried;
+        for (const ft_atom *atom = walker->values.buckets[((uintptr_t)tried >> 4) % FT_ATOM_BUCKETS];
+             atom && !taken; atom = atom->chain)
             taken = atom->text == tried && atom->parameter;
         if (!taken) return tried;
     }
     return NULL;
 }
 
-bool fm_ft_begin_loop(ft_walker *walker, ft_loop *loop, const char *name, const char *construct, const ft_value *first,
-                      const ft_value *last, int64_t step, const ft_place *place, const ft_value **variable)
+bool fm_ft_begin_loop(ft_walker *walker, ft_loop *loop, const char *name, const char *construct,
+                      const ft_value *first, const ft_value *last, int64_t step, const ft_place *place,
+                      const ft_value **variable)
 {
     if (!first || !last) return false;
     if (walker->loop_count == FM_MOST_LOOPS)
-        return fm_ft_fail(walker->context, FM_E_LIMIT, place, "more than %d loops inside each other", FM_MOST_LOOPS);
+        return fm_ft_fail(walker->context, FM_E_LIMIT, place, "more than %d loops inside each other",
+                          FM_MOST_LOOPS);
     if (step == INT64_MIN) return fm_ft_refuse(walker->context, place, "the step of a loop is too large");
-    const char *from = fm_ft_value_text(&walker->values, first), *to = fm_ft_value_text(&walker->values, last);
+    const char *from = fm_ft_value_text(&walker->values, first),
+               *to = fm_ft_value_text(&walker->values, last);
     const char *chosen = loop_name(walker, name);
     if (!from || !to || !chosen) return false;
     *variable = fm_ft_symbol_value(&walker->values, chosen, true);
@@ -91,11 +99,12 @@ bool fm_ft_begin_loop(ft_walker *walker, ft_loop *loop, const char *name, const 
     char by[40] = "";
     if (step != 1 && step != -1) snprintf(by, sizeof by, " step %" PRId64, step < 0 ? -step : step);
     if (!indent(walker) ||
-        !fm_ft_write(walker, &walker->out, "for %s = %s %s %s%s @%u:%u:%u {\n", chosen, from, step < 0 ? "downto" : "to", to,
-                     by, place->file, place->line, place->column))
+        !fm_ft_write(walker, &walker->out, "for %s = %s %s %s%s @%u:%u:%u {\n", chosen, from,
+                     step < 0 ? "downto" : "to", to, by, place->file, place->line, place->column))
         return false;
     if (walker->blocks++ == MOST_BLOCKS)
-        return fm_ft_fail(walker->context, FM_E_LIMIT, place, "more than %d loops and conditions inside each other", MOST_BLOCKS);
+        return fm_ft_fail(walker->context, FM_E_LIMIT, place,
+                          "more than %d loops and conditions inside each other", MOST_BLOCKS);
     *loop = (ft_loop){chosen, construct, walker->loops};
     walker->loops = loop;
     walker->loop_count++;
@@ -111,10 +120,12 @@ bool fm_ft_end_loop(ft_walker *walker)
 
 bool fm_ft_begin_if(ft_walker *walker, const char *condition, const ft_place *place)
 {
-    if (!indent(walker) || !fm_ft_write(walker, &walker->out, "if %s @%u:%u:%u {\n", condition, place->file, place->line, place->column))
+    if (!indent(walker) || !fm_ft_write(walker, &walker->out, "if %s @%u:%u:%u {\n", condition, place->file,
+                                        place->line, place->column))
         return false;
     if (walker->blocks++ == MOST_BLOCKS)
-        return fm_ft_fail(walker->context, FM_E_LIMIT, place, "more than %d loops and conditions inside each other", MOST_BLOCKS);
+        return fm_ft_fail(walker->context, FM_E_LIMIT, place,
+                          "more than %d loops and conditions inside each other", MOST_BLOCKS);
     return true;
 }
 
@@ -124,7 +135,7 @@ static bool write_quoted(ft_walker *walker, ft_text *text, const char *quoted)
     for (const char *c = quoted; *c; c++) {
         bool done = *c == '"' || *c == '\\' ? fm_ft_write(walker, text, "\\%c", *c)
                     : *c == '\n'            ? fm_ft_write(walker, text, "\\n")
-                                            : fm_ft_write(walker, text, "%c", (unsigned char)*c < ' ' ? ' ' : *c);
+                                 : fm_ft_write(walker, text, "%c", (unsigned char)*c < ' ' ? ' ' : *c);
         if (!done) return false;
     }
     return fm_ft_write(walker, text, "\"");
@@ -140,14 +151,16 @@ bool fm_ft_access(ft_walker *walker, bool store, const ft_reference *reference, 
     if (reference->rank != (positions && reference->rank ? positions->rank : 0))
         return reference->rank && !positions
                    ? fm_ft_refuse(walker->context, place, "a whole array where one element is needed")
-                   : fm_ft_fail(walker->context, FM_E_FORMAT, place, "arrays of %u and %u dimensions in one statement",
+                   : fm_ft_fail(walker->context, FM_E_FORMAT, place,
+                                "arrays of %u and %u dimensions in one statement",
                                 positions ? positions->rank : 0, reference->rank);
     memory->touched = true;
     memcpy(subscripts, reference->subscripts, sizeof subscripts);
     values->place = *place;
     for (unsigned i = 0; i < reference->rank; i++) {
         const ft_section *section = &reference->sections[i];
-        subscripts[section->dimension] = fm_ft_plus(values, subscripts[section->dimension], positions->at[i], section->stride);
+        subscripts[section->dimension] =
+            fm_ft_plus(values, subscripts[section->dimension], positions->at[i], section->stride);
         if (!subscripts[section->dimension]) return false;
     }
     if (!fm_ft_write(walker, text, "%s %s", store ? "store" : "load", memory->name)) return false;
@@ -180,11 +193,14 @@ bool fm_ft_flush(ft_walker *walker, const ft_place *place, bool always)
     if (!any && !always) return true;
     if (!indent(walker) || !fm_ft_write(walker, &walker->out, "do")) return false;
     for (size_t i = 0; i < 5; i++)
-        if (words[i].count && !fm_ft_write(walker, &walker->out, " %s %" PRIu64, words[i].word, words[i].count)) return false;
-    if (!fm_ft_write(walker, &walker->out, " @%u:%u:%u {", place->file, place->line, place->column)) return false;
+        if (words[i].count &&
+            !fm_ft_write(walker, &walker->out, " %s %" PRIu64, words[i].word, words[i].count))
+            return false;
+    if (!fm_ft_write(walker, &walker->out, " @%u:%u:%u {", place->file, place->line, place->column))
+        return false;
     walker->blocks++;
     bool done = true;
-    const char *at = walker->accesses.bytes, *end = at + walker->accesses.size;
+    const char *at = walker->accesses.bytes, *end = walker->accesses.size ? at + walker->accesses.size : at;
     if (at < end) done = fm_ft_write(walker, &walker->out, "\n");
     for (const char *line_end; done && at < end; at = line_end + 1) {
         line_end = memchr(at, '\n', (size_t)(end - at));
@@ -194,7 +210,8 @@ bool fm_ft_flush(ft_walker *walker, const ft_place *place, bool always)
     if (done && walker->accesses.size) done = indent(walker);
     walker->accesses.size = 0;
     walker->operations = (fm_region_operations){0};
-    return done && fm_ft_write(walker, &walker->out, walker->out.bytes[walker->out.size - 1] == '{' ? " }\n" : "}\n");
+    return done &&
+           fm_ft_write(walker, &walker->out, walker->out.bytes[walker->out.size - 1] == '{' ? " }\n" : "}\n");
 }
 
 bool fm_ft_note(ft_walker *walker, const char *text)
@@ -202,7 +219,8 @@ bool fm_ft_note(ft_walker *walker, const char *text)
     if (!text) return false;
     for (size_t i = 0; i < walker->note_count; i++)
         if (strcmp(walker->notes[i], text) == 0) return true;
-    if (fm_array_reserve((void **)&walker->notes, &walker->note_room, walker->note_count + 1, sizeof *walker->notes))
+    if (fm_array_reserve((void **)&walker->notes, &walker->note_room, walker->note_count + 1,
+                         sizeof *walker->notes))
         return fm_ft_no_memory(walker->context);
     walker->notes[walker->note_count++] = text;
     return true;
@@ -210,11 +228,12 @@ bool fm_ft_note(ft_walker *walker, const char *text)
 
 const char *fm_ft_safe_name(ft_walker *walker, const char *name)
 {
-    static const char *const words[] = {"for",   "if",     "do",    "load",  "store", "else",  "file",   "function", "param",
-                                        "assume", "note",  "array", "to",    "downto", "step", "of",     "and",      "or",
-                                        "not",   "true",   "false", "min",   "max",   "floor", "ceil",   "mod",      "member",
-                                        "low",   "align",  "offset", "row",  "column", "adds", "multiplies", "divides",
-                                        "specials", "integers"};
+    static const char *const words[] = {
+        "for",   "if",         "do",      "load",     "store",   "else",   "file", "function",
+        "param", "assume",     "note",    "array",    "to",      "downto", "step", "of",
+        "and",   "or",         "not",     "true",     "false",   "min",    "max",  "floor",
+        "ceil",  "mod",        "member",  "low",      "align",   "offset", "row",  "column",
+        "adds",  "multiplies", "divides", "specials", "integers"};
     if (!name) return NULL;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i], name) == 0) return fm_ft_print(walker->context, "%s$", name);
@@ -240,7 +259,9 @@ static bool write_memory(ft_walker *walker, ft_text *text, const ft_memory *memo
     if (lows && !fm_ft_write(walker, text, " low")) return false;
     for (unsigned i = 0; lows && i < memory->dimensions; i++)
         if (!fm_ft_write(walker, text, " %" PRId64, memory->lows[i])) return false;
-    return fm_ft_write(walker, text, " @%u:%u:%u\n", memory->place.file, memory->place.line, memory->place.column);
+    if (!memory->place.line) return fm_ft_write(walker, text, "\n");
+    return fm_ft_write(walker, text, " @%u:%u:%u\n", memory->place.file, memory->place.line,
+                       memory->place.column);
 }
 
 static bool write_declarations(ft_walker *walker, ft_text *text, ft_text *arrays)
@@ -271,7 +292,8 @@ static bool write_parameters(ft_walker *walker, ft_text *text)
     return done;
 }
 
-bool fm_ft_emit(ft_walker *walker, const char *function, const ft_place *place, uint32_t last_line, char **text, size_t *size)
+bool fm_ft_emit(ft_walker *walker, const char *function, const ft_place *place, uint32_t last_line,
+                char **text, size_t *size)
 {
     ft_text head = {0}, arrays = {0};
     walker->most_text += walker->out.size + (1 << 20);

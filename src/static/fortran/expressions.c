@@ -134,8 +134,8 @@ static ft_expression *primary(ft_parser *parser)
         made = designator(parser);
     } else if (at->kind == FT_INTEGER || at->kind == FT_REAL || at->kind == FT_STRING) {
         made = fm_ft_new_expression(parser, at->kind == FT_INTEGER ? FT_X_INTEGER
-                                            : at->kind == FT_REAL ? FT_X_REAL
-                                                                  : FT_X_STRING);
+                                            : at->kind == FT_REAL  ? FT_X_REAL
+                                                                   : FT_X_STRING);
         if (!made) return NULL;
         made->text = at->text;
         parser->at++;

@@ -35,10 +35,12 @@ static bool walk_region(ft_walker *walker, const ft_choice *choice, char **text,
 {
     ft_unit *unit = choice->unit;
     if (unit->why)
-        return fm_ft_refuse(walker->context, &unit->why_place, "a declaration of '%.100s' is not understood: %s", unit->name, unit->why);
+        return fm_ft_refuse(walker->context, &unit->why_place,
+                            "a declaration of '%.100s' is not understood: %s", unit->name, unit->why);
     for (const ft_unit *host = unit->host; host; host = host->host)
         if (host->why)
-            return fm_ft_refuse(walker->context, &host->why_place, "a declaration of '%.100s' is not understood: %s", host->name, host->why);
+            return fm_ft_refuse(walker->context, &host->why_place,
+                                "a declaration of '%.100s' is not understood: %s", host->name, host->why);
     ft_activation activation = {.unit = unit};
     walker->activation = &activation;
     unit->active = true;
@@ -66,7 +68,8 @@ static bool make_region(ft_context *context, const ft_source *source, char **tex
     return done;
 }
 
-fm_status fm_front_fortran(const char *path, const fm_region_options *options, char **text, size_t *size, fm_error *error)
+fm_status fm_front_fortran(const char *path, const fm_region_options *options, char **text, size_t *size,
+                           fm_error *error)
 {
     *text = NULL;
     *size = 0;
@@ -80,9 +83,11 @@ fm_status fm_front_fortran(const char *path, const fm_region_options *options, c
     context->options = options;
     context->name_of[1] = path; /* for failures before the file is read */
     ft_source source = {0};
-    bool done = fm_ft_flags(context, path) && fm_ft_read_source(context, path, &source) && make_region(context, &source, text, size);
+    bool done = fm_ft_flags(context, path) && fm_ft_read_source(context, path, &source) &&
+                make_region(context, &source, text, size);
     fm_status status = context->status;
-    if (!done && status == FM_OK) status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a program");
+    if (!done && status == FM_OK)
+        status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a program");
     free(source.lines);
     for (uint32_t i = 0; i < context->file_count; i++) fm_text_file_clear(&context->files[i].text);
     fm_arena_destroy(context->arena);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inline.c - calls of procedures of the same file, put in their place. A dummy argument is the caller's variable, the
- * caller's element, or a value; an array is the caller's array from some element on, as long as both agree where the
- * elements are.
+ * inline.c - calls of procedures of the same file, put in their place. A dummy argument is the caller's
+ * variable, the caller's element, or a value; an array is the caller's array from some element on, as long as
+ * both agree where the elements are.
  */
 #include "static/fortran/walker.h"
 
@@ -21,11 +21,14 @@ typedef struct actual {
 static bool evaluate(ft_walker *walker, const ft_symbol *dummy, actual *given)
 {
     const ft_expression *expression = given->expression;
-    given->variable = (expression->kind == FT_X_NAME || expression->kind == FT_X_MEMBER || expression->kind == FT_X_INDEX) &&
+    given->variable = (expression->kind == FT_X_NAME || expression->kind == FT_X_MEMBER ||
+                       expression->kind == FT_X_INDEX) &&
                       fm_ft_is_variable(walker, expression);
-    if (expression->kind == FT_X_NAME && !fm_ft_lookup(walker, walker->activation->unit, expression->text, false) &&
+    if (expression->kind == FT_X_NAME &&
+        !fm_ft_lookup(walker, walker->activation->unit, expression->text, false) &&
         fm_ft_procedure(walker, walker->activation->unit, expression->text))
-        return fm_ft_refuse(walker->context, &expression->place, "a procedure as an argument is not followed");
+        return fm_ft_refuse(walker->context, &expression->place,
+                            "a procedure as an argument is not followed");
     if (given->variable) {
         if (!fm_ft_resolve(walker, expression, &given->reference)) return false;
         if (!given->reference.memory && !given->reference.rank)
@@ -33,7 +36,8 @@ static bool evaluate(ft_walker *walker, const ft_symbol *dummy, actual *given)
         return true;
     }
     if (dummy->rank)
-        return fm_ft_refuse(walker->context, &expression->place, "an expression as an array argument: a compiler would make a temporary array");
+        return fm_ft_refuse(walker->context, &expression->place,
+                            "an expression as an array argument: a compiler would make a temporary array");
     if (expression->kind == FT_X_STRING) {
         given->base = FT_CHARACTER_TYPE;
         return true;
@@ -50,7 +54,8 @@ static bool bind_scalar(ft_walker *walker, ft_activation *callee, const ft_symbo
 {
     ft_object *object = fm_ft_new_object(walker, callee, dummy);
     ft_type type = fm_ft_type_of(dummy);
-    if (!object || !fm_ft_layout(walker, dummy->unit, &type, &given->expression->place, &object->layout)) return false;
+    if (!object || !fm_ft_layout(walker, dummy->unit, &type, &given->expression->place, &object->layout))
+        return false;
     const ft_reference *reference = &given->reference;
     if (!given->variable) {
         object->value = object->initial = given->value;
@@ -58,9 +63,11 @@ static bool bind_scalar(ft_walker *walker, ft_activation *callee, const ft_symbo
         return true;
     }
     if (reference->rank)
-        return fm_ft_refuse(walker->context, &given->expression->place, "an array where '%.100s' is a scalar", dummy->name);
+        return fm_ft_refuse(walker->context, &given->expression->place, "an array where '%.100s' is a scalar",
+                            dummy->name);
     if (reference->layout.base != object->layout.base || reference->layout.bytes != object->layout.bytes)
-        return fm_ft_refuse(walker->context, &given->expression->place, "the argument and '%.100s' have different types", dummy->name);
+        return fm_ft_refuse(walker->context, &given->expression->place,
+                            "the argument and '%.100s' have different types", dummy->name);
     if (dummy->by_value || !reference->memory) {
         if (dummy->by_value || reference->object->loop) {
             object->value = object->initial = given->value;
@@ -84,11 +91,13 @@ static bool bind_scalar(ft_walker *walker, ft_activation *callee, const ft_symbo
 static bool another_shape(ft_walker *walker, const ft_symbol *dummy, const actual *given, const char *what)
 {
     const char *text = fm_ft_text(walker->context, &given->expression->place);
-    return fm_ft_refuse(walker->context, &given->expression->place, "'%.100s' is '%.100s' in the procedure with another shape: %s",
-                        text ? text : "", dummy->name, what);
+    return fm_ft_refuse(walker->context, &given->expression->place,
+                        "'%.100s' is '%.100s' in the procedure with another shape: %s", text ? text : "",
+                        dummy->name, what);
 }
 
-/* Where the elements are that follow the first one, seen as dimensions of the memory: sections must be contiguous. */
+/* Where the elements are that follow the first one, seen as dimensions of the memory: sections must be
+ * contiguous. */
 static bool contiguous(ft_walker *walker, const ft_reference *reference, unsigned first)
 {
     for (unsigned i = 0; i < reference->rank; i++) {
@@ -97,7 +106,8 @@ static bool contiguous(ft_walker *walker, const ft_reference *reference, unsigne
         if (section->dimension != first + i || section->stride != 1) return false;
         if (i + 1 == reference->rank) continue;
         const ft_value *whole = reference->memory->extents[section->dimension];
-        if (!whole || !section->extent || !fm_ft_difference(&walker->values, whole, section->extent, &difference) || difference)
+        if (!whole || !section->extent ||
+            !fm_ft_difference(&walker->values, whole, section->extent, &difference) || difference)
             return false;
     }
     return true;
@@ -110,7 +120,8 @@ static bool bind_sequence(ft_walker *walker, ft_object *object, const actual *gi
     const ft_reference *reference = &given->reference;
     const ft_memory *memory = reference->memory;
     unsigned first = object->layout.unit ? 1 : 0;
-    if (!contiguous(walker, reference, first)) return another_shape(walker, dummy, given, "the section is not contiguous: it would be copied");
+    if (!contiguous(walker, reference, first))
+        return another_shape(walker, dummy, given, "the section is not contiguous: it would be copied");
     if (dummy->rank > memory->dimensions - first) {
         if (dummy->rank > 1) return another_shape(walker, dummy, given, "it has more dimensions there");
     }
@@ -120,11 +131,14 @@ static bool bind_sequence(ft_walker *walker, ft_object *object, const actual *gi
         object->stride[i] = 1;
         if (i + 1 == dummy->rank) break;
         const ft_value *whole = memory->extents[first + i];
-        if (!whole || !object->extents[i] || !fm_ft_difference(&walker->values, whole, object->extents[i], &difference) || difference) {
-            const char *one = object->extents[i] ? fm_ft_value_text(&walker->values, object->extents[i]) : "unknown";
+        if (!whole || !object->extents[i] ||
+            !fm_ft_difference(&walker->values, whole, object->extents[i], &difference) || difference) {
+            const char *one =
+                object->extents[i] ? fm_ft_value_text(&walker->values, object->extents[i]) : "unknown";
             const char *other = whole ? fm_ft_value_text(&walker->values, whole) : "unknown";
             return fm_ft_refuse(walker->context, &given->expression->place,
-                                "'%.100s' has another shape in the procedure: dimension %u has extent '%.60s' there and '%.60s' here",
+                                "'%.100s' has another shape in the procedure: dimension %u has extent "
+                                "'%.60s' there and '%.60s' here",
                                 dummy->name, i + 1, one ? one : "", other ? other : "");
         }
     }
@@ -138,9 +152,12 @@ static bool bind_array(ft_walker *walker, ft_object *object, const actual *given
     ft_values *values = &walker->values;
     bool assumed = dummy->dimensions[0].kind == FT_ASSUMED_SHAPE;
     if (!reference->memory)
-        return fm_ft_refuse(walker->context, &given->expression->place, "a scalar where '%.100s' is an array", dummy->name);
-    if (reference->layout.bytes != object->layout.bytes || reference->layout.record != object->layout.record || reference->offset)
-        return fm_ft_refuse(walker->context, &given->expression->place, "the elements of '%.100s' have another size in the procedure", dummy->name);
+        return fm_ft_refuse(walker->context, &given->expression->place, "a scalar where '%.100s' is an array",
+                            dummy->name);
+    if (reference->layout.bytes != object->layout.bytes ||
+        reference->layout.record != object->layout.record || reference->offset)
+        return fm_ft_refuse(walker->context, &given->expression->place,
+                            "the elements of '%.100s' have another size in the procedure", dummy->name);
     object->is_array = true;
     object->rank = dummy->rank;
     object->memory = reference->memory;
@@ -165,7 +182,8 @@ static bool bind_array(ft_walker *walker, ft_object *object, const actual *given
         object->extents[i] = section->extent;
         if (dummy->allocatable) object->lows[i] = reference->object->lows[i];
         if (!section->extent)
-            return fm_ft_refuse(walker->context, &given->expression->place, "the last extent of an array of assumed size is not known");
+            return fm_ft_refuse(walker->context, &given->expression->place,
+                                "the last extent of an array of assumed size is not known");
     }
     return true;
 }
@@ -176,17 +194,22 @@ static bool bind_array(ft_walker *walker, ft_object *object, const actual *given
 static bool match(ft_walker *walker, const ft_expression *call, const ft_unit *unit, actual *given)
 {
     unsigned position = 0;
-    for (const ft_expression *a = call->kind == FT_X_INDEX ? call->arguments : NULL; a; a = a->next, position++) {
+    for (const ft_expression *a = call->kind == FT_X_INDEX ? call->arguments : NULL; a;
+         a = a->next, position++) {
         unsigned number = position;
         if (a->kind == FT_X_KEYWORD)
-            for (number = 0; number < unit->dummy_count && strcmp(unit->dummies[number]->name, a->text) != 0;) number++;
+            for (number = 0; number < unit->dummy_count && strcmp(unit->dummies[number]->name, a->text) != 0;)
+                number++;
         if (a->kind == FT_X_RANGE || number >= unit->dummy_count || given[number].expression)
-            return fm_ft_fail(walker->context, FM_E_FORMAT, &a->place, "'%.100s' has no such argument", unit->name);
+            return fm_ft_fail(walker->context, FM_E_FORMAT, &a->place, "'%.100s' has no such argument",
+                              unit->name);
         given[number].expression = a->kind == FT_X_KEYWORD ? a->left : a;
     }
     for (unsigned i = 0; i < unit->dummy_count; i++)
         if (!given[i].expression)
-            return fm_ft_refuse(walker->context, &call->place, "the argument '%.100s' of '%.100s' is not given", unit->dummies[i]->name, unit->name);
+            return fm_ft_refuse(walker->context, &call->place,
+                                "the argument '%.100s' of '%.100s' is not given", unit->dummies[i]->name,
+                                unit->name);
     return true;
 }
 
@@ -222,8 +245,8 @@ static bool own_arrays(ft_walker *walker, ft_activation *callee)
     walker->activation = callee;
     walker->entering = true;
     for (const ft_symbol *symbol = callee->unit->symbols; symbol && done; symbol = symbol->next)
-        if (symbol->rank && !symbol->dummy && !symbol->allocatable && !symbol->pointer && !symbol->equivalenced &&
-            !symbol->constant)
+        if (symbol->rank && !symbol->dummy && !symbol->allocatable && !symbol->pointer &&
+            !symbol->equivalenced && !symbol->constant)
             done = fm_ft_object(walker, symbol, &symbol->place) != NULL;
     walker->entering = entering;
     walker->activation = caller;
@@ -254,18 +277,23 @@ static bool walk_body(ft_walker *walker, ft_activation *callee)
 bool fm_ft_call(ft_walker *walker, const ft_expression *call, ft_unit *unit, ft_base *result)
 {
     ft_context *context = walker->context;
-    if (unit->active) return fm_ft_refuse(context, &call->place, "'%.100s' calls itself: recursion is not followed", unit->name);
+    if (unit->active)
+        return fm_ft_refuse(context, &call->place, "'%.100s' calls itself: recursion is not followed",
+                            unit->name);
     if (unit->why)
-        return fm_ft_refuse(context, &unit->why_place, "a declaration of '%.100s', which is called in line %u, is not understood: %s",
+        return fm_ft_refuse(context, &unit->why_place,
+                            "a declaration of '%.100s', which is called in line %u, is not understood: %s",
                             unit->name, call->place.line, unit->why);
     if (walker->depth == MOST_DEPTH || ++walker->calls > MOST_CALLS)
-        return fm_ft_fail(context, FM_E_LIMIT, &call->place, "more than %d calls inside each other, or %d in all", MOST_DEPTH, MOST_CALLS);
+        return fm_ft_fail(context, FM_E_LIMIT, &call->place,
+                          "more than %d calls inside each other, or %d in all", MOST_DEPTH, MOST_CALLS);
     ft_activation *callee = fm_ft_allocate(context, 1, sizeof *callee);
     actual *given = fm_ft_allocate(context, unit->dummy_count + 1, sizeof *given);
     if (!callee || !given) return false;
     callee->unit = unit;
     callee->caller = walker->activation;
-    if (!match(walker, call, unit, given) || !bind(walker, callee, given) || !own_arrays(walker, callee)) return false;
+    if (!match(walker, call, unit, given) || !bind(walker, callee, given) || !own_arrays(walker, callee))
+        return false;
     /* Loads of what comes before, and of the arguments. */
     if (!fm_ft_flush(walker, &walker->statement, false)) return false;
     ft_place place = walker->statement;
@@ -274,7 +302,9 @@ bool fm_ft_call(ft_walker *walker, const ft_expression *call, ft_unit *unit, ft_
     if (!result) return true;
     const ft_symbol *symbol = fm_ft_own_symbol(context, unit, unit->result, true);
     if (!symbol) return false;
-    if (symbol->rank) return fm_ft_refuse(context, &call->place, "'%.100s' returns an array, which is not followed", unit->name);
+    if (symbol->rank)
+        return fm_ft_refuse(context, &call->place, "'%.100s' returns an array, which is not followed",
+                            unit->name);
     *result = fm_ft_type_of(symbol).base;
     return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * integers.c - what a whole-number expression is worth, in parameters and variables of loops: bounds, subscripts,
- * steps, kinds. What is not affine is refused, with the part that is not.
+ * integers.c - what a whole-number expression is worth, in parameters and variables of loops: bounds,
+ * subscripts, steps, kinds. What is not affine is refused, with the part that is not.
  */
 #include "static/fortran/walker.h"
 
@@ -21,8 +21,10 @@ static const ft_value *literal(ft_walker *walker, const ft_expression *expressio
 {
     int64_t number = 0;
     for (const char *c = expression->text; *c >= '0' && *c <= '9'; c++)
-        if (__builtin_mul_overflow(number, 10, &number) || __builtin_add_overflow(number, *c - '0', &number)) {
-            fm_ft_refuse(walker->context, &expression->place, "'%.60s' does not fit 64 bits", expression->text);
+        if (__builtin_mul_overflow(number, 10, &number) ||
+            __builtin_add_overflow(number, *c - '0', &number)) {
+            fm_ft_refuse(walker->context, &expression->place, "'%.60s' does not fit 64 bits",
+                         expression->text);
             return NULL;
         }
     return fm_ft_number(&walker->values, number);
@@ -34,11 +36,18 @@ static int intrinsic_kind(const char *name)
     static const struct {
         const char *name;
         int bytes;
-    } kinds[] = {{"real32", 4},    {"real64", 8},     {"real128", 16},   {"int8", 1},      {"int16", 2},
-                 {"int32", 4},     {"int64", 8},      {"c_double", 8},   {"c_float", 4},   {"c_int", 4},
-                 {"c_long", 8},    {"c_size_t", 8},   {"c_bool", 1},     {"c_char", 1},    {"c_long_long", 8},
-                 {"c_short", 2},   {"c_int8_t", 1},   {"c_int16_t", 2},  {"c_int32_t", 4}, {"c_int64_t", 8},
-                 {"c_float_complex", 4}, {"c_double_complex", 8}, {"c_signed_char", 1}};
+    } kinds[] = {{"real32", 4},          {"real64", 8},
+                 {"real128", 16},        {"int8", 1},
+                 {"int16", 2},           {"int32", 4},
+                 {"int64", 8},           {"c_double", 8},
+                 {"c_float", 4},         {"c_int", 4},
+                 {"c_long", 8},          {"c_size_t", 8},
+                 {"c_bool", 1},          {"c_char", 1},
+                 {"c_long_long", 8},     {"c_short", 2},
+                 {"c_int8_t", 1},        {"c_int16_t", 2},
+                 {"c_int32_t", 4},       {"c_int64_t", 8},
+                 {"c_float_complex", 4}, {"c_double_complex", 8},
+                 {"c_signed_char", 1}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kinds[i].name, name) == 0) return kinds[i].bytes;
     return 0;
@@ -80,7 +89,8 @@ static const ft_value *name_value(ft_walker *walker, const ft_expression *expres
         for (const ft_unit *unit = walker->activation->unit; unit; unit = unit->host)
             for (const ft_use *use = unit->uses; use; use = use->next) {
                 if (strncmp(use->module, "iso_", 4) == 0 || fm_ft_module(walker, use->module)) continue;
-                fm_ft_refuse(walker->context, &expression->place, "'%.100s' is not declared here, and module '%.100s' is not in this file",
+                fm_ft_refuse(walker->context, &expression->place,
+                             "'%.100s' is not declared here, and module '%.100s' is not in this file",
                              expression->text, use->module);
                 return NULL;
             }
@@ -153,12 +163,12 @@ static const ft_value *inquiry(ft_walker *walker, const ft_expression *call)
     }
     int64_t dimension = 0;
     if (second && !fm_ft_constant(walker, second, "a dimension", &dimension)) return NULL;
-    if (!reference.rank || dimension < 0 || dimension > (int64_t)reference.rank || (!second && call->left->text[0] != 's'))
+    if (!reference.rank || dimension < 0 || dimension > (int64_t)reference.rank ||
+        (!second && call->left->text[0] != 's'))
         return refuse(walker, call, "it asks for a dimension that is not there");
     bool whole = call->arguments->kind == FT_X_NAME || call->arguments->kind == FT_X_MEMBER;
     const ft_object *object = reference.object;
-    if (call->left->text[0] == 'l')
-        return whole ? object->lows[dimension - 1] : fm_ft_number(values, 1);
+    if (call->left->text[0] == 'l') return whole ? object->lows[dimension - 1] : fm_ft_number(values, 1);
     const ft_value *found = NULL;
     for (unsigned i = 0; i < reference.rank; i++) {
         if (second && (int64_t)i + 1 != dimension) continue;
@@ -188,7 +198,8 @@ static const ft_value *kind_function(ft_walker *walker, const ft_expression *cal
         ft_object *object = fm_ft_object_of_name(walker, argument->text, &argument->place);
         if (!object) return NULL;
         layout = object->layout;
-        return fm_ft_number(&walker->values, (int64_t)(layout.base == FT_COMPLEX_TYPE ? layout.bytes / 2 : layout.bytes));
+        return fm_ft_number(&walker->values,
+                            (int64_t)(layout.base == FT_COMPLEX_TYPE ? layout.bytes / 2 : layout.bytes));
     }
     if (!fm_ft_constant(walker, argument, "a number of digits", &digits)) return NULL;
     if (strcmp(name, "selected_int_kind") == 0)
@@ -242,13 +253,17 @@ const ft_value *fm_ft_integer(ft_walker *walker, const ft_expression *expression
     case FT_X_BINARY:
         return binary(walker, expression);
     case FT_X_INDEX:
+        if (expression->left->kind == FT_X_NAME && expression->arguments && !expression->arguments->next &&
+            fm_ft_assumed_identity(walker, expression->left->text))
+            return fm_ft_integer(walker, expression->arguments);
         if (expression->left->kind != FT_X_NAME || fm_ft_is_variable(walker, expression))
             return refuse(walker, expression, "its value comes out of an array");
         return function(walker, expression);
     case FT_X_MEMBER: {
         ft_reference reference;
         if (!fm_ft_resolve(walker, expression, &reference)) return NULL;
-        if (reference.memory || reference.rank) return refuse(walker, expression, "its value comes out of an array");
+        if (reference.memory || reference.rank)
+            return refuse(walker, expression, "its value comes out of an array");
         return of_object(walker, expression, reference.object);
     }
     case FT_X_REAL:
@@ -264,8 +279,8 @@ bool fm_ft_constant(ft_walker *walker, const ft_expression *expression, const ch
     if (!value) return false;
     if (fm_ft_fold(value, number)) return true;
     const char *text = fm_ft_text(walker->context, &expression->place);
-    return fm_ft_refuse(walker->context, &expression->place, "%s must be a number that the source tells: '%.150s' is not",
-                        what, text ? text : "");
+    return fm_ft_refuse(walker->context, &expression->place,
+                        "%s must be a number that the source tells: '%.150s' is not", what, text ? text : "");
 }
 
 /* The value, or NULL without a failure where there is none; false: another failure. */

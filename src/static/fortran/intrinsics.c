@@ -158,9 +158,9 @@ static void count(ft_walker *walker, const intrinsic *known, ft_base base, unsig
         operations->specials++;
         break;
     case SIGN: /* of a complex number it is a root */
-        *(whole                                                                              ? &operations->integers
+        *(whole                                                        ? &operations->integers
           : base == FT_COMPLEX_TYPE && strcmp(known->name, "abs") == 0 ? &operations->specials
-                                                                                             : &operations->adds) += 1;
+                                                                       : &operations->adds) += 1;
         break;
     case EXTREME:
         *(whole ? &operations->integers : &operations->adds) += arguments - 1;
@@ -177,15 +177,18 @@ static void count(ft_walker *walker, const intrinsic *known, ft_base base, unsig
 }
 
 /* The element at the other place. */
-static bool transposed(ft_walker *walker, const ft_expression *call, const ft_positions *positions, ft_base *base)
+static bool transposed(ft_walker *walker, const ft_expression *call, const ft_positions *positions,
+                       ft_base *base)
 {
     if (!positions || positions->rank != 2)
-        return fm_ft_refuse(walker->context, &call->place, "transpose is followed in assignments of whole arrays only");
+        return fm_ft_refuse(walker->context, &call->place,
+                            "transpose is followed in assignments of whole arrays only");
     ft_positions other = {2, {positions->at[1], positions->at[0]}};
     return fm_ft_data(walker, call->arguments, &other, base);
 }
 
-static bool elemental(ft_walker *walker, const intrinsic *known, const ft_expression *call, const ft_positions *positions, ft_base *base)
+static bool elemental(ft_walker *walker, const intrinsic *known, const ft_expression *call,
+                      const ft_positions *positions, ft_base *base)
 {
     unsigned arguments = 0;
     ft_base first = FT_REAL_TYPE;
@@ -202,14 +205,17 @@ static bool elemental(ft_walker *walker, const intrinsic *known, const ft_expres
         if (!fm_ft_data(walker, value, positions, &own)) return false;
         if (arguments++ == 0) first = own;
     }
-    if (!arguments) return fm_ft_fail(walker->context, FM_E_FORMAT, &call->place, "'%.60s' without an argument", known->name);
+    if (!arguments)
+        return fm_ft_fail(walker->context, FM_E_FORMAT, &call->place, "'%.60s' without an argument",
+                          known->name);
     count(walker, known, first, arguments);
     *base = known->result == FT_NO_TYPE ? first : known->result;
     if (strcmp(known->name, "abs") == 0 && first == FT_COMPLEX_TYPE) *base = FT_REAL_TYPE;
     return true;
 }
 
-bool fm_ft_intrinsic(ft_walker *walker, const ft_expression *call, const ft_positions *positions, ft_base *base, bool *known)
+bool fm_ft_intrinsic(ft_walker *walker, const ft_expression *call, const ft_positions *positions,
+                     ft_base *base, bool *known)
 {
     const char *name = call->left->text;
     const intrinsic *found = find(name);
@@ -223,13 +229,16 @@ bool fm_ft_intrinsic(ft_walker *walker, const ft_expression *call, const ft_posi
         return true;
     case REDUCTION:
         if (positions)
-            return fm_ft_refuse(walker->context, &call->place,
-                                "'%.60s' inside an assignment of arrays is not followed: give it a statement of its own", name);
+            return fm_ft_refuse(
+                walker->context, &call->place,
+                "'%.60s' inside an assignment of arrays is not followed: give it a statement of its own",
+                name);
         return fm_ft_reduction(walker, call, base);
     case TRANSPOSE:
         return transposed(walker, call, positions, base);
     case MATMUL:
-        return fm_ft_refuse(walker->context, &call->place, "matmul is followed only where it is the whole right side");
+        return fm_ft_refuse(walker->context, &call->place,
+                            "matmul is followed only where it is the whole right side");
     default:
         return elemental(walker, found, call, positions, base);
     }

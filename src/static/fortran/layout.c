@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layout.c - how many bytes a type has, and where the members of a derived type are: as gfortran on x86-64. */
+/* layout.c - how many bytes a type has, and where the members of a derived type are: as gfortran on x86-64.
+ */
 #include "static/fortran/walker.h"
 
 #include <inttypes.h>
@@ -29,7 +30,8 @@ static bool scalar_bytes(ft_walker *walker, const ft_type *type, const ft_place 
     *bytes = default_bytes(walker->context, type);
     if (type->kind && type->base != FT_CHARACTER_TYPE) {
         if (!fm_ft_constant(walker, type->kind, "a kind", &kind)) return false;
-        bool fits = kind == 1 || kind == 2 || kind == 4 || kind == 8 || kind == 10 || kind == 16 || (type->star && kind == 32);
+        bool fits = kind == 1 || kind == 2 || kind == 4 || kind == 8 || kind == 10 || kind == 16 ||
+                    (type->star && kind == 32);
         if (!fits) return fm_ft_refuse(walker->context, place, "there is no kind %" PRId64, kind);
         *bytes = (uint64_t)(kind == 10 ? 16 : kind);
         if (type->base == FT_COMPLEX_TYPE && !type->star) *bytes *= 2;
@@ -63,20 +65,22 @@ bool fm_ft_member_shape(ft_walker *walker, const ft_record *record, const ft_sym
         const ft_dimension *dimension = &member->dimensions[i];
         int64_t high = 0;
         lows[i] = 1;
-        done = dimension->kind == FT_EXPLICIT &&
-               (!dimension->low || fm_ft_constant(walker, dimension->low, "a bound of a component", &lows[i])) &&
-               fm_ft_constant(walker, dimension->high, "a bound of a component", &high) &&
-               !__builtin_sub_overflow(high, lows[i], &extents[i]) && extents[i] < MOST_MEMBER;
+        done =
+            dimension->kind == FT_EXPLICIT &&
+            (!dimension->low || fm_ft_constant(walker, dimension->low, "a bound of a component", &lows[i])) &&
+            fm_ft_constant(walker, dimension->high, "a bound of a component", &high) &&
+            !__builtin_sub_overflow(high, lows[i], &extents[i]) && extents[i] < MOST_MEMBER;
         if (done) extents[i] = extents[i] < -1 ? 0 : extents[i] + 1;
     }
     walker->activation = saved;
     if (!done)
-        fm_ft_refuse(walker->context, &member->place, "the bounds of component '%.100s' are not understood", member->name);
+        fm_ft_refuse(walker->context, &member->place, "the bounds of component '%.100s' are not understood",
+                     member->name);
     return done;
 }
 
-static bool add_member(ft_walker *walker, const ft_record *record, const ft_symbol *member, measure *sum, uint64_t *offset,
-                       ft_layout *layout)
+static bool add_member(ft_walker *walker, const ft_record *record, const ft_symbol *member, measure *sum,
+                       uint64_t *offset, ft_layout *layout)
 {
     ft_type type = fm_ft_type_of(member);
     if (!fm_ft_layout(walker, record->unit, &type, &member->place, layout)) return false;
@@ -95,7 +99,8 @@ static bool add_member(ft_walker *walker, const ft_record *record, const ft_symb
         if (!fm_ft_member_shape(walker, record, member, lows, extents)) return false;
         for (unsigned i = 0; i < member->rank; i++)
             if (__builtin_mul_overflow(bytes, (uint64_t)extents[i], &bytes) || bytes > MOST_MEMBER)
-                return fm_ft_refuse(walker->context, &member->place, "component '%.100s' is too large", member->name);
+                return fm_ft_refuse(walker->context, &member->place, "component '%.100s' is too large",
+                                    member->name);
     }
     *offset = (sum->end + alignment - 1) / alignment * alignment;
     sum->end = *offset + bytes;
@@ -106,11 +111,12 @@ static bool add_member(ft_walker *walker, const ft_record *record, const ft_symb
     return true;
 }
 
-static bool record_layout(ft_walker *walker, const ft_record *record, const ft_place *place, ft_layout *layout)
+static bool record_layout(ft_walker *walker, const ft_record *record, const ft_place *place,
+                          ft_layout *layout)
 {
     if (record->why)
-        return fm_ft_refuse(walker->context, place, "type '%.100s' (line %u) is not understood: %s", record->name,
-                            record->place.line, record->why);
+        return fm_ft_refuse(walker->context, place, "type '%.100s' (line %u) is not understood: %s",
+                            record->name, record->place.line, record->why);
     if (record->measuring)
         return fm_ft_fail(walker->context, FM_E_FORMAT, place, "type '%.100s' holds itself", record->name);
     ((ft_record *)record)->measuring = true;
@@ -131,7 +137,8 @@ static bool record_layout(ft_walker *walker, const ft_record *record, const ft_p
     return done;
 }
 
-bool fm_ft_layout(ft_walker *walker, ft_unit *unit, const ft_type *type, const ft_place *place, ft_layout *layout)
+bool fm_ft_layout(ft_walker *walker, ft_unit *unit, const ft_type *type, const ft_place *place,
+                  ft_layout *layout)
 {
     *layout = (ft_layout){.base = type->base};
     ft_activation scope = {.unit = unit, .caller = walker->activation}, *saved = walker->activation;
@@ -141,8 +148,9 @@ bool fm_ft_layout(ft_walker *walker, ft_unit *unit, const ft_type *type, const f
         done = fm_ft_refuse(walker->context, place, "a polymorphic variable is not followed");
     } else if (type->base == FT_DERIVED_TYPE) {
         const ft_record *record = fm_ft_record(walker, unit, type->derived);
-        done = record ? record_layout(walker, record, place, layout)
-                      : fm_ft_refuse(walker->context, place, "type '%.100s' is not in this file", type->derived);
+        done = record
+                   ? record_layout(walker, record, place, layout)
+                   : fm_ft_refuse(walker->context, place, "type '%.100s' is not in this file", type->derived);
     } else {
         done = scalar_bytes(walker, type, place, &layout->bytes);
     }
@@ -150,8 +158,8 @@ bool fm_ft_layout(ft_walker *walker, ft_unit *unit, const ft_type *type, const f
     return done;
 }
 
-const ft_symbol *fm_ft_member(ft_walker *walker, const ft_record *record, const char *name, const ft_place *place,
-                              uint64_t *offset, ft_layout *layout)
+const ft_symbol *fm_ft_member(ft_walker *walker, const ft_record *record, const char *name,
+                              const ft_place *place, uint64_t *offset, ft_layout *layout)
 {
     measure sum = {.alignment = 1, .unit = UINT64_MAX};
     bool separate = false;
@@ -163,6 +171,7 @@ const ft_symbol *fm_ft_member(ft_walker *walker, const ft_record *record, const 
         if (!separate && !add_member(walker, record, member, &sum, offset, layout)) return NULL;
         if (wanted) return member;
     }
-    fm_ft_fail(walker->context, FM_E_FORMAT, place, "type '%.100s' has no component '%.100s'", record->name, name);
+    fm_ft_fail(walker->context, FM_E_FORMAT, place, "type '%.100s' has no component '%.100s'", record->name,
+               name);
     return NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lexer.c - a statement's characters into words. What is no word of Fortran becomes FT_BAD: it is a fault only
- * where somebody needs the statement.
+ * lexer.c - a statement's characters into words. What is no word of Fortran becomes FT_BAD: it is a fault
+ * only where somebody needs the statement.
  */
 #include "static/fortran/source.h"
 
@@ -36,8 +36,8 @@ static size_t dot_word(const scanner *s, int *sign)
     static const struct {
         const char *word;
         int sign;
-    } words[] = {{"eq", FT_EQ},   {"ne", FT_NE},   {"lt", FT_LT},     {"le", FT_LE},      {"gt", FT_GT},
-                 {"ge", FT_GE},   {"and", FT_AND}, {"or", FT_OR},     {"not", FT_NOT},    {"eqv", FT_EQV},
+    } words[] = {{"eq", FT_EQ},     {"ne", FT_NE},     {"lt", FT_LT},      {"le", FT_LE},   {"gt", FT_GT},
+                 {"ge", FT_GE},     {"and", FT_AND},   {"or", FT_OR},      {"not", FT_NOT}, {"eqv", FT_EQV},
                  {"true", FT_TRUE}, {"neqv", FT_NEQV}, {"false", FT_FALSE}};
     if (peek(s, 0) != '.') return 0;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -66,7 +66,8 @@ static size_t number_length(const scanner *s, bool *real)
     }
     char exponent = (char)tolower((unsigned char)peek(s, n));
     /* In fixed form blanks are gone: `real*8 d0` must not become a number. */
-    bool glued = n > 0 && (size_t)(s->end - s->at) > n && s->at[n].origin == s->at[n - 1].origin + 1;
+    bool glued = n > 0 && (size_t)(s->end - s->at) > n &&
+                 (s->at[n].origin == s->at[n - 1].origin + 1 || s->at[n].line != s->at[n - 1].line);
     if ((exponent == 'e' || exponent == 'd' || exponent == 'q') && glued) {
         size_t digits = n + 1 + (peek(s, n + 1) == '+' || peek(s, n + 1) == '-');
         if (is_digit(peek(s, digits))) {
@@ -100,7 +101,7 @@ static size_t sign_length(const scanner *s, int *sign)
     static const struct {
         char text[3];
         int sign;
-    } pairs[] = {{"**", FT_POWER}, {"//", FT_CONCATENATE}, {"==", FT_EQ}, {"/=", FT_NE},
+    } pairs[] = {{"**", FT_POWER}, {"//", FT_CONCATENATE}, {"==", FT_EQ},    {"/=", FT_NE},
                  {"<=", FT_LE},    {">=", FT_GE},          {"=>", FT_ARROW}, {"::", FT_COLONS}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (peek(s, 0) == pairs[i].text[0] && peek(s, 1) == pairs[i].text[1]) {
@@ -133,7 +134,8 @@ static bool scan(scanner *s, ft_token *token)
         if (!length) length = sign_length(s, &token->sign);
         if (length) token->kind = FT_SIGN;
     }
-    if (!length) length = token->kind == FT_BAD && (first == '\'' || first == '"') ? (size_t)(s->end - s->at) : 1;
+    if (!length)
+        length = token->kind == FT_BAD && (first == '\'' || first == '"') ? (size_t)(s->end - s->at) : 1;
     token->place = (ft_place){.file = s->file,
                               .line = s->at->line,
                               .column = s->at->column,
@@ -142,10 +144,9 @@ static bool scan(scanner *s, ft_token *token)
     if (token->kind == FT_NAME || token->kind == FT_INTEGER || token->kind == FT_REAL) {
         char buffer[FT_MOST_NAME + 2];
         if (length > FT_MOST_NAME)
-            return fm_ft_fail(s->context, FM_E_FORMAT, &token->place, "a name or number has more than %d characters",
-                              FT_MOST_NAME);
-        for (size_t i = 0; i < length; i++)
-            buffer[i] = (char)tolower((unsigned char)s->at[i].character);
+            return fm_ft_fail(s->context, FM_E_FORMAT, &token->place,
+                              "a name or number has more than %d characters", FT_MOST_NAME);
+        for (size_t i = 0; i < length; i++) buffer[i] = (char)tolower((unsigned char)s->at[i].character);
         buffer[length] = 0;
         token->text = fm_ft_intern(s->context, buffer);
     } else if (token->kind == FT_STRING) {

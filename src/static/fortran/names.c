@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * names.c - which symbol a name means (the unit's own, its host's, a module's), and which object the symbol is while
- * its procedure is walked. Whole numbers that nobody has assigned yet are parameters of the region.
+ * names.c - which symbol a name means (the unit's own, its host's, a module's), and which object the symbol
+ * is while its procedure is walked. Whole numbers that nobody has assigned yet are parameters of the region.
  */
 #include "static/fortran/walker.h"
 
@@ -63,7 +63,8 @@ ft_symbol *fm_ft_lookup(ft_walker *walker, ft_unit *unit, const char *name, bool
 static ft_unit *procedure_in(ft_unit *list, const char *name)
 {
     for (ft_unit *unit = list; unit; unit = unit->next)
-        if ((unit->kind == FT_SUBROUTINE || unit->kind == FT_FUNCTION) && strcmp(unit->name, name) == 0) return unit;
+        if ((unit->kind == FT_SUBROUTINE || unit->kind == FT_FUNCTION) && strcmp(unit->name, name) == 0)
+            return unit;
     return NULL;
 }
 
@@ -130,7 +131,8 @@ static ft_activation *activation_of(ft_walker *walker, ft_unit *unit)
 }
 
 /* Variables of common blocks are one object, whichever unit names them. */
-static ft_object *common_object(ft_walker *walker, const ft_symbol *symbol, const ft_place *place, bool *wrong)
+static ft_object *common_object(ft_walker *walker, const ft_symbol *symbol, const ft_place *place,
+                                bool *wrong)
 {
     ft_activation *activation = activation_of(walker, NULL);
     *wrong = !activation;
@@ -138,12 +140,14 @@ static ft_object *common_object(ft_walker *walker, const ft_symbol *symbol, cons
     for (ft_object *object = activation->buckets[0]; object; object = object->next) {
         const ft_symbol *other = object->symbol;
         if (!other->common) continue;
-        if (strcmp(other->common, symbol->common) != 0 || other->common_index != symbol->common_index) continue;
+        if (strcmp(other->common, symbol->common) != 0 || other->common_index != symbol->common_index)
+            continue;
         if (strcmp(other->name, symbol->name) != 0 || other->rank != symbol->rank) {
-            fm_ft_refuse(walker->context, place,
-                         "'%.100s' of the common block /%.60s/ is '%.100s' in another procedure: storage under two "
-                         "names is not followed",
-                         symbol->name, symbol->common, other->name);
+            fm_ft_refuse(
+                walker->context, place,
+                "'%.100s' of the common block /%.60s/ is '%.100s' in another procedure: storage under two "
+                "names is not followed",
+                symbol->name, symbol->common, other->name);
             *wrong = true;
         }
         return object;
@@ -178,12 +182,13 @@ static const char *new_name(ft_walker *walker, const char *name)
 {
     const char *base = fm_ft_safe_name(walker, name);
     for (unsigned i = 1; base && i < 1000; i++) {
-        const char *tried = fm_ft_intern(walker->context, i == 1 ? base : fm_ft_print(walker->context, "%s.%u", base, i));
+        const char *tried =
+            fm_ft_intern(walker->context, i == 1 ? base : fm_ft_print(walker->context, "%s.%u", base, i));
         bool taken = !tried;
         for (const ft_memory *memory = walker->memories; memory && !taken; memory = memory->next)
             taken = strcmp(memory->name, tried) == 0;
-        for (const ft_atom *atom = walker->values.buckets[((uintptr_t)tried >> 4) % FT_ATOM_BUCKETS]; atom && !taken;
-             atom = atom->chain)
+        for (const ft_atom *atom = walker->values.buckets[((uintptr_t)tried >> 4) % FT_ATOM_BUCKETS];
+             atom && !taken; atom = atom->chain)
             taken = atom->text == tried;
         if (!taken || !tried) return tried;
     }
@@ -210,7 +215,8 @@ ft_memory *fm_ft_new_memory(ft_walker *walker, const char *name, const ft_place 
 }
 
 /* Low and extent of one dimension, as they were at entry. */
-static bool bounds(ft_walker *walker, ft_object *object, unsigned i, const ft_dimension *dimension, const ft_place *place)
+static bool bounds(ft_walker *walker, ft_object *object, unsigned i, const ft_dimension *dimension,
+                   const ft_place *place)
 {
     ft_values *values = &walker->values;
     const char *name = object->member ? object->member : object->symbol->name;
@@ -223,7 +229,8 @@ static bool bounds(ft_walker *walker, ft_object *object, unsigned i, const ft_di
     }
     if (dimension->kind == FT_ASSUMED_SIZE) {
         if (i + 1 < object->rank)
-            return fm_ft_fail(walker->context, FM_E_FORMAT, place, "'%.100s': only the last dimension may be '*'", name);
+            return fm_ft_fail(walker->context, FM_E_FORMAT, place,
+                              "'%.100s': only the last dimension may be '*'", name);
         return true;
     }
     object->extents[i] = new_parameter(walker, fm_ft_print(walker->context, "%s.size%u", name, i + 1));
@@ -267,7 +274,8 @@ bool fm_ft_set_shape(ft_walker *walker, ft_object *object, unsigned rank, const 
     object->unknown_shape = false;
     object->rank = rank;
     if (rank + (object->layout.unit ? 1 : 0) > FM_MOST_DIMENSIONS)
-        return fm_ft_refuse(walker->context, place, "an array of more than %d dimensions", FM_MOST_DIMENSIONS);
+        return fm_ft_refuse(walker->context, place, "an array of more than %d dimensions",
+                            FM_MOST_DIMENSIONS);
     bool assumed = false;
     for (unsigned i = 0; i < rank; i++) {
         if (!bounds(walker, object, i, &dimensions[i], place)) return false;
@@ -278,10 +286,11 @@ bool fm_ft_set_shape(ft_walker *walker, ft_object *object, unsigned rank, const 
         object->memory->last_extent = object->extents[rank - 1]->terms[0].atom;
     if (!assumed) return true;
     const char *name = object->member ? object->member : object->symbol->name;
-    return fm_ft_note(walker, fm_ft_print(walker->context,
-                                          "the array '%s' of unknown shape is taken as contiguous%s; its extents are "
-                                          "the parameters %s.size1 and so on where they are needed",
-                                          name, object->symbol->dummy ? "" : ", from 1 on", object->memory->name));
+    return fm_ft_note(walker,
+                      fm_ft_print(walker->context,
+                                  "the array '%s' of unknown shape is taken as contiguous%s; its extents are "
+                                  "the parameters %s.size1 and so on where they are needed",
+                                  name, object->symbol->dummy ? "" : ", from 1 on", object->memory->name));
 }
 
 /* A constant that is a plain number keeps its name: a parameter with a value. */
@@ -311,7 +320,8 @@ static bool first_value(ft_walker *walker, ft_object *object)
         object->value = constant_value(walker, object);
         object->busy = false;
     } else if (base == FT_INTEGER_TYPE || base == FT_LOGICAL_TYPE) {
-        if (base == FT_LOGICAL_TYPE && symbol->constant && symbol->value && symbol->value->kind == FT_X_LOGICAL)
+        if (base == FT_LOGICAL_TYPE && symbol->constant && symbol->value &&
+            symbol->value->kind == FT_X_LOGICAL)
             object->value = fm_ft_number(&walker->values, symbol->value->operator== FT_TRUE);
         else
             object->untouched = true;
@@ -352,12 +362,15 @@ static bool refused_symbol(ft_walker *walker, const ft_symbol *symbol, const ft_
 {
     ft_context *context = walker->context;
     if (symbol->function)
-        return fm_ft_refuse(context, place, "'%.100s' is a statement function (line %u), which is not followed",
-                            symbol->name, symbol->place.line);
+        return fm_ft_refuse(context, place,
+                            "'%.100s' is a statement function (line %u), which is not followed", symbol->name,
+                            symbol->place.line);
     if (symbol->rank && symbol->pointer)
-        return fm_ft_refuse(context, place, "'%.100s' is a pointer: where its elements are is not known", symbol->name);
+        return fm_ft_refuse(context, place, "'%.100s' is a pointer: where its elements are is not known",
+                            symbol->name);
     if (symbol->equivalenced)
-        return fm_ft_refuse(context, place, "'%.100s' is in an equivalence: storage under two names is not followed",
+        return fm_ft_refuse(context, place,
+                            "'%.100s' is in an equivalence: storage under two names is not followed",
                             symbol->name);
     return true;
 }
@@ -365,10 +378,12 @@ static bool refused_symbol(ft_walker *walker, const ft_symbol *symbol, const ft_
 ft_object *fm_ft_object(ft_walker *walker, const ft_symbol *symbol, const ft_place *place)
 {
     bool wrong = false;
-    ft_object *object = symbol->common ? common_object(walker, symbol, place, &wrong) : fm_ft_existing(walker, symbol);
+    ft_object *object =
+        symbol->common ? common_object(walker, symbol, place, &wrong) : fm_ft_existing(walker, symbol);
     if (wrong) return NULL;
     if (object) {
-        if (object->busy) fm_ft_fail(walker->context, FM_E_FORMAT, place, "'%.100s' depends on itself", symbol->name);
+        if (object->busy)
+            fm_ft_fail(walker->context, FM_E_FORMAT, place, "'%.100s' depends on itself", symbol->name);
         return object->busy ? NULL : object;
     }
     if (!refused_symbol(walker, symbol, place)) return NULL;
@@ -409,10 +424,12 @@ ft_object *fm_ft_object_of_name(ft_walker *walker, const char *name, const ft_pl
     return fm_ft_object(walker, symbol, place);
 }
 
-ft_object *fm_ft_member_object(ft_walker *walker, ft_object *owner, const ft_symbol *member, const ft_place *place)
+ft_object *fm_ft_member_object(ft_walker *walker, ft_object *owner, const ft_symbol *member,
+                               const ft_place *place)
 {
     const char *owner_name = owner->member ? owner->member : owner->symbol->name;
-    const char *name = fm_ft_intern(walker->context, fm_ft_print(walker->context, "%s.%s", owner_name, member->name));
+    const char *name =
+        fm_ft_intern(walker->context, fm_ft_print(walker->context, "%s.%s", owner_name, member->name));
     ft_activation *activation = name ? activation_of(walker, owner->symbol->unit) : NULL;
     if (!activation) return NULL;
     for (ft_object *object = *bucket_of(activation, member); object; object = object->next)
@@ -429,7 +446,9 @@ ft_object *fm_ft_member_object(ft_walker *walker, ft_object *owner, const ft_sym
         return object;
     }
     if (!fm_ft_set_shape(walker, object, member->rank, member->dimensions, place)) return NULL;
-    return fm_ft_note(walker, fm_ft_print(walker->context, "'%s' is taken as an array by itself: it begins a block of its own", name))
+    return fm_ft_note(walker,
+                      fm_ft_print(walker->context,
+                                  "'%s' is taken as an array by itself: it begins a block of its own", name))
                ? object
                : NULL;
 }

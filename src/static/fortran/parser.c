@@ -42,7 +42,8 @@ bool fm_ft_puzzled(ft_parser *parser, const char *format, ...)
 
 bool fm_ft_unexpected(ft_parser *parser, const char *expected)
 {
-    if (fm_ft_at_end(parser)) return fm_ft_puzzled(parser, "expected %s, found the end of the statement", expected);
+    if (fm_ft_at_end(parser))
+        return fm_ft_puzzled(parser, "expected %s, found the end of the statement", expected);
     const ft_place *place = &parser->at->place;
     int length = place->end - place->begin < 40 ? (int)(place->end - place->begin) : 40;
     return fm_ft_puzzled(parser, "expected %s, found '%.*s'", expected, length, place->begin);

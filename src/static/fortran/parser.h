@@ -8,10 +8,11 @@
 typedef struct ft_parser {
     ft_context *context;
     const ft_source *source;
-    size_t line; /* number of the statement at hand */
-    ft_token *at; /* the word at hand */
+    size_t line;                     /* number of the statement at hand */
+    ft_token *at;                    /* the word at hand */
     unsigned operators, parentheses; /* of the statement */
     unsigned blocks;
+    unsigned units;
     uint32_t closed_label; /* of the labelled do that was closed last */
     const char *why;       /* this statement is not understood; NULL: it is, so far */
     ft_place why_place;
@@ -48,6 +49,8 @@ ft_expression *fm_ft_new_expression(ft_parser *parser, ft_expression_kind kind);
 bool fm_ft_declaration(ft_parser *parser, ft_unit *unit);
 /* `integer(8)` and the like, at hand: false where it is none. */
 bool fm_ft_type_spec(ft_parser *parser, ft_type *type);
+/* What follows its word: kinds, lengths. */
+bool fm_ft_type_parameters(ft_parser *parser, ft_type *type);
 
 /* Executable statements up to one that ends the block; that one is at hand. */
 ft_statement *fm_ft_block(ft_parser *parser, ft_unit *unit, uint32_t label);

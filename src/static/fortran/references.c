@@ -22,8 +22,8 @@ bool fm_ft_is_variable(ft_walker *walker, const ft_expression *expression)
 /* An allocatable array that nobody has allocated in the region: its extents are parameters. */
 static bool settle(ft_walker *walker, ft_object *object)
 {
-    return !object->unknown_shape ||
-           fm_ft_set_shape(walker, object, object->symbol->rank, object->symbol->dimensions, &object->symbol->place);
+    return !object->unknown_shape || fm_ft_set_shape(walker, object, object->symbol->rank,
+                                                     object->symbol->dimensions, &object->symbol->place);
 }
 
 /* Everything of an object. */
@@ -41,9 +41,10 @@ static bool whole(ft_walker *walker, ft_object *object, ft_reference *reference)
     return true;
 }
 
-/* One subscript of a dimension: moves the first element, or makes a section of it. `low` is the dimension's. */
-static bool subscript(ft_walker *walker, ft_reference *reference, const ft_expression *given, const ft_section *whole_one,
-                      const ft_value *low, unsigned *rank)
+/* One subscript of a dimension: moves the first element, or makes a section of it. `low` is the dimension's.
+ */
+static bool subscript(ft_walker *walker, ft_reference *reference, const ft_expression *given,
+                      const ft_section *whole_one, const ft_value *low, unsigned *rank)
 {
     ft_values *values = &walker->values;
     ft_context *context = walker->context;
@@ -57,25 +58,32 @@ static bool subscript(ft_walker *walker, ft_reference *reference, const ft_expre
             ft_object *object = fm_ft_object_of_name(walker, given->text, &given->place);
             if (!object) return false;
             if (object->is_array)
-                return fm_ft_refuse(context, &given->place, "'%.100s' is an array: a subscript that is a vector is not affine",
+                return fm_ft_refuse(context, &given->place,
+                                    "'%.100s' is an array: a subscript that is a vector is not affine",
                                     given->text);
         }
         if (!(value = fm_ft_integer(walker, given))) return false;
         first = value;
     } else {
-        if (given->third && !fm_ft_constant(walker, given->third, "the stride of a section", &stride)) return false;
+        if (given->third && !fm_ft_constant(walker, given->third, "the stride of a section", &stride))
+            return false;
         if (stride == 0) return fm_ft_fail(context, FM_E_FORMAT, &given->place, "a section has stride 0");
         const ft_value *high_of_all =
-            whole_one->extent ? fm_ft_add_number(values, fm_ft_plus(values, low, whole_one->extent, 1), -1) : NULL;
+            whole_one->extent ? fm_ft_add_number(values, fm_ft_plus(values, low, whole_one->extent, 1), -1)
+                              : NULL;
         first = given->left ? fm_ft_integer(walker, given->left) : stride > 0 ? low : high_of_all;
-        const ft_value *last = given->right ? fm_ft_integer(walker, given->right) : stride > 0 ? high_of_all : low;
+        const ft_value *last = given->right ? fm_ft_integer(walker, given->right)
+                               : stride > 0 ? high_of_all
+                                            : low;
         if (context->status != FM_OK) return false;
         if (!first || !last)
-            return fm_ft_refuse(context, &given->place, "the end of this section is not known: the array is of assumed size");
+            return fm_ft_refuse(context, &given->place,
+                                "the end of this section is not known: the array is of assumed size");
         values->place = given->place;
         const ft_value *length = fm_ft_plus(values, last, first, -1);
         if (stride < 0) length = fm_ft_plus(values, fm_ft_number(values, 0), length, -1);
-        if (stride == INT64_MIN) return fm_ft_fail(context, FM_E_FORMAT, &given->place, "the stride of a section is too large");
+        if (stride == INT64_MIN)
+            return fm_ft_fail(context, FM_E_FORMAT, &given->place, "the stride of a section is too large");
         if (stride != 1 && stride != -1)
             length = fm_ft_divide(values, 'f', length, fm_ft_number(values, stride < 0 ? -stride : stride));
         ft_section *section = &reference->sections[(*rank)++];
@@ -99,8 +107,9 @@ static bool indexed(ft_walker *walker, const ft_expression *expression, ft_refer
     if (reference->layout.base == FT_CHARACTER_TYPE && !reference->rank)
         return fm_ft_refuse(walker->context, &expression->place, "a substring is not followed");
     if (count != reference->rank)
-        return fm_ft_fail(walker->context, FM_E_FORMAT, &expression->place, "'%.100s' has %u dimensions, but %u subscripts here",
-                          object->symbol->name, reference->rank, count);
+        return fm_ft_fail(walker->context, FM_E_FORMAT, &expression->place,
+                          "'%.100s' has %u dimensions, but %u subscripts here", object->symbol->name,
+                          reference->rank, count);
     unsigned i = 0;
     for (const ft_expression *a = expression->arguments; a; a = a->next, i++)
         if (!subscript(walker, reference, a, &all[i], object->lows[i], &rank)) return false;
@@ -108,8 +117,8 @@ static bool indexed(ft_walker *walker, const ft_expression *expression, ft_refer
     return true;
 }
 
-/* Subscripts of a component that is an array inside each element: into the dimension of units, or, where they are
- * numbers, into the offset. */
+/* Subscripts of a component that is an array inside each element: into the dimension of units, or, where they
+ * are numbers, into the offset. */
 static bool component_index(ft_walker *walker, const ft_expression *expression, const ft_symbol *member,
                             const ft_record *record, ft_reference *reference)
 {
@@ -121,44 +130,48 @@ static bool component_index(ft_walker *walker, const ft_expression *expression, 
     unsigned count = 0;
     for (const ft_expression *a = expression->arguments; a; a = a->next) count++;
     if (count != member->rank)
-        return fm_ft_fail(context, FM_E_FORMAT, &expression->place, "component '%.100s' has %u dimensions, but %u subscripts here",
-                          member->name, member->rank, count);
+        return fm_ft_fail(context, FM_E_FORMAT, &expression->place,
+                          "component '%.100s' has %u dimensions, but %u subscripts here", member->name,
+                          member->rank, count);
     int64_t stride = (int64_t)reference->layout.bytes;
     unsigned i = 0;
     for (const ft_expression *a = expression->arguments; a; a = a->next, i++) {
-        const ft_value *value = a->kind == FT_X_RANGE || a->kind == FT_X_KEYWORD ? NULL : fm_ft_integer(walker, a);
-        if (!value)
-            return fm_ft_refuse(context, &a->place, "a section of a component is not followed");
+        const ft_value *value =
+            a->kind == FT_X_RANGE || a->kind == FT_X_KEYWORD ? NULL : fm_ft_integer(walker, a);
+        if (!value) return fm_ft_refuse(context, &a->place, "a section of a component is not followed");
         const ft_value *from_low = fm_ft_add_number(values, value, -lows[i]);
         int64_t number, moved;
         if (unit && (uint64_t)stride % unit == 0) {
-            reference->subscripts[0] = fm_ft_plus(values, reference->subscripts[0], from_low, stride / (int64_t)unit);
+            reference->subscripts[0] =
+                fm_ft_plus(values, reference->subscripts[0], from_low, stride / (int64_t)unit);
             if (!reference->subscripts[0]) return false;
         } else if (fm_ft_fold(from_low, &number) && number >= 0 && number < extents[i] &&
                    !__builtin_mul_overflow(number, stride, &moved)) {
             reference->offset += (uint64_t)moved;
         } else {
-            return fm_ft_refuse(context, &a->place,
-                                "the subscript of component '%.100s' changes, and its type has parts of several sizes: "
-                                "where the element is cannot be written",
-                                member->name);
+            return fm_ft_refuse(
+                context, &a->place,
+                "the subscript of component '%.100s' changes, and its type has parts of several sizes: "
+                "where the element is cannot be written",
+                member->name);
         }
         if (__builtin_mul_overflow(stride, extents[i], &stride)) return false;
     }
     return true;
 }
 
-static bool member_of(ft_walker *walker, const ft_expression *expression, const ft_expression *index, ft_reference *reference)
+static bool member_of(ft_walker *walker, const ft_expression *expression, const ft_expression *index,
+                      ft_reference *reference)
 {
     ft_context *context = walker->context;
     if (!fm_ft_resolve(walker, expression->left, reference)) return false;
     ft_object *object = reference->object;
     const ft_record *record = reference->layout.record;
-    if (!record)
-        return fm_ft_fail(context, FM_E_FORMAT, &expression->place, "this has no components");
+    if (!record) return fm_ft_fail(context, FM_E_FORMAT, &expression->place, "this has no components");
     uint64_t offset;
     ft_layout layout = {0};
-    const ft_symbol *member = fm_ft_member(walker, record, expression->text, &expression->place, &offset, &layout);
+    const ft_symbol *member =
+        fm_ft_member(walker, record, expression->text, &expression->place, &offset, &layout);
     if (!member) return false;
     if (!reference->memory) { /* a scalar: each component is by itself */
         ft_object *inner = fm_ft_member_object(walker, object, member, &expression->place);
@@ -167,11 +180,13 @@ static bool member_of(ft_walker *walker, const ft_expression *expression, const 
     }
     if (!reference->object->layout.bytes || member->allocatable || member->pointer)
         return fm_ft_refuse(context, &expression->place,
-                            "'%.100s' is allocated by itself for each element: where it is is not known", member->name);
+                            "'%.100s' is allocated by itself for each element: where it is is not known",
+                            member->name);
     reference->layout = layout;
     uint64_t unit = object->layout.unit;
     if (unit) {
-        reference->subscripts[0] = fm_ft_add_number(&walker->values, reference->subscripts[0], (int64_t)(offset / unit));
+        reference->subscripts[0] =
+            fm_ft_add_number(&walker->values, reference->subscripts[0], (int64_t)(offset / unit));
         if (!reference->subscripts[0]) return false;
     } else {
         reference->offset += offset;

@@ -13,8 +13,8 @@ typedef struct search {
     ft_context *context;
     const char *wanted; /* NULL: none */
     ft_unit *found;
-    unsigned count; /* that were found */
-    char list[300]; /* of them */
+    unsigned count;   /* that were found */
+    char list[300];   /* of them */
     ft_choice choice; /* of comments */
     unsigned regions;
 } search;
@@ -23,7 +23,8 @@ static void list_unit(search *s, const ft_unit *unit, uint32_t line)
 {
     size_t used = strlen(s->list);
     if (used + 80 < sizeof s->list)
-        snprintf(s->list + used, sizeof s->list - used, "%s%.60s (line %u)", used ? ", " : "", unit->name, line);
+        snprintf(s->list + used, sizeof s->list - used, "%s%.60s (line %u)", used ? ", " : "", unit->name,
+                 line);
     else if (used + 4 < sizeof s->list && s->list[used - 1] != '.')
         strcat(s->list, ", …");
 }
@@ -57,17 +58,23 @@ static bool find_markers(search *s, ft_unit *unit, const ft_statement *list)
             for (const ft_branch *branch = at->branches; branch; branch = branch->next)
                 if (!find_markers(s, unit, branch->body)) return false;
         } else if (at->marker == FT_REGION_BEGIN) {
-            if (begin) return fm_ft_fail(s->context, FM_E_FORMAT, &at->place, "a region begins inside the one of line %u", begin->place.line);
+            if (begin)
+                return fm_ft_fail(s->context, FM_E_FORMAT, &at->place,
+                                  "a region begins inside the one of line %u", begin->place.line);
             begin = at;
         } else {
-            if (!begin) return fm_ft_fail(s->context, FM_E_FORMAT, &at->place, "a region ends here that does not begin in the same block");
+            if (!begin)
+                return fm_ft_fail(s->context, FM_E_FORMAT, &at->place,
+                                  "a region ends here that does not begin in the same block");
             s->choice = (ft_choice){unit, begin->next, at, begin->place, at->place.line};
             s->regions++;
             list_unit(s, unit, begin->place.line);
             begin = NULL;
         }
     }
-    if (begin) return fm_ft_fail(s->context, FM_E_FORMAT, &begin->place, "the region that begins here does not end in the same block");
+    if (begin)
+        return fm_ft_fail(s->context, FM_E_FORMAT, &begin->place,
+                          "the region that begins here does not end in the same block");
     return true;
 }
 
@@ -96,7 +103,8 @@ bool fm_ft_choose(ft_context *context, ft_unit *units, ft_choice *choice)
     if (!s.wanted) {
         if (!find_regions(&s, units)) return false;
         if (s.regions > 1)
-            return fm_ft_fail(context, FM_E_ARGUMENT, NULL, "there are several regions: %s; keep one, or name a procedure", s.list);
+            return fm_ft_fail(context, FM_E_ARGUMENT, NULL,
+                              "there are several regions: %s; keep one, or name a procedure", s.list);
         if (s.regions == 1) {
             *choice = s.choice;
             return true;
@@ -109,7 +117,8 @@ bool fm_ft_choose(ft_context *context, ft_unit *units, ft_choice *choice)
         return fm_ft_fail(context, FM_E_ARGUMENT, NULL, "there is no procedure with a loop in it");
     if (s.count > 1)
         return fm_ft_fail(context, FM_E_ARGUMENT, NULL,
-                          s.wanted ? "there are several procedures with this name: %s" : "there are several procedures with loops: %s; name one",
+                          s.wanted ? "there are several procedures with this name: %s"
+                                   : "there are several procedures with loops: %s; name one",
                           s.list);
     *choice = (ft_choice){s.found, s.found->body, NULL, s.found->place, s.found->last_line};
     return true;

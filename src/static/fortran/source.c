@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source.c - files as statements: continuations are joined, comments left out, labels taken off, `include` lines
- * followed, line markers of a preprocessor understood. In fixed form blanks mean nothing, and are gone.
+ * source.c - files as statements: continuations are joined, comments left out, labels taken off, `include`
+ * lines followed, line markers of a preprocessor understood. In fixed form blanks mean nothing, and are gone.
  *
  * Directives of a preprocessor are refused: what they choose is not known here.
  */
@@ -82,7 +82,8 @@ static bool finish(reader *r, bool fixed)
         }
     }
     ft_line *line = add_line(r);
-    if (!line || !fm_ft_lex(r->context, r->file, r->characters + from, r->count - from, fixed, line))
+    if (!line || (from < r->count &&
+                  !fm_ft_lex(r->context, r->file, r->characters + from, r->count - from, fixed, line)))
         return false;
     line->label = label;
     if (line->count) r->source->count++;
@@ -158,9 +159,10 @@ static bool line_marker(reader *r, const physical *line, uint32_t *next)
     while (at < line->end && *at == ' ') at++;
     ft_place place = place_of(r, line);
     if (!digits || at == line->end || *at != '"')
-        return fm_ft_refuse(r->context, &place,
-                            "a directive of the preprocessor: what it chooses is not known; preprocess the file "
-                            "first (gfortran -E)");
+        return fm_ft_refuse(
+            r->context, &place,
+            "a directive of the preprocessor: what it chooses is not known; preprocess the file "
+            "first (gfortran -E)");
     const char *close = memchr(at + 1, '"', (size_t)(line->end - at - 1));
     char path[512];
     if (!close || (size_t)(close - at) > sizeof path)
@@ -169,7 +171,8 @@ static bool line_marker(reader *r, const physical *line, uint32_t *next)
     if (path[0] != '<') {
         uint32_t file = number_of_file(r->context, path);
         if (!file)
-            return fm_ft_fail(r->context, FM_E_LIMIT, &place, "line markers name more than %d files", FT_MOST_FILES);
+            return fm_ft_fail(r->context, FM_E_LIMIT, &place, "line markers name more than %d files",
+                              FT_MOST_FILES);
         r->file = file;
     }
     *next = (uint32_t)number;
@@ -220,8 +223,8 @@ static bool include(reader *r, const physical *line, const char *name)
     }
     if (!path) return false;
     if (r->depth == MOST_INCLUDES)
-        return fm_ft_fail(r->context, FM_E_LIMIT, &place, "include '%.100s': more than %d files inside each other",
-                          name, MOST_INCLUDES);
+        return fm_ft_fail(r->context, FM_E_LIMIT, &place,
+                          "include '%.100s': more than %d files inside each other", name, MOST_INCLUDES);
     reader inner = *r;
     inner.characters = NULL;
     inner.count = inner.room = 0;
@@ -297,9 +300,10 @@ static bool fixed_head(reader *r, const physical *line, const char **at, bool *c
             *label = *label * 10 + (uint32_t)(*c - '0');
         } else if (*c != ' ') {
             ft_place place = place_of(r, line);
-            return fm_ft_fail(r->context, FM_E_FORMAT, &place,
-                              "column %d: '%c' is no digit of a label; is this file in free form (-ffree-form)?",
-                              (int)(c - line->begin) + 1, isprint((unsigned char)*c) ? *c : '?');
+            return fm_ft_fail(
+                r->context, FM_E_FORMAT, &place,
+                "column %d: '%c' is no digit of a label; is this file in free form (-ffree-form)?",
+                (int)(c - line->begin) + 1, isprint((unsigned char)*c) ? *c : '?');
         }
     }
     if (c < line->end && *c == '\t') {
@@ -324,7 +328,8 @@ static bool fixed_line(reader *r, const physical *line)
     if (!fixed_head(r, line, &at, &continuation, &label)) return false;
     ft_place place = place_of(r, line);
     if (continuation && !r->pending)
-        return fm_ft_fail(r->context, FM_E_FORMAT, &place, "a line of continuation, but no statement before it");
+        return fm_ft_fail(r->context, FM_E_FORMAT, &place,
+                          "a line of continuation, but no statement before it");
     if (!continuation) {
         if (r->pending && !finish(r, true)) return false;
         r->label = label;
@@ -393,7 +398,8 @@ static bool read_file(reader *r, const char *path, const ft_place *from)
         return false;
     }
     if (file->text.why[0])
-        return from ? fm_ft_fail(context, FM_E_IO, from, "include '%.200s' cannot be read: %s", path, file->text.why)
+        return from ? fm_ft_fail(context, FM_E_IO, from, "include '%.200s' cannot be read: %s", path,
+                                 file->text.why)
                     : fm_ft_fail(context, FM_E_IO, NULL, "cannot read: %s", file->text.why);
     context->bytes += file->text.size;
     if (context->bytes > FT_MOST_BYTES)

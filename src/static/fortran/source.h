@@ -45,7 +45,7 @@ typedef struct ft_token {
 typedef enum ft_marker { FT_NO_MARKER, FT_REGION_BEGIN, FT_REGION_END } ft_marker;
 
 typedef struct ft_line {
-    uint32_t label; /* 0: none */
+    uint32_t label;   /* 0: none */
     ft_marker marker; /* a comment that chooses a region: no words */
     bool fixed;       /* words may be glued to each other */
     ft_place place;   /* of the first word */

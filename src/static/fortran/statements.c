@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * statements.c - executable statements as trees. A statement that is not understood becomes one that is refused, with
- * the reason; a construct that is not followed (select, where, …) becomes one such statement with all it holds.
+ * statements.c - executable statements as trees. A statement that is not understood becomes one that is
+ * refused, with the reason; a construct that is not followed (select, where, …) becomes one such statement
+ * with all it holds.
  */
 #include "static/fortran/parser.h"
 
@@ -33,11 +34,11 @@ static ft_statement *refused(ft_parser *parser, ft_statement *statement, const c
 /* Words that close or divide a block, so that a block ends before them. */
 static bool ends_block(ft_parser *parser)
 {
-    static const char *const words[] = {"end",    "else",     "elseif",    "elsewhere", "case",   "contains",
-                                        "enddo",  "endif",    "endselect", "endwhere",  "endforall",
-                                        "endassociate", "endblock", "endcritical", "endprogram", "endsubroutine",
-                                        "endfunction", "endmodule", "endsubmodule", "endprocedure", "endteam",
-                                        "endtype", "endinterface", "endblockdata"};
+    static const char *const words[] = {
+        "end",          "else",         "elseif",     "elsewhere",     "case",         "contains",
+        "enddo",        "endif",        "endselect",  "endwhere",      "endforall",    "endassociate",
+        "endblock",     "endcritical",  "endprogram", "endsubroutine", "endfunction",  "endmodule",
+        "endsubmodule", "endprocedure", "endteam",    "endtype",       "endinterface", "endblockdata"};
     const ft_token *at = parser->at;
     if (at->kind != FT_NAME || fm_ft_is_assignment(parser)) return false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -47,8 +48,7 @@ static bool ends_block(ft_parser *parser)
         }
     if (!fm_ft_line(parser)->fixed) return false;
     bool end = strncmp(at->text, "end", 3) == 0 && strncmp(at->text, "endfile", 7) != 0;
-    return end || strncmp(at->text, "elseif", 6) == 0 ||
-           strncmp(at->text, "elsewhere", 9) == 0;
+    return end || strncmp(at->text, "elseif", 6) == 0 || strncmp(at->text, "elsewhere", 9) == 0;
 }
 
 /* `end do`, `enddo`; true: passed up to what follows. */
@@ -131,7 +131,8 @@ static bool do_header(ft_parser *parser, ft_statement *made)
     if (!loop && fm_ft_word(parser, "concurrent")) {
         made->kind = FT_S_CONCURRENT;
         return index_list(parser, made) &&
-               (fm_ft_at_end(parser) || fm_ft_puzzled(parser, "localities of do concurrent are not followed"));
+               (fm_ft_at_end(parser) ||
+                fm_ft_puzzled(parser, "localities of do concurrent are not followed"));
     }
     parser->at = start;
     made->kind = FT_S_DO;
@@ -150,13 +151,15 @@ static ft_statement *do_construct(ft_parser *parser, ft_unit *unit)
     made->body = fm_ft_block(parser, unit, label);
     if (parser->context->status != FM_OK) return NULL;
     if (label && parser->closed_label == label) return made; /* its last statement is passed */
-    if (label && fm_ft_line(parser) && fm_ft_line(parser)->label == label && expect_end_of(parser, "do", &made->place)) {
+    if (label && fm_ft_line(parser) && fm_ft_line(parser)->label == label &&
+        expect_end_of(parser, "do", &made->place)) {
         parser->closed_label = label;
         fm_ft_advance(parser);
         return made;
     }
     if (label)
-        return fm_ft_fail(parser->context, FM_E_FORMAT, &made->place, "the loop's end, label %u, is not there", label),
+        return fm_ft_fail(parser->context, FM_E_FORMAT, &made->place,
+                          "the loop's end, label %u, is not there", label),
                NULL;
     if (!expect_end_of(parser, "do", &made->place)) return NULL;
     fm_ft_advance(parser);
@@ -193,7 +196,8 @@ static bool at_else(ft_parser *parser, ft_expression **condition)
     return alone;
 }
 
-static ft_statement *if_construct(ft_parser *parser, ft_unit *unit, ft_statement *made, ft_expression *condition)
+static ft_statement *if_construct(ft_parser *parser, ft_unit *unit, ft_statement *made,
+                                  ft_expression *condition)
 {
     ft_branch *branch = made->branches = new_branch(parser, &made->place);
     if (!branch) return NULL;
@@ -405,7 +409,8 @@ static ft_statement *construct(ft_parser *parser, ft_unit *unit)
             made = where(parser, unit);
         } else if (fm_ft_word(parser, "selectcase") || fm_ft_word(parser, "selecttype") ||
                    fm_ft_word(parser, "select")) {
-            made = passed_construct(parser, unit, "select", "select is not followed: write it as if, else if");
+            made =
+                passed_construct(parser, unit, "select", "select is not followed: write it as if, else if");
         } else if (fm_ft_word(parser, "associate")) {
             made = passed_construct(parser, unit, "associate", "associate is not followed");
         } else if (fm_ft_word(parser, "block") && fm_ft_at_end(parser)) {
@@ -446,7 +451,8 @@ static bool statement_function(ft_parser *parser, ft_unit *unit, const ft_statem
 /* The name in front of a construct, which is passed; NULL: none. */
 static const char *construct_name(ft_parser *parser)
 {
-    if (parser->at->kind != FT_NAME || parser->at[1].kind != FT_SIGN || parser->at[1].sign != ':') return NULL;
+    if (parser->at->kind != FT_NAME || parser->at[1].kind != FT_SIGN || parser->at[1].sign != ':')
+        return NULL;
     const char *name = parser->at->text;
     parser->at += 2;
     return name;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * syntax.h - Fortran as trees: program units with their declarations, statements and expressions. They live in the
- * context's arena. A statement that was not understood is there as one that is refused, with the reason.
+ * syntax.h - Fortran as trees: program units with their declarations, statements and expressions. They live
+ * in the context's arena. A statement that was not understood is there as one that is refused, with the
+ * reason.
  */
 #ifndef FATHOM_STATIC_FORTRAN_SYNTAX_H
 #define FATHOM_STATIC_FORTRAN_SYNTAX_H
@@ -41,7 +42,7 @@ typedef enum ft_statement_kind {
     FT_S_IF,         /* branches */
     FT_S_CALL,       /* left(arguments) */
     FT_S_CONTINUE,
-    FT_S_CYCLE,    /* name: of the loop, or NULL */
+    FT_S_CYCLE, /* name: of the loop, or NULL */
     FT_S_EXIT,
     FT_S_RETURN,
     FT_S_STOP,
@@ -87,8 +88,8 @@ typedef enum ft_base {
 
 typedef struct ft_type {
     ft_base base;
-    bool twice;          /* double precision */
-    ft_expression *kind; /* NULL: the default one */
+    bool twice;            /* double precision */
+    ft_expression *kind;   /* NULL: the default one */
     ft_expression *length; /* of characters; NULL: 1 */
     bool star;             /* kind is a number of bytes: real*8 */
     bool any_length;       /* of characters */
@@ -116,13 +117,14 @@ typedef struct ft_symbol {
     ft_type type;
     unsigned rank;
     ft_dimension *dimensions;
-    bool dummy, intent_in, constant, allocatable, pointer, target, external, equivalenced, saved, by_value, optional;
-    const char *common;        /* the block's name; "" is the blank one */
+    bool dummy, intent_in, constant, allocatable, pointer, target, external, equivalenced, saved, by_value,
+        optional;
+    const char *common; /* the block's name; "" is the blank one */
     unsigned common_index;
-    ft_expression *value;      /* of a constant, or a first value */
-    ft_expression *function;   /* of a statement function */
-    const char *use_name;      /* of another module's symbol, by use with a new name */
-    unsigned number;           /* of a dummy argument, from 0 */
+    ft_expression *value;           /* of a constant, or a first value */
+    ft_expression *function;        /* of a statement function */
+    const char *use_name;           /* of another module's symbol, by use with a new name */
+    unsigned number;                /* of a dummy argument, from 0 */
     struct ft_symbol *next, *chain; /* in order; of the same hash */
 } ft_symbol;
 
@@ -138,7 +140,7 @@ typedef struct ft_use {
 typedef struct ft_record {
     const char *name;
     ft_place place;
-    const char *why;  /* not understood because … */
+    const char *why; /* not understood because … */
     struct ft_unit *unit;
     ft_symbol *members; /* in order */
     bool measuring;
@@ -156,6 +158,7 @@ typedef struct ft_unit {
     uint32_t last_line;
     struct ft_unit *host, *children, *next;
     ft_symbol *symbols, *last_symbol;
+    unsigned symbol_count;
     ft_symbol *buckets[FT_SYMBOL_BUCKETS];
     unsigned dummy_count;
     ft_symbol **dummies;
@@ -168,7 +171,7 @@ typedef struct ft_unit {
     ft_place why_place;
     ft_statement *body;
     bool has_loops, has_regions, elemental;
-    bool active; /* being walked: recursion */
+    bool active;      /* being walked: recursion */
     unsigned scanned; /* see assigned.c */
 } ft_unit;
 

@@ -15,8 +15,8 @@ static bool has_word(ft_parser *parser, const char *word)
 /* Is `end`, `end subroutine x` at hand? It is not passed. */
 static bool at_unit_end(ft_parser *parser)
 {
-    static const char *const kinds[] = {"program", "subroutine", "function", "module", "submodule", "procedure",
-                                        "block"};
+    static const char *const kinds[] = {"program",   "subroutine", "function", "module",
+                                        "submodule", "procedure",  "block"};
     ft_token *start = parser->at;
     bool end = false;
     if (!fm_ft_is_assignment(parser) && has_word(parser, "end")) {
@@ -81,7 +81,8 @@ static bool header(ft_parser *parser, ft_unit *unit)
         return false;
     } else if (fm_ft_word(parser, "program")) {
         unit->kind = FT_PROGRAM;
-    } else if (fm_ft_word(parser, "blockdata") || (fm_ft_word(parser, "block") && fm_ft_word(parser, "data"))) {
+    } else if (fm_ft_word(parser, "blockdata") ||
+               (fm_ft_word(parser, "block") && fm_ft_word(parser, "data"))) {
         unit->kind = FT_BLOCK_DATA;
         unit->name = "block data";
         return true;
@@ -131,7 +132,8 @@ static bool unit_body(ft_parser *parser, ft_unit *unit, unsigned depth)
     ft_context *context = parser->context;
     unit->body = fm_ft_block(parser, unit, 0);
     if (context->status != FM_OK) return false;
-    if (fm_ft_line(parser) && !fm_ft_is_assignment(parser) && fm_ft_word(parser, "contains") && fm_ft_at_end(parser)) {
+    if (fm_ft_line(parser) && !fm_ft_is_assignment(parser) && fm_ft_word(parser, "contains") &&
+        fm_ft_at_end(parser)) {
         fm_ft_advance(parser);
         if (!parse_units(parser, unit, &unit->children, depth + 1)) return false;
     }
@@ -164,6 +166,9 @@ static bool parse_units(ft_parser *parser, ft_unit *host, ft_unit **first, unsig
         if (depth == MOST_UNITS_INSIDE)
             return fm_ft_fail(context, FM_E_FORMAT, &fm_ft_line(parser)->place,
                               "more than %d units inside each other", MOST_UNITS_INSIDE);
+        if (++parser->units > FT_MOST_UNITS)
+            return fm_ft_fail(context, FM_E_LIMIT, &fm_ft_line(parser)->place,
+                              "more than %d procedures and modules", FT_MOST_UNITS);
         ft_unit *unit = fm_ft_allocate(context, 1, sizeof *unit);
         if (!unit) return false;
         if (header(parser, unit)) {
@@ -181,7 +186,8 @@ static bool parse_units(ft_parser *parser, ft_unit *host, ft_unit **first, unsig
         *link = unit;
         link = &unit->next;
         if (!unit_body(parser, unit, depth)) return false;
-        if (!unit->place.line && before < parser->source->count) unit->place = parser->source->lines[before].place;
+        if (!unit->place.line && before < parser->source->count)
+            unit->place = parser->source->lines[before].place;
     }
     return true;
 }

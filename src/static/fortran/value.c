@@ -82,13 +82,15 @@ const ft_value *fm_ft_plus(ft_values *values, const ft_value *left, const ft_val
         __builtin_add_overflow(constant, left->constant, &constant))
         return too_large(values);
     while (l < left->count || r < right->count) {
-        bool from_left = r == right->count || (l < left->count && left->terms[l].atom->number <= right->terms[r].atom->number);
+        bool from_left = r == right->count ||
+                         (l < left->count && left->terms[l].atom->number <= right->terms[r].atom->number);
         bool both = from_left && r < right->count && left->terms[l].atom == right->terms[r].atom;
         int64_t scaled = 0, sum;
         if ((!from_left || both) && __builtin_mul_overflow(right->terms[r].factor, factor, &scaled))
             return too_large(values);
         ft_atom *atom = from_left ? left->terms[l].atom : right->terms[r].atom;
-        if (__builtin_add_overflow(scaled, from_left ? left->terms[l].factor : 0, &sum)) return too_large(values);
+        if (__builtin_add_overflow(scaled, from_left ? left->terms[l].factor : 0, &sum))
+            return too_large(values);
         l += from_left;
         r += !from_left || both;
         if (sum) terms[count++] = (ft_term){atom, sum};
@@ -105,7 +107,8 @@ const ft_value *fm_ft_add_number(ft_values *values, const ft_value *left, int64_
 static ft_atom *product(ft_values *values, ft_atom *left, ft_atom *right)
 {
     if (left->variable && right->variable) {
-        fm_ft_refuse(values->context, &values->place, "not affine: the product of '%.100s' and '%.100s', which both change in loops",
+        fm_ft_refuse(values->context, &values->place,
+                     "not affine: the product of '%.100s' and '%.100s', which both change in loops",
                      left->text, right->text);
         return NULL;
     }
@@ -137,7 +140,8 @@ const ft_value *fm_ft_times(ft_values *values, const ft_value *left, const ft_va
     const ft_value *sum = fm_ft_number(values, 0);
     sum = fm_ft_plus(values, sum, right, left->constant);
     if (sum && right->constant) {
-        ft_value *rest = fm_ft_allocate(values->context, 1, sizeof *rest + left->count * sizeof left->terms[0]);
+        ft_value *rest =
+            fm_ft_allocate(values->context, 1, sizeof *rest + left->count * sizeof left->terms[0]);
         if (!rest) return NULL;
         memcpy(rest, left, sizeof *rest + left->count * sizeof left->terms[0]);
         rest->constant = 0; /* that product is in the sum already */
@@ -169,15 +173,16 @@ static bool fold_atom(ft_atom *atom, bool fix, int64_t *number)
         return true;
     }
     int64_t left, right;
-    return atom->parts[0] && fold_atom(atom->parts[0], fix, &left) && fold_atom(atom->parts[1], fix, &right) &&
-           !__builtin_mul_overflow(left, right, number);
+    return atom->parts[0] && fold_atom(atom->parts[0], fix, &left) &&
+           fold_atom(atom->parts[1], fix, &right) && !__builtin_mul_overflow(left, right, number);
 }
 
 static bool fold(const ft_value *value, bool fix, int64_t *number)
 {
     int64_t sum = value->constant, part;
     for (size_t i = 0; i < value->count; i++)
-        if (!fold_atom(value->terms[i].atom, fix, &part) || __builtin_mul_overflow(part, value->terms[i].factor, &part) ||
+        if (!fold_atom(value->terms[i].atom, fix, &part) ||
+            __builtin_mul_overflow(part, value->terms[i].factor, &part) ||
             __builtin_add_overflow(sum, part, &sum))
             return false;
     *number = sum;
@@ -242,7 +247,10 @@ static const char *text_of(ft_values *values, const ft_value *value)
             too_large(values);
             return NULL;
         }
-        used += (size_t)snprintf(text + used, length - used, "%s", used ? minus ? " - " : " + " : minus ? "-" : "");
+        used += (size_t)snprintf(text + used, length - used, "%s",
+                                 used    ? minus ? " - " : " + "
+                                 : minus ? "-"
+                                         : "");
         if (size != 1) used += (size_t)snprintf(text + used, length - used, "%" PRIu64 " * ", size);
         used += (size_t)snprintf(text + used, length - used, "%s", term->atom->text);
     }
@@ -253,7 +261,11 @@ static const char *text_of(ft_values *values, const ft_value *value)
             too_large(values);
             return NULL;
         }
-        snprintf(text + used, length - used, "%s%" PRIu64, used ? minus ? " - " : " + " : minus ? "-" : "", size);
+        snprintf(text + used, length - used, "%s%" PRIu64,
+                 used    ? minus ? " - " : " + "
+                 : minus ? "-"
+                         : "",
+                 size);
     }
     return text;
 }
@@ -264,7 +276,8 @@ static void use(ft_atom *atom)
     atom->used = true;
     for (int i = 0; i < 2; i++) {
         if (atom->parts[i]) use(atom->parts[i]);
-        for (size_t j = 0; atom->operands[i] && j < atom->operands[i]->count; j++) use(atom->operands[i]->terms[j].atom);
+        for (size_t j = 0; atom->operands[i] && j < atom->operands[i]->count; j++)
+            use(atom->operands[i]->terms[j].atom);
     }
 }
 
@@ -276,7 +289,8 @@ const char *fm_ft_value_text(ft_values *values, const ft_value *value)
 
 /* ---- divisions, minima, maxima: atoms of their own ---- */
 
-static const ft_value *composite(ft_values *values, const char *format, const ft_value *left, const ft_value *right)
+static const ft_value *composite(ft_values *values, const char *format, const ft_value *left,
+                                 const ft_value *right)
 {
     const char *first = text_of(values, left), *second = text_of(values, right);
     char text[FT_MOST_ATOM];
@@ -304,7 +318,8 @@ const ft_value *fm_ft_divide(ft_values *values, char how, const ft_value *left, 
 {
     if (!left || !right) return NULL;
     if (fm_ft_varies(right)) {
-        fm_ft_refuse(values->context, &values->place, "not affine: a division by something that changes in a loop");
+        fm_ft_refuse(values->context, &values->place,
+                     "not affine: a division by something that changes in a loop");
         return NULL;
     }
     int64_t divisor, number;
@@ -326,7 +341,11 @@ const ft_value *fm_ft_divide(ft_values *values, char how, const ft_value *left, 
                                                      : number - divisor * floor_of(number, divisor));
         if (divisor == 1) return how == '/' || how == 'f' ? left : fm_ft_number(values, 0);
     }
-    return composite(values, how == '/' ? "((%s) / (%s))" : how == '%' ? "((%s) %% (%s))" : how == 'f' ? "floor(%s, %s)" : "mod(%s, %s)",
+    return composite(values,
+                     how == '/'   ? "((%s) / (%s))"
+                     : how == '%' ? "((%s) %% (%s))"
+                     : how == 'f' ? "floor(%s, %s)"
+                                  : "mod(%s, %s)",
                      left, right);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * value.h - whole numbers that a region knows: sums of atoms with factors. An atom is a parameter, a loop's
- * variable, a product of both, or a quotient, remainder, minimum, maximum. Equal values have equal terms, as far as
- * sums go, so that a difference tells whether two are the same. Everything is in the context's arena.
+ * variable, a product of both, or a quotient, remainder, minimum, maximum. Equal values have equal terms, as
+ * far as sums go, so that a difference tells whether two are the same. Everything is in the context's arena.
  */
 #ifndef FATHOM_STATIC_FORTRAN_VALUE_H
 #define FATHOM_STATIC_FORTRAN_VALUE_H
@@ -12,11 +12,11 @@
 enum { FT_MOST_TERMS = 40, FT_MOST_ATOM = 2000 }; /* of a value; characters of an atom */
 
 typedef struct ft_atom {
-    const char *text; /* as the region's text has it; interned */
-    uint32_t number;  /* in the order of making */
-    bool variable;    /* uses a loop's variable */
-    bool parameter;   /* a parameter itself */
-    bool used;        /* by the region's text */
+    const char *text;       /* as the region's text has it; interned */
+    uint32_t number;        /* in the order of making */
+    bool variable;          /* uses a loop's variable */
+    bool parameter;         /* a parameter itself */
+    bool used;              /* by the region's text */
     bool has_number, fixed; /* a named constant; its number was needed */
     int64_t constant;
     unsigned factors; /* of a product; 1: none */

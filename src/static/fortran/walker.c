@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * walker.c - goes through the statements of a region once, in order, and writes them. On the way it keeps what whole
- * numbers are worth (value.h): what is assigned in a loop or in one branch is not known behind it.
+ * walker.c - goes through the statements of a region once, in order, and writes them. On the way it keeps
+ * what whole numbers are worth (value.h): what is assigned in a loop or in one branch is not known behind it.
  *
- * cycle, and return outside of loops, leave the rest of a body out: walker->escape is the condition under which they
- * do, and the rest is written under `if not …`. An exit that comes true once and stays true shortens the loop.
+ * cycle, and return outside of loops, leave the rest of a body out: walker->escape is the condition under
+ * which they do, and the rest is written under `if not …`. An exit that comes true once and stays true
+ * shortens the loop.
  */
 #include "static/fortran/walker.h"
 
@@ -12,8 +13,6 @@
 #include <string.h>
 
 enum { MOST_STATEMENTS = 400000 };
-
-static bool statement(ft_walker *walker, const ft_statement *s);
 
 /* ---- escapes ---- */
 
@@ -29,7 +28,8 @@ static bool either(ft_walker *walker, const char *one, const char *other, const 
         return true;
     }
     if (strlen(one) + strlen(other) > 4 * FT_MOST_ATOM)
-        return fm_ft_fail(walker->context, FM_E_LIMIT, &walker->statement, "the conditions of cycle and return are too long");
+        return fm_ft_fail(walker->context, FM_E_LIMIT, &walker->statement,
+                          "the conditions of cycle and return are too long");
     *both = fm_ft_print(walker->context, "(%s) or (%s)", one, other);
     return *both != NULL;
 }
@@ -38,16 +38,18 @@ bool fm_ft_walk(ft_walker *walker, const ft_statement *first, const ft_statement
 {
     walker->escape = NULL;
     for (const ft_statement *s = first; s && s != end; s = s->next) {
-        if (!statement(walker, s)) return false;
+        if (!fm_ft_statement(walker, s)) return false;
         const char *escape = walker->escape;
         if (!escape) continue;
         const ft_statement *rest = s->next;
-        while (rest && rest != end && (rest->kind == FT_S_CONTINUE || rest->kind == FT_S_MARKER || rest->kind == FT_S_NOTHING))
+        while (rest && rest != end &&
+               (rest->kind == FT_S_CONTINUE || rest->kind == FT_S_MARKER || rest->kind == FT_S_NOTHING))
             rest = rest->next;
         if (!rest || rest == end || strcmp(escape, "true") == 0) return true;
         const char *condition = fm_ft_print(walker->context, "not (%s)", escape);
         if (!condition || !fm_ft_begin_if(walker, condition, &s->place)) return false;
-        return fm_ft_walk(walker, rest, end) && fm_ft_close(walker) && either(walker, escape, walker->escape, &walker->escape);
+        return fm_ft_walk(walker, rest, end) && fm_ft_close(walker) &&
+               either(walker, escape, walker->escape, &walker->escape);
     }
     return true;
 }
@@ -60,10 +62,13 @@ static bool to_scalar(ft_walker *walker, const ft_statement *s, ft_reference *le
     ft_base base = object->layout.base, right;
     const ft_value *value = NULL;
     if (object->loop)
-        return fm_ft_refuse(walker->context, &s->place, "'%.100s' is the variable of a loop around this statement: it must not be assigned",
-                            object->symbol->name);
+        return fm_ft_refuse(
+            walker->context, &s->place,
+            "'%.100s' is the variable of a loop around this statement: it must not be assigned",
+            object->symbol->name);
     if (object->symbol->constant)
-        return fm_ft_fail(walker->context, FM_E_FORMAT, &s->place, "'%.100s' is a constant", object->symbol->name);
+        return fm_ft_fail(walker->context, FM_E_FORMAT, &s->place, "'%.100s' is a constant",
+                          object->symbol->name);
     if (base == FT_INTEGER_TYPE && !fm_ft_quiet_integer(walker, s->right, &value)) return false;
     if (base == FT_LOGICAL_TYPE && s->right->kind == FT_X_LOGICAL)
         value = fm_ft_number(&walker->values, s->right->operator== FT_TRUE);
@@ -72,8 +77,10 @@ static bool to_scalar(ft_walker *walker, const ft_statement *s, ft_reference *le
     /* It computes bounds and subscripts: no operations of the program's own. */
     if (value) walker->operations = before;
     if (base == FT_INTEGER_TYPE || base == FT_LOGICAL_TYPE)
-        fm_ft_set_known(object, value,
-                        value ? NULL : fm_ft_print(walker->context, "it comes from data in line %u", s->place.line));
+        fm_ft_set_known(
+            object, value,
+            value ? NULL
+                  : fm_ft_print(walker->context, "what it gets in line %u is not affine", s->place.line));
     return fm_ft_touch(walker, true, left, NULL) && fm_ft_flush(walker, &s->place, true);
 }
 
@@ -81,16 +88,19 @@ static bool assignment(ft_walker *walker, const ft_statement *s)
 {
     ft_reference left;
     if (s->left->kind == FT_X_INDEX && !fm_ft_is_variable(walker, s->left))
-        return fm_ft_refuse(walker->context, &s->place, "'%.100s' is not declared as an array", s->left->left->text);
+        return fm_ft_refuse(walker->context, &s->place, "'%.100s' is not declared as an array",
+                            s->left->left->text);
     if (!fm_ft_resolve(walker, s->left, &left)) return false;
     if (left.rank) return fm_ft_array_assignment(walker, s, &left);
     if (!left.memory) return to_scalar(walker, s, &left);
     ft_base base;
     if (left.layout.base == FT_DERIVED_TYPE)
-        return fm_ft_refuse(walker->context, &s->place, "an assignment of a whole derived type is not followed");
+        return fm_ft_refuse(walker->context, &s->place,
+                            "an assignment of a whole derived type is not followed");
     if (!fm_ft_data(walker, s->right, NULL, &base)) return false;
     /* A function on the right side may have changed what the subscripts are. */
-    return fm_ft_resolve(walker, s->left, &left) && fm_ft_touch(walker, true, &left, NULL) && fm_ft_flush(walker, &s->place, true);
+    return fm_ft_resolve(walker, s->left, &left) && fm_ft_touch(walker, true, &left, NULL) &&
+           fm_ft_flush(walker, &s->place, true);
 }
 
 /* ---- if ---- */
@@ -110,9 +120,11 @@ static bool branch_escape(ft_walker *walker, const char *full, const char **all)
 {
     const char *escape = walker->escape;
     if (!escape) return true;
-    const char *both = strcmp(escape, "true") == 0 ? full : fm_ft_print(walker->context, "(%s) and (%s)", full, escape);
+    const char *both =
+        strcmp(escape, "true") == 0 ? full : fm_ft_print(walker->context, "(%s) and (%s)", full, escape);
     if (both && strlen(both) > 4 * FT_MOST_ATOM)
-        return fm_ft_fail(walker->context, FM_E_LIMIT, &walker->statement, "the conditions of cycle and return are too long");
+        return fm_ft_fail(walker->context, FM_E_LIMIT, &walker->statement,
+                          "the conditions of cycle and return are too long");
     return both && either(walker, *all, both, all);
 }
 
@@ -125,16 +137,19 @@ static void restore(const ft_assigned *assigned)
     }
 }
 
-/* A condition that depends on data, and what it does is assumed: its loads, and the branches that it takes. */
+/* A condition that depends on data, and what it does is assumed: its loads, and the branches that it takes.
+ */
 static bool assumed_branch(ft_walker *walker, const ft_branch *branch, ft_outcome outcome, bool *taken)
 {
     ft_base base;
     *taken = outcome == FT_HOLDS;
-    if (!fm_ft_data(walker, branch->condition, NULL, &base) || !fm_ft_flush(walker, &branch->place, false)) return false;
+    if (!fm_ft_data(walker, branch->condition, NULL, &base) || !fm_ft_flush(walker, &branch->place, false))
+        return false;
     if (outcome == FT_FAILS) return true;
     if (!fm_ft_walk(walker, branch->body, NULL)) return false;
     if (walker->escape && outcome == FT_BOTH)
-        return fm_ft_refuse(walker->context, &branch->place, "cycle or return in a branch that is assumed to be taken or not");
+        return fm_ft_refuse(walker->context, &branch->place,
+                            "cycle or return in a branch that is assumed to be taken or not");
     return true;
 }
 
@@ -150,13 +165,14 @@ static bool branches(ft_walker *walker, const ft_statement *s, const ft_assigned
         ft_outcome outcome;
         restore(assigned);
         if (open) {
-            if (!fm_ft_write(walker, &walker->out, "%*s} else {\n", (int)(2 * (walker->blocks - 1 < 20 ? walker->blocks - 1 : 20)), ""))
+            if (!fm_ft_write(walker, &walker->out, "%*s} else {\n",
+                             (int)(2 * (walker->blocks - 1 < 20 ? walker->blocks - 1 : 20)), ""))
                 return false;
         }
         if (branch->condition && fm_ft_assumed_if(walker, branch->place.line, &outcome)) {
             bool taken;
-            if (!assumed_branch(walker, branch, outcome, &taken) || !full_condition(walker, &before, NULL, &full) ||
-                !branch_escape(walker, full, &escape))
+            if (!assumed_branch(walker, branch, outcome, &taken) ||
+                !full_condition(walker, &before, NULL, &full) || !branch_escape(walker, full, &escape))
                 return false;
             any = true;
             if (taken) break;
@@ -200,197 +216,25 @@ static bool if_statement(ft_walker *walker, const ft_statement *s)
     return done;
 }
 
-/* ---- loops ---- */
-
-/* `if (…) exit` directly in the body of the loop; NULL: none. *first: nothing is executed before it. */
-static const ft_statement *exit_of(const ft_statement *loop, bool *first)
-{
-    *first = true;
-    for (const ft_statement *s = loop->body; s; s = s->next) {
-        if (s->kind == FT_S_IF && s->branches && !s->branches->next && s->branches->body &&
-            s->branches->body->kind == FT_S_EXIT && !s->branches->body->next &&
-            (!s->branches->body->name || (loop->name && strcmp(loop->name, s->branches->body->name) == 0)))
-            return s;
-        if (s->kind != FT_S_CONTINUE && s->kind != FT_S_MARKER) *first = false;
-    }
-    return NULL;
-}
-
-/* The last value that the variable has before, or when, the exit is taken. */
-static bool shorten(ft_walker *walker, const ft_statement *exit, bool exit_first, const ft_value *variable,
-                    const ft_value *first, int64_t step, const ft_value **last)
-{
-    ft_values *values = &walker->values;
-    ft_condition condition;
-    int64_t factor;
-    if (!fm_ft_condition(walker, exit->branches->condition, &condition)) return false;
-    const ft_atom *atom = variable->terms[0].atom;
-    bool simple = condition.simple && fm_ft_factor(condition.value, atom, &factor) && factor == (step > 0 ? 1 : -1);
-    if (!simple)
-        return fm_ft_refuse(walker->context, &exit->place,
-                            "exit: its condition is no comparison with the variable of the loop that stays true from some "
-                            "iteration on");
-    /* factor * variable + rest >= 0: the exit is taken from `from` on. */
-    const ft_value *rest = fm_ft_plus(values, condition.value, variable, -factor);
-    const ft_value *from = fm_ft_plus(values, fm_ft_number(values, 0), rest, -factor);
-    bool down = step < 0;
-    if (exit_first) {
-        *last = fm_ft_extreme(values, down, *last, fm_ft_add_number(values, from, down ? 1 : -1));
-    } else {
-        const ft_value *taken = fm_ft_add_number(values, from, down ? step + 1 : step - 1);
-        *last = fm_ft_extreme(values, down, *last, fm_ft_extreme(values, !down, first, taken));
-    }
-    return *last != NULL;
-}
-
-static ft_object *loop_variable(ft_walker *walker, const ft_expression *name)
-{
-    ft_object *object = fm_ft_object_of_name(walker, name->text, &name->place);
-    if (!object) return NULL;
-    if (object->is_array || object->layout.base != FT_INTEGER_TYPE) {
-        fm_ft_refuse(walker->context, &name->place, "a loop over '%.100s', which is no whole number", name->text);
-        return NULL;
-    }
-    if (object->memory || object->symbol->constant) {
-        fm_ft_refuse(walker->context, &name->place, "a loop over '%.100s', which is no variable of its own", name->text);
-        return NULL;
-    }
-    if (object->loop) {
-        fm_ft_refuse(walker->context, &name->place, "'%.100s' is the variable of a loop around this one", name->text);
-        return NULL;
-    }
-    return object;
-}
-
-static bool loop_body(ft_walker *walker, const ft_statement *s, ft_object *object, const ft_value *variable)
-{
-    fm_ft_set_known(object, variable, NULL);
-    object->loop = true;
-    bool done = fm_ft_walk(walker, s->body, NULL);
-    walker->escape = NULL; /* cycle ends with the iteration */
-    object->loop = false;
-    fm_ft_set_known(object, NULL,
-                    fm_ft_print(walker->context, "it is the variable of the loop in line %u, which is over", s->place.line));
-    return done;
-}
-
-static bool bounded_loop(ft_walker *walker, const ft_statement *s, ft_object *object, const ft_value *first, const ft_value *last,
-                         int64_t step)
-{
-    const ft_statement *saved = walker->exit;
-    bool saved_first = walker->exit_first, exit_first;
-    const ft_statement *exit = exit_of(s, &exit_first);
-    ft_loop loop;
-    const ft_value *variable;
-    if (exit) {
-        /* The name that the loop will get: its condition is worked out before the loop is written. */
-        size_t size = walker->out.size;
-        if (!fm_ft_begin_loop(walker, &loop, s->left->text, s->name, first, last, step, &s->place, &variable)) return false;
-        fm_ft_set_known(object, variable, NULL);
-        bool shorter = shorten(walker, exit, exit_first, variable, first, step, &last);
-        object->value = NULL;
-        if (!shorter || !fm_ft_end_loop(walker)) return false;
-        walker->out.size = size;
-    }
-    walker->exit = exit;
-    walker->exit_first = exit_first;
-    bool done = fm_ft_begin_loop(walker, &loop, s->left->text, s->name, first, last, step, &s->place, &variable) &&
-                loop_body(walker, s, object, variable) && fm_ft_end_loop(walker);
-    walker->exit = saved;
-    walker->exit_first = saved_first;
-    return done;
-}
-
-static bool do_loop(ft_walker *walker, const ft_statement *s)
-{
-    ft_object *object = loop_variable(walker, s->left);
-    if (!object) return false;
-    const ft_value *first = fm_ft_integer(walker, s->first), *last = first ? fm_ft_integer(walker, s->last) : NULL;
-    int64_t step = 1;
-    if (!last || (s->step && !fm_ft_constant(walker, s->step, "the step of a loop", &step))) return false;
-    if (step == 0) return fm_ft_fail(walker->context, FM_E_FORMAT, &s->place, "the step of a loop is 0");
-    ft_assigned assigned = {0};
-    bool done = fm_ft_assigned(walker, s->body, &assigned) && fm_ft_forget(walker, &assigned, &s->place) &&
-                bounded_loop(walker, s, object, first, last, step) && fm_ft_forget(walker, &assigned, &s->place);
-    free(assigned.list);
-    return done;
-}
-
-/* ---- do concurrent, forall ---- */
-
-static bool concurrent_body(ft_walker *walker, const ft_statement *s, const ft_statement *only)
-{
-    ft_condition condition;
-    if (s->mask && (!fm_ft_condition(walker, s->mask, &condition) || !fm_ft_begin_if(walker, condition.text, &s->place))) return false;
-    if (!(only ? statement(walker, only) : fm_ft_walk(walker, s->body, NULL))) return false;
-    walker->escape = NULL;
-    return !s->mask || fm_ft_close(walker);
-}
-
-/* Loops of the indices from this one on: the first one is the innermost, as gfortran has it. */
-static bool concurrent_loops(ft_walker *walker, const ft_statement *s, const ft_statement *only, unsigned number)
-{
-    const ft_expression *index = s->indices;
-    if (number == 0) return concurrent_body(walker, s, only);
-    for (unsigned i = 1; i < number; i++) index = index->next;
-    const ft_expression *range = index->left;
-    ft_expression name = {.kind = FT_X_NAME, .text = index->text, .place = index->place};
-    int64_t step = 1;
-    if (!range->left || !range->right) return fm_ft_fail(walker->context, FM_E_FORMAT, &index->place, "an index without its range");
-    const ft_value *first = fm_ft_integer(walker, range->left), *last = first ? fm_ft_integer(walker, range->right) : NULL, *variable;
-    if (!last || (range->third && !fm_ft_constant(walker, range->third, "the step of a loop", &step))) return false;
-    if (step == 0) return fm_ft_fail(walker->context, FM_E_FORMAT, &s->place, "the step of a loop is 0");
-    ft_object *object = loop_variable(walker, &name);
-    ft_loop loop;
-    if (!object || !fm_ft_begin_loop(walker, &loop, index->text, s->name, first, last, step, &s->place, &variable)) return false;
-    /* The index is a variable of its own: the one outside keeps its value. */
-    const ft_value *outside = object->value;
-    bool untouched = object->untouched;
-    fm_ft_set_known(object, variable, object->why);
-    object->loop = true;
-    bool done = concurrent_loops(walker, s, only, number - 1);
-    object->loop = false;
-    object->value = outside;
-    object->untouched = untouched;
-    return done && fm_ft_end_loop(walker);
-}
-
-static bool concurrent(ft_walker *walker, const ft_statement *s)
-{
-    unsigned count = 0;
-    for (const ft_expression *index = s->indices; index; index = index->next) count++;
-    const ft_statement *saved = walker->exit;
-    walker->exit = NULL;
-    if (!fm_ft_note(walker, s->forall ? "forall is counted as loops, the first index innermost"
-                                      : "do concurrent is counted as loops, the first index innermost"))
-        return false;
-    ft_assigned assigned = {0};
-    bool done = fm_ft_assigned(walker, s->body, &assigned) && fm_ft_forget(walker, &assigned, &s->place);
-    if (s->forall) /* each statement for all indices, then the next */
-        for (const ft_statement *one = s->body; one && done; one = one->next) done = concurrent_loops(walker, s, one, count);
-    else
-        done = done && concurrent_loops(walker, s, NULL, count);
-    done = done && fm_ft_forget(walker, &assigned, &s->place);
-    free(assigned.list);
-    walker->exit = saved;
-    return done;
-}
-
 /* ---- other statements ---- */
 
 static bool allocate(ft_walker *walker, const ft_statement *s)
 {
     for (const ft_expression *a = s->left; a; a = a->next) {
-        if (a->kind == FT_X_KEYWORD && strcmp(a->text, "source") != 0 && strcmp(a->text, "mold") != 0) continue;
+        if (a->kind == FT_X_KEYWORD && strcmp(a->text, "source") != 0 && strcmp(a->text, "mold") != 0)
+            continue;
         if (a->kind != FT_X_INDEX || (a->left->kind != FT_X_NAME && a->left->kind != FT_X_MEMBER))
             return fm_ft_refuse(walker->context, &a->place, "an allocation of this form is not followed");
         ft_dimension dimensions[FT_MOST_RANK];
         unsigned rank = 0;
         for (ft_expression *bound = a->arguments; bound; bound = bound->next) {
-            if (rank == FT_MOST_RANK) return fm_ft_refuse(walker->context, &a->place, "more than %d dimensions", FT_MOST_RANK);
+            if (rank == FT_MOST_RANK)
+                return fm_ft_refuse(walker->context, &a->place, "more than %d dimensions", FT_MOST_RANK);
             bool range = bound->kind == FT_X_RANGE;
-            dimensions[rank++] = (ft_dimension){FT_EXPLICIT, range ? bound->left : NULL, range ? bound->right : bound};
-            if (!dimensions[rank - 1].high) return fm_ft_fail(walker->context, FM_E_FORMAT, &bound->place, "an extent is missing");
+            dimensions[rank++] =
+                (ft_dimension){FT_EXPLICIT, range ? bound->left : NULL, range ? bound->right : bound};
+            if (!dimensions[rank - 1].high)
+                return fm_ft_fail(walker->context, FM_E_FORMAT, &bound->place, "an extent is missing");
         }
         ft_object *object;
         if (a->left->kind == FT_X_NAME) {
@@ -402,12 +246,14 @@ static bool allocate(ft_walker *walker, const ft_statement *s)
             if (!fm_ft_resolve(walker, a->left->left, &owner)) return false;
             if (owner.memory || !owner.layout.record)
                 return fm_ft_refuse(walker->context, &a->place, "an allocation of this form is not followed");
-            const ft_symbol *member = fm_ft_member(walker, owner.layout.record, a->left->text, &a->place, &offset, &layout);
+            const ft_symbol *member =
+                fm_ft_member(walker, owner.layout.record, a->left->text, &a->place, &offset, &layout);
             object = member ? fm_ft_member_object(walker, owner.object, member, &a->place) : NULL;
         }
         if (!object) return false;
         if (!object->unknown_shape || !rank)
-            return fm_ft_refuse(walker->context, &a->place, "this is allocated a second time, or is no allocatable array");
+            return fm_ft_refuse(walker->context, &a->place,
+                                "this is allocated a second time, or is no allocatable array");
         if (!fm_ft_set_shape(walker, object, rank, dimensions, &a->place)) return false;
     }
     return true;
@@ -416,43 +262,15 @@ static bool allocate(ft_walker *walker, const ft_statement *s)
 static bool call_statement(ft_walker *walker, const ft_statement *s)
 {
     const ft_expression *name = s->left->kind == FT_X_INDEX ? s->left->left : s->left;
-    if (name->kind != FT_X_NAME) return fm_ft_refuse(walker->context, &s->place, "a call through a derived type is not followed");
+    if (name->kind != FT_X_NAME)
+        return fm_ft_refuse(walker->context, &s->place, "a call through a derived type is not followed");
     ft_unit *unit = fm_ft_procedure(walker, walker->activation->unit, name->text);
-    if (!unit) return fm_ft_refuse(walker->context, &s->place, "a call of '%.100s', which is not in this file", name->text);
+    if (!unit)
+        return fm_ft_refuse(walker->context, &s->place, "a call of '%.100s', which is not in this file",
+                            name->text);
     if (unit->kind != FT_SUBROUTINE)
         return fm_ft_fail(walker->context, FM_E_FORMAT, &s->place, "'%.100s' is a function", name->text);
     return fm_ft_call(walker, s->left, unit, NULL);
-}
-
-/* do while, and do without bounds. */
-static bool endless_loop(ft_walker *walker, const ft_statement *s)
-{
-    const ft_value *times, *variable;
-    if (!fm_ft_assumed_loop(walker, s->place.line, &times))
-        return fm_ft_refuse(walker->context, &s->place,
-                            "%s: how often it runs depends on data (--assume 'loop at %u runs N times' would say it)",
-                            s->right ? "do while" : "do without bounds", s->place.line);
-    if (!times) return false;
-    const ft_statement *saved = walker->exit;
-    bool first, saved_first = walker->exit_first;
-    ft_loop loop;
-    ft_base base;
-    ft_assigned assigned = {0};
-    /* Its exit is what ends it. */
-    walker->exit = exit_of(s, &first);
-    walker->exit_first = true;
-    bool done = fm_ft_assigned(walker, s->body, &assigned) && fm_ft_forget(walker, &assigned, &s->place) &&
-                fm_ft_begin_loop(walker, &loop, "run", s->name, fm_ft_number(&walker->values, 1), times, 1, &s->place, &variable) &&
-                (!s->right || (fm_ft_data(walker, s->right, NULL, &base) && fm_ft_flush(walker, &s->place, false))) &&
-                fm_ft_walk(walker, s->body, NULL) && fm_ft_end_loop(walker);
-    walker->escape = NULL;
-    walker->exit = saved;
-    walker->exit_first = saved_first;
-    /* The condition that ends it. */
-    done = done && fm_ft_forget(walker, &assigned, &s->place) &&
-           (!s->right || (fm_ft_data(walker, s->right, NULL, &base) && fm_ft_flush(walker, &s->place, false)));
-    free(assigned.list);
-    return done;
 }
 
 static bool cycle(ft_walker *walker, const ft_statement *s)
@@ -460,7 +278,8 @@ static bool cycle(ft_walker *walker, const ft_statement *s)
     if (walker->loop_count == walker->outer_loops || !walker->loops)
         return fm_ft_fail(walker->context, FM_E_FORMAT, &s->place, "cycle outside of a loop");
     if (s->name && (!walker->loops->construct || strcmp(walker->loops->construct, s->name) != 0))
-        return fm_ft_refuse(walker->context, &s->place, "cycle of a loop that is not the innermost one is not followed");
+        return fm_ft_refuse(walker->context, &s->place,
+                            "cycle of a loop that is not the innermost one is not followed");
     walker->escape = "true";
     return true;
 }
@@ -469,29 +288,31 @@ static bool leave(ft_walker *walker, const ft_statement *s)
 {
     const char *what = s->kind == FT_S_RETURN ? "return" : "stop";
     if (walker->loop_count > walker->outer_loops)
-        return fm_ft_refuse(walker->context, &s->place, "%s inside a loop: how often the loop runs is not known", what);
+        return fm_ft_refuse(walker->context, &s->place,
+                            "%s inside a loop: how often the loop runs is not known", what);
     if (s->kind == FT_S_STOP && walker->depth)
         return fm_ft_refuse(walker->context, &s->place, "stop in a procedure that is called");
     walker->escape = "true";
     return true;
 }
 
-static bool statement(ft_walker *walker, const ft_statement *s)
+bool fm_ft_statement(ft_walker *walker, const ft_statement *s)
 {
     ft_context *context = walker->context;
     walker->statement = s->place;
     if (++walker->statements > MOST_STATEMENTS)
-        return fm_ft_fail(context, FM_E_LIMIT, &s->place, "more than %d statements: calls are put in place of each other too often",
+        return fm_ft_fail(context, FM_E_LIMIT, &s->place,
+                          "more than %d statements: calls are put in place of each other too often",
                           MOST_STATEMENTS);
     switch (s->kind) {
     case FT_S_ASSIGN:
         return assignment(walker, s);
     case FT_S_DO:
-        return do_loop(walker, s);
+        return fm_ft_do_loop(walker, s);
     case FT_S_CONCURRENT:
-        return concurrent(walker, s);
+        return fm_ft_concurrent(walker, s);
     case FT_S_WHILE:
-        return endless_loop(walker, s);
+        return fm_ft_endless_loop(walker, s);
     case FT_S_IF:
         return if_statement(walker, s);
     case FT_S_CALL:
@@ -499,7 +320,8 @@ static bool statement(ft_walker *walker, const ft_statement *s)
     case FT_S_CYCLE:
         return cycle(walker, s);
     case FT_S_EXIT:
-        return fm_ft_refuse(context, &s->place, "exit is followed only as 'if (…) exit' directly in its loop, and once");
+        return fm_ft_refuse(context, &s->place,
+                            "exit is followed only as 'if (…) exit' directly in its loop, and once");
     case FT_S_RETURN:
     case FT_S_STOP:
         return leave(walker, s);

@@ -19,8 +19,9 @@ typedef struct ft_memory {
     unsigned dimensions;
     const ft_value *extents[FM_MOST_DIMENSIONS]; /* NULL: the last one, unknown */
     int64_t lows[FM_MOST_DIMENSIONS];
-    const ft_atom *last_extent; /* of an array of assumed shape: a parameter only where it is used elsewhere */
-    uint64_t element;           /* bytes */
+    const ft_atom
+        *last_extent; /* of an array of assumed shape: a parameter only where it is used elsewhere */
+    uint64_t element; /* bytes */
     ft_place place;
     bool touched;
     struct ft_memory *next;
@@ -53,7 +54,7 @@ typedef struct ft_object {
     const ft_value *lows[FT_MOST_RANK], *extents[FT_MOST_RANK];
     unsigned dimension[FT_MOST_RANK]; /* of the memory */
     int64_t stride[FT_MOST_RANK];
-    bool unknown_shape; /* allocatable, and not allocated yet */
+    bool unknown_shape;      /* allocatable, and not allocated yet */
     struct ft_object *alias; /* a dummy argument that is this variable of the caller */
     ft_memory *scalar;       /* of a scalar, where scalars are in memory */
     struct ft_object *next;
@@ -77,7 +78,7 @@ typedef struct ft_section {
 typedef struct ft_reference {
     const ft_expression *expression;
     ft_object *object;
-    ft_layout layout; /* of what is touched */
+    ft_layout layout;  /* of what is touched */
     ft_memory *memory; /* NULL: a scalar in a register */
     const ft_value *subscripts[FM_MOST_DIMENSIONS];
     uint64_t offset; /* of the member */
@@ -103,8 +104,8 @@ typedef struct ft_condition {
 } ft_condition;
 
 typedef struct ft_loop {
-    const char *name;       /* in the region's text */
-    const char *construct;  /* the loop's name in the source */
+    const char *name;      /* in the region's text */
+    const char *construct; /* the loop's name in the source */
     const struct ft_loop *outer;
 } ft_loop;
 
@@ -119,7 +120,8 @@ typedef struct ft_walker {
     unsigned blocks;      /* of the text, inside each other */
     unsigned loop_count;  /* inside each other */
     unsigned outer_loops; /* those of them that are not in the procedure at work */
-    const char *escape;   /* where this holds, the rest of the body is not executed (cycle, return); NULL: nowhere */
+    const char
+        *escape; /* where this holds, the rest of the body is not executed (cycle, return); NULL: nowhere */
     const ft_statement *exit; /* that the bounds of the loop at hand take care of */
     bool exit_first;          /* … as the first statement of the loop */
     const ft_loop *loops;
@@ -132,12 +134,13 @@ typedef struct ft_walker {
     size_t most_text;
     uint64_t statements;
     ft_place statement; /* at hand */
-    bool entering; /* a procedure is being entered: names have the values that they have now */
-    bool at_entry; /* names have the values that they had when the procedure began: bounds of arrays */
+    bool entering;      /* a procedure is being entered: names have the values that they have now */
+    bool at_entry;      /* names have the values that they had when the procedure began: bounds of arrays */
 } ft_walker;
 
 /* ---- emit.c ---- */
-bool fm_ft_write(ft_walker *walker, ft_text *text, const char *format, ...) __attribute__((format(printf, 3, 4)));
+bool fm_ft_write(ft_walker *walker, ft_text *text, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 bool fm_ft_open(ft_walker *walker, const char *format, ...) __attribute__((format(printf, 2, 3))); /* … { */
 bool fm_ft_close(ft_walker *walker);
 /* `for`; *variable is its value. The loop is to be closed by fm_ft_end_loop. */
@@ -146,13 +149,15 @@ bool fm_ft_begin_loop(ft_walker *walker, ft_loop *loop, const char *name, const 
                       const ft_value **variable);
 bool fm_ft_end_loop(ft_walker *walker);
 bool fm_ft_begin_if(ft_walker *walker, const char *condition, const ft_place *place);
-bool fm_ft_access(ft_walker *walker, bool store, const ft_reference *reference, const ft_positions *positions);
-/* The statement at hand, with the accesses and operations so far; nothing where there are none, unless always. */
+bool fm_ft_access(ft_walker *walker, bool store, const ft_reference *reference,
+                  const ft_positions *positions);
+/* The statement at hand, with the accesses and operations so far; nothing where there are none, unless
+ * always. */
 bool fm_ft_flush(ft_walker *walker, const ft_place *place, bool always);
 bool fm_ft_note(ft_walker *walker, const char *text);
 const char *fm_ft_safe_name(ft_walker *walker, const char *name); /* no word of the text form */
-bool fm_ft_emit(ft_walker *walker, const char *function, const ft_place *place, uint32_t last_line, char **text,
-                size_t *size);
+bool fm_ft_emit(ft_walker *walker, const char *function, const ft_place *place, uint32_t last_line,
+                char **text, size_t *size);
 
 /* ---- names.c ---- */
 ft_unit *fm_ft_module(const ft_walker *walker, const char *name);
@@ -172,15 +177,17 @@ ft_object *fm_ft_new_object(ft_walker *walker, ft_activation *activation, const 
 ft_object *fm_ft_existing(ft_walker *walker, const ft_symbol *symbol);
 ft_memory *fm_ft_new_memory(ft_walker *walker, const char *name, const ft_place *place);
 /* The object of an allocatable array inside a scalar of derived type. */
-ft_object *fm_ft_member_object(ft_walker *walker, ft_object *owner, const ft_symbol *member, const ft_place *place);
+ft_object *fm_ft_member_object(ft_walker *walker, ft_object *owner, const ft_symbol *member,
+                               const ft_place *place);
 bool fm_ft_set_shape(ft_walker *walker, ft_object *object, unsigned rank, const ft_dimension *dimensions,
                      const ft_place *place);
 
 /* ---- layout.c ---- */
-bool fm_ft_layout(ft_walker *walker, ft_unit *unit, const ft_type *type, const ft_place *place, ft_layout *layout);
+bool fm_ft_layout(ft_walker *walker, ft_unit *unit, const ft_type *type, const ft_place *place,
+                  ft_layout *layout);
 /* The member, its offset and layout; NULL after a failure. */
-const ft_symbol *fm_ft_member(ft_walker *walker, const ft_record *record, const char *name, const ft_place *place,
-                              uint64_t *offset, ft_layout *layout);
+const ft_symbol *fm_ft_member(ft_walker *walker, const ft_record *record, const char *name,
+                              const ft_place *place, uint64_t *offset, ft_layout *layout);
 /* Elements of a member that is an array with constant bounds. */
 bool fm_ft_member_shape(ft_walker *walker, const ft_record *record, const ft_symbol *member, int64_t *lows,
                         int64_t *extents);
@@ -199,11 +206,12 @@ bool fm_ft_is_variable(ft_walker *walker, const ft_expression *expression);
 
 /* ---- access.c: what a statement touches and computes ---- */
 /* Loads of the expression, in order; its type to *base. */
-bool fm_ft_data(ft_walker *walker, const ft_expression *expression, const ft_positions *positions, ft_base *base);
+bool fm_ft_data(ft_walker *walker, const ft_expression *expression, const ft_positions *positions,
+                ft_base *base);
 bool fm_ft_touch(ft_walker *walker, bool store, ft_reference *reference, const ft_positions *positions);
 /* ---- intrinsics.c ---- */
-bool fm_ft_intrinsic(ft_walker *walker, const ft_expression *call, const ft_positions *positions, ft_base *base,
-                     bool *known);
+bool fm_ft_intrinsic(ft_walker *walker, const ft_expression *call, const ft_positions *positions,
+                     ft_base *base, bool *known);
 bool fm_ft_is_elemental(const char *name);
 /* ---- assumptions.c ---- */
 typedef enum ft_outcome { FT_HOLDS, FT_FAILS, FT_BOTH } ft_outcome;
@@ -211,6 +219,8 @@ bool fm_ft_read_assumptions(ft_walker *walker);
 bool fm_ft_assumed_if(ft_walker *walker, uint32_t line, ft_outcome *outcome);
 /* How often the loop runs. */
 bool fm_ft_assumed_loop(ft_walker *walker, uint32_t line, const ft_value **times);
+/* Is the array NAME such that NAME(i) is i? */
+bool fm_ft_assumed_identity(ft_walker *walker, const char *name);
 bool fm_ft_check_assumptions(ft_walker *walker); /* all were needed */
 /* ---- sections.c ---- */
 bool fm_ft_shape_of(ft_walker *walker, const ft_expression *expression, ft_shape *shape);
@@ -228,14 +238,20 @@ typedef struct ft_assigned {
         const ft_value *value;
         const char *why;
         bool untouched;
-    } *list; /* malloc */
+    } * list; /* malloc */
     size_t count, room;
 } ft_assigned;
 bool fm_ft_assigned(ft_walker *walker, const ft_statement *statements, ft_assigned *assigned);
 /* They are not known from here on, because of what is at the place. */
 bool fm_ft_forget(ft_walker *walker, const ft_assigned *assigned, const ft_place *because);
 
+/* ---- loops.c ---- */
+bool fm_ft_do_loop(ft_walker *walker, const ft_statement *s);
+bool fm_ft_concurrent(ft_walker *walker, const ft_statement *s);
+bool fm_ft_endless_loop(ft_walker *walker, const ft_statement *s);
+
 /* ---- walker.c ---- */
+bool fm_ft_statement(ft_walker *walker, const ft_statement *s);
 bool fm_ft_walk(ft_walker *walker, const ft_statement *first, const ft_statement *end);
 
 /* ---- region_choice.c ---- */
