@@ -9,4 +9,6 @@ for module in valgrind ompi-c mpich; do
     echo "$module $(pkg-config --modversion "$module" 2>/dev/null)"
 done
 # libclang has no pkg-config file: its headers, of any version.
-echo "libclang $(ls -d /usr/lib/llvm-*/include/clang-c /usr/include/clang-c /usr/local/include/clang-c 2>/dev/null | tr '\n' ' ')"
+for headers in /usr/lib/llvm-*/include/clang-c /usr/include/clang-c /usr/local/include/clang-c; do
+    [ ! -d "$headers" ] || echo "libclang $headers"
+done

@@ -34,7 +34,10 @@ static argument argument_of(front *f, CXCursor cursor, CXType type)
         made.by_reference = true;
         made.at = locate(f, bare(f, cursor));
     } else {
+        uint64_t integers = operations_of(f) ? operations_of(f)->integers : 0;
         made.value = evaluate(f, cursor);
+        /* A number that stays a formula computes subscripts and bounds. */
+        if (made.value.kind == VALUE_INTEGER && operations_of(f)) operations_of(f)->integers = integers;
     }
     return made;
 }

@@ -87,9 +87,7 @@ condition *condition_from(front *f, CXCursor expression, const char **why)
             if (!left || !right) return NULL;
             return condition_join(f, sign[0] == '&' ? CONDITION_AND : CONDITION_OR, left, right);
         }
-        if (sign[0] && strchr("<>=!", sign[0]) && strcmp(sign, "=") && strcmp(sign, "<<") &&
-            strcmp(sign, ">>"))
-            return comparison(f, all.at[0], all.at[1], sign, why);
+        if (is_comparison(sign)) return comparison(f, all.at[0], all.at[1], sign, why);
     }
     if (kind == CXCursor_UnaryOperator && all.count == 1 &&
         strcmp(operator_before(f, expression, all.at[0]), "!") == 0) {

@@ -119,7 +119,7 @@ static value arithmetic(front *f, CXCursor where, CXType type, char operation, c
     return data("which is computed with floating-point numbers");
 }
 
-static bool is_comparison(const char *sign)
+bool is_comparison(const char *sign)
 {
     return strcmp(sign, "<") == 0 || strcmp(sign, ">") == 0 || strcmp(sign, "<=") == 0 ||
            strcmp(sign, ">=") == 0 || strcmp(sign, "==") == 0 || strcmp(sign, "!=") == 0;

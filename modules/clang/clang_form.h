@@ -57,7 +57,7 @@ const form *form_number(front *f, int64_t number);
 const form *form_atom(front *f, const atom *a);
 const form *form_add(front *f, const form *left, const form *right);
 const form *form_subtract(front *f, const form *left, const form *right);
-const form *form_scale(front *f, const form *form, int64_t factor);
+const form *form_scale(front *f, const form *from, int64_t factor);
 /* NULL: of too high a degree. */
 const form *form_multiply(front *f, const form *left, const form *right);
 /* kind: ATOM_QUOTIENT, REMAINDER, FLOOR, MODULO; NULL: the right side is no positive number and varies. */
@@ -73,15 +73,15 @@ bool form_varies(const form *form);
 bool form_split(front *f, const form *form, const atom *a, const struct form **factor,
                 const struct form **rest);
 /* Every factor divided by `divisor` without a remainder? NULL: not. */
-const form *form_exact_quotient(front *f, const form *form, int64_t divisor);
+const form *form_exact_quotient(front *f, const form *from, int64_t divisor);
 /* … by a product of parameters (one term without constant); NULL: not. */
-const form *form_exact_term(front *f, const form *form, const struct form *divisor);
+const form *form_exact_term(front *f, const form *from, const form *divisor);
 
 typedef struct replacement {
     const atom *atom;
     const form *form; /* NULL: leave it */
 } replacement;
-const form *form_replace(front *f, const form *form, const replacement *replacements, size_t count);
+const form *form_replace(front *f, const form *from, const replacement *replacements, size_t count);
 
 atom *atom_new(front *f, atom_kind kind, const char *name);
 

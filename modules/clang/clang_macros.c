@@ -55,7 +55,7 @@ static void put(text_buffer *b, const char *bytes, size_t size)
         b->bytes = bigger;
         b->room = room;
     }
-    memcpy(b->bytes + b->size, bytes, size);
+    if (size) memcpy(b->bytes + b->size, bytes, size);
     b->size += size;
     b->bytes[b->size] = '\0';
 }
@@ -172,7 +172,7 @@ static void define_by_flags(expander *e)
         const char *equals = strchr(text, '=');
         if (!equals || !is_word_start(text[0])) continue;
         char *spaced = allocate(e->f, strlen(text) + 1, 1);
-        strcpy(spaced, text);
+        memcpy(spaced, text, strlen(text) + 1);
         spaced[equals - text] = ' ';
         macro *m = define_text(e->f, without_ends(e->f, spaced, strlen(spaced)), equals[-1] == ')');
         if (!m) continue;

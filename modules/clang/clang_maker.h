@@ -273,13 +273,13 @@ bool is_unsigned(CXType type);
 shape shape_of(front *f, CXCursor where, CXType type, CXCursor declaration);
 /* The shape of what is behind a pointer. */
 shape shape_behind(front *f, CXCursor where, CXType pointer, CXCursor declaration);
-const form *elements_of(front *f, const shape *shape); /* product of the extents; NULL: not known */
+const form *elements_of(front *f, const shape *of); /* product of the extents; NULL: not known */
 /* "vector", "array", … of the namespace std; NULL: none of them. */
 const char *standard_template(front *f, CXType type);
-array *array_new(front *f, CXCursor where, const char *name, const shape *shape, bool pointer);
+array *array_new(front *f, CXCursor where, const char *name, const shape *of, bool pointer);
 /* Where the first element is. */
 cursors fields_of(front *f, CXType record);
-location array_begin(front *f, array *a, const shape *shape);
+location array_begin(front *f, array *a, const shape *of);
 
 /* ---- variables.c ---- */
 variable *variable_of(front *f, CXCursor where, CXCursor declaration);
@@ -288,7 +288,7 @@ variable *member_variable(front *f, CXCursor where, const variable *owner, array
 value value_in(const state *of, const variable *v);
 bool untouched(const state *left, const state *right, const variable *v); /* has surely the same value */
 value variable_value(front *f, const variable *v);
-void variable_set(front *f, variable *v, value value);
+void variable_set(front *f, variable *v, value to);
 value integer(const form *number);
 value data(const char *why);
 value parameter_value(front *f, const char *name);
@@ -309,7 +309,7 @@ const char *free_name(front *f, const char *wanted);
 /* ---- places_of.c ---- */
 location locate(front *f, CXCursor expression);
 value load(front *f, CXCursor where, const location *at);
-void store(front *f, CXCursor where, const location *at, value value);
+void store(front *f, CXCursor where, const location *at, value to);
 location step(front *f, CXCursor where, const location *from, const form *distance);
 location member(front *f, CXCursor where, const location *of, CXCursor field);
 location behind(front *f, CXCursor where, const value *pointer); /* what it points to */
@@ -319,6 +319,7 @@ void carry(front *f, const array *of, const form **subscripts);
 
 /* ---- expressions.c ---- */
 value evaluate(front *f, CXCursor expression);
+bool is_comparison(const char *sign);
 const form *number_of(front *f, CXCursor expression, const char *what); /* refuses data */
 value pointer_to(const location *at);
 void count_operation(front *f, CXType type, char operation); /* + * / s(pecial) */
@@ -332,7 +333,7 @@ value conditional(front *f, CXCursor expression);
 leaving work_off(front *f, CXCursor statement); /* alone */
 leaving work_off_list(front *f, const cursors *list, size_t from, bool tail);
 leaving work_off_body(front *f, CXCursor statement, bool tail); /* a compound statement, or another */
-void declare(front *f, CXCursor variable);
+void declare(front *f, CXCursor declaration);
 void statement_begin(front *f, CXCursor where);
 void statement_end(front *f);
 void statement_cut(front *f, CXCursor where); /* something comes in between */

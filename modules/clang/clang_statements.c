@@ -6,6 +6,7 @@
  */
 #include "clang_maker.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* ---- the region's statements ---- */
@@ -59,9 +60,8 @@ void access_add(front *f, CXCursor where, const location *at, bool is_store)
     made->offset = at->offset;
     made->bytes = bytes_of(f, where, at->shape.element);
     if (made->offset + made->bytes > at->array->bytes)
-        refuse(f, where, "'%s' touches %llu bytes of an element of '%s', which has %llu",
-               source_text(f, where), (unsigned long long)(made->offset + made->bytes), at->array->name,
-               (unsigned long long)at->array->bytes);
+        refuse(f, where, "'%s' touches %" PRIu64 " bytes of an element of '%s', which has %" PRIu64,
+               source_text(f, where), made->offset + made->bytes, at->array->name, at->array->bytes);
     made->place = place_of(f, where);
     made->text = source_text(f, where);
     *f->statement->accesses_end = made;
@@ -175,7 +175,7 @@ static void declare_reference(front *f, variable *v, CXCursor first)
     bool designates = kind == CXCursor_DeclRefExpr || kind == CXCursor_MemberRefExpr ||
                       kind == CXCursor_ArraySubscriptExpr || kind == CXCursor_CallExpr ||
                       kind == CXCursor_UnaryOperator;
-    value made;
+    value made = {0};
     location at = {0};
     if (kind == CXCursor_CallExpr) {
         made = call(f, from, &at);

@@ -93,8 +93,8 @@ void tree_replace(front *f, node_list *list, const replacement *replacements, si
 void tree_check(front *f, const node_list *list);
 
 /* form_text.c */
-const char *form_text(front *f, const form *form);
-const char *condition_text(front *f, const condition *condition);
+const char *form_text(front *f, const form *from);
+const char *condition_text(front *f, const condition *c);
 
 /* tree_print.c */
 void region_print(front *f, const node_list *list, FILE *out);

@@ -163,7 +163,7 @@ shape shape_of(front *f, CXCursor where, CXType type, CXCursor declaration)
         } else if (plain.kind == CXType_VariableArray) {
             if (!looked && !clang_Cursor_isNull(declaration)) written = bracketed(f, declaration);
             looked = true;
-            if (written.count != sized)
+            if (written.count != sized || !written.at)
                 refuse(f, where, "the extents of '%s' are not written where it is declared",
                        type_name(f, type));
             add_extent(f, where, &made, written_extent(f, where, written.at[at++]));

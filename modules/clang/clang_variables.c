@@ -391,8 +391,7 @@ static void scan_changes(front *f, CXCursor cursor, scan *s)
     enum CXCursorKind kind = clang_getCursorKind(cursor);
     if (kind == CXCursor_UnaryOperator && all.count == 1) {
         const char *before = operator_before(f, cursor, all.at[0]);
-        if (strcmp(before, "-") && strcmp(before, "+") && strcmp(before, "*") && strcmp(before, "!") &&
-            strcmp(before, "~"))
+        if (before[0] == '\0' || !strchr("-+*!~", before[0]) || before[1] != '\0')
             add_target(f, all.at[0], s->set);
     }
     if (kind == CXCursor_CompoundAssignOperator && all.count == 2) add_target(f, all.at[0], s->set);
