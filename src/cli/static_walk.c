@@ -27,7 +27,7 @@ static fm_status visit(void *context, const uint64_t *addresses, const uint32_t 
     walked *self = context;
     const fm_batch batch = {.count = count, .address = addresses, .size = sizes, .tag = tags};
     fm_status status = self->pipeline
-                           ? fm_pipeline_feed(self->pipeline, &batch, &self->analyzer, 1, NULL, true, error)
+                           ? fm_pipeline_feed(self->pipeline, &batch, &self->analyzer, 1, NULL, error)
                            : fm_analyzer_feed(self->analyzer, &batch, error);
     self->done += count;
     cli_progress_update(&self->progress, self->done,

@@ -57,7 +57,7 @@ fm_status fm_region_open_sized(fm_region **region, const char *path, const fm_re
     fm_region_options own;
     *region = NULL;
     fm_status status =
-        fm_sized_take(&own, sizeof own, options, options ? options_size : 0, "fm_region_options", error);
+        fm_sized_read(&own, sizeof own, options, options ? options_size : 0, "fm_region_options", error);
     if (status != FM_OK) return status;
     front read = NULL;
     for (size_t i = 0; i < sizeof fronts / sizeof fronts[0] && !read; i++)

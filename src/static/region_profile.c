@@ -216,7 +216,7 @@ fm_status fm_region_profile_sized(const fm_region *region, const fm_static_optio
     finding found = {0};
     fm_placement *placement = NULL;
     *profile = NULL;
-    fm_status status = fm_sized_take(&of.options, sizeof of.options, options, options ? options_size : 0,
+    fm_status status = fm_sized_read(&of.options, sizeof of.options, options, options ? options_size : 0,
                                      "fm_static_options", error);
     if (status != FM_OK) return status;
     if (of.options.granularity == 0) of.options.granularity = 64;
