@@ -20,39 +20,37 @@ typedef struct search {
 
 static bool in_statements(search *s, const ft_statement *statement);
 
-static bool add(search *s, const ft_expression *target)
+static bool keep(search *s, ft_object *object)
 {
-    ft_walker *walker = s->walker;
-    while (target->kind == FT_X_INDEX) target = target->left;
-    if (target->kind == FT_X_MEMBER && s->local) {
-        /* Only whole numbers that are components of scalars are known. */
-        const ft_expression *owner = target->left;
-        if (owner->kind == FT_X_INDEX) return true;
-    } else if (target->kind != FT_X_NAME) {
-        return true;
-    }
-    ft_object *object;
-    if (target->kind == FT_X_NAME) {
-        ft_symbol *symbol = fm_ft_lookup(walker, s->unit, target->text, true);
-        if (!symbol || symbol->rank || symbol->constant || symbol->external || symbol->function) return true;
-        if (!s->local && symbol->unit == s->unit && !symbol->common) return true;
-        ft_base base = fm_ft_type_of(symbol).base;
-        if (base != FT_INTEGER_TYPE && base != FT_LOGICAL_TYPE) return true;
-        object = fm_ft_object(walker, symbol, &target->place);
-    } else {
-        ft_reference reference;
-        if (!fm_ft_resolve(walker, target, &reference)) return false;
-        object = reference.memory || reference.rank ? NULL : reference.object;
-        if (!object) return true;
-    }
-    if (!object) return false;
     ft_assigned *all = s->assigned;
     for (size_t i = all->count; i-- > 0 && i + 64 > all->count;) /* twice in the list is no harm */
         if (all->list[i].object == object) return true;
     if (fm_array_reserve((void **)&all->list, &all->room, all->count + 1, sizeof *all->list))
-        return fm_ft_no_memory(walker->context);
+        return fm_ft_no_memory(s->walker->context);
     all->list[all->count++] = (struct ft_saved){object, object->value, object->why, object->untouched};
     return true;
+}
+
+/* A whole number, a truth value, or a scalar of derived type, whose components may be such. */
+static bool add(search *s, const ft_expression *target)
+{
+    ft_walker *walker = s->walker;
+    while (target->kind == FT_X_INDEX) target = target->left;
+    if (target->kind == FT_X_MEMBER && s->local && target->left->kind == FT_X_NAME) {
+        ft_reference reference;
+        if (!fm_ft_resolve(walker, target, &reference)) return false;
+        return reference.memory || reference.rank || keep(s, reference.object);
+    }
+    /* Of other components: all of the variable. */
+    while (target->kind == FT_X_MEMBER || target->kind == FT_X_INDEX) target = target->left;
+    if (target->kind != FT_X_NAME) return true;
+    ft_symbol *symbol = fm_ft_lookup(walker, s->unit, target->text, true);
+    if (!symbol || symbol->rank || symbol->constant || symbol->external || symbol->function) return true;
+    if (!s->local && symbol->unit == s->unit && !symbol->common) return true;
+    ft_base base = fm_ft_type_of(symbol).base;
+    if (base != FT_INTEGER_TYPE && base != FT_LOGICAL_TYPE && base != FT_DERIVED_TYPE) return true;
+    ft_object *object = fm_ft_object(walker, symbol, &target->place);
+    return object && keep(s, object);
 }
 
 /* What a procedure assigns that is not its own. */
@@ -144,6 +142,29 @@ bool fm_ft_assigned(ft_walker *walker, const ft_statement *statements, ft_assign
     return in_statements(&s, statements);
 }
 
+/* Components of a scalar of derived type. */
+static void forget_members(ft_object *owner, const char *why)
+{
+    owner->changed = why;
+    for (ft_object *member = owner->members; member; member = member->sibling) {
+        fm_ft_set_known(member, NULL, why);
+        forget_members(member, why);
+    }
+}
+
+void fm_ft_restore(const ft_assigned *assigned)
+{
+    for (size_t i = 0; i < assigned->count; i++) {
+        const struct ft_saved *saved = &assigned->list[i];
+        if (saved->object->layout.base == FT_DERIVED_TYPE) {
+            forget_members(saved->object, "a component of the same variable is assigned in another branch");
+            continue;
+        }
+        fm_ft_set_known(saved->object, saved->value, saved->why);
+        saved->object->untouched = saved->untouched;
+    }
+}
+
 bool fm_ft_forget(ft_walker *walker, const ft_assigned *assigned, const ft_place *because)
 {
     if (!assigned->count) return true;
@@ -151,6 +172,8 @@ bool fm_ft_forget(ft_walker *walker, const ft_assigned *assigned, const ft_place
         fm_ft_print(walker->context, "it is assigned in the loop or branch of line %u", because->line);
     for (size_t i = 0; i < assigned->count; i++) {
         fm_ft_set_known(assigned->list[i].object, NULL, why);
+        if (assigned->list[i].object->layout.base == FT_DERIVED_TYPE)
+            forget_members(assigned->list[i].object, why);
     }
     return why != NULL;
 }

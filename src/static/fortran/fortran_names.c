@@ -238,18 +238,34 @@ static bool bounds(ft_walker *walker, ft_object *object, unsigned i, const ft_di
     return object->extents[i] != NULL;
 }
 
+/* An array of a procedure is where it was at the last call, if it has the same shape. */
+static ft_memory *same_memory(ft_walker *walker, const ft_memory *wanted)
+{
+    for (ft_memory *memory = walker->memories; memory; memory = memory->next) {
+        if (memory->symbol != wanted->symbol || memory->dimensions != wanted->dimensions) continue;
+        bool same = true;
+        for (unsigned i = 0; i < memory->dimensions && same; i++) {
+            int64_t difference;
+            same = memory->lows[i] == wanted->lows[i] && memory->extents[i] && wanted->extents[i] &&
+                   fm_ft_difference(&walker->values, memory->extents[i], wanted->extents[i], &difference) &&
+                   !difference;
+        }
+        if (same) return memory;
+    }
+    return NULL;
+}
+
 /* The memory of an array with that shape. */
 static bool make_memory(ft_walker *walker, ft_object *object, const ft_place *place)
 {
     ft_values *values = &walker->values;
     const char *name = object->member ? object->member : object->symbol->name;
     unsigned first = object->layout.unit ? 1 : 0;
-    ft_memory *memory = fm_ft_new_memory(walker, name, place);
-    if (!memory) return false;
-    memory->element = object->layout.unit ? object->layout.unit : object->layout.bytes;
-    memory->dimensions = object->rank + first;
+    ft_memory wanted = {.element = object->layout.unit ? object->layout.unit : object->layout.bytes,
+                        .dimensions = object->rank + first,
+                        .symbol = object->symbol};
     if (first) {
-        memory->extents[0] = fm_ft_number(values, (int64_t)(object->layout.bytes / object->layout.unit));
+        wanted.extents[0] = fm_ft_number(values, (int64_t)(object->layout.bytes / object->layout.unit));
         object->base[0] = fm_ft_number(values, 0);
     }
     for (unsigned i = 0; i < object->rank; i++) {
@@ -257,14 +273,22 @@ static bool make_memory(ft_walker *walker, ft_object *object, const ft_place *pl
         int64_t low;
         if (fm_ft_varies(object->extents[i]) || fm_ft_varies(object->lows[i]))
             return fm_ft_refuse(walker->context, place, "the size of '%.100s' changes in a loop", name);
-        memory->extents[d] = object->extents[i];
+        wanted.extents[d] = object->extents[i];
         bool number = fm_ft_is_number(object->lows[i], &low) && low >= INT32_MIN && low <= INT32_MAX;
-        memory->lows[d] = number ? low : 0;
+        wanted.lows[d] = number ? low : 0;
         object->base[d] = fm_ft_number(values, number ? low : 0);
         object->dimension[i] = d;
         object->stride[i] = 1;
     }
-    object->memory = memory;
+    object->memory = object->member ? NULL : same_memory(walker, &wanted);
+    if (object->memory) return true;
+    object->memory = fm_ft_new_memory(walker, name, place);
+    if (!object->memory) return false;
+    memcpy(object->memory->extents, wanted.extents, sizeof wanted.extents);
+    memcpy(object->memory->lows, wanted.lows, sizeof wanted.lows);
+    object->memory->dimensions = wanted.dimensions;
+    object->memory->element = wanted.element;
+    object->memory->symbol = wanted.symbol;
     return true;
 }
 
@@ -439,9 +463,16 @@ ft_object *fm_ft_member_object(ft_walker *walker, ft_object *owner, const ft_sym
     ft_type type = fm_ft_type_of(member);
     if (!object) return NULL;
     object->member = name;
+    object->sibling = owner->members;
+    owner->members = object;
     if (member->rank && member->pointer && !refused_symbol(walker, member, place)) return NULL;
     if (!fm_ft_layout(walker, member->unit->host, &type, place, &object->layout)) return NULL;
-    if (!member->rank) return first_value(walker, object) ? object : NULL;
+    if (!member->rank) {
+        if (!first_value(walker, object)) return NULL;
+        if (owner->changed) fm_ft_set_known(object, NULL, owner->changed);
+        object->changed = owner->changed;
+        return object;
+    }
     if (member->allocatable) {
         object->is_array = object->unknown_shape = true;
         return object;

@@ -92,12 +92,12 @@ static bool assignment(ft_walker *walker, const ft_statement *s)
         return fm_ft_refuse(walker->context, &s->place, "'%.100s' is not declared as an array",
                             s->left->left->text);
     if (!fm_ft_resolve(walker, s->left, &left)) return false;
-    if (left.rank) return fm_ft_array_assignment(walker, s, &left);
-    if (!left.memory) return to_scalar(walker, s, &left);
-    ft_base base;
     if (left.layout.base == FT_DERIVED_TYPE)
         return fm_ft_refuse(walker->context, &s->place,
                             "an assignment of a whole derived type is not followed");
+    if (left.rank) return fm_ft_array_assignment(walker, s, &left);
+    if (!left.memory) return to_scalar(walker, s, &left);
+    ft_base base;
     if (!fm_ft_data(walker, s->right, NULL, &base)) return false;
     /* A function on the right side may have changed what the subscripts are. */
     return fm_ft_resolve(walker, s->left, &left) && fm_ft_touch(walker, true, &left, NULL) &&
@@ -129,15 +129,6 @@ static bool branch_escape(ft_walker *walker, const char *full, const char **all)
     return both && either(walker, *all, both, all);
 }
 
-static void restore(const ft_assigned *assigned)
-{
-    for (size_t i = 0; i < assigned->count; i++) {
-        const struct ft_saved *saved = &assigned->list[i];
-        fm_ft_set_known(saved->object, saved->value, saved->why);
-        saved->object->untouched = saved->untouched;
-    }
-}
-
 /* A condition that depends on data, and what it does is assumed: its loads, and the branches that it takes.
  */
 static bool assumed_branch(ft_walker *walker, const ft_branch *branch, ft_outcome outcome, bool *taken)
@@ -164,7 +155,7 @@ static bool branches(ft_walker *walker, const ft_statement *s, const ft_assigned
         ft_condition condition = {0};
         const char *full;
         ft_outcome outcome;
-        restore(assigned);
+        fm_ft_restore(assigned);
         if (open) {
             if (!fm_ft_write(walker, &walker->out, "%*s} else {\n",
                              (int)(2 * (walker->blocks - 1 < 20 ? walker->blocks - 1 : 20)), ""))

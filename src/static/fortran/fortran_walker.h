@@ -23,6 +23,7 @@ typedef struct ft_memory {
         *last_extent; /* of an array of assumed shape: a parameter only where it is used elsewhere */
     uint64_t element; /* bytes */
     ft_place place;
+    const ft_symbol *symbol; /* NULL: of a scalar */
     bool touched;
     struct ft_memory *next;
 } ft_memory;
@@ -54,7 +55,11 @@ typedef struct ft_object {
     const ft_value *lows[FT_MOST_RANK], *extents[FT_MOST_RANK];
     unsigned dimension[FT_MOST_RANK]; /* of the memory */
     int64_t stride[FT_MOST_RANK];
-    bool unknown_shape;      /* allocatable, and not allocated yet */
+    bool unknown_shape; /* allocatable, and not allocated yet */
+    /* Of a scalar of derived type: its components that are known by themselves, and why those that are not
+     * known yet cannot be what they were when the region began. */
+    struct ft_object *members, *sibling;
+    const char *changed;
     struct ft_object *alias; /* a dummy argument that is this variable of the caller */
     ft_memory *scalar;       /* of a scalar, where scalars are in memory */
     struct ft_object *next;
@@ -242,6 +247,8 @@ typedef struct ft_assigned {
     size_t count, room;
 } ft_assigned;
 bool fm_ft_assigned(ft_walker *walker, const ft_statement *statements, ft_assigned *assigned);
+/* They are what they were when the list was made. */
+void fm_ft_restore(const ft_assigned *assigned);
 /* They are not known from here on, because of what is at the place. */
 bool fm_ft_forget(ft_walker *walker, const ft_assigned *assigned, const ft_place *because);
 
