@@ -251,7 +251,6 @@ static ft_statement *if_statement(ft_parser *parser, ft_unit *unit)
     made->branches = new_branch(parser, &made->place);
     if (!made->branches) return NULL;
     made->branches->condition = condition;
-    made->branches->place = start->place;
     ft_statement *inner = made->branches->body = action(parser, unit);
     if (!inner) return NULL;
     inner->place = start->place;
@@ -357,15 +356,24 @@ static ft_statement *action(ft_parser *parser, ft_unit *unit)
         {"goto", "go to is not followed"},
         {"go", "go to is not followed"},
         {"assign", "an assigned go to is not followed"},
-        {"print", "input and output are not followed"},
-        {"write", "input and output are not followed"},
-        {"read", "input and output are not followed"},
-        {"open", "input and output are not followed"},
-        {"close", "input and output are not followed"},
-        {"rewind", "input and output are not followed"},
-        {"inquire", "input and output are not followed"},
-        {"backspace", "input and output are not followed"},
-        {"flush", "input and output are not followed"},
+        {"print",
+         "input and output are not followed: choose a part without them (!$fathom begin, !$fathom end)"},
+        {"write",
+         "input and output are not followed: choose a part without them (!$fathom begin, !$fathom end)"},
+        {"read",
+         "input and output are not followed: choose a part without them (!$fathom begin, !$fathom end)"},
+        {"open",
+         "input and output are not followed: choose a part without them (!$fathom begin, !$fathom end)"},
+        {"close",
+         "input and output are not followed: choose a part without them (!$fathom begin, !$fathom end)"},
+        {"rewind",
+         "input and output are not followed: choose a part without them (!$fathom begin, !$fathom end)"},
+        {"inquire",
+         "input and output are not followed: choose a part without them (!$fathom begin, !$fathom end)"},
+        {"backspace",
+         "input and output are not followed: choose a part without them (!$fathom begin, !$fathom end)"},
+        {"flush",
+         "input and output are not followed: choose a part without them (!$fathom begin, !$fathom end)"},
         {"pause", "pause is not followed"},
         {"entry", "entry is not followed"},
         {"sync", "images are not followed"},
