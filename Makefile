@@ -3,6 +3,7 @@
 #
 #   make            the program at build/fathom
 #   make demo       install what is missing, build, analyse a real program's trace, write report.html
+#   make check      build and run the quick tests
 #   make test       build and run all tests
 #   make help       all targets
 
@@ -16,7 +17,7 @@ export JOBS
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all help dependencies soak test test-gpu demo bench bench-gpu lint format install uninstall asan tsan fuzz clean
+.PHONY: all help dependencies soak check test test-gpu demo bench bench-gpu lint format install uninstall asan tsan fuzz clean
 
 all: $(BUILD)/build.ninja  ## build the program at build/fathom (release)
 	@[ ! -e $(BUILD)/web/left-out ] && scripts/optional-parts.sh | cmp -s - $(BUILD)/optional-parts || \
@@ -36,6 +37,9 @@ dependencies: $(STAMPS)/build $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/fuzz $(STA
 
 $(BUILD)/build.ninja: CMakeLists.txt CMakePresets.json | $(STAMPS)/build
 	@$(CMAKE) --preset release
+
+check: all | $(STAMPS)/test  ## the tests that find most for their time: for daily work, below two minutes
+	@scripts/run-tests.sh --quick
 
 test: all | $(STAMPS)/test  ## all tests; the last line is "N passed, N failed, N skipped"
 	@scripts/run-tests.sh

@@ -32,6 +32,13 @@ if(CLANG_C_PREFIX)
   target_include_directories(fathom_clang PRIVATE src include modules/clang)
   target_include_directories(fathom_clang SYSTEM PRIVATE ${CLANG_C_INCLUDE})
   target_link_libraries(fathom_clang PRIVATE ${CLANG_C_LIBRARY} PkgConfig::XXHASH)
+  # The compiler's own headers (stddef.h): libclang looks for them beside itself, which fails where it was moved.
+  file(GLOB clang_headers ${CLANG_C_PREFIX}/lib/clang/*/include/stddef.h)
+  if(clang_headers)
+    list(GET clang_headers -1 clang_headers)
+    string(REGEX REPLACE "/include/stddef.h$" "" clang_headers ${clang_headers})
+    target_compile_definitions(fathom_clang PRIVATE FATHOM_CLANG_HEADERS="${clang_headers}")
+  endif()
   set_target_properties(fathom_clang PROPERTIES PREFIX "" OUTPUT_NAME fathom-clang C_VISIBILITY_PRESET hidden
                                                 LIBRARY_OUTPUT_DIRECTORY ${FATHOM_CLANG_OUTPUT})
   install(TARGETS fathom_clang LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fathom)

@@ -1,13 +1,18 @@
 # libfathom: every room under src/ but the cli. A new .c file in a room is picked up by itself.
 file(GLOB FATHOM_LIBRARY_SOURCES CONFIGURE_DEPENDS
-     src/base/*.c src/collect/*.c src/trace/*.c src/trace/*/*.c src/engine/*.c src/engine/*/*.c src/analyzer/*.c src/cluster/*.c
-     src/profile/*.c src/static/*.c src/static/*/*.c src/symbols/*.c src/model/*.c
+     src/base/*.c src/process/*.c src/collect/*.c src/trace/*.c src/trace/*/*.c src/engine/*.c src/engine/*/*.c
+     src/analyzer/*.c src/cluster/*.c src/profile/*.c src/static/*.c src/static/*/*.c src/symbols/*.c src/model/*.c
      src/view/*.c)
 add_library(fathom_objects OBJECT ${FATHOM_LIBRARY_SOURCES})
 target_include_directories(fathom_objects PRIVATE src ${CMAKE_SOURCE_DIR} PUBLIC include) # collect/protocol.h
 target_compile_definitions(fathom_objects PRIVATE FATHOM_VERSION="${PROJECT_VERSION}")
 set(FATHOM_NEEDS Threads::Threads PkgConfig::ZSTD PkgConfig::ZLIB PkgConfig::XXHASH PkgConfig::HWLOC PkgConfig::LIBDW m)
 target_link_libraries(fathom_objects PRIVATE ${FATHOM_NEEDS})
+# Stacks may be small (ulimit -s): large arrays are not for them. Sanitizers add to every frame.
+if(NOT FATHOM_SANITIZE)
+  set(FATHOM_FRAMES -Wframe-larger-than=16384)
+endif()
+target_compile_options(fathom_objects PRIVATE ${FATHOM_FRAMES})
 include(cmake/web.cmake)
 
 # Every 0.y has a SONAME of its own, libfathom.so.0.y (docs/LIBRARY.md).

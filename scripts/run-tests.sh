@@ -3,8 +3,10 @@
 # Runs every test and counts single cases. The last line is "N passed, N failed, N skipped"; the exit code is 0
 # only when nothing failed. Output of what failed is shown, and why something was skipped.
 #
-#   scripts/run-tests.sh [--only GROUP]     GROUP: unit oracle fuzz cli fault collect static soak mpi browser
-#                                           install docs asan tsan
+#   scripts/run-tests.sh [--quick | --only GROUP]
+#
+# GROUP: unit oracle fuzz cli fault collect static soak mpi browser install docs asan tsan. --quick (make check): those
+# that find most for their time, of the ordinary build alone.
 #
 # Every test program speaks TAP on standard output ("ok 1 - name", "not ok 2 - name", "ok 3 - name # SKIP why", or
 # "skip name why"):
@@ -13,18 +15,24 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 jobs=${JOBS:-$(nproc)}
-only=
-if [ $# -eq 2 ] && [ "$1" = --only ]; then
-    only=$2
-elif [ $# -ne 0 ]; then
-    echo "usage: $0 [--only GROUP]" >&2
+# Some tests wait for programs more than they compute: one more than there are processors.
+at_once=$((jobs + 1))
+groups="unit oracle fuzz cli fault collect soak mpi browser install docs asan tsan"
+quick=no
+case "$# ${1:-}" in
+"0 ") ;;
+"1 --quick") quick=yes groups="unit oracle fuzz cli fault docs" ;;
+"2 --only") groups=$2 ;;
+*)
+    echo "usage: $0 [--quick | --only GROUP]" >&2
     exit 2
-fi
+    ;;
+esac
 logs=build/test-logs
 rm -rf "$logs"
 mkdir -p "$logs"
 
-wanted() { [ -z "$only" ] || [ "$only" = "$1" ]; }
+wanted() { [[ " $groups " == *" $1 "* ]]; }
 
 # ---- build what is needed ----
 
@@ -43,10 +51,19 @@ build() { # directory, preset, targets…
     grep -A 6 -E 'warning:' "$log" || true
 }
 
+# Tests that start threads: the only ones ThreadSanitizer has something to say about. Traces in parts open thousands of
+# readers, whose threads are those of test_trace_stream.
+threaded() {
+    grep -lE 'read_ahead|pthread_create' tests/unit/test_*.c | grep -vE 'allocation_failure|trace_parts' | xargs basename -s .c
+}
+# Several threads, ranks, and engines with threads of their own.
+threaded_oracles="test_oracle_parallel test_oracle_team test_oracle_team_parda test_oracle_parda test_oracle_gpu test_oracle_hp_rda"
+
 started=$SECONDS
-if [ "$only" != asan ] && [ "$only" != tsan ]; then build build release all; fi
+if [ "$groups" != asan ] && [ "$groups" != tsan ]; then build build release all; fi
 if wanted asan; then build build-asan asan unit_tests oracle_tests fuzz_targets fathom; fi
-if wanted tsan; then build build-tsan tsan unit_tests oracle_tests fathom; fi
+# shellcheck disable=SC2046,SC2086 # lists of names
+if wanted tsan; then build build-tsan tsan $(threaded) $threaded_oracles fathom; fi
 echo "built in $((SECONDS - started)) s"
 
 # ---- the list of test programs: label, then the command ----
@@ -65,15 +82,12 @@ add_programs() { # group, directory, what to start them with
     done
 }
 
-# Tests that start threads: the only ones ThreadSanitizer has something to say about. Traces in parts open thousands of
-# readers, whose threads are those of test_trace_stream.
-threaded() { grep -lE 'read_ahead|pthread_create' tests/unit/test_*.c 2>/dev/null | grep -vE 'allocation_failure|trace_parts'; }
-
 # The longest first, so that they do not stand alone at the end.
-wanted oracle && add_programs oracle build/tests/oracle
+wanted asan && add asan/cli "env FATHOM=build-asan/fathom tests/cli/run.sh"
+wanted mpi && add mpi tests/mpi/mpi_test.py
 wanted browser && [ -x tests/browser/run-report-test.sh ] && add browser/report "tests/browser/run-report-test.sh build"
-wanted fault && add fault "tests/cli/run.sh --directory tests/fault"
 wanted cli && add cli tests/cli/run.sh
+wanted fault && add fault "tests/cli/run.sh --directory tests/fault"
 # Real programs under the collectors, each script a list of cases.
 for script in tests/collect/*_test.py tests/collect/*_test.sh; do
     [ -x "$script" ] || continue
@@ -88,29 +102,31 @@ for script in tests/static/*_test.py; do
 done
 wanted static && add static/fparser tests/static/fparser_judge.py
 wanted soak && add soak tests/soak/soak_test.py
-wanted mpi && add mpi tests/mpi/mpi_test.py
-# Those of the programs that take a way of their own through the receiver or the analysis.
-wanted asan && add asan/collect "env FATHOM=build-asan/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$PWD/build/lib/fathom tests/collect/programs_test.py plain fork exec outlives sixty signal crashing plug regions limits loads objects paths several recorded fortran matmul"
+# Those of the programs that take a way of their own through the receiver or the analysis: built by fathom cc where
+# what is sent is the same, since programs under Valgrind start slowly.
+collect_with() { # build, words of cases
+    local with="env FATHOM=$1/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$PWD/build/lib/fathom"
+    shift
+    echo "$with tests/collect/programs_test.py $*"
+}
+wanted asan && add asan/collect "$(collect_with build-asan plain_program with_following exec_in_place crashing call_paths \
+    compiler:_fork_without compiler:_vfork compiler:_thread_that_outlives compiler:_sixty compiler:_signal compiler:_plug \
+    compiler:_regions compiler:_limits compiler:_loads compiler:_data_objects compiler:_analysed_by compiler:_recorded \
+    valgrind:_fortran valgrind:_kernel_matmul)"
+wanted tsan && add tsan/collect "$(collect_with build-tsan \
+    valgrind:_plain compiler:_data_objects compiler:_sixty compiler:_analysed_by)"
+wanted oracle && add_programs oracle build/tests/oracle "$([ $quick = yes ] && echo env FATHOM_TEST_TRACES=100)"
 # A sanitizer makes tests some ten times slower: the same ones on fewer random traces, and with damage at fewer places.
 wanted asan && add_programs asan/oracle build-asan/tests/oracle "env FATHOM_TEST_TRACES=60"
-wanted asan && add_programs asan build-asan/tests/unit "env FATHOM_TEST_STRIDE=9"
-wanted asan && add asan/cli "env FATHOM=build-asan/fathom tests/cli/run.sh"
+wanted asan && add_programs asan build-asan/tests/unit "env FATHOM_TEST_STRIDE=19"
 if wanted tsan; then
-    for source in $(threaded); do
-        name=$(basename "$source" .c)
-        add "tsan/$name" "env FATHOM_TEST_STRIDE=30 build-tsan/tests/unit/$name"
+    for name in $threaded_oracles; do
+        add "tsan/$name" "env FATHOM_TEST_TRACES=12 build-tsan/tests/oracle/$name"
     done
-    add tsan/oracle_team "env FATHOM_TEST_TRACES=12 build-tsan/tests/oracle/test_oracle_team"
-    add tsan/oracle_parallel "env FATHOM_TEST_TRACES=12 build-tsan/tests/oracle/test_oracle_parallel"
-    add tsan/oracle_team_parda "env FATHOM_TEST_TRACES=12 build-tsan/tests/oracle/test_oracle_team_parda"
-    add tsan/oracle_parda "env FATHOM_TEST_TRACES=12 build-tsan/tests/oracle/test_oracle_parda"
-    # Engines with threads of their own.
-    for name in test_oracle_gpu test_oracle_hp_rda; do
-        add "tsan/$name" "env FATHOM_TEST_TRACES=10 build-tsan/tests/oracle/$name"
+    for name in $(threaded); do
+        add "tsan/$name" "env FATHOM_TEST_STRIDE=31 build-tsan/tests/unit/$name"
     done
     add tsan/cli "tests/threads/run-read-ahead-test.sh build-tsan/fathom"
-    # The analysis beside the receiver: a few of the programs are enough, all go the same way.
-    add tsan/collect "env FATHOM=build-tsan/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$PWD/build/lib/fathom tests/collect/programs_test.py plain objects sixty several"
 fi
 wanted install && add install tests/install/run-install-test.sh
 wanted install && add install/abi tests/install/abi-test.py
@@ -146,12 +162,16 @@ run_one() { # label, command
     # shellcheck disable=SC2086
     timeout --kill-after=10 400 $2 >"$log.out" 2>"$log.err" </dev/null
     echo $? >"$log.status"
-    awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f\n", b - a }' >"$log.seconds"
+    # The second line of times: what the children, all of this test, have used of the processors.
+    times >"$log.seconds"
+    awk -v a="$begin" -v b="$EPOCHREALTIME" '
+        NR == 2 { split($0, t, /[ms ]+/); cpu = t[1] * 60 + t[2] + t[3] * 60 + t[4] }
+        END { printf "%.1f s, processors %.1f s\n", b - a, cpu }' "$log.seconds" >"$log.took" && mv "$log.took" "$log.seconds"
 }
 
 running=0
 for i in "${!labels[@]}"; do
-    if [ $running -ge "$jobs" ]; then
+    if [ $running -ge "$at_once" ]; then
         wait -n
         running=$((running - 1))
     fi
@@ -199,7 +219,7 @@ for label in $(printf '%s\n' "${labels[@]}" | sort); do
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
     word=ok
     [ "$f" -gt 0 ] && word=FAILED
-    printf '%-6s %-40s %4d passed %s%s(%s s)\n' "$word" "$label" "$p" "$([ "$f" -gt 0 ] && echo "$f failed ")" \
+    printf '%-6s %-40s %4d passed %s%s(%s)\n' "$word" "$label" "$p" "$([ "$f" -gt 0 ] && echo "$f failed ")" \
         "$([ "$s" -gt 0 ] && echo "$s skipped ")" "$(cat "$log.seconds" 2>/dev/null)"
     for reason in ${reasons[@]+"${reasons[@]}"}; do echo "         skipped: ${reason#SKIP }"; done
     if [ "$f" -gt 0 ]; then
@@ -211,6 +231,6 @@ for label in $(printf '%s\n' "${labels[@]}" | sort); do
         echo "------"
     fi
 done
-echo "tests took $((SECONDS - started)) s with the builds, $jobs at a time"
+echo "tests took $((SECONDS - started)) s with the builds, $at_once at a time"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -34,7 +34,8 @@
  *   - It keeps no state outside its handles; handles are independent of each other. Only signals are
  *     the process's, so that it has one collection at a time (collect.h).
  *   - It starts no thread unless asked to: by read_ahead or `threads` in options, or by an engine that
- *     counts on a graphics card, which keeps some to feed it.
+ *     counts on a graphics card, which keeps some to feed it. Debug information is read in a thread of
+ *     its own where the caller has little stack (ulimit -s).
  *
  * Structs that grow. Later versions give structs of options and results new members at their ends. A
  * program that was compiled before keeps working, and says nothing about versions: the sizes that it was

@@ -44,7 +44,7 @@ static void fail(fm_cluster *cluster, const fm_error *error)
 /* A launcher that still has something for rank 0 takes it amiss when nobody reads it. */
 static void drain_standard_input(void)
 {
-    char rest[65536];
+    char rest[8192];
     while (read(STDIN_FILENO, rest, sizeof rest) > 0) continue;
 }
 

@@ -197,23 +197,28 @@ int cli_verb_static(int argc, char **argv)
         .least = 1,
         .most = 1,
     };
-    cli_static_run run = {.options = &options, .began = cli_static_now()};
     int own = 1;
     while (own < argc && strcmp(argv[own], "--") != 0) own++;
-    for (int i = own + 1; i < argc; i++) {
-        if (run.flag_count == CLI_MOST_FLAGS) return cli_misuse("at most %d compiler flags", CLI_MOST_FLAGS);
-        run.flags[run.flag_count++] = argv[i];
-    }
+    if (argc - own - 1 > CLI_MOST_FLAGS) return cli_misuse("at most %d compiler flags", CLI_MOST_FLAGS);
     size_t count;
     int code = cli_parse(&command, own, argv, &count);
     if (code >= 0) return code;
-    run.path = argv[1];
-    code = check(&run);
-    if (code < 0) code = work(&run);
-    if (run.counted) fm_region_counts_clear(&run.counts);
-    fm_profile_destroy(run.profile);
-    fm_region_destroy(run.region);
-    free(run.texts[0]);
-    free(run.texts[1]);
+    cli_static_run *run = calloc(1, sizeof *run);
+    if (!run) {
+        cli_complain("out of memory");
+        return CLI_FAILED;
+    }
+    run->options = &options;
+    run->began = cli_static_now();
+    run->path = argv[1];
+    for (int i = own + 1; i < argc; i++) run->flags[run->flag_count++] = argv[i];
+    code = check(run);
+    if (code < 0) code = work(run);
+    if (run->counted) fm_region_counts_clear(&run->counts);
+    fm_profile_destroy(run->profile);
+    fm_region_destroy(run->region);
+    free(run->texts[0]);
+    free(run->texts[1]);
+    free(run);
     return cli_finish(code);
 }

@@ -20,7 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const double idle_after = 0.1, look_every = 0.02;
+/* In seconds; grace: how long one of our children may take to become known as a traced process. */
+static const double idle_after = 0.1, look_every = 0.02, grace = 1.0;
 enum { TURNS_MOST = 1000 }; /* chunks without a batch before the caller hears that we are still here */
 
 /* ---- start ---- */
@@ -30,6 +31,17 @@ static char *copied(const char *text, bool *failed)
     char *copy = text ? strdup(text) : NULL;
     *failed |= text && !copy;
     return copy;
+}
+
+static fm_status begin_watch(fm_collection *collection, fm_error *error)
+{
+    const fm_collect_options *options = &collection->options;
+    const fm_watch_options wanted = {.signals = options->signals,
+                                     .orphans = options->follow_children,
+                                     .limit_seconds = options->limit_seconds,
+                                     .wake = &collection->receiver->session->wake};
+    if (fm_watch_begin(&collection->watch, &wanted, NULL) == FM_OK) return FM_OK;
+    return fm_fail(error, FM_E_ARGUMENT, NULL, "another collection is open in this process");
 }
 
 fm_status fm_collection_start_sized(fm_collection **collection, const fm_collect_options *given,
@@ -63,14 +75,12 @@ fm_status fm_collection_start_sized(fm_collection **collection, const fm_collect
     if (failed) status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for the options");
     if (status == FM_OK) status = fm_receiver_create(&self->receiver, 0, error);
     if (status == FM_OK) status = fm_decoder_create(&self->decoder, &filter, options->columns, NULL, error);
-    if (status == FM_OK) status = fm_watch_begin(self, error);
     if (status == FM_OK) {
         self->decoder->process_record = fm_process_record;
         self->decoder->context = self;
-        self->started = fm_now();
-        status = fm_launch(self, error);
-        self->started = fm_now();
+        status = begin_watch(self, error);
     }
+    if (status == FM_OK) status = fm_launch(self, error);
     self->options.command = NULL; /* the caller's */
     if (status != FM_OK)
         fm_collection_close(self);
@@ -86,7 +96,7 @@ static void judge_ended(fm_collection *collection)
 {
     for (size_t i = 0; i < collection->process_count; i++) {
         fm_process *process = collection->processes[i];
-        if (process->judged || !process->gone || process->channels > 0) continue;
+        if (process->judged || !process->watched.gone || process->channels > 0) continue;
         if (collection->decoder->rows.count > 0 && collection->owner == process) continue;
         fm_judge_process(collection, process);
         fm_process_finish(process);
@@ -96,7 +106,7 @@ static void judge_ended(fm_collection *collection)
 static fm_status nothing_seen(const fm_collection *collection, fm_error *error)
 {
     const char *who = collection->collector == FM_COLLECTOR_VALGRIND ? "Valgrind" : "the program";
-    int status = collection->child_status;
+    int status = collection->watch.child_status;
     if (collection->process_count == 0 &&
         __atomic_load_n(&collection->receiver->session->refused, __ATOMIC_RELAXED) > 0)
         return fm_fail(
@@ -125,7 +135,8 @@ static fm_status finish(fm_collection *collection, fm_collected *collected, fm_e
     if (fm_receive_announce(collection, SIZE_MAX, collected)) return FM_OK;
     if (!collection->ended) {
         /* What was cut short may not have come to the region. */
-        bool region = !collection->options.region || collection->interrupted || collection->limit_reached;
+        bool region =
+            !collection->options.region || collection->watch.interrupted || collection->limit_reached;
         bool found = !collection->options.function, several = false;
         for (size_t i = 0; i < collection->process_count; i++) {
             found |= collection->processes[i]->code.function_found;
@@ -158,6 +169,27 @@ static fm_status finish(fm_collection *collection, fm_collected *collected, fm_e
 
 /* ---- the loop ---- */
 
+/* Which processes are gone? Their channels are marked. */
+static void look(fm_collection *collection)
+{
+    fm_receiver *receiver = collection->receiver;
+    fm_watch_look(&collection->watch);
+    for (size_t i = 0; i < receiver->active_count; i++) {
+        fm_reception *channel = &receiver->channels[receiver->active[i]];
+        if (channel->process && channel->process->watched.gone) channel->dead = true;
+    }
+}
+
+/* Is nothing left to come? */
+static bool all_gone(fm_collection *collection)
+{
+    fm_watch *watch = &collection->watch;
+    if (!watch->child_gone || collection->receiver->active_count > 0 || watch->live_count > 0) return false;
+    /* A child that was just started may not have claimed its channel yet. */
+    return !collection->options.follow_children || fm_receiver_detaching(collection->receiver) ||
+           fm_now() - watch->child_ended > grace || !fm_watch_has_strangers(watch);
+}
+
 /* Nothing has come. Waits, or finds out that nothing will. *over: everything has ended. */
 static fm_status idle(fm_collection *collection, bool *over, fm_error *error)
 {
@@ -166,15 +198,15 @@ static fm_status idle(fm_collection *collection, bool *over, fm_error *error)
     fm_status status = fm_receive_admit(collection, error);
     if (status != FM_OK || collection->receiver->active_count != active) return status;
     double now = fm_now();
-    bool near_end = collection->child_gone && collection->receiver->active_count == 0;
+    bool near_end = collection->watch.child_gone && collection->receiver->active_count == 0;
     if (now - collection->looked >= look_every || fm_watch_children_changed() || near_end) {
         collection->looked = now;
-        fm_watch_processes(collection);
+        look(collection);
         /* Whoever is gone has opened all channels that it will have. */
         status = fm_receive_admit(collection, error);
         if (status != FM_OK) return status;
         judge_ended(collection);
-        *over = fm_watch_all_gone(collection);
+        *over = all_gone(collection);
         if (*over) return FM_OK;
     }
     for (size_t i = 0; i < collection->receiver->active_count && !collection->receiver->gap; i++) {
@@ -201,7 +233,8 @@ static fm_status turn(fm_collection *collection, fm_collected *collected, bool *
         if (any && collected->batch.count > 0) return FM_OK;
     }
     *answer = false;
-    fm_watch_orders(collection);
+    fm_watch_attend(&collection->watch);
+    if (collection->watch.time_over && !collection->stopped) fm_receive_limit(collection);
     if (decoder->words) return fm_receive_read_on(collection, error);
     bool came, over = false;
     fm_status status = fm_receive_next(collection, &came, error);
@@ -262,7 +295,7 @@ void fm_collection_stop(fm_collection *collection, bool kill_it)
 {
     collection->stopped = true;
     fm_receiver_order_detach(collection->receiver);
-    if (kill_it) fm_watch_terminate(collection, SIGTERM);
+    if (kill_it) fm_watch_terminate(&collection->watch, SIGTERM);
 }
 
 /* ---- closing ---- */
@@ -271,18 +304,10 @@ void fm_collection_close(fm_collection *collection)
 {
     if (!collection) return;
     if (collection->receiver) fm_receiver_order_detach(collection->receiver);
-    if (collection->child > 0 && !(collection->ended && collection->child_gone)) {
-        fm_watch_processes(collection);
-        fm_watch_kill(collection);
-        /* It dies at once, unless it hangs in the kernel. */
-        for (int tries = 0; tries < 500 && !collection->child_gone; tries++) {
-            fm_watch_processes(collection);
-            if (!collection->child_gone) usleep(tries < 10 ? 1000 : 10000);
-        }
-    }
-    fm_watch_end(collection);
+    fm_watch_end(&collection->watch);
     for (size_t i = 0; i < collection->process_count; i++) fm_process_destroy(collection->processes[i]);
     free(collection->processes);
+    fm_key_table_clear(&collection->process_table);
     fm_decoder_destroy(collection->decoder);
     fm_receiver_destroy(collection->receiver);
     free((char *)(uintptr_t)collection->options.parts);

@@ -22,39 +22,37 @@ size_t fm_collection_processes(const fm_collection *collection)
     return collection->process_count;
 }
 
-/* The program that a process became by exec, and that was traced as well. */
-static const char *became(const fm_collection *collection, const fm_process *process)
+/* The program that a process became by exec. */
+static const char *became(const fm_process *process)
 {
-    for (size_t i = 0; process->replaced && i < collection->process_count; i++) {
-        const fm_process *next = collection->processes[i];
-        if (next->by_exec && next->parent == process->index && next->program) return next->program;
-    }
-    return process->replaced ? process->executed : NULL;
+    const fm_process *next = process->successor;
+    if (next && next->program) return next->program;
+    return process->watched.replaced ? process->executed : NULL;
 }
 
-static fm_collected_process describe_process(const fm_collection *collection, const fm_process *process)
+static fm_collected_process describe_process(const fm_process *process)
 {
     fm_collected_process described = {
-        .pid = process->pid,
+        .pid = process->watched.pid,
         .parent = process->parent,
         .program = process->program,
         .arguments = process->arguments,
         .more_arguments = process->more_arguments,
-        .by_exec = process->by_exec,
-        .became = became(collection, process),
+        .by_exec = process->predecessor,
+        .became = became(process),
         .threads = (uint32_t)process->thread_count,
         .references = process->references,
         .left_out = process->left_out,
-        .ended = process->ended,
-        .given_up = process->gave_up && !process->ended,
+        .ended = process->watched.ended,
+        .given_up = process->gave_up && !process->watched.ended,
         .complete = process->judged && process->complete,
         .lost = process->lost,
         .what_missing = process->missing,
     };
-    if (process->ended && WIFSIGNALED(process->wait_status))
-        described.signal = WTERMSIG(process->wait_status);
-    else if (process->ended)
-        described.exit_code = WEXITSTATUS(process->wait_status);
+    if (process->watched.ended && WIFSIGNALED(process->watched.wait_status))
+        described.signal = WTERMSIG(process->watched.wait_status);
+    else if (process->watched.ended)
+        described.exit_code = WEXITSTATUS(process->watched.wait_status);
     if (!described.complete && !described.what_missing) described.what_missing = "its end was not seen";
     return described;
 }
@@ -63,7 +61,7 @@ void fm_collection_process_sized(const fm_collection *collection, size_t index, 
                                  size_t process_size)
 {
     const fm_collected_process known = index < collection->process_count
-                                           ? describe_process(collection, collection->processes[index])
+                                           ? describe_process(collection->processes[index])
                                            : (fm_collected_process){.parent = FM_NONE};
     fm_sized_copy(process, process_size, &known, sizeof known);
 }
@@ -76,8 +74,8 @@ void fm_collection_state_get_sized(const fm_collection *collection, fm_collectio
         .collector_version = collection->version,
         .references = collection->delivered,
         .limit_reached = collection->limit_reached,
-        .interrupted = collection->interrupted,
-        .seconds = fm_now() - collection->started,
+        .interrupted = collection->watch.interrupted,
+        .seconds = fm_now() - collection->watch.started,
         .notes = collection->notes ? collection->notes : "",
     };
     fm_sized_copy(state, state_size, &now, sizeof now);

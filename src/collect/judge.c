@@ -37,25 +37,19 @@ static bool executed_another(const fm_process *process)
 }
 
 /*
- * The process may have been over before anyone saw that it was two programs (fm_watch_process): then what was
+ * The process may have been over before anyone saw that it was two programs (fm_watch_add): then what was
  * reported says so. A program with the same number that came later is what this one executed, and the end was
  * that one's.
  */
 static void find_successor(fm_collection *collection, fm_process *process)
 {
-    if (!process->replaced && !executed_another(process)) return;
-    fm_process *next = NULL;
-    for (size_t i = 0; i < collection->process_count; i++) {
-        fm_process *other = collection->processes[i];
-        if (other->pid == process->pid && other->serial > process->serial &&
-            (!next || other->serial < next->serial))
-            next = other;
-    }
-    if (!next || next->by_exec) return;
-    next->by_exec = true;
-    next->parent = process->index;
-    process->replaced = true;
-    process->ended = false;
+    if (!process->watched.replaced && !executed_another(process)) return;
+    fm_process *next = NULL, *other;
+    for (uint32_t n = 0; (other = fm_process_with_pid(collection, process->watched.pid, n)); n++)
+        if (other->serial > process->serial && (!next || other->serial < next->serial)) next = other;
+    if (!next || next->predecessor) return;
+    fm_process_becomes(process, next);
+    process->watched.ended = false;
 }
 
 static void judge_execution(fm_collection *collection, fm_process *process)
@@ -74,14 +68,14 @@ static void judge_execution(fm_collection *collection, fm_process *process)
 /* Its end is known, but nobody reported that it was the program's own. */
 static void judge_valgrind(fm_process *process)
 {
-    int status = process->wait_status;
+    int status = process->watched.wait_status;
     if (!WIFSIGNALED(status))
         fm_process_miss(
             process, "Valgrind ended it, with exit code %d, before its own end: Valgrind's message says why",
             WEXITSTATUS(status));
     else
         fm_process_miss(process, "Valgrind was killed by SIG%s before its end", signal_name(status));
-    process->ended = false; /* that was Valgrind's status, not the program's */
+    process->watched.ended = false; /* that was Valgrind's status, not the program's */
     process->gave_up = true;
 }
 
@@ -103,26 +97,26 @@ void fm_judge_process(fm_collection *collection, fm_process *process)
     if (process->lost > 0)
         fm_process_miss(process, "%llu references were lost on the way", (unsigned long long)process->lost);
     if (collection->stopped) fm_process_miss(process, "tracing was stopped before its end");
-    if (collection->interrupted) fm_process_miss(process, "it was interrupted before its end");
+    if (collection->watch.interrupted) fm_process_miss(process, "it was interrupted before its end");
     if (process->missing) {
         process->complete = false;
         return;
     }
-    if (collection->limit_reached || process->replaced) return;
+    if (collection->limit_reached || process->watched.replaced) return;
     if (executed_another(process)) {
         judge_execution(collection, process);
         return;
     }
     bool own_end = process->end_reported || process->fatal_signal;
-    if (!process->ended && own_end) {
-        process->ended = true;
-        process->wait_status = process->fatal_signal ? process->fatal_signal : process->end_code << 8;
+    if (!process->watched.ended && own_end) {
+        process->watched.ended = true;
+        process->watched.wait_status = process->fatal_signal ? process->fatal_signal : process->end_code << 8;
     }
-    if (!process->ended)
+    if (!process->watched.ended)
         fm_process_miss(process, process->gave_up ? "Valgrind ended it: Valgrind's message says why"
                                                   : "it ended in a way that could not be seen");
-    else if (WIFSIGNALED(process->wait_status) && !is_crash(WTERMSIG(process->wait_status)))
-        fm_process_miss(process, "killed by SIG%s before its end", signal_name(process->wait_status));
+    else if (WIFSIGNALED(process->watched.wait_status) && !is_crash(WTERMSIG(process->watched.wait_status)))
+        fm_process_miss(process, "killed by SIG%s before its end", signal_name(process->watched.wait_status));
     else if (process->valgrind && !own_end)
         judge_valgrind(process);
 }

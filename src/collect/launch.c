@@ -5,11 +5,11 @@
  */
 #define _GNU_SOURCE
 #include "collect/collection.h"
-#include "collect/program_file.h"
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/parts.h"
+#include "process/program_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,42 +36,6 @@ static fm_status find_tool(const char *parts, char *tool, fm_error *error)
                    "fathom again, or build the program with `fathom cc`");
 }
 
-/* ---- processes ---- */
-
-/* Starts a program; output: where its standard output goes, -1: where ours does. Its number goes to *child. A
- * failed execve is known here: it comes through a pipe that a successful one closes. */
-static fm_status spawn(const char *path, char *const *arguments, char *const *environment, int output,
-                       pid_t *child, fm_error *error)
-{
-    int report[2];
-    if (pipe2(report, O_CLOEXEC) != 0) return fm_fail_io(error, path, "make a pipe to start it", errno);
-    pid_t pid = fork();
-    if (pid == 0) { /* nothing but system calls: another thread may have held any lock */
-        if (output >= 0) dup2(output, STDOUT_FILENO);
-        execve(path, arguments, environment);
-        int why = errno;
-        (void)!write(report[1], &why, sizeof why);
-        _exit(127);
-    }
-    int why = pid < 0 ? errno : 0;
-    close(report[1]);
-    if (pid > 0) {
-        int told;
-        ssize_t got;
-        do got = read(report[0], &told, sizeof told);
-        while (got < 0 && errno == EINTR);
-        if (got == (ssize_t)sizeof told) {
-            why = told;
-            while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
-            }
-        }
-    }
-    close(report[0]);
-    if (why) return fm_fail_io(error, path, "execute", why);
-    *child = pid;
-    return FM_OK;
-}
-
 /* "valgrind-3.19.0", as the tool says. */
 static fm_status ask_version(fm_collection *collection, const char *tool, fm_error *error)
 {
@@ -79,7 +43,11 @@ static fm_status ask_version(fm_collection *collection, const char *tool, fm_err
     int output[2], status = 0;
     pid_t child;
     if (pipe2(output, O_CLOEXEC) != 0) return fm_fail_io(error, tool, "make a pipe to start it", errno);
-    fm_status result = spawn(tool, arguments, environ, output[1], &child, error);
+    const fm_start_descriptor standard_output = {output[1], STDOUT_FILENO};
+    fm_status result = fm_program_start(
+        &(fm_start){
+            .path = tool, .arguments = arguments, .descriptors = &standard_output, .descriptor_count = 1},
+        &child, error);
     close(output[1]);
     size_t used = 0;
     while (result == FM_OK && used + 1 < sizeof collection->version) {
@@ -103,20 +71,6 @@ static fm_status ask_version(fm_collection *collection, const char *tool, fm_err
     return FM_OK;
 }
 
-/* A copy of our environment with the session in it, or without any. */
-static char **make_environment(const char *session)
-{
-    static const char name[] = FM_STREAM_ENVIRONMENT "=";
-    size_t count = 0, kept = 0;
-    while (environ[count]) count++;
-    char **copy = fm_calloc(count + 2, sizeof *copy);
-    if (!copy) return NULL;
-    if (session) copy[kept++] = (char *)(uintptr_t)session;
-    for (size_t i = 0; i < count; i++)
-        if (strncmp(environ[i], name, sizeof name - 1) != 0) copy[kept++] = environ[i];
-    return copy;
-}
-
 static fm_status launch_valgrind(fm_collection *collection, fm_error *error)
 {
     char tool[PATH_MAX], path[64], session[80];
@@ -131,16 +85,13 @@ static fm_status launch_valgrind(fm_collection *collection, fm_error *error)
     size_t count = 0;
     while (command[count]) count++;
     char **arguments = fm_calloc(BEFORE + count + 1, sizeof *arguments);
-    char **environment = make_environment(NULL);
-    if (arguments && environment) {
-        memcpy(arguments, before, sizeof before);
-        memcpy(arguments + BEFORE, command, count * sizeof *arguments);
-        status = spawn(tool, arguments, environment, -1, &collection->child, error);
-    } else {
-        status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for the command line");
-    }
+    if (!arguments) return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for the command line");
+    memcpy(arguments, before, sizeof before);
+    memcpy(arguments + BEFORE, command, count * sizeof *arguments);
+    static const char *const variables[] = {FM_STREAM_ENVIRONMENT, NULL};
+    status = fm_watch_start(&collection->watch,
+                            &(fm_start){.path = tool, .arguments = arguments, .variables = variables}, error);
     free(arguments);
-    free(environment);
     return status;
 }
 
@@ -150,12 +101,51 @@ static fm_status launch_compiler(fm_collection *collection, const fm_program_fil
     fm_receiver_path(collection->receiver, path, sizeof path);
     snprintf(session, sizeof session, FM_STREAM_ENVIRONMENT "=%s", path);
     snprintf(collection->version, sizeof collection->version, "fathom-cc-%d", FM_STREAM_VERSION);
-    char **environment = make_environment(session);
-    if (!environment) return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for the environment");
-    fm_status status =
-        spawn(program->path, collection->options.command, environment, -1, &collection->child, error);
-    free(environment);
-    return status;
+    const char *const variables[] = {session, NULL};
+    return fm_watch_start(
+        &collection->watch,
+        &(fm_start){.path = program->path, .arguments = collection->options.command, .variables = variables},
+        error);
+}
+
+/* Can the program be traced at all? */
+static fm_status check(const fm_program_file *program, fm_error *error)
+{
+    const char *file = program->file;
+    switch (program->rights) {
+    case FM_RIGHTS_NONE:
+        break;
+    case FM_RIGHTS_CAPABILITIES:
+        return fm_fail(error, FM_E_UNSUPPORTED, file,
+                       "has capabilities of its own: traced, it would not get them; a copy without them (cp "
+                       "makes one) can be traced");
+    case FM_RIGHTS_SETUID:
+    case FM_RIGHTS_SETGID:
+        return fm_fail(error, FM_E_UNSUPPORTED, file,
+                       "is %s: traced, it would not get the rights that this gives it; a copy without "
+                       "the bit (cp makes one) can be traced",
+                       program->rights == FM_RIGHTS_SETUID ? "setuid (set-user-ID)"
+                                                           : "setgid (set-group-ID)");
+    }
+    switch (program->kind) {
+    case FM_PROGRAM_X86_64:
+        break;
+    case FM_PROGRAM_UNREADABLE:
+        return fm_fail(error, FM_E_UNSUPPORTED, file,
+                       "may be executed but not read: tracing needs to read it");
+    case FM_PROGRAM_32_BIT:
+        return fm_fail(error, FM_E_UNSUPPORTED, file, "is a 32-bit program; only x86-64 can be traced");
+    case FM_PROGRAM_OTHER_MACHINE:
+        return fm_fail(error, FM_E_UNSUPPORTED, file,
+                       "is a program for another processor (ELF machine %u); only x86-64 can be traced",
+                       program->machine);
+    case FM_PROGRAM_NO_PROGRAM:
+        return fm_fail(error, FM_E_UNSUPPORTED, file, "is an ELF file, but no program");
+    case FM_PROGRAM_UNKNOWN:
+        return fm_fail(error, FM_E_UNSUPPORTED, file,
+                       "is neither an x86-64 program nor a script that begins with #!");
+    }
+    return FM_OK;
 }
 
 /* The collector that was asked for, or the one that fits. */
@@ -218,7 +208,8 @@ fm_status fm_launch(fm_collection *collection, fm_error *error)
     fm_program_file program;
     fm_status status = check_proc(collection, error);
     if (status == FM_OK) status = fm_program_find(collection->options.command[0], &program, error);
-    if (status == FM_OK) status = fm_program_check(&program, error);
+    if (status == FM_OK) status = fm_program_look(&program, error);
+    if (status == FM_OK) status = check(&program, error);
     if (status == FM_OK) status = choose(collection, &program, error);
     if (status != FM_OK) return status;
     collection->receiver->session->wants = wants(collection);

@@ -419,10 +419,10 @@ static uint64_t *sort_by_index(uint64_t *from, uint64_t *to, size_t count, uint3
 {
     enum { BITS = 11, BUCKETS = 1 << BITS };
     for (unsigned shift = 0; shift < 32 && largest >> shift > 0; shift += BITS) {
-        size_t start[BUCKETS] = {0}, sum = 0;
+        uint32_t start[BUCKETS] = {0}, sum = 0;
         for (size_t i = 0; i < count; i++) start[from[i] >> (32 + shift) & (BUCKETS - 1)]++;
         for (size_t b = 0; b < BUCKETS; b++) {
-            size_t here = start[b];
+            uint32_t here = start[b];
             start[b] = sum;
             sum += here;
         }

@@ -12,35 +12,71 @@
 #include <stdlib.h>
 #include <string.h>
 
+static fm_process *find(const fm_collection *collection, fm_key key)
+{
+    uint32_t index = fm_key_table_find(&collection->process_table, key);
+    return index == FM_KEY_NONE ? NULL : collection->processes[index];
+}
+
+/* Keys of the table: by serial number, and by pid, which several may have, one after the other. */
+static fm_key serial_key(uint64_t serial)
+{
+    return (fm_key){.a = serial};
+}
+
+static fm_key pid_key(uint64_t pid, uint64_t n)
+{
+    return (fm_key){.a = pid, .b = 1, .c = n};
+}
+
+fm_process *fm_process_with_pid(const fm_collection *collection, uint64_t pid, uint32_t n)
+{
+    return find(collection, pid_key(pid, n));
+}
+
+static fm_status add(fm_collection *collection, fm_process *process, fm_error *error)
+{
+    uint32_t n = 0, pid = process->watched.pid, index = (uint32_t)collection->process_count;
+    while (fm_process_with_pid(collection, pid, n)) n++;
+    if (fm_array_reserve((void **)&collection->processes, &collection->process_capacity, (size_t)index + 1,
+                         sizeof(fm_process *)) != 0 ||
+        fm_key_table_add(&collection->process_table, serial_key(process->serial), index) == FM_KEY_NONE ||
+        fm_key_table_add(&collection->process_table, pid_key(pid, n), index) == FM_KEY_NONE) {
+        fm_process_destroy(process);
+        return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for another process");
+    }
+    process->index = index;
+    collection->processes[collection->process_count++] = process;
+    return FM_OK;
+}
+
 fm_status fm_process_find_or_create(fm_collection *collection, uint32_t serial, uint32_t pid,
                                     fm_process **found, fm_error *error)
 {
-    for (size_t i = collection->process_count; i-- > 0;) {
-        *found = collection->processes[i];
-        if ((*found)->serial == serial) return FM_OK;
-    }
-    if (fm_array_reserve((void **)&collection->processes, &collection->process_capacity,
-                         collection->process_count + 1, sizeof(fm_process *)) != 0)
-        return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for another process");
+    *found = find(collection, serial_key(serial));
+    if (*found) return FM_OK;
     fm_process *process =
         fm_process_create(serial, pid, collection->options.function, collection->options.objects, error);
     if (!process) return FM_E_NOMEM;
-    process->index = (uint32_t)collection->process_count;
-    collection->processes[collection->process_count++] = process;
-    fm_watch_process(collection, process);
+    fm_status status = add(collection, process, error);
+    if (status != FM_OK) return status;
     *found = process;
-    return FM_OK;
+    fm_watched_process *same;
+    status = fm_watch_add(&collection->watch, &process->watched, &same, error);
+    if (same && process->watched.replaced)
+        fm_process_becomes(process, same->owner);
+    else if (same)
+        fm_process_becomes(same->owner, process);
+    return status;
 }
 
 static fm_process *parent_of(const fm_collection *collection, const fm_process *process, uint64_t serial,
                              uint64_t pid)
 {
-    for (size_t i = collection->process_count; i-- > 0;) {
-        fm_process *other = collection->processes[i];
-        if (other == process) continue;
-        if (serial ? other->serial == serial : other->pid == pid) return other;
-    }
-    return NULL;
+    fm_process *parent = serial ? find(collection, serial_key(serial)) : NULL, *other;
+    for (uint32_t n = 0; !serial && (other = fm_process_with_pid(collection, pid, n)); n++)
+        if (other != process) parent = other; /* the one that was seen last */
+    return parent != process ? parent : NULL;
 }
 
 /* The program's own command line, behind its path: so many texts, within so many bytes. */
@@ -77,7 +113,7 @@ static fm_status process_begins(fm_collection *collection, fm_process *process, 
     }
     const fm_process *parent = parent_of(collection, process, words[2], words[1]);
     if (!parent) return FM_OK;
-    if (!process->by_exec) process->parent = parent->index;
+    if (!process->predecessor) process->parent = parent->index;
     return words[2] ? fm_process_inherit(process, parent, error) : FM_OK;
 }
 

@@ -23,7 +23,7 @@ fm_status fm_receive_admit(fm_collection *collection, fm_error *error)
             fm_process_find_or_create(collection, channel->serial, channel->pid, &channel->process, error);
         if (status != FM_OK) return status;
         fm_process *process = channel->process;
-        channel->dead = process->gone;
+        channel->dead = process->watched.gone;
         process->valgrind |= channel->producer == FM_PRODUCER_VALGRIND;
         process->channels++;
         if (channel->producer != FM_PRODUCER_COMPILER) continue;
@@ -116,6 +116,14 @@ fm_status fm_receive_read_on(fm_collection *collection, fm_error *error)
 
 /* ---- delivering ---- */
 
+void fm_receive_limit(fm_collection *collection)
+{
+    if (collection->limit_reached) return;
+    collection->limit_reached = true;
+    fm_receiver_order_detach(collection->receiver);
+    if (collection->options.stop_at_limit) fm_watch_terminate(&collection->watch, SIGTERM);
+}
+
 void fm_receive_deliver(fm_collection *collection, fm_collected *collected)
 {
     fm_rows *rows = &collection->decoder->rows;
@@ -126,11 +134,7 @@ void fm_receive_deliver(fm_collection *collection, fm_collected *collected)
         size_t most = (size_t)(limit - collection->delivered);
         process->left_out += count - most;
         count = most;
-        if (!collection->limit_reached) {
-            collection->limit_reached = true;
-            fm_receiver_order_detach(collection->receiver);
-            if (collection->options.stop_at_limit) fm_watch_terminate(collection, SIGTERM);
-        }
+        fm_receive_limit(collection);
     }
     unsigned columns = rows->columns;
     const fm_row_memory *at = rows->at;

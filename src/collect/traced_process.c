@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MOST_THREADS = 1 << 20 }; /* of one process; the kernel's own limit is 4 million for all */
 
@@ -29,15 +28,31 @@ fm_process *fm_process_create(uint32_t serial, uint32_t pid, const char *functio
         return NULL;
     }
     process->serial = serial;
-    process->pid = pid;
+    process->watched = (fm_watched_process){.pid = pid, .order = serial, .owner = process, .handle = -1};
     process->parent = FM_NONE;
-    process->handle = -1;
     process->code.function = function;
     if (objects && fm_object_map_create(&process->objects, error) != FM_OK) {
         free(process);
         return NULL;
     }
     return process;
+}
+
+static void link_programs(fm_process *before, fm_process *after)
+{
+    before->successor = after;
+    after->predecessor = before;
+    after->parent = before->index;
+    before->watched.replaced = true;
+}
+
+void fm_process_becomes(fm_process *before, fm_process *after)
+{
+    /* They need not have been seen in their order: each comes between those that it came between. */
+    while (after->predecessor && after->predecessor->serial > before->serial) after = after->predecessor;
+    if (after->predecessor) link_programs(after->predecessor, before);
+    if (before->successor && before->successor != after) link_programs(after, before->successor);
+    link_programs(before, after);
 }
 
 void fm_process_finish(fm_process *process)
@@ -51,8 +66,6 @@ void fm_process_finish(fm_process *process)
     process->running = NULL;
     fm_thread_free(process->forked);
     process->forked = NULL;
-    if (process->handle >= 0) close(process->handle);
-    process->handle = -1;
 }
 
 void fm_process_destroy(fm_process *process)

@@ -10,14 +10,14 @@
 #include "collect/object_map.h"
 #include "collect/pages.h"
 #include "collect/traced_thread.h"
-
-#include <sys/types.h>
+#include "process/watch.h"
 
 typedef struct fm_process {
     uint32_t index, serial;
-    uint32_t pid;
     uint32_t parent; /* index or FM_NONE */
-    bool by_exec;
+    /* The same process by exec: what it was before, which is its parent, and what it became. NULL: none was
+     * seen. */
+    struct fm_process *predecessor, *successor;
     char *program;    /* path; NULL: not reported */
     char **arguments; /* its command line, NULL at the end; NULL: not reported */
     bool more_arguments;
@@ -38,14 +38,8 @@ typedef struct fm_process {
     unsigned channels; /* that are open */
     bool region_found; /* the region that is watched began at least once */
 
-    /* Its end: watched by watch.c, judged by judge.c. */
-    int handle;        /* pidfd, -1: none */
-    bool ours;         /* a descendant of this process: may be killed */
-    bool gone;         /* it does not exist any more, or is another program now */
-    bool replaced;     /* by exec */
-    bool ended;        /* wait_status is known */
-    int wait_status;   /* as of waitpid */
-    bool end_reported; /* END came, with this code */
+    fm_watched_process watched; /* its pid, and how it ended */
+    bool end_reported;          /* END came, with this code */
     int end_code;
     int fatal_signal; /* that it reported before it died; 0: none */
     bool valgrind;    /* runs under it: an end that was not reported is Valgrind's own */
@@ -65,6 +59,8 @@ fm_process *fm_process_create(uint32_t serial, uint32_t pid, const char *functio
 void fm_process_destroy(fm_process *process); /* NULL is fine */
 /* What a child of fork takes over. */
 fm_status fm_process_inherit(fm_process *child, const fm_process *parent, fm_error *error);
+/* The same process was first one program, then the other. */
+void fm_process_becomes(fm_process *before, fm_process *after);
 /* What only decoding needs is given back. */
 void fm_process_finish(fm_process *process);
 

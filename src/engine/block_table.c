@@ -216,43 +216,26 @@ fm_status fm_block_table_grow(fm_block_table *table, uint64_t more, fm_error *er
 /*
  * In order of buckets: empty the bucket, put back what is kept, from its home on. Buckets before it are
  * final but for what is added to them, so a block lands in its old bucket or in a hole before it; no
- * hole is left between a block and its home. Blocks that had wrapped around to the first buckets have
- * their home at the end: they are set aside and put back last.
+ * hole is left between a block and its home. The first bucket is one behind a bucket that is not full, which
+ * no block has come past: there is one, as the table is never full.
  */
 void fm_block_table_filter(fm_block_table *table, fm_block_keep keep, void *context)
 {
-    enum { ASIDE = 1024 }; /* a run of 256 full buckets does not happen under a seeded hash */
-    uint64_t aside_key[ASIDE], aside_position[ASIDE], aside_time[ASIDE];
-    size_t aside = 0;
-    bool wrapping = true; /* still in the run of full buckets that began at the end */
+    fm_bucket *bucket = table->buckets;
+    while (bucket->position[FM_BUCKET_SLOTS - 1]) bucket++;
     table->used = 0;
     for (uint64_t i = 0; i < table->bucket_count; i++) {
-        fm_bucket *bucket = &table->buckets[i];
-        fm_bucket copy = *bucket;
+        bucket = next_bucket(table, bucket);
+        const fm_bucket copy = *bucket;
+        uint64_t *times =
+            table->times ? table->times + (size_t)(bucket - table->buckets) * FM_BUCKET_SLOTS : NULL;
         memset(bucket, 0, sizeof *bucket);
-        for (size_t slot = 0; slot < FM_BUCKET_SLOTS; slot++) {
-            if (!copy.position[slot]) {
-                wrapping = false;
-                break;
-            }
-            uint64_t time = table->times ? table->times[i * FM_BUCKET_SLOTS + slot] : 0;
+        for (size_t slot = 0; slot < FM_BUCKET_SLOTS && copy.position[slot]; slot++) {
+            uint64_t none, time = times ? times[slot] : 0;
             uint64_t position = keep(context, copy.key[slot], copy.position[slot], time);
             if (!position) continue;
-            fm_bucket *home = fm_block_home(table, copy.key[slot]);
-            if (wrapping && home > bucket && aside < ASIDE) {
-                aside_key[aside] = copy.key[slot];
-                aside_position[aside] = position;
-                aside_time[aside++] = time;
-                continue;
-            }
-            uint64_t none;
             size_t index = fm_block_table_exchange_slot(table, copy.key[slot], position, &none);
-            if (table->times) table->times[index] = time;
+            if (times) table->times[index] = time;
         }
-    }
-    for (size_t i = 0; i < aside; i++) {
-        uint64_t none;
-        size_t index = fm_block_table_exchange_slot(table, aside_key[i], aside_position[i], &none);
-        if (table->times) table->times[index] = aside_time[i];
     }
 }

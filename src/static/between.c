@@ -16,9 +16,12 @@
 #include "static/oracle_parts.h"
 
 #include "base/error.h"
+#include "static/points.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { LOOK_EVERY = 1 << 16 };
 
 struct oracle_family {
     fm_projection *projection;
@@ -32,6 +35,7 @@ struct oracle_family {
 typedef struct piece {
     fm_oracle *oracle;
     const oracle_family *family;
+    int64_t width; /* bytes that each address is wider than one */
     int64_t values[FM_PROJECTION_COLUMNS];
     fm_error *error;
 } piece;
@@ -81,7 +85,6 @@ static fm_status make_family(fm_oracle *self, const fm_reference *reference, uns
     if (!made || !made->factors || !made->used_later)
         return fm_fail_memory(error, sizeof *made, "the oracle");
     made->variables = order_variables(reference, fixed, order);
-    made->constant = reference->address.constant;
     for (unsigned k = 0; k < fixed; k++) column[k] = k;
     for (unsigned i = 0; i < free; i++) column[order[i]] = parameters + i;
     for (unsigned k = 0; k < reference->depth; k++) {
@@ -121,21 +124,38 @@ static fm_status no_memory(piece *self)
                           "the blocks between");
 }
 
+/* Room for more intervals, within the limits of time and memory. */
+static fm_status make_room(piece *self, uint64_t more)
+{
+    fm_oracle *oracle = self->oracle;
+    if (more > oracle->most_intervals - oracle->intervals.count)
+        return fm_fail(self->error, FM_E_LIMIT, NULL,
+                       "the blocks between two accesses need more than %zu bytes",
+                       oracle->most_intervals * sizeof(fm_interval));
+    if ((oracle->emitted += more) >= LOOK_EVERY) {
+        oracle->emitted = 0;
+        if (oracle->deadline > 0 && fm_static_now() > oracle->deadline)
+            return fm_fail(self->error, FM_E_LIMIT, NULL,
+                           "no time is left to find the blocks between two accesses");
+    }
+    return fm_intervals_reserve(&oracle->intervals, (size_t)more) ? FM_OK : no_memory(self);
+}
+
 /* Addresses from one byte to another, without a block left out. */
 static inline fm_status emit(piece *self, int64_t first, int64_t last)
 {
-    fm_intervals *intervals = &self->oracle->intervals;
-    if (!fm_intervals_reserve(intervals, 1)) return no_memory(self);
-    fm_intervals_put(intervals, first, last);
-    return FM_OK;
+    const fm_status status = make_room(self, 1);
+    if (status == FM_OK) fm_intervals_put(&self->oracle->intervals, first, last + self->width);
+    return status;
 }
 
 static fm_status emit_steps(piece *self, int64_t first, int64_t factor, int64_t count)
 {
     fm_intervals *intervals = &self->oracle->intervals;
-    if (!fm_intervals_reserve(intervals, (size_t)count)) return no_memory(self);
+    const fm_status status = make_room(self, (uint64_t)count);
+    if (status != FM_OK) return status;
     fm_interval *items = intervals->items + intervals->count;
-    for (int64_t i = 0; i < count; i++, first += factor) items[i] = (fm_interval){first, first};
+    for (int64_t i = 0; i < count; i++, first += factor) items[i] = (fm_interval){first, first + self->width};
     intervals->count += (size_t)count;
     return FM_OK;
 }
@@ -232,9 +252,9 @@ static fm_status repeat(piece *self, unsigned variable, int64_t address, int64_t
         first->last += step * (high - low);
         return FM_OK;
     }
-    if ((uint64_t)(high - low) > SIZE_MAX / sizeof(fm_interval) / count ||
-        !fm_intervals_reserve(intervals, count * (size_t)(high - low)))
-        return no_memory(self);
+    const unsigned __int128 more = (unsigned __int128)count * (uint64_t)(high - low);
+    status = make_room(self, more < SIZE_MAX ? (uint64_t)more : SIZE_MAX);
+    if (status != FM_OK) return status;
     const fm_interval *from = intervals->items + begin;
     intervals->barrier = begin + count;
     for (int64_t by = step; by <= step * (high - low); by += step)
@@ -265,30 +285,64 @@ static fm_status enumerate(piece *self, unsigned variable, int64_t address)
 
 /* ---- pieces ---- */
 
-/* x[0 … fixed-1] as given, low <= x[fixed] <= high where there is such a loop. */
-static fm_status emit_piece(fm_oracle *oracle, uint32_t number, unsigned fixed, const int64_t *x, int64_t low,
-                            int64_t high, fm_error *error)
+/* Adds a piece of a reference; its loop may go beyond the reference's box. */
+static fm_status add_piece(fm_oracle *oracle, uint32_t number, unsigned fixed, const int64_t *x, int64_t low,
+                           int64_t high, fm_error *error)
 {
     const fm_reference *reference = &oracle->list->references[number];
-    bool below = false, above = false;
+    const int64_t constant = reference->address.constant, block = (int64_t)1 << oracle->shift;
+    const uint32_t class_number = oracle->places[number].class_number;
+    oracle_class *class = &oracle->classes[class_number];
     if (fixed < reference->depth) {
-        below = low > reference->least[fixed];
-        above = high < reference->most[fixed];
-        if (low > high || low > reference->most[fixed] || high < reference->least[fixed]) return FM_OK;
+        if (low < reference->least[fixed]) low = reference->least[fixed];
+        if (high > reference->most[fixed]) high = reference->most[fixed];
+        if (low > high) return FM_OK;
     }
-    oracle_family **family = &oracle->places[number].families[4 * fixed + 2 * below + above];
+    for (size_t at = class->last_piece; at; at = oracle->pieces[at - 1].before) {
+        oracle_piece *other = &oracle->pieces[at - 1];
+        if (other->fixed != fixed || other->low != low || other->high != high ||
+            constant > other->most + block || constant < other->least - block ||
+            (other->x != x && memcmp(other->x, x, fixed * sizeof *x)))
+            continue;
+        if (constant < other->least) other->least = constant;
+        if (constant > other->most) other->most = constant;
+        return FM_OK;
+    }
+    if (fm_array_reserve((void **)&oracle->pieces, &oracle->piece_capacity, oracle->piece_count + 1,
+                         sizeof(oracle_piece)))
+        return fm_fail_memory(error, oracle->piece_count * sizeof(oracle_piece), "the blocks between");
+    oracle->pieces[oracle->piece_count++] = (oracle_piece){.class_number = class_number,
+                                                           .fixed = fixed,
+                                                           .x = x,
+                                                           .low = low,
+                                                           .high = high,
+                                                           .least = constant,
+                                                           .most = constant,
+                                                           .before = class->last_piece};
+    class->last_piece = oracle->piece_count;
+    return FM_OK;
+}
+
+static fm_status emit_piece(fm_oracle *oracle, const oracle_piece *what, fm_error *error)
+{
+    oracle_class *class = &oracle->classes[what->class_number];
+    const fm_reference *reference = &oracle->list->references[class->reference];
+    const unsigned fixed = what->fixed;
+    const bool loop = fixed < reference->depth, below = loop && what->low > reference->least[fixed],
+               above = loop && what->high < reference->most[fixed];
+    oracle_family **family = &class->families[4 * fixed + 2 * below + above];
     if (!*family) {
         fm_status status = make_family(oracle, reference, fixed, below, above, family, error);
         if (status != FM_OK) return status;
     }
-    piece self = {.oracle = oracle, .family = *family, .error = error};
+    piece self = {.oracle = oracle, .family = *family, .width = what->most - what->least, .error = error};
     unsigned parameters = fixed;
-    memcpy(self.values, x, fixed * sizeof self.values[0]);
-    if (below) self.values[parameters++] = low;
-    if (above) self.values[parameters++] = high;
+    memcpy(self.values, what->x, fixed * sizeof self.values[0]);
+    if (below) self.values[parameters++] = what->low;
+    if (above) self.values[parameters++] = what->high;
     if (!fm_projection_possible((*family)->projection, self.values)) return FM_OK;
-    int64_t address = (*family)->constant;
-    for (unsigned k = 0; k < fixed; k++) address += (*family)->factors[k] * x[k];
+    int64_t address = what->least;
+    for (unsigned k = 0; k < fixed; k++) address += (*family)->factors[k] * what->x[k];
     if (!(*family)->exact) return enumerate_all(&self, 0, address);
     return (*family)->variables ? enumerate(&self, 0, address) : emit(&self, address, address);
 }
@@ -326,14 +380,14 @@ static fm_status emit_between(const stretch *time, uint32_t number, unsigned lev
     if (level == reference->depth) {
         if (after_from && reference->order <= time->from_reference->order) return FM_OK;
         if (before_to && reference->order >= time->to_reference->order) return FM_OK;
-        return emit_piece(oracle, number, level, x, 0, 0, time->error);
+        return add_piece(oracle, number, level, x, 0, 0, time->error);
     }
     const int64_t begin = after_from ? time->from->x[level] : reference->least[level] - 1;
     const int64_t end = before_to ? time->to->x[level] : reference->most[level] + 1;
     fm_status status = FM_OK;
     if (after_from && before_to && begin == end)
         return in_box(reference, level, begin) ? emit_between(time, number, level + 1, x, true, true) : FM_OK;
-    if (end - begin > 1) status = emit_piece(oracle, number, level, x, begin + 1, end - 1, time->error);
+    if (end - begin > 1) status = add_piece(oracle, number, level, x, begin + 1, end - 1, time->error);
     if (status == FM_OK && after_from && in_box(reference, level, begin))
         status = emit_between(time, number, level + 1, time->from->x, true, false);
     if (status == FM_OK && before_to && in_box(reference, level, end))
@@ -341,14 +395,25 @@ static fm_status emit_between(const stretch *time, uint32_t number, unsigned lev
     return status;
 }
 
-/* Joins what was emitted for one array, counts its blocks, and begins anew. */
+static void begin_array(fm_oracle *oracle)
+{
+    for (size_t i = 0; i < oracle->piece_count; i++)
+        oracle->classes[oracle->pieces[i].class_number].last_piece = 0;
+    oracle->piece_count = 0;
+    oracle->intervals.count = oracle->intervals.barrier = 0;
+}
+
+/* Emits and joins the pieces of one array, and counts its blocks. */
 static fm_status count_array(fm_oracle *oracle, uint64_t sets, int64_t block, uint64_t *blocks,
                              fm_error *error)
 {
+    for (size_t i = 0; i < oracle->piece_count; i++) {
+        fm_status status = emit_piece(oracle, &oracle->pieces[i], error);
+        if (status != FM_OK) return status;
+    }
     if (!fm_intervals_join(&oracle->intervals))
         return fm_fail_memory(error, oracle->intervals.count * sizeof(fm_interval), "the blocks between");
     *blocks += fm_intervals_blocks(&oracle->intervals, sets, sets > 1 ? (uint64_t)block % sets : 0);
-    oracle->intervals.count = 0;
     return FM_OK;
 }
 
@@ -363,7 +428,7 @@ fm_status fm_oracle_between(fm_oracle *self, const fm_point *from, const fm_poin
                           .error = error};
     *blocks = 0;
     for (size_t a = 0; a < self->array_count; a++) {
-        self->intervals.count = self->intervals.barrier = 0;
+        begin_array(self);
         for (size_t i = self->arrays[a].begin; i < self->arrays[a].end; i++) {
             fm_status status = emit_between(&time, self->by_array[i], 0, from->x, true, true);
             if (status != FM_OK) return status;
@@ -378,12 +443,12 @@ fm_status fm_oracle_first_touches(fm_oracle *oracle, uint64_t *blocks, fm_error 
 {
     *blocks = 0;
     for (size_t a = 0; a < oracle->array_count; a++) {
-        oracle->intervals.count = oracle->intervals.barrier = 0;
+        begin_array(oracle);
         for (size_t i = oracle->arrays[a].begin; i < oracle->arrays[a].end; i++) {
             const uint32_t number = oracle->by_array[i];
             const fm_reference *reference = &oracle->list->references[number];
-            fm_status status = emit_piece(oracle, number, 0, reference->least, reference->least[0],
-                                          reference->most[0], error);
+            fm_status status = add_piece(oracle, number, 0, reference->least, reference->least[0],
+                                         reference->most[0], error);
             if (status != FM_OK) return status;
         }
         fm_status status = count_array(oracle, 0, 0, blocks, error);

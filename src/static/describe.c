@@ -15,7 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOK_EVERY = 32, MOST_VALUES = 24 };
+enum {
+    LOOK_EVERY = 32,
+    MOST_VALUES = 24,
+    MORE_VALUES = 6, /* of the innermost loop, at random */
+    PATIENCE = 2     /* single values in a row before the longer period is tried */
+};
 
 /* ---- descriptions in memory ---- */
 
@@ -64,8 +69,8 @@ typedef struct level {
     unsigned loop;
     int64_t *x;
     int64_t low, high;
-    unsigned degree;
-    size_t slots, used; /* descriptions of values: a table with open places */
+    unsigned degree, singles; /* of polynomials; values without a run, in a row */
+    size_t slots, used;       /* descriptions of values: a table with open places */
     int64_t *keys;
     fm_description **values;
     size_t shape_count, shape_capacity, number_count, number_capacity; /* what is made */
@@ -262,6 +267,11 @@ static size_t find_tests(run *self, fm_special *values)
                             end - 1 - self->period, end - 2 * self->period, end - 1 - 2 * self->period};
     for (size_t i = 0; i < sizeof more / sizeof more[0]; i++)
         count = fm_special_put(values, count, (fm_special){more[i], false});
+    for (int i = 0; i < MORE_VALUES && of->loop + 1 == describer->reference->depth;
+         i++) /* they cost little */
+        count = fm_special_put(
+            values, count,
+            (fm_special){low + (int64_t)fm_static_random_below(&describer->random, range), false});
     for (size_t i = 0; i < describer->learned_count; i++)
         count = fm_special_put(values, count, (fm_special){describer->learned[i][of->loop], true});
     return count;
@@ -323,7 +333,7 @@ static answer measure_run(run *self, int64_t *blocks)
         return ANSWER_YES;
     }
     int64_t good = known, bad = self->blocks; /* the last block that follows, the first that does not */
-    fm_special values[MOST_VALUES + 6 + FM_MOST_LEARNED];
+    fm_special values[MOST_VALUES + MORE_VALUES + 6 + FM_MOST_LEARNED];
     const size_t count = find_tests(self, values);
     result = test_block(self, bad - 1);
     if (result == ANSWER_NO) bad--;
@@ -384,8 +394,9 @@ static bool put_next(level *self, int64_t start, int64_t period, int64_t longer,
     run one, other = {0};
     int64_t blocks, more = 0;
     bool ok = try_run(&one, self, start, period, &blocks);
-    if (ok && longer != period && blocks * period < longer * (self->degree + 2))
-        ok = try_run(&other, self, start, longer, &more);
+    const bool look = blocks ? blocks * period < longer * (self->degree + 2) : self->singles >= PATIENCE;
+    if (ok && longer != period && look) ok = try_run(&other, self, start, longer, &more);
+    self->singles = blocks || more ? 0 : self->singles + 1;
     if (ok && more * longer > blocks * period) {
         ok = put_run(&other, more);
         *next = start + more * longer;

@@ -60,9 +60,27 @@ typedef struct lowering {
     size_t capacity;
 } lowering;
 
+/* An affine form and parts that are not affine, each with a factor. */
+enum { FM_LOWER_MOST_ATOMS = 32 };
+typedef struct lower_atom {
+    int64_t factor;
+    fm_expr_kind kind; /* MIN, MAX, FLOOR or QUOTIENT */
+    const fm_expr *left, *right;
+    int64_t divisor; /* FLOOR, QUOTIENT */
+} lower_atom;
+
+typedef struct lower_sum {
+    fm_row form;
+    size_t count;
+    lower_atom atoms[FM_LOWER_MOST_ATOMS];
+} lower_sum;
+
 /* Fails with the place that is being lowered. */
 fm_status fm_lower_fail(lowering *work, fm_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+fm_status fm_lower_too_large(lowering *work);
+fm_status fm_lower_no_memory(lowering *work);
 
 void fm_lower_cases_clear(lower_cases *cases);
 fm_status fm_lower_put(lowering *work, lower_cases *cases, const lower_case *one);
@@ -73,6 +91,20 @@ fm_status fm_lower_variable(lowering *work, lower_case *one, unsigned *index);
  */
 fm_status fm_lower_require(lowering *work, lower_case *one, const fm_row *form, bool *possible);
 
+/* The same, for a copy of the case that goes into cases, with `value` as its form, where it may have points.
+ */
+fm_status fm_lower_put_where(lowering *work, const lower_case *one, const fm_row *form, const fm_row *value,
+                             lower_cases *cases);
+/* Of a form in the case's box. */
+void fm_lower_range(const lower_case *one, const fm_row *form, __int128 *low, __int128 *high);
+/* -form - 1; false: beyond 2^62 */
+bool fm_lower_complement(const fm_row *form, fm_row *result);
+
+/* *to += factor * expression */
+fm_status fm_lower_add(lowering *work, const lower_case *one, lower_sum *to, int64_t factor,
+                       const fm_expr *expression);
+/* The sum in form, for each case that there are; appended to cases. */
+fm_status fm_lower_sum(lowering *work, const lower_case *from, const lower_sum *what, lower_cases *cases);
 /* base + factor * expression in form, for each case that there are; appended to cases. */
 fm_status fm_lower_form(lowering *work, const lower_case *from, const fm_row *base, int64_t factor,
                         const fm_expr *expression, lower_cases *cases);

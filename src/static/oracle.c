@@ -258,8 +258,7 @@ static fm_status find_companions(fm_oracle *self, uint32_t number, fm_error *err
     oracle_place *place = &self->places[number];
     place->companions = fm_arena_allocate(self->arena, self->list->count, sizeof place->companions[0]);
     place->queries = fm_arena_allocate(self->arena, 2 * FM_REFERENCE_DEPTH + 2, sizeof place->queries[0]);
-    place->families = fm_arena_allocate(self->arena, 4 * FM_REFERENCE_DEPTH + 4, sizeof place->families[0]);
-    if (!place->companions || !place->queries || !place->families)
+    if (!place->companions || !place->queries)
         return fm_fail_memory(error, self->list->count * sizeof place->companions[0], "the oracle");
     for (uint32_t i = 0; i < self->list->count; i++) {
         if (all[i].array != all[number].array) continue;
@@ -268,6 +267,30 @@ static fm_status find_companions(fm_oracle *self, uint32_t number, fm_error *err
             .reference = i, .shared = shared, .earlier = earlier_inside(&all[i], &all[number], shared)};
     }
     return FM_OK;
+}
+
+/* Are the two the same but for their positions and the constant of the address? */
+static bool alike(const fm_reference *left, const fm_reference *right)
+{
+    return left->array == right->array && left->depth == right->depth &&
+           left->row_count == right->row_count &&
+           !memcmp(left->address.factors, right->address.factors, sizeof left->address.factors) &&
+           !memcmp(left->least, right->least, left->depth * sizeof left->least[0]) &&
+           !memcmp(left->most, right->most, left->depth * sizeof left->most[0]) &&
+           !memcmp(left->rows, right->rows, left->row_count * sizeof left->rows[0]);
+}
+
+static fm_status find_class(fm_oracle *self, uint32_t number, fm_error *error)
+{
+    const fm_reference *all = self->list->references;
+    size_t found = 0;
+    while (found < self->class_count && !alike(&all[self->classes[found].reference], &all[number])) found++;
+    self->places[number].class_number = (uint32_t)found;
+    if (found < self->class_count) return FM_OK;
+    oracle_class *made = &self->classes[self->class_count++];
+    made->reference = number;
+    made->families = fm_arena_allocate(self->arena, 4 * FM_REFERENCE_DEPTH + 4, sizeof made->families[0]);
+    return made->families ? FM_OK : fm_fail_memory(error, sizeof *made, "the oracle");
 }
 
 /* The blocks of each array, as far as it is touched; references in the order of their arrays. */
@@ -313,11 +336,18 @@ fm_status fm_oracle_create(fm_oracle **oracle, const fm_reference_list *list, ui
     self->list = list;
     self->sets = sets;
     self->shift = self->intervals.shift = (unsigned)__builtin_ctzll(list->granularity);
+    fm_oracle_limit(self, 0, 0);
     self->arena = fm_arena_create();
-    if (self->arena) self->places = fm_arena_allocate(self->arena, list->count, sizeof self->places[0]);
-    fm_status status =
-        self->places ? find_arrays(self, error) : fm_fail_memory(error, sizeof *self, "the oracle");
-    for (uint32_t i = 0; i < list->count && status == FM_OK; i++) status = find_companions(self, i, error);
+    if (self->arena) {
+        self->places = fm_arena_allocate(self->arena, list->count, sizeof self->places[0]);
+        self->classes = fm_arena_allocate(self->arena, list->count, sizeof self->classes[0]);
+    }
+    fm_status status = self->places && self->classes ? find_arrays(self, error)
+                                                     : fm_fail_memory(error, sizeof *self, "the oracle");
+    for (uint32_t i = 0; i < list->count && status == FM_OK; i++) {
+        status = find_companions(self, i, error);
+        if (status == FM_OK) status = find_class(self, i, error);
+    }
     if (status != FM_OK) {
         fm_oracle_destroy(self);
         return status;
@@ -326,10 +356,17 @@ fm_status fm_oracle_create(fm_oracle **oracle, const fm_reference_list *list, ui
     return FM_OK;
 }
 
+void fm_oracle_limit(fm_oracle *oracle, double deadline, uint64_t memory)
+{
+    oracle->deadline = deadline;
+    oracle->most_intervals = (size_t)((memory ? memory : FM_ORACLE_MEMORY) / sizeof(fm_interval));
+}
+
 void fm_oracle_destroy(fm_oracle *oracle)
 {
     if (!oracle) return;
     fm_intervals_clear(&oracle->intervals);
+    free(oracle->pieces);
     fm_arena_destroy(oracle->arena);
     free(oracle);
 }

@@ -234,6 +234,7 @@ fm_status fm_reconstruct(fm_reconstructed *result, const fm_reference_list *list
     if (status == FM_OK) status = fm_oracle_create(&self.describer.oracle, list, options->sets, error);
     if (status == FM_OK) status = fm_specials_create(&specials, list, options->sets, error);
     self.describer.specials = specials;
+    if (status == FM_OK) fm_oracle_limit(self.describer.oracle, options->deadline, options->memory);
     if (status == FM_OK) status = reconstruct_all(&self);
     result->asked = self.describer.asked;
     fm_specials_destroy(specials);

@@ -131,7 +131,10 @@ fm_status fm_sample(fm_sampled *sampled, const fm_reference_list *list, const fm
     fm_status status = self.points ? fm_reuses_create(&sampled->reuses, list->count, error)
                                    : fm_fail_memory(error, list->count * sizeof *self.points, "samples");
     if (status == FM_OK) status = fm_oracle_create(&self.oracle, list, options->sets, error);
-    if (status == FM_OK) status = count_points(&self);
+    if (status == FM_OK) {
+        fm_oracle_limit(self.oracle, options->deadline, 0);
+        status = count_points(&self);
+    }
     if (status == FM_OK) status = fm_oracle_first_touches(self.oracle, &sampled->reuses.first_touches, error);
     if (status == FM_OK && sampled->reuses.accesses) {
         uint64_t samples = options->samples ? options->samples : USUAL_SAMPLES;

@@ -20,6 +20,7 @@ enum { MOST_FORMS = 96 };
 
 typedef struct loop_forms {
     size_t count, whole;      /* all; of them those that are meetings, which come first */
+    bool rough[MOST_FORMS];   /* quotients in it were not rounded: the value may be a few off */
     fm_row forms[MOST_FORMS]; /* of the loop and those outside it */
 } loop_forms;
 
@@ -98,7 +99,7 @@ int64_t fm_specials_longer_period(const fm_specials *specials, uint32_t referenc
 
 /* ---- forms ---- */
 
-static void put_form(loop_forms *forms, unsigned loop, fm_row form)
+static void put_form(loop_forms *forms, unsigned loop, fm_row form, bool rough)
 {
     if (!form.factors[loop]) return;
     int64_t divisor = 0;
@@ -112,7 +113,9 @@ static void put_form(loop_forms *forms, unsigned loop, fm_row form)
         if (!memcmp(forms->forms[i].factors, form.factors, sizeof form.factors) && apart >= -1 && apart <= 1)
             return;
     }
-    if (forms->count < MOST_FORMS) forms->forms[forms->count++] = form;
+    if (forms->count == MOST_FORMS) return;
+    forms->rough[forms->count] = rough;
+    forms->forms[forms->count++] = form;
 }
 
 /* A row, with the inner loops at either end of their ranges. */
@@ -129,19 +132,99 @@ static void put_row(loop_forms *forms, unsigned loop, const fm_reference *refere
         }
         if (constant > FM_AFFINE_MOST || constant < -FM_AFFINE_MOST) continue;
         form.constant = (int64_t)constant;
-        put_form(forms, loop, form);
+        put_form(forms, loop, form, false);
         if (!inner) break;
     }
 }
 
-/* Where two references of the loop have the same address, whatever the loops inside do. */
+/* The row of a quotient: inner = floor(sum of other loops / divisor). */
+static const fm_row *find_quotient(const fm_reference *reference, unsigned inner)
+{
+    for (size_t i = 0; i < reference->row_count; i++) {
+        const fm_row *low = &reference->rows[i]; /* sum - divisor * inner >= 0 */
+        const int64_t divisor = -low->factors[inner];
+        if (divisor < 2) continue;
+        for (size_t k = 0; k < reference->row_count; k++) {
+            fm_row sum = reference->rows[k];
+            if (!fm_affine_add(&sum, low, 1)) continue;
+            bool constant = sum.constant == divisor - 1;
+            for (unsigned c = 0; c < FM_REFERENCE_DEPTH; c++) constant = constant && !sum.factors[c];
+            if (constant) return low;
+        }
+    }
+    return NULL;
+}
+
+/* The address without the loops inside `loop`: quotients as if they were not rounded, other loops at one end.
+ * All of it times *times, so that it is whole. False: beyond 2^62. */
+static bool outer_address(const fm_reference *reference, unsigned loop, bool largest, fm_row *form,
+                          int64_t *times, bool *inner)
+{
+    *form = reference->address;
+    *times = 1;
+    for (unsigned k = reference->depth; k-- > loop + 1;) {
+        const int64_t factor = form->factors[k];
+        if (!factor) continue;
+        const fm_row *quotient = find_quotient(reference, k);
+        if (quotient) {
+            const int64_t divisor = -quotient->factors[k];
+            fm_row whole = {0};
+            if (*times > FM_AFFINE_MOST / divisor || !fm_affine_add(&whole, form, divisor)) return false;
+            whole.factors[k] = 0;
+            *times *= divisor;
+            fm_row numerator = *quotient;
+            numerator.factors[k] = 0;
+            if (!fm_affine_add(&whole, &numerator, factor)) return false;
+            *form = whole;
+        } else {
+            const fm_row end = {.constant =
+                                    (factor > 0) == largest ? reference->most[k] : reference->least[k]};
+            form->factors[k] = 0;
+            if (!fm_affine_add(form, &end, factor)) return false;
+            *inner = true;
+        }
+    }
+    return true;
+}
+
+/* Where two references of the loop have the same address. Loops inside it that both go through alike do not
+ * matter; others are taken at their ends. */
 static void put_meeting(loop_forms *forms, unsigned loop, const fm_reference *left, const fm_reference *right)
 {
     fm_row form = left->address;
     if (left->array != right->array || !fm_affine_add(&form, &right->address, -1)) return;
-    for (unsigned k = loop + 1; k < FM_REFERENCE_DEPTH; k++)
-        if (form.factors[k]) return;
-    put_form(forms, loop, form);
+    bool apart = false;
+    for (unsigned k = loop + 1; k < FM_REFERENCE_DEPTH; k++) apart = apart || form.factors[k];
+    if (!apart) {
+        put_form(forms, loop, form, false);
+        return;
+    }
+    bool inner = false;
+    for (int end = 0; end < 4 && (end == 0 || inner); end++) {
+        fm_row other, difference = {0};
+        int64_t times, other_times;
+        if (outer_address(left, loop, end & 1, &form, &times, &inner) &&
+            outer_address(right, loop, end & 2, &other, &other_times, &inner) &&
+            fm_affine_add(&difference, &form, other_times) && fm_affine_add(&difference, &other, -times))
+            put_form(forms, loop, difference, times > 1 || other_times > 1);
+    }
+}
+
+/* Is there an array that one reference goes through by the loop at one depth, another by the loop at the
+ * other depth, in the same direction (sign 1) or the opposite one? Only then can the two loops meet. */
+static bool swapped(const fm_reference_list *list, unsigned loop, unsigned outer, int sign)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const fm_reference *one = &list->references[i];
+        if (one->depth <= loop || !one->address.factors[loop]) continue;
+        for (size_t k = 0; k < list->count; k++) {
+            const fm_reference *other = &list->references[k];
+            if (other->array == one->array && other->depth > outer &&
+                other->address.factors[outer] == sign * one->address.factors[loop])
+                return true;
+        }
+    }
+    return false;
 }
 
 static void find_forms(const fm_reference_list *list, uint32_t number, unsigned loop, loop_forms *forms)
@@ -152,7 +235,7 @@ static void find_forms(const fm_reference_list *list, uint32_t number, unsigned 
             fm_row form = {0};
             form.factors[loop] = 1;
             form.factors[k] = sign;
-            put_form(forms, loop, form);
+            if (swapped(list, loop, k, -sign)) put_form(forms, loop, form, false);
         }
     for (size_t i = 0; i < list->count; i++) {
         const fm_reference *other = &list->references[i];
@@ -193,7 +276,8 @@ size_t fm_specials_find(const fm_specials *specials, uint32_t reference, unsigne
         __int128 sum = form->constant;
         for (unsigned k = 0; k < loop; k++) sum += (__int128)form->factors[k] * x[k];
         const __int128 root = fm_floor_divide_wide(-sum, form->factors[loop]);
-        for (int near = 0; near <= 1 && count < most; near++)
+        const int first = forms->rough[i] ? -2 : 0, last = forms->rough[i] ? 4 : 1;
+        for (int near = first; near <= last && count < most; near++)
             if (root + near >= low && root + near <= high)
                 count = fm_special_put(values, count, (fm_special){(int64_t)(root + near), i < forms->whole});
     }

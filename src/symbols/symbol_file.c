@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/thread.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -37,19 +38,39 @@ void fm_symbols_protect(Dwarf *dwarf)
     if (dwarf) (void)dwarf_new_oom_handler(dwarf, out_of_memory);
 }
 
-fm_status fm_symbols_guard(fm_status (*work)(void *context), void *context, fm_error *error)
+typedef struct guarded {
+    fm_status (*work)(void *context);
+    void *context;
+    fm_error *error;
+    fm_status status;
+    int reason; /* errno, before and after */
+} guarded;
+
+static void *call_guarded(void *context)
 {
+    guarded *call = context;
     jmp_buf here;
     jmp_buf *const outer = innermost;
-    fm_status status;
+    errno = call->reason;
     if (setjmp(here) == 0) {
         innermost = &here;
-        status = work(context);
+        call->status = call->work(call->context);
     } else {
-        status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory for debug information");
+        call->status = fm_fail(call->error, FM_E_NOMEM, NULL, "out of memory for debug information");
     }
     innermost = outer;
-    return status;
+    call->reason = errno;
+    return NULL;
+}
+
+fm_status fm_symbols_guard(fm_status (*work)(void *context), void *context, fm_error *error)
+{
+    enum { STACK_NEEDED = 1 << 20 }; /* libdw has the lines of a unit there: 200 KiB */
+    guarded call = {work, context, error, .reason = errno};
+    if (fm_thread_with_stack(STACK_NEEDED, call_guarded, &call) != 0)
+        return fm_fail(error, FM_E_NOMEM, NULL, "out of memory for debug information");
+    errno = call.reason;
+    return call.status;
 }
 
 /* ---- separate debug files ---- */
@@ -57,7 +78,7 @@ fm_status fm_symbols_guard(fm_status (*work)(void *context), void *context, fm_e
 /* As .gnu_debuglink has it: CRC-32 of the whole file. */
 static bool crc_is(int descriptor, uint32_t expected)
 {
-    unsigned char buffer[1 << 14];
+    unsigned char buffer[1 << 13];
     uLong crc = crc32(0, NULL, 0);
     off_t offset = 0;
     for (;;) {

@@ -46,7 +46,7 @@ struct fm_symbols {
 
 /*
  * Calls work(context); FM_E_NOMEM when libdw ran out of memory in it (the jump came), else what it returned.
- * Calls may nest.
+ * Calls may nest. It is called in another thread where this one has too little stack for libdw.
  */
 fm_status fm_symbols_guard(fm_status (*work)(void *context), void *context, fm_error *error);
 

@@ -173,6 +173,15 @@ def limited(limit, options, command):
     return Result(done, profile)
 
 
+@both
+def small_stack(how):
+    program = build("plain.c", how)
+    result = limited("-s 64", WATCH, [program])
+    expect(result.code, 0, f"exit code: {result.err}")
+    cyclic(result.profile, 100, 3, "profile")
+    expect_in("touch.h", json.dumps(result.profile["attribution"]), "lines of the program")
+
+
 @once
 def valgrind_out_of_memory():
     """Whatever the limit: a complete profile is that of a program that came to its own end, 300 references."""
@@ -367,6 +376,10 @@ def not_a_program():
     os.chmod(path, 0o755)
     result = run([], [path], code=1)
     expect_in(path, result.err, "message")
+    with open(path, "wb") as file:
+        file.write(b"#!\n")
+    result = run([], [path], code=1)
+    expect(result.err, f"fathom run: {path}: is neither an x86-64 program nor a script that begins with #!\n", "message")
 
 
 @once

@@ -242,25 +242,29 @@ static void test_large_feeds(void **state)
     (void)state;
     if (!on_card()) stand_in.memory = UINT64_MAX;
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
-    fm_gpu_first_sizes =
-        (fm_gpu_sizes){.batch = 5 << 20, .each_batch = 3 << 20, .stack = 10 << 20, .piece = 1 << 20};
-    enum { BLOCKS = 5, REFERENCES = (11 << 20) + 12345 };
-    uint64_t *trace = malloc(REFERENCES * sizeof *trace);
+    const unsigned shift = on_card() ? 20 : 18;
+    fm_gpu_first_sizes = (fm_gpu_sizes){.batch = (size_t)5 << shift,
+                                        .each_batch = (size_t)3 << shift,
+                                        .stack = (size_t)10 << shift,
+                                        .piece = (size_t)1 << shift};
+    enum { BLOCKS = 5 };
+    const size_t references = ((size_t)11 << shift) + 12345;
+    uint64_t *trace = malloc(references * sizeof *trace);
     if (!trace) abort();
-    for (size_t i = 0; i < REFERENCES; i++) trace[i] = i % BLOCKS;
+    for (size_t i = 0; i < references; i++) trace[i] = i % BLOCKS;
     fm_analyzer_options options = {.engine = "gpu", .time_distances = true};
     fm_analyzer *analyzer;
     fm_profile *profile;
     fm_error error;
     if (fm_analyzer_create(&analyzer, &options, &error)) fail_msg("%s", error.reason);
     assert_int_equal(fm_analyzer_feed_blocks(analyzer, trace, 3, NULL), FM_OK);
-    assert_int_equal(fm_analyzer_feed_blocks(analyzer, trace + 3, REFERENCES - 3, NULL), FM_OK);
+    assert_int_equal(fm_analyzer_feed_blocks(analyzer, trace + 3, references - 3, NULL), FM_OK);
     assert_int_equal(fm_analyzer_profile(analyzer, &profile, NULL), FM_OK);
-    assert_int_equal(profile->references, REFERENCES);
+    assert_int_equal(profile->references, references);
     assert_int_equal(profile->cold, BLOCKS);
     assert_int_equal(profile->distances.count, 1);
     assert_int_equal(profile->distances.bins[0].lo, BLOCKS - 1);
-    assert_int_equal(profile->distances.bins[0].count, REFERENCES - BLOCKS);
+    assert_int_equal(profile->distances.bins[0].count, references - BLOCKS);
     assert_int_equal(profile->times.count, 1);
     assert_int_equal(profile->times.bins[0].lo, BLOCKS);
     assert_string_equal(profile->engine, "gpu");
@@ -449,6 +453,8 @@ static void test_unknown_processors(void **state)
 {
     (void)state;
     if (on_card()) skip();
+    const fm_gpu_sizes usual = fm_gpu_first_sizes;
+    fm_gpu_first_sizes = (fm_gpu_sizes){.batch = 1000, .each_batch = 1000, .stack = 4000, .piece = 300};
     const uint64_t blocks[] = {1, 2, 1};
     fm_analyzer_options options = {.engine = "gpu"};
     fm_analyzer *analyzer;
@@ -464,6 +470,7 @@ static void test_unknown_processors(void **state)
     assert_int_equal(profile->cold, 2);
     fm_profile_destroy(profile);
     fm_analyzer_destroy(analyzer);
+    fm_gpu_first_sizes = usual;
 }
 
 /* A card that fails in the middle: the error comes out, nothing hangs, nothing leaks. */

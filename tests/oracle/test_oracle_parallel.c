@@ -10,7 +10,7 @@
 #include "engine/parallel/parallel.h"
 #include "oracle/counting_run.h"
 
-enum { TRACES = 2400, TRACES_PER_LONG_ONE = 400 };
+enum { TRACES = 1000, TRACES_PER_LONG_ONE = 250 };
 
 /* How a recipe goes through the engine; follows from its seed. */
 typedef struct way {
@@ -99,11 +99,11 @@ static void test_many_live_blocks(void **state)
 {
     (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
-    const size_t length = large_length(3000000);
+    const size_t length = large_length(1200000);
     static const struct {
         uint64_t keys, bound;
         unsigned threads;
-    } cases[] = {{1500000, 0, 3}, {900000, 20000, 4}, {100000, 0, 8}, {3000000, 1, 2}};
+    } cases[] = {{600000, 0, 3}, {400000, 20000, 4}, {50000, 0, 8}, {1200000, 1, 2}};
     uint64_t *trace = malloc(length * sizeof *trace);
     if (!trace) abort();
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
@@ -129,7 +129,7 @@ static void test_many_live_blocks(void **state)
 
 /* ---- accesses that threads fetch for themselves ---- */
 
-enum { ACCESSES = 400000, MOST_IN_BATCH = 5000, MOST_DRAWING = 8, MOST_TURNS = 24, LEAST_TURNS = 3 };
+enum { ACCESSES = 200000, MOST_IN_BATCH = 5000, MOST_DRAWING = 8, MOST_TURNS = 20, LEAST_TURNS = 3 };
 
 typedef struct access_supply {
     uint64_t *address;

@@ -10,7 +10,7 @@
 #include "cluster/parda.h"
 #include "oracle/counting_run.h"
 
-enum { TRACES = 1200 };
+enum { TRACES = 600 };
 
 /* How a recipe goes through the engine; follows from its seed. */
 typedef struct way {
@@ -28,7 +28,7 @@ static way way_of(const recipe *made)
                   .counting.catch_up_one_in = recipe_chance(&random, 3) ? 4 : 1000000,
                   .counting.ordered_from = made->length};
     /* A few hundred phases are enough. */
-    if (chosen.share < made->length / 1000) chosen.share = made->length / 1000;
+    if (chosen.share < made->length / 300) chosen.share = made->length / 300;
     if (recipe_chance(&random, 4))
         chosen.counting.ordered_from = (size_t)recipe_below(&random, made->length + 1);
     return chosen;

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { TRACES = 500 };
+enum { TRACES = 250 };
 
 static uint64_t traces(void)
 {
@@ -39,7 +39,7 @@ static void generated_traces(void **state)
 static void blocks_are_dropped(void **state)
 {
     (void)state;
-    for (uint64_t index = 0; index < traces() / 100 + 1; index++) {
+    for (uint64_t index = 0; index < traces() / 50 + 1; index++) {
         recipe made = recipe_make(4034, index);
         made.kind = (recipe_kind)(index % 4); /* uniform, Zipf, cyclic, sawtooth */
         made.length = 150000 + index * 5003;

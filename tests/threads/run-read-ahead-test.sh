@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# run-read-ahead-test.sh PROGRAM: traces of some megabytes through the program, so that its reading threads and the
+# run-read-ahead-test.sh PROGRAM: traces of two megabytes through the program, so that its reading threads and the
 # engine's really work at the same time. Meant for a build with ThreadSanitizer, whose findings are an exit code
 # other than 0 and words on standard error; the answers are checked as well, by closed forms. Prints TAP.
 set -uo pipefail
@@ -36,15 +36,15 @@ print("; ".join(f"{k} is {d[k]}, expected {v}" for k, v in want.items() if d[k] 
     fi
 }
 
-"$program" gen cyclic --keys 900 --references 1000000 -o t.u64 --quiet || exit
+"$program" gen cyclic --keys 900 --references 300000 -o t.u64 --quiet || exit
 "$program" convert t.u64 -o t.fathom --quiet || exit
 zstd -q t.u64 -o t.u64.zst || exit
-check "8 MB of keys" 900 1000000 t.u64 --granularity 1
-check "the portable loops" 900 1000000 t.u64 --granularity 1 --isa portable
-check "a native trace" 900 1000000 t.fathom --granularity 1
-check "a compressed trace" 900 1000000 t.u64.zst --granularity 1
-check "four threads" 900 1000000 t.u64 --granularity 1 --threads 4
-check "a native trace by four threads" 900 1000000 t.fathom --granularity 1 --threads 4
-check "a pipe" 900 1000000 - --format u64 --granularity 1 < <(cat t.u64)
+check "keys of eight bytes" 900 300000 t.u64 --granularity 1
+check "the portable loops" 900 300000 t.u64 --granularity 1 --isa portable
+check "a native trace" 900 300000 t.fathom --granularity 1
+check "a compressed trace" 900 300000 t.u64.zst --granularity 1
+check "four threads" 900 300000 t.u64 --granularity 1 --threads 4
+check "a native trace by four threads" 900 300000 t.fathom --granularity 1 --threads 4
+check "a pipe" 900 300000 - --format u64 --granularity 1 < <(cat t.u64)
 echo "1..$cases"
 [ "$bad" -eq 0 ]

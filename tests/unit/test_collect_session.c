@@ -231,6 +231,26 @@ static void play_quick_exec(bool other_order)
     exit(1);
 }
 
+/* A process that was three programs, which are seen in this order. */
+static void play_execs(const char *order)
+{
+    producer self[3];
+    int file;
+    uint32_t serial = __atomic_fetch_add(&producer_session(&file)->processes, 3, __ATOMIC_SEQ_CST);
+    producer_pid = (uint32_t)getpid();
+    for (int i = 0; i < 3; i++) {
+        uint32_t which = (uint32_t)(order[i] - '0');
+        char path[] = "/played/0";
+        path[8] = order[i];
+        producer_claim(&self[i], FM_PRODUCER_COMPILER, serial + which, 1);
+        producer_begin(&self[i], 0, path);
+        numbers(&self[i], 0, 10 * (which + 1));
+        if (which < 2) producer_text(&self[i], FM_RECORD_EXEC, 0, NULL, 0, "/played/told");
+    }
+    for (int i = 0; i < 3; i++) producer_close(&self[i]);
+    exit(4);
+}
+
 /* A command line behind the program's path; `count` of the three that are there, or more. */
 static void play_arguments(uint64_t count)
 {
@@ -318,6 +338,7 @@ static int play(const char *scenario)
     if (strcmp(scenario, "noting") == 0) play_noting();
     if (strcmp(scenario, "quick-exec") == 0) play_quick_exec(false);
     if (strcmp(scenario, "quick-exec-other-order") == 0) play_quick_exec(true);
+    if (strncmp(scenario, "execs-", 6) == 0) play_execs(scenario + 6);
     if (strcmp(scenario, "arguments") == 0) play_arguments(3);
     if (strcmp(scenario, "arguments-cut") == 0) play_arguments(2 | FM_PROCESS_MORE_ARGUMENTS);
     if (strcmp(scenario, "arguments-wrong") == 0) play_arguments(UINT32_MAX);
@@ -382,7 +403,7 @@ typedef struct result {
     fm_collected_process processes[PROCESSES];
     char missing[PROCESSES][256];
     char arguments[200]; /* of the first process, each in brackets */
-    bool first_became;   /* "/played/program" */
+    char became[PROCESSES][32];
     fm_collection_state state;
     char notes[1000];
     double seconds;
@@ -441,7 +462,7 @@ static void collect_with(const char *scenario, fm_collect_options options, resul
         if (process->what_missing)
             snprintf(got->missing[i], sizeof got->missing[i], "%s", process->what_missing);
         if (got->status == FM_OK) assert_int_equal(process->references, got->by_process[i]);
-        if (i == 0) got->first_became = process->became && strcmp(process->became, "/played/program") == 0;
+        snprintf(got->became[i], sizeof got->became[i], "%s", process->became ? process->became : "");
         for (char *const *at = process->arguments; at && *at && i == 0; at++) {
             size_t used = strlen(got->arguments);
             snprintf(got->arguments + used, sizeof got->arguments - used, "[%s]", *at);
@@ -630,7 +651,8 @@ static void another_program(void **state)
     assert_true(all[1].by_exec && all[1].parent == 0);
     assert_int_equal(all[0].references, 20);
     assert_true(all[0].complete && !all[0].ended);
-    assert_true(got.first_became && !all[1].became);
+    assert_string_equal(got.became[0], "/played/program");
+    assert_string_equal(got.became[1], "");
     assert_int_equal(all[1].references, 1000000);
     assert_true(all[1].complete && all[1].exit_code == 3);
 }
@@ -650,6 +672,29 @@ static void another_program_that_was_over(void **state)
         assert_true(!before->by_exec && before->complete && !before->ended);
         assert_true(after->by_exec && after->parent == (uint32_t)(before - got.processes));
         assert_true(after->complete && after->ended && after->exit_code == 7);
+    }
+}
+
+/* Each became the next, in whatever order they were seen. */
+static void several_programs_in_any_order(void **state)
+{
+    (void)state;
+    static const char *const orders[] = {"execs-012", "execs-021", "execs-102",
+                                         "execs-120", "execs-201", "execs-210"};
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+        collect_with(orders[i], (fm_collect_options){.follow_children = true}, &got);
+        assert_int_equal(got.status, FM_OK);
+        assert_int_equal(got.process_count, 3);
+        uint32_t at[3];
+        for (uint32_t k = 0; k < 3; k++) at[got.processes[k].references / 10 - 1] = k;
+        for (uint32_t k = 0; k < 3; k++) {
+            const fm_collected_process *process = &got.processes[at[k]];
+            assert_int_equal(process->by_exec, k > 0);
+            assert_int_equal(process->parent, k > 0 ? at[k - 1] : FM_NONE);
+            assert_string_equal(got.became[at[k]], k == 0 ? "/played/1" : k == 1 ? "/played/2" : "");
+            assert_true(process->complete && process->ended == (k == 2));
+        }
+        assert_int_equal(got.processes[at[2]].exit_code, 4);
     }
 }
 
@@ -916,6 +961,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(children),
         cmocka_unit_test(another_program),
         cmocka_unit_test(another_program_that_was_over),
+        cmocka_unit_test(several_programs_in_any_order),
         cmocka_unit_test(limits),
         cmocka_unit_test(signals),
         cmocka_unit_test(descriptions),

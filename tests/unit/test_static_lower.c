@@ -149,6 +149,27 @@ static void test_refused(void **state)
         FM_E_LIMIT, 8, "beyond 2^62");
 }
 
+/* Too much of something: refused, and soon. */
+static void test_limits(void **state)
+{
+    (void)state;
+    char text[4096];
+    size_t used = (size_t)sprintf(text, "%s", BEGIN "array A[] of 8 ");
+    for (int i = 0; i < 17; i++) used += (size_t)sprintf(text + used, "for v%d = 0 to 1 @1:%d { ", i, i + 1);
+    used += (size_t)sprintf(text + used, "do { load A[0] } ");
+    for (int i = 0; i < 17; i++) used += (size_t)sprintf(text + used, "}");
+    refuse(text, FM_E_LIMIT, 17, "more than 16 loops and quotients inside each other");
+    used = (size_t)sprintf(
+        text, "%s",
+        BEGIN "array A[] of 8 for i = 0 to 99 { for j = 0 to 99 { for k = 0 to 99 { for l = 0 to 99 { "
+              "if i != j ");
+    for (int i = 0; i < 30; i++)
+        used += (size_t)sprintf(text + used, "and %d * i + %d * j - %d * k - %d * l != %d ", i % 5 + 1,
+                                i % 7 + 1, i % 3 + 1, i % 4 + 1, i % 2);
+    sprintf(text + used, "@1:9 { do { load A[i] } } } } } }");
+    refuse(text, FM_E_LIMIT, 9, "the condition has more than 4096 cases");
+}
+
 /* Rows only just inside: the exact end counts, not that of the box around the points. */
 static void test_exact_ends(void **state)
 {
@@ -165,9 +186,8 @@ static void test_exact_ends(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_single_regions),
-        cmocka_unit_test(test_exact_ends),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_single_regions), cmocka_unit_test(test_exact_ends),
+        cmocka_unit_test(test_refused),        cmocka_unit_test(test_limits),
         cmocka_unit_test(test_random_regions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,7 @@
 #include <ctype.h>
 #include <fathom/fathom.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <sys/stat.h>
 
 /* ---- helpers ---- */
@@ -267,6 +268,47 @@ static void same_as_whole(const char *whole, const char *part)
         lines += a->sites[i].frame_count > 0 && a->sites[i].frames[0].line > 0;
     }
     assert_in_range(lines, 30, count);
+    fm_attribution_destroy(a);
+    fm_attribution_destroy(b);
+    free(addresses);
+}
+
+/* libdw alone takes 170 KiB of stack. */
+static void *resolve_in_thread(void *context)
+{
+    static fm_status status;
+    fm_error error;
+    FILE *notes = fopen("/dev/null", "w");
+    status = notes ? fm_symbols_resolve(context, notes, &error) : FM_E_IO;
+    if (notes) fclose(notes);
+    return &status;
+}
+
+static void small_stacks(void **state)
+{
+    (void)state;
+    need("gcc");
+    build("gcc -O2 -g c.c -o t");
+    uint64_t *addresses;
+    size_t count = read_addresses("t", &addresses);
+    fm_attribution *a = sites_of(in_symbol_directory("t"), addresses, count);
+    fm_attribution *b = sites_of(in_symbol_directory("t"), addresses, count);
+    pthread_attr_t attributes;
+    pthread_t thread;
+    void *status;
+    assert_int_equal(pthread_attr_init(&attributes), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attributes, 128 << 10), 0);
+    free(resolve(a));
+    assert_int_equal(pthread_create(&thread, &attributes, resolve_in_thread, b), 0);
+    assert_int_equal(pthread_join(thread, &status), 0);
+    assert_int_equal(*(fm_status *)status, FM_OK);
+    for (size_t i = 0; i < count; i++) {
+        char first[512], second[512];
+        fm_site_text(a, (uint32_t)i, first, sizeof first);
+        fm_site_text(b, (uint32_t)i, second, sizeof second);
+        assert_string_equal(first, second);
+    }
+    pthread_attr_destroy(&attributes);
     fm_attribution_destroy(a);
     fm_attribution_destroy(b);
     free(addresses);
@@ -817,6 +859,7 @@ int main(void)
         cmocka_unit_test(lines_of_clang),
         cmocka_unit_test(lines_of_cxx),
         cmocka_unit_test(lines_of_fortran),
+        cmocka_unit_test(small_stacks),
         cmocka_unit_test(separate_debug_files),
         cmocka_unit_test(split_debug_files),
         cmocka_unit_test(stripped_programs),

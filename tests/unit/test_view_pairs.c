@@ -331,7 +331,7 @@ static void names_of_all_kinds_fit(void **state)
         print_message("SKIP: there is no locale C.UTF-8 to measure columns by\n");
         skip();
     }
-    static char longest[30001], folders[9001], wide[3001];
+    static char longest[4001], folders[1001], wide[3001];
     memset(longest, 'x', sizeof longest - 1);
     for (size_t i = 0; i + 1 < sizeof folders; i++) folders[i] = i % 7 ? 'd' : '/';
     for (size_t i = 0; i + 3 < sizeof wide; i += 3) memcpy(wide + i, "\xe6\xb5\xb7", 3);

@@ -165,6 +165,9 @@ void fm_exact_deliver_counts(fm_exact *self, const uint64_t *keys, const fm_outl
 
 /* ---- what follows from a part alone ---- */
 
+/* So many at a time, where they are listed on the stack. */
+enum { FM_DELIVERED = 1024 };
+
 /* References to blocks that the part touched before, by their numbers in it; distances are used up. */
 static void deliver_again(fm_exact *self, const fm_outlet *out, uint32_t *distances,
                           const uint16_t *references, size_t count)
@@ -173,13 +176,16 @@ static void deliver_again(fm_exact *self, const fm_outlet *out, uint32_t *distan
         const fm_part *part = &self->part;
         fm_kept_tags *kept = &self->tags->kept;
         uint64_t *const words = kept->pair + kept->pair_count; /* there is room for one of every reference */
-        uint32_t indices[FM_PART];
-        for (size_t i = 0; i < count; i++) {
-            const size_t reference = references[i];
-            indices[i] = (uint32_t)reference;
-            words[i] = fm_pair_word(out->leave[part->before[reference] - 1], out->now[reference], 0);
+        uint32_t indices[FM_DELIVERED];
+        for (size_t first = 0; first < count; first += FM_DELIVERED) {
+            const size_t some = count - first < FM_DELIVERED ? count - first : FM_DELIVERED;
+            for (size_t i = 0; i < some; i++) {
+                const size_t reference = references[first + i];
+                indices[i] = (uint32_t)reference;
+                words[i] = fm_pair_word(out->leave[part->before[reference] - 1], out->now[reference], 0);
+            }
+            count_list(self, out, distances + first, indices, some, words);
         }
-        count_list(self, out, distances, indices, count, words);
     }
     tally_list(self, out->tally, distances, count);
 }
@@ -201,13 +207,16 @@ static void deliver_close(fm_exact *self, size_t count, const fm_outlet *out)
 static void deliver_close_one_by_one(fm_exact *self, size_t count, const fm_outlet *out)
 {
     const fm_part *part = &self->part;
-    uint32_t distances[FM_PART_ROOM];
-    uint16_t references[FM_PART];
+    uint32_t distances[FM_DELIVERED + FM_PART_ROOM - FM_PART];
+    uint16_t references[FM_DELIVERED];
     size_t close = 0;
     for (size_t i = 0; i < count; i++) {
         if (fm_part_lag(part)[i] > FM_CLOSE) continue;
         distances[close] = part->distance[i];
         references[close++] = (uint16_t)i;
+        if (close < FM_DELIVERED) continue;
+        deliver_again(self, out, distances, references, close);
+        close = 0;
     }
     deliver_again(self, out, distances, references, close);
 }

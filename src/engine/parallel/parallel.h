@@ -131,6 +131,7 @@ typedef struct fm_parallel_worker {
     };
     fm_bucket *soon[FM_CHUNK];
     uint64_t depth[FM_BUNDLE];
+    uint32_t position[FM_BUNDLE];
 } __attribute__((aligned(64))) fm_parallel_worker;
 
 typedef struct fm_parallel_phase {

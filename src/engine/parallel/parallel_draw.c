@@ -56,13 +56,12 @@ void fm_parallel_end_whole(fm_parallel_worker *worker)
 static void put_first_touches(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker)
 {
     const fm_first_touches *firsts = &worker->firsts;
-    uint32_t positions[FM_BUNDLE];
     for (size_t first = 0; first < firsts->count; first += FM_BUNDLE) {
         const size_t count = firsts->count - first < FM_BUNDLE ? firsts->count - first : FM_BUNDLE;
         fm_exact_depths((fm_engine *)worker->whole, firsts->blocks + first, count, worker->depth);
         for (size_t i = 0; i < count; i++)
-            positions[i] = (uint32_t)fm_shared_window_offset(firsts->count - 1 - worker->depth[i]);
-        fm_piece_put(self, piece, firsts->blocks + first, positions, count, worker);
+            worker->position[i] = (uint32_t)fm_shared_window_offset(firsts->count - 1 - worker->depth[i]);
+        fm_piece_put(self, piece, firsts->blocks + first, worker->position, count, worker);
     }
 }
 

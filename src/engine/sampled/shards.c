@@ -92,9 +92,13 @@ static fm_status make_room(fm_engine *self, fm_error *error)
 static void sketch_part(fm_engine *self, const uint64_t *blocks, size_t count)
 {
     const uint64_t *const fresh = fm_exact_below_fresh(&self->near, blocks, &count);
-    uint64_t common[FM_PART];
-    self->kernels->sample_common(fresh, count, common);
-    for (size_t i = 0; i < count; i++) fm_distinct_sketch_add(&self->sketch, common[i]);
+    enum { SOME = 512 };
+    uint64_t common[SOME];
+    for (size_t first = 0; first < count; first += SOME) {
+        const size_t some = count - first < SOME ? count - first : SOME;
+        self->kernels->sample_common(fresh + first, some, common);
+        for (size_t i = 0; i < some; i++) fm_distinct_sketch_add(&self->sketch, common[i]);
+    }
 }
 
 static fm_status shards_count(fm_engine *self, const uint64_t *blocks, size_t count, fm_tally *tally,

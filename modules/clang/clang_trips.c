@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trips.c - up to where a loop goes: see maker.h. */
-#include "maker.h"
+/* clang_trips.c - up to where a loop goes: see clang_maker.h. */
+#include "clang_maker.h"
 
 void assume_condition(front *f, condition *c)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pick.c - which function is the region, and which lines of it. By its name; by #pragma scop and
+ * clang_pick.c - which function is the region, and which lines of it. By its name; by #pragma scop and
  * endscop; or the only function of the file that has loops.
  */
-#include "maker.h"
+#include "clang_maker.h"
 
 #include <string.h>
 

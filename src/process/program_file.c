@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program_file.c - see program_file.h. */
 #define _GNU_SOURCE
-#include "collect/program_file.h"
+#include "process/program_file.h"
 
 #include "base/error.h"
 
@@ -76,20 +76,11 @@ fm_status fm_program_find(const char *name, fm_program_file *program, fm_error *
 
 /* ---- what it is ---- */
 
-static fm_status check_rights(int file, const char *path, fm_error *error)
+static fm_program_rights rights_of(int file, const struct stat *about)
 {
-    struct stat about;
-    if (fstat(file, &about) != 0) return fm_fail_io(error, path, "look at it", errno);
-    if (about.st_mode & (S_ISUID | S_ISGID))
-        return fm_fail(error, FM_E_UNSUPPORTED, path,
-                       "is %s: traced, it would not get the rights that this gives it; a copy without "
-                       "the bit (cp makes one) can be traced",
-                       about.st_mode & S_ISUID ? "setuid (set-user-ID)" : "setgid (set-group-ID)");
-    if (fgetxattr(file, "security.capability", NULL, 0) > 0)
-        return fm_fail(error, FM_E_UNSUPPORTED, path,
-                       "has capabilities of its own: traced, it would not get them; a copy without them (cp "
-                       "makes one) can be traced");
-    return FM_OK;
+    if (about->st_mode & S_ISUID) return FM_RIGHTS_SETUID;
+    if (about->st_mode & S_ISGID) return FM_RIGHTS_SETGID;
+    return fgetxattr(file, "security.capability", NULL, 0) > 0 ? FM_RIGHTS_CAPABILITIES : FM_RIGHTS_NONE;
 }
 
 /* The note of collect/cc: owner "fathom", type 1. */
@@ -118,26 +109,27 @@ static void find_note(int file, const Elf64_Phdr *segment, fm_program_file *prog
     free(notes);
 }
 
-static fm_status check_elf(int file, const char *path, fm_program_file *program, fm_error *error)
+static fm_program_kind look_at_elf(int file, fm_program_file *program)
 {
     Elf64_Ehdr head;
     memset(&head, 0, sizeof head);
     ssize_t got = pread(file, &head, sizeof head, 0);
-    if (got > EI_CLASS && head.e_ident[EI_CLASS] != ELFCLASS64)
-        return fm_fail(error, FM_E_UNSUPPORTED, path, "is a 32-bit program; only x86-64 can be traced");
-    if (got < (ssize_t)sizeof head || head.e_machine != EM_X86_64)
-        return fm_fail(error, FM_E_UNSUPPORTED, path,
-                       "is a program for another processor (ELF machine %u); only x86-64 can be traced",
-                       (unsigned)head.e_machine);
-    if (head.e_type != ET_EXEC && head.e_type != ET_DYN)
-        return fm_fail(error, FM_E_UNSUPPORTED, path, "is an ELF file, but no program");
+    program->machine = head.e_machine;
+    if (got > EI_CLASS && head.e_ident[EI_CLASS] != ELFCLASS64) return FM_PROGRAM_32_BIT;
+    if (got < (ssize_t)sizeof head || head.e_machine != EM_X86_64) return FM_PROGRAM_OTHER_MACHINE;
+    if (head.e_type != ET_EXEC && head.e_type != ET_DYN) return FM_PROGRAM_NO_PROGRAM;
     for (unsigned i = 0; i < head.e_phnum && i < HEADERS_MOST; i++) {
         Elf64_Phdr segment;
         off_t at = (off_t)head.e_phoff + (off_t)i * head.e_phentsize;
         if (pread(file, &segment, sizeof segment, at) != (ssize_t)sizeof segment) break;
         if (segment.p_type == PT_NOTE) find_note(file, &segment, program);
+        if (segment.p_type == PT_INTERP) {
+            size_t most = sizeof program->loader - 1;
+            (void)!pread(file, program->loader, segment.p_filesz < most ? segment.p_filesz : most,
+                         (off_t)segment.p_offset);
+        }
     }
-    return FM_OK;
+    return FM_PROGRAM_X86_64;
 }
 
 /* "#! /bin/sh -e": the path goes to interpreter. */
@@ -150,29 +142,44 @@ static bool interpreter_of(const char *line, size_t size, char *interpreter, siz
     return length > 0;
 }
 
-fm_status fm_program_check(fm_program_file *program, fm_error *error)
+/* The interpreter that its first line names, if it does. */
+static fm_status look_at_file(fm_program_file *program, bool may_be_script, char *interpreter, size_t room,
+                              fm_error *error)
 {
-    char path[PATH_MAX];
-    memcpy(path, program->path, sizeof path);
+    /* An interpreter may be a pipe that nobody writes to. */
+    int file = open(program->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    program->kind = file < 0 && errno == EACCES ? FM_PROGRAM_UNREADABLE : FM_PROGRAM_UNKNOWN;
+    if (program->kind == FM_PROGRAM_UNREADABLE) return FM_OK;
+    if (file < 0)
+        return fm_fail_io(error, program->file,
+                          program->script ? "open, the interpreter of a script" : "open", errno);
+    char start[PATH_MAX];
+    struct stat about;
+    ssize_t got = 0;
+    fm_status status = FM_OK;
+    if (fstat(file, &about) != 0)
+        status = fm_fail_io(error, program->file, "look at it", errno);
+    else if (!S_ISREG(about.st_mode))
+        status = not_executable(program->file, S_ISDIR(about.st_mode) ? EISDIR : EACCES, error);
+    else if ((got = pread(file, start, sizeof start, 0)) < 0)
+        status = fm_fail_io(error, program->file, "read", errno);
+    bool script = got > 2 && start[0] == '#' && start[1] == '!' && may_be_script &&
+                  interpreter_of(start, (size_t)got, interpreter, room);
+    if (status == FM_OK && !script) program->rights = rights_of(file, &about);
+    if (got >= SELFMAG && memcmp(start, ELFMAG, SELFMAG) == 0) program->kind = look_at_elf(file, program);
+    close(file);
+    return status;
+}
+
+fm_status fm_program_look(fm_program_file *program, fm_error *error)
+{
+    memcpy(program->file, program->path, sizeof program->file);
     for (int level = 0;; level++) {
-        int file = open(path, O_RDONLY | O_CLOEXEC);
-        if (file < 0 && errno == EACCES)
-            return fm_fail(error, FM_E_UNSUPPORTED, path,
-                           "may be executed but not read: tracing needs to read it");
-        if (file < 0)
-            return fm_fail_io(error, path, level ? "open, the interpreter of a script" : "open", errno);
-        char start[PATH_MAX];
-        ssize_t got = pread(file, start, sizeof start, 0);
-        fm_status status = got < 0 ? fm_fail_io(error, path, "read", errno) : FM_OK;
-        bool elf = got >= SELFMAG && memcmp(start, ELFMAG, SELFMAG) == 0;
-        bool script = got > 2 && start[0] == '#' && start[1] == '!';
-        if (status == FM_OK && !script) status = check_rights(file, path, error);
-        if (status == FM_OK && elf) status = check_elf(file, path, program, error);
-        close(file);
-        if (status != FM_OK || elf) return status;
-        if (!script || level >= SCRIPTS_MOST || !interpreter_of(start, (size_t)got, path, sizeof path))
-            return fm_fail(error, FM_E_UNSUPPORTED, path,
-                           "is neither an x86-64 program nor a script that begins with #!");
+        char interpreter[PATH_MAX] = "";
+        fm_status status =
+            look_at_file(program, level < SCRIPTS_MOST, interpreter, sizeof interpreter, error);
+        if (status != FM_OK || !interpreter[0]) return status;
+        memcpy(program->file, interpreter, sizeof interpreter);
         program->script = true;
     }
 }

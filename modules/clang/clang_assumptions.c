@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* assumptions.c - what the user states about the program: the forms are in static/front_clang.h. */
-#include "maker.h"
+/* clang_assumptions.c - what the user states about the program: the forms are in static/front_clang.h. */
+#include "clang_maker.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source.c - the source behind cursors: places, texts, operators. libclang 14 does not tell which operator an
- * expression has: the text between its operands does, once macros are expanded.
+ * clang_source.c - the source behind cursors: places, texts, operators. libclang 14 does not tell which
+ * operator an expression has: the text between its operands does, once macros are expanded.
  */
-#include "maker.h"
+#include "clang_maker.h"
 
 #include <string.h>
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * module.c - the module's entry: parses the source, expands its macros, parses again, works the region off,
- * prints it. And the ways out: refuse(), give_up().
+ * clang_module.c - the module's entry: parses the source, expands its macros, parses again, works the region
+ * off, prints it. And the ways out: refuse(), give_up().
  */
 #include "base/error.h"
-#include "maker.h"
+#include "clang_maker.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 extern const fm_clang_module fm_clang;
 
@@ -166,12 +167,16 @@ static const char **arguments_of(front *f, int *count)
 {
     size_t given = 0, used = 0;
     while (f->request->flags && f->request->flags[given]) given++;
-    const char **made = allocate(f, given + 6, sizeof *made);
+    const char **made = allocate(f, given + 7, sizeof *made);
     made[used++] = "-x";
     made[used++] = f->plus_plus ? "c++" : "c";
     made[used++] = f->plus_plus ? "-std=gnu++17" : "-std=gnu11";
     made[used++] = "-w";
     made[used++] = "-ferror-limit=0";
+#ifdef FATHOM_CLANG_HEADERS
+    if (access(FATHOM_CLANG_HEADERS "/include/stddef.h", R_OK) == 0)
+        made[used++] = "-resource-dir=" FATHOM_CLANG_HEADERS;
+#endif
     for (size_t i = 0; i < given; i++) made[used++] = f->request->flags[i];
     *count = (int)used;
     return made;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * form.h - whole numbers as formulas: sums of products of atoms. An atom is a parameter, the variable of a
- * loop, the unknown value that a variable has at the beginning of an iteration, or a quotient, remainder,
- * minimum or maximum of formulas. Equal formulas are written equally, so that differences cancel. They never
- * change.
+ * clang_form.h - whole numbers as formulas: sums of products of atoms. An atom is a parameter, the variable
+ * of a loop, the unknown value that a variable has at the beginning of an iteration, or a quotient,
+ * remainder, minimum or maximum of formulas. Equal formulas are written equally, so that differences cancel.
+ * They never change.
  */
 #ifndef FATHOM_CLANG_FORM_H
 #define FATHOM_CLANG_FORM_H
@@ -28,7 +28,7 @@ typedef enum atom_kind {
 } atom_kind;
 
 typedef struct atom {
-    struct atom *next;
+    struct atom *next, *next_alike; /* of all; of composed ones with the same hash */
     atom_kind kind;
     unsigned number;
     const char *name;

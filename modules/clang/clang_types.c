@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* types.c - sizes, extents and kinds of types; arrays that are made of them. */
-#include "maker.h"
+/* clang_types.c - sizes, extents and kinds of types; arrays that are made of them. */
+#include "clang_maker.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* form.c - see form.h. Numbers that do not fit 64 bits end the work with a message. */
-#include "form.h"
+/* clang_form.c - see clang_form.h. Numbers that do not fit 64 bits end the work with a message. */
+#include "clang_form.h"
 
-#include "maker.h"
+#include "clang_maker.h"
 
 #include <string.h>
 
@@ -138,14 +138,25 @@ atom *atom_new(front *f, atom_kind kind, const char *name)
     return made;
 }
 
+static size_t hash(atom_kind kind, const form *left, const form *right)
+{
+    uint64_t made = (uint64_t)kind * 31 + (uint64_t)left->constant * 7 + (uint64_t)right->constant;
+    for (size_t i = 0; i < left->count; i++) made = made * 131 + left->terms[i].atoms[0]->number;
+    for (size_t i = 0; i < right->count; i++) made = made * 137 + right->terms[i].atoms[0]->number;
+    return made % ATOM_HASHES;
+}
+
 static const form *composed(front *f, atom_kind kind, const form *left, const form *right)
 {
-    for (const atom *a = f->atoms; a; a = a->next)
+    atom **alike = &f->composed[hash(kind, left, right)];
+    for (const atom *a = *alike; a; a = a->next_alike)
         if (a->kind == kind && form_equal(a->left, left) && form_equal(a->right, right))
             return form_atom(f, a);
     atom *made = atom_new(f, kind, NULL);
     made->left = left;
     made->right = right;
+    made->next_alike = *alike;
+    *alike = made;
     return form_atom(f, made);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * calls.c - calls. Functions of the source are worked off where they are called; those of the mathematical
- * library count as special operations; memory that is allocated is an array of its own. All others are
- * refused.
+ * clang_calls.c - calls. Functions of the source are worked off where they are called; those of the
+ * mathematical library count as special operations; memory that is allocated is an array of its own. All
+ * others are refused.
  */
-#include "maker.h"
+#include "clang_maker.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree.c - see tree.h. */
-#include "tree.h"
+/* clang_tree.c - see clang_tree.h. */
+#include "clang_tree.h"
 
-#include "maker.h"
+#include "clang_maker.h"
 
 void list_begin(node_list *list)
 {
@@ -128,7 +128,7 @@ void tree_replace(front *f, node_list *list, const replacement *replacements, si
         if (n->first) n->first = form_replace(f, n->first, replacements, count);
         if (n->last) n->last = form_replace(f, n->last, replacements, count);
         if (n->condition) n->condition = condition_replace(f, n->condition, replacements, count);
-        for (access *a = n->accesses; a; a = a->next)
+        for (touch *a = n->accesses; a; a = a->next)
             for (unsigned i = 0; i < a->array->rank; i++)
                 a->subscripts[i] = form_replace(f, a->subscripts[i], replacements, count);
         tree_replace(f, &n->body, replacements, count);
@@ -174,8 +174,8 @@ void tree_check(front *f, const node_list *list)
         if (n->first) check_form(f, n->first, &n->place, "the first value of the loop's variable");
         if (n->last) check_form(f, n->last, &n->place, "the end of the loop");
         if (n->condition) check_condition(f, n->condition, &n->place, "the condition");
-        for (const access *a = n->accesses; a; a = a->next) carry(f, a->array, a->subscripts);
-        for (const access *a = n->accesses; a; a = a->next)
+        for (const touch *a = n->accesses; a; a = a->next) carry(f, a->array, a->subscripts);
+        for (const touch *a = n->accesses; a; a = a->next)
             for (unsigned i = 0; i < a->array->rank; i++)
                 check_form(f, a->subscripts[i], &a->place,
                            text_of(f, "the subscript of '%s'", a->text ? a->text : a->array->name));

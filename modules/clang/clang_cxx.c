@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cxx.c - what C++'s library offers and kernels use: std::vector, std::array, std::span, std::min, std::max.
- * A container is a pointer to what it contains, an array of its own.
+ * clang_cxx.c - what C++'s library offers and kernels use: std::vector, std::array, std::span, std::min,
+ * std::max. A container is a pointer to what it contains, an array of its own.
  */
-#include "maker.h"
+#include "clang_maker.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * expressions.c - values of expressions. Loads happen in the order of the text, operations are counted: of
- * floating-point numbers always, of integers unless they only compute subscripts and bounds.
+ * clang_expressions.c - values of expressions. Loads happen in the order of the text, operations are counted:
+ * of floating-point numbers always, of integers unless they only compute subscripts and bounds.
  */
-#include "maker.h"
+#include "clang_maker.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * macros.c - expands the macros of the user's files in their texts, so that the second parse shows every
- * operator where it is. libclang gives all parts of an expanded macro one and the same place.
+ * clang_macros.c - expands the macros of the user's files in their texts, so that the second parse shows
+ * every operator where it is. libclang gives all parts of an expanded macro one and the same place.
  *
  * What is not expanded here the compiler expands as ever: macros with # or ##, with any number of arguments,
  * macros of one word, all that is in directives. assert(x) becomes __builtin_assume(x).
  */
-#include "maker.h"
+#include "clang_maker.h"
 
 #include <ctype.h>
 #include <string.h>

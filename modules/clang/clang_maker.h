@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * maker.h - what the parts of the front end for C and C++ share.
+ * clang_maker.h - what the parts of the front end for C and C++ share.
  *
- * The front end works the region off once, statement by statement, with numbers that are formulas (form.h):
- * what it cannot know of an integer is a parameter, a variable of a loop, or data. Arrays are touched, loops
- * are opened, and everything is written into a tree (tree.h), which is printed as text in the end.
+ * The front end works the region off once, statement by statement, with numbers that are formulas
+ * (clang_form.h): what it cannot know of an integer is a parameter, a variable of a loop, or data. Arrays are
+ * touched, loops are opened, and everything is written into a tree (clang_tree.h), which is printed as text
+ * in the end.
+ *
+ * The files, each with clang_ in front of its name:
  *
  *     source.c       files, places, texts, children of cursors, operators
  *     macros.c       macros of the sources, expanded before a second parse
@@ -23,21 +26,21 @@
  *     assumptions.c  what the user states
  *
  * Whatever cannot be expressed is refused at once: refuse() does not return but jumps out to the
- * entry (module.c). Memory is an arena's. No jump crosses a function of libclang: visitors only
+ * entry (clang_module.c). Memory is an arena's. No jump crosses a function of libclang: visitors only
  * collect.
  */
 #ifndef FATHOM_CLANG_MAKER_H
 #define FATHOM_CLANG_MAKER_H
 
-#include "form.h"
+#include "clang_form.h"
+#include "clang_tree.h"
 #include "profile/arena.h"
 #include "static/front_clang.h"
-#include "tree.h"
 
 #include <clang-c/Index.h>
 #include <setjmp.h>
 
-enum { MOST_RANK = 8, MOST_INLINE = 64, MOST_NODES = 200000 };
+enum { MOST_RANK = 8, MOST_INLINE = 64, MOST_NODES = 200000, VARIABLE_HASHES = 4096, ATOM_HASHES = 1024 };
 
 /* A source file: as it is, and as it is after its macros were expanded. */
 typedef struct segment { /* text [begin, end) of the expanded text comes from `from` on in the original */
@@ -105,7 +108,7 @@ typedef struct value {
 } value;
 
 struct variable {
-    variable *next;
+    variable *next, *next_alike; /* of all; of those with the same hash of their declaration */
     CXCursor declaration;
     const struct frame *frame; /* NULL: global */
     const variable *owner;     /* of a member */
@@ -171,10 +174,10 @@ struct front {
     bool plus_plus;
     source_file *files;
     unsigned file_count;
-    atom *atoms;
+    atom *atoms, *composed[ATOM_HASHES];
     unsigned atom_count;
     array *arrays, **arrays_end;
-    variable *variables;
+    variable *variables, *alike[VARIABLE_HASHES];
     unsigned variable_count;
     state *now;
     frame *frame;
@@ -283,6 +286,7 @@ variable *variable_of(front *f, CXCursor where, CXCursor declaration);
 variable *member_variable(front *f, CXCursor where, const variable *owner, array *owner_array,
                           CXCursor field);
 value value_in(const state *of, const variable *v);
+bool untouched(const state *left, const state *right, const variable *v); /* has surely the same value */
 value variable_value(front *f, const variable *v);
 void variable_set(front *f, variable *v, value value);
 value integer(const form *number);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conditions.c - comparisons, and, or, not, and ?:. A condition is one of formulas, or it depends on data:
- * then its loads have happened, in the order of the text, whether the program would have come so far or not.
+ * clang_conditions.c - comparisons, and, or, not, and ?:. A condition is one of formulas, or it depends on
+ * data: then its loads have happened, in the order of the text, whether the program would have come so far or
+ * not.
  */
-#include "maker.h"
+#include "clang_maker.h"
 
 #include <string.h>
 

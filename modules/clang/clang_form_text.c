@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* form_text.c - formulas and conditions as docs/STATIC-IR.md writes them. */
-#include "maker.h"
+/* clang_form_text.c - formulas and conditions as docs/STATIC-IR.md writes them. */
+#include "clang_maker.h"
 
 #include <inttypes.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loops.c - for, while, do, and for over a range. One iteration is worked off with unknown values of the
- * variables that it changes. Those that change by the same amount every time are known from then on: first
- * value + amount * iteration; the others are not, and whoever needs them is refused. Then the condition says
- * how far the loop goes (trips.c), and the unknown values are replaced.
+ * clang_loops.c - for, while, do, and for over a range. One iteration is worked off with unknown values of
+ * the variables that it changes. Those that change by the same amount every time are known from then on:
+ * first value + amount * iteration; the others are not, and whoever needs them is refused. Then the condition
+ * says how far the loop goes (trips.c), and the unknown values are replaced.
  */
-#include "maker.h"
+#include "clang_maker.h"
 
 #include <string.h>
 
@@ -84,6 +84,7 @@ static bool begin_again(front *f, beginning *b)
 {
     size_t known = b->changed.count;
     for (variable *v = f->variables; v; v = v->next) {
+        if (untouched(b->before, f->now, v)) continue;
         value was = value_in(b->before, v);
         value now = variable_value(f, v);
         bool listed = false;
@@ -169,7 +170,7 @@ static bool list_mentions(const node_list *list, const atom *a)
     for (const node *n = list->first; n; n = n->next) {
         if ((n->first && form_mentions(n->first, a)) || (n->last && form_mentions(n->last, a))) return true;
         if (n->condition && condition_mentions(n->condition, a)) return true;
-        for (const access *x = n->accesses; x; x = x->next)
+        for (const touch *x = n->accesses; x; x = x->next)
             for (unsigned i = 0; i < x->array->rank; i++)
                 if (form_mentions(x->subscripts[i], a)) return true;
         if (list_mentions(&n->body, a) || list_mentions(&n->otherwise, a)) return true;

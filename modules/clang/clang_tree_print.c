@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree_print.c - the region as text (docs/STATIC-IR.md). */
-#include "maker.h"
+/* clang_tree_print.c - the region as text (docs/STATIC-IR.md). */
+#include "clang_maker.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -10,6 +10,8 @@ typedef struct printer {
     FILE *out;
     const atom *loops[MOST_INLINE];
     unsigned depth;
+    const atom **parameters;
+    size_t parameter_count;
 } printer;
 
 static void print_quoted(FILE *out, const char *text)
@@ -38,7 +40,7 @@ static void indent(printer *p)
     fprintf(p->out, "%*s", (int)(2 * p->depth), "");
 }
 
-static void print_access(printer *p, const access *a)
+static void print_access(printer *p, const touch *a)
 {
     fprintf(p->out, " %s %s", a->store ? "store" : "load", a->array->name);
     for (unsigned i = 0; i < a->array->rank; i++) fprintf(p->out, "[%s]", form_text(p->f, a->subscripts[i]));
@@ -68,7 +70,7 @@ static void print_statement(printer *p, const node *n)
         if (counts[i].count) fprintf(p->out, " %s %" PRIu64, counts[i].word, counts[i].count);
     print_place(p, &n->place);
     fputs(" {", p->out);
-    for (const access *a = n->accesses; a; a = a->next) print_access(p, a);
+    for (const touch *a = n->accesses; a; a = a->next) print_access(p, a);
     fputs(n->accesses ? " }\n" : "}\n", p->out);
 }
 
@@ -79,8 +81,7 @@ static const char *loop_name(printer *p, const atom *of)
     for (unsigned turn = 1;; turn++) {
         bool taken = false;
         if (turn > 1) name = text_of(p->f, "%s.%u", of->name, turn);
-        for (const atom *a = p->f->atoms; a; a = a->next)
-            taken |= a->kind == ATOM_PARAMETER && strcmp(a->name, name) == 0;
+        for (size_t i = 0; i < p->parameter_count; i++) taken |= strcmp(p->parameters[i]->name, name) == 0;
         for (unsigned i = 0; i < p->depth && i < MOST_INLINE; i++)
             taken |= p->loops[i] && strcmp(p->loops[i]->printed, name) == 0;
         if (!taken) return name;
@@ -155,7 +156,7 @@ static void print_array(printer *p, const array *a)
 static void mark_arrays(const node_list *list)
 {
     for (const node *n = list->first; n; n = n->next) {
-        for (const access *a = n->accesses; a; a = a->next) a->array->used = true;
+        for (const touch *a = n->accesses; a; a = a->next) a->array->used = true;
         mark_arrays(&n->body);
         mark_arrays(&n->otherwise);
     }
@@ -194,12 +195,15 @@ static void print_rest(printer *p, const node_list *list)
     print_list(p, list);
 }
 
-/* Atoms are listed backwards. */
-static void print_parameters(printer *p, const atom *a)
+/* In the order in which they were seen: atoms are listed backwards. */
+static void find_parameters(printer *p)
 {
-    if (!a) return;
-    print_parameters(p, a->next);
-    if (a->kind == ATOM_PARAMETER && a->used) fprintf(p->out, "param %s\n", a->name);
+    size_t count = 0;
+    for (const atom *a = p->f->atoms; a; a = a->next) count += a->kind == ATOM_PARAMETER;
+    p->parameters = allocate(p->f, count, sizeof *p->parameters);
+    p->parameter_count = count;
+    for (const atom *a = p->f->atoms; a; a = a->next)
+        if (a->kind == ATOM_PARAMETER) p->parameters[--count] = a;
 }
 
 void region_print(front *f, const node_list *list, FILE *out)
@@ -207,6 +211,7 @@ void region_print(front *f, const node_list *list, FILE *out)
     printer p = {.f = f};
     unsigned region_file = file_number(f, f->region_file);
     mark_arrays(list);
+    find_parameters(&p);
     print_overlap(&p);
     /* Which files and parameters are used is known behind the rest. */
     p.out = f->scratch = open_memstream(&f->scratch_text, &f->scratch_size);
@@ -226,7 +231,8 @@ void region_print(front *f, const node_list *list, FILE *out)
     fputs("function ", out);
     print_quoted(out, spelling(f, f->region_function));
     fprintf(out, " @%u:%u-%u\n", region_file, f->first_line, f->last_line);
-    print_parameters(&p, f->atoms);
+    for (size_t i = 0; i < p.parameter_count; i++)
+        if (p.parameters[i]->used) fprintf(out, "param %s\n", p.parameters[i]->name);
     if (!failed) fwrite(f->scratch_text, 1, f->scratch_size, out);
     if (failed) give_up(f, FM_E_NOMEM, "out of memory");
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * branches.c - if, and statements that are worked off once for each case of a condition (forks). What
+ * clang_branches.c - if, and statements that are worked off once for each case of a condition (forks). What
  * variables are worth behind a branch: the same, a minimum or maximum of both, or - where what follows needs
  * to know - what follows is worked off in both branches.
  */
-#include "maker.h"
+#include "clang_maker.h"
 
 #include <string.h>
 
@@ -31,19 +31,10 @@ value merge_values(front *f, CXCursor where, const condition *c, const value *ye
     return none;
 }
 
-/* Nobody has touched it. */
-static bool same_in(const state *yes, const state *no, const state *now, const variable *v)
-{
-    const value *left = v->number < yes->count ? yes->values[v->number] : NULL;
-    const value *right = v->number < no->count ? no->values[v->number] : NULL;
-    const value *here = v->number < now->count ? now->values[v->number] : NULL;
-    return left == right && right == here;
-}
-
 void merge_states(front *f, CXCursor where, const condition *c, const state *yes, const state *no)
 {
     for (variable *v = f->variables; v; v = v->next) {
-        if (same_in(yes, no, f->now, v)) continue;
+        if (untouched(yes, no, v) && untouched(yes, f->now, v)) continue;
         value left = value_in(yes, v), right = value_in(no, v);
         value one = merge_values(f, where, c, &left, &right);
         if (one.kind == VALUE_UNSET)
@@ -60,6 +51,7 @@ static size_t needed_until(front *f, CXCursor where, const condition *c, const s
 {
     size_t last = 0;
     for (variable *v = f->variables; list && v; v = v->next) {
+        if (untouched(yes, no, v)) continue;
         value left = value_in(yes, v), right = value_in(no, v);
         if (left.kind != right.kind || (left.kind != VALUE_INTEGER && left.kind != VALUE_POINTER)) continue;
         if (merge_values(f, where, c, &left, &right).kind != VALUE_UNSET) continue;

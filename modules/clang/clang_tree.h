@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree.h - the region while it is made: loops, guards, statements and accesses, with formulas in them. */
+/* clang_tree.h - the region while it is made: loops, guards, statements and accesses, with formulas in them.
+ */
 #ifndef FATHOM_CLANG_TREE_H
 #define FATHOM_CLANG_TREE_H
 
-#include "form.h"
+#include "clang_form.h"
 
 #include <stdio.h>
 
@@ -42,15 +43,15 @@ typedef struct operations {
     uint64_t adds, multiplies, divides, specials, integers;
 } operations;
 
-typedef struct access {
-    struct access *next;
+typedef struct touch {
+    struct touch *next;
     bool store;
     struct array *array;
     const form **subscripts;
     uint64_t offset, bytes; /* of the element */
     place place;
     const char *text;
-} access;
+} touch;
 
 typedef struct node node;
 typedef struct node_list {
@@ -69,7 +70,7 @@ struct node {
     condition *condition; /* IF */
     node_list body, otherwise;
     operations operations; /* STATEMENT */
-    access *accesses, **accesses_end;
+    touch *accesses, **accesses_end;
     bool kept; /* even without accesses and operations */
 };
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * statements.c - statements one after the other, declarations, and the statement of the region (`do`) that an
- * expression becomes. Also what stands before #pragma scop: followed as far as it can be, else forgotten.
+ * clang_statements.c - statements one after the other, declarations, and the statement of the region (`do`)
+ * that an expression becomes. Also what stands before #pragma scop: followed as far as it can be, else
+ * forgotten.
  */
-#include "maker.h"
+#include "clang_maker.h"
 
 #include <string.h>
 
@@ -50,7 +51,7 @@ void access_add(front *f, CXCursor where, const location *at, bool is_store)
         statement_end(f);
         return;
     }
-    access *made = allocate(f, 1, sizeof *made);
+    touch *made = allocate(f, 1, sizeof *made);
     made->store = is_store;
     made->array = at->array;
     made->subscripts = allocate(f, at->array->rank, sizeof *made->subscripts);

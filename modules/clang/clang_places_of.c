@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * places_of.c - what an expression designates: a variable, an element of an array, a member of one. And loads
- * and stores there.
+ * clang_places_of.c - what an expression designates: a variable, an element of an array, a member of one. And
+ * loads and stores there.
  */
-#include "maker.h"
+#include "clang_maker.h"
 
 #include <string.h>
 

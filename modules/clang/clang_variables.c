@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * variables.c - the variables of the source, and what each is worth at the moment. What a variable has when
- * the region begins: a parameter (integers), an array of its own (pointers, containers), a place in
+ * clang_variables.c - the variables of the source, and what each is worth at the moment. What a variable has
+ * when the region begins: a parameter (integers), an array of its own (pointers, containers), a place in
  * memory (arrays), or something that only the running program knows.
  */
-#include "maker.h"
+#include "clang_maker.h"
 
 #include <string.h>
 
@@ -215,6 +215,9 @@ static variable *variable_new(front *f, CXCursor declaration, const char *name, 
     v->number = f->variable_count++;
     v->next = f->variables;
     f->variables = v;
+    variable **alike = &f->alike[clang_hashCursor(declaration) % VARIABLE_HASHES];
+    v->next_alike = *alike;
+    *alike = v;
     return v;
 }
 
@@ -229,7 +232,7 @@ static bool is_local(CXCursor declaration)
 
 static variable *find(front *f, CXCursor declaration, const frame *of)
 {
-    for (variable *v = f->variables; v; v = v->next)
+    for (variable *v = f->alike[clang_hashCursor(declaration) % VARIABLE_HASHES]; v; v = v->next_alike)
         if (v->frame == of && !v->owner && !v->owner_array && same(v->declaration, declaration)) return v;
     return NULL;
 }
@@ -251,7 +254,7 @@ variable *variable_of(front *f, CXCursor where, CXCursor declaration)
 
 variable *member_variable(front *f, CXCursor where, const variable *owner, array *owner_array, CXCursor field)
 {
-    for (variable *v = f->variables; v; v = v->next)
+    for (variable *v = f->alike[clang_hashCursor(field) % VARIABLE_HASHES]; v; v = v->next_alike)
         if (v->owner == owner && v->owner_array == owner_array && same(v->declaration, field)) return v;
     const char *name = text_of(f, "%s.%s",
                                owner         ? owner->name
@@ -276,6 +279,13 @@ variable *member_variable(front *f, CXCursor where, const variable *owner, array
 value value_in(const state *of, const variable *v)
 {
     return v->number < of->count && of->values[v->number] ? *of->values[v->number] : v->initial;
+}
+
+bool untouched(const state *left, const state *right, const variable *v)
+{
+    const value *one = v->number < left->count ? left->values[v->number] : NULL;
+    const value *other = v->number < right->count ? right->values[v->number] : NULL;
+    return one == other;
 }
 
 value variable_value(front *f, const variable *v)
@@ -348,12 +358,11 @@ static void add_target(front *f, CXCursor expression, variable_set_of *set)
     enum CXCursorKind kind = clang_getCursorKind(target);
     if (kind != CXCursor_DeclRefExpr && kind != CXCursor_MemberRefExpr) return;
     CXCursor declaration = clang_getCanonicalCursor(clang_getCursorReferenced(target));
-    for (variable *v = f->variables; v; v = v->next) {
+    for (variable *v = f->alike[clang_hashCursor(declaration) % VARIABLE_HASHES]; v; v = v->next_alike) {
         if (!same(v->declaration, declaration)) continue;
         if (v->frame && v->frame != f->frame && !v->owner) continue;
         value now = variable_value(f, v);
-        if (now.kind == VALUE_LOCATION && now.at.variable && now.at.variable != v) v = now.at.variable;
-        variable_set_add(f, set, v);
+        variable_set_add(f, set, now.kind == VALUE_LOCATION && now.at.variable ? now.at.variable : v);
     }
 }
 

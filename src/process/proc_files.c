@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* proc_files.c - see proc_files.h. */
+#define _GNU_SOURCE
+#include "process/proc_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool fm_proc_stat(uint32_t pid, fm_proc_field field, long *value)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    ssize_t got = read(file, text, sizeof text - 1);
+    close(file);
+    if (got <= 0) return false;
+    text[got] = '\0';
+    char *at = strrchr(text, ')'); /* the command may have blanks and parentheses */
+    for (int i = FM_PROC_STATE - 1; at && i < (int)field; i++) {
+        at = strchr(at, ' ');
+        if (at) at++;
+    }
+    if (!at) return false;
+    *value = field == FM_PROC_STATE ? (unsigned char)*at : strtol(at, NULL, 10);
+    return true;
+}
+
+bool fm_proc_is_zombie(uint32_t pid)
+{
+    long state;
+    return !fm_proc_stat(pid, FM_PROC_STATE, &state) || state == 'Z';
+}
+
+bool fm_proc_is_descendant(uint32_t pid)
+{
+    long parent = (long)pid, us = (long)getpid();
+    for (int steps = 0; steps < 4096 && parent > 1; steps++) {
+        if (!fm_proc_stat((uint32_t)parent, FM_PROC_PARENT, &parent)) return false;
+        if (parent == us) return true;
+    }
+    return false;
+}
+
+bool fm_proc_any_child(uint32_t parent, bool (*has)(void *context, uint32_t parent, uint32_t pid),
+                       void *context)
+{
+    char path[80];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%u/task", parent);
+    DIR *tasks = opendir(path);
+    for (struct dirent *task; tasks && !found && (task = readdir(tasks));) {
+        snprintf(path, sizeof path, "/proc/%u/task/%.20s/children", parent, task->d_name);
+        FILE *file = task->d_name[0] == '.' ? NULL : fopen(path, "re");
+        unsigned pid;
+        while (file && !found && fscanf(file, "%u", &pid) == 1) found = has(context, parent, pid);
+        if (file) fclose(file);
+    }
+    if (tasks) closedir(tasks);
+    return found;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* proc_files.h - what /proc tells of processes, their parents and their children. */
+#ifndef FATHOM_PROCESS_PROC_FILES_H
+#define FATHOM_PROCESS_PROC_FILES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Fields of /proc/<pid>/stat, by their numbers in proc(5): a letter, a pid, clock ticks since boot, as of
+ * waitpid. */
+typedef enum fm_proc_field {
+    FM_PROC_STATE = 3,
+    FM_PROC_PARENT = 4,
+    FM_PROC_BORN = 22,
+    FM_PROC_EXIT_CODE = 52,
+} fm_proc_field;
+
+/* False: there is no such process. */
+bool fm_proc_stat(uint32_t pid, fm_proc_field field, long *value);
+/* Is there nothing left of it but its exit status, or not even that? */
+bool fm_proc_is_zombie(uint32_t pid);
+/* Of the calling process. */
+bool fm_proc_is_descendant(uint32_t pid);
+/* Does a child of a process have this property? Asked of one after the other until one does. */
+bool fm_proc_any_child(uint32_t parent, bool (*has)(void *context, uint32_t parent, uint32_t pid),
+                       void *context);
+
+#endif
