@@ -262,7 +262,9 @@ static void values_of_scalars_are_followed(void **state)
         "0\n" END,
         false, "param n = 10", "array x[2 * n] of 4", "for i = 1 to 2 * n step 2");
     HAS("subroutine s(x)\ninteger, parameter :: n = 10\nreal :: x(100)\ndo i = 1, 100, n\nx(i) = 0\n" END,
-        false, "step 10", "assume n == 10");
+        false, "step 10", "!param n");
+    HAS("subroutine s(x)\ninteger, parameter :: n = 10\nreal :: x(n)\ndo i = 1, n, n\nx(i) = 0\n" END, false,
+        "step 10", "param n = 10", "assume n == 10");
     /* A loop's variable inside a call is not the caller's. */
     has("subroutine s(x, n)\nreal :: x(n, n)\ndo i = 1, n\ncall t(x(1, i), i)\nend do\ncontains\nsubroutine "
         "t(y, k)\nreal :: y(*)\nlogical :: l\ninteger :: i, k\n"

@@ -281,13 +281,13 @@ static bool write_parameters(ft_walker *walker, ft_text *text)
 {
     bool done = true;
     for (const ft_atom *atom = walker->values.first; atom && done; atom = atom->next) {
-        if (!atom->parameter || !(atom->used || atom->fixed)) continue;
+        if (!atom->parameter || !atom->used) continue;
         done = fm_ft_write(walker, text, "param %s", atom->text);
         if (done && atom->has_number) done = fm_ft_write(walker, text, " = %" PRId64, atom->constant);
         if (done) done = fm_ft_write(walker, text, "\n");
     }
     for (const ft_atom *atom = walker->values.first; atom && done; atom = atom->next)
-        if (atom->parameter && atom->fixed)
+        if (atom->parameter && atom->used && atom->fixed)
             done = fm_ft_write(walker, text, "assume %s == %" PRId64 "\n", atom->text, atom->constant);
     return done;
 }
