@@ -70,6 +70,7 @@ static void refused(const refusal *table, size_t count, bool fixed)
 #define SUB                                                                                                  \
     "subroutine s(n, m, a, b, x, idx)\ninteger :: n, m, idx(n)\nreal(8) :: a(n, n), b(n, m), x(n)\ninteger " \
     ":: i, j, k\nreal(8) :: t\n"
+#define GRID "module g\ntype grid\ninteger :: nx\nend type\ntype(grid) :: w\ncontains\n"
 #define LOOP SUB "do i = 1, n\n"
 #define END "end do\nend subroutine\n"
 
@@ -261,7 +262,9 @@ static void values_of_scalars_are_followed(void **state)
         "0\n" END,
         false, "param n = 10", "array x[2 * n] of 4", "for i = 1 to 2 * n step 2");
     HAS("subroutine s(x)\ninteger, parameter :: n = 10\nreal :: x(100)\ndo i = 1, 100, n\nx(i) = 0\n" END,
-        false, "step 10", "assume n == 10");
+        false, "step 10", "!param n");
+    HAS("subroutine s(x)\ninteger, parameter :: n = 10\nreal :: x(n)\ndo i = 1, n, n\nx(i) = 0\n" END, false,
+        "step 10", "param n = 10", "assume n == 10");
     /* A loop's variable inside a call is not the caller's. */
     has("subroutine s(x, n)\nreal :: x(n, n)\ndo i = 1, n\ncall t(x(1, i), i)\nend do\ncontains\nsubroutine "
         "t(y, k)\nreal :: y(*)\nlogical :: l\ninteger :: i, k\n"
@@ -271,6 +274,36 @@ static void values_of_scalars_are_followed(void **state)
     /* Words of the text form can be names. */
     HAS("subroutine s(load, to)\ninteger :: to\nreal :: load(to)\ndo if = 1, to\nload(if) = 0\n" END, false,
         "param to$", "array load$[to$]", "for if$ = 1");
+}
+
+/* Components of a variable that a called procedure changes are not what they were in the next iteration. */
+static void components_are_forgotten(void **state)
+{
+    (void)state;
+    static const refusal table[] = {
+        {GRID "subroutine s(x, n)\nreal :: x(n)\ndo i = 1, n\nx(w%nx) = 0\ncall grow\nend "
+              "do\nend\nsubroutine grow\nw%nx = w%nx + 1\nend\nend\n",
+         10, "'w%nx' is not affine: it is assigned in the loop or branch of line 9"},
+        {GRID "subroutine s(x, n)\nreal :: x(n)\ndo i = 1, n\nx(w%nx) = 0\ncall grow(w)\nend "
+              "do\nend\nsubroutine grow(v)\ntype(grid) :: v\nv%nx = v%nx + 1\nend\nend\n",
+         10, "'w%nx' is not affine: it is assigned in the loop or branch of line 9"},
+        {GRID "subroutine s(x, n)\nreal :: x(n)\ntype(grid) :: v\ndo i = 1, n\nx(v%nx) = 0\nv = w\nend "
+              "do\nend\nend\n",
+         11, "'v%nx' is not affine: it is assigned in the loop or branch of line 10"},
+    };
+    refused(table, sizeof table / sizeof *table, false);
+    static const refusal whole = {
+        GRID
+        "subroutine s(x, n)\nreal :: x(n)\ntype(grid) :: v\nv = w\ndo i = 1, n\nx(i) = 0\nend do\nend\nend\n",
+        10, "a whole derived type"};
+    refused(&whole, 1, false);
+    HAS(GRID
+        "subroutine s(x, n)\nreal :: x(n)\nw%nx = 3\ndo i = 1, w%nx\nx(i + w%nx) = 0\nend do\nend\nend\n",
+        false, "for i = 1 to 3", "store x[i + 3]");
+    /* An array of a procedure is the same at every call. */
+    has("subroutine s(x, n)\nreal :: x(n)\ncall t(x, n)\ncall t(x, n)\nend\nsubroutine t(x, k)\nreal :: "
+        "x(*), y(k)\ndo i = 1, k\ny(i) = x(i)\nend do\nend\n",
+        false, &(fm_region_options){.function = "s"}, (const char *const[]){"array y[n]", "!y.2", NULL});
 }
 
 static void shapes_are_understood(void **state)
@@ -385,6 +418,7 @@ int main(void)
         cmocka_unit_test(faults_of_the_source_are_named),
         cmocka_unit_test(operations_are_counted_by_kind),
         cmocka_unit_test(values_of_scalars_are_followed),
+        cmocka_unit_test(components_are_forgotten),
         cmocka_unit_test(shapes_are_understood),
         cmocka_unit_test(options_are_kept),
         cmocka_unit_test(includes_are_followed),

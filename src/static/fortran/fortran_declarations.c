@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fortran_declarations.c - what a program unit tells about its names: types, attributes, shapes, constants,
+ * common blocks, modules, derived types. Data statements, formats and interfaces are passed over.
+ */
+#include "static/fortran/fortran_parser.h"
+
+#include <stdio.h>
+#include <string.h>
+
+ft_symbol *fm_ft_own_symbol(ft_context *context, ft_unit *unit, const char *name, bool make)
+{
+    unsigned hash = 0;
+    for (const char *c = name; *c; c++) hash = hash * 31 + (unsigned char)*c;
+    ft_symbol **bucket = &unit->buckets[hash % FT_SYMBOL_BUCKETS];
+    for (ft_symbol *symbol = *bucket; symbol; symbol = symbol->chain)
+        if (strcmp(symbol->name, name) == 0) return symbol;
+    if (!make) return NULL;
+    if (++unit->symbol_count > FT_MOST_SYMBOLS) {
+        fm_ft_fail(context, FM_E_LIMIT, &unit->place, "more than %d names in one unit", FT_MOST_SYMBOLS);
+        return NULL;
+    }
+    ft_symbol *symbol = fm_ft_allocate(context, 1, sizeof *symbol);
+    if (!symbol) return NULL;
+    symbol->name = name;
+    symbol->unit = unit;
+    symbol->chain = *bucket;
+    *bucket = symbol;
+    if (unit->last_symbol)
+        unit->last_symbol->next = symbol;
+    else
+        unit->symbols = symbol;
+    unit->last_symbol = symbol;
+    return symbol;
+}
+
+/* ---- shapes ---- */
+
+/* Behind "(", up to and with ")". */
+static bool array_spec(ft_parser *parser, unsigned *rank, ft_dimension **dimensions)
+{
+    ft_dimension found[FT_MOST_RANK];
+    unsigned count = 0;
+    do {
+        if (count == FT_MOST_RANK)
+            return fm_ft_puzzled(parser, "an array has more than %d dimensions", FT_MOST_RANK);
+        ft_dimension *dimension = &found[count++];
+        *dimension = (ft_dimension){.kind = FT_EXPLICIT};
+        if (fm_ft_sign(parser, '*')) {
+            dimension->kind = FT_ASSUMED_SIZE;
+        } else if (fm_ft_sign(parser, ':')) {
+            dimension->kind = FT_ASSUMED_SHAPE;
+        } else {
+            if (!(dimension->high = fm_ft_expression(parser))) return false;
+            if (!fm_ft_sign(parser, ':')) continue;
+            dimension->low = dimension->high;
+            dimension->high = NULL;
+            if (fm_ft_sign(parser, '*'))
+                dimension->kind = FT_ASSUMED_SIZE;
+            else if (fm_ft_at_sign(parser, ',') || fm_ft_at_sign(parser, ')'))
+                dimension->kind = FT_ASSUMED_SHAPE;
+            else if (!(dimension->high = fm_ft_expression(parser)))
+                return false;
+        }
+    } while (fm_ft_sign(parser, ','));
+    *rank = count;
+    *dimensions = fm_ft_allocate(parser->context, count, sizeof found[0]);
+    if (!*dimensions) return fm_ft_puzzled(parser, "out of memory");
+    memcpy(*dimensions, found, count * sizeof found[0]);
+    return fm_ft_expect_sign(parser, ')', "')'");
+}
+
+/* A name in a declaration, with its shape where it has one here. NULL: puzzled. */
+static ft_symbol *declared(ft_parser *parser, ft_unit *unit)
+{
+    ft_place place = parser->at->place;
+    const char *name = fm_ft_name(parser);
+    ft_symbol *symbol = name ? fm_ft_own_symbol(parser->context, unit, name, true) : NULL;
+    if (!symbol) return NULL;
+    symbol->place = place;
+    if (fm_ft_sign(parser, '(') && !array_spec(parser, &symbol->rank, &symbol->dimensions)) return NULL;
+    return symbol;
+}
+
+/* ---- declarations with a type ---- */
+
+typedef struct attributes {
+    ft_symbol flags; /* those that are set are copied */
+    unsigned rank;
+    ft_dimension *dimensions;
+} attributes;
+
+static bool attribute(ft_parser *parser, attributes *all)
+{
+    static const char *const nothing[] = {"public",    "private", "volatile",   "asynchronous",
+                                          "protected", "save",    "contiguous", "intrinsic"};
+    if (fm_ft_word(parser, "dimension"))
+        return fm_ft_expect_sign(parser, '(', "'('") && array_spec(parser, &all->rank, &all->dimensions);
+    if (fm_ft_word(parser, "intent")) {
+        if (!fm_ft_expect_sign(parser, '(', "'('")) return false;
+        bool in = fm_ft_word(parser, "in"), out = fm_ft_word(parser, "out") || fm_ft_word(parser, "inout");
+        all->flags.intent_in = in && !out;
+        return fm_ft_expect_sign(parser, ')', "')'");
+    }
+    if (fm_ft_word(parser, "parameter")) return all->flags.constant = true;
+    if (fm_ft_word(parser, "allocatable")) return all->flags.allocatable = true;
+    if (fm_ft_word(parser, "pointer")) return all->flags.pointer = true;
+    if (fm_ft_word(parser, "target")) return all->flags.target = true;
+    if (fm_ft_word(parser, "external")) return all->flags.external = true;
+    if (fm_ft_word(parser, "optional")) return all->flags.optional = true;
+    if (fm_ft_word(parser, "value")) return all->flags.by_value = true;
+    for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++)
+        if (fm_ft_word(parser, nothing[i])) return true;
+    if (fm_ft_word(parser, "bind")) {
+        ft_expression *ignored;
+        return fm_ft_expect_sign(parser, '(', "'('") && fm_ft_arguments(parser, &ignored);
+    }
+    return fm_ft_unexpected(parser, "an attribute");
+}
+
+static void add_attributes(ft_symbol *symbol, const attributes *all)
+{
+    const ft_symbol *flags = &all->flags;
+    symbol->intent_in |= flags->intent_in;
+    symbol->constant |= flags->constant;
+    symbol->allocatable |= flags->allocatable;
+    symbol->pointer |= flags->pointer;
+    symbol->target |= flags->target;
+    symbol->external |= flags->external;
+    symbol->optional |= flags->optional;
+    symbol->by_value |= flags->by_value;
+    if (all->rank && !symbol->rank) {
+        symbol->rank = all->rank;
+        symbol->dimensions = all->dimensions;
+    }
+}
+
+/* Entities of a declaration, separated by commas; type NULL: it tells no type. */
+static bool entities(ft_parser *parser, ft_unit *unit, const ft_type *type, const attributes *all)
+{
+    do {
+        ft_symbol *symbol = declared(parser, unit);
+        if (!symbol) return false;
+        add_attributes(symbol, all);
+        if (type) {
+            symbol->type = *type;
+            symbol->typed = true;
+            if (fm_ft_at_sign(parser, '*') && !fm_ft_type_parameters(parser, &symbol->type)) return false;
+        }
+        if (fm_ft_sign(parser, '=')) {
+            if (!(symbol->value = fm_ft_expression(parser))) {
+                /* A list of values: of an array, which is not needed. */
+                if (!symbol->rank && !all->rank) return false;
+                parser->why = NULL;
+                return true;
+            }
+        } else if (fm_ft_sign(parser, FT_ARROW)) {
+            if (!fm_ft_expression(parser)) return false;
+        } else if (fm_ft_sign(parser, '/')) { /* integer n /10/: an old way of data */
+            return true;
+        }
+    } while (fm_ft_sign(parser, ','));
+    return fm_ft_at_end(parser) || fm_ft_unexpected(parser, "',' or the end of the declaration");
+}
+
+static bool typed_declaration(ft_parser *parser, ft_unit *unit, const ft_type *type)
+{
+    attributes all = {0};
+    if (parser->why) return false;
+    while (fm_ft_sign(parser, ','))
+        if (!attribute(parser, &all)) return false;
+    fm_ft_sign(parser, FT_COLONS);
+    return entities(parser, unit, type, &all);
+}
+
+/* ---- derived types ---- */
+
+static bool members(ft_parser *parser, ft_unit *inside)
+{
+    ft_type type;
+    if (fm_ft_word(parser, "sequence") || fm_ft_word(parser, "private") || fm_ft_word(parser, "public"))
+        return true;
+    if (fm_ft_type_spec(parser, &type)) return typed_declaration(parser, inside, &type);
+    return fm_ft_puzzled(parser, "a component that is not understood");
+}
+
+/* `type [, …] [::] name` is at hand; ends with `end type`. */
+static bool record(ft_parser *parser, ft_unit *unit)
+{
+    ft_record *made = fm_ft_allocate(parser->context, 1, sizeof *made);
+    ft_unit *inside = fm_ft_allocate(parser->context, 1, sizeof *inside); /* only for its symbols */
+    if (!made || !inside) return fm_ft_puzzled(parser, "out of memory");
+    made->place = parser->at->place;
+    made->unit = unit;
+    inside->host = unit;
+    while (fm_ft_sign(parser, ',')) {
+        if (fm_ft_word(parser, "extends")) made->why = "it extends another type";
+        while (!fm_ft_at_end(parser) && !fm_ft_at_sign(parser, ',') && !fm_ft_at_sign(parser, FT_COLONS))
+            parser->at++;
+    }
+    fm_ft_sign(parser, FT_COLONS);
+    if (!(made->name = fm_ft_name(parser))) return false;
+    bool procedures = false;
+    for (fm_ft_advance(parser); fm_ft_line(parser); fm_ft_advance(parser)) {
+        bool end = fm_ft_word(parser, "endtype") || (fm_ft_word(parser, "end") && fm_ft_word(parser, "type"));
+        if (end) break;
+        fm_ft_restart(parser);
+        if (fm_ft_line(parser)->marker) continue;
+        if (fm_ft_word(parser, "contains") && fm_ft_at_end(parser)) procedures = true;
+        if (procedures) continue;
+        fm_ft_restart(parser);
+        if (!members(parser, inside) && !made->why) made->why = parser->why;
+    }
+    parser->why = NULL;
+    made->members = inside->symbols;
+    made->next = unit->records;
+    unit->records = made;
+    return true;
+}
+
+/* ---- other statements that tell ---- */
+
+static bool parameter_statement(ft_parser *parser, ft_unit *unit)
+{
+    if (!fm_ft_expect_sign(parser, '(', "'('")) return false;
+    do {
+        const char *name = fm_ft_name(parser);
+        if (!name || !fm_ft_expect_sign(parser, '=', "'='")) return false;
+        ft_symbol *symbol = fm_ft_own_symbol(parser->context, unit, name, true);
+        if (!symbol || !(symbol->value = fm_ft_expression(parser))) return false;
+        symbol->constant = true;
+    } while (fm_ft_sign(parser, ','));
+    return fm_ft_expect_sign(parser, ')', "')'");
+}
+
+static bool common_statement(ft_parser *parser, ft_unit *unit)
+{
+    const char *block = "";
+    unsigned index = 0;
+    for (bool first = true;; first = false) {
+        if (fm_ft_sign(parser, FT_CONCATENATE)) {
+            block = "";
+            index = 0;
+        } else if (fm_ft_sign(parser, '/')) {
+            if (!(block = fm_ft_name(parser)) || !fm_ft_expect_sign(parser, '/', "'/'")) return false;
+            index = 0;
+        } else if (!first && !fm_ft_sign(parser, ',')) {
+            break;
+        }
+        if (fm_ft_at_sign(parser, '/') || fm_ft_at_sign(parser, FT_CONCATENATE)) continue;
+        ft_symbol *symbol = declared(parser, unit);
+        if (!symbol) return false;
+        symbol->common = block;
+        symbol->common_index = index++;
+    }
+    return fm_ft_at_end(parser) || fm_ft_unexpected(parser, "',' or '/'");
+}
+
+static bool equivalence_statement(ft_parser *parser, ft_unit *unit)
+{
+    for (; !fm_ft_at_end(parser); parser->at++) {
+        if (parser->at->kind != FT_NAME) continue;
+        ft_symbol *symbol = fm_ft_own_symbol(parser->context, unit, parser->at->text, true);
+        if (!symbol) return false;
+        symbol->equivalenced = true;
+    }
+    return true;
+}
+
+/* implicit none, implicit real*8 (a-h, o-z), integer (i-n) */
+static bool implicit_statement(ft_parser *parser, ft_unit *unit)
+{
+    if (fm_ft_word(parser, "none")) return unit->implicit_none = true;
+    do {
+        ft_type type;
+        ft_token *start = parser->at;
+        /* The letters stand in parentheses, as a kind does: the last pair are the letters. */
+        unsigned pairs = 0;
+        int depth = 0;
+        for (const ft_token *end = start; end->kind != FT_END; end++) {
+            if (end->kind != FT_SIGN) continue;
+            if (end->sign == '(') pairs += depth++ == 0;
+            if (end->sign == ')') depth--;
+            if (end->sign == ',' && depth == 0) break;
+        }
+        ft_token saved = {0}, *open = NULL;
+        if (pairs == 1 && start->kind == FT_NAME) {
+            /* Hidden, so that the type does not take them for its kind. */
+            for (open = start; open->kind != FT_SIGN || open->sign != '('; open++) {
+            }
+            saved = *open;
+            open->sign = 0;
+        }
+        bool known = fm_ft_type_spec(parser, &type);
+        if (open) *open = saved;
+        if (!known || parser->why) return fm_ft_unexpected(parser, "a type");
+        if (!fm_ft_expect_sign(parser, '(', "'('")) return false;
+        do {
+            const char *from = fm_ft_name(parser), *to = from;
+            if (!from) return false;
+            if (fm_ft_sign(parser, '-') && !(to = fm_ft_name(parser))) return false;
+            for (char letter = from[0]; letter <= to[0]; letter++)
+                if (letter >= 'a' && letter <= 'z') {
+                    unit->implicit[letter - 'a'] = type;
+                    unit->implicit_set[letter - 'a'] = true;
+                }
+        } while (fm_ft_sign(parser, ','));
+        if (!fm_ft_expect_sign(parser, ')', "')'")) return false;
+    } while (fm_ft_sign(parser, ','));
+    return true;
+}
+
+static bool use_statement(ft_parser *parser, ft_unit *unit)
+{
+    ft_use *use = fm_ft_allocate(parser->context, 1, sizeof *use);
+    if (!use) return fm_ft_puzzled(parser, "out of memory");
+    use->place = parser->at->place;
+    if (fm_ft_sign(parser, ',')) fm_ft_name(parser); /* intrinsic */
+    fm_ft_sign(parser, FT_COLONS);
+    if (!(use->module = fm_ft_name(parser))) return false;
+    if (fm_ft_sign(parser, ',')) {
+        if (parser->at->kind == FT_NAME && strcmp(parser->at->text, "only") == 0 &&
+            parser->at[1].kind == FT_SIGN && parser->at[1].sign == ':') {
+            use->only = true;
+            parser->at += 2;
+        }
+        ft_expression **link = &use->names;
+        while (!fm_ft_at_end(parser)) {
+            ft_expression *name = fm_ft_new_expression(parser, FT_X_NAME);
+            if (!name) return false;
+            if (!(name->text = fm_ft_name(parser))) return false;
+            if (fm_ft_sign(parser, '(')) { /* operator(+), assignment(=) */
+                while (!fm_ft_at_end(parser) && !fm_ft_sign(parser, ')')) parser->at++;
+            } else if (fm_ft_sign(parser, FT_ARROW)) {
+                name->kind = FT_X_KEYWORD;
+                name->left = fm_ft_new_expression(parser, FT_X_NAME);
+                if (!name->left || !(name->left->text = fm_ft_name(parser))) return false;
+            }
+            *link = name;
+            link = &name->next;
+            if (!fm_ft_sign(parser, ',')) break;
+        }
+    }
+    use->next = unit->uses;
+    unit->uses = use;
+    return true;
+}
+
+/* Interfaces and enumerations: up to their end. */
+static bool pass_up_to(ft_parser *parser, const char *glued, const char *what)
+{
+    while (fm_ft_advance(parser), fm_ft_line(parser))
+        if (fm_ft_word(parser, glued) || (fm_ft_word(parser, "end") && fm_ft_word(parser, what))) break;
+    return true;
+}
+
+static bool plain_attribute(ft_parser *parser, ft_unit *unit, const char *word, attributes *all)
+{
+    if (!fm_ft_word(parser, word)) return false;
+    fm_ft_sign(parser, FT_COLONS);
+    entities(parser, unit, NULL, all);
+    return true;
+}
+
+static bool other_declaration(ft_parser *parser, ft_unit *unit)
+{
+    static const char *const passed[] = {"save",       "data",    "format",    "namelist", "private",
+                                         "public",     "import",  "intrinsic", "volatile", "asynchronous",
+                                         "procedure",  "generic", "optional",  "sequence", "protected",
+                                         "contiguous", "bind",    "final"};
+    attributes none = {0}, allocatable = {.flags = {.allocatable = true}},
+               pointer = {.flags = {.pointer = true}};
+    attributes target = {.flags = {.target = true}}, external = {.flags = {.external = true}};
+    if (fm_ft_word(parser, "parameter")) return parameter_statement(parser, unit), true;
+    if (fm_ft_word(parser, "implicit")) return implicit_statement(parser, unit), true;
+    if (fm_ft_word(parser, "use")) return use_statement(parser, unit), true;
+    if (fm_ft_word(parser, "common")) return common_statement(parser, unit), true;
+    if (fm_ft_word(parser, "equivalence")) return equivalence_statement(parser, unit), true;
+    if (fm_ft_word(parser, "intent")) return true;
+    if (plain_attribute(parser, unit, "dimension", &none) ||
+        plain_attribute(parser, unit, "allocatable", &allocatable) ||
+        plain_attribute(parser, unit, "pointer", &pointer) ||
+        plain_attribute(parser, unit, "target", &target) ||
+        plain_attribute(parser, unit, "external", &external))
+        return true;
+    if (fm_ft_word(parser, "interface") ||
+        (fm_ft_word(parser, "abstract") && fm_ft_word(parser, "interface")))
+        return pass_up_to(parser, "endinterface", "interface");
+    if (fm_ft_word(parser, "enum")) {
+        pass_up_to(parser, "endenum", "enum");
+        return fm_ft_puzzled(parser, "an enumeration is not followed"), true;
+    }
+    if (fm_ft_word(parser, "entry")) return fm_ft_puzzled(parser, "entry is not followed"), true;
+    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
+        if (fm_ft_word(parser, passed[i])) return true;
+    return false;
+}
+
+bool fm_ft_declaration(ft_parser *parser, ft_unit *unit)
+{
+    ft_type type;
+    ft_place place = parser->at->place;
+    bool found = true;
+    if (parser->at->kind != FT_NAME) return false;
+    bool type_word = strcmp(parser->at->text, "type") == 0 &&
+                     !(parser->at[1].kind == FT_SIGN && parser->at[1].sign == '(');
+    bool glued =
+        fm_ft_line(parser)->fixed && strncmp(parser->at->text, "type", 4) == 0 && parser->at->text[4];
+    if ((type_word || glued) && fm_ft_word(parser, "type")) {
+        record(parser, unit);
+    } else if (fm_ft_type_spec(parser, &type)) {
+        typed_declaration(parser, unit, &type);
+    } else {
+        found = other_declaration(parser, unit);
+    }
+    if (parser->why && found && !unit->why) {
+        unit->why = parser->why;
+        unit->why_place = place;
+    }
+    return found;
+}

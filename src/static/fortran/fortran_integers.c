@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fortran_integers.c - what a whole-number expression is worth, in parameters and variables of loops: bounds,
+ * subscripts, steps, kinds. What is not affine is refused, with the part that is not.
+ */
+#include "static/fortran/fortran_walker.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const ft_value *refuse(ft_walker *walker, const ft_expression *expression, const char *why)
+{
+    const char *text = fm_ft_text(walker->context, &expression->place);
+    fm_ft_refuse(walker->context, &expression->place, "'%.150s' is not affine: %s", text ? text : "", why);
+    return NULL;
+}
+
+/* 12, 12_8 */
+static const ft_value *literal(ft_walker *walker, const ft_expression *expression)
+{
+    int64_t number = 0;
+    for (const char *c = expression->text; *c >= '0' && *c <= '9'; c++)
+        if (__builtin_mul_overflow(number, 10, &number) ||
+            __builtin_add_overflow(number, *c - '0', &number)) {
+            fm_ft_refuse(walker->context, &expression->place, "'%.60s' does not fit 64 bits",
+                         expression->text);
+            return NULL;
+        }
+    return fm_ft_number(&walker->values, number);
+}
+
+/* Constants of the intrinsic modules: bytes of a kind; 0: no such name. */
+static int intrinsic_kind(const char *name)
+{
+    static const struct {
+        const char *name;
+        int bytes;
+    } kinds[] = {{"real32", 4},          {"real64", 8},
+                 {"real128", 16},        {"int8", 1},
+                 {"int16", 2},           {"int32", 4},
+                 {"int64", 8},           {"c_double", 8},
+                 {"c_float", 4},         {"c_int", 4},
+                 {"c_long", 8},          {"c_size_t", 8},
+                 {"c_bool", 1},          {"c_char", 1},
+                 {"c_long_long", 8},     {"c_short", 2},
+                 {"c_int8_t", 1},        {"c_int16_t", 2},
+                 {"c_int32_t", 4},       {"c_int64_t", 8},
+                 {"c_float_complex", 4}, {"c_double_complex", 8},
+                 {"c_signed_char", 1}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].name, name) == 0) return kinds[i].bytes;
+    return 0;
+}
+
+/* The same where such a module is used, here or by a module that is. */
+static int named_kind(const ft_walker *walker, const ft_unit *unit, const char *name, unsigned depth)
+{
+    for (; unit && depth < 20; unit = unit->host)
+        for (const ft_use *use = unit->uses; use; use = use->next) {
+            const char *inside = fm_ft_used_name(use, name);
+            const ft_unit *module = fm_ft_module(walker, use->module);
+            int bytes = 0;
+            if (inside && module)
+                bytes = named_kind(walker, module, inside, depth + 1);
+            else if (inside && strncmp(use->module, "iso_", 4) == 0)
+                bytes = intrinsic_kind(inside);
+            if (bytes) return bytes;
+        }
+    return 0;
+}
+
+static const ft_value *of_object(ft_walker *walker, const ft_expression *expression, ft_object *object)
+{
+    if (object->is_array) return refuse(walker, expression, "it is a whole array");
+    if (object->layout.base != FT_INTEGER_TYPE && object->layout.base != FT_LOGICAL_TYPE)
+        return refuse(walker, expression, "it is not a whole number");
+    const ft_value *value = fm_ft_known(walker, object);
+    return value ? value : refuse(walker, expression, object->why ? object->why : "its value is not known");
+}
+
+static const ft_value *name_value(ft_walker *walker, const ft_expression *expression)
+{
+    ft_symbol *symbol = fm_ft_lookup(walker, walker->activation->unit, expression->text, false);
+    int kind = symbol ? 0 : named_kind(walker, walker->activation->unit, expression->text, 0);
+    if (kind) return fm_ft_number(&walker->values, kind);
+    if (!symbol && walker->activation->unit->uses) {
+        /* It could come from a module that is not here. */
+        for (const ft_unit *unit = walker->activation->unit; unit; unit = unit->host)
+            for (const ft_use *use = unit->uses; use; use = use->next) {
+                if (strncmp(use->module, "iso_", 4) == 0 || fm_ft_module(walker, use->module)) continue;
+                fm_ft_refuse(walker->context, &expression->place,
+                             "'%.100s' is not declared here, and module '%.100s' is not in this file",
+                             expression->text, use->module);
+                return NULL;
+            }
+    }
+    ft_object *object = fm_ft_object_of_name(walker, expression->text, &expression->place);
+    return object ? of_object(walker, expression, object) : NULL;
+}
+
+/* ---- operators ---- */
+
+static const ft_value *power(ft_walker *walker, const ft_expression *expression, const ft_value *left,
+                             const ft_value *right)
+{
+    int64_t exponent;
+    if (!left || !right) return NULL;
+    if (!fm_ft_fold(right, &exponent) || exponent < 0 || exponent > 62)
+        return refuse(walker, expression, "a power whose exponent is not a small number");
+    const ft_value *product = fm_ft_number(&walker->values, 1);
+    for (int64_t i = 0; i < exponent; i++) product = fm_ft_times(&walker->values, product, left);
+    return product;
+}
+
+static const ft_value *binary(ft_walker *walker, const ft_expression *expression)
+{
+    ft_values *values = &walker->values;
+    const ft_value *left = fm_ft_integer(walker, expression->left);
+    const ft_value *right = left ? fm_ft_integer(walker, expression->right) : NULL;
+    if (!right) return NULL;
+    values->place = expression->place;
+    switch (expression->operator) {
+    case '+':
+        return fm_ft_plus(values, left, right, 1);
+    case '-':
+        return fm_ft_plus(values, left, right, -1);
+    case '*':
+        return fm_ft_times(values, left, right);
+    case '/':
+        return fm_ft_divide(values, '/', left, right);
+    case FT_POWER:
+        return power(walker, expression, left, right);
+    default:
+        return refuse(walker, expression, "it is no sum, product or quotient");
+    }
+}
+
+/* ---- functions ---- */
+
+static const ft_value *extreme(ft_walker *walker, const ft_expression *call, bool most)
+{
+    const ft_value *found = NULL;
+    for (const ft_expression *a = call->arguments; a; a = a->next) {
+        const ft_value *next = fm_ft_integer(walker, a);
+        walker->values.place = call->place;
+        found = a == call->arguments ? next : fm_ft_extreme(&walker->values, most, found, next);
+        if (!found) return NULL;
+    }
+    return found;
+}
+
+/* size(a), size(a, 1), lbound, ubound */
+static const ft_value *inquiry(ft_walker *walker, const ft_expression *call)
+{
+    ft_values *values = &walker->values;
+    const ft_expression *second = call->arguments->next;
+    ft_reference reference;
+    if (second && second->kind == FT_X_KEYWORD) second = second->left;
+    if (!fm_ft_is_variable(walker, call->arguments) || !fm_ft_resolve(walker, call->arguments, &reference)) {
+        if (walker->context->status == FM_OK) refuse(walker, call, "its argument is no array");
+        return NULL;
+    }
+    int64_t dimension = 0;
+    if (second && !fm_ft_constant(walker, second, "a dimension", &dimension)) return NULL;
+    if (!reference.rank || dimension < 0 || dimension > (int64_t)reference.rank ||
+        (!second && call->left->text[0] != 's'))
+        return refuse(walker, call, "it asks for a dimension that is not there");
+    bool whole = call->arguments->kind == FT_X_NAME || call->arguments->kind == FT_X_MEMBER;
+    const ft_object *object = reference.object;
+    if (call->left->text[0] == 'l') return whole ? object->lows[dimension - 1] : fm_ft_number(values, 1);
+    const ft_value *found = NULL;
+    for (unsigned i = 0; i < reference.rank; i++) {
+        if (second && (int64_t)i + 1 != dimension) continue;
+        const ft_value *extent = reference.sections[i].extent;
+        if (!extent) return refuse(walker, call, "the last extent of an array of assumed size is not known");
+        found = found ? fm_ft_times(values, found, extent) : extent;
+    }
+    if (call->left->text[0] == 'u' && whole)
+        return fm_ft_add_number(values, fm_ft_plus(values, found, object->lows[dimension - 1], 1), -1);
+    return found;
+}
+
+static const ft_value *kind_function(ft_walker *walker, const ft_expression *call)
+{
+    const char *name = call->left->text;
+    const ft_expression *argument = call->arguments;
+    if (argument->kind == FT_X_KEYWORD) argument = argument->left;
+    int64_t digits;
+    if (strcmp(name, "kind") == 0) {
+        ft_layout layout = {0};
+        if (argument->kind == FT_X_REAL) {
+            bool twice = strchr(argument->text, 'd') != NULL;
+            return fm_ft_number(&walker->values, twice ? 8 : 4);
+        }
+        if (argument->kind == FT_X_INTEGER) return fm_ft_number(&walker->values, 4);
+        if (argument->kind != FT_X_NAME) return refuse(walker, call, "the kind of an expression");
+        ft_object *object = fm_ft_object_of_name(walker, argument->text, &argument->place);
+        if (!object) return NULL;
+        layout = object->layout;
+        return fm_ft_number(&walker->values,
+                            (int64_t)(layout.base == FT_COMPLEX_TYPE ? layout.bytes / 2 : layout.bytes));
+    }
+    if (!fm_ft_constant(walker, argument, "a number of digits", &digits)) return NULL;
+    if (strcmp(name, "selected_int_kind") == 0)
+        return fm_ft_number(&walker->values, digits <= 2 ? 1 : digits <= 4 ? 2 : digits <= 9 ? 4 : 8);
+    return fm_ft_number(&walker->values, digits <= 6 ? 4 : digits <= 15 ? 8 : 16);
+}
+
+static const ft_value *function(ft_walker *walker, const ft_expression *call)
+{
+    ft_values *values = &walker->values;
+    const char *name = call->left->text;
+    const ft_expression *first = call->arguments, *second = first ? first->next : NULL;
+    if (!first) return refuse(walker, call, "a call");
+    if (strcmp(name, "min") == 0 || strcmp(name, "min0") == 0) return extreme(walker, call, false);
+    if (strcmp(name, "max") == 0 || strcmp(name, "max0") == 0) return extreme(walker, call, true);
+    if (strcmp(name, "size") == 0 || strcmp(name, "ubound") == 0 || strcmp(name, "lbound") == 0)
+        return inquiry(walker, call);
+    if (strcmp(name, "kind") == 0 || strncmp(name, "selected_", 9) == 0) return kind_function(walker, call);
+    bool one = strcmp(name, "abs") == 0 || strcmp(name, "iabs") == 0 || strcmp(name, "int") == 0;
+    bool two = strcmp(name, "mod") == 0 || strcmp(name, "modulo") == 0 || strcmp(name, "dim") == 0;
+    if (!one && !two) return refuse(walker, call, "a call of a function");
+    if (two && (!second || second->next)) return refuse(walker, call, "it has not two arguments");
+    const ft_value *left = fm_ft_integer(walker, first);
+    if (!left) return NULL;
+    if (one && name[0] == 'i' && name[1] == 'n') return left;
+    values->place = call->place;
+    if (one) return fm_ft_extreme(values, true, left, fm_ft_plus(values, fm_ft_number(values, 0), left, -1));
+    const ft_value *right = fm_ft_integer(walker, second);
+    values->place = call->place;
+    if (name[0] == 'd')
+        return fm_ft_extreme(values, true, fm_ft_plus(values, left, right, -1), fm_ft_number(values, 0));
+    return fm_ft_divide(values, strcmp(name, "mod") == 0 ? '%' : 'm', left, right);
+}
+
+const ft_value *fm_ft_integer(ft_walker *walker, const ft_expression *expression)
+{
+    ft_values *values = &walker->values;
+    if (walker->context->status != FM_OK) return NULL;
+    values->place = expression->place;
+    switch (expression->kind) {
+    case FT_X_INTEGER:
+        return literal(walker, expression);
+    case FT_X_NAME:
+        return name_value(walker, expression);
+    case FT_X_UNARY: {
+        if (expression->operator!= '+' && expression->operator!= '-')
+            return refuse(walker, expression, "it is a truth value");
+        const ft_value *inner = fm_ft_integer(walker, expression->left);
+        return fm_ft_plus(values, fm_ft_number(values, 0), inner, expression->operator== '-' ? -1 : 1);
+    }
+    case FT_X_BINARY:
+        return binary(walker, expression);
+    case FT_X_INDEX:
+        if (expression->left->kind == FT_X_NAME && expression->arguments && !expression->arguments->next &&
+            fm_ft_assumed_identity(walker, expression->left->text))
+            return fm_ft_integer(walker, expression->arguments);
+        if (expression->left->kind != FT_X_NAME || fm_ft_is_variable(walker, expression))
+            return refuse(walker, expression, "its value comes out of an array");
+        return function(walker, expression);
+    case FT_X_MEMBER: {
+        ft_reference reference;
+        if (!fm_ft_resolve(walker, expression, &reference)) return NULL;
+        if (reference.memory || reference.rank)
+            return refuse(walker, expression, "its value comes out of an array");
+        return of_object(walker, expression, reference.object);
+    }
+    case FT_X_REAL:
+        return refuse(walker, expression, "it is not a whole number");
+    default:
+        return refuse(walker, expression, "it is not a whole number");
+    }
+}
+
+bool fm_ft_constant(ft_walker *walker, const ft_expression *expression, const char *what, int64_t *number)
+{
+    const ft_value *value = fm_ft_integer(walker, expression);
+    if (!value) return false;
+    if (fm_ft_fold(value, number)) return true;
+    const char *text = fm_ft_text(walker->context, &expression->place);
+    return fm_ft_refuse(walker->context, &expression->place,
+                        "%s must be a number that the source tells: '%.150s' is not", what, text ? text : "");
+}
+
+/* The value, or NULL without a failure where there is none; false: another failure. */
+bool fm_ft_quiet_integer(ft_walker *walker, const ft_expression *expression, const ft_value **value)
+{
+    ft_context *context = walker->context;
+    fm_error kept, *error = context->error;
+    context->error = &kept;
+    *value = fm_ft_integer(walker, expression);
+    context->error = error;
+    if (context->status == FM_E_UNSUPPORTED || context->status == FM_E_LIMIT) context->status = FM_OK;
+    if (context->status == FM_OK) return true;
+    if (error) *error = kept;
+    return false;
+}

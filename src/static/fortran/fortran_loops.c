@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fortran_loops.c - do, do concurrent, forall, and loops without bounds of which somebody said how often they
+ * run. An exit that comes true once and stays true shortens its loop.
+ */
+#include "static/fortran/fortran_walker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* `if (…) exit` directly in the body of the loop; NULL: none. *first: nothing is executed before it. */
+static const ft_statement *exit_of(const ft_statement *loop, bool *first)
+{
+    *first = true;
+    for (const ft_statement *s = loop->body; s; s = s->next) {
+        if (s->kind == FT_S_IF && s->branches && !s->branches->next && s->branches->body &&
+            s->branches->body->kind == FT_S_EXIT && !s->branches->body->next &&
+            (!s->branches->body->name || (loop->name && strcmp(loop->name, s->branches->body->name) == 0)))
+            return s;
+        if (s->kind != FT_S_CONTINUE && s->kind != FT_S_MARKER) *first = false;
+    }
+    return NULL;
+}
+
+/* The last value that the variable has before, or when, the exit is taken. */
+static bool shorten(ft_walker *walker, const ft_statement *exit, bool exit_first, const ft_value *variable,
+                    const ft_value *first, int64_t step, const ft_value **last)
+{
+    ft_values *values = &walker->values;
+    ft_condition condition;
+    int64_t factor;
+    if (!fm_ft_condition(walker, exit->branches->condition, &condition)) return false;
+    const ft_atom *atom = variable->terms[0].atom;
+    bool simple =
+        condition.simple && fm_ft_factor(condition.value, atom, &factor) && factor == (step > 0 ? 1 : -1);
+    if (!simple)
+        return fm_ft_refuse(
+            walker->context, &exit->place,
+            "exit: its condition is no comparison with the variable of the loop that stays true from some "
+            "iteration on");
+    /* factor * variable + rest >= 0: the exit is taken from `from` on. */
+    const ft_value *rest = fm_ft_plus(values, condition.value, variable, -factor);
+    const ft_value *from = fm_ft_plus(values, fm_ft_number(values, 0), rest, -factor);
+    bool down = step < 0;
+    if (exit_first) {
+        *last = fm_ft_extreme(values, down, *last, fm_ft_add_number(values, from, down ? 1 : -1));
+    } else {
+        const ft_value *taken = fm_ft_add_number(values, from, down ? step + 1 : step - 1);
+        *last = fm_ft_extreme(values, down, *last, fm_ft_extreme(values, !down, first, taken));
+    }
+    return *last != NULL;
+}
+
+static ft_object *loop_variable(ft_walker *walker, const ft_expression *name)
+{
+    ft_object *object = fm_ft_object_of_name(walker, name->text, &name->place);
+    if (!object) return NULL;
+    if (object->is_array || object->layout.base != FT_INTEGER_TYPE) {
+        fm_ft_refuse(walker->context, &name->place, "a loop over '%.100s', which is no whole number",
+                     name->text);
+        return NULL;
+    }
+    if (object->memory || object->symbol->constant) {
+        fm_ft_refuse(walker->context, &name->place, "a loop over '%.100s', which is no variable of its own",
+                     name->text);
+        return NULL;
+    }
+    if (object->loop) {
+        fm_ft_refuse(walker->context, &name->place, "'%.100s' is the variable of a loop around this one",
+                     name->text);
+        return NULL;
+    }
+    return object;
+}
+
+static bool loop_body(ft_walker *walker, const ft_statement *s, ft_object *object, const ft_value *variable)
+{
+    fm_ft_set_known(object, variable, NULL);
+    object->loop = true;
+    bool done = fm_ft_walk(walker, s->body, NULL);
+    walker->escape = NULL; /* cycle ends with the iteration */
+    object->loop = false;
+    fm_ft_set_known(object, NULL,
+                    fm_ft_print(walker->context, "it is the variable of the loop in line %u, which is over",
+                                s->place.line));
+    return done;
+}
+
+static bool bounded_loop(ft_walker *walker, const ft_statement *s, ft_object *object, const ft_value *first,
+                         const ft_value *last, int64_t step)
+{
+    const ft_statement *saved = walker->exit;
+    bool saved_first = walker->exit_first, exit_first;
+    const ft_statement *exit = exit_of(s, &exit_first);
+    ft_loop loop;
+    const ft_value *variable;
+    if (exit) {
+        /* The name that the loop will get: its condition is worked out before the loop is written. */
+        size_t size = walker->out.size;
+        if (!fm_ft_begin_loop(walker, &loop, s->left->text, s->name, first, last, step, &s->place, &variable))
+            return false;
+        fm_ft_set_known(object, variable, NULL);
+        bool shorter = shorten(walker, exit, exit_first, variable, first, step, &last);
+        object->value = NULL;
+        if (!shorter || !fm_ft_end_loop(walker)) return false;
+        walker->out.size = size;
+    }
+    walker->exit = exit;
+    walker->exit_first = exit_first;
+    bool done =
+        fm_ft_begin_loop(walker, &loop, s->left->text, s->name, first, last, step, &s->place, &variable) &&
+        loop_body(walker, s, object, variable) && fm_ft_end_loop(walker);
+    walker->exit = saved;
+    walker->exit_first = saved_first;
+    return done;
+}
+
+bool fm_ft_do_loop(ft_walker *walker, const ft_statement *s)
+{
+    ft_object *object = loop_variable(walker, s->left);
+    if (!object) return false;
+    const ft_value *first = fm_ft_integer(walker, s->first),
+                   *last = first ? fm_ft_integer(walker, s->last) : NULL;
+    int64_t step = 1;
+    if (!last || (s->step && !fm_ft_constant(walker, s->step, "the step of a loop", &step))) return false;
+    if (step == 0) return fm_ft_fail(walker->context, FM_E_FORMAT, &s->place, "the step of a loop is 0");
+    ft_assigned assigned = {0};
+    bool done = fm_ft_assigned(walker, s->body, &assigned) && fm_ft_forget(walker, &assigned, &s->place) &&
+                bounded_loop(walker, s, object, first, last, step) &&
+                fm_ft_forget(walker, &assigned, &s->place);
+    free(assigned.list);
+    return done;
+}
+
+/* ---- do concurrent, forall ---- */
+
+static bool concurrent_body(ft_walker *walker, const ft_statement *s, const ft_statement *only)
+{
+    ft_condition condition;
+    if (s->mask &&
+        (!fm_ft_condition(walker, s->mask, &condition) || !fm_ft_begin_if(walker, condition.text, &s->place)))
+        return false;
+    if (!(only ? fm_ft_statement(walker, only) : fm_ft_walk(walker, s->body, NULL))) return false;
+    walker->escape = NULL;
+    return !s->mask || fm_ft_close(walker);
+}
+
+/* Loops of the indices from this one on: the first one is the innermost, as gfortran has it. */
+static bool concurrent_loops(ft_walker *walker, const ft_statement *s, const ft_statement *only,
+                             unsigned number)
+{
+    const ft_expression *index = s->indices;
+    if (number == 0) return concurrent_body(walker, s, only);
+    for (unsigned i = 1; i < number; i++) index = index->next;
+    const ft_expression *range = index->left;
+    ft_expression name = {.kind = FT_X_NAME, .text = index->text, .place = index->place};
+    int64_t step = 1;
+    if (!range->left || !range->right)
+        return fm_ft_fail(walker->context, FM_E_FORMAT, &index->place, "an index without its range");
+    const ft_value *first = fm_ft_integer(walker, range->left),
+                   *last = first ? fm_ft_integer(walker, range->right) : NULL, *variable;
+    if (!last || (range->third && !fm_ft_constant(walker, range->third, "the step of a loop", &step)))
+        return false;
+    if (step == 0) return fm_ft_fail(walker->context, FM_E_FORMAT, &s->place, "the step of a loop is 0");
+    ft_object *object = loop_variable(walker, &name);
+    ft_loop loop;
+    if (!object ||
+        !fm_ft_begin_loop(walker, &loop, index->text, s->name, first, last, step, &s->place, &variable))
+        return false;
+    /* The index is a variable of its own: the one outside keeps its value. */
+    const ft_value *outside = object->value;
+    bool untouched = object->untouched;
+    fm_ft_set_known(object, variable, object->why);
+    object->loop = true;
+    bool done = concurrent_loops(walker, s, only, number - 1);
+    object->loop = false;
+    object->value = outside;
+    object->untouched = untouched;
+    return done && fm_ft_end_loop(walker);
+}
+
+bool fm_ft_concurrent(ft_walker *walker, const ft_statement *s)
+{
+    unsigned count = 0;
+    for (const ft_expression *index = s->indices; index; index = index->next) count++;
+    const ft_statement *saved = walker->exit;
+    walker->exit = NULL;
+    if (!fm_ft_note(walker, s->forall ? "forall is counted as loops, the first index innermost"
+                                      : "do concurrent is counted as loops, the first index innermost"))
+        return false;
+    ft_assigned assigned = {0};
+    bool done = fm_ft_assigned(walker, s->body, &assigned) && fm_ft_forget(walker, &assigned, &s->place);
+    if (s->forall) /* each statement for all indices, then the next */
+        for (const ft_statement *one = s->body; one && done; one = one->next)
+            done = concurrent_loops(walker, s, one, count);
+    else
+        done = done && concurrent_loops(walker, s, NULL, count);
+    done = done && fm_ft_forget(walker, &assigned, &s->place);
+    free(assigned.list);
+    walker->exit = saved;
+    return done;
+}
+
+/* ---- loops without bounds ---- */
+
+/* do while, and do without bounds. */
+bool fm_ft_endless_loop(ft_walker *walker, const ft_statement *s)
+{
+    const ft_value *times, *variable;
+    if (!fm_ft_assumed_loop(walker, s->place.line, &times))
+        return fm_ft_refuse(
+            walker->context, &s->place,
+            "%s: how often it runs depends on data (--assume 'loop at %u runs N times' would say it)",
+            s->right ? "do while" : "do without bounds", s->place.line);
+    if (!times) return false;
+    const ft_statement *saved = walker->exit;
+    bool first, saved_first = walker->exit_first;
+    ft_loop loop;
+    ft_base base;
+    ft_assigned assigned = {0};
+    /* Its exit is what ends it. */
+    walker->exit = exit_of(s, &first);
+    walker->exit_first = true;
+    bool done =
+        fm_ft_assigned(walker, s->body, &assigned) && fm_ft_forget(walker, &assigned, &s->place) &&
+        fm_ft_begin_loop(walker, &loop, "run", s->name, fm_ft_number(&walker->values, 1), times, 1, &s->place,
+                         &variable) &&
+        (!s->right || (fm_ft_data(walker, s->right, NULL, &base) && fm_ft_flush(walker, &s->place, false))) &&
+        fm_ft_walk(walker, s->body, NULL) && fm_ft_end_loop(walker);
+    walker->escape = NULL;
+    walker->exit = saved;
+    walker->exit_first = saved_first;
+    /* The condition that ends it. */
+    done =
+        done && fm_ft_forget(walker, &assigned, &s->place) &&
+        (!s->right || (fm_ft_data(walker, s->right, NULL, &base) && fm_ft_flush(walker, &s->place, false)));
+    free(assigned.list);
+    return done;
+}
