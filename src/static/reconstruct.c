@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reconstruct.c - see reconstruct.h. Descriptions: describe.c; here they are counted, checked and put
- * together. */
+/* reconstruct.c - see reconstruct.h. Descriptions: describe_reference.c; here they are counted, checked and
+ * put together. */
 #include "static/reconstruct.h"
 
 #include "base/error.h"

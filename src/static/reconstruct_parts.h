@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reconstruct_parts.h - what reconstruct.c and describe.c share. */
+/* reconstruct_parts.h - what reconstruct.c and describe_reference.c share. */
 #ifndef FATHOM_STATIC_RECONSTRUCT_PARTS_H
 #define FATHOM_STATIC_RECONSTRUCT_PARTS_H
 

@@ -67,7 +67,7 @@ static fm_status find_sampled(const task *of, double deadline, finding *found, f
 {
     const fm_sample_options options = {
         .samples = of->options.samples, .seed = of->options.seed, .deadline = deadline};
-    fm_sampled sampled;
+    fm_sampled_reuses sampled;
     fm_status status = fm_sample(&sampled, &of->list, &options, error);
     if (status != FM_OK) return status;
     status = take_reuses(of, &sampled.reuses, &found->counted, error);
@@ -81,7 +81,7 @@ static fm_status find_sampled(const task *of, double deadline, finding *found, f
         snprintf(found->method, sizeof found->method,
                  "%" PRIu64 " of %" PRIu64 " accesses drawn at random, each worked out exactly",
                  sampled.samples, sampled.reuses.accesses);
-    fm_sampled_clear(&sampled);
+    fm_sampled_reuses_clear(&sampled);
     return status;
 }
 

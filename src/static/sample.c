@@ -23,7 +23,7 @@ typedef struct sampler {
     fm_oracle *oracle;
     fm_points **points; /* of each reference */
     fm_static_random random;
-    fm_sampled *result;
+    fm_sampled_reuses *result;
     uint64_t samples, firsts; /* drawn so far; of them first touches */
     fm_error *error;
 } sampler;
@@ -118,10 +118,10 @@ static fm_status weigh(sampler *self, uint64_t samples)
     return FM_OK;
 }
 
-fm_status fm_sample(fm_sampled *sampled, const fm_reference_list *list, const fm_sample_options *options,
-                    fm_error *error)
+fm_status fm_sample(fm_sampled_reuses *sampled, const fm_reference_list *list,
+                    const fm_sample_options *options, fm_error *error)
 {
-    *sampled = (fm_sampled){0};
+    *sampled = (fm_sampled_reuses){0};
     sampler self = {.list = list,
                     .options = options,
                     .random = {options->seed},
@@ -149,12 +149,12 @@ fm_status fm_sample(fm_sampled *sampled, const fm_reference_list *list, const fm
     for (size_t i = 0; i < list->count && self.points; i++) fm_points_destroy(self.points[i]);
     free(self.points);
     fm_oracle_destroy(self.oracle);
-    if (status != FM_OK) fm_sampled_clear(sampled);
+    if (status != FM_OK) fm_sampled_reuses_clear(sampled);
     return status;
 }
 
-void fm_sampled_clear(fm_sampled *sampled)
+void fm_sampled_reuses_clear(fm_sampled_reuses *sampled)
 {
     fm_reuses_clear(&sampled->reuses);
-    *sampled = (fm_sampled){0};
+    *sampled = (fm_sampled_reuses){0};
 }

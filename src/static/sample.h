@@ -25,15 +25,15 @@ typedef struct fm_sample_options {
     double deadline; /* fm_static_now; 0: none. Beyond it: FM_E_LIMIT */
 } fm_sample_options;
 
-typedef struct fm_sampled {
+typedef struct fm_sampled_reuses {
     fm_reuses reuses;
     uint64_t samples;
     bool exact;  /* every access was worked out */
     double band; /* 0 where exact */
-} fm_sampled;
+} fm_sampled_reuses;
 
-fm_status fm_sample(fm_sampled *sampled, const fm_reference_list *list, const fm_sample_options *options,
-                    fm_error *error);
-void fm_sampled_clear(fm_sampled *sampled);
+fm_status fm_sample(fm_sampled_reuses *sampled, const fm_reference_list *list,
+                    const fm_sample_options *options, fm_error *error);
+void fm_sampled_reuses_clear(fm_sampled_reuses *sampled);
 
 #endif

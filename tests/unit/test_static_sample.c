@@ -60,7 +60,7 @@ static void test_everything(void **state)
     sample_text text;
     for (uint64_t seed = 0; seed < 100; seed++) {
         truth right;
-        fm_sampled sampled;
+        fm_sampled_reuses sampled;
         fm_error error;
         sample_region(&text, seed);
         find_truth(&right, text.text, 64, seed % 3 == 0 ? 2 : 0);
@@ -74,7 +74,7 @@ static void test_everything(void **state)
                                 sizeof right.reuses.items[i]);
         for (size_t i = 0; i < right.reuses.reference_count; i++)
             assert_int_equal(sampled.reuses.firsts[i], right.reuses.firsts[i]);
-        fm_sampled_clear(&sampled);
+        fm_sampled_reuses_clear(&sampled);
         forget_truth(&right);
     }
 }
@@ -121,7 +121,7 @@ static void test_band(void **state)
         double largest = 0, band = 0;
         find_truth(&right, texts[t], 64, 0);
         for (uint64_t trial = 0; trial < TRIALS; trial++) {
-            fm_sampled sampled;
+            fm_sampled_reuses sampled;
             fm_error error;
             const fm_sample_options options = {.samples = SAMPLES, .seed = trial};
             assert_int_equal(fm_sample(&sampled, &right.lowered.list, &options, &error), FM_OK);
@@ -131,7 +131,7 @@ static void test_band(void **state)
             const double now = largest_error(&sampled.reuses, &right.reuses, (double)right.points.count);
             if (now > largest) largest = now;
             if (now > band) outside++;
-            fm_sampled_clear(&sampled);
+            fm_sampled_reuses_clear(&sampled);
         }
         print_message("region %zu: outside %u of %d times, largest error %.4f, band %.4f\n", t, outside,
                       TRIALS, largest, band);
@@ -154,11 +154,11 @@ static void test_no_bias(void **state)
     double hits[2] = {0};
     enum { TRIALS = 20000 };
     for (uint64_t trial = 0; trial < TRIALS; trial++) {
-        fm_sampled sampled;
+        fm_sampled_reuses sampled;
         const fm_sample_options options = {.samples = 3, .seed = trial};
         assert_int_equal(fm_sample(&sampled, &right.lowered.list, &options, &error), FM_OK);
         for (size_t i = 0; i < 2; i++) hits[i] += (double)sampled.reuses.firsts[i] / TRIALS;
-        fm_sampled_clear(&sampled);
+        fm_sampled_reuses_clear(&sampled);
     }
     assert_true(hits[0] + hits[1] > 6.9); /* some draw has no first touch */
     assert_true(hits[1] == 0);            /* the second loop has none */
@@ -170,7 +170,7 @@ static void test_given_up(void **state)
     (void)state;
     truth right;
     fm_error error;
-    fm_sampled sampled;
+    fm_sampled_reuses sampled;
     find_truth(&right, BEGIN "array A[70] of 64 for i = 0 to 69 { do { load A[i] } }", 64, 0);
     const fm_sample_options options = {.samples = 69, .deadline = fm_static_now() - 1};
     assert_int_equal(fm_sample(&sampled, &right.lowered.list, &options, &error), FM_E_LIMIT);
@@ -180,7 +180,7 @@ static void test_given_up(void **state)
     find_truth(&right, BEGIN "array A[70] of 64 for i = 1 to 0 { do { load A[i] } }", 64, 0);
     assert_int_equal(fm_sample(&sampled, &right.lowered.list, &(fm_sample_options){0}, &error), FM_OK);
     assert_true(sampled.exact && sampled.reuses.accesses == 0 && sampled.reuses.count == 0);
-    fm_sampled_clear(&sampled);
+    fm_sampled_reuses_clear(&sampled);
     forget_truth(&right);
 }
 

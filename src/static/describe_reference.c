@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * describe.c - the description of a reference (description.h) from single accesses.
+ * describe_reference.c - the description of a reference (description.h) from single accesses.
  *
  * Level v with all outer loops given: from the lowest value on, look whether the descriptions of the next
  * blocks of `period` values have one shape and polynomial numbers. If so, the run goes as far as tests say;
