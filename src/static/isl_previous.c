@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * isl_previous.c - see isl_previous.h. Looked for from the inside out: first in the same statement, then in what
+ * comes before it in the same iteration, then in earlier iterations of the innermost loop, and so on. What is
+ * found in one step (isl's lexicographic maximum over the time of all candidates) is not looked for in the next.
+ */
+#include "static/isl_previous.h"
+
+#include "base/memory.h"
+
+#include <isl/map.h>
+#include <isl/space.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct search {
+    fm_isl_work *work;
+    const fm_touches *touches;
+    size_t reuse;
+    const fm_touch *touch;
+    fm_apart apart;
+    unsigned level;
+    uint32_t position; /* FM_APART_POSITION: of the candidates */
+    unsigned deepest;  /* of all candidates */
+    fm_reuses *reuses;
+} search;
+
+void fm_reuses_clear(fm_reuses *reuses)
+{
+    for (size_t i = 0; i < reuses->count; i++) fm_system_clear(&reuses->reuses[i].domain);
+    free(reuses->reuses);
+    isl_set_free(reuses->cold);
+    memset(reuses, 0, sizeof *reuses);
+}
+
+static bool is_candidate(const search *this, const fm_touch *other)
+{
+    const fm_reference *a = this->touch->reference, *b = other->reference;
+    if (a->array != b->array || b->depth < this->level) return false;
+    for (unsigned i = 0; i < this->level; i++)
+        if (a->position[i] != b->position[i]) return false;
+    switch (this->apart) {
+    case FM_APART_ORDER:
+        return b->depth == a->depth && a->position[a->depth] == b->position[a->depth] &&
+               other->rank < this->touch->rank;
+    case FM_APART_POSITION: return b->position[this->level] == this->position;
+    case FM_APART_LOOP: break;
+    }
+    return b->depth > this->level && a->position[this->level] == b->position[this->level];
+}
+
+/* The first loop whose variable the candidates have for themselves; outer ones are the same as ours. */
+static unsigned first_own(const search *this)
+{
+    return this->level;
+}
+
+/*
+ * Columns of the time of a candidate: its own variables and the positions between them, then its rank. Variable i
+ * is column 2 * (i - first), the position behind it the next one.
+ */
+static unsigned time_columns(const search *this)
+{
+    return 2 * (this->deepest - first_own(this)) + 1;
+}
+
+static bool add_equality(fm_isl_work *work, fm_system *system, unsigned column, int64_t number)
+{
+    fm_line *line = fm_lines_add(work, &system->equalities);
+    if (!line) return false;
+    line->at[column] = 1;
+    line->at[FM_CONSTANT] = -number;
+    return true;
+}
+
+/* The lines of a touch with its columns moved: variable i to columns[i], then the coordinates to `block`. */
+static bool add_lines(fm_isl_work *work, fm_lines *target, const fm_lines *lines, const fm_touch *touch,
+                      const unsigned *columns, unsigned block)
+{
+    unsigned depth = touch->reference->depth;
+    for (size_t i = 0; i < lines->count; i++) {
+        fm_line *line = fm_lines_add(work, target);
+        if (!line) return false;
+        for (unsigned j = 0; j < touch->system.kept; j++)
+            line->at[j < depth ? columns[j] : block + j - depth] += lines->lines[i].at[j];
+        line->at[FM_CONSTANT] = lines->lines[i].at[FM_CONSTANT];
+    }
+    return true;
+}
+
+static bool add_touch(fm_isl_work *work, fm_system *system, const fm_touch *touch, const unsigned *columns,
+                      unsigned block)
+{
+    return add_lines(work, &system->equalities, &touch->system.equalities, touch, columns, block) &&
+           add_lines(work, &system->inequalities, &touch->system.inequalities, touch, columns, block);
+}
+
+/* Points of ours and times of a candidate that touches the same block earlier. */
+static isl_map *candidate_times(const search *this, const fm_touch *other)
+{
+    fm_isl_work *work = this->work;
+    unsigned depth = this->touch->reference->depth, first = first_own(this), times = time_columns(this);
+    unsigned axes = this->touches->axes[this->touch->reference->array], mine[FM_REFERENCE_DEPTH];
+    unsigned theirs[FM_REFERENCE_DEPTH];
+    fm_system system = {.kept = depth + times + axes};
+    if (system.kept >= FM_CONSTANT) {
+        fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: loops too deep");
+        return NULL;
+    }
+    for (unsigned i = 0; i < FM_REFERENCE_DEPTH; i++) {
+        mine[i] = i;
+        theirs[i] = i < first ? i : depth + 2 * (i - first);
+    }
+    bool done = add_touch(work, &system, this->touch, mine, depth + times) &&
+                add_touch(work, &system, other, theirs, depth + times);
+    const fm_reference *reference = other->reference;
+    for (unsigned i = first; i < this->deepest && done; i++) {
+        unsigned column = depth + 2 * (i - first);
+        if (i >= reference->depth) done = add_equality(work, &system, column, 0);
+        done = done && add_equality(work, &system, column + 1,
+                                    i + 1 <= reference->depth ? reference->position[i + 1] : 0);
+    }
+    done = done && add_equality(work, &system, depth + times - 1, (int64_t)other->rank);
+    if (done && this->apart == FM_APART_LOOP) {
+        fm_line *line = fm_lines_add(work, &system.inequalities);
+        done = line != NULL;
+        if (done) {
+            line->at[this->level] = 1;
+            line->at[depth] = -1;
+            line->at[FM_CONSTANT] = -1;
+        }
+    }
+    isl_basic_map *map = done ? fm_system_to_isl_map(work, &system, depth) : NULL;
+    fm_system_clear(&system);
+    map = isl_basic_map_project_out(map, isl_dim_out, times, axes);
+    return isl_map_from_basic_map(map);
+}
+
+/* The number of a column that has to have one. */
+static bool fixed_number(const fm_system *system, unsigned column, int64_t *number)
+{
+    for (size_t i = 0; i < system->equalities.count; i++) {
+        const fm_line *line = &system->equalities.lines[i];
+        bool alone = line->at[column] == 1 || line->at[column] == -1;
+        for (unsigned j = 0; j < fm_system_columns(system) && alone; j++) alone = j == column || !line->at[j];
+        if (!alone) continue;
+        *number = -line->at[FM_CONSTANT] * line->at[column];
+        return true;
+    }
+    return false;
+}
+
+/* Which candidate has the time: by its positions and rank. */
+static bool find_use(const search *this, const fm_system *system, size_t *use)
+{
+    unsigned first = first_own(this), base = system->kept + system->extra, times = time_columns(this);
+    for (size_t i = 0; i < this->touches->count; i++) {
+        const fm_touch *other = &this->touches->touches[i];
+        int64_t number;
+        if (!is_candidate(this, other)) continue;
+        bool same = fixed_number(system, base + times - 1, &number) && number == (int64_t)other->rank;
+        for (unsigned j = first; j < this->deepest && same; j++)
+            same = fixed_number(system, base + 2 * (j - first) + 1, &number) &&
+                   number == (j + 1 <= other->reference->depth ? other->reference->position[j + 1] : 0);
+        if (!same) continue;
+        *use = i;
+        return true;
+    }
+    return fm_isl_fail(this->work, FM_E_LIMIT, "the exact count was given up: the previous access is not unique");
+}
+
+/* Eliminates a counted column by an equality: *value is what it is, by the columns before. */
+static bool solve_column(fm_isl_work *work, fm_system *system, unsigned column, fm_line *value)
+{
+    for (size_t i = 0; i < system->equalities.count; i++) {
+        fm_line line = system->equalities.lines[i];
+        int64_t factor = line.at[column];
+        bool inserted, others = false;
+        for (unsigned j = system->kept + system->extra; j < fm_system_columns(system); j++)
+            if (j != column && line.at[j]) others = true;
+        if (!factor || others) continue;
+        line.at[column] = 0;
+        if (factor > 0)
+            for (unsigned j = 0; j < FM_COLUMNS; j++) line.at[j] = -line.at[j];
+        return fm_system_quotient(work, system, NULL, &line, factor < 0 ? -factor : factor, value, &inserted);
+    }
+    return fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: the previous access has no formula");
+}
+
+/* The points of the previous access by ours, without the columns of its time. */
+static bool take_from(const search *this, fm_reuse *reuse)
+{
+    fm_isl_work *work = this->work;
+    fm_system *system = &reuse->domain;
+    const fm_reference *use = this->touches->touches[reuse->use].reference;
+    unsigned first = first_own(this);
+    for (unsigned i = 0; i < use->depth; i++) {
+        memset(&reuse->from[i], 0, sizeof reuse->from[i]);
+        if (i < first) {
+            reuse->from[i].at[i] = 1;
+            continue;
+        }
+        unsigned column = system->kept + system->extra + 2 * (i - first);
+        if (!solve_column(work, system, column, &reuse->from[i])) return false;
+    }
+    for (unsigned i = first; i < use->depth; i++) {
+        unsigned column = system->kept + system->extra + 2 * (i - first);
+        fm_lines *both[2] = {&system->equalities, &system->inequalities};
+        for (int k = 0; k < 2; k++)
+            for (size_t j = 0; j < both[k]->count; j++) {
+                fm_line *line = &both[k]->lines[j];
+                int64_t factor = line->at[column];
+                line->at[column] = 0;
+                if (factor && !fm_line_subtract(work, line, -factor, &reuse->from[i])) return false;
+            }
+    }
+    /* What is left has a fixed number: positions, rank, and variables that the use does not have. */
+    for (unsigned column = system->kept + system->extra; system->counted; system->counted--) {
+        int64_t number = 0;
+        bool used = false;
+        fm_lines *both[2] = {&system->equalities, &system->inequalities};
+        for (int k = 0; k < 2; k++)
+            for (size_t j = 0; j < both[k]->count; j++) used |= both[k]->lines[j].at[column] != 0;
+        if (used && !fixed_number(system, column, &number))
+            return fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: the previous access has no formula");
+        for (int k = 0; k < 2 && used; k++)
+            for (size_t j = 0; j < both[k]->count; j++) {
+                int64_t *at = both[k]->lines[j].at, product;
+                if (__builtin_mul_overflow(at[column], number, &product) ||
+                    __builtin_add_overflow(at[FM_CONSTANT], product, &at[FM_CONSTANT]))
+                    return fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: numbers beyond 64 bits");
+            }
+        fm_system_remove_column(system, column);
+    }
+    return true;
+}
+
+static isl_stat take_piece(isl_basic_map *map, void *context)
+{
+    search *this = context;
+    fm_isl_work *work = this->work;
+    fm_reuses *reuses = this->reuses;
+    unsigned depth = this->touch->reference->depth;
+    fm_reuse reuse = {.reuse = this->reuse, .apart = this->apart, .level = this->level};
+    map = isl_basic_map_move_dims(map, isl_dim_out, 0, isl_dim_in, 0, depth);
+    if (!fm_system_from_isl(work, &reuse.domain, isl_basic_map_range(map), depth)) return isl_stat_error;
+    bool done = find_use(this, &reuse.domain, &reuse.use) && take_from(this, &reuse);
+    if (done &&
+        fm_array_reserve((void **)&reuses->reuses, &reuses->capacity, reuses->count + 1, sizeof *reuses->reuses))
+        done = fm_isl_no_memory(work);
+    if (done)
+        reuses->reuses[reuses->count++] = reuse;
+    else
+        fm_system_clear(&reuse.domain);
+    return done ? isl_stat_ok : isl_stat_error;
+}
+
+/* One step: candidates that are apart in one way. */
+static bool look(search *this)
+{
+    fm_isl_work *work = this->work;
+    const fm_touches *touches = this->touches;
+    isl_map *times = NULL;
+    this->deepest = this->level;
+    for (size_t i = 0; i < touches->count; i++) {
+        const fm_touch *other = &touches->touches[i];
+        if (is_candidate(this, other) && other->reference->depth > this->deepest)
+            this->deepest = other->reference->depth;
+    }
+    for (size_t i = 0; i < touches->count; i++) {
+        const fm_touch *other = &touches->touches[i];
+        if (!is_candidate(this, other)) continue;
+        isl_map *map = candidate_times(this, other);
+        times = times ? isl_map_union(times, map) : map;
+        if (!times) return fm_isl_gave_up(work);
+    }
+    if (!times) return true;
+    isl_set *rest = NULL;
+    isl_map *last = isl_map_partial_lexmax(times, this->reuses->cold, &rest);
+    this->reuses->cold = rest;
+    last = isl_map_compute_divs(isl_map_make_disjoint(last));
+    isl_stat stat = isl_map_foreach_basic_map(last, take_piece, this);
+    isl_map_free(last);
+    return (stat == isl_stat_ok && rest) || fm_isl_gave_up(work);
+}
+
+/* The largest position below *position that a touch of the array has at this level, in the same loops. */
+static bool next_position(search *this, uint32_t below, uint32_t *position)
+{
+    bool found = false;
+    for (size_t i = 0; i < this->touches->count; i++) {
+        const fm_touch *other = &this->touches->touches[i];
+        if (other->reference->depth < this->level) continue;
+        this->position = other->reference->position[this->level];
+        if (this->position >= below || !is_candidate(this, other)) continue;
+        if (found && this->position <= *position) continue;
+        *position = this->position;
+        found = true;
+    }
+    this->position = *position;
+    return found;
+}
+
+static isl_set *domain_of(fm_isl_work *work, const fm_touch *touch)
+{
+    unsigned depth = touch->reference->depth, axes = touch->system.kept - depth;
+    isl_basic_set *set = fm_system_to_isl(work, &touch->system, NULL);
+    set = isl_basic_set_project_out(set, isl_dim_set, depth, axes);
+    return isl_basic_set_compute_divs(set);
+}
+
+bool fm_reuses_find(fm_isl_work *work, fm_reuses *reuses, const fm_touches *touches, size_t reuse)
+{
+    const fm_touch *touch = &touches->touches[reuse];
+    const fm_reference *reference = touch->reference;
+    memset(reuses, 0, sizeof *reuses);
+    reuses->cold = domain_of(work, touch);
+    search this = {.work = work, .touches = touches, .reuse = reuse, .touch = touch, .reuses = reuses};
+    bool done = reuses->cold != NULL || fm_isl_gave_up(work);
+    this.apart = FM_APART_ORDER;
+    this.level = reference->depth;
+    done = done && look(&this);
+    for (unsigned level = reference->depth + 1; level-- > 0 && done;) {
+        uint32_t position = reference->position[level];
+        this.level = level;
+        this.apart = FM_APART_POSITION;
+        while (done && next_position(&this, position, &position)) done = look(&this);
+        if (level == 0 || !done) break;
+        this.level = level - 1;
+        this.apart = FM_APART_LOOP;
+        done = fm_isl_alive(work) && look(&this);
+    }
+    if (!done) fm_reuses_clear(reuses);
+    return done;
+}
