@@ -68,6 +68,7 @@
 #include <fathom/pipeline.h>
 #include <fathom/predict.h>
 #include <fathom/profile.h>
+#include <fathom/static.h>
 #include <fathom/status.h>
 #include <fathom/trace.h>
 #include <fathom/version.h>

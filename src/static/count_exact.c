@@ -39,15 +39,16 @@ static bool count_domain(fm_isl_work *work, const fm_touch *touch, uint64_t *poi
 {
     unsigned depth = touch->reference->depth, axes = touch->system.kept - depth;
     isl_basic_set *set = fm_system_to_isl(work, &touch->system, NULL);
-    return fm_count_points(work, isl_set_from_basic_set(isl_basic_set_project_out(set, isl_dim_set, depth, axes)),
-                           points);
+    return fm_count_points(
+        work, isl_set_from_basic_set(isl_basic_set_project_out(set, isl_dim_set, depth, axes)), points);
 }
 
-static bool pieces_of_reuse(fm_exact *exact, const fm_reuse *reuse)
+static bool pieces_of_reuse(fm_exact *exact, const fm_isl_reuse *reuse)
 {
     fm_isl_work *work = &exact->work;
     fm_pieces counts = {0};
-    if (fm_array_reserve((void **)&exact->uses, &exact->use_capacity, exact->use_count + 1, sizeof *exact->uses))
+    if (fm_array_reserve((void **)&exact->uses, &exact->use_capacity, exact->use_count + 1,
+                         sizeof *exact->uses))
         return fm_isl_no_memory(work);
     size_t first = exact->pieces.count;
     bool done = fm_between_count(work, &exact->touches, reuse, &counts) &&
@@ -65,12 +66,12 @@ static bool pieces_of_reuse(fm_exact *exact, const fm_reuse *reuse)
 static bool pieces_of_touch(fm_exact *exact, size_t touch)
 {
     fm_isl_work *work = &exact->work;
-    fm_reuses reuses;
-    if (!fm_reuses_find(work, &reuses, &exact->touches, touch)) return false;
+    fm_isl_reuses reuses;
+    if (!fm_isl_reuses_find(work, &reuses, &exact->touches, touch)) return false;
     bool done = fm_count_points(work, isl_set_copy(reuses.cold), &exact->cold[touch]) &&
                 count_domain(work, &exact->touches.touches[touch], &exact->points[touch]);
     for (size_t i = 0; i < reuses.count && done; i++) done = pieces_of_reuse(exact, &reuses.reuses[i]);
-    fm_reuses_clear(&reuses);
+    fm_isl_reuses_clear(&reuses);
     return done;
 }
 
@@ -94,9 +95,10 @@ static bool check_cold(fm_exact *exact)
         if (!fm_count_points(work, set, &count)) return false;
         blocks += count;
     }
-    return cold == blocks || fm_isl_fail(work, FM_E_CORRUPT,
-                                         "the exact count contradicts itself: %llu first touches of %llu blocks",
-                                         (unsigned long long)cold, (unsigned long long)blocks);
+    return cold == blocks ||
+           fm_isl_fail(work, FM_E_CORRUPT,
+                       "the exact count contradicts itself: %llu first touches of %llu blocks",
+                       (unsigned long long)cold, (unsigned long long)blocks);
 }
 
 fm_status fm_exact_create(fm_exact **exact, const fm_reference_list *list, const fm_isl_limits *limits,
@@ -177,15 +179,16 @@ static bool count_touch(fm_exact *exact, size_t touch, size_t *next, fm_static_c
             done = fm_isl_alive(work) && fm_piece_values(work, &exact->pieces.pieces[i], add_values, &this);
     }
     if (done && this.points + exact->cold[touch] != exact->points[touch])
-        return fm_isl_fail(work, FM_E_CORRUPT,
-                           "the exact count contradicts itself: access %u has %llu points, of which %llu were "
-                           "counted",
-                           reference->access, (unsigned long long)exact->points[touch],
-                           (unsigned long long)(this.points + exact->cold[touch]));
+        return fm_isl_fail(
+            work, FM_E_CORRUPT,
+            "the exact count contradicts itself: access %u has %llu points, of which %llu were "
+            "counted",
+            reference->access, (unsigned long long)exact->points[touch],
+            (unsigned long long)(this.points + exact->cold[touch]));
     fm_error error;
-    fm_status status = done ? fm_static_counted_add(result, FM_FIRST_TOUCH, reference->access, 0,
-                                                    exact->cold[touch], &error)
-                            : FM_OK;
+    fm_status status =
+        done ? fm_static_counted_add(result, FM_FIRST_TOUCH, reference->access, 0, exact->cold[touch], &error)
+             : FM_OK;
     return done && (status == FM_OK || fm_isl_fail(work, status, "%s", error.reason));
 }
 
@@ -249,7 +252,8 @@ fm_status fm_exact_distance(const fm_exact *exact, size_t reference, unsigned bl
             memcpy(values, x, piece->domain.kept * sizeof values[0]);
             if (!fm_system_extend_point(&piece->domain, values) || !fm_system_holds(&piece->domain, values))
                 continue;
-            bool fits = fm_quick_poly_create(&quick, &piece->value) && fm_quick_poly_value(&quick, values, &value);
+            bool fits =
+                fm_quick_poly_create(&quick, &piece->value) && fm_quick_poly_value(&quick, values, &value);
             fm_quick_poly_clear(&quick);
             if (!fits || value < 0 || found++)
                 return fm_fail(error, FM_E_CORRUPT, NULL, "the pieces of reference %zu contradict each other",

@@ -33,9 +33,10 @@ void fm_exact_destroy(fm_exact *exact); /* NULL is fine */
 fm_status fm_exact_count(fm_exact *exact, fm_static_counted *result, fm_error *error);
 size_t fm_exact_piece_count(const fm_exact *exact);
 /*
- * The distance of one access, by the pieces: for a point of a reference, its block number `block` (0: the first
- * one, and the only one of most accesses). *use: the access that used it before, or FM_FIRST_TOUCH. FM_E_ARGUMENT:
- * the reference has no such point, or it does not touch so many blocks. FM_E_CORRUPT: several pieces hold there.
+ * The distance of one access, by the pieces: for a point of a reference, its block number `block` (0: the
+ * first one, and the only one of most accesses). *use: the access that used it before, or FM_FIRST_TOUCH.
+ * FM_E_ARGUMENT: the reference has no such point, or it does not touch so many blocks. FM_E_CORRUPT: several
+ * pieces hold there.
  */
 fm_status fm_exact_distance(const fm_exact *exact, size_t reference, unsigned block, const int64_t *x,
                             uint32_t *use, uint64_t *distance, fm_error *error);

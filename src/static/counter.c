@@ -2,11 +2,11 @@
 /*
  * counter.c - see counter.h. Counted variables go one by one:
  *
- * 1. equalities: a variable with factor 1 is replaced; where none has, a new one makes factors smaller until one
- *    has (Pugh's omega test); a common divisor of all factors asks for a remainder of kept variables;
- * 2. a variable that has factor 1 wherever other counted ones are: cases by which lower and which upper bound is
- *    the tightest, and in each the polynomial is summed up between the two; bounds of kept variables alone are
- *    divided and rounded, by quotients;
+ * 1. equalities: a variable with factor 1 is replaced; where none has, a new one makes factors smaller until
+ * one has (Pugh's omega test); a common divisor of all factors asks for a remainder of kept variables;
+ * 2. a variable that has factor 1 wherever other counted ones are: cases by which lower and which upper bound
+ * is the tightest, and in each the polynomial is summed up between the two; bounds of kept variables alone
+ * are divided and rounded, by quotients;
  * 3. when there is none: a variable is split into its remainders.
  */
 #include "static/counter.h"
@@ -80,7 +80,8 @@ static fm_line kept_part(const fm_system *system, const fm_line *line)
     return part;
 }
 
-/* The factors of counted variables are divided by their common divisor, the kept part by it and rounded down. */
+/* The factors of counted variables are divided by their common divisor, the kept part by it and rounded down.
+ */
 static bool divide_line(fm_isl_work *work, fm_system *system, fm_poly *poly, fm_lines *lines, size_t index,
                         int64_t by, fm_line *quotient)
 {
@@ -164,7 +165,8 @@ static bool use_equality(fm_isl_work *work, fm_system *system, fm_poly *poly, bo
         unsigned columns = fm_system_columns(system), best = columns;
         const fm_line *line = &system->equalities.lines[i];
         for (unsigned j = system->kept + system->extra; j < columns; j++)
-            if (line->at[j] && (best == columns || magnitude(line->at[j]) < magnitude(line->at[best]))) best = j;
+            if (line->at[j] && (best == columns || magnitude(line->at[j]) < magnitude(line->at[best])))
+                best = j;
         return magnitude(line->at[best]) == 1 ? replace_by_equality(work, system, poly, i, best)
                                               : make_factors_smaller(work, system, i, best);
     }
@@ -190,7 +192,8 @@ static bool has_other_counted(const fm_system *system, const fm_line *line, unsi
     return false;
 }
 
-/* The variable that gives the fewest cases; *variable is the number of columns where none can be summed up. */
+/* The variable that gives the fewest cases; *variable is the number of columns where none can be summed up.
+ */
 static bool choose_variable(fm_isl_work *work, const fm_system *system, unsigned *variable)
 {
     unsigned columns = fm_system_columns(system);
@@ -308,8 +311,8 @@ static bool add_comparison(fm_isl_work *work, fm_system *system, const fm_line *
     return true;
 }
 
-/* The case in which the lower bound and the upper bound with these numbers are the tightest ones, the first of
- * several. */
+/* The case in which the lower bound and the upper bound with these numbers are the tightest ones, the first
+ * of several. */
 static bool sum_case(fm_isl_work *work, const fm_system *system, const fm_poly *poly, unsigned variable,
                      size_t lower, size_t upper, fm_pieces *pieces)
 {
@@ -357,7 +360,8 @@ static bool sum_up(fm_isl_work *work, fm_system *system, fm_poly *poly, unsigned
     bool done = true;
     for (size_t i = 0; i < system->inequalities.count; i++)
         for (size_t j = 0; j < system->inequalities.count && done; j++)
-            if (system->inequalities.lines[i].at[variable] > 0 && system->inequalities.lines[j].at[variable] < 0)
+            if (system->inequalities.lines[i].at[variable] > 0 &&
+                system->inequalities.lines[j].at[variable] < 0)
                 done = sum_case(work, system, poly, variable, i, j, pieces);
     return done;
 }

@@ -2,9 +2,9 @@
 /*
  * counter.h - how many points a set of whole numbers has, as polynomials of some of its variables.
  *
- * The result is a list of pieces, each a polynomial of the kept variables and of quotients of them, which counts
- * where the piece's conditions hold. At a point, the number is the sum over all pieces that hold there: pieces of
- * one basic set never overlap, those of different ones may.
+ * The result is a list of pieces, each a polynomial of the kept variables and of quotients of them, which
+ * counts where the piece's conditions hold. At a point, the number is the sum over all pieces that hold
+ * there: pieces of one basic set never overlap, those of different ones may.
  */
 #ifndef FATHOM_STATIC_COUNTER_H
 #define FATHOM_STATIC_COUNTER_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* counter_isl.c - systems (counter_system.h) to isl and back: what is empty, equal or superfluous, isl knows. */
+/* counter_isl.c - systems (counter_system.h) to isl and back: what is empty, equal or superfluous, isl knows.
+ */
 #include "static/counter_system.h"
 
 #include "base/memory.h"
@@ -78,7 +79,8 @@ fm_emptiness fm_system_emptiness(fm_isl_work *work, const fm_system *system, con
 static bool number_of(fm_isl_work *work, isl_val *value, int64_t *number)
 {
     if (!value) return fm_isl_gave_up(work);
-    bool fits = isl_val_is_int(value) == isl_bool_true && isl_val_n_abs_num_chunks(value, sizeof(int64_t)) <= 1;
+    bool fits =
+        isl_val_is_int(value) == isl_bool_true && isl_val_n_abs_num_chunks(value, sizeof(int64_t)) <= 1;
     if (fits) {
         uint64_t chunk = 0;
         isl_val_get_abs_num_chunks(value, sizeof chunk, &chunk);
@@ -89,7 +91,8 @@ static bool number_of(fm_isl_work *work, isl_val *value, int64_t *number)
     return fits || fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: numbers beyond 64 bits");
 }
 
-/* The rows of a matrix; column i of it is our column order[i], the last one the constant. Frees the matrix. */
+/* The rows of a matrix; column i of it is our column order[i], the last one the constant. Frees the matrix.
+ */
 static bool take_lines(fm_isl_work *work, fm_lines *lines, isl_mat *matrix, unsigned columns,
                        const unsigned *order)
 {
@@ -163,10 +166,12 @@ fm_emptiness fm_system_simplify(fm_isl_work *work, fm_system *system, fm_poly *p
         if (divs < 0)
             fm_isl_gave_up(work);
         else
-            fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: isl found a quotient where none can be");
+            fm_isl_fail(work, FM_E_LIMIT,
+                        "the exact count was given up: isl found a quotient where none can be");
         return FM_EMPTINESS_FAILED;
     }
-    isl_mat *equal = isl_basic_set_equalities_matrix(set, isl_dim_set, isl_dim_param, isl_dim_div, isl_dim_cst);
+    isl_mat *equal =
+        isl_basic_set_equalities_matrix(set, isl_dim_set, isl_dim_param, isl_dim_div, isl_dim_cst);
     isl_mat *rest =
         isl_basic_set_inequalities_matrix(set, isl_dim_set, isl_dim_param, isl_dim_div, isl_dim_cst);
     isl_basic_set_free(set);
@@ -190,8 +195,9 @@ static bool take_floor(fm_isl_work *work, isl_local_space *space, unsigned index
     bool done = aff && isl_aff_is_nan(aff) == isl_bool_false;
     if (!done) fm_isl_gave_up(work);
     for (unsigned i = 0; i < dimensions + index && done; i++) {
-        isl_val *value = i < dimensions ? isl_aff_get_coefficient_val(aff, isl_dim_in, (int)i)
-                                        : isl_aff_get_coefficient_val(aff, isl_dim_div, (int)(i - dimensions));
+        isl_val *value = i < dimensions
+                             ? isl_aff_get_coefficient_val(aff, isl_dim_in, (int)i)
+                             : isl_aff_get_coefficient_val(aff, isl_dim_div, (int)(i - dimensions));
         done = number_of(work, isl_val_mul(value, isl_val_copy(by)), &quotient->of.at[i]);
     }
     if (done)
@@ -207,8 +213,8 @@ static bool take_floor(fm_isl_work *work, isl_local_space *space, unsigned index
 
 /* Which of our columns each of isl's columns gets: quotients of kept variables come first, the others are
  * counted like the other dimensions. */
-static void arrange(fm_system *system, const fm_floor *floors, unsigned dimensions, unsigned divs, unsigned kept,
-                    unsigned *order)
+static void arrange(fm_system *system, const fm_floor *floors, unsigned dimensions, unsigned divs,
+                    unsigned kept, unsigned *order)
 {
     bool counted[FM_COLUMNS] = {false};
     unsigned extra = 0, next;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* counter_overlay.c - see counter_overlay.h. A domain is cut in two by a condition of a piece that holds in a part
- * of it only; what is cut is never put together again. */
+/* counter_overlay.c - see counter_overlay.h. A domain is cut in two by a condition of a piece that holds in a
+ * part of it only; what is cut is never put together again. */
 #include "static/counter_overlay.h"
 
 #include <stdlib.h>
@@ -43,7 +43,8 @@ static bool translate(fm_isl_work *work, fm_system *domain, fm_poly *sum, const 
     for (unsigned i = 0; i < system->extra; i++) {
         bool inserted;
         fm_line of = moved(&system->floors[i].of, system->kept + i, columns);
-        if (!fm_system_floor(work, domain, sum, &of, system->floors[i].by, &columns[system->kept + i], &inserted))
+        if (!fm_system_floor(work, domain, sum, &of, system->floors[i].by, &columns[system->kept + i],
+                             &inserted))
             return false;
     }
     for (size_t i = 0; i < system->inequalities.count + 2 * system->equalities.count; i++) {
@@ -145,7 +146,8 @@ static bool cut(overlay *this, fm_system *domain, fm_poly *sum, size_t next)
     if (done) return fm_pieces_add(work, this->overlaid, domain, sum);
     fm_system_clear(domain);
     fm_poly_clear(sum);
-    return fm_isl_alive(work) ? fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: an empty piece") : false;
+    return fm_isl_alive(work) ? fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: an empty piece")
+                              : false;
 }
 
 bool fm_overlay(fm_isl_work *work, const fm_system *domain, const fm_pieces *pieces, fm_pieces *overlaid)

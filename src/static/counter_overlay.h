@@ -8,8 +8,8 @@
 #include "static/counter.h"
 
 /*
- * Cuts the domain (counted: 0) so that each part is within or without every piece. The first quotients of the pieces
- * are those of the domain. The parts are appended to *overlaid, also those where the sum is 0.
+ * Cuts the domain (counted: 0) so that each part is within or without every piece. The first quotients of the
+ * pieces are those of the domain. The parts are appended to *overlaid, also those where the sum is 0.
  */
 bool fm_overlay(fm_isl_work *work, const fm_system *domain, const fm_pieces *pieces, fm_pieces *overlaid);
 

@@ -178,8 +178,9 @@ fm_poly fm_poly_replaced(const fm_poly *poly, unsigned variable, const fm_poly *
 }
 
 /*
- * Factors of n^1 … n^(power + 1) in 1^power + 2^power + … + n^power: they solve S(n) - S(n - 1) = n^power, from
- * the highest on: the factor of n^j on the left is the sum over i > j of s[i] * C(i, j) * (-1)^(i - j + 1).
+ * Factors of n^1 … n^(power + 1) in 1^power + 2^power + … + n^power: they solve S(n) - S(n - 1) = n^power,
+ * from the highest on: the factor of n^j on the left is the sum over i > j of s[i] * C(i, j) * (-1)^(i - j +
+ * 1).
  */
 static void sum_factors(unsigned power, mpq_t *factors)
 {

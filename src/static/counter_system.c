@@ -31,7 +31,8 @@ bool fm_system_copy(fm_isl_work *work, fm_system *copy, const fm_system *system)
     bool done = lines_copy(work, &copy->equalities, &system->equalities) &&
                 lines_copy(work, &copy->inequalities, &system->inequalities);
     if (done && system->extra) {
-        if (fm_array_reserve((void **)&copy->floors, &copy->floor_capacity, system->extra, sizeof *copy->floors))
+        if (fm_array_reserve((void **)&copy->floors, &copy->floor_capacity, system->extra,
+                             sizeof *copy->floors))
             done = fm_isl_no_memory(work);
         else
             memcpy(copy->floors, system->floors, system->extra * sizeof *copy->floors);

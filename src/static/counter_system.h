@@ -71,8 +71,8 @@ fm_emptiness fm_system_emptiness(fm_isl_work *work, const fm_system *system, con
 isl_basic_set *fm_system_to_isl(fm_isl_work *work, const fm_system *system, const fm_line *condition);
 /* The same without a further condition, as a map whose inputs are the first columns. */
 isl_basic_map *fm_system_to_isl_map(fm_isl_work *work, const fm_system *system, unsigned inputs);
-/* The basic set with its explicit quotients (isl_basic_set_compute_divs); the first `kept` dimensions are kept,
- * the others counted. Frees the set. */
+/* The basic set with its explicit quotients (isl_basic_set_compute_divs); the first `kept` dimensions are
+ * kept, the others counted. Frees the set. */
 bool fm_system_from_isl(fm_isl_work *work, fm_system *system, isl_basic_set *set, unsigned kept);
 
 static inline int64_t fm_floor_divided(int64_t number, int64_t by)

@@ -196,8 +196,8 @@ static bool go_through(walk *this, unsigned variable)
     return true;
 }
 
-/* Conditions for each variable by those before it only: isl leaves out the others (without regard to whole numbers,
- * which is enough for bounds). */
+/* Conditions for each variable by those before it only: isl leaves out the others (without regard to whole
+ * numbers, which is enough for bounds). */
 static bool find_bounds(walk *this)
 {
     unsigned columns = fm_system_columns(this->domain);
@@ -229,7 +229,8 @@ static bool walk_piece(fm_isl_work *work, const fm_poly *value, const fm_piece *
 {
     walk this = {.work = work, .domain = &counts->domain, .visit = visit, .context = context};
     bool done = find_bounds(&this);
-    if (done && (!fm_quick_poly_create(&this.value, value) || !fm_quick_poly_create(&this.count, &counts->value)))
+    if (done &&
+        (!fm_quick_poly_create(&this.value, value) || !fm_quick_poly_create(&this.count, &counts->value)))
         done = too_large(&this);
     done = done && go_through(&this, 0);
     fm_quick_poly_clear(&this.value);

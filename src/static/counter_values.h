@@ -2,9 +2,9 @@
 /*
  * counter_values.h - how often a polynomial has which value over its domain.
  *
- * A polynomial that is a number: the points are counted. One that is a sum of variables: the sum is a variable of
- * its own, and the points are counted for each of its values at once. Otherwise variables that are multiplied are
- * gone through, value by value, and only the others are counted.
+ * A polynomial that is a number: the points are counted. One that is a sum of variables: the sum is a
+ * variable of its own, and the points are counted for each of its values at once. Otherwise variables that
+ * are multiplied are gone through, value by value, and only the others are counted.
  */
 #ifndef FATHOM_STATIC_COUNTER_VALUES_H
 #define FATHOM_STATIC_COUNTER_VALUES_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * isl_between.c - see isl_between.h. What a reference touches between two points of time is a union of parts: the
- * same iteration as the use of some outer loops and a later one of the next, an iteration between the two, the same
- * iteration as the reuse of some outer loops and an earlier one of the next.
+ * isl_between.c - see isl_between.h. What a reference touches between two points of time is a union of parts:
+ * the same iteration as the use of some outer loops and a later one of the next, an iteration between the
+ * two, the same iteration as the reuse of some outer loops and an earlier one of the next.
  */
 #include "static/isl_between.h"
 
@@ -13,17 +13,17 @@
 
 typedef struct window {
     fm_isl_work *work;
-    const fm_reuse *reuse;
+    const fm_isl_reuse *reuse;
     const fm_touch *from, *to; /* the touches of use and reuse */
     const fm_touch *touch;     /* in between */
-    unsigned known;            /* columns of the reuse's domain; then come the block's, then the touch's variables */
+    unsigned known; /* columns of the reuse's domain; then come the block's, then the touch's variables */
     unsigned axes;
     fm_system system; /* of the part; every loop that is the same adds an equality */
     isl_set *blocks;
 } window;
 
-static bool add_range(fm_isl_work *work, fm_lines *target, const fm_lines *lines, unsigned depth, unsigned known,
-                      unsigned axes)
+static bool add_range(fm_isl_work *work, fm_lines *target, const fm_lines *lines, unsigned depth,
+                      unsigned known, unsigned axes)
 {
     for (size_t i = 0; i < lines->count; i++) {
         fm_line *line = fm_lines_add(work, target);
@@ -83,8 +83,8 @@ static bool emit(window *this, const fm_line *above, const fm_line *below)
         isl_basic_set_free(set);
         return empty == isl_bool_true || fm_isl_gave_up(work);
     }
-    set = isl_basic_set_project_out(set, isl_dim_set, this->known + this->axes,
-                                    this->touch->reference->depth);
+    set =
+        isl_basic_set_project_out(set, isl_dim_set, this->known + this->axes, this->touch->reference->depth);
     this->blocks = isl_set_union(this->blocks, isl_set_from_basic_set(set));
     return this->blocks != NULL || fm_isl_gave_up(work);
 }
@@ -103,8 +103,8 @@ static bool parts_equal(window *this, unsigned level, bool to_use, bool after_us
     return done;
 }
 
-/* Everything of the touch from this level on. after_use: so far it is at the use's time, and has to come after
- * it; before_reuse: the same with the reuse. */
+/* Everything of the touch from this level on. after_use: so far it is at the use's time, and has to come
+ * after it; before_reuse: the same with the reuse. */
 static bool parts(window *this, unsigned level, bool after_use, bool before_reuse)
 {
     const fm_reference *reference = this->touch->reference;
@@ -162,7 +162,8 @@ static bool restore_floors(fm_isl_work *work, const fm_system *domain, fm_piece 
     return true;
 }
 
-bool fm_between_count(fm_isl_work *work, const fm_touches *touches, const fm_reuse *reuse, fm_pieces *pieces)
+bool fm_between_count(fm_isl_work *work, const fm_touches *touches, const fm_isl_reuse *reuse,
+                      fm_pieces *pieces)
 {
     window this = {
         .work = work,

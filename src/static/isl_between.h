@@ -9,9 +9,10 @@
 #include "static/isl_previous.h"
 
 /*
- * How many blocks of all arrays are touched in between: pieces whose sum it is, over the points of the reuse. Kept
- * variables and the first quotients of the pieces are those of reuse->domain.
+ * How many blocks of all arrays are touched in between: pieces whose sum it is, over the points of the reuse.
+ * Kept variables and the first quotients of the pieces are those of reuse->domain.
  */
-bool fm_between_count(fm_isl_work *work, const fm_touches *touches, const fm_reuse *reuse, fm_pieces *pieces);
+bool fm_between_count(fm_isl_work *work, const fm_touches *touches, const fm_isl_reuse *reuse,
+                      fm_pieces *pieces);
 
 #endif

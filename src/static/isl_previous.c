@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * isl_previous.c - see isl_previous.h. Looked for from the inside out: first in the same statement, then in what
- * comes before it in the same iteration, then in earlier iterations of the innermost loop, and so on. What is
- * found in one step (isl's lexicographic maximum over the time of all candidates) is not looked for in the next.
+ * isl_previous.c - see isl_previous.h. Looked for from the inside out: first in the same statement, then in
+ * what comes before it in the same iteration, then in earlier iterations of the innermost loop, and so on.
+ * What is found in one step (isl's lexicographic maximum over the time of all candidates) is not looked for
+ * in the next.
  */
 #include "static/isl_previous.h"
 
@@ -22,10 +23,10 @@ typedef struct search {
     unsigned level;
     uint32_t position; /* FM_APART_POSITION: of the candidates */
     unsigned deepest;  /* of all candidates */
-    fm_reuses *reuses;
+    fm_isl_reuses *reuses;
 } search;
 
-void fm_reuses_clear(fm_reuses *reuses)
+void fm_isl_reuses_clear(fm_isl_reuses *reuses)
 {
     for (size_t i = 0; i < reuses->count; i++) fm_system_clear(&reuses->reuses[i].domain);
     free(reuses->reuses);
@@ -43,8 +44,10 @@ static bool is_candidate(const search *this, const fm_touch *other)
     case FM_APART_ORDER:
         return b->depth == a->depth && a->position[a->depth] == b->position[a->depth] &&
                other->rank < this->touch->rank;
-    case FM_APART_POSITION: return b->position[this->level] == this->position;
-    case FM_APART_LOOP: break;
+    case FM_APART_POSITION:
+        return b->position[this->level] == this->position;
+    case FM_APART_LOOP:
+        break;
     }
     return b->depth > this->level && a->position[this->level] == b->position[this->level];
 }
@@ -56,8 +59,8 @@ static unsigned first_own(const search *this)
 }
 
 /*
- * Columns of the time of a candidate: its own variables and the positions between them, then its rank. Variable i
- * is column 2 * (i - first), the position behind it the next one.
+ * Columns of the time of a candidate: its own variables and the positions between them, then its rank.
+ * Variable i is column 2 * (i - first), the position behind it the next one.
  */
 static unsigned time_columns(const search *this)
 {
@@ -166,7 +169,8 @@ static bool find_use(const search *this, const fm_system *system, size_t *use)
         *use = i;
         return true;
     }
-    return fm_isl_fail(this->work, FM_E_LIMIT, "the exact count was given up: the previous access is not unique");
+    return fm_isl_fail(this->work, FM_E_LIMIT,
+                       "the exact count was given up: the previous access is not unique");
 }
 
 /* Eliminates a counted column by an equality: *value is what it is, by the columns before. */
@@ -188,7 +192,7 @@ static bool solve_column(fm_isl_work *work, fm_system *system, unsigned column, 
 }
 
 /* The points of the previous access by ours, without the columns of its time. */
-static bool take_from(const search *this, fm_reuse *reuse)
+static bool take_from(const search *this, fm_isl_reuse *reuse)
 {
     fm_isl_work *work = this->work;
     fm_system *system = &reuse->domain;
@@ -222,13 +226,15 @@ static bool take_from(const search *this, fm_reuse *reuse)
         for (int k = 0; k < 2; k++)
             for (size_t j = 0; j < both[k]->count; j++) used |= both[k]->lines[j].at[column] != 0;
         if (used && !fixed_number(system, column, &number))
-            return fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: the previous access has no formula");
+            return fm_isl_fail(work, FM_E_LIMIT,
+                               "the exact count was given up: the previous access has no formula");
         for (int k = 0; k < 2 && used; k++)
             for (size_t j = 0; j < both[k]->count; j++) {
                 int64_t *at = both[k]->lines[j].at, product;
                 if (__builtin_mul_overflow(at[column], number, &product) ||
                     __builtin_add_overflow(at[FM_CONSTANT], product, &at[FM_CONSTANT]))
-                    return fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: numbers beyond 64 bits");
+                    return fm_isl_fail(work, FM_E_LIMIT,
+                                       "the exact count was given up: numbers beyond 64 bits");
             }
         fm_system_remove_column(system, column);
     }
@@ -239,14 +245,14 @@ static isl_stat take_piece(isl_basic_map *map, void *context)
 {
     search *this = context;
     fm_isl_work *work = this->work;
-    fm_reuses *reuses = this->reuses;
+    fm_isl_reuses *reuses = this->reuses;
     unsigned depth = this->touch->reference->depth;
-    fm_reuse reuse = {.reuse = this->reuse, .apart = this->apart, .level = this->level};
+    fm_isl_reuse reuse = {.reuse = this->reuse, .apart = this->apart, .level = this->level};
     map = isl_basic_map_move_dims(map, isl_dim_out, 0, isl_dim_in, 0, depth);
     if (!fm_system_from_isl(work, &reuse.domain, isl_basic_map_range(map), depth)) return isl_stat_error;
     bool done = find_use(this, &reuse.domain, &reuse.use) && take_from(this, &reuse);
-    if (done &&
-        fm_array_reserve((void **)&reuses->reuses, &reuses->capacity, reuses->count + 1, sizeof *reuses->reuses))
+    if (done && fm_array_reserve((void **)&reuses->reuses, &reuses->capacity, reuses->count + 1,
+                                 sizeof *reuses->reuses))
         done = fm_isl_no_memory(work);
     if (done)
         reuses->reuses[reuses->count++] = reuse;
@@ -309,7 +315,7 @@ static isl_set *domain_of(fm_isl_work *work, const fm_touch *touch)
     return isl_basic_set_compute_divs(set);
 }
 
-bool fm_reuses_find(fm_isl_work *work, fm_reuses *reuses, const fm_touches *touches, size_t reuse)
+bool fm_isl_reuses_find(fm_isl_work *work, fm_isl_reuses *reuses, const fm_touches *touches, size_t reuse)
 {
     const fm_touch *touch = &touches->touches[reuse];
     const fm_reference *reference = touch->reference;
@@ -330,6 +336,6 @@ bool fm_reuses_find(fm_isl_work *work, fm_reuses *reuses, const fm_touches *touc
         this.apart = FM_APART_LOOP;
         done = fm_isl_alive(work) && look(&this);
     }
-    if (!done) fm_reuses_clear(reuses);
+    if (!done) fm_isl_reuses_clear(reuses);
     return done;
 }

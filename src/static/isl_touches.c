@@ -56,7 +56,8 @@ static int64_t nearest(int64_t number, int64_t by)
 static bool take_bound(fm_isl_work *work, isl_val *value, int64_t *bound)
 {
     if (!value) return fm_isl_gave_up(work);
-    bool fits = isl_val_is_int(value) == isl_bool_true && isl_val_n_abs_num_chunks(value, sizeof(int64_t)) <= 1;
+    bool fits =
+        isl_val_is_int(value) == isl_bool_true && isl_val_n_abs_num_chunks(value, sizeof(int64_t)) <= 1;
     uint64_t chunk = 0;
     if (fits) isl_val_get_abs_num_chunks(value, sizeof chunk, &chunk);
     fits = fits && chunk < (uint64_t)1 << 62;
@@ -88,7 +89,8 @@ static bool line_range(fm_isl_work *work, const fm_system *system, const fm_line
 }
 
 /* The domain of a reference; *empty: it has no points. */
-static bool begin_form(fm_isl_work *work, form *this, const fm_reference_list *list, size_t index, bool *empty)
+static bool begin_form(fm_isl_work *work, form *this, const fm_reference_list *list, size_t index,
+                       bool *empty)
 {
     const fm_reference *reference = &list->references[index];
     *this = (form){.reference = reference, .index = index, .system = {.kept = reference->depth}};
@@ -107,8 +109,9 @@ static bool begin_form(fm_isl_work *work, form *this, const fm_reference_list *l
 }
 
 /*
- * Divides what is left of the address by the length of a row, so that trial is what is left then, with the same
- * sum of row * length + trial. False in *fits: no rows of this length that begin with blocks hold all of them.
+ * Divides what is left of the address by the length of a row, so that trial is what is left then, with the
+ * same sum of row * length + trial. False in *fits: no rows of this length that begin with blocks hold all of
+ * them.
  */
 static bool try_length(fm_isl_work *work, form *forms, size_t count, int64_t length, int64_t granularity,
                        bool *fits, int64_t *rows_together)
@@ -192,7 +195,8 @@ static bool use_length(fm_isl_work *work, form *forms, size_t count, int64_t len
 }
 
 /* The lengths to try, best ones first: few rows together, long ones. */
-static size_t lengths_to_try(const form *forms, size_t count, int64_t granularity, int64_t *lengths, size_t most)
+static size_t lengths_to_try(const form *forms, size_t count, int64_t granularity, int64_t *lengths,
+                             size_t most)
 {
     size_t found = 0;
     for (size_t i = 0; i < count; i++)
@@ -265,7 +269,8 @@ static bool add_touches(fm_isl_work *work, fm_touches *touches, form *this, int6
             line.at[FM_CONSTANT] += (int64_t)this->reference->bytes - 1;
             line.at[column] = -granularity;
             done = done && add_inequality(work, &part, &line);
-            fm_emptiness emptiness = done ? fm_system_emptiness(work, &part.system, NULL) : FM_EMPTINESS_FAILED;
+            fm_emptiness emptiness =
+                done ? fm_system_emptiness(work, &part.system, NULL) : FM_EMPTINESS_FAILED;
             done = emptiness != FM_EMPTINESS_FAILED;
             if (emptiness == FM_EMPTY) {
                 fm_system_clear(&part.system);
@@ -317,7 +322,8 @@ bool fm_touches_create(fm_isl_work *work, fm_touches *touches, const fm_referenc
 {
     memset(touches, 0, sizeof *touches);
     if (list->granularity == 0 || list->granularity > INT32_MAX)
-        return fm_isl_fail(work, FM_E_ARGUMENT, "blocks of %llu bytes", (unsigned long long)list->granularity);
+        return fm_isl_fail(work, FM_E_ARGUMENT, "blocks of %llu bytes",
+                           (unsigned long long)list->granularity);
     for (size_t i = 0; i < list->count; i++)
         if (list->references[i].array >= touches->array_count)
             touches->array_count = (size_t)list->references[i].array + 1;

@@ -2,10 +2,11 @@
 /*
  * isl_touches.h - references with the blocks that they touch, as systems (counter_system.h).
  *
- * A block of an array is not one number but several coordinates: rows, and the block in a row. With one number,
- * floor((i * n + j) / 8), isl would have to find out again and again what belongs together. Rows are found in the
- * addresses: a stride is taken as the length of a row where no reference leaves its row and rows begin with
- * blocks. Where a row is no whole number of blocks, as many rows as are one together are a coordinate.
+ * A block of an array is not one number but several coordinates: rows, and the block in a row. With one
+ * number, floor((i * n + j) / 8), isl would have to find out again and again what belongs together. Rows are
+ * found in the addresses: a stride is taken as the length of a row where no reference leaves its row and rows
+ * begin with blocks. Where a row is no whole number of blocks, as many rows as are one together are a
+ * coordinate.
  */
 #ifndef FATHOM_STATIC_ISL_TOUCHES_H
 #define FATHOM_STATIC_ISL_TOUCHES_H
@@ -16,9 +17,9 @@
 /* One reference touches one block: a long access, which may touch several, is several of these. */
 typedef struct fm_touch {
     const fm_reference *reference;
-    size_t index;    /* of the reference in its list */
-    uint64_t rank;   /* order within the statement */
-    fm_system system; /* columns: x[0 … depth-1], coordinates of the block; all of them kept */
+    size_t index;        /* of the reference in its list */
+    uint64_t rank;       /* order within the statement */
+    fm_system system;    /* columns: x[0 … depth-1], coordinates of the block; all of them kept */
     size_t domain_count; /* the first inequalities have no coordinates: they are the domain's */
 } fm_touch;
 

@@ -23,7 +23,7 @@ typedef struct fm_isl_watch {
     pthread_cond_t over;
     bool ended;
     isl_ctx *ctx;
-    double end; /* of the time allowed; 0: none */
+    double end;      /* of the time allowed; 0: none */
     uint64_t memory; /* bytes of the process that are too many; 0: no limit */
     atomic_bool late, large;
 } fm_isl_watch;
@@ -145,7 +145,8 @@ bool fm_isl_alive(fm_isl_work *work)
     if (work->status != FM_OK) return false;
     fm_isl_watch *watch = work->watch;
     if (atomic_load(&watch->large))
-        return fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: it needs more memory than allowed");
+        return fm_isl_fail(work, FM_E_LIMIT,
+                           "the exact count was given up: it needs more memory than allowed");
     if (atomic_load(&watch->late) || (watch->end > 0 && now() >= watch->end))
         return fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: the time allowed is over");
     return true;
@@ -156,9 +157,12 @@ bool fm_isl_gave_up(fm_isl_work *work)
     if (!fm_isl_alive(work)) return false;
     switch (isl_ctx_last_error(work->ctx)) {
     case isl_error_quota:
-        return fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: it needs more operations than allowed");
-    case isl_error_alloc: return fm_isl_no_memory(work);
-    default: break;
+        return fm_isl_fail(work, FM_E_LIMIT,
+                           "the exact count was given up: it needs more operations than allowed");
+    case isl_error_alloc:
+        return fm_isl_no_memory(work);
+    default:
+        break;
     }
     const char *message = isl_ctx_last_error_msg(work->ctx);
     return fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: isl says: %s",

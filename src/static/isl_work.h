@@ -2,9 +2,10 @@
 /*
  * isl_work.h - one use of isl under limits of time, memory and operations.
  *
- * isl never aborts the process here: what it cannot do gives NULL, which all of its functions take and hand on.
- * Whoever works with it looks at fm_isl_alive from time to time and stops when it is false; the first reason is
- * kept. A thread watches the clock and the memory of the process, since one call of isl can take for ever.
+ * isl never aborts the process here: what it cannot do gives NULL, which all of its functions take and hand
+ * on. Whoever works with it looks at fm_isl_alive from time to time and stops when it is false; the first
+ * reason is kept. A thread watches the clock and the memory of the process, since one call of isl can take
+ * for ever.
  */
 #ifndef FATHOM_STATIC_ISL_WORK_H
 #define FATHOM_STATIC_ISL_WORK_H

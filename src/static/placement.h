@@ -30,7 +30,8 @@ fm_status fm_placement_create(fm_placement **placement, const fm_region *region,
 void fm_placement_destroy(fm_placement *placement); /* NULL is fine */
 
 /* Between which numbers an expression is, given those of the variables; false: it does not fit 64 bits, or
- * divides by something that is not positive. Never too narrow; exact for expressions that use a variable once. */
+ * divides by something that is not positive. Never too narrow; exact for expressions that use a variable
+ * once. */
 typedef struct fm_range {
     int64_t least, most;
 } fm_range;

@@ -9,9 +9,9 @@
  *
  *     position[0], x[0], position[1], x[1], … position[depth], order
  *
- * compared in this way from left to right; x[i] of two references mean the same loop as long as all positions up
- * to there are equal. Loops that go down are counted by their negative, steps are divided out, and quotients
- * are loops of one iteration: whatever the source has, x ascends by 1.
+ * compared in this way from left to right; x[i] of two references mean the same loop as long as all positions
+ * up to there are equal. Loops that go down are counted by their negative, steps are divided out, and
+ * quotients are loops of one iteration: whatever the source has, x ascends by 1.
  */
 #ifndef FATHOM_STATIC_REFERENCE_H
 #define FATHOM_STATIC_REFERENCE_H

@@ -40,7 +40,7 @@ typedef struct fm_region_array {
 typedef struct fm_region_access {
     bool store;
     uint32_t array;
-    const fm_expr **subscripts; /* as many as the array has dimensions */
+    const fm_expr **subscripts;           /* as many as the array has dimensions */
     uint64_t member_offset, member_bytes; /* bytes of the element that are touched; 0 and its size: all */
     fm_region_place place;
     const char *text; /* as the source has it; NULL: not known */

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lower.h - what the parts of lowering share: a region's tree to polyhedral references (reference.h).
+ *
+ * A *case* is what is known at a place of the tree: the loops and quotients around it, rows that hold, and
+ * what the variables of the region are in terms of x. Expressions and conditions split a case into several
+ * that exclude each other. Cases are values; their lists of rows, variables and quotients only grow at the
+ * head, so that cases share what is behind it. All memory is the scratch arena's.
+ */
+#ifndef FATHOM_STATIC_LOWER_H
+#define FATHOM_STATIC_LOWER_H
+
+#include "static/affine.h"
+
+enum { FM_LOWER_MOST_CASES = 4096 }; /* of one expression, condition or access */
+
+typedef struct lower_row {
+    fm_row row;
+    const struct lower_row *next;
+} lower_row;
+
+typedef struct lower_variable {
+    uint32_t variable;
+    fm_row form;
+    const struct lower_variable *next;
+} lower_variable;
+
+typedef struct lower_quotient {
+    fm_row numerator;
+    int64_t divisor;
+    unsigned index; /* of x */
+    const struct lower_quotient *next;
+} lower_quotient;
+
+typedef struct lower_case {
+    unsigned depth;
+    uint32_t position[FM_REFERENCE_DEPTH + 1];
+    const lower_row *rows;
+    size_t row_count;
+    const lower_variable *variables;
+    const lower_quotient *quotients;
+    int64_t least[FM_REFERENCE_DEPTH], most[FM_REFERENCE_DEPTH];
+    fm_row form; /* the value of the expression that was asked for */
+} lower_case;
+
+typedef struct lower_cases {
+    size_t count, capacity;
+    lower_case *items;
+} lower_cases;
+
+typedef struct lowering {
+    const fm_region *region;
+    const fm_placement *placement;
+    fm_arena *scratch;
+    fm_region_place place; /* of what is being lowered, for messages */
+    const char *what;      /* "the subscript", …: likewise */
+    fm_error *error;
+    /* lower.c */
+    fm_reference_list *list;
+    size_t capacity;
+} lowering;
+
+/* Fails with the place that is being lowered. */
+fm_status fm_lower_fail(lowering *work, fm_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+void fm_lower_cases_clear(lower_cases *cases);
+fm_status fm_lower_put(lowering *work, lower_cases *cases, const lower_case *one);
+
+/* A new variable inside all others, without bounds; *index: its number. */
+fm_status fm_lower_variable(lowering *work, lower_case *one, unsigned *index);
+/* form >= 0 from here on. *possible becomes false where the case has no points then (surely; true is maybe).
+ */
+fm_status fm_lower_require(lowering *work, lower_case *one, const fm_row *form, bool *possible);
+
+/* base + factor * expression in form, for each case that there are; appended to cases. */
+fm_status fm_lower_form(lowering *work, const lower_case *from, const fm_row *base, int64_t factor,
+                        const fm_expr *expression, lower_cases *cases);
+/* The cases in which base + factor * expression >= 0. */
+fm_status fm_lower_not_negative(lowering *work, const lower_case *from, const fm_row *base, int64_t factor,
+                                const fm_expr *expression, lower_cases *cases);
+/* The cases in which the condition has that value. */
+fm_status fm_lower_condition(lowering *work, const lower_case *from, const fm_condition *condition,
+                             bool value, lower_cases *cases);
+
+#endif

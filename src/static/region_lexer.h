@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* region_lexer.h - the words of a region's text (docs/STATIC-IR.md), one after the other. */
+#ifndef FATHOM_STATIC_REGION_LEXER_H
+#define FATHOM_STATIC_REGION_LEXER_H
+
+#include "profile/arena.h"
+
+#include <fathom/status.h>
+
+typedef enum fm_token_kind {
+    FM_TOKEN_END,
+    FM_TOKEN_NAME,   /* text */
+    FM_TOKEN_NUMBER, /* number */
+    FM_TOKEN_TEXT,   /* text: what is in the quotes */
+    FM_TOKEN_SIGN,   /* sign: one character, or one of the enum below */
+} fm_token_kind;
+
+enum { FM_SIGN_AT_MOST = 256, FM_SIGN_AT_LEAST, FM_SIGN_EQUAL, FM_SIGN_UNEQUAL }; /* <= >= == != */
+
+typedef struct fm_lexer {
+    const char *at, *end;
+    const char *path;
+    uint64_t line;
+    fm_arena *arena; /* texts and names */
+    /* The word at hand. */
+    fm_token_kind kind;
+    const char *text;
+    int64_t number;
+    int sign;
+} fm_lexer;
+
+/* On to the next word. */
+fm_status fm_lexer_next(fm_lexer *lexer, fm_error *error);
+/* FM_E_FORMAT: something else was expected than the word at hand. */
+fm_status fm_lexer_unexpected(const fm_lexer *lexer, const char *expected, fm_error *error);
+/* FM_E_FORMAT in this line. */
+fm_status fm_lexer_fail(const fm_lexer *lexer, fm_error *error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+bool fm_lexer_is_sign(const fm_lexer *lexer, int sign);
+bool fm_lexer_is_word(const fm_lexer *lexer, const char *word);
+
+#endif
