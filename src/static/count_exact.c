@@ -22,7 +22,7 @@ typedef struct use_pieces {
     size_t first, last;
 } use_pieces;
 
-struct fm_exact {
+struct fm_formulas {
     fm_isl_work work;
     fm_touches touches;
     uint64_t *cold;   /* first touches of each touch */
@@ -43,45 +43,45 @@ static bool count_domain(fm_isl_work *work, const fm_touch *touch, uint64_t *poi
         work, isl_set_from_basic_set(isl_basic_set_project_out(set, isl_dim_set, depth, axes)), points);
 }
 
-static bool pieces_of_reuse(fm_exact *exact, const fm_isl_reuse *reuse)
+static bool pieces_of_reuse(fm_formulas *formulas, const fm_isl_reuse *reuse)
 {
-    fm_isl_work *work = &exact->work;
+    fm_isl_work *work = &formulas->work;
     fm_pieces counts = {0};
-    if (fm_array_reserve((void **)&exact->uses, &exact->use_capacity, exact->use_count + 1,
-                         sizeof *exact->uses))
+    if (fm_array_reserve((void **)&formulas->uses, &formulas->use_capacity, formulas->use_count + 1,
+                         sizeof *formulas->uses))
         return fm_isl_no_memory(work);
-    size_t first = exact->pieces.count;
-    bool done = fm_between_count(work, &exact->touches, reuse, &counts) &&
-                fm_overlay(work, &reuse->domain, &counts, &exact->pieces);
+    size_t first = formulas->pieces.count;
+    bool done = fm_between_count(work, &formulas->touches, reuse, &counts) &&
+                fm_overlay(work, &reuse->domain, &counts, &formulas->pieces);
     fm_pieces_clear(&counts);
-    exact->uses[exact->use_count++] = (use_pieces){
+    formulas->uses[formulas->use_count++] = (use_pieces){
         .touch = reuse->reuse,
-        .use = exact->touches.touches[reuse->use].reference->access,
+        .use = formulas->touches.touches[reuse->use].reference->access,
         .first = first,
-        .last = exact->pieces.count,
+        .last = formulas->pieces.count,
     };
     return done;
 }
 
-static bool pieces_of_touch(fm_exact *exact, size_t touch)
+static bool pieces_of_touch(fm_formulas *formulas, size_t touch)
 {
-    fm_isl_work *work = &exact->work;
+    fm_isl_work *work = &formulas->work;
     fm_isl_reuses reuses;
-    if (!fm_isl_reuses_find(work, &reuses, &exact->touches, touch)) return false;
-    bool done = fm_count_points(work, isl_set_copy(reuses.cold), &exact->cold[touch]) &&
-                count_domain(work, &exact->touches.touches[touch], &exact->points[touch]);
-    for (size_t i = 0; i < reuses.count && done; i++) done = pieces_of_reuse(exact, &reuses.reuses[i]);
+    if (!fm_isl_reuses_find(work, &reuses, &formulas->touches, touch)) return false;
+    bool done = fm_count_points(work, isl_set_copy(reuses.cold), &formulas->cold[touch]) &&
+                count_domain(work, &formulas->touches.touches[touch], &formulas->points[touch]);
+    for (size_t i = 0; i < reuses.count && done; i++) done = pieces_of_reuse(formulas, &reuses.reuses[i]);
     fm_isl_reuses_clear(&reuses);
     return done;
 }
 
 /* First touches are the blocks that are touched at all: counted in another way. */
-static bool check_cold(fm_exact *exact)
+static bool check_cold(fm_formulas *formulas)
 {
-    fm_isl_work *work = &exact->work;
-    const fm_touches *touches = &exact->touches;
+    fm_isl_work *work = &formulas->work;
+    const fm_touches *touches = &formulas->touches;
     uint64_t cold = 0, blocks = 0;
-    for (size_t i = 0; i < touches->count; i++) cold += exact->cold[i];
+    for (size_t i = 0; i < touches->count; i++) cold += formulas->cold[i];
     for (size_t array = 0; array < touches->array_count; array++) {
         uint64_t count;
         isl_set *set = isl_set_empty(isl_space_set_alloc(work->ctx, 0, touches->axes[array]));
@@ -101,11 +101,11 @@ static bool check_cold(fm_exact *exact)
                        (unsigned long long)cold, (unsigned long long)blocks);
 }
 
-fm_status fm_exact_create(fm_exact **exact, const fm_reference_list *list, const fm_isl_limits *limits,
-                          fm_error *error)
+fm_status fm_formulas_create(fm_formulas **formulas, const fm_reference_list *list,
+                             const fm_isl_limits *limits, fm_error *error)
 {
-    fm_exact *this = fm_calloc(1, sizeof *this);
-    *exact = NULL;
+    fm_formulas *this = fm_calloc(1, sizeof *this);
+    *formulas = NULL;
     if (!this) return fm_fail_memory(error, sizeof *this, "the exact count");
     fm_status status = fm_isl_work_begin(&this->work, limits, error);
     if (status != FM_OK) {
@@ -122,28 +122,28 @@ fm_status fm_exact_create(fm_exact **exact, const fm_reference_list *list, const
         if (this->work.status == FM_OK) fm_isl_gave_up(&this->work);
         status = this->work.status;
         if (error) *error = this->work.error;
-        fm_exact_destroy(this);
+        fm_formulas_destroy(this);
         return status;
     }
-    *exact = this;
+    *formulas = this;
     return FM_OK;
 }
 
-void fm_exact_destroy(fm_exact *exact)
+void fm_formulas_destroy(fm_formulas *formulas)
 {
-    if (!exact) return;
-    fm_pieces_clear(&exact->pieces);
-    fm_touches_clear(&exact->touches);
-    fm_isl_work_end(&exact->work, NULL);
-    free(exact->cold);
-    free(exact->points);
-    free(exact->uses);
-    free(exact);
+    if (!formulas) return;
+    fm_pieces_clear(&formulas->pieces);
+    fm_touches_clear(&formulas->touches);
+    fm_isl_work_end(&formulas->work, NULL);
+    free(formulas->cold);
+    free(formulas->points);
+    free(formulas->uses);
+    free(formulas);
 }
 
-size_t fm_exact_piece_count(const fm_exact *exact)
+size_t fm_formulas_piece_count(const fm_formulas *formulas)
 {
-    return exact->pieces.count;
+    return formulas->pieces.count;
 }
 
 typedef struct adding {
@@ -166,59 +166,61 @@ static bool add_values(void *context, int64_t value, uint64_t count)
     return status == FM_OK || fm_isl_fail(this->work, status, "%s", error.reason);
 }
 
-static bool count_touch(fm_exact *exact, size_t touch, size_t *next, fm_static_counted *result)
+static bool count_touch(fm_formulas *formulas, size_t touch, size_t *next, fm_static_counted *result)
 {
-    fm_isl_work *work = &exact->work;
-    const fm_reference *reference = exact->touches.touches[touch].reference;
+    fm_isl_work *work = &formulas->work;
+    const fm_reference *reference = formulas->touches.touches[touch].reference;
     adding this = {.work = work, .result = result, .reuse = reference->access};
     bool done = true;
-    for (; *next < exact->use_count && exact->uses[*next].touch == touch && done; ++*next) {
-        const use_pieces *uses = &exact->uses[*next];
+    for (; *next < formulas->use_count && formulas->uses[*next].touch == touch && done; ++*next) {
+        const use_pieces *uses = &formulas->uses[*next];
         this.use = uses->use;
         for (size_t i = uses->first; i < uses->last && done; i++)
-            done = fm_isl_alive(work) && fm_piece_values(work, &exact->pieces.pieces[i], add_values, &this);
+            done =
+                fm_isl_alive(work) && fm_piece_values(work, &formulas->pieces.pieces[i], add_values, &this);
     }
-    if (done && this.points + exact->cold[touch] != exact->points[touch])
+    if (done && this.points + formulas->cold[touch] != formulas->points[touch])
         return fm_isl_fail(
             work, FM_E_CORRUPT,
             "the exact count contradicts itself: access %u has %llu points, of which %llu were "
             "counted",
-            reference->access, (unsigned long long)exact->points[touch],
-            (unsigned long long)(this.points + exact->cold[touch]));
+            reference->access, (unsigned long long)formulas->points[touch],
+            (unsigned long long)(this.points + formulas->cold[touch]));
     fm_error error;
-    fm_status status =
-        done ? fm_static_counted_add(result, FM_FIRST_TOUCH, reference->access, 0, exact->cold[touch], &error)
-             : FM_OK;
+    fm_status status = done ? fm_static_counted_add(result, FM_FIRST_TOUCH, reference->access, 0,
+                                                    formulas->cold[touch], &error)
+                            : FM_OK;
     return done && (status == FM_OK || fm_isl_fail(work, status, "%s", error.reason));
 }
 
-fm_status fm_exact_count(fm_exact *exact, fm_static_counted *result, fm_error *error)
+fm_status fm_formulas_count(fm_formulas *formulas, fm_static_counted *result, fm_error *error)
 {
     size_t next = 0;
-    bool done = fm_isl_alive(&exact->work);
+    bool done = fm_isl_alive(&formulas->work);
     memset(result, 0, sizeof *result);
-    for (size_t i = 0; i < exact->touches.count && done; i++) done = count_touch(exact, i, &next, result);
-    fm_status status = done ? fm_static_counted_finish(result, error) : exact->work.status;
-    if (!done && error) *error = exact->work.error;
+    for (size_t i = 0; i < formulas->touches.count && done; i++)
+        done = count_touch(formulas, i, &next, result);
+    fm_status status = done ? fm_static_counted_finish(result, error) : formulas->work.status;
+    if (!done && error) *error = formulas->work.error;
     if (status != FM_OK) {
         fm_static_counted_clear(result);
         return status;
     }
     result->method = "isl";
-    result->pieces = exact->pieces.count;
+    result->pieces = formulas->pieces.count;
     return FM_OK;
 }
 
 fm_status fm_count_exactly(const fm_reference_list *list, double seconds, fm_static_counted *result,
                            fm_error *error)
 {
-    fm_exact *exact;
+    fm_formulas *formulas;
     fm_isl_limits limits = {.seconds = seconds, .memory = MOST_MEMORY};
     memset(result, 0, sizeof *result);
-    fm_status status = fm_exact_create(&exact, list, &limits, error);
+    fm_status status = fm_formulas_create(&formulas, list, &limits, error);
     if (status != FM_OK) return status;
-    status = fm_exact_count(exact, result, error);
-    fm_exact_destroy(exact);
+    status = fm_formulas_count(formulas, result, error);
+    fm_formulas_destroy(formulas);
     return status;
 }
 
@@ -233,20 +235,20 @@ static bool in_domain(const fm_touch *touch, const int64_t *x)
     return true;
 }
 
-fm_status fm_exact_distance(const fm_exact *exact, size_t reference, unsigned block, const int64_t *x,
-                            uint32_t *use, uint64_t *distance, fm_error *error)
+fm_status fm_formulas_distance(const fm_formulas *formulas, size_t reference, const int64_t *x, uint32_t *use,
+                               uint64_t *distance, fm_error *error)
 {
     size_t touch = 0, found = 0;
-    for (; touch < exact->touches.count; touch++)
-        if (exact->touches.touches[touch].index == reference && block-- == 0) break;
-    if (touch == exact->touches.count || !in_domain(&exact->touches.touches[touch], x))
+    for (; touch < formulas->touches.count; touch++)
+        if (formulas->touches.touches[touch].index == reference) break;
+    if (touch == formulas->touches.count || !in_domain(&formulas->touches.touches[touch], x))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "reference %zu has no such point", reference);
     *use = FM_FIRST_TOUCH;
     *distance = 0;
-    for (size_t i = 0; i < exact->use_count; i++) {
-        if (exact->uses[i].touch != touch) continue;
-        for (size_t j = exact->uses[i].first; j < exact->uses[i].last; j++) {
-            const fm_piece *piece = &exact->pieces.pieces[j];
+    for (size_t i = 0; i < formulas->use_count; i++) {
+        if (formulas->uses[i].touch != touch) continue;
+        for (size_t j = formulas->uses[i].first; j < formulas->uses[i].last; j++) {
+            const fm_piece *piece = &formulas->pieces.pieces[j];
             int64_t values[FM_COLUMNS] = {0}, value;
             fm_quick_poly quick;
             memcpy(values, x, piece->domain.kept * sizeof values[0]);
@@ -258,7 +260,7 @@ fm_status fm_exact_distance(const fm_exact *exact, size_t reference, unsigned bl
             if (!fits || value < 0 || found++)
                 return fm_fail(error, FM_E_CORRUPT, NULL, "the pieces of reference %zu contradict each other",
                                reference);
-            *use = exact->uses[i].use;
+            *use = formulas->uses[i].use;
             *distance = (uint64_t)value;
         }
     }

@@ -6,8 +6,6 @@
  * isl_previous.h  the access that used the block before
  * isl_between.h   the blocks that are touched in between, counted by counter.h
  * counter_overlay.h, counter_values.h   the sum of these counts, and how often it has which value
- *
- * An access that touches several blocks counts as several, in the order of their addresses.
  */
 #ifndef FATHOM_STATIC_COUNT_EXACT_H
 #define FATHOM_STATIC_COUNT_EXACT_H
@@ -25,20 +23,20 @@ fm_status fm_count_exactly(const fm_reference_list *list, double seconds, fm_sta
                            fm_error *error);
 
 /* The same in steps. First the pieces: polynomials for the distances. */
-typedef struct fm_exact fm_exact;
-fm_status fm_exact_create(fm_exact **exact, const fm_reference_list *list, const fm_isl_limits *limits,
-                          fm_error *error);
-void fm_exact_destroy(fm_exact *exact); /* NULL is fine */
+typedef struct fm_formulas fm_formulas;
+fm_status fm_formulas_create(fm_formulas **formulas, const fm_reference_list *list,
+                             const fm_isl_limits *limits, fm_error *error);
+void fm_formulas_destroy(fm_formulas *formulas); /* NULL is fine */
 /* Then how often there is which distance. */
-fm_status fm_exact_count(fm_exact *exact, fm_static_counted *result, fm_error *error);
-size_t fm_exact_piece_count(const fm_exact *exact);
+fm_status fm_formulas_count(fm_formulas *formulas, fm_static_counted *result, fm_error *error);
+size_t fm_formulas_piece_count(const fm_formulas *formulas);
 /*
  * The distance of one access, by the pieces: for a point of a reference, its block number `block` (0: the
  * first one, and the only one of most accesses). *use: the access that used it before, or FM_FIRST_TOUCH.
  * FM_E_ARGUMENT: the reference has no such point, or it does not touch so many blocks. FM_E_CORRUPT: several
  * pieces hold there.
  */
-fm_status fm_exact_distance(const fm_exact *exact, size_t reference, unsigned block, const int64_t *x,
-                            uint32_t *use, uint64_t *distance, fm_error *error);
+fm_status fm_formulas_distance(const fm_formulas *formulas, size_t reference, const int64_t *x, uint32_t *use,
+                               uint64_t *distance, fm_error *error);
 
 #endif

@@ -297,3 +297,53 @@ bool fm_system_from_isl(fm_isl_work *work, fm_system *system, isl_basic_set *set
     if (!done) fm_system_clear(system);
     return done;
 }
+
+/* A line of isl's columns (dimensions, quotients) by ours. */
+static fm_line moved(const fm_line *line, unsigned count, const unsigned *columns)
+{
+    fm_line result = {{0}};
+    for (unsigned i = 0; i < count; i++)
+        if (line->at[i]) result.at[columns[i]] += line->at[i];
+    result.at[FM_CONSTANT] = line->at[FM_CONSTANT];
+    return result;
+}
+
+bool fm_system_value_of(fm_isl_work *work, fm_system *system, isl_aff *aff, fm_line *value)
+{
+    unsigned columns[FM_COLUMNS], dimensions = system->kept;
+    isl_local_space *space = isl_aff_get_domain_local_space(aff);
+    isl_size divs = isl_aff_dim(aff, isl_dim_div);
+    isl_val *by_value = isl_aff_get_denominator_val(aff);
+    bool inserted, done = divs >= 0 || fm_isl_gave_up(work);
+    int64_t by = 1;
+    fm_line of = {{0}};
+    if (done && dimensions + (unsigned)divs >= FM_CONSTANT)
+        done = fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: more than %d unknowns at a time",
+                           FM_CONSTANT - 1);
+    for (unsigned i = 0; i < dimensions; i++) columns[i] = i;
+    for (unsigned i = 0; i < (unsigned)divs && done; i++) {
+        fm_floor quotient;
+        done = take_floor(work, space, i, dimensions, &quotient);
+        if (!done) break;
+        fm_line line = moved(&quotient.of, dimensions + i, columns);
+        done = fm_system_floor(work, system, NULL, &line, quotient.by, &columns[dimensions + i], &inserted);
+    }
+    for (unsigned i = 0; i < dimensions + (unsigned)divs && done; i++) {
+        isl_val *factor = i < dimensions
+                              ? isl_aff_get_coefficient_val(aff, isl_dim_in, (int)i)
+                              : isl_aff_get_coefficient_val(aff, isl_dim_div, (int)(i - dimensions));
+        done = number_of(work, isl_val_mul(factor, isl_val_copy(by_value)), &of.at[i]);
+    }
+    if (done)
+        done = number_of(work, isl_val_mul(isl_aff_get_constant_val(aff), isl_val_copy(by_value)),
+                         &of.at[FM_CONSTANT]);
+    isl_local_space_free(space);
+    isl_aff_free(aff);
+    if (!done) {
+        isl_val_free(by_value);
+        return false;
+    }
+    if (!number_of(work, by_value, &by)) return false;
+    fm_line line = moved(&of, dimensions + (unsigned)divs, columns);
+    return fm_system_quotient(work, system, NULL, &line, by, value, &inserted);
+}

@@ -11,6 +11,7 @@
 #include "static/counter_poly.h"
 #include "static/isl_work.h"
 
+#include <isl/aff_type.h>
 #include <isl/set.h>
 
 /* The quotient `of` / `by`, rounded down; `of` has kept variables and quotients before it only. */
@@ -74,6 +75,9 @@ isl_basic_map *fm_system_to_isl_map(fm_isl_work *work, const fm_system *system, 
 /* The basic set with its explicit quotients (isl_basic_set_compute_divs); the first `kept` dimensions are
  * kept, the others counted. Frees the set. */
 bool fm_system_from_isl(fm_isl_work *work, fm_system *system, isl_basic_set *set, unsigned kept);
+/* The value of isl's expression of the kept variables as a line, with quotients that the system gets where it
+ * does not have them. The system has no counted variables. Frees the expression. */
+bool fm_system_value_of(fm_isl_work *work, fm_system *system, isl_aff *aff, fm_line *value);
 
 static inline int64_t fm_floor_divided(int64_t number, int64_t by)
 {

@@ -118,8 +118,8 @@ static bool parts(window *this, unsigned level, bool after_use, bool before_reus
         if (position < this->to->reference->position[level]) before_reuse = false;
     }
     if (level == reference->depth) {
-        if (after_use && this->touch->rank <= this->from->rank) return true;
-        if (before_reuse && this->touch->rank >= this->to->rank) return true;
+        if (after_use && this->touch->reference->order <= this->from->reference->order) return true;
+        if (before_reuse && this->touch->reference->order >= this->to->reference->order) return true;
         return emit(this, NULL, NULL);
     }
     if (!after_use && !before_reuse) return emit(this, NULL, NULL);

@@ -9,8 +9,10 @@
 
 #include "base/memory.h"
 
+#include <isl/aff.h>
 #include <isl/map.h>
 #include <isl/space.h>
+#include <isl/val.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +45,7 @@ static bool is_candidate(const search *this, const fm_touch *other)
     switch (this->apart) {
     case FM_APART_ORDER:
         return b->depth == a->depth && a->position[a->depth] == b->position[a->depth] &&
-               other->rank < this->touch->rank;
+               other->reference->order < this->touch->reference->order;
     case FM_APART_POSITION:
         return b->position[this->level] == this->position;
     case FM_APART_LOOP:
@@ -59,7 +61,7 @@ static unsigned first_own(const search *this)
 }
 
 /*
- * Columns of the time of a candidate: its own variables and the positions between them, then its rank.
+ * Columns of the time of a candidate: its own variables and the positions between them, then its order.
  * Variable i is column 2 * (i - first), the position behind it the next one.
  */
 static unsigned time_columns(const search *this)
@@ -123,7 +125,7 @@ static isl_map *candidate_times(const search *this, const fm_touch *other)
         done = done && add_equality(work, &system, column + 1,
                                     i + 1 <= reference->depth ? reference->position[i + 1] : 0);
     }
-    done = done && add_equality(work, &system, depth + times - 1, (int64_t)other->rank);
+    done = done && add_equality(work, &system, depth + times - 1, (int64_t)other->reference->order);
     if (done && this->apart == FM_APART_LOOP) {
         fm_line *line = fm_lines_add(work, &system.inequalities);
         done = line != NULL;
@@ -139,32 +141,28 @@ static isl_map *candidate_times(const search *this, const fm_touch *other)
     return isl_map_from_basic_map(map);
 }
 
-/* The number of a column that has to have one. */
-static bool fixed_number(const fm_system *system, unsigned column, int64_t *number)
+/* Is a part of the time this number? */
+static bool is_number(isl_multi_aff *times, unsigned index, int64_t number)
 {
-    for (size_t i = 0; i < system->equalities.count; i++) {
-        const fm_line *line = &system->equalities.lines[i];
-        bool alone = line->at[column] == 1 || line->at[column] == -1;
-        for (unsigned j = 0; j < fm_system_columns(system) && alone; j++) alone = j == column || !line->at[j];
-        if (!alone) continue;
-        *number = -line->at[FM_CONSTANT] * line->at[column];
-        return true;
-    }
-    return false;
+    isl_aff *aff = isl_multi_aff_get_at(times, (int)index);
+    isl_val *value = isl_aff_is_cst(aff) == isl_bool_true ? isl_aff_get_constant_val(aff) : NULL;
+    bool same = value && isl_val_cmp_si(value, number) == 0;
+    isl_val_free(value);
+    isl_aff_free(aff);
+    return same;
 }
 
-/* Which candidate has the time: by its positions and rank. */
-static bool find_use(const search *this, const fm_system *system, size_t *use)
+/* Which candidate has the time: by its positions and order. */
+static bool find_use(const search *this, isl_multi_aff *last, size_t *use)
 {
-    unsigned first = first_own(this), base = system->kept + system->extra, times = time_columns(this);
+    unsigned first = first_own(this), times = time_columns(this);
     for (size_t i = 0; i < this->touches->count; i++) {
         const fm_touch *other = &this->touches->touches[i];
-        int64_t number;
         if (!is_candidate(this, other)) continue;
-        bool same = fixed_number(system, base + times - 1, &number) && number == (int64_t)other->rank;
+        bool same = is_number(last, times - 1, (int64_t)other->reference->order);
         for (unsigned j = first; j < this->deepest && same; j++)
-            same = fixed_number(system, base + 2 * (j - first) + 1, &number) &&
-                   number == (j + 1 <= other->reference->depth ? other->reference->position[j + 1] : 0);
+            same = is_number(last, 2 * (j - first) + 1,
+                             j + 1 <= other->reference->depth ? other->reference->position[j + 1] : 0);
         if (!same) continue;
         *use = i;
         return true;
@@ -173,84 +171,31 @@ static bool find_use(const search *this, const fm_system *system, size_t *use)
                        "the exact count was given up: the previous access is not unique");
 }
 
-/* Eliminates a counted column by an equality: *value is what it is, by the columns before. */
-static bool solve_column(fm_isl_work *work, fm_system *system, unsigned column, fm_line *value)
-{
-    for (size_t i = 0; i < system->equalities.count; i++) {
-        fm_line line = system->equalities.lines[i];
-        int64_t factor = line.at[column];
-        bool inserted, others = false;
-        for (unsigned j = system->kept + system->extra; j < fm_system_columns(system); j++)
-            if (j != column && line.at[j]) others = true;
-        if (!factor || others) continue;
-        line.at[column] = 0;
-        if (factor > 0)
-            for (unsigned j = 0; j < FM_COLUMNS; j++) line.at[j] = -line.at[j];
-        return fm_system_quotient(work, system, NULL, &line, factor < 0 ? -factor : factor, value, &inserted);
-    }
-    return fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: the previous access has no formula");
-}
+typedef struct found {
+    search *search;
+    isl_multi_aff *last;
+    size_t use;
+} found;
 
-/* The points of the previous access by ours, without the columns of its time. */
-static bool take_from(const search *this, fm_isl_reuse *reuse)
+static isl_stat take_domain(isl_basic_set *set, void *context)
 {
-    fm_isl_work *work = this->work;
-    fm_system *system = &reuse->domain;
-    const fm_reference *use = this->touches->touches[reuse->use].reference;
-    unsigned first = first_own(this);
-    for (unsigned i = 0; i < use->depth; i++) {
-        memset(&reuse->from[i], 0, sizeof reuse->from[i]);
-        if (i < first) {
-            reuse->from[i].at[i] = 1;
-            continue;
-        }
-        unsigned column = system->kept + system->extra + 2 * (i - first);
-        if (!solve_column(work, system, column, &reuse->from[i])) return false;
+    const found *this = context;
+    const search *search = this->search;
+    fm_isl_work *work = search->work;
+    fm_isl_reuses *reuses = search->reuses;
+    unsigned first = first_own(search);
+    fm_isl_reuse reuse = {
+        .use = this->use, .reuse = search->reuse, .apart = search->apart, .level = search->level};
+    if (!fm_system_from_isl(work, &reuse.domain, set, search->touch->reference->depth)) return isl_stat_error;
+    bool done = true;
+    for (unsigned i = 0; i < search->touches->touches[this->use].reference->depth && done; i++) {
+        if (i < first)
+            reuse.from[i].at[i] = 1;
+        else
+            done =
+                fm_system_value_of(work, &reuse.domain,
+                                   isl_multi_aff_get_at(this->last, (int)(2 * (i - first))), &reuse.from[i]);
     }
-    for (unsigned i = first; i < use->depth; i++) {
-        unsigned column = system->kept + system->extra + 2 * (i - first);
-        fm_lines *both[2] = {&system->equalities, &system->inequalities};
-        for (int k = 0; k < 2; k++)
-            for (size_t j = 0; j < both[k]->count; j++) {
-                fm_line *line = &both[k]->lines[j];
-                int64_t factor = line->at[column];
-                line->at[column] = 0;
-                if (factor && !fm_line_subtract(work, line, -factor, &reuse->from[i])) return false;
-            }
-    }
-    /* What is left has a fixed number: positions, rank, and variables that the use does not have. */
-    for (unsigned column = system->kept + system->extra; system->counted; system->counted--) {
-        int64_t number = 0;
-        bool used = false;
-        fm_lines *both[2] = {&system->equalities, &system->inequalities};
-        for (int k = 0; k < 2; k++)
-            for (size_t j = 0; j < both[k]->count; j++) used |= both[k]->lines[j].at[column] != 0;
-        if (used && !fixed_number(system, column, &number))
-            return fm_isl_fail(work, FM_E_LIMIT,
-                               "the exact count was given up: the previous access has no formula");
-        for (int k = 0; k < 2 && used; k++)
-            for (size_t j = 0; j < both[k]->count; j++) {
-                int64_t *at = both[k]->lines[j].at, product;
-                if (__builtin_mul_overflow(at[column], number, &product) ||
-                    __builtin_add_overflow(at[FM_CONSTANT], product, &at[FM_CONSTANT]))
-                    return fm_isl_fail(work, FM_E_LIMIT,
-                                       "the exact count was given up: numbers beyond 64 bits");
-            }
-        fm_system_remove_column(system, column);
-    }
-    return true;
-}
-
-static isl_stat take_piece(isl_basic_map *map, void *context)
-{
-    search *this = context;
-    fm_isl_work *work = this->work;
-    fm_isl_reuses *reuses = this->reuses;
-    unsigned depth = this->touch->reference->depth;
-    fm_isl_reuse reuse = {.reuse = this->reuse, .apart = this->apart, .level = this->level};
-    map = isl_basic_map_move_dims(map, isl_dim_out, 0, isl_dim_in, 0, depth);
-    if (!fm_system_from_isl(work, &reuse.domain, isl_basic_map_range(map), depth)) return isl_stat_error;
-    bool done = find_use(this, &reuse.domain, &reuse.use) && take_from(this, &reuse);
     if (done && fm_array_reserve((void **)&reuses->reuses, &reuses->capacity, reuses->count + 1,
                                  sizeof *reuses->reuses))
         done = fm_isl_no_memory(work);
@@ -259,6 +204,19 @@ static isl_stat take_piece(isl_basic_map *map, void *context)
     else
         fm_system_clear(&reuse.domain);
     return done ? isl_stat_ok : isl_stat_error;
+}
+
+static isl_stat take_piece(isl_set *domain, isl_multi_aff *last, void *context)
+{
+    found this = {.search = context, .last = last};
+    isl_stat stat = isl_stat_error;
+    if (find_use(this.search, last, &this.use)) {
+        domain = isl_set_compute_divs(isl_set_make_disjoint(isl_set_compute_divs(domain)));
+        stat = isl_set_foreach_basic_set(domain, take_domain, &this);
+    }
+    isl_set_free(domain);
+    isl_multi_aff_free(last);
+    return stat;
 }
 
 /* One step: candidates that are apart in one way. */
@@ -284,9 +242,9 @@ static bool look(search *this)
     isl_set *rest = NULL;
     isl_map *last = isl_map_partial_lexmax(times, this->reuses->cold, &rest);
     this->reuses->cold = rest;
-    last = isl_map_compute_divs(isl_map_make_disjoint(last));
-    isl_stat stat = isl_map_foreach_basic_map(last, take_piece, this);
-    isl_map_free(last);
+    isl_pw_multi_aff *pieces = isl_pw_multi_aff_from_map(last);
+    isl_stat stat = isl_pw_multi_aff_foreach_piece(pieces, take_piece, this);
+    isl_pw_multi_aff_free(pieces);
     return (stat == isl_stat_ok && rest) || fm_isl_gave_up(work);
 }
 

@@ -12,14 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_AXES = 4, MOST_BLOCKS = 16 }; /* coordinates of a block; blocks that one access may touch */
+enum { MOST_AXES = 4 }; /* coordinates of a block */
 
 /* A reference on the way: what is left of its address, after the rows that were found. */
 typedef struct form {
     const fm_reference *reference;
     size_t index;
     fm_system system;
-    size_t domain_count;
     fm_line rest; /* bytes */
     fm_line trial, row;
     int64_t least, most; /* of trial, with all bytes that are touched */
@@ -104,7 +103,6 @@ static bool begin_form(fm_isl_work *work, form *this, const fm_reference_list *l
     *empty = emptiness == FM_EMPTY;
     memcpy(this->rest.at, reference->address.factors, reference->depth * sizeof this->rest.at[0]);
     this->rest.at[FM_CONSTANT] = reference->address.constant;
-    this->domain_count = this->system.inequalities.count;
     return emptiness != FM_EMPTINESS_FAILED;
 }
 
@@ -235,63 +233,31 @@ static bool find_rows(fm_isl_work *work, form *forms, size_t count, int64_t gran
     return true;
 }
 
-/* How many blocks an access touches at most, by what its address can be in a block. */
-static int64_t most_blocks(const form *this, int64_t granularity)
+/* Does an access stay in a block, by what its address can be in it? */
+static bool in_one_block(const form *this, int64_t granularity)
 {
     int64_t common = granularity;
     for (unsigned i = 0; i < this->system.kept; i++) common = divisor(common, this->rest.at[i]);
     int64_t last = modulo(this->rest.at[FM_CONSTANT], common) + granularity - common;
-    return (last + (int64_t)this->reference->bytes - 1) / granularity + 1;
+    return this->reference->bytes <= (uint64_t)(granularity - last);
 }
 
-/* The touches of a reference: one for the first block, one for the second, if there is one, … */
-static bool add_touches(fm_isl_work *work, fm_touches *touches, form *this, int64_t granularity)
+/* The block in the row is the last coordinate. */
+static bool add_touch(fm_isl_work *work, fm_touches *touches, form *this, int64_t granularity)
 {
-    int64_t blocks = this->reference->bytes <= INT64_MAX / 4 ? most_blocks(this, granularity) : INT64_MAX;
-    if (blocks > MOST_BLOCKS)
-        return fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: accesses of more than %d blocks",
-                           MOST_BLOCKS);
-    unsigned column = this->system.kept;
-    fm_line rest = this->rest;
-    for (int64_t i = 0; i < blocks; i++) {
-        form part = *this;
-        memset(&part.system, 0, sizeof part.system);
-        if (!fm_system_copy(work, &part.system, &this->system)) return false;
-        bool done = true;
-        if (i == 0) {
-            done = add_coordinate(work, &part, &rest, granularity);
-        } else {
-            /* the block that is i behind the one of the first byte, if the last byte is there or behind it */
-            fm_line line = rest;
-            line.at[FM_CONSTANT] += i * granularity;
-            done = add_coordinate(work, &part, &line, granularity);
-            line = rest;
-            line.at[FM_CONSTANT] += (int64_t)this->reference->bytes - 1;
-            line.at[column] = -granularity;
-            done = done && add_inequality(work, &part, &line);
-            fm_emptiness emptiness =
-                done ? fm_system_emptiness(work, &part.system, NULL) : FM_EMPTINESS_FAILED;
-            done = emptiness != FM_EMPTINESS_FAILED;
-            if (emptiness == FM_EMPTY) {
-                fm_system_clear(&part.system);
-                continue;
-            }
-        }
-        if (done && fm_array_reserve((void **)&touches->touches, &touches->capacity, touches->count + 1,
-                                     sizeof *touches->touches))
-            done = fm_isl_no_memory(work);
-        if (!done) {
-            fm_system_clear(&part.system);
-            return false;
-        }
-        touches->touches[touches->count++] = (fm_touch){
-            .reference = this->reference,
-            .index = this->index,
-            .rank = (uint64_t)this->reference->order * MOST_BLOCKS + (uint64_t)i,
-            .system = part.system,
-            .domain_count = this->domain_count,
-        };
-    }
+    if (!in_one_block(this, granularity))
+        return fm_isl_fail(work, FM_E_ARGUMENT, "reference %zu touches more than one block at a time",
+                           this->index);
+    if (!add_coordinate(work, this, &this->rest, granularity)) return false;
+    if (fm_array_reserve((void **)&touches->touches, &touches->capacity, touches->count + 1,
+                         sizeof *touches->touches))
+        return fm_isl_no_memory(work);
+    touches->touches[touches->count++] = (fm_touch){
+        .reference = this->reference,
+        .index = this->index,
+        .system = this->system,
+    };
+    memset(&this->system, 0, sizeof this->system);
     return true;
 }
 
@@ -312,7 +278,7 @@ static bool touches_of_array(fm_isl_work *work, fm_touches *touches, const fm_re
     done = done && find_rows(work, forms, count, (int64_t)list->granularity);
     if (done && count) touches->axes[array] = forms[0].system.kept - forms[0].reference->depth + 1;
     for (size_t i = 0; i < count; i++) {
-        done = done && add_touches(work, touches, &forms[i], (int64_t)list->granularity);
+        done = done && add_touch(work, touches, &forms[i], (int64_t)list->granularity);
         fm_system_clear(&forms[i].system);
     }
     return done;

@@ -14,13 +14,11 @@
 #include "static/counter_system.h"
 #include "static/reference.h"
 
-/* One reference touches one block: a long access, which may touch several, is several of these. */
+/* A reference that touches one block at a time (lower.c makes several of those that touch more). */
 typedef struct fm_touch {
     const fm_reference *reference;
-    size_t index;        /* of the reference in its list */
-    uint64_t rank;       /* order within the statement */
-    fm_system system;    /* columns: x[0 … depth-1], coordinates of the block; all of them kept */
-    size_t domain_count; /* the first inequalities have no coordinates: they are the domain's */
+    size_t index;     /* of the reference in its list */
+    fm_system system; /* columns: x[0 … depth-1], coordinates of the block; all of them kept */
 } fm_touch;
 
 typedef struct fm_touches {
