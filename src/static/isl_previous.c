@@ -152,43 +152,52 @@ static bool is_number(isl_multi_aff *times, unsigned index, int64_t number)
     return same;
 }
 
-/* Which candidate has the time: by its positions and order. */
-static bool find_use(const search *this, isl_multi_aff *last, size_t *use)
+/* Where a part of the time is this number. */
+static isl_set *where_number(isl_set *domain, isl_multi_aff *times, unsigned index, int64_t number)
 {
-    unsigned first = first_own(this), times = time_columns(this);
-    for (size_t i = 0; i < this->touches->count; i++) {
-        const fm_touch *other = &this->touches->touches[i];
-        if (!is_candidate(this, other)) continue;
-        bool same = is_number(last, times - 1, (int64_t)other->reference->order);
-        for (unsigned j = first; j < this->deepest && same; j++)
-            same = is_number(last, 2 * (j - first) + 1,
-                             j + 1 <= other->reference->depth ? other->reference->position[j + 1] : 0);
-        if (!same) continue;
-        *use = i;
-        return true;
-    }
-    return fm_isl_fail(this->work, FM_E_LIMIT,
-                       "the exact count was given up: the previous access is not unique");
+    isl_aff *aff = isl_multi_aff_get_at(times, (int)index);
+    aff = isl_aff_add_constant_val(aff, isl_val_int_from_si(isl_set_get_ctx(domain), -number));
+    return isl_set_intersect(domain, isl_set_from_basic_set(isl_aff_zero_basic_set(aff)));
 }
 
-typedef struct found {
-    search *search;
+/* The points at which the last time is this candidate's: by its positions and order. */
+static isl_set *where_use(const search *this, isl_set *domain, isl_multi_aff *last, const fm_reference *use)
+{
+    unsigned first = first_own(this), times = time_columns(this);
+    for (unsigned i = first; i <= this->deepest; i++) {
+        unsigned index = i < this->deepest ? 2 * (i - first) + 1 : times - 1;
+        int64_t number = i == this->deepest ? use->order : i + 1 <= use->depth ? use->position[i + 1] : 0;
+        if (!is_number(last, index, number)) domain = where_number(domain, last, index, number);
+    }
+    return domain;
+}
+
+/* Have two candidates the same positions and order? */
+static bool same_time(const search *this, const fm_reference *a, const fm_reference *b)
+{
+    if (a->order != b->order || a->depth != b->depth) return false;
+    for (unsigned i = this->level; i <= a->depth; i++)
+        if (a->position[i] != b->position[i]) return false;
+    return true;
+}
+
+typedef struct found_last {
+    struct search *search;
     isl_multi_aff *last;
     size_t use;
-} found;
+} found_last;
 
 static isl_stat take_domain(isl_basic_set *set, void *context)
 {
-    const found *this = context;
-    const search *search = this->search;
-    fm_isl_work *work = search->work;
-    fm_isl_reuses *reuses = search->reuses;
-    unsigned first = first_own(search);
-    fm_isl_reuse reuse = {
-        .use = this->use, .reuse = search->reuse, .apart = search->apart, .level = search->level};
-    if (!fm_system_from_isl(work, &reuse.domain, set, search->touch->reference->depth)) return isl_stat_error;
+    const found_last *this = context;
+    const struct search *job = this->search;
+    fm_isl_work *work = job->work;
+    fm_isl_reuses *reuses = job->reuses;
+    unsigned first = first_own(job);
+    fm_isl_reuse reuse = {.use = this->use, .reuse = job->reuse, .apart = job->apart, .level = job->level};
+    if (!fm_system_from_isl(work, &reuse.domain, set, job->touch->reference->depth)) return isl_stat_error;
     bool done = true;
-    for (unsigned i = 0; i < search->touches->touches[this->use].reference->depth && done; i++) {
+    for (unsigned i = 0; i < job->touches->touches[this->use].reference->depth && done; i++) {
         if (i < first)
             reuse.from[i].at[i] = 1;
         else
@@ -208,11 +217,24 @@ static isl_stat take_domain(isl_basic_set *set, void *context)
 
 static isl_stat take_piece(isl_set *domain, isl_multi_aff *last, void *context)
 {
-    found this = {.search = context, .last = last};
-    isl_stat stat = isl_stat_error;
-    if (find_use(this.search, last, &this.use)) {
-        domain = isl_set_compute_divs(isl_set_make_disjoint(isl_set_compute_divs(domain)));
-        stat = isl_set_foreach_basic_set(domain, take_domain, &this);
+    found_last this = {.search = context, .last = last};
+    const fm_touches *touches = this.search->touches;
+    isl_stat stat = isl_stat_ok;
+    for (this.use = 0; this.use < touches->count && stat == isl_stat_ok; this.use++) {
+        const fm_touch *other = &touches->touches[this.use];
+        bool first = is_candidate(this.search, other);
+        for (size_t i = 0; i < this.use && first;
+             i++) /* others that have the same time are the same access */
+            first = !is_candidate(this.search, &touches->touches[i]) ||
+                    !same_time(this.search, touches->touches[i].reference, other->reference);
+        if (!first) continue;
+        isl_set *part = where_use(this.search, isl_set_copy(domain), last, other->reference);
+        if (isl_set_plain_is_empty(part) == isl_bool_false) {
+            part = isl_set_compute_divs(isl_set_make_disjoint(isl_set_compute_divs(part)));
+            stat = isl_set_foreach_basic_set(part, take_domain, &this);
+        }
+        if (!part) stat = isl_stat_error;
+        isl_set_free(part);
     }
     isl_set_free(domain);
     isl_multi_aff_free(last);
@@ -251,18 +273,18 @@ static bool look(search *this)
 /* The largest position below *position that a touch of the array has at this level, in the same loops. */
 static bool next_position(search *this, uint32_t below, uint32_t *position)
 {
-    bool found = false;
+    bool any = false;
     for (size_t i = 0; i < this->touches->count; i++) {
         const fm_touch *other = &this->touches->touches[i];
         if (other->reference->depth < this->level) continue;
         this->position = other->reference->position[this->level];
         if (this->position >= below || !is_candidate(this, other)) continue;
-        if (found && this->position <= *position) continue;
+        if (any && this->position <= *position) continue;
         *position = this->position;
-        found = true;
+        any = true;
     }
     this->position = *position;
-    return found;
+    return any;
 }
 
 static isl_set *domain_of(fm_isl_work *work, const fm_touch *touch)
