@@ -150,56 +150,60 @@ typedef struct adding {
     fm_isl_work *work;
     fm_static_counted *result;
     uint32_t use, reuse;
-    uint64_t points;
 } adding;
 
-static bool add_values(void *context, int64_t value, uint64_t count)
+static bool add_value(void *context, int64_t value, uint64_t count)
 {
     adding *this = context;
     fm_error error;
-    if (value < 0)
-        return fm_isl_fail(this->work, FM_E_CORRUPT, "the exact count contradicts itself: a distance of %lld",
-                           (long long)value);
-    this->points += count;
     fm_status status =
         fm_static_counted_add(this->result, this->use, this->reuse, (uint64_t)value, count, &error);
     return status == FM_OK || fm_isl_fail(this->work, status, "%s", error.reason);
 }
 
-static bool count_touch(fm_formulas *formulas, size_t touch, size_t *next, fm_static_counted *result)
+/* The values of all pieces of a touch; next: the first of its uses. */
+static bool count_touch(fm_formulas *formulas, size_t touch, size_t *next, fm_runs *runs,
+                        fm_static_counted *result)
 {
     fm_isl_work *work = &formulas->work;
     const fm_reference *reference = formulas->touches.touches[touch].reference;
     adding this = {.work = work, .result = result, .reuse = reference->access};
+    uint64_t points = formulas->cold[touch];
     bool done = true;
-    for (; *next < formulas->use_count && formulas->uses[*next].touch == touch && done; ++*next) {
+    while (*next < formulas->use_count && formulas->uses[*next].touch == touch && done) {
         const use_pieces *uses = &formulas->uses[*next];
         this.use = uses->use;
         for (size_t i = uses->first; i < uses->last && done; i++)
-            done =
-                fm_isl_alive(work) && fm_piece_values(work, &formulas->pieces.pieces[i], add_values, &this);
+            done = fm_isl_alive(work) && fm_piece_values(work, &formulas->pieces.pieces[i], runs, &points);
+        ++*next;
+        bool last = *next == formulas->use_count || formulas->uses[*next].touch != touch ||
+                    formulas->uses[*next].use != this.use;
+        if (last && done) done = fm_runs_flush(runs, add_value, &this);
     }
-    if (done && this.points + formulas->cold[touch] != formulas->points[touch])
+    if (done && points != formulas->points[touch])
         return fm_isl_fail(
             work, FM_E_CORRUPT,
             "the exact count contradicts itself: access %u has %llu points, of which %llu were "
             "counted",
-            reference->access, (unsigned long long)formulas->points[touch],
-            (unsigned long long)(this.points + formulas->cold[touch]));
-    fm_error error;
-    fm_status status = done ? fm_static_counted_add(result, FM_FIRST_TOUCH, reference->access, 0,
-                                                    formulas->cold[touch], &error)
-                            : FM_OK;
-    return done && (status == FM_OK || fm_isl_fail(work, status, "%s", error.reason));
+            reference->access, (unsigned long long)formulas->points[touch], (unsigned long long)points);
+    this.use = FM_FIRST_TOUCH;
+    return done && add_value(&this, 0, formulas->cold[touch]);
 }
 
 fm_status fm_formulas_count(fm_formulas *formulas, fm_static_counted *result, fm_error *error)
 {
     size_t next = 0;
-    bool done = fm_isl_alive(&formulas->work);
+    uint64_t blocks = 0;
+    fm_runs runs;
     memset(result, 0, sizeof *result);
+    for (size_t i = 0; i < formulas->touches.count; i++) blocks += formulas->cold[i];
+    if (!fm_runs_create(&runs, blocks)) /* every distance is less */
+        return fm_fail(error, FM_E_LIMIT, NULL, "the exact count was given up: %llu blocks",
+                       (unsigned long long)blocks);
+    bool done = fm_isl_alive(&formulas->work);
     for (size_t i = 0; i < formulas->touches.count && done; i++)
-        done = count_touch(formulas, i, &next, result);
+        done = count_touch(formulas, i, &next, &runs, result);
+    fm_runs_destroy(&runs);
     fm_status status = done ? fm_static_counted_finish(result, error) : formulas->work.status;
     if (!done && error) *error = formulas->work.error;
     if (status != FM_OK) {

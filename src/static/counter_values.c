@@ -2,173 +2,182 @@
 /* counter_values.c - see counter_values.h. */
 #include "static/counter_values.h"
 
-#include "base/memory.h"
+#include "static/counter_plan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { POINTS_BETWEEN_LOOKS = 1 << 16 };
-
-/* The value of the polynomial by new columns: variables that are multiplied, then the sum of all others. */
-typedef struct plan {
-    fm_system system; /* kept: those; counted: all columns of the piece */
-    fm_poly value;
-} plan;
-
-static unsigned term_degree(const fm_term *term)
-{
-    unsigned degree = 0;
-    for (unsigned i = 0; i < FM_COLUMNS; i++) degree += term->powers[i];
-    return degree;
-}
-
-/* A number of GMP times a common denominator; false: it does not fit. */
-static bool whole_factor(mpq_srcptr factor, mpz_srcptr denominator, int64_t *number)
-{
-    mpz_t whole;
-    mpz_init(whole);
-    mpz_divexact(whole, denominator, mpq_denref(factor));
-    mpz_mul(whole, whole, mpq_numref(factor));
-    bool fits = mpz_sizeinbase(whole, 2) <= 62;
-    if (fits) *number = mpz_get_si(whole);
-    mpz_clear(whole);
-    return fits;
-}
-
-/* All columns of the piece are counted, behind `kept` new ones. */
-static bool begin_plan(fm_isl_work *work, fm_system *system, const fm_system *domain, unsigned kept)
-{
-    unsigned old = domain->kept + domain->extra;
-    memset(system, 0, sizeof *system);
-    system->kept = kept;
-    system->counted = old;
-    if (kept + old >= FM_CONSTANT)
-        return fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: more than %d unknowns at a time",
-                           FM_CONSTANT - 1);
-    const fm_lines *from[2] = {&domain->equalities, &domain->inequalities};
-    fm_lines *to[2] = {&system->equalities, &system->inequalities};
-    for (int k = 0; k < 2; k++)
-        for (size_t i = 0; i < from[k]->count; i++) {
-            fm_line *line = fm_lines_add(work, to[k]);
-            if (!line) return false;
-            memcpy(&line->at[kept], from[k]->lines[i].at, old * sizeof line->at[0]);
-            line->at[FM_CONSTANT] = from[k]->lines[i].at[FM_CONSTANT];
-        }
-    for (unsigned i = 0; i < domain->extra; i++)
-        for (int side = 0; side < 2; side++) {
-            fm_line *line = fm_lines_add(work, &system->inequalities);
-            if (!line) return false;
-            memcpy(&line->at[kept], domain->floors[i].of.at, old * sizeof line->at[0]);
-            line->at[FM_CONSTANT] = domain->floors[i].of.at[FM_CONSTANT];
-            line->at[kept + domain->kept + i] = -domain->floors[i].by;
-            if (side == 0) continue;
-            for (unsigned j = 0; j < FM_COLUMNS; j++) line->at[j] = -line->at[j];
-            line->at[FM_CONSTANT] += domain->floors[i].by - 1;
-        }
-    return true;
-}
-
-static bool make_plan(fm_isl_work *work, plan *this, const fm_piece *piece)
-{
-    const fm_poly *value = &piece->value;
-    unsigned old = piece->domain.kept + piece->domain.extra, chosen[FM_COLUMNS], count = 0;
-    bool multiplied[FM_COLUMNS] = {false}, others = false;
-    memset(this, 0, sizeof *this);
-    for (size_t i = 0; i < value->count; i++)
-        for (unsigned j = 0; j < old && term_degree(&value->terms[i]) > 1; j++)
-            if (value->terms[i].powers[j]) multiplied[j] = true;
-    for (unsigned i = 0; i < old; i++) {
-        if (multiplied[i]) chosen[count++] = i;
-        if (!multiplied[i] && fm_poly_uses(value, i)) others = true;
-    }
-    unsigned kept = count + others;
-    if (!begin_plan(work, &this->system, &piece->domain, kept)) return false;
-    mpz_t denominator;
-    mpz_init_set_ui(denominator, 1);
-    for (size_t i = 0; i < value->count; i++)
-        mpz_lcm(denominator, denominator, mpq_denref(value->terms[i].factor));
-    bool fits = mpz_sizeinbase(denominator, 2) <= 62;
-    fm_line sum = {{0}};
-    this->value = fm_poly_copy(value);
-    for (size_t i = 0; i < value->count && fits; i++) {
-        uint8_t powers[FM_COLUMNS] = {0};
-        fm_term *term = &this->value.terms[i];
-        bool is_other = false;
-        for (unsigned j = 0; j < old; j++)
-            if (term->powers[j] && !multiplied[j]) {
-                is_other = true;
-                fits = whole_factor(value->terms[i].factor, denominator, &sum.at[kept + j]);
-            }
-        for (unsigned j = 0; j < count; j++) powers[j] = term->powers[chosen[j]];
-        memcpy(term->powers, powers, sizeof powers);
-        if (is_other) mpq_set_si(term->factor, 0, 1); /* in the sum, which follows */
-    }
-    if (others && fits) {
-        fm_poly part = {0};
-        fm_line line = {{0}};
-        line.at[count] = 1;
-        fm_poly_add_line(&part, &line, kept, 1);
-        fm_poly_add(&this->value, &part, 1, mpz_get_si(denominator));
-        fm_poly_clear(&part);
-        sum.at[count] = -1;
-        fm_line *equality = fm_lines_add(work, &this->system.equalities);
-        if (equality) *equality = sum;
-    }
-    for (unsigned i = 0; i < count; i++) {
-        fm_line *equality = fm_lines_add(work, &this->system.equalities);
-        if (!equality) break;
-        equality->at[i] = 1;
-        equality->at[kept + chosen[i]] = -1;
-    }
-    mpz_clear(denominator);
-    if (!fits) fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: numbers beyond 64 bits");
-    return work->status == FM_OK;
-}
-
-/* ---- going through the points of a piece of the counts ---- */
+enum { STEPS_BETWEEN_LOOKS = 1 << 12, MOST_PERIOD = 4096 };
 
 typedef struct walk {
     fm_isl_work *work;
-    const fm_system *domain;
+    const fm_system *domain; /* of the counts */
+    const fm_system *value_system;
     fm_quick_poly value, count;
-    fm_lines bounds[FM_COLUMNS]; /* of each variable by those before it */
-    fm_value_visit visit;
-    void *context;
-    uint64_t points;
-    int64_t values[FM_COLUMNS];
-    bool stopped;
+    unsigned value_degree, count_degree; /* in the innermost variable */
+    unsigned order[FM_COLUMNS];          /* of the variables, from outside to inside */
+    fm_lines bounds[FM_COLUMNS];         /* of the variable at each place of the order */
+    int64_t period; /* of the innermost variable, after which all quotients have grown by whole numbers; 0:
+                       too long */
+    int64_t growth[FM_COLUMNS]; /* of the domain's columns in this time */
+    fm_runs *runs;
+    uint64_t *points;
+    uint64_t steps;
+    int64_t at[FM_COLUMNS]; /* the variables, then quotients of the domain */
 } walk;
 
-static bool too_large(walk *this)
+static bool too_large(fm_isl_work *work)
 {
-    this->stopped = true;
-    return fm_isl_fail(this->work, FM_E_LIMIT, "the exact count was given up: numbers beyond 64 bits");
+    return fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: numbers beyond 64 bits");
 }
 
-static bool visit_point(walk *this)
+static bool line_at(const fm_line *line, const int64_t *values, unsigned columns, int64_t *value)
 {
-    int64_t value, count;
-    if (++this->points % POINTS_BETWEEN_LOOKS == 0 && !fm_isl_alive(this->work)) return false;
-    if (this->domain->extra && !fm_system_extend_point(this->domain, this->values)) return too_large(this);
-    if (!fm_system_holds(this->domain, this->values)) return true;
-    if (!fm_quick_poly_value(&this->value, this->values, &value) ||
-        !fm_quick_poly_value(&this->count, this->values, &count) || count < 0)
-        return too_large(this);
-    return this->visit(this->context, value, (uint64_t)count);
+    int64_t sum = line->at[FM_CONSTANT];
+    for (unsigned i = 0; i < columns; i++) {
+        int64_t product;
+        if (!line->at[i]) continue;
+        if (__builtin_mul_overflow(line->at[i], values[i], &product)) return false;
+        if (__builtin_add_overflow(sum, product, &sum)) return false;
+    }
+    *value = sum;
+    return true;
 }
 
-/* The range of a variable, when those before it have their values. */
-static bool bounds_of(walk *this, unsigned variable, int64_t *first, int64_t *last)
+/* The value and the count at a point: the domain's quotients are behind its variables. */
+static bool value_at(walk *this, const int64_t *variables, int64_t *value)
+{
+    int64_t at[FM_COLUMNS];
+    memcpy(at, variables, this->value_system->kept * sizeof at[0]);
+    return (fm_system_extend_point(this->value_system, at) && fm_quick_poly_value(&this->value, at, value)) ||
+           too_large(this->work);
+}
+
+static bool count_at(walk *this, const int64_t *variables, uint64_t *count)
+{
+    int64_t at[FM_COLUMNS], number;
+    memcpy(at, variables, this->domain->kept * sizeof at[0]);
+    if (!fm_system_extend_point(this->domain, at) || !fm_quick_poly_value(&this->count, at, &number) ||
+        number < 0)
+        return too_large(this->work);
+    *count = (uint64_t)number;
+    return true;
+}
+
+static bool add_run(walk *this, int64_t first, int64_t stride, uint64_t length, const uint64_t *differences,
+                    unsigned degree)
+{
+    return fm_runs_add(this->runs, first, stride, length, differences, degree) ||
+           fm_isl_fail(this->work, FM_E_CORRUPT, "the exact count contradicts itself: a distance of %lld",
+                       (long long)first);
+}
+
+static bool add_point(walk *this)
+{
+    int64_t value;
+    uint64_t count = 0;
+    if (!value_at(this, this->at, &value) || !count_at(this, this->at, &count)) return false;
+    *this->points += count;
+    return add_run(this, value, 0, 1, &count, 0);
+}
+
+/* Point by point: so many steps of the innermost variable. */
+static bool add_points(walk *this, unsigned inner, int64_t first, int64_t step, int64_t length)
+{
+    for (int64_t i = 0; i < length; i++) {
+        if (++this->steps % STEPS_BETWEEN_LOOKS == 0 && !fm_isl_alive(this->work)) return false;
+        this->at[inner] = first + i * step;
+        if (!fm_system_extend_point(this->domain, this->at)) return too_large(this->work);
+        if (fm_system_holds(this->domain, this->at) && !add_point(this)) return false;
+    }
+    return true;
+}
+
+/* Where, of `length` steps of a period each, all conditions hold: *first … *first + *count - 1. at: of step
+ * 0. */
+static bool holding_steps(walk *this, int64_t length, int64_t *first, int64_t *count)
+{
+    const fm_system *domain = this->domain;
+    int64_t last = length - 1;
+    *first = 0;
+    for (size_t i = 0; i < domain->equalities.count + domain->inequalities.count; i++) {
+        bool equality = i < domain->equalities.count;
+        const fm_line *line = equality ? &domain->equalities.lines[i]
+                                       : &domain->inequalities.lines[i - domain->equalities.count];
+        fm_line slope = *line;
+        int64_t value, growth;
+        slope.at[FM_CONSTANT] = 0;
+        unsigned columns = fm_system_columns(domain);
+        if (!line_at(line, this->at, columns, &value) || !line_at(&slope, this->growth, columns, &growth))
+            return too_large(this->work);
+        if (growth == 0) {
+            if (equality ? value != 0 : value < 0) last = -1;
+        } else if (equality) {
+            int64_t step = -value / growth;
+            if (value % growth != 0) last = -1;
+            if (step > *first) *first = step;
+            if (step < last) last = step;
+        } else if (growth > 0) {
+            int64_t step = -fm_floor_divided(value, growth);
+            if (step > *first) *first = step;
+        } else {
+            int64_t step = fm_floor_divided(value, -growth);
+            if (step < last) last = step;
+        }
+    }
+    *count = last >= *first ? last - *first + 1 : 0;
+    return true;
+}
+
+/* Steps of a period each, in which value and count are polynomials. */
+static bool add_steps(walk *this, unsigned inner, int64_t first, int64_t length)
+{
+    int64_t skipped, count, value = 0, next = 0;
+    uint64_t differences[FM_RUN_DEGREE + 1], sum;
+    this->steps += 8;
+    this->at[inner] = first;
+    if (!fm_system_extend_point(this->domain, this->at)) return too_large(this->work);
+    if (!holding_steps(this, length, &skipped, &count)) return false;
+    first += skipped * this->period;
+    if (count <= (int64_t)this->count_degree || count < 2)
+        return add_points(this, inner, first, this->period, count);
+    for (unsigned i = 0; i <= this->count_degree; i++) {
+        this->at[inner] = first + (int64_t)i * this->period;
+        if (!count_at(this, this->at, &differences[i])) return false;
+    }
+    this->at[inner] = first;
+    if (!value_at(this, this->at, &value)) return false;
+    this->at[inner] = first + this->period;
+    if (!value_at(this, this->at, &next)) return false;
+    for (unsigned j = 1; j <= this->count_degree; j++)
+        for (unsigned i = this->count_degree; i >= j; i--) differences[i] -= differences[i - 1];
+    if (!fm_run_sum(differences, this->count_degree, (uint64_t)count, &sum)) return too_large(this->work);
+    *this->points += sum;
+    return add_run(this, value, next - value, (uint64_t)count, differences, this->count_degree);
+}
+
+static bool add_range(walk *this, unsigned inner, int64_t first, int64_t last)
+{
+    if (last < first) return true;
+    if (++this->steps % STEPS_BETWEEN_LOOKS < 2 && !fm_isl_alive(this->work)) return false;
+    bool even = this->period && this->value_degree <= 1 && this->count_degree < FM_RUN_DEGREE;
+    if (!even || (last - first) / this->period < 3)
+        return add_points(this, inner, first, 1, last - first + 1);
+    for (int64_t i = 0; i < this->period; i++)
+        if (!add_steps(this, inner, first + i, (last - first - i) / this->period + 1)) return false;
+    return true;
+}
+
+/* The range of the variable at a place of the order, when those before it have their values. */
+static bool bounds_of(walk *this, unsigned place, int64_t *first, int64_t *last)
 {
     bool above = false, below = false;
-    for (size_t i = 0; i < this->bounds[variable].count; i++) {
-        const fm_line *line = &this->bounds[variable].lines[i];
-        int64_t factor = line->at[variable], sum = line->at[FM_CONSTANT], product;
-        for (unsigned j = 0; j < variable; j++) {
-            if (__builtin_mul_overflow(line->at[j], this->values[j], &product) ||
-                __builtin_add_overflow(sum, product, &sum))
-                return too_large(this);
-        }
+    unsigned variable = this->order[place];
+    this->at[variable] = 0;
+    for (size_t i = 0; i < this->bounds[place].count; i++) {
+        const fm_line *line = &this->bounds[place].lines[i];
+        int64_t factor = line->at[variable], sum;
+        if (!line_at(line, this->at, this->domain->kept, &sum)) return too_large(this->work);
         if (factor > 0) {
             int64_t bound = -fm_floor_divided(sum, factor);
             if (!above || bound > *first) *first = bound;
@@ -179,78 +188,173 @@ static bool bounds_of(walk *this, unsigned variable, int64_t *first, int64_t *la
             below = true;
         }
     }
-    if (above && below) return true;
-    this->stopped = true;
-    return fm_isl_fail(this->work, FM_E_LIMIT, "the exact count was given up: a range without an end");
+    return (above && below) ||
+           fm_isl_fail(this->work, FM_E_LIMIT, "the exact count was given up: a range without an end");
 }
 
-static bool go_through(walk *this, unsigned variable)
+static bool go_through(walk *this, unsigned place)
 {
     int64_t first = 0, last = 0;
-    if (variable == this->domain->kept) return visit_point(this);
-    if (!bounds_of(this, variable, &first, &last)) return false;
+    if (this->domain->kept == 0) return add_points(this, 0, 0, 0, 1);
+    if (!bounds_of(this, place, &first, &last)) return false;
+    if (place == this->domain->kept - 1) return add_range(this, this->order[place], first, last);
     for (int64_t i = first; i <= last; i++) {
-        this->values[variable] = i;
-        if (!go_through(this, variable + 1)) return false;
+        this->at[this->order[place]] = i;
+        if (!go_through(this, place + 1)) return false;
     }
     return true;
 }
 
-/* Conditions for each variable by those before it only: isl leaves out the others (without regard to whole
- * numbers, which is enough for bounds). */
-static bool find_bounds(walk *this)
-{
-    unsigned columns = fm_system_columns(this->domain);
-    for (unsigned i = 0; i < this->domain->kept; i++) {
-        isl_basic_set *set = fm_system_to_isl(this->work, this->domain, NULL);
-        set = isl_basic_set_remove_dims(set, isl_dim_set, i + 1, columns - i - 1);
-        fm_system shadow;
-        if (!fm_system_from_isl(this->work, &shadow, set, i + 1)) return false;
-        bool done = true;
-        for (size_t j = 0; j < shadow.inequalities.count && done; j++) {
-            fm_line *line = fm_lines_add(this->work, &this->bounds[i]);
-            done = line != NULL;
-            if (done) *line = shadow.inequalities.lines[j];
-        }
-        for (size_t j = 0; j < 2 * shadow.equalities.count && done; j++) {
-            fm_line *line = fm_lines_add(this->work, &this->bounds[i]);
-            done = line != NULL;
-            for (unsigned k = 0; k < FM_COLUMNS && done; k++)
-                line->at[k] = (j % 2 ? -1 : 1) * shadow.equalities.lines[j / 2].at[k];
-        }
-        fm_system_clear(&shadow);
-        if (!done) return false;
-    }
-    return true;
-}
+/* ---- what is found out before ---- */
 
-static bool walk_piece(fm_isl_work *work, const fm_poly *value, const fm_piece *counts, fm_value_visit visit,
-                       void *context)
+/* Conditions of one variable by some others: isl leaves out the rest (without regard to whole numbers, which
+ * is enough for bounds). */
+static bool find_bounds(fm_isl_work *work, const fm_system *domain, const bool *wanted, fm_lines *bounds)
 {
-    walk this = {.work = work, .domain = &counts->domain, .visit = visit, .context = context};
-    bool done = find_bounds(&this);
-    if (done &&
-        (!fm_quick_poly_create(&this.value, value) || !fm_quick_poly_create(&this.count, &counts->value)))
-        done = too_large(&this);
-    done = done && go_through(&this, 0);
-    fm_quick_poly_clear(&this.value);
-    fm_quick_poly_clear(&this.count);
-    for (unsigned i = 0; i < FM_COLUMNS; i++) free(this.bounds[i].lines);
+    isl_basic_set *set = fm_system_to_isl(work, domain, NULL);
+    fm_system shadow;
+    for (unsigned i = fm_system_columns(domain); i-- > 0;)
+        if (!wanted[i]) set = isl_basic_set_eliminate(set, isl_dim_set, i, 1);
+    set = isl_basic_set_remove_divs(set);
+    if (!fm_system_from_isl(work, &shadow, set, fm_system_columns(domain))) return false;
+    bool done = true;
+    bounds->count = 0;
+    for (size_t i = 0; i < shadow.inequalities.count + 2 * shadow.equalities.count && done; i++) {
+        fm_line *line = fm_lines_add(work, bounds);
+        done = line != NULL;
+        if (!done) break;
+        size_t equality = i - shadow.inequalities.count;
+        *line = i < shadow.inequalities.count ? shadow.inequalities.lines[i]
+                                              : shadow.equalities.lines[equality / 2];
+        for (unsigned j = 0; i >= shadow.inequalities.count && equality % 2 && j < FM_COLUMNS; j++)
+            line->at[j] = -line->at[j];
+    }
+    fm_system_clear(&shadow);
     return done;
 }
 
-bool fm_piece_values(fm_isl_work *work, const fm_piece *piece, fm_value_visit visit, void *context)
+/* Columns that change with the variable. */
+static void find_dependent(const fm_system *system, unsigned variable, bool *dependent)
 {
-    plan this;
-    fm_pieces counts = {0};
-    bool done = make_plan(work, &this, piece);
-    if (done)
-        done = fm_count_system(work, &this.system, &counts); /* takes the system */
-    else
-        fm_system_clear(&this.system);
-    for (size_t i = 0; i < counts.count && done; i++)
-        done = walk_piece(work, &this.value, &counts.pieces[i], visit, context);
-    fm_pieces_clear(&counts);
-    fm_poly_clear(&this.value);
+    for (unsigned i = 0; i < system->kept; i++) dependent[i] = i == variable;
+    for (unsigned i = 0; i < system->extra; i++) {
+        dependent[system->kept + i] = false;
+        for (unsigned j = 0; j < system->kept + i; j++)
+            if (system->floors[i].of.at[j] && dependent[j]) dependent[system->kept + i] = true;
+    }
+}
+
+static unsigned degree_along(const fm_system *system, const fm_poly *poly, unsigned variable)
+{
+    bool dependent[FM_COLUMNS];
+    unsigned degree = 0;
+    find_dependent(system, variable, dependent);
+    for (size_t i = 0; i < poly->count; i++) {
+        unsigned sum = 0;
+        for (unsigned j = 0; j < system->kept + system->extra; j++)
+            if (dependent[j]) sum += poly->terms[i].powers[j];
+        if (mpq_sgn(poly->terms[i].factor) && sum > degree) degree = sum;
+    }
+    return degree;
+}
+
+static int64_t divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a < 0 ? -a : a;
+}
+
+/* How long it takes until all quotients have grown by whole numbers, and by which. False: too long. */
+static bool find_period(const fm_system *system, unsigned variable, int64_t *period, int64_t *growth)
+{
+    memset(growth, 0, FM_COLUMNS * sizeof growth[0]);
+    growth[variable] = *period;
+    for (unsigned i = 0; i < system->extra; i++) {
+        const fm_floor *quotient = &system->floors[i];
+        __int128 sum = 0;
+        for (unsigned j = 0; j < system->kept + i; j++) sum += (__int128)quotient->of.at[j] * growth[j];
+        int64_t rest = (int64_t)(sum % quotient->by), times = quotient->by / divisor(quotient->by, rest);
+        if (*period > MOST_PERIOD / times) return false;
+        *period *= times;
+        for (unsigned j = 0; j < system->kept + i; j++) growth[j] *= times;
+        __int128 grown = sum * times / quotient->by;
+        if (grown > INT64_MAX / MOST_PERIOD || grown < -(INT64_MAX / MOST_PERIOD)) return false;
+        growth[system->kept + i] = (int64_t)grown;
+    }
+    return true;
+}
+
+/* The innermost variable: the value grows evenly with it, and it has a long way to go. */
+static bool choose_order(walk *this, const fm_poly *value)
+{
+    unsigned kept = this->domain->kept, best = 0, least_degree = 0;
+    int64_t longest = -1;
+    for (unsigned i = 0; i < kept; i++) {
+        bool wanted[FM_COLUMNS] = {false};
+        int64_t first = 0, last = 0;
+        wanted[i] = true;
+        this->order[0] = i;
+        if (!find_bounds(this->work, this->domain, wanted, &this->bounds[0]) ||
+            !bounds_of(this, 0, &first, &last))
+            return false;
+        unsigned degree = degree_along(this->value_system, value, i);
+        if (degree < 1) degree = 1;
+        if (longest >= 0 && (degree > least_degree || (degree == least_degree && last - first <= longest)))
+            continue;
+        best = i;
+        least_degree = degree;
+        longest = last - first;
+    }
+    bool wanted[FM_COLUMNS] = {false};
+    unsigned place = 0;
+    for (unsigned i = 0; i < kept; i++)
+        if (i != best) this->order[place++] = i;
+    if (kept) this->order[place] = best;
+    for (place = 0; place < kept; place++) {
+        wanted[this->order[place]] = true;
+        if (!find_bounds(this->work, this->domain, wanted, &this->bounds[place])) return false;
+    }
+    return true;
+}
+
+static bool prepare(walk *this, const fm_poly *value, const fm_poly *count)
+{
+    if (!fm_quick_poly_create(&this->value, value) || !fm_quick_poly_create(&this->count, count))
+        return too_large(this->work);
+    if (!this->domain->kept) return true;
+    if (!choose_order(this, value)) return false;
+    unsigned inner = this->order[this->domain->kept - 1];
+    this->value_degree = degree_along(this->value_system, value, inner);
+    this->count_degree = degree_along(this->domain, count, inner);
+    int64_t unused[FM_COLUMNS];
+    this->period = 1;
+    if (!find_period(this->value_system, inner, &this->period, unused) ||
+        !find_period(this->domain, inner, &this->period, this->growth))
+        this->period = 0;
+    return true;
+}
+
+bool fm_piece_values(fm_isl_work *work, const fm_piece *piece, fm_runs *runs, uint64_t *points)
+{
+    fm_plan plan;
+    if (!fm_plan_create(work, &plan, piece)) return false;
+    bool done = true;
+    for (size_t i = 0; i < plan.counts.count && done; i++) {
+        const fm_piece *counts = &plan.counts.pieces[i];
+        walk this = {.work = work,
+                     .domain = &counts->domain,
+                     .value_system = &plan.value_system,
+                     .runs = runs,
+                     .points = points};
+        done = prepare(&this, &plan.value, &counts->value) && go_through(&this, 0);
+        fm_quick_poly_clear(&this.value);
+        fm_quick_poly_clear(&this.count);
+        for (unsigned j = 0; j < FM_COLUMNS; j++) free(this.bounds[j].lines);
+    }
+    fm_plan_clear(&plan);
     return done;
 }

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counter_values.h - how often a polynomial has which value over its domain.
- *
- * A polynomial that is a number: the points are counted. One that is a sum of variables: the sum is a
- * variable of its own, and the points are counted for each of its values at once. Otherwise variables that
- * are multiplied are gone through, value by value, and only the others are counted.
+ * counter_values.h - how often a polynomial has which value over its domain (counter_plan.h). The last
+ * variable of those that are gone through is not: where the value grows evenly with it, all of its values are
+ * one run.
  */
 #ifndef FATHOM_STATIC_COUNTER_VALUES_H
 #define FATHOM_STATIC_COUNTER_VALUES_H
 
 #include "static/counter.h"
+#include "static/counter_runs.h"
 
-/* So many points have this value. False: stop. */
-typedef bool (*fm_value_visit)(void *context, int64_t value, uint64_t count);
-/* Calls visit, for a value perhaps several times. */
-bool fm_piece_values(fm_isl_work *work, const fm_piece *piece, fm_value_visit visit, void *context);
+/* Adds the values to *runs. *points: how many they are. */
+bool fm_piece_values(fm_isl_work *work, const fm_piece *piece, fm_runs *runs, uint64_t *points);
 
 #endif
