@@ -134,8 +134,13 @@ static bool replace_by_equality(fm_isl_work *work, fm_system *system, fm_poly *p
     return done;
 }
 
-/* No factor is 1: a new variable takes the place of one, with smaller factors (Pugh, 1991). */
-static bool make_factors_smaller(fm_isl_work *work, fm_system *system, size_t index, unsigned variable)
+/*
+ * No factor is 1: a new variable takes the place of the one that has the smallest, and all factors become
+ * smaller (Pugh, 1991). At once, without isl: it would bring the equalities into another form in between, and
+ * that for ever.
+ */
+static bool make_factors_smaller(fm_isl_work *work, fm_system *system, fm_poly *poly, size_t index,
+                                 unsigned variable)
 {
     unsigned columns = fm_system_columns(system);
     int64_t by = magnitude(system->equalities.lines[index].at[variable]) + 1;
@@ -145,12 +150,12 @@ static bool make_factors_smaller(fm_isl_work *work, fm_system *system, size_t in
     if (!line) return false;
     const fm_line *old = &system->equalities.lines[index];
     for (unsigned i = 0; i < FM_COLUMNS; i++) {
-        /* the remainder that is nearest to 0 */
+        /* the remainder that is nearest to 0: of `variable` it is 1 or -1 */
         int64_t rest = old->at[i] - by * fm_floor_divided(old->at[i], by);
         line->at[i] = rest * 2 >= by ? rest - by : rest;
     }
     line->at[columns] = -by;
-    return true;
+    return replace_by_equality(work, system, poly, system->equalities.count - 1, variable);
 }
 
 /* One step with an equality that has counted variables. *changed: there was one. */
@@ -168,7 +173,7 @@ static bool use_equality(fm_isl_work *work, fm_system *system, fm_poly *poly, bo
             if (line->at[j] && (best == columns || magnitude(line->at[j]) < magnitude(line->at[best])))
                 best = j;
         return magnitude(line->at[best]) == 1 ? replace_by_equality(work, system, poly, i, best)
-                                              : make_factors_smaller(work, system, i, best);
+                                              : make_factors_smaller(work, system, poly, i, best);
     }
     return true;
 }
@@ -381,8 +386,12 @@ static bool solve(fm_isl_work *work, fm_system *system, fm_poly *poly, fm_pieces
         fm_emptiness emptiness = fm_system_simplify(work, system, poly);
         done = emptiness == FM_EMPTY;
         if (emptiness != FM_NOT_EMPTY) break;
-        if (!use_equality(work, system, poly, &changed)) break;
-        if (changed) continue;
+        unsigned steps = 0;
+        do {
+            if (!use_equality(work, system, poly, &changed)) break;
+        } while (changed && ++steps);
+        if (changed) break;
+        if (steps) continue;
         if (!system->counted) {
             if (poly->count) return fm_pieces_add(work, pieces, system, poly);
             done = true;

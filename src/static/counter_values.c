@@ -129,39 +129,66 @@ static bool holding_steps(walk *this, int64_t length, int64_t *first, int64_t *c
     return true;
 }
 
+static void make_differences(uint64_t *values, unsigned degree)
+{
+    for (unsigned j = 1; j <= degree; j++)
+        for (unsigned i = degree; i >= j; i--) values[i] -= values[i - 1];
+}
+
+/* Value by value, where both are polynomials: only differences are added. */
+static bool add_stepping(walk *this, uint64_t *values, uint64_t *counts, int64_t length)
+{
+    unsigned degree = this->value_degree > this->count_degree ? this->value_degree : this->count_degree;
+    for (int64_t i = 0; i < length; i++) {
+        if (!add_run(this, (int64_t)values[0], 0, 1, counts, 0)) return false;
+        for (unsigned j = 0; j < degree; j++) {
+            values[j] += values[j + 1];
+            counts[j] += counts[j + 1];
+        }
+    }
+    this->steps += (uint64_t)length / 16;
+    return true;
+}
+
 /* Steps of a period each, in which value and count are polynomials. */
 static bool add_steps(walk *this, unsigned inner, int64_t first, int64_t length)
 {
-    int64_t skipped, count, value = 0, next = 0;
-    uint64_t differences[FM_RUN_DEGREE + 1], sum;
+    int64_t skipped = 0, count = 0;
+    unsigned degree = this->value_degree > this->count_degree ? this->value_degree : this->count_degree;
+    uint64_t values[FM_RUN_DEGREE + 1] = {0}, differences[FM_RUN_DEGREE + 1] = {0}, sum;
     this->steps += 8;
     this->at[inner] = first;
     if (!fm_system_extend_point(this->domain, this->at)) return too_large(this->work);
     if (!holding_steps(this, length, &skipped, &count)) return false;
     first += skipped * this->period;
-    if (count <= (int64_t)this->count_degree || count < 2)
-        return add_points(this, inner, first, this->period, count);
-    for (unsigned i = 0; i <= this->count_degree; i++) {
+    if (count <= (int64_t)degree || count < 2) return add_points(this, inner, first, this->period, count);
+    for (unsigned i = 0; i <= degree; i++) {
+        int64_t value = 0;
         this->at[inner] = first + (int64_t)i * this->period;
-        if (!count_at(this, this->at, &differences[i])) return false;
+        if (i <= this->count_degree && !count_at(this, this->at, &differences[i])) return false;
+        if (i <= this->value_degree && !value_at(this, this->at, &value)) return false;
+        values[i] = (uint64_t)value;
     }
-    this->at[inner] = first;
-    if (!value_at(this, this->at, &value)) return false;
-    this->at[inner] = first + this->period;
-    if (!value_at(this, this->at, &next)) return false;
-    for (unsigned j = 1; j <= this->count_degree; j++)
-        for (unsigned i = this->count_degree; i >= j; i--) differences[i] -= differences[i - 1];
+    make_differences(differences, this->count_degree);
+    make_differences(values, this->value_degree);
     if (!fm_run_sum(differences, this->count_degree, (uint64_t)count, &sum)) return too_large(this->work);
     *this->points += sum;
-    return add_run(this, value, next - value, (uint64_t)count, differences, this->count_degree);
+    if (this->value_degree <= 1)
+        return add_run(this, (int64_t)values[0], (int64_t)values[1], (uint64_t)count, differences,
+                       this->count_degree);
+    return add_stepping(this, values, differences, count);
+}
+
+static bool goes_evenly(const walk *this)
+{
+    return this->period && this->value_degree <= FM_RUN_DEGREE && this->count_degree < FM_RUN_DEGREE;
 }
 
 static bool add_range(walk *this, unsigned inner, int64_t first, int64_t last)
 {
     if (last < first) return true;
     if (++this->steps % STEPS_BETWEEN_LOOKS < 2 && !fm_isl_alive(this->work)) return false;
-    bool even = this->period && this->value_degree <= 1 && this->count_degree < FM_RUN_DEGREE;
-    if (!even || (last - first) / this->period < 3)
+    if (!goes_evenly(this) || (last - first) / this->period <= (int64_t)this->value_degree + 2)
         return add_points(this, inner, first, 1, last - first + 1);
     for (int64_t i = 0; i < this->period; i++)
         if (!add_steps(this, inner, first + i, (last - first - i) / this->period + 1)) return false;
@@ -288,37 +315,55 @@ static bool find_period(const fm_system *system, unsigned variable, int64_t *per
     return true;
 }
 
-/* The innermost variable: the value grows evenly with it, and it has a long way to go. */
-static bool choose_order(walk *this, const fm_poly *value)
+/* The order with this variable as the innermost one, and all that depends on it. */
+static bool use_order(walk *this, unsigned inner, const fm_poly *value, const fm_poly *count)
 {
-    unsigned kept = this->domain->kept, best = 0, least_degree = 0;
-    int64_t longest = -1;
-    for (unsigned i = 0; i < kept; i++) {
-        bool wanted[FM_COLUMNS] = {false};
-        int64_t first = 0, last = 0;
-        wanted[i] = true;
-        this->order[0] = i;
-        if (!find_bounds(this->work, this->domain, wanted, &this->bounds[0]) ||
-            !bounds_of(this, 0, &first, &last))
-            return false;
-        unsigned degree = degree_along(this->value_system, value, i);
-        if (degree < 1) degree = 1;
-        if (longest >= 0 && (degree > least_degree || (degree == least_degree && last - first <= longest)))
-            continue;
-        best = i;
-        least_degree = degree;
-        longest = last - first;
-    }
     bool wanted[FM_COLUMNS] = {false};
+    int64_t unused[FM_COLUMNS];
     unsigned place = 0;
-    for (unsigned i = 0; i < kept; i++)
-        if (i != best) this->order[place++] = i;
-    if (kept) this->order[place] = best;
-    for (place = 0; place < kept; place++) {
+    for (unsigned i = 0; i < this->domain->kept; i++)
+        if (i != inner) this->order[place++] = i;
+    this->order[place] = inner;
+    for (place = 0; place < this->domain->kept; place++) {
         wanted[this->order[place]] = true;
         if (!find_bounds(this->work, this->domain, wanted, &this->bounds[place])) return false;
     }
+    this->value_degree = degree_along(this->value_system, value, inner);
+    this->count_degree = degree_along(this->domain, count, inner);
+    this->period = 1;
+    if (!find_period(this->value_system, inner, &this->period, unused) ||
+        !find_period(this->domain, inner, &this->period, this->growth))
+        this->period = 0;
     return true;
+}
+
+/* About how many steps the order takes: by going through the middle of every range. */
+static bool order_cost(walk *this, double *cost)
+{
+    *cost = 1;
+    for (unsigned place = 0; place < this->domain->kept; place++) {
+        int64_t first = 0, last = 0;
+        if (!bounds_of(this, place, &first, &last)) return false;
+        this->at[this->order[place]] = first + (last - first) / 2;
+        double length = last < first ? 1 : (double)(last - first) + 1, period = (double)this->period;
+        if (place == this->domain->kept - 1 && goes_evenly(this) && length > 4 * period)
+            length = 8 * period + (this->value_degree > 1 ? length / 16 : 0);
+        *cost *= length;
+    }
+    return true;
+}
+
+static bool choose_order(walk *this, const fm_poly *value, const fm_poly *count)
+{
+    unsigned best = 0;
+    double least = -1, cost;
+    for (unsigned i = 0; i < this->domain->kept; i++) {
+        if (!use_order(this, i, value, count) || !order_cost(this, &cost)) return false;
+        if (least >= 0 && cost >= least) continue;
+        least = cost;
+        best = i;
+    }
+    return this->domain->kept == 1 || use_order(this, best, value, count);
 }
 
 static bool prepare(walk *this, const fm_poly *value, const fm_poly *count)
@@ -326,16 +371,7 @@ static bool prepare(walk *this, const fm_poly *value, const fm_poly *count)
     if (!fm_quick_poly_create(&this->value, value) || !fm_quick_poly_create(&this->count, count))
         return too_large(this->work);
     if (!this->domain->kept) return true;
-    if (!choose_order(this, value)) return false;
-    unsigned inner = this->order[this->domain->kept - 1];
-    this->value_degree = degree_along(this->value_system, value, inner);
-    this->count_degree = degree_along(this->domain, count, inner);
-    int64_t unused[FM_COLUMNS];
-    this->period = 1;
-    if (!find_period(this->value_system, inner, &this->period, unused) ||
-        !find_period(this->domain, inner, &this->period, this->growth))
-        this->period = 0;
-    return true;
+    return choose_order(this, value, count);
 }
 
 bool fm_piece_values(fm_isl_work *work, const fm_piece *piece, fm_runs *runs, uint64_t *points)
