@@ -151,8 +151,21 @@ bool fm_system_quotient(fm_isl_work *work, fm_system *system, fm_poly *poly, con
     quotient->at[FM_CONSTANT] = fm_floor_divided(constant, by);
     rest.at[FM_CONSTANT] = constant - quotient->at[FM_CONSTANT] * by;
     if (whole) return true;
+    /* Of a quotient and its opposite only one is used: -floor((by - 1 - rest) / by) is the same. */
+    unsigned first = 0;
+    while (!rest.at[first]) first++;
+    int64_t sign = 1;
+    if (rest.at[first] > by - rest.at[first]) {
+        sign = -1;
+        for (unsigned i = 0; i < known; i++) {
+            if (!rest.at[i]) continue;
+            quotient->at[i] += 1; /* by - rest instead of -rest */
+            rest.at[i] = by - rest.at[i];
+        }
+        rest.at[FM_CONSTANT] = by - 1 - rest.at[FM_CONSTANT];
+    }
     if (!fm_system_floor(work, system, poly, &rest, by, &column, inserted)) return false;
-    quotient->at[column] += 1;
+    quotient->at[column] += sign;
     return true;
 }
 
