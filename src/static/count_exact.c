@@ -243,14 +243,13 @@ fm_status fm_formulas_distance(const fm_formulas *formulas, size_t reference, co
                                uint64_t *distance, fm_error *error)
 {
     size_t touch = 0, found = 0;
-    for (; touch < formulas->touches.count; touch++)
-        if (formulas->touches.touches[touch].index == reference) break;
+    while (touch < formulas->touches.count && formulas->touches.touches[touch].index != reference) touch++;
     if (touch == formulas->touches.count || !in_domain(&formulas->touches.touches[touch], x))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "reference %zu has no such point", reference);
     *use = FM_FIRST_TOUCH;
     *distance = 0;
     for (size_t i = 0; i < formulas->use_count; i++) {
-        if (formulas->uses[i].touch != touch) continue;
+        if (formulas->touches.touches[formulas->uses[i].touch].index != reference) continue;
         for (size_t j = formulas->uses[i].first; j < formulas->uses[i].last; j++) {
             const fm_piece *piece = &formulas->pieces.pieces[j];
             int64_t values[FM_COLUMNS] = {0}, value;

@@ -138,7 +138,7 @@ static bool floor_is_used(const fm_system *system, const fm_poly *poly, unsigned
     return false;
 }
 
-static void drop_unused_floors(fm_system *system, fm_poly *poly)
+void fm_system_drop_floors(fm_system *system, fm_poly *poly)
 {
     for (unsigned i = system->extra; i-- > 0;) {
         if (floor_is_used(system, poly, i)) continue;
@@ -181,7 +181,7 @@ fm_emptiness fm_system_simplify(fm_isl_work *work, fm_system *system, fm_poly *p
     if (!done) return FM_EMPTINESS_FAILED;
     for (size_t i = system->inequalities.count; i-- > 0;)
         if (says_floor(system, &system->inequalities.lines[i])) fm_lines_remove(&system->inequalities, i);
-    drop_unused_floors(system, poly);
+    fm_system_drop_floors(system, poly);
     return FM_NOT_EMPTY;
 }
 

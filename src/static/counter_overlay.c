@@ -133,6 +133,7 @@ static bool cut_by_piece(overlay *this, fm_system *domain, fm_poly *sum, size_t 
     }
     if (done && common == FM_NOT_EMPTY) fm_poly_add(sum, &piece.value, 1, 1);
     translated_clear(&piece);
+    if (done && !changed) fm_system_drop_floors(domain, sum);
     if (done && changed) done = fm_system_simplify(work, domain, sum) == FM_NOT_EMPTY;
     return done;
 }

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FM_COLUMNS = 48, FM_CONSTANT = FM_COLUMNS - 1 }; /* variables of a system; the place of the constant */
+enum { FM_COLUMNS = 64, FM_CONSTANT = FM_COLUMNS - 1 }; /* variables of a system; the place of the constant */
 enum { FM_MOST_DEGREE = 22 };
 
 typedef struct fm_line {

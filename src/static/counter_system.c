@@ -169,7 +169,7 @@ bool fm_system_quotient(fm_isl_work *work, fm_system *system, fm_poly *poly, con
     return true;
 }
 
-/* 46 products of 64 bits each fit 128 bits but for a few numbers next to 2^63, which never come here: factors
+/* 62 products of 64 bits each fit 128 bits but for a few numbers next to 2^63, which never come here: factors
  * from isl are below 2^62. */
 static bool line_value(const fm_line *line, const int64_t *values, unsigned columns, int64_t *value)
 {

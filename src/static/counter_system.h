@@ -65,6 +65,8 @@ typedef enum fm_emptiness { FM_EMPTY, FM_NOT_EMPTY, FM_EMPTINESS_FAILED } fm_emp
 /* Finds equalities, drops what is superfluous, and quotients that neither the system nor poly (may be NULL)
  * uses. */
 fm_emptiness fm_system_simplify(fm_isl_work *work, fm_system *system, fm_poly *poly);
+/* Only the last of these. */
+void fm_system_drop_floors(fm_system *system, fm_poly *poly);
 /* Is there a point at all, and with one more condition (NULL: none)? Quick, and changes nothing. */
 fm_emptiness fm_system_emptiness(fm_isl_work *work, const fm_system *system, const fm_line *condition);
 

@@ -176,20 +176,50 @@ static bool add_coordinate(fm_isl_work *work, form *this, const fm_line *line, i
     return equality != NULL;
 }
 
-/* Rows of that length, `together` of which are a coordinate. */
-static bool use_length(fm_isl_work *work, form *forms, size_t count, int64_t length, int64_t together)
+/* Rows of that length that begin with blocks: the row is a coordinate. */
+static bool use_length(fm_isl_work *work, form *forms, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        form *this = &forms[i];
-        unsigned column = this->system.kept;
-        if (!add_coordinate(work, this, &this->row, together)) return false;
-        this->rest = this->trial;
-        if (together == 1) continue;
-        /* rest = length * (row - together * coordinate) + trial */
-        if (!fm_line_subtract(work, &this->rest, -length, &this->row)) return false;
-        this->rest.at[column] = -length * together;
+        if (!add_coordinate(work, &forms[i], &forms[i].row, 1)) return false;
+        forms[i].rest = forms[i].trial;
     }
     return true;
+}
+
+/*
+ * Rows of which only `together` are whole blocks: every reference becomes so many, one for each remainder of
+ * the row. Left to isl, the remainder would be one more unknown, with a factor of a row's length.
+ */
+static bool split_rows(fm_isl_work *work, form **forms, size_t *count, int64_t length, int64_t together)
+{
+    form *parts = fm_calloc(*count * (size_t)together, sizeof *parts);
+    size_t made = 0;
+    if (!parts) return fm_isl_no_memory(work);
+    bool done = true;
+    for (size_t i = 0; i < *count && done; i++)
+        for (int64_t remainder = 0; remainder < together && done; remainder++) {
+            form *part = &parts[made];
+            *part = (*forms)[i];
+            memset(&part->system, 0, sizeof part->system);
+            done = fm_system_copy(work, &part->system, &(*forms)[i].system);
+            made++;
+            fm_line line = part->row;
+            unsigned column = part->system.kept;
+            line.at[FM_CONSTANT] -= remainder;
+            done = done && add_coordinate(work, part, &line, 1);
+            if (!done) break;
+            part->system.equalities.lines[part->system.equalities.count - 1].at[column] = -together;
+            part->rest = part->trial;
+            part->rest.at[FM_CONSTANT] += length * remainder;
+            fm_emptiness emptiness = fm_system_emptiness(work, &part->system, NULL);
+            done = emptiness != FM_EMPTINESS_FAILED;
+            if (emptiness == FM_EMPTY) fm_system_clear(&parts[--made].system);
+        }
+    for (size_t i = 0; i < *count; i++) fm_system_clear(&(*forms)[i].system);
+    free(*forms);
+    *forms = parts;
+    *count = made;
+    return done;
 }
 
 /* The lengths to try, best ones first: few rows together, long ones. */
@@ -215,20 +245,22 @@ static size_t lengths_to_try(const form *forms, size_t count, int64_t granularit
     return found;
 }
 
-static bool find_rows(fm_isl_work *work, form *forms, size_t count, int64_t granularity)
+static bool find_rows(fm_isl_work *work, form **forms, size_t *count, int64_t granularity)
 {
     int64_t last = INT64_MAX;
     for (unsigned axes = 1; axes < MOST_AXES; axes++) {
         int64_t lengths[64], together = 0;
         bool fits = false;
-        size_t found = lengths_to_try(forms, count, granularity, lengths, 64);
+        size_t found = lengths_to_try(*forms, *count, granularity, lengths, 64);
         for (size_t i = 0; i < found && !fits; i++) {
             if (lengths[i] >= last) continue;
-            if (!try_length(work, forms, count, lengths[i], granularity, &fits, &together)) return false;
+            if (!try_length(work, *forms, *count, lengths[i], granularity, &fits, &together)) return false;
             if (fits) last = lengths[i];
         }
         if (!fits) return true;
-        if (!use_length(work, forms, count, last, together)) return false;
+        bool done =
+            together == 1 ? use_length(work, *forms, *count) : split_rows(work, forms, count, last, together);
+        if (!done) return false;
     }
     return true;
 }
@@ -262,10 +294,11 @@ static bool add_touch(fm_isl_work *work, fm_touches *touches, form *this, int64_
 }
 
 static bool touches_of_array(fm_isl_work *work, fm_touches *touches, const fm_reference_list *list,
-                             uint32_t array, form *forms)
+                             uint32_t array)
 {
     size_t count = 0;
-    bool done = true;
+    form *forms = fm_calloc(list->count + 1, sizeof *forms);
+    bool done = forms || fm_isl_no_memory(work);
     for (size_t i = 0; i < list->count && done; i++) {
         bool empty = false;
         if (list->references[i].array != array) continue;
@@ -275,12 +308,13 @@ static bool touches_of_array(fm_isl_work *work, fm_touches *touches, const fm_re
         else
             count++;
     }
-    done = done && find_rows(work, forms, count, (int64_t)list->granularity);
+    done = done && find_rows(work, &forms, &count, (int64_t)list->granularity);
     if (done && count) touches->axes[array] = forms[0].system.kept - forms[0].reference->depth + 1;
     for (size_t i = 0; i < count; i++) {
         done = done && add_touch(work, touches, &forms[i], (int64_t)list->granularity);
         fm_system_clear(&forms[i].system);
     }
+    free(forms);
     return done;
 }
 
@@ -293,12 +327,10 @@ bool fm_touches_create(fm_isl_work *work, fm_touches *touches, const fm_referenc
     for (size_t i = 0; i < list->count; i++)
         if (list->references[i].array >= touches->array_count)
             touches->array_count = (size_t)list->references[i].array + 1;
-    form *forms = fm_calloc(list->count + 1, sizeof *forms);
     touches->axes = fm_calloc(touches->array_count + 1, sizeof *touches->axes);
-    bool done = (forms && touches->axes) || fm_isl_no_memory(work);
+    bool done = touches->axes || fm_isl_no_memory(work);
     for (size_t i = 0; i < touches->array_count && done; i++)
-        done = touches_of_array(work, touches, list, (uint32_t)i, forms);
-    free(forms);
+        done = touches_of_array(work, touches, list, (uint32_t)i);
     if (!done) fm_touches_clear(touches);
     return done;
 }

@@ -14,7 +14,8 @@
 #include "static/counter_system.h"
 #include "static/reference.h"
 
-/* A reference that touches one block at a time (lower.c makes several of those that touch more). */
+/* A reference that touches one block at a time (lower.c makes several of those that touch more), or those of
+ * its points whose row has a certain remainder. */
 typedef struct fm_touch {
     const fm_reference *reference;
     size_t index;     /* of the reference in its list */
