@@ -2,12 +2,20 @@
 /* counter_values.c - see counter_values.h. */
 #include "static/counter_values.h"
 
+#include "base/memory.h"
 #include "static/counter_plan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { STEPS_BETWEEN_LOOKS = 1 << 12, MOST_PERIOD = 4096 };
+
+/* A line without its zeros. */
+typedef struct sparse {
+    unsigned count;
+    uint8_t columns[FM_COLUMNS];
+    int64_t factors[FM_COLUMNS], constant, by; /* by: of a quotient */
+} sparse;
 
 typedef struct walk {
     fm_isl_work *work;
@@ -19,7 +27,8 @@ typedef struct walk {
     fm_lines bounds[FM_COLUMNS];         /* of the variable at each place of the order */
     int64_t period; /* of the innermost variable, after which all quotients have grown by whole numbers; 0:
                        too long */
-    int64_t growth[FM_COLUMNS]; /* of the domain's columns in this time */
+    int64_t growth[FM_COLUMNS], value_growth[FM_COLUMNS]; /* of the columns of both systems in this time */
+    sparse *floors, *value_floors;                        /* their quotients */
     fm_runs *runs;
     uint64_t *points;
     uint64_t steps;
@@ -44,24 +53,59 @@ static bool line_at(const fm_line *line, const int64_t *values, unsigned columns
     return true;
 }
 
-/* The value and the count at a point: the domain's quotients are behind its variables. */
-static bool value_at(walk *this, const int64_t *variables, int64_t *value)
+static sparse sparse_of(const fm_line *line, unsigned columns, int64_t by)
 {
-    int64_t at[FM_COLUMNS];
-    memcpy(at, variables, this->value_system->kept * sizeof at[0]);
-    return (fm_system_extend_point(this->value_system, at) && fm_quick_poly_value(&this->value, at, value)) ||
-           too_large(this->work);
+    sparse result = {.constant = line->at[FM_CONSTANT], .by = by};
+    for (unsigned i = 0; i < columns; i++) {
+        if (!line->at[i]) continue;
+        result.columns[result.count] = (uint8_t)i;
+        result.factors[result.count++] = line->at[i];
+    }
+    return result;
 }
 
-static bool count_at(walk *this, const int64_t *variables, uint64_t *count)
+static sparse *sparse_floors(fm_isl_work *work, const fm_system *system)
 {
-    int64_t at[FM_COLUMNS], number;
-    memcpy(at, variables, this->domain->kept * sizeof at[0]);
-    if (!fm_system_extend_point(this->domain, at) || !fm_quick_poly_value(&this->count, at, &number) ||
-        number < 0)
-        return too_large(this->work);
+    sparse *result = fm_calloc(system->extra + 1u, sizeof *result);
+    if (!result) fm_isl_no_memory(work);
+    for (unsigned i = 0; result && i < system->extra; i++)
+        result[i] = sparse_of(&system->floors[i].of, system->kept + i, system->floors[i].by);
+    return result;
+}
+
+/* The quotients behind the variables. */
+static bool extend(walk *this, const fm_system *system, const sparse *floors, int64_t *at)
+{
+    for (unsigned i = 0; i < system->extra; i++) {
+        __int128 sum = floors[i].constant;
+        for (unsigned j = 0; j < floors[i].count; j++)
+            sum += (__int128)floors[i].factors[j] * at[floors[i].columns[j]];
+        int64_t number = (int64_t)sum;
+        if (number != sum) return too_large(this->work);
+        at[system->kept + i] = fm_floor_divided(number, floors[i].by);
+    }
+    return true;
+}
+
+/* The value at a point with its quotients; the count. */
+static bool value_at(walk *this, const int64_t *at, int64_t *value)
+{
+    return fm_quick_poly_value(&this->value, at, value) || too_large(this->work);
+}
+
+static bool count_at(walk *this, const int64_t *at, uint64_t *count)
+{
+    int64_t number;
+    if (!fm_quick_poly_value(&this->count, at, &number) || number < 0) return too_large(this->work);
     *count = (uint64_t)number;
     return true;
+}
+
+/* The quotients of the value's system at the point. */
+static bool extend_value(walk *this, int64_t *at)
+{
+    memcpy(at, this->at, this->value_system->kept * sizeof at[0]);
+    return extend(this, this->value_system, this->value_floors, at);
 }
 
 static bool add_run(walk *this, int64_t first, int64_t stride, uint64_t length, const uint64_t *differences,
@@ -74,9 +118,10 @@ static bool add_run(walk *this, int64_t first, int64_t stride, uint64_t length, 
 
 static bool add_point(walk *this)
 {
-    int64_t value;
+    int64_t value, at[FM_COLUMNS];
     uint64_t count = 0;
-    if (!value_at(this, this->at, &value) || !count_at(this, this->at, &count)) return false;
+    if (!extend_value(this, at) || !value_at(this, at, &value) || !count_at(this, this->at, &count))
+        return false;
     *this->points += count;
     return add_run(this, value, 0, 1, &count, 0);
 }
@@ -87,7 +132,7 @@ static bool add_points(walk *this, unsigned inner, int64_t first, int64_t step, 
     for (int64_t i = 0; i < length; i++) {
         if (++this->steps % STEPS_BETWEEN_LOOKS == 0 && !fm_isl_alive(this->work)) return false;
         this->at[inner] = first + i * step;
-        if (!fm_system_extend_point(this->domain, this->at)) return too_large(this->work);
+        if (!extend(this, this->domain, this->floors, this->at)) return false;
         if (fm_system_holds(this->domain, this->at) && !add_point(this)) return false;
     }
     return true;
@@ -158,16 +203,20 @@ static bool add_steps(walk *this, unsigned inner, int64_t first, int64_t length)
     uint64_t values[FM_RUN_DEGREE + 1] = {0}, differences[FM_RUN_DEGREE + 1] = {0}, sum;
     this->steps += 8;
     this->at[inner] = first;
-    if (!fm_system_extend_point(this->domain, this->at)) return too_large(this->work);
+    if (!extend(this, this->domain, this->floors, this->at)) return false;
     if (!holding_steps(this, length, &skipped, &count)) return false;
     first += skipped * this->period;
     if (count <= (int64_t)degree || count < 2) return add_points(this, inner, first, this->period, count);
+    int64_t at[FM_COLUMNS];
+    for (unsigned j = 0; j < fm_system_columns(this->domain); j++) this->at[j] += skipped * this->growth[j];
+    if (!extend_value(this, at)) return false;
     for (unsigned i = 0; i <= degree; i++) {
         int64_t value = 0;
-        this->at[inner] = first + (int64_t)i * this->period;
         if (i <= this->count_degree && !count_at(this, this->at, &differences[i])) return false;
-        if (i <= this->value_degree && !value_at(this, this->at, &value)) return false;
+        if (i <= this->value_degree && !value_at(this, at, &value)) return false;
         values[i] = (uint64_t)value;
+        for (unsigned j = 0; j < fm_system_columns(this->domain); j++) this->at[j] += this->growth[j];
+        for (unsigned j = 0; j < fm_system_columns(this->value_system); j++) at[j] += this->value_growth[j];
     }
     make_differences(differences, this->count_degree);
     make_differences(values, this->value_degree);
@@ -319,7 +368,6 @@ static bool find_period(const fm_system *system, unsigned variable, int64_t *per
 static bool use_order(walk *this, unsigned inner, const fm_poly *value, const fm_poly *count)
 {
     bool wanted[FM_COLUMNS] = {false};
-    int64_t unused[FM_COLUMNS];
     unsigned place = 0;
     for (unsigned i = 0; i < this->domain->kept; i++)
         if (i != inner) this->order[place++] = i;
@@ -331,8 +379,10 @@ static bool use_order(walk *this, unsigned inner, const fm_poly *value, const fm
     this->value_degree = degree_along(this->value_system, value, inner);
     this->count_degree = degree_along(this->domain, count, inner);
     this->period = 1;
-    if (!find_period(this->value_system, inner, &this->period, unused) ||
-        !find_period(this->domain, inner, &this->period, this->growth))
+    /* the value's again, by the common period */
+    if (!find_period(this->value_system, inner, &this->period, this->value_growth) ||
+        !find_period(this->domain, inner, &this->period, this->growth) ||
+        !find_period(this->value_system, inner, &this->period, this->value_growth))
         this->period = 0;
     return true;
 }
@@ -370,8 +420,10 @@ static bool prepare(walk *this, const fm_poly *value, const fm_poly *count)
 {
     if (!fm_quick_poly_create(&this->value, value) || !fm_quick_poly_create(&this->count, count))
         return too_large(this->work);
-    if (!this->domain->kept) return true;
-    return choose_order(this, value, count);
+    this->floors = sparse_floors(this->work, this->domain);
+    this->value_floors = sparse_floors(this->work, this->value_system);
+    if (!this->floors || !this->value_floors) return false;
+    return !this->domain->kept || choose_order(this, value, count);
 }
 
 bool fm_piece_values(fm_isl_work *work, const fm_piece *piece, fm_runs *runs, uint64_t *points)
@@ -389,6 +441,8 @@ bool fm_piece_values(fm_isl_work *work, const fm_piece *piece, fm_runs *runs, ui
         done = prepare(&this, &plan.value, &counts->value) && go_through(&this, 0);
         fm_quick_poly_clear(&this.value);
         fm_quick_poly_clear(&this.count);
+        free(this.floors);
+        free(this.value_floors);
         for (unsigned j = 0; j < FM_COLUMNS; j++) free(this.bounds[j].lines);
     }
     fm_plan_clear(&plan);
