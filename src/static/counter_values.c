@@ -31,8 +31,8 @@ typedef struct walk {
     sparse *floors, *value_floors;                        /* their quotients */
     fm_runs *runs;
     uint64_t *points;
-    uint64_t steps;
-    int64_t at[FM_COLUMNS]; /* the variables, then quotients of the domain */
+    uint64_t steps, next_look; /* so far; at how many the clock is looked at */
+    int64_t at[FM_COLUMNS];    /* the variables, then quotients of the domain */
 } walk;
 
 static bool too_large(fm_isl_work *work)
@@ -126,11 +126,18 @@ static bool add_point(walk *this)
     return add_run(this, value, 0, 1, &count, 0);
 }
 
+static bool may_go_on(walk *this)
+{
+    if (++this->steps < this->next_look) return true;
+    this->next_look = this->steps + STEPS_BETWEEN_LOOKS;
+    return fm_isl_alive(this->work);
+}
+
 /* Point by point: so many steps of the innermost variable. */
 static bool add_points(walk *this, unsigned inner, int64_t first, int64_t step, int64_t length)
 {
     for (int64_t i = 0; i < length; i++) {
-        if (++this->steps % STEPS_BETWEEN_LOOKS == 0 && !fm_isl_alive(this->work)) return false;
+        if (!may_go_on(this)) return false;
         this->at[inner] = first + i * step;
         if (!extend(this, this->domain, this->floors, this->at)) return false;
         if (fm_system_holds(this->domain, this->at) && !add_point(this)) return false;
@@ -236,7 +243,7 @@ static bool goes_evenly(const walk *this)
 static bool add_range(walk *this, unsigned inner, int64_t first, int64_t last)
 {
     if (last < first) return true;
-    if (++this->steps % STEPS_BETWEEN_LOOKS < 2 && !fm_isl_alive(this->work)) return false;
+    if (!may_go_on(this)) return false;
     if (!goes_evenly(this) || (last - first) / this->period <= (int64_t)this->value_degree + 2)
         return add_points(this, inner, first, 1, last - first + 1);
     for (int64_t i = 0; i < this->period; i++)
