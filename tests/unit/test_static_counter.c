@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_static_counter.c - the counter of points against going through all of them, for random sets with
+ * quotients; sums of powers; runs of values against adding them one by one; what is counted of a region.
+ */
+#include "static/counted.h"
+#include "static/counter.h"
+#include "static/counter_runs.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka needs the headers above first
+#include <cmocka.h>
+
+static uint64_t random_state = 88172645463325252ULL;
+static int between(int least, int most)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return least + (int)((random_state >> 11) % (uint64_t)(most - least + 1));
+}
+
+/* 1^k + … + n^k */
+static void test_sums(void **state)
+{
+    (void)state;
+    for (unsigned power = 0; power <= 8; power++) {
+        fm_poly x = {0}, first = {0}, last = {0}, term = {0};
+        fm_line line = {{0}};
+        line.at[1] = 1;
+        fm_poly_add_number(&term, 1);
+        fm_poly_add_line(&x, &line, 3, 1);
+        for (unsigned i = 0; i < power; i++) {
+            fm_poly product = fm_poly_product(&term, &x);
+            fm_poly_clear(&term);
+            term = product;
+        }
+        line = (fm_line){{0}};
+        line.at[0] = 1;
+        fm_poly_add_line(&last, &line, 3, 1);
+        fm_poly_add_number(&first, -2); /* from -2 on */
+        fm_poly sum = fm_poly_sum(&term, 1, &first, &last);
+        fm_quick_poly quick;
+        assert_true(fm_quick_poly_create(&quick, &sum));
+        int64_t expected = 0;
+        for (int64_t n = -2; n <= 20; n++) {
+            int64_t values[FM_COLUMNS] = {n}, value, one = 1;
+            for (unsigned i = 0; i < power; i++) one *= n;
+            expected += one;
+            assert_true(fm_quick_poly_value(&quick, values, &value));
+            assert_int_equal(value, expected);
+        }
+        fm_quick_poly_clear(&quick);
+        fm_poly_clear(&x), fm_poly_clear(&first), fm_poly_clear(&last), fm_poly_clear(&term),
+            fm_poly_clear(&sum);
+    }
+}
+
+enum { SIDE = 6 };
+
+/* x, y kept; u, v, w counted; all between 0 and SIDE; random conditions, some with a quotient. */
+static void test_random_sets(void **state)
+{
+    (void)state;
+    size_t counted = 0;
+    for (int round = 0; round < 150; round++) {
+        fm_isl_work work;
+        fm_isl_limits limits = {.operations = 200000};
+        assert_int_equal(fm_isl_work_begin(&work, &limits, NULL), FM_OK);
+        fm_system system = {.kept = 2, .counted = 3}, copy;
+        for (unsigned i = 0; i < 5; i++)
+            for (int side = 0; side < 2; side++) {
+                fm_line *line = fm_lines_add(&work, &system.inequalities);
+                line->at[i] = side ? -1 : 1;
+                line->at[FM_CONSTANT] = side ? SIDE : 0;
+            }
+        int conditions = between(1, 3), equalities = between(0, 1);
+        for (int i = 0; i < conditions + equalities; i++) {
+            fm_line *line = fm_lines_add(&work, i < conditions ? &system.inequalities : &system.equalities);
+            for (unsigned j = 0; j < 5; j++) line->at[j] = between(-3, 3);
+            line->at[FM_CONSTANT] = between(-4, 8);
+        }
+        fm_pieces pieces = {0};
+        assert_true(fm_system_copy(&work, &copy, &system));
+        bool done = fm_count_system(&work, &copy, &pieces);
+        for (int64_t x = 0; x <= SIDE && done; x++)
+            for (int64_t y = 0; y <= SIDE; y++) {
+                int64_t expected = 0, found = 0;
+                for (int64_t i = 0; i < (SIDE + 1) * (SIDE + 1) * (SIDE + 1); i++) {
+                    int64_t at[5] = {x, y, i % (SIDE + 1), i / (SIDE + 1) % (SIDE + 1),
+                                     i / (SIDE + 1) / (SIDE + 1)};
+                    bool holds = true;
+                    for (size_t k = 0; k < system.inequalities.count + system.equalities.count && holds;
+                         k++) {
+                        bool equality = k >= system.inequalities.count;
+                        const fm_line *line = equality
+                                                  ? &system.equalities.lines[k - system.inequalities.count]
+                                                  : &system.inequalities.lines[k];
+                        int64_t sum = line->at[FM_CONSTANT];
+                        for (unsigned j = 0; j < 5; j++) sum += line->at[j] * at[j];
+                        holds = equality ? sum == 0 : sum >= 0;
+                    }
+                    expected += holds;
+                }
+                for (size_t k = 0; k < pieces.count; k++) {
+                    int64_t values[FM_COLUMNS] = {x, y}, value;
+                    fm_quick_poly quick;
+                    assert_true(fm_system_extend_point(&pieces.pieces[k].domain, values));
+                    if (!fm_system_holds(&pieces.pieces[k].domain, values)) continue;
+                    assert_true(fm_quick_poly_create(&quick, &pieces.pieces[k].value));
+                    assert_true(fm_quick_poly_value(&quick, values, &value));
+                    fm_quick_poly_clear(&quick);
+                    found += value;
+                }
+                if (found != expected)
+                    fail_msg("round %d, x %d, y %d: %d points, expected %d", round, (int)x, (int)y,
+                             (int)found, (int)expected);
+            }
+        counted += done;
+        fm_pieces_clear(&pieces);
+        fm_system_clear(&system);
+        fm_status status = fm_isl_work_end(&work, NULL);
+        assert_true(done ? status == FM_OK : status == FM_E_LIMIT);
+    }
+    assert_true(counted > 100);
+}
+
+static bool add_to(void *context, int64_t value, uint64_t count)
+{
+    ((uint64_t *)context)[value] += count;
+    return true;
+}
+
+static void test_runs(void **state)
+{
+    (void)state;
+    enum { SIZE = 500 };
+    fm_runs runs;
+    assert_true(fm_runs_create(&runs, SIZE));
+    for (int round = 0; round < 200; round++) {
+        uint64_t expected[SIZE] = {0}, found[SIZE] = {0};
+        for (int i = 0; i < 20; i++) {
+            int64_t stride = between(-4, 4), length = between(1, 60), first = between(0, SIZE - 1);
+            unsigned degree = (unsigned)between(0, 3);
+            uint64_t differences[FM_RUN_DEGREE + 1] = {0}, current[FM_RUN_DEGREE + 1];
+            for (unsigned j = 0; j <= degree; j++) differences[j] = (uint64_t)between(0, 5);
+            int64_t last = first + stride * (length - 1);
+            bool fits = last >= 0 && last < SIZE;
+            assert_int_equal(fm_runs_add(&runs, first, stride, (uint64_t)length, differences, degree), fits);
+            if (!fits) continue;
+            memcpy(current, differences, sizeof current);
+            for (int64_t j = 0; j < length; j++) {
+                expected[first + j * stride] += current[0];
+                for (unsigned k = 0; k < degree; k++) current[k] += current[k + 1];
+            }
+        }
+        assert_true(fm_runs_flush(&runs, add_to, found));
+        assert_memory_equal(expected, found, sizeof found);
+    }
+    fm_runs_destroy(&runs);
+}
+
+static void test_counted(void **state)
+{
+    (void)state;
+    fm_static_counted counted = {0};
+    uint64_t expected[10][8] = {{0}}, points = 0;
+    for (int i = 0; i < 5000; i++) {
+        int distance = between(0, 9), pair = between(0, 7), count = between(0, 3);
+        expected[distance][pair] += (uint64_t)count;
+        points += (uint64_t)count;
+        assert_int_equal(fm_static_counted_add(&counted, (uint32_t)pair % 2, (uint32_t)pair / 2,
+                                               (uint64_t)distance, (uint64_t)count, NULL),
+                         FM_OK);
+    }
+    assert_int_equal(fm_static_counted_add(&counted, FM_FIRST_TOUCH, 3, 77, 5, NULL), FM_OK);
+    fm_error error;
+    assert_int_equal(fm_static_counted_add(&counted, 0, 0, 0, UINT64_MAX, &error), FM_E_LIMIT);
+    counted.points = points + 5;
+    assert_int_equal(fm_static_counted_finish(&counted, NULL), FM_OK);
+    assert_int_equal(counted.cold, 5);
+    assert_int_equal(counted.distance_count, 10);
+    for (size_t i = 0; i < 10; i++) {
+        uint64_t sum = 0;
+        for (size_t j = 0; j < 8; j++) sum += expected[i][j];
+        assert_int_equal(counted.distances[i].distance, i);
+        assert_int_equal(counted.distances[i].count, sum);
+    }
+    assert_int_equal(counted.pair_count, 81);
+    assert_int_equal(counted.pairs[80].use, FM_FIRST_TOUCH);
+    assert_int_equal(counted.pairs[80].distance, 0);
+    for (size_t i = 0; i < 80; i++) {
+        const fm_counted_pair *pair = &counted.pairs[i];
+        assert_int_equal(pair->count, expected[pair->distance][pair->reuse * 2 + pair->use]);
+    }
+    fm_static_counted_clear(&counted);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_random_sets),
+        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_static_exact.c - distances that are counted by polyhedra against a list: all points of random regions
+ * in the order of time, each block in a stack that is searched from the top. Histogram, pairs and single
+ * points.
+ */
+#include "static/count_exact.h"
+#include "static_samples.h"
+
+typedef struct entry {
+    int64_t block;
+    size_t point; /* that touched it last */
+} entry;
+
+static uint64_t pair_at(const fm_static_counted *counted, uint32_t use, uint32_t reuse, uint64_t distance)
+{
+    for (size_t i = 0; i < counted->pair_count; i++)
+        if (counted->pairs[i].use == use && counted->pairs[i].reuse == reuse &&
+            counted->pairs[i].distance == distance)
+            return counted->pairs[i].count;
+    return 0;
+}
+
+/* The truth, point by point; those of the pieces are compared on the way. */
+static void by_list(const fm_reference_list *list, const fm_distance_pieces *formulas, fm_static_counted *counted,
+                    const char *text)
+{
+    sample_points points;
+    sample_all_points(&points, list);
+    entry *stack = calloc(points.count + 1, sizeof *stack);
+    assert_non_null(stack);
+    size_t depth = 0;
+    for (size_t i = 0; i < points.count; i++) {
+        const sample_point *at = &points.points[i];
+        uint32_t use = FM_FIRST_TOUCH, said_use, reuse = list->references[at->reference].access;
+        uint64_t distance = 0, said;
+        fm_error error;
+        size_t place = depth;
+        while (place && stack[place - 1].block != at->block) place--;
+        if (place) {
+            use = list->references[points.points[stack[place - 1].point].reference].access;
+            distance = depth - place;
+            memmove(&stack[place - 1], &stack[place], (depth - place) * sizeof *stack);
+            depth--;
+        }
+        stack[depth++] = (entry){at->block, i};
+        assert_int_equal(fm_static_counted_add(counted, use, reuse, distance, 1, NULL), FM_OK);
+        if (fm_distance_pieces_at(formulas, at->reference, at->x, &said_use, &said, &error) != FM_OK)
+            fail_msg("%s\n%s", error.reason, text);
+        if (said_use != use || said != distance)
+            fail_msg("point %zu of reference %u: use %u, distance %llu; expected %u, %llu\n%s", i,
+                     at->reference, said_use, (unsigned long long)said, use, (unsigned long long)distance,
+                     text);
+    }
+    assert_int_equal(fm_static_counted_finish(counted, NULL), FM_OK);
+    free(stack);
+    free(points.points);
+}
+
+/* False: given up. */
+static bool check_text(const char *text, uint64_t granularity, fm_layout layout, unsigned long operations)
+{
+    sample_lowered lowered;
+    fm_distance_pieces *formulas;
+    fm_error error;
+    fm_static_counted expected = {0}, counted;
+    sample_lower(&lowered, text, granularity, layout);
+    fm_isl_limits limits = {.operations = operations};
+    fm_status status = fm_distance_pieces_create(&formulas, &lowered.list, &limits, &error);
+    if (status == FM_OK) {
+        status = fm_distance_pieces_count(formulas, &counted, &error);
+        if (status == FM_OK) {
+            by_list(&lowered.list, formulas, &expected, text);
+            if (counted.points != expected.points || counted.cold != expected.cold ||
+                counted.pair_count != expected.pair_count ||
+                counted.distance_count != expected.distance_count)
+                fail_msg("%llu points, %llu first touches\n%s", (unsigned long long)counted.points,
+                         (unsigned long long)counted.cold, text);
+            for (size_t i = 0; i < expected.pair_count; i++) {
+                const fm_counted_pair *pair = &expected.pairs[i];
+                if (pair_at(&counted, pair->use, pair->reuse, pair->distance) != pair->count)
+                    fail_msg("pair %u %u %llu\n%s", pair->use, pair->reuse,
+                             (unsigned long long)pair->distance, text);
+            }
+            for (size_t i = 0; i < expected.distance_count; i++) {
+                assert_int_equal(expected.distances[i].distance, counted.distances[i].distance);
+                assert_int_equal(expected.distances[i].count, counted.distances[i].count);
+            }
+            fm_static_counted_clear(&counted);
+        }
+        fm_distance_pieces_destroy(formulas);
+    }
+    if (status != FM_OK && status != FM_E_LIMIT) fail_msg("%s\n%s", error.reason, text);
+    if (status != FM_OK) assert_non_null(strstr(error.reason, "given up"));
+    fm_static_counted_clear(&expected);
+    sample_clear(&lowered);
+    return status == FM_OK;
+}
+
+/* Of involved regions (nested quotients, remainders) some take long: isl's operations are limited, and what
+ * is given up is given up. */
+static void test_random_regions(void **state)
+{
+    (void)state;
+    static const uint64_t granularities[] = {64, 8, 16, 128, 1, 4};
+    const char *wanted = getenv("FATHOM_STATIC_REGIONS"); /* how many, and without a limit: by hand */
+    uint64_t count = wanted ? strtoull(wanted, NULL, 10) : 300;
+    sample_text text;
+    size_t exact = 0;
+    for (uint64_t seed = 0; seed < count; seed++) {
+        sample_region(&text, seed);
+        exact += check_text(text.text, granularities[seed % 6],
+                            seed % 2 ? FM_LAYOUT_CONTIGUOUS : FM_LAYOUT_ALIGNED, wanted ? 0 : 60000);
+    }
+    print_message("%zu of %zu regions\n", exact, (size_t)count);
+    assert_true(exact >= count * 2 / 3);
+}
+
+#define BEGIN "fathom-region 1\nfile 1 \"k.c\"\n"
+
+static void test_single_regions(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        BEGIN "param n = 11 array A[n][n] of 8 array B[n][n] of 8 array C[n][n] of 8 for i = 0 to n - 1 { "
+              "for j = 0 to n - 1 { for k = 0 to n - 1 { do { load C[i][j] load A[i][k] load B[k][j] store "
+              "C[i][j] } "
+              "} } }",
+        BEGIN "param n = 15 array A[n][n] of 8 array B[n][n] of 8 for t = 0 to 2 { for i = 1 to n - 2 { for "
+              "j = 1 to n - 2 { do { load A[i][j] load A[i - 1][j] load A[i + 1][j] load A[i][j - 1] load "
+              "A[i][j + 1] "
+              "store B[i][j] } } } for i = 1 to n - 2 { for j = 1 to n - 2 { do { load B[i][j] store A[i][j] "
+              "} } } }",
+        BEGIN "param n = 17 array L[n][n] of 8 array x[n] of 8 array b[n] of 8 for i = 0 to n - 1 { do { "
+              "load b[i] store x[i] } for j = 0 to i - 1 { do { load L[i][j] load x[j] load x[i] store x[i] "
+              "} } do { "
+              "load x[i] load L[i][i] store x[i] } }",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        for (uint64_t granularity = 8; granularity <= 64; granularity *= 8) {
+            assert_true(check_text(texts[i], granularity, FM_LAYOUT_ALIGNED, 0));
+            /* rows that are no whole blocks take a while: the last one */
+            if (granularity == 8 || i == 2)
+                assert_true(check_text(texts[i], granularity, FM_LAYOUT_CONTIGUOUS, 0));
+        }
+}
+
+/* Large ones, whose counts are known in closed form: a product of matrices, element by element. */
+static void test_large(void **state)
+{
+    (void)state;
+    sample_lowered lowered;
+    fm_static_counted counted;
+    fm_error error;
+    const uint64_t n = 1000000;
+    sample_lower(
+        &lowered,
+        BEGIN
+        "param n = 1000000 array A[n][n] of 8 array x[n] of 8 for i = 0 to n - 1 { for j = 0 to n - 1 { "
+        "do { load A[i][j] load x[j] } } }",
+        8, FM_LAYOUT_CONTIGUOUS);
+    assert_int_equal(fm_count_exactly(&lowered.list, 0, &counted, &error), FM_E_LIMIT); /* 10^12 blocks */
+    sample_clear(&lowered);
+    /* x again after each row: n elements of a row and the others of x */
+    sample_lower(
+        &lowered,
+        BEGIN
+        "param n = 1000000 array A[n] of 8 array x[n] of 8 for t = 0 to n - 1 { for j = 0 to n - 1 { do { "
+        "load A[j] load x[j] } } }",
+        8, FM_LAYOUT_CONTIGUOUS);
+    if (fm_count_exactly(&lowered.list, 0, &counted, &error) != FM_OK) fail_msg("%s", error.reason);
+    assert_int_equal(counted.points, 2 * n * n);
+    assert_int_equal(counted.cold, 2 * n);
+    assert_int_equal(counted.distance_count, 1);
+    assert_int_equal(counted.distances[0].distance, 2 * n - 1);
+    assert_int_equal(counted.distances[0].count, 2 * n * (n - 1));
+    assert_int_equal(counted.pair_count, 4); /* two first touches, two reuses */
+    fm_static_counted_clear(&counted);
+    sample_clear(&lowered);
+}
+
+/* What is too much is given up, in time and without leaks. */
+static void test_limits(void **state)
+{
+    (void)state;
+    static const char hostile[] = BEGIN "param n = 97 array A[][89] of 8 for i = 0 to n { for j = max(0, 3 * "
+                                        "i - 100) to min(n, 2 * i + 31) { "
+                                        "for k = floor(i + 2 * j, 3) to n step 3 { for l = mod(i, 5) to "
+                                        "floor(3 * k + j, 7) { do { load A[3 * i + 7 "
+                                        "* k][5 * j + 11 * l] load A[2 * l + j][mod(k, 7)] store A[i + "
+                                        "j][floor(k + l, 3)] load A[floor(5 * l + 3 "
+                                        "* i, 8)][k] } } } } }";
+    sample_lowered lowered;
+    sample_lower(&lowered, hostile, 64, FM_LAYOUT_CONTIGUOUS);
+    const fm_isl_limits limits[] = {
+        {.seconds = 0.2}, {.operations = 20000}, {.memory = 1 << 20, .seconds = 5}};
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        fm_distance_pieces *formulas;
+        fm_error error = {0};
+        assert_int_equal(fm_distance_pieces_create(&formulas, &lowered.list, &limits[i], &error), FM_E_LIMIT);
+        assert_null(formulas);
+        assert_non_null(strstr(error.reason, "given up"));
+    }
+    fm_static_counted counted;
+    fm_error error;
+    assert_int_equal(fm_count_exactly(&lowered.list, 0.1, &counted, &error), FM_E_LIMIT);
+    assert_int_equal(counted.pair_count, 0);
+    sample_clear(&lowered);
+}
+
+static void test_nothing(void **state)
+{
+    (void)state;
+    fm_reference_list none = {.granularity = 64};
+    fm_static_counted counted;
+    fm_error error;
+    assert_int_equal(fm_count_exactly(&none, 0, &counted, &error), FM_OK);
+    assert_int_equal(counted.points, 0);
+    fm_static_counted_clear(&counted);
+    none.granularity = 0;
+    assert_int_equal(fm_count_exactly(&none, 0, &counted, &error), FM_E_ARGUMENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing),        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_large),          cmocka_unit_test(test_single_regions),
+        cmocka_unit_test(test_random_regions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
