@@ -185,7 +185,7 @@ static void test_against_oracle(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        BEGIN "param n = 700 array A[n][n] of 8 for i = 0 to n - 1 { for j = 0 to i - 1 { for k = 0 to j - "
+        BEGIN "param n = 704 array A[n][n] of 8 for i = 0 to n - 1 { for j = 0 to i - 1 { for k = 0 to j - "
               "1 { do { load "
               "A[i][j] load A[i][k] load A[j][k] store A[i][j] } } do { load A[i][j] load A[j][j] store "
               "A[i][j] } } }",
