@@ -5,6 +5,7 @@
  * points.
  */
 #include "static/count_exact.h"
+#include "static/oracle.h"
 #include "static_samples.h"
 
 typedef struct entry {
@@ -179,6 +180,56 @@ static void test_large(void **state)
     sample_clear(&lowered);
 }
 
+/* Pieces against single accesses, which are worked out in another way, at a size that nobody goes through. */
+static void test_against_oracle(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        BEGIN "param n = 704 array A[n][n] of 8 for i = 0 to n - 1 { for j = 0 to i - 1 { for k = 0 to j - "
+              "1 { do { load "
+              "A[i][j] load A[i][k] load A[j][k] store A[i][j] } } do { load A[i][j] load A[j][j] store "
+              "A[i][j] } } }",
+        BEGIN "param n = 540 array A[n][n] of 8 array B[n][n] of 8 array C[n][n] of 8 for i = 0 to n - 1 { "
+              "for k = 0 to n "
+              "- 1 { for j = 0 to n - 1 { do { load C[i][j] load A[i][k] load B[k][j] store C[i][j] } } } }",
+    };
+    sample_text random = {.random = 12345};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        sample_lowered lowered;
+        fm_formulas *formulas;
+        fm_oracle *oracle;
+        fm_error error;
+        sample_lower(&lowered, texts[i], 64, FM_LAYOUT_CONTIGUOUS);
+        fm_isl_limits limits = {.seconds = 120};
+        if (fm_formulas_create(&formulas, &lowered.list, &limits, &error) != FM_OK)
+            fail_msg("%s", error.reason);
+        assert_int_equal(fm_oracle_create(&oracle, &lowered.list, 0, &error), FM_OK);
+        for (int asked = 0; asked < 50;) {
+            fm_point point = {.reference = (uint32_t)sample_between(&random, 0, (int)lowered.list.count - 1)};
+            const fm_reference *reference = &lowered.list.references[point.reference];
+            for (unsigned j = 0; j < reference->depth; j++)
+                point.x[j] = sample_between(&random, (int)reference->least[j], (int)reference->most[j]);
+            if (!sample_rows_hold(reference, point.x, reference->depth)) continue;
+            fm_reuse reuse;
+            uint32_t use;
+            uint64_t distance;
+            assert_int_equal(fm_oracle_ask(oracle, &point, &reuse, &error), FM_OK);
+            assert_int_equal(
+                fm_formulas_distance(formulas, point.reference, point.x, &use, &distance, &error), FM_OK);
+            if (reuse.first) {
+                assert_int_equal(use, FM_FIRST_TOUCH);
+            } else {
+                assert_int_equal(use, lowered.list.references[reuse.previous.reference].access);
+                assert_int_equal(distance, reuse.distance);
+            }
+            asked++;
+        }
+        fm_oracle_destroy(oracle);
+        fm_formulas_destroy(formulas);
+        sample_clear(&lowered);
+    }
+}
+
 /* What is too much is given up, in time and without leaks. */
 static void test_limits(void **state)
 {
@@ -225,8 +276,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing),        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_large),          cmocka_unit_test(test_single_regions),
-        cmocka_unit_test(test_random_regions),
+        cmocka_unit_test(test_large),          cmocka_unit_test(test_against_oracle),
+        cmocka_unit_test(test_single_regions), cmocka_unit_test(test_random_regions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
