@@ -68,7 +68,7 @@ _fathom() {
     --at-limit) _fathom_words 'continue stop' "$current" ;;
     --layout) _fathom_words 'contiguous aligned' "$current" ;;
     --language) _fathom_words 'c c++ fortran fir' "$current" ;;
-    --method) _fathom_words 'walk reconstruct sample' "$current" ;;
+    --method) _fathom_words 'walk count reconstruct sample' "$current" ;;
     --isa) _fathom_words 'avx512 avx2 portable' "$current" ;;
     --granularity | --threads | --bound | --data-samples | --select | --sizes | --dimensions | --percent | --data-size | --threshold | --peaks | --alike | --profiles | --max-memory | --key | --size-column | --key-unit | --size-unit | --delimiter | \
         --size | --blocks | --cache | --title | --keys | --references | --seed | --skew | --level | \

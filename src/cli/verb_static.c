@@ -171,7 +171,8 @@ int cli_verb_static(int argc, char **argv)
         {"language", 0, CLI_STRING, &options.language, "NAME",
          "c, c++, fortran, fir (default: by the name's ending)"},
         {"method", 0, CLI_STRING, &options.method, "NAME",
-         "walk: every access; reconstruct: polynomials through some;\nsample: accesses drawn at random "
+         "walk: every access; count: by exact arithmetic; reconstruct:\npolynomials through some "
+         "accesses;\nsample: accesses drawn at random "
          "(default: the surest that is\ndone in time)"},
         {"draws", 0, CLI_COUNT, &options.samples, "N",
          "accesses that are drawn where it is sampled (default 10000)"},

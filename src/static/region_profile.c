@@ -3,6 +3,7 @@
  * region_profile.c - the profile of a region: tries the methods that give an exact result, in the time
  * allowed, and samples where none does (fathom/static.h).
  */
+#include "static/count_exact.h"
 #include "static/counted_profile.h"
 #include "static/points.h"
 #include "static/reconstruct.h"
@@ -85,6 +86,17 @@ static fm_status find_sampled(const task *of, double deadline, finding *found, f
     return status;
 }
 
+static fm_status find_counted(const task *of, double deadline, finding *found, fm_error *error)
+{
+    fm_status status = fm_count_exactly(&of->list, deadline - fm_static_now(), &found->counted, error);
+    if (status != FM_OK) return status;
+    found->exact = true;
+    found->certainty = "exact";
+    snprintf(found->method, sizeof found->method, "counted: %" PRIu64 " polynomials for %" PRIu64 " accesses",
+             found->counted.pieces, found->counted.points);
+    return FM_OK;
+}
+
 static fm_status find_reconstructed(const task *of, double deadline, finding *found, fm_error *error)
 {
     const fm_reconstruct_options options = {.seed = of->options.seed, .deadline = deadline};
@@ -105,6 +117,7 @@ static fm_status find_reconstructed(const task *of, double deadline, finding *fo
 }
 
 static const method methods[] = {
+    {"count", "relations of whole numbers, counted by exact arithmetic: proved", true, 0.3, find_counted},
     {"reconstruct", "polynomials through single accesses, checked by others", true, 0.9, find_reconstructed},
     {"sample", "some accesses, drawn at random, each worked out exactly", false, 1, find_sampled},
 };
