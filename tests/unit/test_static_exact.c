@@ -196,12 +196,12 @@ static void test_against_oracle(void **state)
     sample_text random = {.random = 12345};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         sample_lowered lowered;
-        fm_formulas *formulas;
+        fm_distance_pieces *formulas;
         fm_oracle *oracle;
         fm_error error;
         sample_lower(&lowered, texts[i], 64, FM_LAYOUT_CONTIGUOUS);
         fm_isl_limits limits = {.seconds = 120};
-        if (fm_formulas_create(&formulas, &lowered.list, &limits, &error) != FM_OK)
+        if (fm_distance_pieces_create(&formulas, &lowered.list, &limits, &error) != FM_OK)
             fail_msg("%s", error.reason);
         assert_int_equal(fm_oracle_create(&oracle, &lowered.list, 0, &error), FM_OK);
         for (int asked = 0; asked < 50;) {
@@ -215,7 +215,7 @@ static void test_against_oracle(void **state)
             uint64_t distance;
             assert_int_equal(fm_oracle_ask(oracle, &point, &reuse, &error), FM_OK);
             assert_int_equal(
-                fm_formulas_distance(formulas, point.reference, point.x, &use, &distance, &error), FM_OK);
+                fm_distance_pieces_at(formulas, point.reference, point.x, &use, &distance, &error), FM_OK);
             if (reuse.first) {
                 assert_int_equal(use, FM_FIRST_TOUCH);
             } else {
@@ -225,7 +225,7 @@ static void test_against_oracle(void **state)
             asked++;
         }
         fm_oracle_destroy(oracle);
-        fm_formulas_destroy(formulas);
+        fm_distance_pieces_destroy(formulas);
         sample_clear(&lowered);
     }
 }
