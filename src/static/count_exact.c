@@ -102,7 +102,7 @@ static bool check_cold(fm_distance_pieces *formulas)
 }
 
 fm_status fm_distance_pieces_create(fm_distance_pieces **formulas, const fm_reference_list *list,
-                             const fm_isl_limits *limits, fm_error *error)
+                                    const fm_isl_limits *limits, fm_error *error)
 {
     fm_distance_pieces *this = fm_calloc(1, sizeof *this);
     *formulas = NULL;
@@ -239,8 +239,8 @@ static bool in_domain(const fm_touch *touch, const int64_t *x)
     return true;
 }
 
-fm_status fm_distance_pieces_at(const fm_distance_pieces *formulas, size_t reference, const int64_t *x, uint32_t *use,
-                               uint64_t *distance, fm_error *error)
+fm_status fm_distance_pieces_at(const fm_distance_pieces *formulas, size_t reference, const int64_t *x,
+                                uint32_t *use, uint64_t *distance, fm_error *error)
 {
     size_t touch = 0, found = 0;
     while (touch < formulas->touches.count && formulas->touches.touches[touch].index != reference) touch++;
@@ -251,7 +251,7 @@ fm_status fm_distance_pieces_at(const fm_distance_pieces *formulas, size_t refer
     for (size_t i = 0; i < formulas->use_count; i++) {
         if (formulas->touches.touches[formulas->uses[i].touch].index != reference) continue;
         for (size_t j = formulas->uses[i].first; j < formulas->uses[i].last; j++) {
-            const fm_piece *piece = &formulas->pieces.pieces[j];
+            const fm_counter_piece *piece = &formulas->pieces.pieces[j];
             int64_t values[FM_COLUMNS] = {0}, value;
             fm_quick_poly quick;
             memcpy(values, x, piece->domain.kept * sizeof values[0]);

@@ -25,7 +25,7 @@ fm_status fm_count_exactly(const fm_reference_list *list, double seconds, fm_sta
 /* The same in steps. First the pieces: polynomials for the distances. */
 typedef struct fm_distance_pieces fm_distance_pieces;
 fm_status fm_distance_pieces_create(fm_distance_pieces **formulas, const fm_reference_list *list,
-                             const fm_isl_limits *limits, fm_error *error);
+                                    const fm_isl_limits *limits, fm_error *error);
 void fm_distance_pieces_destroy(fm_distance_pieces *formulas); /* NULL is fine */
 /* Then how often there is which distance. */
 fm_status fm_distance_pieces_count(fm_distance_pieces *formulas, fm_static_counted *result, fm_error *error);
@@ -36,7 +36,7 @@ size_t fm_distance_pieces_number(const fm_distance_pieces *formulas);
  * FM_E_ARGUMENT: the reference has no such point, or it does not touch so many blocks. FM_E_CORRUPT: several
  * pieces hold there.
  */
-fm_status fm_distance_pieces_at(const fm_distance_pieces *formulas, size_t reference, const int64_t *x, uint32_t *use,
-                               uint64_t *distance, fm_error *error);
+fm_status fm_distance_pieces_at(const fm_distance_pieces *formulas, size_t reference, const int64_t *x,
+                                uint32_t *use, uint64_t *distance, fm_error *error);
 
 #endif

@@ -37,7 +37,7 @@ bool fm_pieces_add(fm_isl_work *work, fm_pieces *pieces, fm_system *domain, fm_p
                               sizeof *pieces->pieces))
         done = fm_isl_no_memory(work);
     if (done) {
-        pieces->pieces[pieces->count++] = (fm_piece){*domain, *value};
+        pieces->pieces[pieces->count++] = (fm_counter_piece){*domain, *value};
         memset(domain, 0, sizeof *domain);
         memset(value, 0, sizeof *value);
     } else {
@@ -82,8 +82,8 @@ static fm_line kept_part(const fm_system *system, const fm_line *line)
 
 /* The factors of counted variables are divided by their common divisor, the kept part by it and rounded down.
  */
-static bool divide_line(fm_isl_work *work, fm_system *system, fm_poly *poly, fm_lines *lines, size_t index,
-                        int64_t by, fm_line *quotient)
+static bool divide_line(fm_isl_work *work, fm_system *system, fm_poly *poly, fm_counter_lines *lines,
+                        size_t index, int64_t by, fm_line *quotient)
 {
     bool inserted;
     fm_line part = kept_part(system, &lines->lines[index]);
@@ -122,7 +122,7 @@ static bool replace_by_equality(fm_isl_work *work, fm_system *system, fm_poly *p
     *poly = replaced;
     fm_lines_remove(&system->equalities, index);
     bool done = true;
-    fm_lines *both[2] = {&system->equalities, &system->inequalities};
+    fm_counter_lines *both[2] = {&system->equalities, &system->inequalities};
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < both[k]->count && done; i++) {
             int64_t factor = both[k]->lines[i].at[variable];
@@ -241,7 +241,7 @@ static bool split_by_remainder(fm_isl_work *work, const fm_system *system, const
     for (int64_t remainder = 0; remainder < remainders && done; remainder++) {
         fm_system part;
         if (!fm_system_copy(work, &part, system)) return false;
-        fm_lines *both[2] = {&part.equalities, &part.inequalities};
+        fm_counter_lines *both[2] = {&part.equalities, &part.inequalities};
         bool overflow = false;
         for (int k = 0; k < 2; k++)
             for (size_t i = 0; i < both[k]->count; i++) {
@@ -445,7 +445,7 @@ bool fm_count_points(fm_isl_work *work, isl_set *set, uint64_t *count)
     for (size_t i = 0; i < pieces.count && done; i++) {
         fm_quick_poly quick;
         int64_t value = 0, values[FM_COLUMNS] = {0};
-        fm_piece *piece = &pieces.pieces[i];
+        fm_counter_piece *piece = &pieces.pieces[i];
         bool fits = fm_quick_poly_create(&quick, &piece->value);
         fits = fits && fm_system_extend_point(&piece->domain, values);
         fits = fits && fm_quick_poly_value(&quick, values, &value) && value >= 0;

@@ -11,13 +11,13 @@
 
 #include "static/counter_system.h"
 
-typedef struct fm_piece {
+typedef struct fm_counter_piece {
     fm_system domain; /* counted: 0 */
     fm_poly value;
-} fm_piece;
+} fm_counter_piece;
 
 typedef struct fm_pieces {
-    fm_piece *pieces;
+    fm_counter_piece *pieces;
     size_t count, capacity;
 } fm_pieces;
 

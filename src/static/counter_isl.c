@@ -93,7 +93,7 @@ static bool number_of(fm_isl_work *work, isl_val *value, int64_t *number)
 
 /* The rows of a matrix; column i of it is our column order[i], the last one the constant. Frees the matrix.
  */
-static bool take_lines(fm_isl_work *work, fm_lines *lines, isl_mat *matrix, unsigned columns,
+static bool take_lines(fm_isl_work *work, fm_counter_lines *lines, isl_mat *matrix, unsigned columns,
                        const unsigned *order)
 {
     bool done = matrix != NULL || fm_isl_gave_up(work);

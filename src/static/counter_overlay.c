@@ -14,7 +14,7 @@ typedef struct overlay {
 
 /* The lines of a piece by the columns of the domain, which gets the quotients that it does not have. */
 typedef struct translated {
-    fm_lines lines; /* >= 0: an equality is two of them */
+    fm_counter_lines lines; /* >= 0: an equality is two of them */
     fm_poly value;
 } translated;
 
@@ -33,7 +33,7 @@ static fm_line moved(const fm_line *line, unsigned count, const unsigned *column
     return result;
 }
 
-static bool translate(fm_isl_work *work, fm_system *domain, fm_poly *sum, const fm_piece *piece,
+static bool translate(fm_isl_work *work, fm_system *domain, fm_poly *sum, const fm_counter_piece *piece,
                       translated *result)
 {
     const fm_system *system = &piece->domain;
@@ -79,7 +79,7 @@ static fm_line opposite(const fm_line *line)
 }
 
 /* Does the domain have points in the piece? */
-static fm_emptiness common_points(fm_isl_work *work, fm_system *domain, const fm_lines *lines)
+static fm_emptiness common_points(fm_isl_work *work, fm_system *domain, const fm_counter_lines *lines)
 {
     size_t count = domain->inequalities.count;
     for (size_t i = 0; i < lines->count; i++) {

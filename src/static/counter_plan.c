@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct choice {
-    const fm_piece *piece;
+    const fm_counter_piece *piece;
     unsigned old;                 /* columns of the piece */
     bool gone[FM_COLUMNS];        /* of the piece's columns: gone through, or a quotient of such */
     bool others;                  /* the value has more than that */
@@ -23,7 +23,7 @@ void fm_plan_clear(fm_plan *plan)
     fm_pieces_clear(&plan->counts);
 }
 
-static unsigned term_degree(const fm_term *term)
+static unsigned term_degree(const fm_counter_term *term)
 {
     unsigned degree = 0;
     for (unsigned i = 0; i < FM_COLUMNS; i++) degree += term->powers[i];
@@ -98,8 +98,8 @@ static bool make_system(fm_isl_work *work, const choice *this, fm_system *system
         return fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: more than %d unknowns at a time",
                            FM_CONSTANT - 1);
     if (!take_floors(work, this, system)) return false;
-    const fm_lines *from[2] = {&domain->equalities, &domain->inequalities};
-    fm_lines *to[2] = {&system->equalities, &system->inequalities};
+    const fm_counter_lines *from[2] = {&domain->equalities, &domain->inequalities};
+    fm_counter_lines *to[2] = {&system->equalities, &system->inequalities};
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < from[k]->count; i++) {
             fm_line *line = fm_lines_add(work, to[k]);
@@ -147,7 +147,7 @@ static bool make_value(fm_isl_work *work, const choice *this, fm_poly *result, f
     *result = fm_poly_copy(value);
     for (size_t i = 0; i < value->count && fits && !result->failed; i++) {
         uint8_t powers[FM_COLUMNS] = {0};
-        fm_term *term = &result->terms[i];
+        fm_counter_term *term = &result->terms[i];
         for (unsigned j = 0; j < this->old; j++) {
             if (!term->powers[j]) continue;
             if (this->gone[j]) {
@@ -176,7 +176,7 @@ static bool make_value(fm_isl_work *work, const choice *this, fm_poly *result, f
     return work->status == FM_OK;
 }
 
-bool fm_plan_create(fm_isl_work *work, fm_plan *plan, const fm_piece *piece)
+bool fm_plan_create(fm_isl_work *work, fm_plan *plan, const fm_counter_piece *piece)
 {
     choice this = {.piece = piece};
     fm_system system = {0};

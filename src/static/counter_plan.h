@@ -15,7 +15,7 @@ typedef struct fm_plan {
     fm_pieces counts;       /* how many points there are for each; kept: the same variables */
 } fm_plan;
 
-bool fm_plan_create(fm_isl_work *work, fm_plan *plan, const fm_piece *piece);
+bool fm_plan_create(fm_isl_work *work, fm_plan *plan, const fm_counter_piece *piece);
 void fm_plan_clear(fm_plan *plan);
 
 #endif

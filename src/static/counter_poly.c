@@ -18,7 +18,7 @@ static void add_term(fm_poly *poly, const uint8_t *powers, mpq_srcptr factor)
 {
     if (mpq_sgn(factor) == 0) return;
     for (size_t i = 0; i < poly->count; i++) {
-        fm_term *term = &poly->terms[i];
+        fm_counter_term *term = &poly->terms[i];
         if (memcmp(term->powers, powers, sizeof term->powers)) continue;
         mpq_add(term->factor, term->factor, factor);
         if (mpq_sgn(term->factor) == 0) {
@@ -31,7 +31,7 @@ static void add_term(fm_poly *poly, const uint8_t *powers, mpq_srcptr factor)
         poly->failed = true;
         return;
     }
-    fm_term *term = &poly->terms[poly->count++];
+    fm_counter_term *term = &poly->terms[poly->count++];
     memcpy(term->powers, powers, sizeof term->powers);
     mpq_init(term->factor);
     mpq_set(term->factor, factor);

@@ -18,14 +18,14 @@ typedef struct fm_line {
     int64_t at[FM_COLUMNS]; /* factors of the variables; at[FM_CONSTANT] */
 } fm_line;
 
-typedef struct fm_term {
+typedef struct fm_counter_term {
     uint8_t powers[FM_COLUMNS];
     mpq_t factor;
-} fm_term;
+} fm_counter_term;
 
 /* All zero is the polynomial 0. */
 typedef struct fm_poly {
-    fm_term *terms;
+    fm_counter_term *terms;
     size_t count, capacity;
     bool failed; /* no memory, or a degree that is too high: it means nothing any more */
 } fm_poly;

@@ -15,7 +15,7 @@ void fm_system_clear(fm_system *system)
     memset(system, 0, sizeof *system);
 }
 
-static bool lines_copy(fm_isl_work *work, fm_lines *copy, const fm_lines *lines)
+static bool lines_copy(fm_isl_work *work, fm_counter_lines *copy, const fm_counter_lines *lines)
 {
     if (!lines->count) return true;
     if (fm_array_reserve((void **)&copy->lines, &copy->capacity, lines->count + 4, sizeof *lines->lines))
@@ -41,7 +41,7 @@ bool fm_system_copy(fm_isl_work *work, fm_system *copy, const fm_system *system)
     return done;
 }
 
-fm_line *fm_lines_add(fm_isl_work *work, fm_lines *lines)
+fm_line *fm_lines_add(fm_isl_work *work, fm_counter_lines *lines)
 {
     if (fm_array_reserve((void **)&lines->lines, &lines->capacity, lines->count + 1, sizeof *lines->lines)) {
         fm_isl_no_memory(work);
@@ -52,7 +52,7 @@ fm_line *fm_lines_add(fm_isl_work *work, fm_lines *lines)
     return line;
 }
 
-void fm_lines_remove(fm_lines *lines, size_t index)
+void fm_lines_remove(fm_counter_lines *lines, size_t index)
 {
     lines->lines[index] = lines->lines[--lines->count];
 }

@@ -20,16 +20,17 @@ typedef struct fm_floor {
     int64_t by;
 } fm_floor;
 
-typedef struct fm_lines {
+typedef struct fm_counter_lines {
     fm_line *lines;
     size_t count, capacity;
-} fm_lines;
+} fm_counter_lines;
 
 /* All zero: no variables, no conditions. */
 typedef struct fm_system {
     unsigned kept, extra, counted;
-    fm_lines equalities, inequalities; /* line == 0, line >= 0; those of the floors are not among them */
-    fm_floor *floors;                  /* `extra` of them: columns kept … */
+    fm_counter_lines equalities,
+        inequalities; /* line == 0, line >= 0; those of the floors are not among them */
+    fm_floor *floors; /* `extra` of them: columns kept … */
     size_t floor_capacity;
 } fm_system;
 
@@ -41,8 +42,8 @@ static inline unsigned fm_system_columns(const fm_system *system)
 void fm_system_clear(fm_system *system);
 bool fm_system_copy(fm_isl_work *work, fm_system *copy, const fm_system *system);
 /* A new line of zeros; NULL: no memory. */
-fm_line *fm_lines_add(fm_isl_work *work, fm_lines *lines);
-void fm_lines_remove(fm_lines *lines, size_t index);
+fm_line *fm_lines_add(fm_isl_work *work, fm_counter_lines *lines);
+void fm_lines_remove(fm_counter_lines *lines, size_t index);
 /* A column more, of zeros, before `column`; a column less. kept, extra and counted are the caller's. */
 bool fm_system_insert_column(fm_isl_work *work, fm_system *system, unsigned column);
 void fm_system_remove_column(fm_system *system, unsigned column);

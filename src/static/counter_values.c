@@ -24,7 +24,7 @@ typedef struct walk {
     fm_quick_poly value, count;
     unsigned value_degree, count_degree; /* in the innermost variable */
     unsigned order[FM_COLUMNS];          /* of the variables, from outside to inside */
-    fm_lines bounds[FM_COLUMNS];         /* of the variable at each place of the order */
+    fm_counter_lines bounds[FM_COLUMNS]; /* of the variable at each place of the order */
     int64_t period; /* of the innermost variable, after which all quotients have grown by whole numbers; 0:
                        too long */
     int64_t growth[FM_COLUMNS], value_growth[FM_COLUMNS]; /* of the columns of both systems in this time */
@@ -292,7 +292,8 @@ static bool go_through(walk *this, unsigned place)
 
 /* Conditions of one variable by some others: isl leaves out the rest (without regard to whole numbers, which
  * is enough for bounds). */
-static bool find_bounds(fm_isl_work *work, const fm_system *domain, const bool *wanted, fm_lines *bounds)
+static bool find_bounds(fm_isl_work *work, const fm_system *domain, const bool *wanted,
+                        fm_counter_lines *bounds)
 {
     isl_basic_set *set = fm_system_to_isl(work, domain, NULL);
     fm_system shadow;
@@ -433,13 +434,13 @@ static bool prepare(walk *this, const fm_poly *value, const fm_poly *count)
     return !this->domain->kept || choose_order(this, value, count);
 }
 
-bool fm_piece_values(fm_isl_work *work, const fm_piece *piece, fm_runs *runs, uint64_t *points)
+bool fm_piece_values(fm_isl_work *work, const fm_counter_piece *piece, fm_runs *runs, uint64_t *points)
 {
     fm_plan plan;
     if (!fm_plan_create(work, &plan, piece)) return false;
     bool done = true;
     for (size_t i = 0; i < plan.counts.count && done; i++) {
-        const fm_piece *counts = &plan.counts.pieces[i];
+        const fm_counter_piece *counts = &plan.counts.pieces[i];
         walk this = {.work = work,
                      .domain = &counts->domain,
                      .value_system = &plan.value_system,

@@ -11,6 +11,6 @@
 #include "static/counter_runs.h"
 
 /* Adds the values to *runs. *points: how many they are. */
-bool fm_piece_values(fm_isl_work *work, const fm_piece *piece, fm_runs *runs, uint64_t *points);
+bool fm_piece_values(fm_isl_work *work, const fm_counter_piece *piece, fm_runs *runs, uint64_t *points);
 
 #endif

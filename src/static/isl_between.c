@@ -22,8 +22,8 @@ typedef struct window {
     isl_set *blocks;
 } window;
 
-static bool add_range(fm_isl_work *work, fm_lines *target, const fm_lines *lines, unsigned depth,
-                      unsigned known, unsigned axes)
+static bool add_range(fm_isl_work *work, fm_counter_lines *target, const fm_counter_lines *lines,
+                      unsigned depth, unsigned known, unsigned axes)
 {
     for (size_t i = 0; i < lines->count; i++) {
         fm_line *line = fm_lines_add(work, target);
@@ -141,7 +141,7 @@ static bool parts(window *this, unsigned level, bool after_use, bool before_reus
 }
 
 /* The quotients of the reuse's domain were kept variables while counting: now they are quotients again. */
-static bool restore_floors(fm_isl_work *work, const fm_system *domain, fm_piece *piece)
+static bool restore_floors(fm_isl_work *work, const fm_system *domain, fm_counter_piece *piece)
 {
     fm_system *system = &piece->domain, joined;
     if (!domain->extra) return true;

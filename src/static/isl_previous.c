@@ -79,8 +79,8 @@ static bool add_equality(fm_isl_work *work, fm_system *system, unsigned column, 
 }
 
 /* The lines of a touch with its columns moved: variable i to columns[i], then the coordinates to `block`. */
-static bool add_lines(fm_isl_work *work, fm_lines *target, const fm_lines *lines, const fm_touch *touch,
-                      const unsigned *columns, unsigned block)
+static bool add_lines(fm_isl_work *work, fm_counter_lines *target, const fm_counter_lines *lines,
+                      const fm_touch *touch, const unsigned *columns, unsigned block)
 {
     unsigned depth = touch->reference->depth;
     for (size_t i = 0; i < lines->count; i++) {

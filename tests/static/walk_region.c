@@ -5,9 +5,9 @@
  *
  *     walk_region OUT FILE [--function NAME] [--assume TEXT] [--scalars] [NAME=VALUE …] [-- compiler flags]
  *
- * Writes OUT.fir and, where every parameter has a value, OUT.trace: for each access 16 bytes (number of the array
- * in the text, from 0; bytes, with the highest bit for a store; offset in the array, 64 bits). Arrays of unknown
- * length begin with subscript 0. Exit code: the status; the message is on standard error.
+ * Writes OUT.fir and, where every parameter has a value, OUT.trace: for each access 16 bytes (number of the
+ * array in the text, from 0; bytes, with the highest bit for a store; offset in the array, 64 bits). Arrays
+ * of unknown length begin with subscript 0. Exit code: the status; the message is on standard error.
  */
 #include "static/front.h"
 #include "static/placement.h"

@@ -23,8 +23,8 @@ static uint64_t pair_at(const fm_static_counted *counted, uint32_t use, uint32_t
 }
 
 /* The truth, point by point; those of the pieces are compared on the way. */
-static void by_list(const fm_reference_list *list, const fm_distance_pieces *formulas, fm_static_counted *counted,
-                    const char *text)
+static void by_list(const fm_reference_list *list, const fm_distance_pieces *formulas,
+                    fm_static_counted *counted, const char *text)
 {
     sample_points points;
     sample_all_points(&points, list);
