@@ -79,10 +79,10 @@ typedef struct fm_region_counts {
     fm_region_statement *statements; /* in the order of the text */
 } fm_region_counts;
 /* limit_seconds: for counting, where loops must be worked off; 0: none. FM_E_UNSUPPORTED: no formula was
- * found, with the place in the source. To be cleared, after success. */
-FM_API fm_status fm_region_count(const fm_region *region, double limit_seconds, fm_region_counts *counts,
+ * found, with the place in the source. */
+FM_API fm_status fm_region_count(const fm_region *region, double limit_seconds, fm_region_counts **counts,
                                  fm_error *error);
-FM_API void fm_region_counts_clear(fm_region_counts *counts);
+FM_API void fm_region_counts_destroy(fm_region_counts *counts); /* NULL is fine */
 
 /* How arrays lie in memory. */
 typedef enum fm_layout {

@@ -27,8 +27,8 @@ double cli_static_now(void)
 
 static uint64_t accesses_of(const cli_static_run *run)
 {
-    if (!run->counted) return 0;
-    uint64_t loads = strtoull(run->counts.loads, NULL, 10), stores = strtoull(run->counts.stores, NULL, 10),
+    if (!run->counts) return 0;
+    uint64_t loads = strtoull(run->counts->loads, NULL, 10), stores = strtoull(run->counts->stores, NULL, 10),
              sum;
     return __builtin_add_overflow(loads, stores, &sum) ? UINT64_MAX : sum;
 }
@@ -73,7 +73,7 @@ static int walk_all(cli_static_run *run, double limit, fm_profile **profile, boo
 /* Where the code is, and what it does; how sure the profile is was said by whoever made it. */
 static int label(cli_static_run *run, fm_profile *profile, const char *certainty, const char *method)
 {
-    fm_kernel *kernel = cli_kernel_create(run->region, run->counted ? &run->counts : NULL);
+    fm_kernel *kernel = cli_kernel_create(run->region, run->counts);
     if (!kernel) return out_of_memory();
     if (profile->kernel) {
         certainty = profile->kernel->certainty;
@@ -140,7 +140,7 @@ int cli_static_analyze(cli_static_run *run)
     const char *method = run->options->method;
     const uint64_t accesses = accesses_of(run);
     bool over = false;
-    if (method ? strcmp(method, "walk") == 0 : run->counted && accesses <= FEW) {
+    if (method ? strcmp(method, "walk") == 0 : run->counts && accesses <= FEW) {
         int code = work_off(run, run->options->limit, &over);
         if (code >= 0 || !over) return code;
         if (method) {
@@ -151,7 +151,7 @@ int cli_static_analyze(cli_static_run *run)
     }
     int code = compute(run);
     const bool drawn = code < 0 && strcmp(run->profile->kernel->certainty, "sampled") == 0;
-    if (!drawn || method || over || !run->counted) return code;
+    if (!drawn || method || over || !run->counts) return code;
     const double left = run->options->limit - (cli_static_now() - run->began);
     return (double)accesses / PER_SECOND < left ? work_off(run, left, &over) : code;
 }

@@ -42,8 +42,7 @@ typedef struct cli_static_run {
     cli_attribution_caches caches;
     uint64_t edges[CLI_MOST_EDGES];
     size_t edge_count;
-    fm_region_counts counts;
-    bool counted;
+    fm_region_counts *counts; /* NULL: not known */
     fm_profile *profile;
     double began;
 } cli_static_run;

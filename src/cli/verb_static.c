@@ -125,10 +125,9 @@ static int work(cli_static_run *run)
         return cli_misuse(
             "%s: no value: give it by --param NAME=VALUE, or ask for --counts, which are formulas", open);
     fm_status status = fm_region_count(run->region, run->options->limit, &run->counts, &error);
-    run->counted = status == FM_OK;
     if (status != FM_OK && (run->options->counts || status != FM_E_LIMIT)) return cli_fail(&error);
     if (run->options->counts) {
-        cli_counts_show(stdout, run->region, &run->counts);
+        cli_counts_show(stdout, run->region, run->counts);
         return CLI_COMPLETE;
     }
     code = analyze(run);
@@ -215,7 +214,7 @@ int cli_verb_static(int argc, char **argv)
     for (int i = own + 1; i < argc; i++) run->flags[run->flag_count++] = argv[i];
     code = check(run);
     if (code < 0) code = work(run);
-    if (run->counted) fm_region_counts_clear(&run->counts);
+    fm_region_counts_destroy(run->counts);
     fm_profile_destroy(run->profile);
     fm_region_destroy(run->region);
     free(run->texts[0]);

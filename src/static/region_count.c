@@ -122,10 +122,13 @@ static fm_status count_formulas(const fm_region *region, const fm_region_node *c
     return fm_fail(error, FM_E_UNSUPPORTED, NULL, "the region's formulas have numbers beyond 128 bits");
 }
 
-fm_status fm_region_count(const fm_region *region, double limit_seconds, fm_region_counts *counts,
+fm_status fm_region_count(const fm_region *region, double limit_seconds, fm_region_counts **result,
                           fm_error *error)
 {
-    *counts = (fm_region_counts){.statement_count = region->statement_count};
+    fm_region_counts *counts = fm_calloc(1, sizeof *counts);
+    *result = NULL;
+    if (!counts) return fm_fail_memory(error, sizeof *counts, "counts");
+    counts->statement_count = region->statement_count;
     counts->statements = fm_calloc((size_t)region->statement_count + 1, sizeof *counts->statements);
     const fm_region_node **nodes = fm_calloc((size_t)region->statement_count + 1, sizeof *nodes);
     char **sums[KINDS] = {&counts->loads, &counts->stores, &counts->flops, &counts->integer_operations};
@@ -148,12 +151,16 @@ fm_status fm_region_count(const fm_region *region, double limit_seconds, fm_regi
     if (status == FM_OK && !whole)
         status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for counts");
     free(nodes);
-    if (status != FM_OK) fm_region_counts_clear(counts);
+    if (status != FM_OK)
+        fm_region_counts_destroy(counts);
+    else
+        *result = counts;
     return status;
 }
 
-void fm_region_counts_clear(fm_region_counts *counts)
+void fm_region_counts_destroy(fm_region_counts *counts)
 {
+    if (!counts) return;
     for (size_t i = 0; i < counts->statement_count && counts->statements; i++)
         free(counts->statements[i].executions);
     free(counts->statements);
@@ -162,5 +169,5 @@ void fm_region_counts_clear(fm_region_counts *counts)
     free(counts->flops);
     free(counts->integer_operations);
     free(counts->condition);
-    *counts = (fm_region_counts){0};
+    free(counts);
 }

@@ -36,10 +36,10 @@ static fm_status visit(void *context, const uint64_t *addresses, const uint32_t 
 /* Loops that run for ever without an access would hold the walk up. */
 static bool may_be_walked(const fm_region *region)
 {
-    fm_region_counts counts;
+    fm_region_counts *counts;
     fm_error error;
     fm_status status = fm_region_count(region, 0.05, &counts, &error);
-    if (status == FM_OK) fm_region_counts_clear(&counts);
+    if (status == FM_OK) fm_region_counts_destroy(counts);
     return status == FM_OK;
 }
 
