@@ -273,7 +273,7 @@ static bool implicit_statement(ft_parser *parser, ft_unit *unit)
     if (fm_ft_word(parser, "none")) return unit->implicit_none = true;
     do {
         ft_type type;
-        const ft_token *start = parser->at;
+        ft_token *start = parser->at;
         /* The letters stand in parentheses, as a kind does: the last pair are the letters. */
         unsigned pairs = 0;
         int depth = 0;

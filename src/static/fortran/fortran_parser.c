@@ -13,9 +13,9 @@ ft_line *fm_ft_line(const ft_parser *parser)
 
 void fm_ft_restart(ft_parser *parser)
 {
-    static const ft_token nothing;
     ft_line *line = fm_ft_line(parser);
-    parser->at = line ? line->tokens : &nothing;
+    parser->nothing = (ft_token){0};
+    parser->at = line ? line->tokens : &parser->nothing;
     parser->operators = parser->parentheses = 0;
     parser->why = NULL;
 }
@@ -53,7 +53,7 @@ bool fm_ft_unexpected(ft_parser *parser, const char *expected)
 static bool split(ft_parser *parser, size_t length)
 {
     ft_line *line = fm_ft_line(parser);
-    const ft_token *at = parser->at;
+    ft_token *at = parser->at;
     size_t digits = length;
     while (at->text[digits] >= '0' && at->text[digits] <= '9') digits++;
     size_t pieces = digits > length && at->text[digits] ? 2 : 1;
@@ -77,7 +77,7 @@ static bool split(ft_parser *parser, size_t length)
 
 bool fm_ft_word(ft_parser *parser, const char *word)
 {
-    const ft_token *at = parser->at;
+    ft_token *at = parser->at;
     ft_line *line = fm_ft_line(parser);
     if (at->kind != FT_NAME) return false;
     size_t length = strlen(word);
@@ -140,7 +140,7 @@ static bool is_sign(const ft_token *token, int sign)
 
 bool fm_ft_is_assignment(const ft_parser *parser)
 {
-    const ft_token *at = parser->at;
+    ft_token *at = parser->at;
     if (at->kind != FT_NAME) return false;
     for (at++;;) {
         while (is_sign(at, '('))

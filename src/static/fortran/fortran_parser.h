@@ -9,7 +9,8 @@ typedef struct ft_parser {
     ft_context *context;
     const ft_source *source;
     size_t line;                     /* number of the statement at hand */
-    const ft_token *at;              /* the word at hand */
+    ft_token *at;                    /* the current word */
+    ft_token nothing;                /* behind the last line */
     unsigned operators, parentheses; /* of the statement */
     unsigned blocks;
     unsigned units;

@@ -39,7 +39,7 @@ static bool ends_block(ft_parser *parser)
         "enddo",        "endif",        "endselect",  "endwhere",      "endforall",    "endassociate",
         "endblock",     "endcritical",  "endprogram", "endsubroutine", "endfunction",  "endmodule",
         "endsubmodule", "endprocedure", "endteam",    "endtype",       "endinterface", "endblockdata"};
-    const ft_token *at = parser->at;
+    ft_token *at = parser->at;
     if (at->kind != FT_NAME || fm_ft_is_assignment(parser)) return false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(at->text, words[i]) == 0) {
@@ -54,7 +54,7 @@ static bool ends_block(ft_parser *parser)
 /* `end do`, `enddo`; true: passed up to what follows. */
 static bool at_end_of(ft_parser *parser, const char *what)
 {
-    const ft_token *start = parser->at;
+    ft_token *start = parser->at;
     if (fm_ft_is_assignment(parser)) return false;
     if (parser->at->kind == FT_NAME && strncmp(parser->at->text, "end", 3) == 0 &&
         strcmp(parser->at->text + 3, what) == 0) {
@@ -94,7 +94,7 @@ static bool index_list(ft_parser *parser, ft_statement *made)
 {
     ft_type type;
     if (!fm_ft_expect_sign(parser, '(', "'('")) return false;
-    const ft_token *start = parser->at;
+    ft_token *start = parser->at;
     if (!fm_ft_type_spec(parser, &type) || !fm_ft_sign(parser, FT_COLONS)) parser->at = start;
     ft_expression *arguments;
     if (!fm_ft_arguments(parser, &arguments)) return false;
@@ -122,7 +122,7 @@ static bool do_header(ft_parser *parser, ft_statement *made)
         return true;
     }
     fm_ft_sign(parser, ',');
-    const ft_token *start = parser->at;
+    ft_token *start = parser->at;
     bool loop = parser->at->kind == FT_NAME && parser->at[1].kind == FT_SIGN && parser->at[1].sign == '=';
     if (!loop && fm_ft_word(parser, "while") && fm_ft_at_sign(parser, '(')) {
         made->kind = FT_S_WHILE;
@@ -182,7 +182,7 @@ static bool at_else(ft_parser *parser, ft_expression **condition)
 {
     *condition = NULL;
     if (fm_ft_is_assignment(parser)) return false;
-    const ft_token *start = parser->at;
+    ft_token *start = parser->at;
     if (parser->at->kind == FT_NAME && strncmp(parser->at->text, "elsewhere", 9) == 0) return false;
     if (fm_ft_word(parser, "elseif") || (fm_ft_word(parser, "else") && fm_ft_word(parser, "if"))) {
         if (fm_ft_sign(parser, '(') && (*condition = fm_ft_expression(parser))) {
@@ -244,7 +244,7 @@ static ft_statement *if_statement(ft_parser *parser, ft_unit *unit)
         return refused(parser, made, why);
     }
     if (parser->at->kind == FT_INTEGER) return refused(parser, made, "an arithmetic if is not followed");
-    const ft_token *start = parser->at;
+    ft_token *start = parser->at;
     if (!fm_ft_is_assignment(parser) && fm_ft_word(parser, "then") && fm_ft_at_end(parser))
         return if_construct(parser, unit, made, condition);
     parser->at = start;
@@ -287,7 +287,7 @@ static ft_statement *assignment(ft_parser *parser)
     if (!made) return NULL;
     made->place = parser->at->place;
     made->place.end = fm_ft_line(parser)->place.end;
-    const ft_token *sign = parser->at;
+    ft_token *sign = parser->at;
     /* The left side: an expression that ends before "=". */
     made->left = fm_ft_expression(parser);
     if (made->left && fm_ft_at_sign(parser, FT_ARROW))
@@ -406,7 +406,7 @@ static ft_statement *action(ft_parser *parser, ft_unit *unit)
 
 static ft_statement *construct(ft_parser *parser, ft_unit *unit)
 {
-    const ft_token *start = parser->at;
+    ft_token *start = parser->at;
     if (!fm_ft_is_assignment(parser)) {
         if (fm_ft_word(parser, "do")) return do_construct(parser, unit);
         ft_statement *made = NULL;

@@ -48,7 +48,7 @@ bool fm_ft_type_parameters(ft_parser *parser, ft_type *type)
 bool fm_ft_type_spec(ft_parser *parser, ft_type *type)
 {
     *type = (ft_type){.base = FT_NO_TYPE};
-    const ft_token *start = parser->at;
+    ft_token *start = parser->at;
     if (fm_ft_word(parser, "integer")) {
         type->base = FT_INTEGER_TYPE;
     } else if (fm_ft_word(parser, "real")) {

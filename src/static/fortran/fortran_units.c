@@ -17,7 +17,7 @@ static bool at_unit_end(ft_parser *parser)
 {
     static const char *const kinds[] = {"program",   "subroutine", "function", "module",
                                         "submodule", "procedure",  "block"};
-    const ft_token *start = parser->at;
+    ft_token *start = parser->at;
     bool end = false;
     if (!fm_ft_is_assignment(parser) && has_word(parser, "end")) {
         end = fm_ft_at_end(parser);
