@@ -128,7 +128,7 @@ static ft_expression *parenthesis(ft_parser *parser)
 
 static ft_expression *primary(ft_parser *parser)
 {
-    ft_token *at = parser->at;
+    const ft_token *at = parser->at;
     ft_expression *made = NULL;
     if (at->kind == FT_NAME) {
         made = designator(parser);

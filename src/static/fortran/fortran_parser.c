@@ -140,7 +140,7 @@ static bool is_sign(const ft_token *token, int sign)
 
 bool fm_ft_is_assignment(const ft_parser *parser)
 {
-    ft_token *at = parser->at;
+    const ft_token *at = parser->at;
     if (at->kind != FT_NAME) return false;
     for (at++;;) {
         while (is_sign(at, '('))

@@ -39,7 +39,7 @@ static bool ends_block(ft_parser *parser)
         "enddo",        "endif",        "endselect",  "endwhere",      "endforall",    "endassociate",
         "endblock",     "endcritical",  "endprogram", "endsubroutine", "endfunction",  "endmodule",
         "endsubmodule", "endprocedure", "endteam",    "endtype",       "endinterface", "endblockdata"};
-    ft_token *at = parser->at;
+    const ft_token *at = parser->at;
     if (at->kind != FT_NAME || fm_ft_is_assignment(parser)) return false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(at->text, words[i]) == 0) {
