@@ -6,7 +6,8 @@ file(GLOB FATHOM_LIBRARY_SOURCES CONFIGURE_DEPENDS
 add_library(fathom_objects OBJECT ${FATHOM_LIBRARY_SOURCES})
 target_include_directories(fathom_objects PRIVATE src ${CMAKE_SOURCE_DIR} PUBLIC include) # collect/protocol.h
 target_compile_definitions(fathom_objects PRIVATE FATHOM_VERSION="${PROJECT_VERSION}")
-set(FATHOM_NEEDS Threads::Threads PkgConfig::ZSTD PkgConfig::ZLIB PkgConfig::XXHASH PkgConfig::HWLOC PkgConfig::LIBDW m)
+set(FATHOM_NEEDS Threads::Threads PkgConfig::ZSTD PkgConfig::ZLIB PkgConfig::XXHASH PkgConfig::HWLOC PkgConfig::LIBDW
+                 PkgConfig::ISL PkgConfig::GMP m)
 target_link_libraries(fathom_objects PRIVATE ${FATHOM_NEEDS})
 include(cmake/web.cmake)
 
