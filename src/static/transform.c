@@ -140,9 +140,23 @@ static fm_status settle_names(fm_changer *self, fm_region_node *node, const uint
     return status;
 }
 
-static fm_status finish(fm_changer *self)
+/* Every result says what was changed. */
+static bool add_note(fm_region *region, const char *change)
+{
+    char text[512];
+    const char **notes = fm_arena_allocate(region->arena, region->note_count + 2, sizeof *notes);
+    if (!notes) return false;
+    memcpy(notes, region->notes, region->note_count * sizeof *notes);
+    snprintf(text, sizeof text, "the loops were changed: %.480s", change);
+    notes[region->note_count] = fm_arena_intern(region->arena, text);
+    region->notes = notes;
+    return notes[region->note_count++];
+}
+
+static fm_status finish(fm_changer *self, const char *change)
 {
     fm_region *region = self->region;
+    if (!add_note(region, change)) return fm_change_no_memory(self);
     fm_region_origin *origin = fm_arena_allocate(region->arena, 1, sizeof *origin);
     uint32_t *statements =
         fm_arena_allocate(region->arena, (size_t)region->statement_count + 1, sizeof *statements);
@@ -187,7 +201,7 @@ fm_status fm_region_transform(const fm_region *region, const char *change, fm_re
         fm_arena_allocate(self.region->arena, (size_t)region->statement_count + 1, sizeof *self.values);
     if (!self.values || !note_values(&self, self.region->body, NULL, 0)) status = fm_change_no_memory(&self);
     for (size_t i = 0; i < count && status == FM_OK; i++) status = make(&self, &steps[i]);
-    if (status == FM_OK) status = finish(&self);
+    if (status == FM_OK) status = finish(&self, change);
     if (status == FM_OK)
         *changed = self.region;
     else

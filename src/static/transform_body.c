@@ -106,7 +106,8 @@ fm_status fm_change_pad(fm_changer *self, const char *name, int64_t elements)
     fm_region_array *array = &region->arrays[i];
     const fm_region_node at = {.place = array->place};
     if (array->dimensions < 2)
-        return fm_change_fail(self, &at, "pad: '%.60s' has no rows: %u dimensions", name, array->dimensions);
+        return fm_change_fail(self, &at, "pad: '%.60s' has no rows: it has %s", name,
+                              array->dimensions ? "one dimension" : "no dimensions");
     const fm_expr **extent = &array->extents[array->column_major ? 0 : array->dimensions - 1];
     *extent = fm_expr_add(region->arena, *extent, fm_expr_number(region->arena, elements));
     return *extent ? FM_OK : fm_change_no_memory(self);
