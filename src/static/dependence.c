@@ -251,10 +251,6 @@ static bool is_scalar(const fm_dependence *self, uint32_t array)
 static verdict check_array(fm_dependence *self, uint32_t array, const int64_t *strides, fm_error *error,
                            fm_status *status)
 {
-    if (is_scalar(self, array)) {
-        const isl_bool same = fm_dependence_same_flow(self, array);
-        if (same != isl_bool_false) return same == isl_bool_true ? KEPT : GIVEN_UP;
-    }
     const isl_bool rows = within_rows(self, array);
     if (rows == isl_bool_error) return GIVEN_UP;
     verdict found = KEPT;
@@ -265,6 +261,12 @@ static verdict check_array(fm_dependence *self, uint32_t array, const int64_t *s
                 (a->access->store || b->access->store))
                 found = check_pair(self, a, b, rows == isl_bool_true, strides, error, status);
         }
+    if (found == BROKEN && is_scalar(self, array)) {
+        const isl_bool same = fm_dependence_same_flow(self, array);
+        if (same == isl_bool_error) found = GIVEN_UP;
+        if (same == isl_bool_true) found = KEPT;
+        if (found != BROKEN) *status = FM_OK;
+    }
     return found;
 }
 

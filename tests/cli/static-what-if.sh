@@ -73,6 +73,31 @@ p = json.load(open("best.json"))
 print(p["cold"] + sum(count for low, high, count in p["histogram"] if low >= 128) == 8 * 256 + 8)
 E
 try 'fathom static columns.fir --size 8K --suggest | head -5'
+# Scalars of a source have no accesses, but values go through them: a sum is an obstacle, a temporary is none.
+cat >scalar.f90 <<'E'
+subroutine total(n, a, s)
+  integer :: n, i, j
+  real(8) :: a(n, n), s
+  do i = 1, n
+    do j = 1, n
+      s = s + a(i, j)
+    end do
+  end do
+end subroutine
+subroutine turn(n, a, b)
+  integer :: n, i, j
+  real(8) :: a(n, n), b(n, n), t
+  do i = 1, n
+    do j = 1, n
+      t = a(i, j)
+      b(j, i) = t
+    end do
+  end do
+end subroutine
+E
+try 'fathom static scalar.f90 --function total -D n=160 --size 8K --what-if interchange:i,j -q'
+# Columns are 20 blocks; before, a misses always (160 columns between), b once for each block; after, the reverse.
+try 'fathom static scalar.f90 --function turn -D n=160 --size 8K --what-if interchange:i,j -q'
 # Illegal, impossible, unknown, wrong.
 cat >wave.fir <<'E'
 fathom-region 1
