@@ -18,8 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* isl counts its operations, some 100,000 a second and more; time is looked at in between. */
-enum { FIRST_OPERATIONS = 1000000, MORE = 4, WITNESS_OPERATIONS = 300000 };
+/* isl counts its operations, which take some microseconds each, at times far more; time is looked at between
+ * attempts, each of which may take more of them than the one before. */
+enum { FIRST_OPERATIONS = 20000, MORE = 4, WITNESS_OPERATIONS = 20000 };
 
 /* What was found out. */
 typedef enum verdict { KEPT, BROKEN, GIVEN_UP } verdict;
@@ -37,28 +38,30 @@ static bool find_point(const fm_dependence *self, isl_set *set, int64_t *values,
     isl_ctx *ctx = self->before.ctx;
     const unsigned long most = isl_ctx_get_max_operations(ctx);
     isl_point *any = isl_set_sample_point(isl_set_copy(set));
-    if (any) {
-        isl_ctx_reset_operations(ctx);
-        isl_ctx_set_max_operations(ctx, WITNESS_OPERATIONS);
-        isl_point *first = isl_set_sample_point(isl_set_lexmin(set));
-        if (first && isl_point_is_void(first) == isl_bool_false) {
-            isl_point_free(any);
-            any = first;
-        } else {
-            isl_point_free(first);
-        }
-        isl_ctx_reset_error(ctx);
-        isl_ctx_set_max_operations(ctx, most);
-    } else {
+    if (isl_point_is_void(any) != isl_bool_false || isl_ctx_last_error(ctx) != isl_error_none) {
+        isl_point_free(any); /* out of operations: the set has points, but this is none */
         isl_set_free(set);
+        return false;
     }
-    for (unsigned i = 0; i < count && any; i++) {
+    isl_ctx_reset_operations(ctx);
+    isl_ctx_set_max_operations(ctx, WITNESS_OPERATIONS);
+    isl_point *first = isl_set_sample_point(isl_set_lexmin(set));
+    if (isl_ctx_last_error(ctx) == isl_error_none && isl_point_is_void(first) == isl_bool_false) {
+        isl_point_free(any);
+        any = first;
+    } else {
+        isl_point_free(first);
+    }
+    isl_ctx_reset_error(ctx);
+    isl_ctx_reset_operations(ctx);
+    isl_ctx_set_max_operations(ctx, most);
+    for (unsigned i = 0; i < count; i++) {
         isl_val *value = isl_point_get_coordinate_val(any, isl_dim_set, (int)i);
         values[i] = isl_val_get_num_si(value);
         isl_val_free(value);
     }
     isl_point_free(any);
-    return any;
+    return true;
 }
 
 static void describe_iteration(const fm_dependence *self, const fm_scope *scope, const int64_t *values,

@@ -501,6 +501,28 @@ static void test_wrong_texts(void **state)
     assert_string_equal(steps[2].names[0].name, "A");
 }
 
+/* What takes too long is not allowed. */
+static void test_no_time(void **state)
+{
+    (void)state;
+    static const char text[] = "fathom-region 1 param n = 4 array A of 8\n"
+                               "for i = 0 to n { do { load A } for j = i to min(n, 3 + max(floor(ceil(1 - i, "
+                               "3), 2), i - 1)) step 3 {\n"
+                               "for k = 0 to n { do { load A load A store A } if not (0 - i - j - k == 0) { "
+                               "do { store A store A } } } }\n"
+                               "for j = 0 to n { for k = 0 to n step 3 { do { load A } } for k = 0 to n step "
+                               "3 { do { load A } do { load A } "
+                               "} } }";
+    fm_region *region = parse(text), *changed;
+    fm_error error;
+    assert_int_equal(fm_region_transform(region, "tile:j,k=16,16", &changed, &error), FM_OK);
+    assert_int_equal(fm_region_change_check(region, changed, 1e-9, &error), FM_E_UNSUPPORTED);
+    assert_string_equal(error.reason,
+                        "not known whether the change is legal: working it out takes longer than 1e-09 s");
+    fm_region_destroy(changed);
+    fm_region_destroy(region);
+}
+
 static void test_triangles(void **state)
 {
     (void)state;
@@ -618,9 +640,10 @@ static void test_pad(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),   cmocka_unit_test(test_wrong_texts),
-        cmocka_unit_test(test_triangles), cmocka_unit_test(test_gemm),
-        cmocka_unit_test(test_pad),       cmocka_unit_test(test_random_nests),
+        cmocka_unit_test(test_by_hand),      cmocka_unit_test(test_wrong_texts),
+        cmocka_unit_test(test_triangles),    cmocka_unit_test(test_no_time),
+        cmocka_unit_test(test_gemm),         cmocka_unit_test(test_pad),
+        cmocka_unit_test(test_random_nests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
