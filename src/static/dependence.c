@@ -64,7 +64,7 @@ static bool find_point(const fm_dependence *self, isl_set *set, int64_t *values,
     return true;
 }
 
-static void describe_iteration(const fm_dependence *self, const fm_scope *scope, const int64_t *values,
+static void describe_iteration(const fm_dependence *self, const fm_coordinates *scope, const int64_t *values,
                                char *text, size_t size)
 {
     size_t used = 0;
@@ -93,7 +93,7 @@ static fm_status tell_broken(const fm_dependence *self, const fm_touching *a, co
                              const int64_t *values, fm_error *error)
 {
     char here[200], there[200], line[40], other[40];
-    const fm_scope *first = &executions_of(self, a)->scope, *second = &executions_of(self, b)->scope;
+    const fm_coordinates *first = &executions_of(self, a)->scope, *second = &executions_of(self, b)->scope;
     describe_iteration(self, first, values, here, sizeof here);
     describe_iteration(self, second, values + first->depth, there, sizeof there);
     describe_place(a, line, sizeof line);
@@ -186,7 +186,7 @@ static isl_map *touch_same(const fm_dependence *self, const fm_touching *a, cons
         return isl_map_apply_range(
             isl_map_apply_range(address_map(self, a, strides), overlap(before->ctx, bytes, others)),
             isl_map_reverse(address_map(self, b, strides)));
-    const fm_scope *first = &executions_of(self, a)->scope, *second = &executions_of(self, b)->scope;
+    const fm_coordinates *first = &executions_of(self, a)->scope, *second = &executions_of(self, b)->scope;
     if (from + bytes <= to || to + others <= from)
         return isl_map_empty(isl_space_alloc(before->ctx, 0, first->depth, second->depth));
     isl_map *left = fm_polyhedral_map(before, first, a->access->subscripts, array->dimensions);
@@ -296,7 +296,7 @@ static verdict check_padded(fm_dependence *self, uint32_t array, fm_error *error
         isl_set *outside = outside_row(self, at);
         const isl_bool none = isl_set_is_empty(outside);
         int64_t values[FM_MOST_LOOPS];
-        const fm_scope *scope = &executions_of(self, at)->scope;
+        const fm_coordinates *scope = &executions_of(self, at)->scope;
         if (none != isl_bool_false) {
             isl_set_free(outside);
             if (none == isl_bool_error) return GIVEN_UP;
@@ -335,7 +335,7 @@ static void map_times(fm_dependence *self, const fm_region_origin *origin)
     for (uint32_t i = 0; i < self->region->statement_count; i++) {
         const fm_executions *after = &self->after.statements[i];
         const uint32_t original = origin->statements[i];
-        const fm_scope *scope = &self->before.statements[original].scope;
+        const fm_coordinates *scope = &self->before.statements[original].scope;
         const fm_expr *values[FM_MOST_LOOPS];
         for (unsigned d = 0; d < scope->depth; d++) values[d] = origin->values[original][scope->variables[d]];
         isl_map *same = fm_polyhedral_map(&self->after, &after->scope, values, scope->depth);

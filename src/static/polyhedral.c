@@ -11,18 +11,18 @@
 
 /* ---- expressions ---- */
 
-static isl_local_space *space_of(const fm_polyhedral *self, const fm_scope *scope)
+static isl_local_space *space_of(const fm_polyhedral *self, const fm_coordinates *scope)
 {
     return isl_local_space_from_space(isl_space_set_alloc(self->ctx, 0, scope->depth));
 }
 
-static isl_pw_aff *number(const fm_polyhedral *self, const fm_scope *scope, int64_t value)
+static isl_pw_aff *number(const fm_polyhedral *self, const fm_coordinates *scope, int64_t value)
 {
     return isl_pw_aff_from_aff(
         isl_aff_val_on_domain(space_of(self, scope), isl_val_int_from_si(self->ctx, value)));
 }
 
-static isl_pw_aff *variable(const fm_polyhedral *self, const fm_scope *scope, uint32_t index)
+static isl_pw_aff *variable(const fm_polyhedral *self, const fm_coordinates *scope, uint32_t index)
 {
     for (unsigned i = scope->depth; i-- > 0;)
         if (scope->variables[i] == index)
@@ -30,7 +30,7 @@ static isl_pw_aff *variable(const fm_polyhedral *self, const fm_scope *scope, ui
     return NULL;
 }
 
-static isl_pw_aff *quotient(const fm_polyhedral *self, const fm_scope *scope, const fm_expr *expression)
+static isl_pw_aff *quotient(const fm_polyhedral *self, const fm_coordinates *scope, const fm_expr *expression)
 {
     int64_t divisor;
     if (!fm_expr_value(expression->right, self->parameters, NULL, &divisor) || divisor <= 0) return NULL;
@@ -50,7 +50,8 @@ static isl_pw_aff *quotient(const fm_polyhedral *self, const fm_scope *scope, co
     }
 }
 
-isl_pw_aff *fm_polyhedral_form(const fm_polyhedral *self, const fm_scope *scope, const fm_expr *expression)
+isl_pw_aff *fm_polyhedral_form(const fm_polyhedral *self, const fm_coordinates *scope,
+                               const fm_expr *expression)
 {
     isl_pw_aff *left, *right;
     switch (expression->kind) {
@@ -82,7 +83,7 @@ isl_pw_aff *fm_polyhedral_form(const fm_polyhedral *self, const fm_scope *scope,
     }
 }
 
-isl_map *fm_polyhedral_map(const fm_polyhedral *self, const fm_scope *scope,
+isl_map *fm_polyhedral_map(const fm_polyhedral *self, const fm_coordinates *scope,
                            const fm_expr *const *expressions, unsigned count)
 {
     isl_map *map = isl_map_from_domain(isl_set_universe(isl_space_set_alloc(self->ctx, 0, scope->depth)));
@@ -94,7 +95,8 @@ isl_map *fm_polyhedral_map(const fm_polyhedral *self, const fm_scope *scope,
 
 /* ---- conditions ---- */
 
-static isl_set *condition_set(const fm_polyhedral *self, const fm_scope *scope, const fm_condition *condition)
+static isl_set *condition_set(const fm_polyhedral *self, const fm_coordinates *scope,
+                              const fm_condition *condition)
 {
     isl_space *space = isl_space_set_alloc(self->ctx, 0, scope->depth);
     switch (condition->kind) {
@@ -123,7 +125,8 @@ static isl_set *condition_set(const fm_polyhedral *self, const fm_scope *scope, 
 }
 
 /* The innermost variable is at least (at most where !lower) the bound. */
-static isl_set *bound_set(const fm_polyhedral *self, const fm_scope *scope, const fm_expr *bound, bool lower)
+static isl_set *bound_set(const fm_polyhedral *self, const fm_coordinates *scope, const fm_expr *bound,
+                          bool lower)
 {
     if (bound->kind == FM_EXPR_MIN || bound->kind == FM_EXPR_MAX) {
         isl_set *left = bound_set(self, scope, bound->left, lower),
@@ -136,7 +139,7 @@ static isl_set *bound_set(const fm_polyhedral *self, const fm_scope *scope, cons
     return lower ? isl_pw_aff_ge_set(value, form) : isl_pw_aff_le_set(value, form);
 }
 
-static isl_set *loop_set(const fm_polyhedral *self, const fm_scope *scope, const fm_region_node *loop,
+static isl_set *loop_set(const fm_polyhedral *self, const fm_coordinates *scope, const fm_region_node *loop,
                          isl_set *around)
 {
     isl_set *set = isl_set_add_dims(around, isl_dim_set, 1);
@@ -152,7 +155,7 @@ static isl_set *loop_set(const fm_polyhedral *self, const fm_scope *scope, const
 /* ---- statements ---- */
 
 typedef struct place {
-    fm_scope scope;
+    fm_coordinates scope;
     int64_t positions[FM_MOST_LOOPS + 1]; /* before each loop, and after all */
     bool down[FM_MOST_LOOPS];
 } place;

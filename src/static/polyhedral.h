@@ -17,14 +17,14 @@
 #include <isl/space.h>
 
 /* Coordinates of an execution: the variables of the loops around it, from outside to inside. */
-typedef struct fm_scope {
+typedef struct fm_coordinates {
     unsigned depth;
     uint32_t variables[FM_MOST_LOOPS];
-} fm_scope;
+} fm_coordinates;
 
 typedef struct fm_executions {
     const fm_region_node *node;
-    fm_scope scope;
+    fm_coordinates scope;
     isl_set *domain; /* the executions that there are */
     isl_map *time;   /* when each is: compared coordinate by coordinate */
 } fm_executions;
@@ -45,9 +45,10 @@ fm_status fm_polyhedral_create(fm_polyhedral *self, isl_ctx *ctx, const fm_regio
 void fm_polyhedral_clear(fm_polyhedral *self);
 
 /* An expression in the coordinates. */
-isl_pw_aff *fm_polyhedral_form(const fm_polyhedral *self, const fm_scope *scope, const fm_expr *expression);
+isl_pw_aff *fm_polyhedral_form(const fm_polyhedral *self, const fm_coordinates *scope,
+                               const fm_expr *expression);
 /* The map from executions to the values of several expressions. */
-isl_map *fm_polyhedral_map(const fm_polyhedral *self, const fm_scope *scope,
+isl_map *fm_polyhedral_map(const fm_polyhedral *self, const fm_coordinates *scope,
                            const fm_expr *const *expressions, unsigned count);
 
 #endif
