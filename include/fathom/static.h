@@ -137,6 +137,28 @@ static inline fm_status fm_region_profile(const fm_region *region, const fm_stat
 /* The names of the methods and what each does; NULL behind the last. */
 FM_API const char *fm_static_method_at(size_t index, const char **about);
 
+/*
+ * A copy of the region with changed loops: "interchange:i,j", "tile:i,j=32,8", "fuse:i", "distribute:i",
+ * "pad:A=+8", several separated by ';' (docs/STATIC.md). Loops are named by their variables, "i@12" by their
+ * line too. FM_E_ARGUMENT: there is no such loop, or several; FM_E_UNSUPPORTED: it cannot be done, with the
+ * place and the reason. Whether the result still computes the same is another question:
+ */
+FM_API fm_status fm_region_transform(const fm_region *region, const char *change, fm_region **changed,
+                                     fm_error *error);
+/*
+ * Is the order of all accesses kept that depend on each other? Exact, for the values that the parameters have.
+ * FM_E_UNSUPPORTED: no, and the reason names two of them; or it is not known within limit_seconds (0: no
+ * limit). region: what `changed` was made from.
+ */
+FM_API fm_status fm_region_change_check(const fm_region *region, const fm_region *changed,
+                                        double limit_seconds, fm_error *error);
+/*
+ * Changes that are worth a try: interchanges, distributions, fusions, tiles of 16, 32 and 64. One text behind
+ * the other, each ended by a null character, an empty one at the end; to be freed. Not all of them can be done
+ * or are legal.
+ */
+FM_API fm_status fm_region_suggest(const fm_region *region, char **changes, fm_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -54,16 +54,21 @@ int cli_static_split(cli_static_run *run)
     return code < 0 ? split_assumptions(run, run->options->assumptions.text) : code;
 }
 
-static fm_status open_region(cli_static_run *run, fm_error *error)
+static fm_status open_as(cli_static_run *run, bool scalars, fm_region **region, fm_error *error)
 {
     const fm_region_options options = {
         .language = run->options->language,
         .function = run->options->function,
         .flags = run->flags,
-        .scalars = run->options->scalars,
+        .scalars = scalars,
         .assumptions = run->assumptions,
     };
-    return fm_region_open(&run->region, run->path, &options, error);
+    return fm_region_open(region, run->path, &options, error);
+}
+
+static fm_status open_region(cli_static_run *run, fm_error *error)
+{
+    return open_as(run, run->options->scalars, &run->region, error);
 }
 
 static bool has_parameter(const fm_region *region, const char *name)
@@ -90,11 +95,23 @@ static bool define_the_others(cli_static_run *run)
     return any;
 }
 
-static bool is_text_form(const cli_static_run *run)
+bool cli_static_is_text_form(const cli_static_run *run)
 {
     const char *dot = strrchr(run->path, '.');
     return run->options->language ? strcmp(run->options->language, "fir") == 0
                                   : dot && strcmp(dot, ".fir") == 0;
+}
+
+static int give_values(const cli_static_run *run, fm_region *region)
+{
+    fm_error error;
+    for (size_t i = 0; i < run->parameter_count; i++) {
+        const cli_given *parameter = &run->parameters[i];
+        if (parameter->used && !has_parameter(region, parameter->name)) continue;
+        if (fm_region_set_parameter(region, parameter->name, parameter->value, &error))
+            return cli_fail(&error);
+    }
+    return -1;
 }
 
 int cli_static_read(cli_static_run *run)
@@ -102,8 +119,8 @@ int cli_static_read(cli_static_run *run)
     fm_error error;
     fm_status status = open_region(run, &error);
     /* A source may not compile without its macros. */
-    if ((status == FM_OK || status == FM_E_FORMAT || status == FM_E_UNSUPPORTED) && !is_text_form(run) &&
-        define_the_others(run)) {
+    if ((status == FM_OK || status == FM_E_FORMAT || status == FM_E_UNSUPPORTED) &&
+        !cli_static_is_text_form(run) && define_the_others(run)) {
         fm_region *before = run->region;
         fm_error again;
         run->region = NULL;
@@ -118,13 +135,14 @@ int cli_static_read(cli_static_run *run)
         }
     }
     if (status != FM_OK) return cli_fail(&error);
-    for (size_t i = 0; i < run->parameter_count; i++) {
-        const cli_given *parameter = &run->parameters[i];
-        if (parameter->used && !has_parameter(run->region, parameter->name)) continue;
-        if (fm_region_set_parameter(run->region, parameter->name, parameter->value, &error))
-            return cli_fail(&error);
-    }
-    return -1;
+    return give_values(run, run->region);
+}
+
+int cli_static_read_scalars(cli_static_run *run, fm_region **region)
+{
+    fm_error error;
+    if (open_as(run, true, region, &error)) return cli_fail(&error);
+    return give_values(run, *region);
 }
 
 const char *cli_static_open_parameters(const fm_region *region, char *text, size_t size)

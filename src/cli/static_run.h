@@ -11,10 +11,10 @@ enum { CLI_MOST_PARAMETERS = 64, CLI_MOST_FLAGS = 256, CLI_MOST_ASSUMPTIONS = 64
 
 typedef struct cli_static_options {
     const char *function, *language, *layout, *bins, *method, *json, *report, *ir;
-    cli_joined parameters, assumptions;
+    cli_joined parameters, assumptions, change;
     uint64_t granularity, threads, samples;
     double limit;
-    bool scalars, counts, verify, progress;
+    bool scalars, counts, verify, progress, suggest;
     cli_attribution_options attribution;
 } cli_static_options;
 
@@ -44,6 +44,9 @@ typedef struct cli_static_run {
     size_t edge_count;
     fm_region_counts *counts; /* NULL: not known */
     fm_profile *profile;
+    fm_region *original; /* where region is a changed one (--what-if, --suggest) */
+    fm_profile *before;  /* of the original */
+    char change[1024];   /* what was changed */
     double began;
 } cli_static_run;
 
@@ -56,6 +59,15 @@ double cli_static_now(void);
 int cli_static_split(cli_static_run *run);
 /* run->region, with its parameters. */
 int cli_static_read(cli_static_run *run);
+/* The same source once more, with scalar variables in memory. */
+int cli_static_read_scalars(cli_static_run *run, fm_region **region);
+bool cli_static_is_text_form(const cli_static_run *run);
+/* --what-if and --suggest: run->original, and the changed run->region, which computes the same. run->caches
+ * are known. */
+int cli_static_change(cli_static_run *run);
+/* The misses before and after, for people. */
+void cli_static_show_change(FILE *out, const cli_static_run *run);
+
 /* run->profile, with its kernel and its attribution, by the method that is asked for or the surest in time.
  */
 int cli_static_analyze(cli_static_run *run);

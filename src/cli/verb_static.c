@@ -36,18 +36,34 @@ static int check(cli_static_run *run)
     for (size_t i = 0; !known && fm_static_method_at(i, NULL); i++)
         known = strcmp(options->method, fm_static_method_at(i, NULL)) == 0;
     if (!known) return cli_misuse("--method: there is no method '%s'", options->method);
+    const bool changes = options->change.text[0] != '\0';
+    if (changes && options->suggest) return cli_misuse("--what-if and --suggest: only one of them");
+    if ((changes || options->suggest) && options->counts)
+        return cli_misuse("--counts: a change of loops does not change how often they do something");
     if (!(options->limit > 0)) return cli_misuse("--limit-time: expected a number of seconds above 0");
     if ((code = cli_check_threads(options->threads, MOST_THREADS)) >= 0) return code;
     run->threads = options->threads == UINT64_MAX ? cli_processors() : (unsigned)options->threads;
     if (run->threads == 0) run->threads = 1;
     return cli_static_split(run);
 }
-static int analyze(cli_static_run *run)
+static int count(cli_static_run *run)
+{
+    fm_error error;
+    fm_status status = fm_region_count(run->region, run->options->limit, &run->counts, &error);
+    if (status != FM_OK && (run->options->counts || status != FM_E_LIMIT)) return cli_fail(&error);
+    return -1;
+}
+
+static int find_caches(cli_static_run *run)
 {
     int code = cli_attribution_find_caches(&run->options->attribution, &run->caches);
-    if (code >= 0) return code;
     run->edge_count = cli_attribution_edges(&run->caches, run->options->granularity, run->edges);
-    code = cli_static_analyze(run);
+    return code;
+}
+
+static int analyze(cli_static_run *run)
+{
+    int code = cli_static_analyze(run);
     if (code < 0 && run->options->verify) code = cli_static_verify(run);
     if (code < 0) code = cli_attribution_record_sources(&run->options->attribution, run->profile);
     return code;
@@ -88,6 +104,10 @@ static int deliver(const cli_static_run *run)
     if (code >= 0 || is_stdout(options->json) || is_stdout(options->report) ||
         cli_attribution_takes_stdout(&options->attribution))
         return code;
+    if (run->original) {
+        cli_static_show_change(stdout, run);
+        return -1;
+    }
     fm_view_options view = cli_view_options();
     fm_view_histogram(stdout, profile, &view);
     if (run->caches.count > 0) {
@@ -109,28 +129,46 @@ static int write_region(const cli_static_run *run)
     return fm_output_commit(output, &error) ? cli_fail(&error) : -1;
 }
 
+/* The profile of the original, before that of the changed region. */
+static int analyze_original(cli_static_run *run)
+{
+    fm_region *changed = run->region;
+    run->region = run->original;
+    int code = count(run);
+    if (code < 0) code = analyze(run);
+    fm_region_counts_destroy(run->counts);
+    run->counts = NULL;
+    run->region = changed;
+    run->before = run->profile;
+    run->profile = NULL;
+    return code;
+}
+
 static int work(cli_static_run *run)
 {
     char open[256];
-    fm_error error;
     int code = cli_static_read(run);
     if (code >= 0) return code;
+    const bool changes = run->options->change.text[0] || run->options->suggest;
     for (size_t i = 0; fm_region_note(run->region, i); i++) cli_note("%s", fm_region_note(run->region, i));
+    cli_static_open_parameters(run->region, open, sizeof open);
+    if (open[0] && !run->options->counts && (!run->options->ir || changes))
+        return cli_misuse(
+            "%s: no value: give it by --param NAME=VALUE, or ask for --counts, which are formulas", open);
+    if (!run->options->ir || changes) code = find_caches(run);
+    if (code < 0 && changes) code = cli_static_change(run);
+    if (code >= 0) return code;
     if (run->options->ir) {
         code = write_region(run);
         return code < 0 ? CLI_COMPLETE : code;
     }
-    cli_static_open_parameters(run->region, open, sizeof open);
-    if (open[0] && !run->options->counts)
-        return cli_misuse(
-            "%s: no value: give it by --param NAME=VALUE, or ask for --counts, which are formulas", open);
-    fm_status status = fm_region_count(run->region, run->options->limit, &run->counts, &error);
-    if (status != FM_OK && (run->options->counts || status != FM_E_LIMIT)) return cli_fail(&error);
-    if (run->options->counts) {
+    if (changes) code = analyze_original(run);
+    if (code < 0) code = count(run);
+    if (code < 0 && run->options->counts) {
         cli_counts_show(stdout, run->region, run->counts);
         return CLI_COMPLETE;
     }
-    code = analyze(run);
+    if (code < 0) code = analyze(run);
     if (code < 0) code = deliver(run);
     return code < 0 ? CLI_COMPLETE : code;
 }
@@ -165,6 +203,12 @@ int cli_verb_static(int argc, char **argv)
         {"json", 'j', CLI_STRING, &options.json, "FILE", "write the profile as JSON; - for standard output"},
         {"report", 0, CLI_STRING, &options.report, "FILE", "write the HTML page of the profile"},
         CLI_ATTRIBUTION_OPTIONS(&options.attribution),
+        {"what-if", 0, CLI_JOIN, &options.change, "CHANGE",
+         "misses before and after a change of loops, if it is legal:\ninterchange:i,j  tile:i,j=32,8  fuse:i "
+         " "
+         "distribute:i  pad:A=+8\nseveral separated by ;"},
+        {"suggest", 0, CLI_FLAG, &options.suggest, NULL,
+         "try such changes: the five legal ones with the fewest misses"},
         {"emit-ir", 0, CLI_STRING, &options.ir, "FILE",
          "only write the region as text, which fathom static reads too;\n- for standard output"},
         {"language", 0, CLI_STRING, &options.language, "NAME",
@@ -193,7 +237,8 @@ int cli_verb_static(int argc, char **argv)
         .notes = "Examples:\n"
                  "  fathom static gemm.c --function gemm --param n=1000\n"
                  "  fathom static --counts stencil.f90\n"
-                 "  fathom static blur.c --param width=2000 -- -Iinclude -O2\n",
+                 "  fathom static blur.c --param width=2000 -- -Iinclude -O2\n"
+                 "  fathom static gemm.c --param n=1000 --what-if 'tile:i,k,j=32,32,32'\n",
         .least = 1,
         .most = 1,
     };
@@ -216,7 +261,9 @@ int cli_verb_static(int argc, char **argv)
     if (code < 0) code = work(run);
     fm_region_counts_destroy(run->counts);
     fm_profile_destroy(run->profile);
+    fm_profile_destroy(run->before);
     fm_region_destroy(run->region);
+    fm_region_destroy(run->original);
     free(run->texts[0]);
     free(run->texts[1]);
     free(run);

@@ -87,6 +87,7 @@ struct fm_region {
     const char **notes;
     fm_region_node *body;
     uint32_t statement_count, access_count;
+    const struct fm_region_origin *origin; /* of a changed copy (transform.h); NULL: it was read */
 };
 
 /* The access with that number. */
