@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles from source code: the thirty kernels of tests/static/kernels by each method of fathom static.
 
-    bench/bench_static.py [--size NAME] [--layout NAME] [--methods LIST] [--limit SECONDS] [KERNEL…]
+    bench/bench_static.py [--size NAME] [--layout NAME] [--methods LIST] [--limit SECONDS] [--kernels FOLDER] [KERNEL…]
     FATHOM_BUILD=DIRECTORY                                       where fathom is (default: build/)
 
-Prints a table: accesses, and for each method the processor seconds of the whole command, with what it found. A cross
+FOLDER holds KERNEL.c, or KERNEL.fir (fathom static --emit-ir) for machines without libclang. Prints a table: accesses, and for each method the processor seconds of the whole command, with what it found. A cross
 is a method that gave up within the time allowed. The last line is the sum. Where two methods have found exact numbers,
 their histograms must be the same; samples must keep to their band."""
 import argparse
@@ -31,7 +31,9 @@ def sizes(wanted):
 
 def run(kernel, parameters, method, options, path):
     """Processor seconds, and the profile; None where it gave up."""
-    command = [FATHOM, "static", os.path.join(KERNELS, kernel + ".c"), "--param", parameters, "--quiet", "--bins",
+    source = os.path.join(options.kernels_in, kernel + ".c")
+    source = source if os.path.exists(source) else os.path.join(options.kernels_in, kernel + ".fir")
+    command = [FATHOM, "static", source, "--param", parameters, "--quiet", "--bins",
                "exact", "--layout", options.layout, "--limit-time", str(options.limit), "--method", method, "--json", path]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -76,6 +78,7 @@ def main():
     parser.add_argument("--layout", default="contiguous")
     parser.add_argument("--methods", default="sample,reconstruct")
     parser.add_argument("--limit", type=float, default=60)
+    parser.add_argument("--kernels", dest="kernels_in", default=KERNELS)
     parser.add_argument("kernels", nargs="*")
     options = parser.parse_args()
     methods, sums, found = options.methods.split(","), {}, {}

@@ -117,7 +117,7 @@ static fm_status find_reconstructed(const task *of, double deadline, finding *fo
 }
 
 static const method methods[] = {
-    {"count", "relations of whole numbers, counted by exact arithmetic: proved", true, 0.3, find_counted},
+    {"count", "relations of whole numbers, counted by exact arithmetic: proved", true, 0.5, find_counted},
     {"reconstruct", "polynomials through single accesses, checked by others", true, 0.9, find_reconstructed},
     {"sample", "some accesses, drawn at random, each worked out exactly", false, 1, find_sampled},
 };
