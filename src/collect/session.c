@@ -277,6 +277,7 @@ bool fm_receiver_next(fm_receiver *receiver, fm_handed *handed)
     fm_reception *first = NULL;
     for (size_t i = 0; i < receiver->active_count; i++) {
         fm_reception *channel = &receiver->channels[receiver->active[i]];
+        if (channel->rest_taken) continue; /* it is over, whatever is written into it now */
         look(receiver, channel);
         if (channel->sealed != channel->taken && (!first || channel->sequence < first->sequence))
             first = channel;
