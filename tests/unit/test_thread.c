@@ -31,7 +31,7 @@ static void set_usual_size(size_t size)
 {
 #ifdef __SANITIZE_THREAD__
     if (size == SMALL) { /* what ThreadSanitizer does in a new thread needs more */
-        print_message("skipped: no thread of ThreadSanitizer's can have so small a stack\n");
+        print_message("SKIP: no thread of ThreadSanitizer's can have so small a stack\n");
         skip();
     }
 #endif
