@@ -118,6 +118,9 @@ enum { CLI_TOP = 10 }; /* --top, where it is not given: rows of a table */
 
 /* ---- progress ---- */
 
+/* Seconds of a clock that only goes on. */
+double cli_now(void);
+
 /* On standard error, at most ten times a second, from one second after the start on: only on a
  * terminal unless `always`. Rate, fraction and time left where the total is known. */
 typedef struct cli_progress {

@@ -19,7 +19,7 @@ static const double log_interval = 1.0;
 
 static bool line_on_terminal; /* a line stands where the next character would go */
 
-static double now(void)
+double cli_now(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -41,7 +41,7 @@ void cli_progress_make_room(void)
 void cli_progress_start(cli_progress *progress, const char *noun, bool always)
 {
     *progress = (cli_progress){.noun = noun, .enabled = !cli_quiet && (always || on_terminal())};
-    if (progress->enabled) progress->started = now();
+    if (progress->enabled) progress->started = cli_now();
 }
 
 /* 1234567 → "1.23 M" */
@@ -71,7 +71,7 @@ static void print_duration(double seconds)
 void cli_progress_update(cli_progress *progress, uint64_t done, double fraction)
 {
     if (!progress->enabled) return;
-    double time = now();
+    double time = cli_now();
     double elapsed = time - progress->started;
     bool terminal = on_terminal();
     if (elapsed < first_after) return;

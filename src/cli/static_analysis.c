@@ -18,13 +18,6 @@ static int out_of_memory(void)
     cli_complain("out of memory");
     return CLI_FAILED;
 }
-double cli_static_now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static uint64_t accesses_of(const cli_static_run *run)
 {
     if (!run->counts) return 0;
@@ -82,7 +75,7 @@ static int label(cli_static_run *run, fm_profile *profile, const char *certainty
     kernel->layout = strdup(run->layout == FM_LAYOUT_ALIGNED ? "aligned" : "contiguous");
     kernel->certainty = strdup(certainty);
     kernel->method = strdup(method);
-    kernel->seconds = cli_static_now() - run->began;
+    kernel->seconds = cli_now() - run->began;
     fm_kernel_destroy(profile->kernel);
     profile->kernel = kernel;
     free(profile->engine);
@@ -152,7 +145,7 @@ int cli_static_analyze(cli_static_run *run)
     int code = compute(run);
     const bool drawn = code < 0 && strcmp(run->profile->kernel->certainty, "sampled") == 0;
     if (!drawn || method || over || !run->counts) return code;
-    const double left = run->options->limit - (cli_static_now() - run->began);
+    const double left = run->options->limit - (cli_now() - run->began);
     return (double)accesses / PER_SECOND < left ? work_off(run, left, &over) : code;
 }
 /* ---- --verify ---- */

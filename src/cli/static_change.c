@@ -222,7 +222,7 @@ static int try_change(suggesting *self, const char *change)
     fm_region *changed;
     fm_error error;
     suggestion one = {.change = change};
-    const double left = self->end - cli_static_now();
+    const double left = self->end - cli_now();
     if (left <= 0) {
         self->left++;
         return -1;
@@ -250,7 +250,7 @@ static int compute_best(suggesting *self)
     for (size_t i = 0; i < count && code < 0; i++) {
         fm_region *changed;
         fm_error error;
-        if (cli_static_now() < self->end) {
+        if (cli_now() < self->end) {
             if (fm_region_transform(self->run->region, sampled[i].change, &changed, &error))
                 return cli_fail(&error);
             code = compute(self->run, changed, &sampled[i]);

@@ -50,9 +50,6 @@ typedef struct cli_static_run {
     double began;
 } cli_static_run;
 
-/* Seconds of a clock that only goes on. */
-double cli_static_now(void);
-
 /* Each returns -1 to go on, or an exit code after a message. */
 
 /* --param and --assume. */

@@ -14,13 +14,6 @@ typedef struct walked {
     double deadline; /* 0: none */
 } walked;
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static fm_status visit(void *context, const uint64_t *addresses, const uint32_t *sizes, const uint32_t *tags,
                        size_t count, fm_error *error)
 {
@@ -32,7 +25,7 @@ static fm_status visit(void *context, const uint64_t *addresses, const uint32_t 
     self->done += count;
     cli_progress_update(&self->progress, self->done,
                         self->total ? (double)self->done / (double)self->total : -1);
-    if (status == FM_OK && self->deadline > 0 && now() > self->deadline) {
+    if (status == FM_OK && self->deadline > 0 && cli_now() > self->deadline) {
         *error = (fm_error){.status = FM_E_LIMIT, .reason = "the time allowed is over"};
         return FM_E_LIMIT;
     }
@@ -43,7 +36,7 @@ fm_status cli_walk(const fm_region *region, const cli_walk_options *options, fm_
                    fm_raw_pair **pairs, size_t *pair_count, fm_error *error)
 {
     walked self = {.total = options->accesses,
-                   .deadline = options->limit_seconds > 0 ? now() + options->limit_seconds : 0};
+                   .deadline = options->limit_seconds > 0 ? cli_now() + options->limit_seconds : 0};
     const fm_analyzer_options what = {.granularity = options->granularity,
                                       .bins = options->bins,
                                       .edges = options->edges,

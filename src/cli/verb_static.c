@@ -254,7 +254,7 @@ int cli_verb_static(int argc, char **argv)
         return CLI_FAILED;
     }
     run->options = &options;
-    run->began = cli_static_now();
+    run->began = cli_now();
     run->path = argv[1];
     for (int i = own + 1; i < argc; i++) run->flags[run->flag_count++] = argv[i];
     code = check(run);

@@ -30,13 +30,6 @@
  * taken for gone so long after the program. */
 static const double look_every = 0.02, wait_most = 0.1, unseen_for = 1.0;
 
-double fm_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 /* ---- signals: one watch at a time has them ---- */
 
 enum { INT, TERM, HUP, CHLD, SIGNALS };

@@ -21,6 +21,7 @@
 #ifndef FATHOM_PROCESS_WATCH_H
 #define FATHOM_PROCESS_WATCH_H
 
+#include "base/clock.h"
 #include "process/start.h"
 
 /* A process that is watched. Its memory is the caller's. */
@@ -69,9 +70,6 @@ typedef struct fm_watch {
     fm_watched_process **found; /* made by fm_watch_discover */
     size_t found_count, found_capacity;
 } fm_watch;
-
-/* Seconds on the monotonic clock. */
-double fm_now(void);
 
 /* Signal handlers, and the care of orphans. FM_E_ARGUMENT: this process has another watch. */
 fm_status fm_watch_begin(fm_watch *watch, const fm_watch_options *options, fm_error *error);

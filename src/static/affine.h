@@ -7,25 +7,9 @@
 #define FATHOM_STATIC_AFFINE_H
 
 #include "static/reference.h"
+#include "static/rounding.h"
 
 #define FM_AFFINE_MOST ((int64_t)1 << 62) /* largest absolute value of anything */
-
-/* Rounded down and up; divisor > 0. */
-static inline int64_t fm_floor_divide(int64_t number, int64_t divisor)
-{
-    int64_t quotient = number / divisor;
-    return quotient - (number % divisor < 0);
-}
-static inline int64_t fm_ceil_divide(int64_t number, int64_t divisor)
-{
-    int64_t quotient = number / divisor;
-    return quotient + (number % divisor > 0);
-}
-static inline __int128 fm_floor_divide_wide(__int128 number, __int128 divisor)
-{
-    __int128 quotient = number / divisor;
-    return quotient - (number % divisor < 0);
-}
 
 int64_t fm_greatest_divisor(int64_t a, int64_t b); /* not negative; 0 and 0: 0 */
 

@@ -134,7 +134,7 @@ static fm_status make_room(piece *self, uint64_t more)
                        oracle->most_intervals * sizeof(fm_interval));
     if ((oracle->emitted += more) >= LOOK_EVERY) {
         oracle->emitted = 0;
-        if (oracle->deadline > 0 && fm_static_now() > oracle->deadline)
+        if (oracle->deadline > 0 && fm_now() > oracle->deadline)
             return fm_fail(self->error, FM_E_LIMIT, NULL,
                            "no time is left to find the blocks between two accesses");
     }

@@ -40,13 +40,6 @@ static const fm_condition *replace_condition(fm_arena *arena, const fm_condition
     return made;
 }
 
-bool fm_expr_uses(const fm_expr *expression, uint32_t variable)
-{
-    if (expression->kind == FM_EXPR_VARIABLE) return expression->index == variable;
-    return expression->left &&
-           (fm_expr_uses(expression->left, variable) || fm_expr_uses(expression->right, variable));
-}
-
 static bool constant(const fm_region *region, const fm_expr *expression, int64_t *value)
 {
     if (expression->kind == FM_EXPR_NUMBER) {

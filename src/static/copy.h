@@ -18,8 +18,6 @@ const fm_expr *fm_expr_replace(fm_arena *arena, const fm_expr *expression, uint3
 bool fm_nodes_replace(fm_arena *arena, const fm_region *region, fm_region_node *node, uint32_t variable,
                       const fm_expr *by);
 
-/* Do they use the variable? */
-bool fm_expr_uses(const fm_expr *expression, uint32_t variable);
 /* Are they the same tree? Parameters are compared by their values, where they have any. */
 bool fm_expr_same(const fm_region *region, const fm_expr *left, const fm_expr *right);
 

@@ -151,7 +151,7 @@ static bool make_factors_smaller(fm_isl_work *work, fm_system *system, fm_poly *
     const fm_line *old = &system->equalities.lines[index];
     for (unsigned i = 0; i < FM_COLUMNS; i++) {
         /* the remainder that is nearest to 0: of `variable` it is 1 or -1 */
-        int64_t rest = old->at[i] - by * fm_floor_divided(old->at[i], by);
+        int64_t rest = old->at[i] - by * fm_floor_divide(old->at[i], by);
         line->at[i] = rest * 2 >= by ? rest - by : rest;
     }
     line->at[columns] = -by;

@@ -143,12 +143,12 @@ bool fm_system_quotient(fm_isl_work *work, fm_system *system, fm_poly *poly, con
     by /= common;
     for (unsigned i = 0; i < known; i++) {
         int64_t factor = of->at[i] / common;
-        quotient->at[i] = fm_floor_divided(factor, by);
+        quotient->at[i] = fm_floor_divide(factor, by);
         rest.at[i] = factor - quotient->at[i] * by;
         if (rest.at[i]) whole = false;
     }
-    int64_t constant = fm_floor_divided(of->at[FM_CONSTANT], common);
-    quotient->at[FM_CONSTANT] = fm_floor_divided(constant, by);
+    int64_t constant = fm_floor_divide(of->at[FM_CONSTANT], common);
+    quotient->at[FM_CONSTANT] = fm_floor_divide(constant, by);
     rest.at[FM_CONSTANT] = constant - quotient->at[FM_CONSTANT] * by;
     if (whole) return true;
     /* Of a quotient and its opposite only one is used: -floor((by - 1 - rest) / by) is the same. */
@@ -184,7 +184,7 @@ bool fm_system_extend_point(const fm_system *system, int64_t *values)
     for (unsigned i = 0; i < system->extra; i++) {
         int64_t sum;
         if (!line_value(&system->floors[i].of, values, system->kept + i, &sum)) return false;
-        values[system->kept + i] = fm_floor_divided(sum, system->floors[i].by);
+        values[system->kept + i] = fm_floor_divide(sum, system->floors[i].by);
     }
     return true;
 }

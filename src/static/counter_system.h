@@ -10,6 +10,7 @@
 
 #include "static/counter_poly.h"
 #include "static/isl_work.h"
+#include "static/rounding.h"
 
 #include <isl/aff_type.h>
 #include <isl/set.h>
@@ -81,12 +82,6 @@ bool fm_system_from_isl(fm_isl_work *work, fm_system *system, isl_basic_set *set
 /* The value of isl's expression of the kept variables as a line, with quotients that the system gets where it
  * does not have them. The system has no counted variables. Frees the expression. */
 bool fm_system_value_of(fm_isl_work *work, fm_system *system, isl_aff *aff, fm_line *value);
-
-static inline int64_t fm_floor_divided(int64_t number, int64_t by)
-{
-    int64_t quotient = number / by;
-    return quotient - (number % by < 0);
-}
 
 /* The values of the quotients behind those of the kept variables; false: numbers beyond 64 bits. */
 bool fm_system_extend_point(const fm_system *system, int64_t *values);

@@ -82,7 +82,7 @@ static bool extend(walk *this, const fm_system *system, const sparse *floors, in
             sum += (__int128)floors[i].factors[j] * at[floors[i].columns[j]];
         int64_t number = (int64_t)sum;
         if (number != sum) return too_large(this->work);
-        at[system->kept + i] = fm_floor_divided(number, floors[i].by);
+        at[system->kept + i] = fm_floor_divide(number, floors[i].by);
     }
     return true;
 }
@@ -170,10 +170,10 @@ static bool holding_steps(walk *this, int64_t length, int64_t *first, int64_t *c
             if (step > *first) *first = step;
             if (step < last) last = step;
         } else if (growth > 0) {
-            int64_t step = -fm_floor_divided(value, growth);
+            int64_t step = -fm_floor_divide(value, growth);
             if (step > *first) *first = step;
         } else {
-            int64_t step = fm_floor_divided(value, -growth);
+            int64_t step = fm_floor_divide(value, -growth);
             if (step < last) last = step;
         }
     }
@@ -262,11 +262,11 @@ static bool bounds_of(walk *this, unsigned place, int64_t *first, int64_t *last)
         int64_t factor = line->at[variable], sum;
         if (!line_at(line, this->at, this->domain->kept, &sum)) return too_large(this->work);
         if (factor > 0) {
-            int64_t bound = -fm_floor_divided(sum, factor);
+            int64_t bound = -fm_floor_divide(sum, factor);
             if (!above || bound > *first) *first = bound;
             above = true;
         } else if (factor < 0) {
-            int64_t bound = fm_floor_divided(sum, -factor);
+            int64_t bound = fm_floor_divide(sum, -factor);
             if (!below || bound < *last) *last = bound;
             below = true;
         }

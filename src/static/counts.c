@@ -7,6 +7,7 @@
  */
 #include "static/counts.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "static/region_text.h"
@@ -52,13 +53,6 @@ static void mark(counter *self, const fm_region_node *node)
     }
 }
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static fm_status count_nodes(counter *self, const fm_region_node *node, uint64_t times, fm_error *error);
 
 static fm_status count_loop(counter *self, const fm_region_node *node, uint64_t times, fm_error *error)
@@ -81,7 +75,7 @@ static fm_status count_loop(counter *self, const fm_region_node *node, uint64_t 
     }
     fm_status status = FM_OK;
     for (uint64_t i = 0; i < iterations && status == FM_OK; i++) {
-        if (self->deadline > 0 && (++self->steps & 4095) == 0 && now() > self->deadline)
+        if (self->deadline > 0 && (++self->steps & 4095) == 0 && fm_now() > self->deadline)
             return fm_fail(error, FM_E_LIMIT, NULL, "counting took longer than allowed");
         self->variables[node->variable] = first + (int64_t)i * node->step;
         status = count_nodes(self, node->body, times, error);

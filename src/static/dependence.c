@@ -395,7 +395,7 @@ static fm_status attempt(isl_ctx *ctx, const fm_region *region, const fm_region 
 fm_status fm_region_change_check(const fm_region *region, const fm_region *changed, double limit_seconds,
                                  fm_error *error)
 {
-    const double began = fm_static_now();
+    const double began = fm_now();
     if (!changed->origin || changed->statement_count != region->statement_count)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the second region is not a change of the first");
     fm_placement *placement;
@@ -416,7 +416,7 @@ fm_status fm_region_change_check(const fm_region *region, const fm_region *chang
         if (failure != isl_error_quota) {
             status = fm_fail(error, FM_E_UNSUPPORTED, NULL,
                              "not known whether the change is legal: isl cannot work it out");
-        } else if (fm_static_now() - began > limit_seconds / MORE && limit_seconds > 0) {
+        } else if (fm_now() - began > limit_seconds / MORE && limit_seconds > 0) {
             status = fm_fail(error, FM_E_UNSUPPORTED, NULL,
                              "not known whether the change is legal: working it out takes longer than %g s",
                              limit_seconds);

@@ -419,7 +419,7 @@ static fm_description *describe_access(fm_describer *self, const int64_t *x)
     fm_point point = {.reference = self->number};
     fm_reuse reuse;
     memcpy(point.x, x, self->reference->depth * sizeof x[0]);
-    if (++self->asked % LOOK_EVERY == 0 && self->deadline > 0 && fm_static_now() > self->deadline) {
+    if (++self->asked % LOOK_EVERY == 0 && self->deadline > 0 && fm_now() > self->deadline) {
         fm_fail(self->error, FM_E_LIMIT, NULL, "no time is left after %llu accesses",
                 (unsigned long long)self->asked);
         return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expression.c - makes expressions and conditions, and works them out for given values. */
 #include "static/expression.h"
+#include "static/rounding.h"
 
 static const fm_expr *make(fm_arena *arena, fm_expr expression)
 {
@@ -22,11 +23,6 @@ const fm_expr *fm_expr_parameter(fm_arena *arena, uint32_t index)
 const fm_expr *fm_expr_variable(fm_arena *arena, uint32_t index)
 {
     return make(arena, (fm_expr){.kind = FM_EXPR_VARIABLE, .index = index});
-}
-
-static int64_t floor_of(int64_t left, int64_t right)
-{
-    return left / right - (left % right < 0);
 }
 
 /* Right sides of divisions are positive, so that nothing but sums and products can overflow. */
@@ -55,10 +51,10 @@ static bool compute(fm_expr_kind kind, int64_t left, int64_t right, int64_t *val
         *value = left % right;
         return true;
     case FM_EXPR_FLOOR:
-        *value = floor_of(left, right);
+        *value = fm_floor_divide(left, right);
         return true;
     case FM_EXPR_MODULO:
-        *value = left - right * floor_of(left, right);
+        *value = left - right * fm_floor_divide(left, right);
         return true;
     default:
         return false;
@@ -175,4 +171,11 @@ bool fm_expr_has_variable(const fm_expr *expression)
     if (expression->kind == FM_EXPR_VARIABLE) return true;
     if (!expression->left) return false;
     return fm_expr_has_variable(expression->left) || fm_expr_has_variable(expression->right);
+}
+
+bool fm_expr_uses(const fm_expr *expression, uint32_t variable)
+{
+    if (expression->kind == FM_EXPR_VARIABLE) return expression->index == variable;
+    return expression->left &&
+           (fm_expr_uses(expression->left, variable) || fm_expr_uses(expression->right, variable));
 }

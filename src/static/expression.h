@@ -71,7 +71,8 @@ bool fm_expr_value(const fm_expr *expression, const int64_t *parameters, const i
 bool fm_condition_value(const fm_condition *condition, const int64_t *parameters, const int64_t *variables,
                         bool *value);
 
-/* Does it use a variable (of a loop), a parameter? */
+/* Does it use any variable of a loop? This one? */
 bool fm_expr_has_variable(const fm_expr *expression);
+bool fm_expr_uses(const fm_expr *expression, uint32_t variable);
 
 #endif

@@ -195,19 +195,12 @@ static fm_status find_loop(finder *self, const fm_region_node *node, fm_error *e
     return status;
 }
 
-static bool expression_uses(const fm_expr *expression, uint32_t variable)
-{
-    if (expression->kind == FM_EXPR_VARIABLE) return expression->index == variable;
-    return expression->left &&
-           (expression_uses(expression->left, variable) || expression_uses(expression->right, variable));
-}
-
 /* Does a bound inside depend on it? (Guards are refused anyway.) */
 static bool uses_variable(const fm_region_node *node, uint32_t variable)
 {
     for (; node; node = node->next)
         if (node->kind == FM_NODE_LOOP &&
-            (expression_uses(node->first, variable) || expression_uses(node->last, variable) ||
+            (fm_expr_uses(node->first, variable) || fm_expr_uses(node->last, variable) ||
              uses_variable(node->body, variable)))
             return true;
     return false;

@@ -44,12 +44,12 @@ static int64_t divisor(int64_t a, int64_t b)
 
 static int64_t modulo(int64_t number, int64_t by)
 {
-    return number - by * fm_floor_divided(number, by);
+    return number - by * fm_floor_divide(number, by);
 }
 
 static int64_t nearest(int64_t number, int64_t by)
 {
-    return fm_floor_divided(number + by / 2, by);
+    return fm_floor_divide(number + by / 2, by);
 }
 
 static bool take_bound(fm_isl_work *work, isl_val *value, int64_t *bound)

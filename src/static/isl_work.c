@@ -2,6 +2,7 @@
 /* isl_work.c - see isl_work.h. */
 #include "static/isl_work.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -28,13 +29,6 @@ typedef struct fm_isl_watch {
     atomic_bool late, large;
 } fm_isl_watch;
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* Bytes of the process that are in memory; 0: not known. */
 static uint64_t resident(void)
 {
@@ -48,7 +42,7 @@ static uint64_t resident(void)
 
 static void look(fm_isl_watch *watch)
 {
-    if (watch->end > 0 && now() >= watch->end) atomic_store(&watch->late, true);
+    if (watch->end > 0 && fm_now() >= watch->end) atomic_store(&watch->late, true);
     if (watch->memory && resident() > watch->memory) atomic_store(&watch->large, true);
     /* It is made to be called from signal handlers: isl's loops look at a flag. */
     if (atomic_load(&watch->late) || atomic_load(&watch->large)) isl_ctx_abort(watch->ctx);
@@ -85,7 +79,7 @@ fm_status fm_isl_work_begin(fm_isl_work *work, const fm_isl_limits *limits, fm_e
     isl_options_set_on_error(ctx, ISL_ON_ERROR_CONTINUE);
     isl_ctx_set_max_operations(ctx, limits->operations);
     watch->ctx = ctx;
-    watch->end = limits->seconds > 0 ? now() + limits->seconds : 0;
+    watch->end = limits->seconds > 0 ? fm_now() + limits->seconds : 0;
     watch->memory = limits->memory ? resident() + limits->memory : 0;
     pthread_mutex_init(&watch->lock, NULL);
     pthread_cond_init(&watch->over, NULL);
@@ -147,7 +141,7 @@ bool fm_isl_alive(fm_isl_work *work)
     if (atomic_load(&watch->large))
         return fm_isl_fail(work, FM_E_LIMIT,
                            "the exact count was given up: it needs more memory than allowed");
-    if (atomic_load(&watch->late) || (watch->end > 0 && now() >= watch->end))
+    if (atomic_load(&watch->late) || (watch->end > 0 && fm_now() >= watch->end))
         return fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: the time allowed is over");
     return true;
 }

@@ -28,7 +28,7 @@ typedef struct fm_oracle fm_oracle;
  * live as long as the oracle. */
 fm_status fm_oracle_create(fm_oracle **oracle, const fm_reference_list *list, uint64_t sets, fm_error *error);
 void fm_oracle_destroy(fm_oracle *oracle); /* NULL is fine */
-/* What goes on beyond the deadline (fm_static_now; 0: none), or needs more bytes for intervals of blocks (0:
+/* What goes on beyond the deadline (fm_now; 0: none), or needs more bytes for intervals of blocks (0:
  * 1 GiB), ends with FM_E_LIMIT. */
 void fm_oracle_limit(fm_oracle *oracle, double deadline, uint64_t memory);
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "static/region_text.h"
+#include "static/rounding.h"
 
 #include <stdlib.h>
 
@@ -29,11 +30,6 @@ static bool multiply_ranges(fm_range left, fm_range right, fm_range *product)
     return true;
 }
 
-static int64_t floor_of(int64_t left, int64_t right)
-{
-    return left / right - (left % right < 0);
-}
-
 static bool divide_ranges(fm_expr_kind kind, fm_range left, fm_range right, fm_range *result)
 {
     int64_t by = right.least;
@@ -43,13 +39,13 @@ static bool divide_ranges(fm_expr_kind kind, fm_range left, fm_range right, fm_r
         *result = (fm_range){left.least / by, left.most / by};
         return true;
     case FM_EXPR_FLOOR:
-        *result = (fm_range){floor_of(left.least, by), floor_of(left.most, by)};
+        *result = (fm_range){fm_floor_divide(left.least, by), fm_floor_divide(left.most, by)};
         return true;
     case FM_EXPR_MODULO:
         *result = (fm_range){0, by - 1};
-        if (floor_of(left.least, by) == floor_of(left.most, by))
-            *result = (fm_range){left.least - by * floor_of(left.least, by),
-                                 left.most - by * floor_of(left.most, by)};
+        if (fm_floor_divide(left.least, by) == fm_floor_divide(left.most, by))
+            *result = (fm_range){left.least - by * fm_floor_divide(left.least, by),
+                                 left.most - by * fm_floor_divide(left.most, by)};
         return true;
     default:
         break;

@@ -38,13 +38,6 @@ struct fm_points {
     bool late;
 };
 
-double fm_static_now(void)
-{
-    struct timespec now = {0};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 uint64_t fm_static_random_next(fm_static_random *random)
 {
     uint64_t z = random->state += UINT64_C(0x9E3779B97F4A7C15);
@@ -187,7 +180,7 @@ static bool in_closed_form(const fm_points *self, unsigned variable, int64_t low
 static bool too_late(fm_points *self)
 {
     if (!self->late && self->deadline > 0 && ++self->steps % STEPS_PER_LOOK == 0)
-        self->late = fm_static_now() > self->deadline;
+        self->late = fm_now() > self->deadline;
     return self->late;
 }
 

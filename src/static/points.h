@@ -9,20 +9,18 @@
 #ifndef FATHOM_STATIC_POINTS_H
 #define FATHOM_STATIC_POINTS_H
 
+#include "base/clock.h"
 #include "static/reference.h"
 
 typedef struct fm_points fm_points;
 
-/* deadline: in seconds of fm_static_now; 0: none. FM_E_LIMIT: it passed, or there are 2^63 points or more. */
+/* deadline: in seconds of fm_now; 0: none. FM_E_LIMIT: it passed, or there are 2^63 points or more. */
 fm_status fm_points_create(fm_points **points, const fm_reference *reference, double deadline,
                            fm_error *error);
 void fm_points_destroy(fm_points *points); /* NULL is fine */
 uint64_t fm_points_count(const fm_points *points);
 /* rank < count */
 fm_status fm_points_at(fm_points *points, uint64_t rank, int64_t *x, fm_error *error);
-
-/* Seconds of a clock that only goes on. */
-double fm_static_now(void);
 
 /* A small generator: splitmix64. Equal seeds give equal numbers everywhere. */
 typedef struct fm_static_random {

@@ -70,7 +70,7 @@ static bool count_leaf(void *context, bool first, uint32_t before, int64_t dista
 {
     work *self = context;
     if (++self->steps % LOOK_EVERY == 0 && self->options->deadline > 0 &&
-        fm_static_now() > self->options->deadline) {
+        fm_now() > self->options->deadline) {
         self->status = fm_fail(self->error, FM_E_LIMIT, NULL, "no time is left to put distances together");
         return false;
     }
@@ -137,7 +137,7 @@ static fm_status check_description(work *self, const fm_description *description
         fm_status status = fm_points_at(self->points, rank, point.x, self->error);
         if (status == FM_OK) status = fm_oracle_ask(self->describer.oracle, &point, &reuse, self->error);
         if (status != FM_OK) return status;
-        if (self->options->deadline > 0 && fm_static_now() > self->options->deadline)
+        if (self->options->deadline > 0 && fm_now() > self->options->deadline)
             return fm_fail(self->error, FM_E_LIMIT, NULL, "no time is left to check what was reconstructed");
         if (fm_description_find(description->shape, description->numbers, depth, point.x, &first, &before,
                                 &distance) &&

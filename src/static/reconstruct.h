@@ -21,7 +21,7 @@ typedef struct fm_reconstruct_options {
     uint64_t seed;   /* of the random accesses */
     uint64_t checks; /* random accesses; 0: 10,000 */
     uint64_t memory; /* bytes for descriptions and results, about; 0: 1 GiB */
-    double deadline; /* fm_static_now; 0: none */
+    double deadline; /* fm_now; 0: none */
 } fm_reconstruct_options;
 
 typedef struct fm_reconstructed {

@@ -3,6 +3,7 @@
 #include "static/counts.h"
 #include "static/formulas.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -139,9 +140,7 @@ fm_status fm_region_count(const fm_region *region, double limit_seconds, fm_regi
         status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for counts");
     } else {
         list_statements(region, region->body, counts->statements, nodes);
-        struct timespec time;
-        clock_gettime(CLOCK_MONOTONIC, &time);
-        double deadline = (double)time.tv_sec + 1e-9 * (double)time.tv_nsec + limit_seconds;
+        const double deadline = fm_now() + limit_seconds;
         status = open ? count_formulas(region, nodes, counts, sums, error)
                       : count_numbers(region, nodes, limit_seconds > 0 ? deadline : 0, counts, sums, error);
     }

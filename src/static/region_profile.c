@@ -88,7 +88,7 @@ static fm_status find_sampled(const task *of, double deadline, finding *found, f
 
 static fm_status find_counted(const task *of, double deadline, finding *found, fm_error *error)
 {
-    fm_status status = fm_count_exactly(&of->list, deadline - fm_static_now(), &found->counted, error);
+    fm_status status = fm_count_exactly(&of->list, deadline - fm_now(), &found->counted, error);
     if (status != FM_OK) return status;
     found->exact = true;
     found->certainty = "exact";
@@ -187,7 +187,7 @@ static fm_status describe(const task *of, const finding *found, fm_profile *prof
         kernel->certainty = strdup(found->certainty);
         kernel->method = strdup(found->method);
         kernel->layout = strdup(options->layout == FM_LAYOUT_ALIGNED ? "aligned" : "contiguous");
-        kernel->seconds = fm_static_now() - of->began;
+        kernel->seconds = fm_now() - of->began;
     }
     return kernel && kernel->certainty && kernel->method && kernel->layout
                ? FM_OK
@@ -225,7 +225,7 @@ static fm_status check_options(const fm_static_options *options, fm_error *error
 fm_status fm_region_profile_sized(const fm_region *region, const fm_static_options *options,
                                   size_t options_size, fm_profile **profile, fm_error *error)
 {
-    task of = {.region = region, .began = fm_static_now()};
+    task of = {.region = region, .began = fm_now()};
     finding found = {0};
     fm_placement *placement = NULL;
     *profile = NULL;

@@ -50,7 +50,7 @@ static fm_status ask(sampler *self, uint32_t reference, uint64_t rank)
     if (status == FM_OK) status = fm_oracle_ask(self->oracle, &point, &reuse, self->error);
     if (status != FM_OK) return status;
     if (self->options->deadline > 0 && ++self->samples % LOOK_EVERY == 0 &&
-        fm_static_now() > self->options->deadline)
+        fm_now() > self->options->deadline)
         return fm_fail(self->error, FM_E_LIMIT, NULL, "no time is left after %llu samples",
                        (unsigned long long)self->samples);
     if (!reuse.first)

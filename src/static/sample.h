@@ -22,7 +22,7 @@ typedef struct fm_sample_options {
     uint64_t samples; /* 0: 10,000; where there are fewer accesses than that, all are worked out */
     uint64_t sets;    /* as in oracle.h */
     uint64_t seed;
-    double deadline; /* fm_static_now; 0: none. Beyond it: FM_E_LIMIT */
+    double deadline; /* fm_now; 0: none. Beyond it: FM_E_LIMIT */
 } fm_sample_options;
 
 typedef struct fm_sampled_reuses {

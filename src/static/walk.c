@@ -72,16 +72,10 @@ static fm_status find_address(const walker *self, const fm_region_access *access
 
 /* ---- the short cut ---- */
 
-static bool uses(const fm_expr *expression, uint32_t variable)
-{
-    if (expression->kind == FM_EXPR_VARIABLE) return expression->index == variable;
-    return expression->left && (uses(expression->left, variable) || uses(expression->right, variable));
-}
-
 /* Does the expression grow by a constant when the variable grows by 1? */
 static bool is_linear(const fm_expr *expression, uint32_t variable)
 {
-    if (!uses(expression, variable) || expression->kind == FM_EXPR_VARIABLE) return true;
+    if (!fm_expr_uses(expression, variable) || expression->kind == FM_EXPR_VARIABLE) return true;
     /* Of a product, one side has no variables at all (expression_read.c). */
     return (expression->kind == FM_EXPR_ADD || expression->kind == FM_EXPR_MULTIPLY) &&
            is_linear(expression->left, variable) && is_linear(expression->right, variable);

@@ -172,7 +172,7 @@ static void test_given_up(void **state)
     fm_error error;
     fm_sampled_reuses sampled;
     find_truth(&right, BEGIN "array A[70] of 64 for i = 0 to 69 { do { load A[i] } }", 64, 0);
-    const fm_sample_options options = {.samples = 69, .deadline = fm_static_now() - 1};
+    const fm_sample_options options = {.samples = 69, .deadline = fm_now() - 1};
     assert_int_equal(fm_sample(&sampled, &right.lowered.list, &options, &error), FM_E_LIMIT);
     assert_null(sampled.reuses.items);
     forget_truth(&right);

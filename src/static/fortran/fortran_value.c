@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fortran_value.c - see fortran_value.h. Numbers that do not fit 64 bits are refused. */
 #include "static/fortran/fortran_value.h"
+#include "static/rounding.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -309,11 +310,6 @@ static const ft_value *composite(ft_values *values, const char *format, const ft
     return keep(values, &term, 1, 0);
 }
 
-static int64_t floor_of(int64_t left, int64_t right) /* right > 0 */
-{
-    return left / right - (left % right < 0);
-}
-
 const ft_value *fm_ft_divide(ft_values *values, char how, const ft_value *left, const ft_value *right)
 {
     if (!left || !right) return NULL;
@@ -337,8 +333,8 @@ const ft_value *fm_ft_divide(ft_values *values, char how, const ft_value *left, 
         if (fm_ft_is_number(left, &number))
             return fm_ft_number(values, how == '/'   ? number / divisor
                                         : how == '%' ? number % divisor
-                                        : how == 'f' ? floor_of(number, divisor)
-                                                     : number - divisor * floor_of(number, divisor));
+                                        : how == 'f' ? fm_floor_divide(number, divisor)
+                                                     : number - divisor * fm_floor_divide(number, divisor));
         if (divisor == 1) return how == '/' || how == 'f' ? left : fm_ft_number(values, 0);
     }
     return composite(values,
