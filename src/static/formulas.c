@@ -17,7 +17,7 @@
 
 typedef struct summed_loop {
     uint32_t variable;
-    fm_polynomial first, last;
+    fm_poly first, last;
 } summed_loop;
 
 typedef struct finder {
@@ -35,56 +35,87 @@ static unsigned symbol_of(const finder *self, unsigned level)
     return (unsigned)self->region->parameter_count + level;
 }
 
-/* False: it is no polynomial (or too large a one). */
-static bool to_polynomial(const finder *self, const fm_expr *expression, fm_polynomial *result)
+static void set_number(fm_poly *to, int64_t number)
 {
-    fm_polynomial left = {.divisor = 1}, right = {.divisor = 1};
-    int64_t number;
-    bool fits = false;
+    fm_poly_clear(to);
+    fm_poly_add_number(to, number);
+}
+
+static void set_variable(fm_poly *to, unsigned column)
+{
+    fm_line line = {.at[0] = 0};
+    line.at[column] = 1;
+    fm_poly_clear(to);
+    fm_poly_add_line(to, &line, column + 1, 1);
+}
+
+/* Numbers only: as they are. */
+static bool compute(fm_expr_kind kind, const fm_poly *left, const fm_poly *right, fm_poly *result)
+{
+    fm_expr sides[] = {{.kind = FM_EXPR_NUMBER}, {.kind = FM_EXPR_NUMBER}};
+    const fm_expr both = {.kind = kind, .left = &sides[0], .right = &sides[1]};
+    int64_t value;
+    if (!fm_poly_is_number(left, &sides[0].number) || !fm_poly_is_number(right, &sides[1].number) ||
+        !fm_expr_value(&both, NULL, NULL, &value))
+        return false;
+    set_number(result, value);
+    return true;
+}
+
+/* False: it is no polynomial. */
+static bool to_polynomial(const finder *self, const fm_expr *expression, fm_poly *result)
+{
+    const fm_region_parameter *parameter;
     switch (expression->kind) {
     case FM_EXPR_NUMBER:
-        return fm_polynomial_number(result, expression->number);
+        set_number(result, expression->number);
+        return true;
     case FM_EXPR_PARAMETER:
-        if (self->region->parameters[expression->index].has_value)
-            return fm_polynomial_number(result, self->region->parameters[expression->index].value);
-        return fm_polynomial_symbol(result, expression->index);
+        parameter = &self->region->parameters[expression->index];
+        if (parameter->has_value)
+            set_number(result, parameter->value);
+        else if (expression->index < FM_CONSTANT)
+            set_variable(result, expression->index);
+        else
+            return false;
+        return true;
     case FM_EXPR_VARIABLE:
         for (unsigned i = 0; i < self->depth; i++)
-            if (self->loops[i].variable == expression->index)
-                return fm_polynomial_symbol(result, symbol_of(self, i));
+            if (self->loops[i].variable == expression->index) {
+                set_variable(result, symbol_of(self, i));
+                return true;
+            }
         return false;
     default:
         break;
     }
-    if (to_polynomial(self, expression->left, &left) && to_polynomial(self, expression->right, &right)) {
-        if (expression->kind == FM_EXPR_ADD) {
-            fits = fm_polynomial_add(result, &left, &right);
-        } else if (expression->kind == FM_EXPR_MULTIPLY) {
-            fits = fm_polynomial_multiply(result, &left, &right);
-        } else if (fm_polynomial_is_number(&left, &number) && fm_polynomial_is_number(&right, &number)) {
-            /* Numbers only: as they are. */
-            int64_t a, value;
-            fm_polynomial_is_number(&left, &a);
-            const fm_expr sides[] = {{.kind = FM_EXPR_NUMBER, .number = a},
-                                     {.kind = FM_EXPR_NUMBER, .number = number}};
-            const fm_expr both = {.kind = expression->kind, .left = &sides[0], .right = &sides[1]};
-            fits = fm_expr_value(&both, NULL, NULL, &value) && fm_polynomial_number(result, value);
-        }
+    fm_poly left = {0}, right = {0};
+    bool fits =
+        to_polynomial(self, expression->left, &left) && to_polynomial(self, expression->right, &right);
+    if (fits && expression->kind == FM_EXPR_ADD) {
+        fm_poly_clear(result);
+        fm_poly_add(result, &left, 1, 1);
+        fm_poly_add(result, &right, 1, 1);
+    } else if (fits && expression->kind == FM_EXPR_MULTIPLY) {
+        fm_poly_clear(result);
+        *result = fm_poly_product(&left, &right);
+    } else {
+        fits = fits && compute(expression->kind, &left, &right, result);
     }
-    fm_polynomial_clear(&left);
-    fm_polynomial_clear(&right);
-    return fits;
+    fm_poly_clear(&left);
+    fm_poly_clear(&right);
+    return fits && !result->failed;
 }
 
 /* ---- conditions ---- */
 
-static fm_status add_condition(finder *self, fm_polynomial *least, fm_error *error)
+static fm_status add_condition(finder *self, fm_poly *least, fm_error *error)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
     if (!stream) return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a condition");
-    fm_polynomial_write(stream, least, self->formulas->names);
+    fm_poly_write(stream, least, self->formulas->names);
     fputs(" >= 0", stream);
     fclose(stream);
     fflush(self->conditions);
@@ -103,29 +134,33 @@ static fm_status add_condition(finder *self, fm_polynomial *least, fm_error *err
 /* The loop at `level` never runs backwards: last - first + 1 >= 0 for all values of outer loops. */
 static fm_status check_loop(finder *self, unsigned level, const fm_region_node *node, fm_error *error)
 {
-    fm_polynomial least = {.divisor = 1}, other = {.divisor = 1};
+    fm_poly least = {0};
     const summed_loop *loop = &self->loops[level];
-    bool fits = fm_polynomial_scale(&least, &loop->first, -1) &&
-                fm_polynomial_add(&least, &least, &loop->last) && fm_polynomial_number(&other, 1) &&
-                fm_polynomial_add(&least, &least, &other);
+    fm_poly_add_number(&least, 1);
+    fm_poly_add(&least, &loop->last, 1, 1);
+    fm_poly_add(&least, &loop->first, -1, 1);
+    bool fits = true;
     for (unsigned i = level; i-- > 0 && fits;) {
         int64_t factor;
-        fits = fm_polynomial_affine_in(&least, symbol_of(self, i), &factor);
-        if (fits && factor != 0)
-            fits = fm_polynomial_replace(&least, &least, symbol_of(self, i),
-                                         factor > 0 ? &self->loops[i].first : &self->loops[i].last);
+        fits = fm_poly_affine_in(&least, symbol_of(self, i), &factor);
+        if (!fits || factor == 0) continue;
+        const summed_loop *outer = &self->loops[i];
+        fm_poly worst =
+            fm_poly_replaced(&least, symbol_of(self, i), factor > 0 ? &outer->first : &outer->last);
+        fm_poly_clear(&least);
+        least = worst;
     }
+    fits = fits && !least.failed;
     int64_t number;
     fm_status status = FM_OK;
-    if (!fits || (fm_polynomial_is_number(&least, &number) && number < 0))
+    if (!fits || (fm_poly_is_number(&least, &number) && number < 0))
         status = fm_region_fail(error, FM_E_UNSUPPORTED, self->region, &node->place,
                                 "the loop over '%.60s' does not run for some values of outer loops: there is "
                                 "no single formula",
                                 self->region->variables[node->variable]);
-    else if (!fm_polynomial_is_number(&least, &number))
+    else if (!fm_poly_is_number(&least, &number))
         status = add_condition(self, &least, error);
-    fm_polynomial_clear(&least);
-    fm_polynomial_clear(&other);
+    fm_poly_clear(&least);
     return status;
 }
 
@@ -135,25 +170,28 @@ static fm_status find_nodes(finder *self, const fm_region_node *node, fm_error *
 
 static fm_status find_statement(finder *self, const fm_region_node *node, fm_error *error)
 {
-    fm_polynomial *sum = &self->formulas->executions[node->statement];
-    bool fits = fm_polynomial_number(sum, 1);
-    for (unsigned i = self->depth; i-- > 0 && fits;)
-        fits = fm_polynomial_sum(sum, sum, symbol_of(self, i), &self->loops[i].first, &self->loops[i].last);
-    if (fits) return FM_OK;
+    fm_poly *sum = &self->formulas->executions[node->statement];
+    set_number(sum, 1);
+    for (unsigned i = self->depth; i-- > 0;) {
+        fm_poly all = fm_poly_sum(sum, symbol_of(self, i), &self->loops[i].first, &self->loops[i].last);
+        fm_poly_clear(sum);
+        *sum = all;
+    }
+    if (!sum->failed) return FM_OK;
     return fm_region_fail(error, FM_E_UNSUPPORTED, self->region, &node->place,
-                          "the formula of this statement has numbers beyond 128 bits");
+                          "the formula of this statement has powers beyond %d", FM_MOST_DEGREE);
 }
 
 /* A loop with steps whose number of iterations is known: counted from 0 to that. */
 static bool steps_to_ones(const fm_region_node *node, summed_loop *loop)
 {
     int64_t first, last;
-    if (!fm_polynomial_is_number(&loop->first, &first) || !fm_polynomial_is_number(&loop->last, &last))
-        return false;
+    if (!fm_poly_is_number(&loop->first, &first) || !fm_poly_is_number(&loop->last, &last)) return false;
     int64_t span = node->step > 0 ? last - first : first - last;
     int64_t step = node->step > 0 ? node->step : -node->step;
-    return fm_polynomial_number(&loop->first, 0) &&
-           fm_polynomial_number(&loop->last, span < 0 ? -1 : span / step);
+    set_number(&loop->first, 0);
+    set_number(&loop->last, span < 0 ? -1 : span / step);
+    return true;
 }
 
 static bool uses_variable(const fm_region_node *node, uint32_t variable);
@@ -162,10 +200,10 @@ static fm_status find_loop(finder *self, const fm_region_node *node, fm_error *e
 {
     summed_loop *loop = &self->loops[self->depth];
     bool down = node->step < 0;
-    *loop = (summed_loop){node->variable, {.divisor = 1}, {.divisor = 1}};
-    if (symbol_of(self, self->depth) >= FM_MOST_SYMBOLS)
+    *loop = (summed_loop){.variable = node->variable};
+    if (symbol_of(self, self->depth) >= FM_CONSTANT)
         return fm_region_fail(error, FM_E_UNSUPPORTED, self->region, &node->place,
-                              "more than %d parameters and loops", FM_MOST_SYMBOLS);
+                              "more than %d parameters and loops", FM_CONSTANT);
     fm_status status = FM_OK;
     if (!to_polynomial(self, node->first, down ? &loop->last : &loop->first) ||
         !to_polynomial(self, node->last, down ? &loop->first : &loop->last))
@@ -175,7 +213,7 @@ static fm_status find_loop(finder *self, const fm_region_node *node, fm_error *e
     bool single = node->step == 1 || node->step == -1;
     if (status == FM_OK && !single) {
         if (down) {
-            fm_polynomial swapped = loop->first;
+            fm_poly swapped = loop->first;
             loop->first = loop->last;
             loop->last = swapped;
         }
@@ -190,8 +228,8 @@ static fm_status find_loop(finder *self, const fm_region_node *node, fm_error *e
         status = find_nodes(self, node->body, error);
         self->depth--;
     }
-    fm_polynomial_clear(&loop->first);
-    fm_polynomial_clear(&loop->last);
+    fm_poly_clear(&loop->first);
+    fm_poly_clear(&loop->last);
     return status;
 }
 
@@ -237,8 +275,7 @@ fm_status fm_formulas_find(fm_formulas *formulas, const fm_region *region, fm_er
     } else {
         self->region = region;
         self->formulas = formulas;
-        for (size_t i = 0; i < formulas->count; i++) formulas->executions[i].divisor = 1;
-        for (size_t i = 0; i < region->parameter_count && i < FM_MOST_SYMBOLS; i++)
+        for (size_t i = 0; i < region->parameter_count && i < FM_COLUMNS; i++)
             formulas->names[i] = region->parameters[i].name;
         status = find_nodes(self, region->body, error);
     }
@@ -258,7 +295,7 @@ fm_status fm_formulas_find(fm_formulas *formulas, const fm_region *region, fm_er
 void fm_formulas_clear(fm_formulas *formulas)
 {
     for (size_t i = 0; i < formulas->count && formulas->executions; i++)
-        fm_polynomial_clear(&formulas->executions[i]);
+        fm_poly_clear(&formulas->executions[i]);
     free(formulas->executions);
     free(formulas->condition);
     *formulas = (fm_formulas){0};

@@ -3,14 +3,14 @@
 #ifndef FATHOM_STATIC_FORMULAS_H
 #define FATHOM_STATIC_FORMULAS_H
 
-#include "static/polynomial.h"
+#include "static/poly_text.h"
 #include "static/region.h"
 
 typedef struct fm_formulas {
-    const char *names[FM_MOST_SYMBOLS]; /* of parameters, for fm_polynomial_write */
+    const char *names[FM_COLUMNS]; /* of parameters, for fm_poly_write */
     size_t count;
-    fm_polynomial *executions; /* of each statement */
-    char *condition;           /* where they are right; NULL: always */
+    fm_poly *executions; /* of each statement */
+    char *condition;     /* where they are right; NULL: always */
 } fm_formulas;
 
 /* FM_E_UNSUPPORTED: guards, minima, quotients or steps stand in the way, with the place. */

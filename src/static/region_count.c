@@ -55,13 +55,13 @@ static char *number_text(uint64_t number)
     return strdup(text);
 }
 
-static char *formula_text(fm_polynomial *formula, const char *const *names)
+static char *formula_text(fm_poly *formula, const char *const *names)
 {
     char *text = NULL;
     size_t size;
     FILE *stream = open_memstream(&text, &size);
     if (!stream) return NULL;
-    fm_polynomial_write(stream, formula, names);
+    fm_poly_write(stream, formula, names);
     if (fclose(stream) == 0) return text;
     free(text);
     return NULL;
@@ -100,27 +100,24 @@ static fm_status count_formulas(const fm_region *region, const fm_region_node *c
     fm_formulas formulas;
     fm_status status = fm_formulas_find(&formulas, region, error);
     if (status != FM_OK) return status;
-    fm_polynomial all[KINDS], product = {.divisor = 1};
-    for (int i = 0; i < KINDS; i++) all[i] = (fm_polynomial){.divisor = 1};
+    fm_poly all[KINDS] = {{0}};
     bool fits = true;
-    for (uint32_t s = 0; s < region->statement_count && fits; s++) {
+    for (uint32_t s = 0; s < region->statement_count; s++) {
         uint64_t one[KINDS];
         of_one(nodes[s], one);
-        for (int i = 0; i < KINDS && fits; i++)
-            fits = fm_polynomial_scale(&product, &formulas.executions[s], (int64_t)one[i]) &&
-                   fm_polynomial_add(&all[i], &all[i], &product);
+        for (int i = 0; i < KINDS; i++) fm_poly_add(&all[i], &formulas.executions[s], (int64_t)one[i], 1);
         counts->statements[s].executions = formula_text(&formulas.executions[s], formulas.names);
     }
     for (int i = 0; i < KINDS; i++) {
         *sums[i] = formula_text(&all[i], formulas.names);
-        fm_polynomial_clear(&all[i]);
+        fits &= !all[i].failed;
+        fm_poly_clear(&all[i]);
     }
-    fm_polynomial_clear(&product);
     counts->condition = formulas.condition;
     formulas.condition = NULL;
     fm_formulas_clear(&formulas);
     if (fits) return FM_OK;
-    return fm_fail(error, FM_E_UNSUPPORTED, NULL, "the region's formulas have numbers beyond 128 bits");
+    return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for formulas");
 }
 
 fm_status fm_region_count(const fm_region *region, double limit_seconds, fm_region_counts **result,

@@ -119,7 +119,7 @@ static void formulas_are_right_where_they_say(void **state)
         fm_region *judge = parse(with);
         for (int64_t n = -1; n <= 6; n++)
             for (int64_t m = -1; m <= 3; m++) {
-                const int64_t values[FM_MOST_SYMBOLS] = {n, m};
+                const int64_t values[FM_COLUMNS] = {n, m};
                 uint64_t executions[16];
                 bool holds;
                 assert_true(fm_condition_value(judge->assumptions[0], values, NULL, &holds));
@@ -127,9 +127,12 @@ static void formulas_are_right_where_they_say(void **state)
                 compared++;
                 assert_int_equal(fm_count_executions(region, values, 0, executions, NULL), FM_OK);
                 for (uint32_t s = 0; s < region->statement_count; s++) {
-                    int64_t value;
-                    if (!fm_polynomial_value(&formulas.executions[s], values, &value) ||
-                        value != (int64_t)executions[s])
+                    int64_t value = -1;
+                    fm_quick_poly quick;
+                    assert_true(fm_quick_poly_create(&quick, &formulas.executions[s]));
+                    bool whole = fm_quick_poly_value(&quick, values, &value);
+                    fm_quick_poly_clear(&quick);
+                    if (!whole || value != (int64_t)executions[s])
                         fail_msg("n %lld, m %lld, statement %u: formula %lld, counted %llu where %s\n%s",
                                  (long long)n, (long long)m, s, (long long)value,
                                  (unsigned long long)executions[s], formulas.condition, text);
@@ -194,6 +197,14 @@ static void what_has_no_formula(void **state)
         assert_true(error.reason[0]);
         fm_region_destroy(region);
     }
+    /* More parameters than a formula has room for. */
+    char many_parameters[4000] = "fathom-region 1\n";
+    for (int i = 0; i < 100; i++) sprintf(many_parameters + strlen(many_parameters), "param p%d\n", i);
+    strcat(many_parameters, "array x of 8\nfor i = 0 to p99 { do { store x } }\n");
+    fm_region *crowded = parse(many_parameters);
+    fm_region_counts *none;
+    assert_int_equal(fm_region_count(crowded, 0, &none, NULL), FM_E_UNSUPPORTED);
+    fm_region_destroy(crowded);
     /* A deadline, and numbers that do not fit. */
     fm_region *slow =
         parse("fathom-region 1\narray x of 8\nfor i = 0 to 99999999 { for j = 0 to i { for k = 0 to j "
