@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clang_assumptions.c - what the user states about the program: the forms are in static/front_clang.h. */
+/* clang_assumptions.c - what the user states about the program: the forms are in static/front/front_clang.h. */
 #include "clang_maker.h"
 
 #include <stdlib.h>

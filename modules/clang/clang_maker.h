@@ -35,7 +35,7 @@
 #include "clang_form.h"
 #include "clang_tree.h"
 #include "profile/arena.h"
-#include "static/front_clang.h"
+#include "static/front/front_clang.h"
 
 #include <clang-c/Index.h>
 #include <setjmp.h>

@@ -7,8 +7,8 @@
  */
 #include "attribution_output.h"
 #include "cli.h"
-#include "static_run.h"
-#include "static_text.h"
+#include "static/static_run.h"
+#include "static/static_text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,12 +3,12 @@
  * region_profile.c - the profile of a region: tries the methods that give an exact result, in the time
  * allowed, and samples where none does (fathom/static.h).
  */
-#include "static/count_exact.h"
-#include "static/counted_profile.h"
-#include "static/points.h"
-#include "static/reconstruct.h"
-#include "static/region.h"
-#include "static/sample.h"
+#include "static/counter/count_exact.h"
+#include "static/counter/counted_profile.h"
+#include "static/polyhedra/points.h"
+#include "static/reconstruct/reconstruct.h"
+#include "static/region/region.h"
+#include "static/oracle/sample.h"
 
 #include "base/error.h"
 #include "base/memory.h"

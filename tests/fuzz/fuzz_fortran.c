@@ -5,8 +5,8 @@
  */
 #include "fuzz/fuzz_target.h"
 
-#include "static/front.h"
-#include "static/region_text.h"
+#include "static/front/front.h"
+#include "static/region/region_text.h"
 
 static void read_form(const char *path, size_t size, const char *form)
 {

@@ -9,9 +9,9 @@
  * array in the text, from 0; bytes, with the highest bit for a store; offset in the array, 64 bits). Arrays
  * of unknown length begin with subscript 0. Exit code: the status; the message is on standard error.
  */
-#include "static/front.h"
-#include "static/placement.h"
-#include "static/region_text.h"
+#include "static/front/front.h"
+#include "static/region/placement.h"
+#include "static/region/region_text.h"
 
 #include <fathom/static.h>
 #include <stdio.h>

@@ -9,8 +9,8 @@
  * Arrays of unknown length begin with their smallest subscript. Exit code: the status; the message is on
  * standard error.
  */
-#include "static/placement.h"
-#include "static/region.h"
+#include "static/region/placement.h"
+#include "static/region/region.h"
 
 #include <inttypes.h>
 #include <stdio.h>

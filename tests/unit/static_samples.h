@@ -6,8 +6,8 @@
 #ifndef FATHOM_TESTS_STATIC_SAMPLES_H
 #define FATHOM_TESTS_STATIC_SAMPLES_H
 
-#include "static/reference.h"
-#include "static/region_text.h"
+#include "static/polyhedra/reference.h"
+#include "static/region/region_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

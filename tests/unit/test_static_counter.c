@@ -3,9 +3,9 @@
  * test_static_counter.c - the counter of points against going through all of them, for random sets with
  * quotients; sums of powers; runs of values against adding them one by one; what is counted of a region.
  */
-#include "static/counted.h"
-#include "static/counter.h"
-#include "static/counter_runs.h"
+#include "static/counter/counted.h"
+#include "static/counter/counter.h"
+#include "static/counter/counter_runs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,8 +5,8 @@
  */
 #include "unit/static_samples.h"
 
-#include "static/counts.h"
-#include "static/formulas.h"
+#include "static/counts/counts.h"
+#include "static/counts/formulas.h"
 
 #include <inttypes.h>
 

@@ -4,8 +4,8 @@
  * in the order of time, each block in a stack that is searched from the top. Histogram, pairs and single
  * points.
  */
-#include "static/count_exact.h"
-#include "static/oracle.h"
+#include "static/counter/count_exact.h"
+#include "static/oracle/oracle.h"
 #include "static_samples.h"
 
 typedef struct entry {

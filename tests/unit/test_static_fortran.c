@@ -15,8 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "static/front.h"
-#include "static/region_text.h"
+#include "static/front/front.h"
+#include "static/region/region_text.h"
 #include "unit/temporary_folder.h"
 
 /* The region's text of a source in free or fixed form, or NULL and the error. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The front end for C and C++ as the library sees it: a module that is not there, broken, or of another time;
  * and a region that comes from it (tests/static has the sources that it must understand). */
-#include "static/front.h"
-#include "static/front_clang.h"
-#include "static/region_text.h"
+#include "static/front/front.h"
+#include "static/front/front_clang.h"
+#include "static/region/region_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

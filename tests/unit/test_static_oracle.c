@@ -3,7 +3,7 @@
  * test_static_oracle.c - previous access and distance of single accesses against a list: all points of random
  * regions in the order of time, and a stack of blocks that is searched from the top (static_samples.h).
  */
-#include "static/oracle.h"
+#include "static/oracle/oracle.h"
 #include "static_samples.h"
 
 static void check_points(const sample_lowered *lowered, uint64_t sets, const char *text, size_t *asked)

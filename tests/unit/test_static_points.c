@@ -3,7 +3,7 @@
  * test_static_points.c - counts of points and the n-th point, against all points of random regions and
  * against formulas.
  */
-#include "static/points.h"
+#include "static/polyhedra/points.h"
 #include "static_samples.h"
 
 /* The points of one reference, in the order of time, are those of ranks 0, 1, … */

@@ -3,8 +3,8 @@
  * test_static_reconstruct.c - reconstructed reuses equal those of a list, distance by distance and pair by
  * pair.
  */
-#include "static/points.h"
-#include "static/reconstruct.h"
+#include "static/polyhedra/points.h"
+#include "static/reconstruct/reconstruct.h"
 #include "static_samples.h"
 
 static void find_truth(const sample_lowered *lowered, uint64_t sets, fm_reuses *reuses)

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "static/placement.h"
-#include "static/region_text.h"
+#include "static/region/placement.h"
+#include "static/region/region_text.h"
 
 static fm_region *parse(const char *text)
 {

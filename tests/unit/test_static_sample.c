@@ -3,8 +3,8 @@
  * test_static_sample.c - sampled reuses: exact where every access is drawn, and within the band in at least
  * 95 of 100 repetitions where not; against distances by a list.
  */
-#include "static/points.h"
-#include "static/sample.h"
+#include "static/polyhedra/points.h"
+#include "static/oracle/sample.h"
 #include "static_samples.h"
 
 typedef struct truth {

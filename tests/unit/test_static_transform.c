@@ -5,8 +5,8 @@
  * has the same executions, and it is legal if and only if all accesses that depend on each other keep their
  * order (of scalars: every load gets its value from the same store).
  */
-#include "static/copy.h"
-#include "static/transform.h"
+#include "static/change/copy.h"
+#include "static/change/transform.h"
 #include "static_samples.h"
 
 /* ---- the judge ---- */

@@ -12,7 +12,7 @@
  * It reads one file (and what that includes), compiles nothing, and knows no modules but those of that file.
  * What it does not understand is refused, but only where the region needs it.
  */
-#include "static/front.h"
+#include "static/front/front.h"
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -5,7 +5,7 @@
 
 #include "static/fortran/fortran_syntax.h"
 #include "static/fortran/fortran_value.h"
-#include "static/region.h"
+#include "static/region/region.h"
 
 /* Text that grows. */
 typedef struct ft_text {

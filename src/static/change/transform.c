@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transform.c - a copy of a region with changed loops: step after step, then numbers and names are put in
+ * order. */
+#include "static/change/transform.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "static/change/copy.h"
+#include "static/region/region_text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+fm_status fm_change_fail(fm_changer *self, const fm_region_node *at, const char *format, ...)
+{
+    char reason[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    return fm_region_fail(self->error, FM_E_UNSUPPORTED, self->region, &at->place, "%s", reason);
+}
+
+fm_status fm_change_no_memory(fm_changer *self)
+{
+    return fm_fail(self->error, FM_E_NOMEM, NULL, "out of memory: no room for a changed region");
+}
+
+const char *fm_change_name(const fm_changer *self, const fm_region_node *loop)
+{
+    return self->region->variables[loop->variable];
+}
+
+bool fm_change_variable(fm_changer *self, const char *name, uint32_t *variable)
+{
+    fm_region *region = self->region;
+    const char **names = fm_arena_allocate(region->arena, region->variable_count + 2, sizeof *names);
+    if (!names) return false;
+    memcpy(names, region->variables, region->variable_count * sizeof *names);
+    names[region->variable_count] = fm_arena_intern(region->arena, name);
+    if (!names[region->variable_count]) return false;
+    region->variables = names;
+    *variable = (uint32_t)region->variable_count++;
+    return true;
+}
+
+static bool replace_values(fm_changer *self, const fm_region_node *node, uint32_t variable, const fm_expr *by)
+{
+    for (; node; node = node->next) {
+        const fm_expr **values = self->values[node->statement];
+        for (size_t v = 0; v < self->variable_count && node->kind == FM_NODE_STATEMENT; v++)
+            if (values[v] && !(values[v] = fm_expr_replace(self->region->arena, values[v], variable, by)))
+                return false;
+        if (!replace_values(self, node->body, variable, by) ||
+            !replace_values(self, node->otherwise, variable, by))
+            return false;
+    }
+    return true;
+}
+
+bool fm_change_replace(fm_changer *self, fm_region_node *nodes, uint32_t variable, const fm_expr *by)
+{
+    return fm_nodes_replace(self->region->arena, self->region, nodes, variable, by) &&
+           replace_values(self, nodes, variable, by);
+}
+
+/* ---- before and after the steps ---- */
+
+/* Every statement is where it was: each variable around it has its own value. */
+static bool note_values(fm_changer *self, const fm_region_node *node, const uint32_t *around, unsigned count)
+{
+    fm_arena *arena = self->region->arena;
+    uint32_t inside[FM_MOST_LOOPS + 1];
+    if (count > 0) memcpy(inside, around, count * sizeof *inside);
+    for (; node; node = node->next) {
+        unsigned now = count;
+        if (node->kind == FM_NODE_LOOP && count < FM_MOST_LOOPS) inside[now++] = node->variable;
+        if (node->kind == FM_NODE_STATEMENT) {
+            const fm_expr **values = fm_arena_allocate(arena, self->variable_count + 1, sizeof *values);
+            self->values[node->statement] = values;
+            for (unsigned i = 0; i < count && values; i++)
+                if (!(values[inside[i]] = fm_expr_variable(arena, inside[i]))) return false;
+            if (!values) return false;
+        }
+        if (!note_values(self, node->body, inside, now) || !note_values(self, node->otherwise, inside, now))
+            return false;
+    }
+    return true;
+}
+
+/* Numbers by their order in the text, as the reader gives them. */
+static void renumber(fm_region *region, fm_region_node *node, uint32_t *statements)
+{
+    for (; node; node = node->next) {
+        if (node->kind == FM_NODE_STATEMENT) {
+            statements[region->statement_count] = node->statement;
+            node->statement = region->statement_count++;
+            node->first_access = region->access_count;
+            region->access_count += (uint32_t)node->access_count;
+        }
+        renumber(region, node->body, statements);
+        renumber(region, node->otherwise, statements);
+    }
+}
+
+static bool is_taken(const fm_region *region, const uint32_t *around, unsigned count, const char *name)
+{
+    for (size_t i = 0; i < region->parameter_count; i++)
+        if (strcmp(region->parameters[i].name, name) == 0) return true;
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(region->variables[around[i]], name) == 0) return true;
+    return false;
+}
+
+/* In the text, a name means the innermost loop that has it: no two loops inside each other share one. */
+static fm_status resolve_names(fm_changer *self, fm_region_node *node, const uint32_t *around, unsigned count)
+{
+    fm_region *region = self->region;
+    uint32_t inside[FM_MOST_LOOPS + 1];
+    if (count > 0) memcpy(inside, around, count * sizeof *inside);
+    fm_status status = FM_OK;
+    for (; node && status == FM_OK; node = node->next) {
+        unsigned now = count;
+        if (node->kind == FM_NODE_LOOP) {
+            const char *name = region->variables[node->variable];
+            char other[FM_LOOP_NAME + 16];
+            if (count == FM_MOST_LOOPS)
+                return fm_change_fail(self, node, "more than %d loops inside each other", FM_MOST_LOOPS);
+            snprintf(other, sizeof other, "%s", name);
+            for (unsigned i = 2; is_taken(region, inside, count, other); i++)
+                snprintf(other, sizeof other, "%.*s_%u", FM_LOOP_NAME - 12, name, i);
+            if (strcmp(other, name) != 0 &&
+                !(region->variables[node->variable] = fm_arena_intern(region->arena, other)))
+                return fm_change_no_memory(self);
+            inside[now++] = node->variable;
+        }
+        status = resolve_names(self, node->body, inside, now);
+        if (status == FM_OK) status = resolve_names(self, node->otherwise, inside, now);
+    }
+    return status;
+}
+
+/* Every result says what was changed. */
+static bool add_note(fm_region *region, const char *change)
+{
+    char text[512];
+    const char **notes = fm_arena_allocate(region->arena, region->note_count + 2, sizeof *notes);
+    if (!notes) return false;
+    memcpy(notes, region->notes, region->note_count * sizeof *notes);
+    snprintf(text, sizeof text, "the loops were changed: %.480s", change);
+    notes[region->note_count] = fm_arena_intern(region->arena, text);
+    region->notes = notes;
+    return notes[region->note_count++];
+}
+
+static fm_status finish(fm_changer *self, const char *change)
+{
+    fm_region *region = self->region;
+    if (!add_note(region, change)) return fm_change_no_memory(self);
+    fm_region_origin *origin = fm_arena_allocate(region->arena, 1, sizeof *origin);
+    uint32_t *statements =
+        fm_arena_allocate(region->arena, (size_t)region->statement_count + 1, sizeof *statements);
+    if (!origin || !statements) return fm_change_no_memory(self);
+    region->statement_count = region->access_count = 0;
+    renumber(region, region->body, statements);
+    *origin = (fm_region_origin){.statements = statements, .values = self->values};
+    region->origin = origin;
+    return resolve_names(self, region->body, NULL, 0);
+}
+
+static fm_status make(fm_changer *self, const fm_change_step *step)
+{
+    fm_region_node *loops[FM_MOST_LOOPS];
+    unsigned count;
+    if (step->kind == FM_STEP_PAD) return fm_change_pad(self, step->names[0].name, step->numbers[0]);
+    fm_status status = fm_change_find(self, step, loops, &count);
+    if (status != FM_OK) return status;
+    switch (step->kind) {
+    case FM_STEP_INTERCHANGE:
+        return fm_change_interchange(self, loops, count);
+    case FM_STEP_TILE:
+        return fm_change_tile(self, loops, count, step->numbers);
+    case FM_STEP_FUSE:
+        return fm_change_fuse(self, loops[0]);
+    default:
+        return fm_change_distribute(self, loops[0]);
+    }
+}
+
+fm_status fm_region_transform(const fm_region *region, const char *change, fm_region **changed,
+                              fm_error *error)
+{
+    size_t count;
+    fm_changer self = {.variable_count = region->variable_count, .error = error};
+    fm_change_step *steps = fm_calloc(FM_MOST_STEPS, sizeof *steps);
+    *changed = NULL;
+    if (!steps) return fm_fail_memory(error, FM_MOST_STEPS * sizeof *steps, "a change of loops");
+    fm_status status = fm_change_parse(change, steps, &count, error);
+    if (status == FM_OK) status = fm_region_copy(&self.region, region, error);
+    if (status != FM_OK) {
+        free(steps);
+        return status;
+    }
+    self.values =
+        fm_arena_allocate(self.region->arena, (size_t)region->statement_count + 1, sizeof *self.values);
+    if (!self.values || !note_values(&self, self.region->body, NULL, 0)) status = fm_change_no_memory(&self);
+    for (size_t i = 0; i < count && status == FM_OK; i++) status = make(&self, &steps[i]);
+    free(steps);
+    if (status == FM_OK) status = finish(&self, change);
+    if (status == FM_OK)
+        *changed = self.region;
+    else
+        fm_region_destroy(self.region);
+    return status;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transform_spec.c - what is asked for, "interchange:i,j; tile:i,j=32,8", as steps. */
+#include "static/change/transform.h"
+
+#include "base/error.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const words[] = {"interchange", "tile", "fuse", "distribute", "pad"};
+enum { WORDS = sizeof words / sizeof words[0] };
+
+const char *fm_step_word(fm_step_kind kind)
+{
+    return words[kind];
+}
+
+static void skip(const char **at)
+{
+    while (isspace((unsigned char)**at)) ++*at;
+}
+
+static size_t name_length(const char *at)
+{
+    size_t length = 0;
+    while (isalnum((unsigned char)at[length]) || at[length] == '_' ||
+           (length && (at[length] == '$' || at[length] == '.')))
+        length++;
+    return isdigit((unsigned char)at[0]) ? 0 : length;
+}
+
+/* Does a step begin here? Steps may be separated as their parts are. */
+static bool begins_step(const char *at)
+{
+    skip(&at);
+    at += name_length(at);
+    skip(&at);
+    return *at == ':';
+}
+
+static fm_status expected(const char *text, const char *at, const char *what, fm_error *error)
+{
+    if (*at)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "'%.160s': expected %s, found '%.40s'", text, what, at);
+    return fm_fail(error, FM_E_ARGUMENT, NULL, "'%.160s': expected %s at its end", text, what);
+}
+
+static fm_status read_name(const char *text, const char **at, fm_loop_name *name, bool loop, fm_error *error)
+{
+    skip(at);
+    const size_t length = name_length(*at);
+    if (length == 0 || length >= sizeof name->name)
+        return expected(text, *at, loop ? "the variable of a loop" : "the name of an array", error);
+    memcpy(name->name, *at, length);
+    name->name[length] = '\0';
+    *at += length;
+    if (!loop || **at != '@') return FM_OK;
+    char *end;
+    errno = 0;
+    const unsigned long long line = isdigit((unsigned char)(*at)[1]) ? strtoull(*at + 1, &end, 10) : 0;
+    if (line == 0 || line > UINT32_MAX || errno)
+        return expected(text, *at + 1, "the number of a line", error);
+    name->line = (uint32_t)line;
+    *at = end;
+    return FM_OK;
+}
+
+static fm_status read_number(const char *text, const char **at, int64_t least, int64_t *number,
+                             fm_error *error)
+{
+    char *end;
+    skip(at);
+    errno = 0;
+    *number = strtoll(*at, &end, 10);
+    if (end == *at || errno || *number < least || *number > INT64_C(1) << 40)
+        return expected(text, *at, least > 0 ? "a whole number from 1 on" : "a whole number, as +8", error);
+    *at = end;
+    return FM_OK;
+}
+
+static bool more(const char **at)
+{
+    skip(at);
+    if (**at != ',' || begins_step(*at + 1)) return false;
+    ++*at;
+    return true;
+}
+
+static fm_status read_names(const char *text, const char **at, fm_change_step *step, fm_error *error)
+{
+    fm_status status;
+    do {
+        if (step->count == FM_MOST_TILED)
+            return fm_fail(error, FM_E_ARGUMENT, NULL, "'%.160s': more than %d loops", text, FM_MOST_TILED);
+        status = read_name(text, at, &step->names[step->count++], step->kind != FM_STEP_PAD, error);
+    } while (status == FM_OK && more(at));
+    return status;
+}
+
+static fm_status read_numbers(const char *text, const char **at, fm_change_step *step, fm_error *error)
+{
+    if (**at != '=')
+        return expected(text, *at, step->kind == FM_STEP_PAD ? "'=' and elements" : "'=' and sizes", error);
+    ++*at;
+    for (unsigned i = 0; i < step->count; i++) {
+        if (i > 0 && !more(at)) return expected(text, *at, "as many sizes as loops", error);
+        fm_status status = read_number(text, at, step->kind == FM_STEP_PAD ? 0 : 1, &step->numbers[i], error);
+        if (status != FM_OK) return status;
+    }
+    return FM_OK;
+}
+
+static fm_status read_step(const char *text, const char **at, fm_change_step *step, fm_error *error)
+{
+    *step = (fm_change_step){0};
+    skip(at);
+    const size_t length = name_length(*at);
+    unsigned kind = 0;
+    while (kind < WORDS && (strlen(words[kind]) != length || strncmp(words[kind], *at, length) != 0)) kind++;
+    if (kind == WORDS || !begins_step(*at))
+        return expected(text, *at, "interchange:, tile:, fuse:, distribute: or pad:", error);
+    step->kind = (fm_step_kind)kind;
+    *at = strchr(*at, ':') + 1;
+    fm_status status = read_names(text, at, step, error);
+    if (status != FM_OK) return status;
+    skip(at);
+    if (step->kind == FM_STEP_TILE || step->kind == FM_STEP_PAD) {
+        if (step->kind == FM_STEP_PAD && step->count != 1)
+            return fm_fail(error, FM_E_ARGUMENT, NULL, "'%.160s': pad: takes one array", text);
+        status = read_numbers(text, at, step, error);
+        skip(at);
+    } else if (step->count != (step->kind == FM_STEP_INTERCHANGE ? 2 : 1)) {
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "'%.160s': %s: takes %s", text, words[kind],
+                       step->kind == FM_STEP_INTERCHANGE ? "two loops" : "one loop");
+    }
+    if (status == FM_OK && **at && **at != ';' && **at != ',')
+        return expected(text, *at, "';' or the end", error);
+    return status;
+}
+
+fm_status fm_change_parse(const char *text, fm_change_step *steps, size_t *count, fm_error *error)
+{
+    const char *at = text;
+    fm_status status = FM_OK;
+    *count = 0;
+    for (;;) {
+        if (*count == FM_MOST_STEPS)
+            return fm_fail(error, FM_E_ARGUMENT, NULL, "'%.160s': more than %d changes", text, FM_MOST_STEPS);
+        status = read_step(text, &at, &steps[*count], error);
+        if (status != FM_OK) return status;
+        ++*count;
+        if (!*at) return FM_OK;
+        at++;
+        skip(&at);
+        if (!*at && at[-1] != ',') return FM_OK; /* a ';' at the end */
+    }
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* counts.h - how often the statements of a region are executed, for given values of its parameters. */
+#ifndef FATHOM_STATIC_COUNTS_H
+#define FATHOM_STATIC_COUNTS_H
+
+#include "static/region/placement.h"
+
+/*
+ * executions[statement] for every statement of the region; room for statement_count. Exact: loops are
+ * multiplied where nothing inside depends on them, and worked off where something does. deadline: of
+ * CLOCK_MONOTONIC, in seconds; 0: none. FM_E_LIMIT: it passed, or a number does not fit 64 bits.
+ */
+fm_status fm_count_executions(const fm_region *region, const int64_t *parameters, double deadline,
+                              uint64_t *executions, fm_error *error);
+
+#endif

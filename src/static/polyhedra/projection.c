@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * projection.c - see projection.h.
+ *
+ * A variable is eliminated by adding every row that bounds it from below to every row that bounds it from
+ * above. For p * v >= -f and q * v <= g (p, q > 0) the sum p * g + q * f >= 0 is exact over the real numbers;
+ * over whole numbers there is surely a v where it is at least (p - 1)(q - 1). So an elimination is exact
+ * where one of the two factors is 1, or where the sum has that value everywhere in the box. Rows that hold
+ * everywhere in the box are left out, rows that only repeat another are too.
+ */
+#include "static/polyhedra/projection.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ROWS = 300 }; /* of one level; beyond it rows are left out, which makes it wider */
+
+typedef struct row_set {
+    unsigned columns; /* all of the projection's */
+    const int64_t *least, *most;
+    size_t count, capacity;
+    fm_wide_row *rows;
+    bool empty, incomplete;
+} row_set;
+
+static bool in_range(__int128 value)
+{
+    return value <= FM_AFFINE_MOST && value >= -FM_AFFINE_MOST;
+}
+
+static void range_of(const row_set *set, const fm_wide_row *row, __int128 *low, __int128 *high)
+{
+    *low = *high = row->constant;
+    for (unsigned c = 0; c < set->columns; c++) {
+        __int128 factor = row->factors[c];
+        if (!factor) continue;
+        *low += factor * (factor > 0 ? set->least[c] : set->most[c]);
+        *high += factor * (factor > 0 ? set->most[c] : set->least[c]);
+    }
+}
+
+/* -1: no memory. The row is divided by the greatest divisor of its factors. A derived one may be left out. */
+static int put_row(row_set *set, const fm_wide_row *row, bool derived)
+{
+    __int128 low, high;
+    range_of(set, row, &low, &high);
+    if (low >= 0) return 0;
+    if (high < 0) set->empty = true;
+    for (size_t i = 0; i < set->count; i++) {
+        if (memcmp(set->rows[i].factors, row->factors, set->columns * sizeof row->factors[0]) != 0) continue;
+        if (row->constant < set->rows[i].constant) set->rows[i].constant = row->constant;
+        return 0;
+    }
+    if (derived && (!in_range(low) || !in_range(high) || set->count >= MOST_ROWS)) {
+        set->incomplete = true;
+        return 0;
+    }
+    if (fm_array_reserve((void **)&set->rows, &set->capacity, set->count + 1, sizeof *row)) return -1;
+    set->rows[set->count++] = *row;
+    return 0;
+}
+
+static int put_wide(row_set *set, const __int128 *factors, __int128 constant, bool derived)
+{
+    __int128 divisor = 0;
+    for (unsigned c = 0; c < set->columns; c++) {
+        __int128 a = factors[c] < 0 ? -factors[c] : factors[c], b = divisor;
+        while (b) {
+            __int128 rest = a % b;
+            a = b;
+            b = rest;
+        }
+        divisor = a;
+        if (divisor == 1) break;
+    }
+    if (!divisor) {
+        if (constant < 0) set->empty = true;
+        return 0;
+    }
+    fm_wide_row row = {0};
+    constant = divisor == 1 ? constant : fm_floor_divide_wide(constant, divisor);
+    if (!in_range(constant)) {
+        set->incomplete = true;
+        return 0;
+    }
+    row.constant = (int64_t)constant;
+    for (unsigned c = 0; c < set->columns; c++) {
+        __int128 factor = factors[c] / divisor;
+        if (!in_range(factor)) {
+            set->incomplete = true;
+            return 0;
+        }
+        row.factors[c] = (int64_t)factor;
+    }
+    return put_row(set, &row, derived);
+}
+
+/* Adds low's and high's rows so that the column vanishes. */
+static int combine(row_set *to, const fm_wide_row *low, const fm_wide_row *high, unsigned column, bool *exact)
+{
+    const __int128 p = low->factors[column], q = -(__int128)high->factors[column];
+    __int128 factors[FM_PROJECTION_COLUMNS], constant = p * high->constant + q * low->constant;
+    for (unsigned c = 0; c < to->columns; c++) factors[c] = p * high->factors[c] + q * low->factors[c];
+    if (p != 1 && q != 1) {
+        __int128 least = constant;
+        for (unsigned c = 0; c < to->columns; c++)
+            least += factors[c] * (factors[c] > 0 ? to->least[c] : to->most[c]);
+        if (least < (p - 1) * (q - 1)) *exact = false;
+    }
+    return put_wide(to, factors, constant, true);
+}
+
+static bool opposite(const fm_wide_row *left, const fm_wide_row *right, unsigned columns)
+{
+    if (left->constant != -right->constant) return false;
+    for (unsigned c = 0; c < columns; c++)
+        if (left->factors[c] != -right->factors[c]) return false;
+    return true;
+}
+
+/* A pair of rows that is an equation with factor 1 for the column: then only these need to be added. */
+static bool find_equation(const row_set *set, unsigned column, size_t *low, size_t *high)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->rows[i].factors[column] != 1) continue;
+        for (size_t k = 0; k < set->count; k++)
+            if (opposite(&set->rows[i], &set->rows[k], set->columns)) {
+                *low = i;
+                *high = k;
+                return true;
+            }
+    }
+    return false;
+}
+
+static int eliminate(const row_set *from, row_set *to, unsigned column, bool *exact)
+{
+    size_t low = 0, high = 0;
+    const bool equation = find_equation(from, column, &low, &high);
+    *exact = true;
+    to->count = 0;
+    to->incomplete = false;
+    to->empty = from->empty;
+    for (size_t i = 0; i < from->count; i++)
+        if (!from->rows[i].factors[column] && put_row(to, &from->rows[i], false)) return -1;
+    for (size_t i = 0; i < from->count; i++) {
+        if (from->rows[i].factors[column] <= 0) continue;
+        for (size_t k = 0; k < from->count; k++) {
+            if (from->rows[k].factors[column] >= 0) continue;
+            if (equation && i != low && k != high) continue;
+            if (combine(to, &from->rows[i], &from->rows[k], column, exact)) return -1;
+        }
+    }
+    /* The box bounds it too: rows that only say what it says were left out. */
+    fm_wide_row bound = {.constant = from->most[column]};
+    bound.factors[column] = -1;
+    for (size_t i = 0; i < from->count; i++)
+        if (from->rows[i].factors[column] > 0 && combine(to, &from->rows[i], &bound, column, exact))
+            return -1;
+    bound.constant = -from->least[column];
+    bound.factors[column] = 1;
+    for (size_t i = 0; i < from->count; i++)
+        if (from->rows[i].factors[column] < 0 && combine(to, &bound, &from->rows[i], column, exact))
+            return -1;
+    if (to->incomplete) *exact = false;
+    return 0;
+}
+
+/* The rows of a level: those that have the last column in them (all, for the level of the parameters). */
+static int keep_level(fm_projection *projection, fm_arena *arena, unsigned number, const row_set *set)
+{
+    fm_projection_level *level = &projection->levels[number];
+    const unsigned columns = projection->parameters + number;
+    level->rows = fm_arena_allocate(arena, set->count + 1, (columns + 1) * sizeof level->rows[0]);
+    if (!level->rows) return -1;
+    for (size_t i = 0; i < set->count; i++) {
+        if (number && !set->rows[i].factors[columns - 1]) continue;
+        int64_t *row = level->rows + level->count++ * (columns + 1);
+        row[0] = set->rows[i].constant;
+        memcpy(row + 1, set->rows[i].factors, columns * sizeof row[0]);
+    }
+    return 0;
+}
+
+static int build(fm_projection *projection, fm_arena *arena, const fm_wide_row *rows, size_t count)
+{
+    const unsigned columns = projection->parameters + projection->variables;
+    row_set set = {.columns = columns, .least = projection->least, .most = projection->most}, next = set;
+    int failed = 0;
+    bool exact = true;
+    projection->complete = true;
+    for (size_t i = 0; i < count && !failed; i++) {
+        __int128 factors[FM_PROJECTION_COLUMNS];
+        for (unsigned c = 0; c < columns; c++) factors[c] = rows[i].factors[c];
+        failed = put_wide(&set, factors, rows[i].constant, false);
+    }
+    for (unsigned level = projection->variables; !failed; level--) {
+        projection->levels[level].exact = exact;
+        failed = keep_level(projection, arena, level, &set);
+        if (!level || failed) break;
+        bool now;
+        failed = eliminate(&set, &next, projection->parameters + level - 1, &now);
+        exact = exact && now;
+        if (next.incomplete) projection->complete = false;
+        row_set swap = set;
+        set = next;
+        next = swap;
+    }
+    projection->empty = set.empty;
+    free(set.rows);
+    free(next.rows);
+    return failed;
+}
+
+fm_status fm_projection_create(fm_projection **projection, fm_arena *arena, unsigned parameters,
+                               unsigned variables, const fm_wide_row *rows, size_t count,
+                               const int64_t *least, const int64_t *most, fm_error *error)
+{
+    const unsigned columns = parameters + variables;
+    fm_projection *made = fm_arena_allocate(arena, 1, sizeof *made);
+    if (made) {
+        made->parameters = parameters;
+        made->variables = variables;
+        made->least = fm_arena_allocate(arena, columns, sizeof *least);
+        made->most = fm_arena_allocate(arena, columns, sizeof *most);
+        made->levels = fm_arena_allocate(arena, variables + 1, sizeof made->levels[0]);
+    }
+    if (!made || !made->least || !made->most || !made->levels)
+        return fm_fail_memory(error, columns * sizeof *least, "the bounds of a loop");
+    if (columns) {
+        memcpy(made->least, least, columns * sizeof *least);
+        memcpy(made->most, most, columns * sizeof *most);
+    }
+    if (build(made, arena, rows, count))
+        return fm_fail_memory(error, count * sizeof *rows, "the bounds of a loop");
+    *projection = made;
+    return FM_OK;
+}
+
+fm_search_result fm_projection_search(const fm_projection *projection, unsigned from, bool last,
+                                      int64_t *values, uint64_t *budget)
+{
+    if (from == projection->variables) return FM_SEARCH_FOUND;
+    int64_t low, high;
+    if (!fm_projection_bounds(projection, from, values, &low, &high)) return FM_SEARCH_NONE;
+    const bool exact = projection->levels[from + 1].exact;
+    int64_t *at = &values[projection->parameters + from];
+    for (int64_t count = 0; count <= high - low; count++) {
+        if (!*budget) return FM_SEARCH_GIVEN_UP;
+        --*budget;
+        *at = last ? high - count : low + count;
+        fm_search_result result = fm_projection_search(projection, from + 1, last, values, budget);
+        if (result != FM_SEARCH_NONE || exact) return result;
+    }
+    return FM_SEARCH_NONE;
+}
+
+fm_status fm_form_extreme(const fm_row *rows, size_t count, unsigned depth, const int64_t *least,
+                          const int64_t *most, const fm_row *form, bool largest, uint64_t budget,
+                          fm_search_result *result, int64_t *value, int64_t *point, fm_error *error)
+{
+    /* The form's value, without constant and common divisor, is the first variable. */
+    fm_wide_row wide[2 + count];
+    int64_t lows[FM_REFERENCE_DEPTH + 1], highs[FM_REFERENCE_DEPTH + 1], values[FM_REFERENCE_DEPTH + 1];
+    int64_t divisor = 0;
+    for (unsigned i = 0; i < depth; i++) divisor = fm_greatest_divisor(divisor, form->factors[i]);
+    if (!divisor) divisor = 1;
+    memset(wide, 0, (2 + count) * sizeof wide[0]);
+    wide[0].factors[0] = 1;
+    wide[1].factors[0] = -1;
+    __int128 low = 0, high = 0;
+    for (unsigned i = 0; i < depth; i++) {
+        const int64_t factor = form->factors[i] / divisor;
+        wide[0].factors[i + 1] = -factor;
+        wide[1].factors[i + 1] = factor;
+        low += (__int128)factor * (factor > 0 ? least[i] : most[i]);
+        high += (__int128)factor * (factor > 0 ? most[i] : least[i]);
+        lows[i + 1] = least[i];
+        highs[i + 1] = most[i];
+    }
+    lows[0] = (int64_t)low;
+    highs[0] = (int64_t)high;
+    for (size_t r = 0; r < count; r++) {
+        wide[2 + r].constant = rows[r].constant;
+        memcpy(&wide[2 + r].factors[1], rows[r].factors, depth * sizeof(int64_t));
+    }
+    fm_arena *arena = fm_arena_create();
+    fm_projection *projection = NULL;
+    fm_status status =
+        arena ? fm_projection_create(&projection, arena, 0, depth + 1, wide, 2 + count, lows, highs, error)
+              : fm_fail_memory(error, sizeof wide, "the bounds of a loop");
+    if (status == FM_OK) {
+        *result = !fm_projection_possible(projection, values)
+                      ? FM_SEARCH_NONE
+                      : fm_projection_search(projection, 0, largest, values, &budget);
+        if (*result == FM_SEARCH_FOUND) {
+            *value = values[0] * divisor + form->constant;
+            memcpy(point, values + 1, depth * sizeof(int64_t));
+        }
+    }
+    fm_arena_destroy(arena);
+    return status;
+}
