@@ -6,17 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_stdout(const char *path)
-{
-    return path && strcmp(path, "-") == 0;
-}
-
-static int out_of_memory(void)
-{
-    cli_complain("out of memory");
-    return CLI_FAILED;
-}
-
 /* ---- options ---- */
 
 int cli_attribution_check(const cli_attribution_options *options, const char *json)
@@ -28,14 +17,14 @@ int cli_attribution_check(const cli_attribution_options *options, const char *js
         return cli_misuse("--embed-source is about the code, which --no-sites leaves out");
     if (options->embed_source && !json)
         return cli_misuse("--embed-source is about the profile that --json writes");
-    if (is_stdout(options->callgrind) + is_stdout(options->csv) + is_stdout(json) > 1)
+    if (cli_is_stdout(options->callgrind) + cli_is_stdout(options->csv) + cli_is_stdout(json) > 1)
         return cli_misuse("only one of --json, --csv and --callgrind can go to standard output");
     return -1;
 }
 
 bool cli_attribution_takes_stdout(const cli_attribution_options *options)
 {
-    return is_stdout(options->callgrind) || is_stdout(options->csv);
+    return cli_is_stdout(options->callgrind) || cli_is_stdout(options->csv);
 }
 
 /* ---- caches ---- */
@@ -60,7 +49,7 @@ int cli_attribution_find_caches(const cli_attribution_options *options, cli_attr
     found->count = 0;
     if (options->sizes) {
         char *copy = strdup(options->sizes), *rest = copy;
-        if (!copy) return out_of_memory();
+        if (!copy) return cli_out_of_memory();
         int code = -1;
         while (code < 0 && rest) code = add_size(found, strsep(&rest, ","));
         free(copy);
@@ -164,6 +153,20 @@ int cli_attribution_write(const cli_attribution_options *options, const fm_profi
 {
     int code = write_file(options->callgrind, fm_view_callgrind, profile, found);
     return code < 0 ? write_file(options->csv, fm_view_pairs_csv, profile, found) : code;
+}
+
+int cli_write_page(const char *path, const fm_report_options *page, const fm_profile *const *profiles,
+                   size_t count, const cli_attribution_caches *found)
+{
+    fm_output *output;
+    fm_error error;
+    if (fm_output_open(&output, path, &error)) return cli_fail(&error);
+    if (fm_report_write_page(fm_output_stream(output), page, profiles, count, found->caches, found->count,
+                             &error)) {
+        fm_output_abandon(output);
+        return cli_fail(&error);
+    }
+    return fm_output_commit(output, &error) ? cli_fail(&error) : -1;
 }
 
 /* Where there is something to be seen: re-uses that come too late for it, not only first touches. */

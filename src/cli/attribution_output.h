@@ -93,6 +93,10 @@ int cli_attribution_attach(fm_profile *profile, const fm_raw_pair *pairs, size_t
  * text. Of its parts only where it has no attribution itself. */
 int cli_attribution_record_sources(const cli_attribution_options *options, fm_profile *profile);
 
+/* The HTML page of profiles; "-" is standard output. */
+int cli_write_page(const char *path, const fm_report_options *page, const fm_profile *const *profiles,
+                   size_t count, const cli_attribution_caches *found);
+
 /* --callgrind and --csv, where asked for. The profile has an attribution. */
 int cli_attribution_write(const cli_attribution_options *options, const fm_profile *profile,
                           const cli_attribution_caches *found);

@@ -79,6 +79,8 @@ typedef struct cli_command {
  */
 int cli_parse(const cli_command *command, int argc, char **argv, size_t *count);
 
+/* Is it "-"? NULL is fine. */
+bool cli_is_stdout(const char *path);
 /* "64", "0x40", "4K", "1M": false when text is not wholly that, or overflows. */
 bool cli_parse_count(const char *text, uint64_t *value);
 
@@ -103,6 +105,8 @@ void cli_notes_open(cli_notes *notes);
 void cli_notes_close(cli_notes *notes, bool say);
 /* Prints the error; returns the exit code: CLI_FAILED, or CLI_USAGE for FM_E_ARGUMENT. */
 int cli_fail(const fm_error *error);
+/* The message that there is no memory; returns CLI_FAILED. */
+int cli_out_of_memory(void);
 /* Message for a wrong use and the hint to --help; returns CLI_USAGE. */
 int cli_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Flushes standard output and checks it: a full disk is never a success. Returns code, or CLI_FAILED

@@ -61,6 +61,12 @@ void cli_note(const char *format, ...)
     va_end(arguments);
 }
 
+int cli_out_of_memory(void)
+{
+    cli_complain("out of memory");
+    return CLI_FAILED;
+}
+
 static char limit[160]; /* "": nobody has explained it */
 
 void cli_explain_limit(const char *format, ...)

@@ -18,6 +18,11 @@
 /* ---- values ---- */
 
 /* As the library's of engine options: "64", "0x40", "4K". Neither signs nor blanks, which strtoull takes. */
+bool cli_is_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
 bool cli_parse_count(const char *text, uint64_t *value)
 {
     static const char letters[] = "kKmMgGtT";

@@ -27,10 +27,7 @@ int cli_reading_mark(const cli_reading *reading, fm_profile *profile)
     snprintf(both, sizeof both, "%s%s%s", profile->what_missing ? profile->what_missing : "",
              profile->what_missing ? "; " : "", message);
     char *what = strdup(both);
-    if (!what) {
-        cli_complain("out of memory");
-        return CLI_FAILED;
-    }
+    if (!what) return cli_out_of_memory();
     free(profile->what_missing);
     profile->what_missing = what;
     profile->complete = false;

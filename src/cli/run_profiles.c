@@ -28,12 +28,6 @@ struct cli_run_profiles {
     uint32_t late_range; /* objects are counted from this range on */
 };
 
-static int out_of_memory(void)
-{
-    cli_complain("out of memory");
-    return CLI_FAILED;
-}
-
 /* What misses the smallest of the caches is late. */
 static void choose_late(cli_run_profiles *self)
 {
@@ -66,7 +60,7 @@ int cli_run_profiles_create(cli_run_profiles **profiles, const cli_run_setup *se
                             fm_collection *collection)
 {
     cli_run_profiles *self = *profiles = calloc(1, sizeof *self);
-    if (!self) return out_of_memory();
+    if (!self) return cli_out_of_memory();
     self->setup = *setup;
     self->collection = collection;
     if (setup->sites) {
@@ -104,7 +98,7 @@ static int make_analyzer(cli_run_profiles *self, size_t granularity, bool attrib
 static int add_process(cli_run_profiles *self)
 {
     process_analysis *grown = realloc(self->processes, (self->count + 1) * sizeof *grown);
-    if (!grown) return out_of_memory();
+    if (!grown) return cli_out_of_memory();
     self->processes = grown;
     process_analysis *process = &grown[self->count++];
     *process = (process_analysis){0};
@@ -125,7 +119,7 @@ static int thread_analyzer(cli_run_profiles *self, process_analysis *process, ui
     if (thread >= process->thread_room) {
         size_t room = (size_t)thread + 16;
         fm_analyzer **grown = realloc(process->threads, room * sizeof(fm_analyzer *));
-        if (!grown) return out_of_memory();
+        if (!grown) return cli_out_of_memory();
         memset(grown + process->thread_room, 0, (room - process->thread_room) * sizeof(fm_analyzer *));
         process->threads = grown;
         process->thread_room = room;
@@ -253,7 +247,7 @@ static int name_profile(const cli_run_profiles *self, const fm_collect_options *
     fm_collected_process process;
     fm_collection_process(self->collection, index, &process);
     profile->run = describe_run(self, options, index, &process);
-    if (!profile->run) return out_of_memory();
+    if (!profile->run) return cli_out_of_memory();
     profile->run->thread = thread;
     profile->name = strdup(process.program ? process.program : options->command[0]);
     if (!process.complete) {
@@ -261,7 +255,7 @@ static int name_profile(const cli_run_profiles *self, const fm_collect_options *
         profile->lost = process.lost;
         profile->what_missing = strdup(process.what_missing ? process.what_missing : "its end was not seen");
     }
-    return profile->name && (profile->complete || profile->what_missing) ? -1 : out_of_memory();
+    return profile->name && (profile->complete || profile->what_missing) ? -1 : cli_out_of_memory();
 }
 
 static int add_part(fm_profile *whole, fm_profile *part)
@@ -269,7 +263,7 @@ static int add_part(fm_profile *whole, fm_profile *part)
     fm_profile **grown = realloc(whole->parts, (whole->part_count + 1) * sizeof *grown);
     if (!grown) {
         fm_profile_destroy(part);
-        return out_of_memory();
+        return cli_out_of_memory();
     }
     whole->parts = grown;
     whole->parts[whole->part_count++] = part;

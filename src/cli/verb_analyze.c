@@ -59,12 +59,6 @@ typedef struct analysis {
 
 /* ---- code sites ---- */
 
-static int out_of_memory(void)
-{
-    cli_complain("out of memory");
-    return CLI_FAILED;
-}
-
 /* The option that cannot do without code sites; NULL: none was given. */
 static const char *needs_sites(const analyze_options *options)
 {
@@ -202,7 +196,7 @@ static int read_trace(fm_reader *reader, analysis *run, bool progress)
 static int label(const analysis *run, fm_profile *profile, const char *name)
 {
     profile->name = strdup(name);
-    return profile->name ? cli_reading_mark(&run->reading, profile) : out_of_memory();
+    return profile->name ? cli_reading_mark(&run->reading, profile) : cli_out_of_memory();
 }
 
 static int take_profiles(analysis *run, const char *name)
@@ -239,11 +233,6 @@ static int show(const analysis *run, const analyze_options *options)
     return cli_attribution_show(stdout, &view, &options->attribution, run->profile[0], &run->caches);
 }
 
-static bool is_stdout(const char *path)
-{
-    return path && strcmp(path, "-") == 0;
-}
-
 static int deliver(analysis *run, const analyze_options *options)
 {
     fm_error error;
@@ -260,7 +249,7 @@ static int deliver(analysis *run, const analyze_options *options)
         return cli_fail(&error);
     if (run->profile[0]->attribution)
         code = cli_attribution_write(&options->attribution, run->profile[0], &run->caches);
-    bool taken = is_stdout(options->json) || is_stdout(options->distances) ||
+    bool taken = cli_is_stdout(options->json) || cli_is_stdout(options->distances) ||
                  cli_attribution_takes_stdout(&options->attribution);
     if (code < 0 && !taken) code = show(run, options);
     return code >= 0 ? code : run->reading.damages ? CLI_INCOMPLETE : CLI_COMPLETE;
@@ -378,9 +367,9 @@ static int check(const analyze_options *options, size_t traces, analysis *run, f
     if (code >= 0) return code;
     if (options->distances && run->what.count > 1)
         return cli_misuse("--distances: takes one granularity, not %zu", run->what.count);
-    if (is_stdout(options->distances) && is_stdout(options->json))
+    if (cli_is_stdout(options->distances) && cli_is_stdout(options->json))
         return cli_misuse("--distances and --json cannot both go to standard output");
-    if (is_stdout(options->distances) && cli_attribution_takes_stdout(&options->attribution))
+    if (cli_is_stdout(options->distances) && cli_attribution_takes_stdout(&options->attribution))
         return cli_misuse("only one result can go to standard output");
     if (options->sites && options->attribution.no_sites)
         return cli_misuse("--sites and --no-sites contradict each other");

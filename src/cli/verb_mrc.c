@@ -32,10 +32,7 @@ static int each_part(const char *list, const char *option, cache_table *table, u
 {
     if (!list) return -1;
     char *copy = strdup(list);
-    if (!copy) {
-        cli_complain("out of memory");
-        return CLI_FAILED;
-    }
+    if (!copy) return cli_out_of_memory();
     int code = -1;
     char *rest = copy;
     while (code < 0 && rest) {
@@ -164,10 +161,7 @@ static int show(const fm_profile *profile, const cache_table *table)
 static int answer(const fm_profile *profile, const char *path, const mrc_options *options)
 {
     cache_table *table = calloc(1, sizeof *table);
-    if (!table) {
-        cli_complain("out of memory");
-        return CLI_FAILED;
-    }
+    if (!table) return cli_out_of_memory();
     bool to_standard_output = (options->csv && strcmp(options->csv, "-") == 0) ||
                               (options->json && strcmp(options->json, "-") == 0);
     int code = fill(table, options, profile->granularity);

@@ -129,10 +129,7 @@ static int make_whole(search *self, fm_profile **whole)
     (*whole)->distinct = (*whole)->cold;
     free((*whole)->name);
     (*whole)->name = strdup(self->stream.path);
-    if (!(*whole)->name) {
-        cli_complain("out of memory");
-        return CLI_FAILED;
-    }
+    if (!(*whole)->name) return cli_out_of_memory();
     int code = cli_reading_mark(&self->stream.heard, *whole);
     for (size_t i = 0; i < self->phases->count && code < 0; i++) {
         code = cli_reading_mark(&self->stream.heard, self->each[i]);

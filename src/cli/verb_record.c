@@ -34,12 +34,6 @@ typedef struct recording {
 
 enum { COLUMNS = FM_COLUMN_SIZE | FM_COLUMN_KIND | FM_COLUMN_THREAD | FM_COLUMN_SITE };
 
-static int out_of_memory(void)
-{
-    cli_complain("out of memory");
-    return CLI_FAILED;
-}
-
 /* "run.fathom" for the first process, "run.1234.fathom" for process 1234; a process after exec has the same
  * number as before: "run.1234-2.fathom". */
 static char *path_of(const recording *self, size_t index)
@@ -68,9 +62,9 @@ static int open_writer(recording *self)
     if (writers) self->writers = writers;
     char **paths = realloc(self->paths, (self->count + 1) * sizeof *paths);
     if (paths) self->paths = paths;
-    if (!writers || !paths) return out_of_memory();
+    if (!writers || !paths) return cli_out_of_memory();
     char *path = path_of(self, self->count);
-    if (!path) return out_of_memory();
+    if (!path) return cli_out_of_memory();
     self->writers[self->count] = NULL;
     self->paths[self->count++] = path;
     enum { MOST_WRITING = 8 };
@@ -118,7 +112,7 @@ static int finish_writer(recording *self, size_t index)
     fm_error error;
     size_t count = fm_collection_modules(self->collection, index, NULL, 0);
     fm_trace_module *modules = calloc(count + 1, sizeof *modules);
-    if (!modules) return out_of_memory();
+    if (!modules) return cli_out_of_memory();
     fm_collection_modules(self->collection, index, modules, count);
     fm_status status = fm_writer_set_modules(self->writers[index], modules, count, &error);
     free(modules);

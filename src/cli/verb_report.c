@@ -34,17 +34,11 @@ static void gathered_clear(gathered *all)
     free(all->profiles);
 }
 
-static int out_of_memory(void)
-{
-    cli_complain("out of memory");
-    return CLI_FAILED;
-}
-
 /* -1, or an exit code after a message. *completeness becomes CLI_INCOMPLETE where a profile is. */
 static int gather(gathered *all, char **paths, size_t count, int *completeness)
 {
     all->files = calloc(count, sizeof *all->files);
-    if (!all->files) return out_of_memory();
+    if (!all->files) return cli_out_of_memory();
     for (size_t i = 0; i < count; i++) {
         fm_error error;
         if (fm_profile_read(paths[i], &all->files[i], &error)) return cli_fail(&error);
@@ -52,7 +46,7 @@ static int gather(gathered *all, char **paths, size_t count, int *completeness)
         all->count += all->files[i].count;
     }
     all->profiles = calloc(all->count, sizeof *all->profiles);
-    if (!all->profiles) return out_of_memory();
+    if (!all->profiles) return cli_out_of_memory();
     size_t at = 0;
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < all->files[i].count; j++) {
@@ -79,21 +73,13 @@ static int split_folders(char *text, const char **folders, size_t *count)
 static int write_page(const gathered *all, const report_options *options, const fm_report_options *page,
                       const cli_attribution_caches *found)
 {
-    fm_error error;
-    fm_output *output;
-    if (fm_output_open(&output, options->path, &error)) return cli_fail(&error);
     cli_notes notes;
     cli_notes_open(&notes);
     fm_report_options with_notes = *page;
     with_notes.notes = notes.stream;
-    fm_status status = fm_report_write_page(fm_output_stream(output), &with_notes, all->profiles, all->count,
-                                            found->caches, found->count, &error);
-    if (status == FM_OK)
-        status = fm_output_commit(output, &error);
-    else
-        fm_output_abandon(output);
-    cli_notes_close(&notes, status == FM_OK);
-    return status == FM_OK ? -1 : cli_fail(&error);
+    int code = cli_write_page(options->path, &with_notes, all->profiles, all->count, found);
+    cli_notes_close(&notes, code < 0);
+    return code;
 }
 
 /* The page, where one is wanted. -1, or an exit code after a message. */
@@ -104,7 +90,7 @@ static int make_page(const gathered *all, const report_options *options, const c
     fm_report_options page = {
         .title = options->title, .no_source = options->no_source, .source_folders = folders};
     char *text = options->source ? strdup(options->source) : NULL;
-    if (options->source && !text) return out_of_memory();
+    if (options->source && !text) return cli_out_of_memory();
     int code = split_folders(text, folders, &page.source_folder_count);
     if (code < 0) code = write_page(all, options, &page, found);
     free(text);
@@ -147,7 +133,7 @@ static int check(const report_options *options, size_t count)
 static int report(char **paths, size_t count, const report_options *options)
 {
     cli_attribution_caches *found = calloc(1, sizeof *found);
-    if (!found) return out_of_memory();
+    if (!found) return cli_out_of_memory();
     int code = -1, completeness = CLI_COMPLETE;
     gathered all = {0};
     if (options->attribution.sizes || !options->no_machine)

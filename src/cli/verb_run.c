@@ -93,11 +93,6 @@ static int start(job *work, const run_options *options)
 
 /* ---- results ---- */
 
-static bool takes_stdout(const char *path)
-{
-    return path && strcmp(path, "-") == 0;
-}
-
 static int show(FILE *out, const fm_view_options *view, const job *work, const run_options *options)
 {
     for (size_t i = 0; i < work->analysis.count; i++) {
@@ -121,7 +116,7 @@ static int show_text(const job *work, const run_options *options)
 {
     fm_error error;
     fm_output *text;
-    if (!options->output || takes_stdout(options->output)) {
+    if (!options->output || cli_is_stdout(options->output)) {
         fm_view_options view = cli_view_options();
         return show(stdout, &view, work, options);
     }
@@ -137,16 +132,9 @@ static int show_text(const job *work, const run_options *options)
 
 static int write_report(const job *work, const run_options *options)
 {
-    fm_error error;
-    fm_output *page;
-    if (fm_output_open(&page, options->report, &error)) return cli_fail(&error);
     const fm_report_options how = {.no_source = options->no_source};
-    if (fm_report_write_page(fm_output_stream(page), &how, (const fm_profile *const *)work->profile,
-                             work->analysis.count, work->caches.caches, work->caches.count, &error)) {
-        fm_output_abandon(page);
-        return cli_fail(&error);
-    }
-    return fm_output_commit(page, &error) ? cli_fail(&error) : -1;
+    return cli_write_page(options->report, &how, (const fm_profile *const *)work->profile,
+                          work->analysis.count, &work->caches);
 }
 
 static int deliver(job *work, const run_options *options)
@@ -164,8 +152,8 @@ static int deliver(job *work, const run_options *options)
     if (work->profile[0]->attribution)
         code = cli_attribution_write(&options->attribution, work->profile[0], &work->caches);
     if (code < 0 && options->report) code = write_report(work, options);
-    bool taken = takes_stdout(options->json) || takes_stdout(options->distances) ||
-                 takes_stdout(options->report) || cli_attribution_takes_stdout(&options->attribution);
+    bool taken = cli_is_stdout(options->json) || cli_is_stdout(options->distances) ||
+                 cli_is_stdout(options->report) || cli_attribution_takes_stdout(&options->attribution);
     if (code < 0 && (options->output || !taken)) code = show_text(work, options);
     return code;
 }
@@ -212,8 +200,8 @@ static int check(const run_options *options, char **command, job *work)
         return cli_misuse("--distances: takes one granularity, not %zu", work->analysis.count);
     if (options->distances && options->collect.follow_children)
         return cli_misuse("--distances and --follow-children: distances are written of one process only");
-    if (takes_stdout(options->json) + takes_stdout(options->distances) + takes_stdout(options->report) +
-            takes_stdout(options->output) + cli_attribution_takes_stdout(&options->attribution) >
+    if (cli_is_stdout(options->json) + cli_is_stdout(options->distances) + cli_is_stdout(options->report) +
+            cli_is_stdout(options->output) + cli_attribution_takes_stdout(&options->attribution) >
         1)
         return cli_misuse("only one result can go to standard output");
     if (work->analysis.histogram_only && (options->distances || options->call_paths ||

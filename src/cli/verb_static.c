@@ -71,25 +71,11 @@ static int analyze(cli_static_run *run)
 
 /* ---- results ---- */
 
-static bool is_stdout(const char *path)
-{
-    return path && strcmp(path, "-") == 0;
-}
-
 static int write_page(const cli_static_run *run)
 {
-    fm_error error;
-    fm_output *output;
     const fm_profile *profile = run->profile;
     const fm_report_options page = {.title = profile->name};
-    if (fm_output_open(&output, run->options->report, &error)) return cli_fail(&error);
-    fm_status status = fm_report_write_page(fm_output_stream(output), &page, &profile, 1, run->caches.caches,
-                                            run->caches.count, &error);
-    if (status == FM_OK)
-        status = fm_output_commit(output, &error);
-    else
-        fm_output_abandon(output);
-    return status == FM_OK ? -1 : cli_fail(&error);
+    return cli_write_page(run->options->report, &page, &profile, 1, &run->caches);
 }
 
 static int deliver(const cli_static_run *run)
@@ -101,7 +87,7 @@ static int deliver(const cli_static_run *run)
     if (options->json && fm_profile_write(options->json, &profile, 1, &error)) return cli_fail(&error);
     if (profile->attribution) code = cli_attribution_write(&options->attribution, profile, &run->caches);
     if (code < 0 && options->report) code = write_page(run);
-    if (code >= 0 || is_stdout(options->json) || is_stdout(options->report) ||
+    if (code >= 0 || cli_is_stdout(options->json) || cli_is_stdout(options->report) ||
         cli_attribution_takes_stdout(&options->attribution))
         return code;
     if (run->original) {
@@ -249,10 +235,7 @@ int cli_verb_static(int argc, char **argv)
     int code = cli_parse(&command, own, argv, &count);
     if (code >= 0) return code;
     cli_static_run *run = calloc(1, sizeof *run);
-    if (!run) {
-        cli_complain("out of memory");
-        return CLI_FAILED;
-    }
+    if (!run) return cli_out_of_memory();
     run->options = &options;
     run->began = cli_now();
     run->path = argv[1];

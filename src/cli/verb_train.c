@@ -81,10 +81,7 @@ static int train(const fm_profile *const *profiles, size_t count, const train_op
     fm_error error;
     fm_model *model;
     double *sizes = calloc(count, sizeof *sizes);
-    if (!sizes) {
-        cli_complain("out of memory");
-        return CLI_FAILED;
-    }
+    if (!sizes) return cli_out_of_memory();
     fm_training_options training = {.percent = options->percent,
                                     .dimensions = (unsigned)options->dimensions,
                                     .sizes = options->sizes ? sizes : NULL};

@@ -187,10 +187,7 @@ static int compute(const cli_static_run *run, fm_region *region, suggestion *one
 {
     cli_static_run *other = malloc(sizeof *other);
     fm_error error;
-    if (!other) {
-        cli_complain("out of memory");
-        return CLI_FAILED;
-    }
+    if (!other) return cli_out_of_memory();
     *other = *run;
     other->region = region;
     other->profile = NULL;

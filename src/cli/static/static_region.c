@@ -8,17 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int out_of_memory(void)
-{
-    cli_complain("out of memory");
-    return CLI_FAILED;
-}
-
 static int split_parameters(cli_static_run *run, const char *all)
 {
     if (!all[0]) return -1;
     char *rest = run->texts[0] = strdup(all);
-    if (!rest) return out_of_memory();
+    if (!rest) return cli_out_of_memory();
     while (rest) {
         char *name = strsep(&rest, ","), *value = strchr(name, '='), *end;
         if (run->parameter_count == CLI_MOST_PARAMETERS)
@@ -41,7 +35,7 @@ static int split_assumptions(cli_static_run *run, const char *all)
 {
     if (!all[0]) return -1;
     char *rest = run->texts[1] = strdup(all);
-    if (!rest) return out_of_memory();
+    if (!rest) return cli_out_of_memory();
     for (size_t count = 0; rest; count++) {
         if (count == CLI_MOST_ASSUMPTIONS) return cli_misuse("--assume: at most %d", CLI_MOST_ASSUMPTIONS);
         run->assumptions[count] = strsep(&rest, ",");
