@@ -5,7 +5,7 @@
  *
  * Columns are those that both the source and the format have. The native format is also written at level 1,
  * the pace of `fathom record`, in the caller's thread and by two threads of its own. Decoding is timed from a
- * file in the page cache, without and with the reader's own thread, and for the native format with 2, 4, …
+ * file in the page cache, without and with the reader's own thread, and, but for u64, with 2, 4, …
  * threads up to so many as --threads says (default: as there are cores); the best of the repetitions counts.
  *
  *     bench_formats [--references 20M] [--repeat 3] [--threads N] --work DIRECTORY TRACE…
@@ -145,7 +145,7 @@ static void measure(const columns *from, const char *label, const char *work, co
         size_t length = strlen(name);
         snprintf(name + length, sizeof name - length, ", %u threads", how->threads);
     }
-    const bool native = strcmp(how->ending, ".fathom") == 0;
+    const bool several = strncmp(how->ending, ".u64", 4) != 0; /* threads can decode it */
     double stored = 1e300, alone = 1e300, ahead = 1e300, together[MOST_COLUMNS];
     for (size_t i = 0; i < MOST_COLUMNS; i++) together[i] = 1e300;
     for (uint64_t r = 0; r < effort->repeat; r++) {
@@ -157,7 +157,7 @@ static void measure(const columns *from, const char *label, const char *work, co
         if (seconds < alone) alone = seconds;
         seconds = decode(path, from->count, true, 1);
         if (seconds < ahead) ahead = seconds;
-        for (size_t i = 0; native && threads_at(i, effort->threads); i++) {
+        for (size_t i = 0; several && threads_at(i, effort->threads); i++) {
             seconds = decode(path, from->count, false, threads_at(i, effort->threads));
             if (seconds < together[i]) together[i] = seconds;
         }
@@ -171,14 +171,15 @@ static void measure(const columns *from, const char *label, const char *work, co
            (double)status.st_size / references, references / stored / 1e6, references / alone / 1e6,
            references / ahead / 1e6);
     for (size_t i = 0; threads_at(i, effort->threads); i++) {
-        if (!native) {
+        if (!several) {
             printf(" |");
             continue;
         }
         printf(" %.1f |", references / together[i] / 1e6);
-        bench_line("bench=decode trace=%s columns=%u level=%d threads=%u references=%zu decode_mrefs=%.2f",
-                   label, how->kept, how->level, threads_at(i, effort->threads), from->count,
-                   references / together[i] / 1e6);
+        bench_line(
+            "bench=decode trace=%s format=%s columns=%u level=%d threads=%u references=%zu decode_mrefs=%.2f",
+            label, how->ending, how->kept, how->level, threads_at(i, effort->threads), from->count,
+            references / together[i] / 1e6);
     }
     printf("\n");
     fflush(stdout);

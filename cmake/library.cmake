@@ -34,5 +34,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
                               "-O3;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512cd;-mavx2;-mbmi;-mbmi2;-mlzcnt;-mpopcnt")
   set_source_files_properties(src/engine/exact/exact_avx2.c PROPERTIES COMPILE_OPTIONS
                               "-O3;-mavx2;-mbmi;-mbmi2;-mlzcnt;-mpopcnt")
+  set_source_files_properties(src/trace/import/text_avx2.c PROPERTIES COMPILE_OPTIONS
+                              "-O3;-mavx2;-mbmi;-mbmi2;-mlzcnt;-mpopcnt")
   set_source_files_properties(src/engine/exact/exact_portable.c PROPERTIES COMPILE_OPTIONS "-O3")
 endif()

@@ -17,6 +17,7 @@
 typedef struct fm_job {
     unsigned kind; /* the employer's */
     size_t task;
+    unsigned worker; /* who asks: set before claim */
 } fm_job;
 
 typedef struct fm_crew_work {

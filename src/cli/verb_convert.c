@@ -89,6 +89,7 @@ static int convert(const char *input, const convert_options *options, fm_reader_
     fm_trace_info info;
     uint64_t damages = 0, lost = 0;
     reading->read_ahead = true;
+    reading->threads = cli_processors();
     if (fm_reader_open(&reader, input, reading, &error)) return cli_fail(&error);
     cli_trace_key_notes(reader, 0);
     fm_reader_info(reader, &info);

@@ -30,6 +30,7 @@ typedef struct fm_import {
     fm_trace_info info; /* the format sets columns, memory_addresses and the counts it knows of */
     void *state;        /* the format's own */
     bool threaded;      /* set in open: several threads decode ahead of read, so that no other one need to */
+    bool reads_itself;  /* threads of the format read the stream, and read sets info.bytes_read */
     /* Which files lay where, for formats that store it: set by the time the end is reported. */
     const fm_trace_module *modules;
     size_t module_count;

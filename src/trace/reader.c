@@ -24,7 +24,7 @@ struct fm_reader {
     const fm_format *format;
     fm_import import; /* belongs to the thread while one runs */
     fm_fetches fetches;
-    fm_reader_options options; /* to open it once more; without those of CSV */
+    fm_reader_options options; /* to open it once more; its strings are the reader's own */
     bool opened;               /* format->open was called */
     bool read_ahead;
     bool finished; /* by the filler: nothing more comes from the format */
@@ -122,6 +122,18 @@ static fm_status open_format(fm_reader *reader, const fm_reader_options *options
                               : fm_columns_allocate(&reader->own.columns, import->info.columns, error);
 }
 
+static fm_status keep_options(fm_reader *reader, const fm_reader_options *options, fm_error *error)
+{
+    fm_reader_options *kept = &reader->options;
+    *kept = *options;
+    kept->format = NULL; /* that is known then */
+    kept->csv_key = options->csv_key ? strdup(options->csv_key) : NULL;
+    kept->csv_size = options->csv_size ? strdup(options->csv_size) : NULL;
+    if ((options->csv_key && !kept->csv_key) || (options->csv_size && !kept->csv_size))
+        return fm_fail_memory(error, strlen(options->csv_key ? options->csv_key : ""), "a column's name");
+    return FM_OK;
+}
+
 /* options->parts 0: the whole trace, which need not be divisible. */
 static fm_status open_reader(fm_reader **reader_out, const char *path, const fm_reader_options *options,
                              fm_error *error)
@@ -131,12 +143,8 @@ static fm_status open_reader(fm_reader **reader_out, const char *path, const fm_
     fm_reader *reader = fm_calloc(1, sizeof *reader);
     if (!reader) return fm_fail_memory(error, sizeof *reader, "a trace reader");
     reader->read_ahead = options->read_ahead;
-    reader->options = (fm_reader_options){.fetches = options->fetches,
-                                          .read_ahead = options->read_ahead,
-                                          .threads = options->threads,
-                                          .part = options->part,
-                                          .parts = options->parts};
-    status = find_format(reader, path, options, error);
+    status = keep_options(reader, options, error);
+    if (status == FM_OK) status = find_format(reader, path, options, error);
     if (status == FM_OK) status = open_format(reader, options, error);
     if (status != FM_OK) {
         fm_reader_close(reader);
@@ -239,7 +247,7 @@ static void fill(void *context, fm_slot *slot)
     if (slot->status == FM_OK ? slot->columns.count == 0
                               : !fm_status_is_damage(slot->status) || !reader->format->resumes)
         reader->finished = true;
-    import->info.bytes_read = fm_stream_stored_offset(import->stream);
+    if (!import->reads_itself) import->info.bytes_read = fm_stream_stored_offset(import->stream);
     slot->info = import->info;
     slot->last = reader->finished;
 }
@@ -317,6 +325,8 @@ static void release(fm_reader *reader)
     if (reader->opened && reader->format->close) reader->format->close(&reader->import);
     fm_stream_close(reader->import.stream);
     fm_columns_free(&reader->own.columns);
+    free((char *)reader->options.csv_key);
+    free((char *)reader->options.csv_size);
 }
 
 void fm_reader_close(fm_reader *reader)
@@ -343,9 +353,9 @@ fm_status fm_reader_restart(fm_reader *reader, fm_error *error)
     if (!path) return fm_fail_memory(error, strlen(reader->import.name) + 1, "a file name");
     fm_reader_options options = reader->options;
     options.format = reader->format->info.name;
-    release(reader);
     fm_reader *anew = NULL;
     const fm_status status = open_reader(&anew, path, &options, error);
+    release(reader);
     *reader = anew ? *anew : (fm_reader){.final = status};
     if (!anew && error) reader->final_error = *error;
     free(anew);

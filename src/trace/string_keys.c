@@ -17,6 +17,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+#include <fathom/trace.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -134,15 +136,34 @@ fm_status fm_string_keys_note(fm_string_keys *keys, uint64_t key, uint64_t check
     return FM_OK;
 }
 
-fm_status fm_string_keys_add(fm_string_keys *keys, const char *text, size_t length, uint64_t *key,
-                             fm_error *error)
+fm_status fm_string_keys_note_all(fm_string_keys *keys, fm_string_list *list, fm_error *error)
 {
-    *key = XXH3_64bits(text, length);
-    return fm_string_keys_note(keys, *key, XXH3_64bits_withSeed(text, length, UINT64_C(0x6661746F6D)), error);
+    fm_status status = FM_OK;
+    for (size_t i = 0; i < list->count && status == FM_OK; i++)
+        status = fm_string_keys_note(keys, list->seen[i].key, list->seen[i].check, error);
+    list->count = 0;
+    return status;
 }
 
 void fm_string_keys_free(fm_string_keys *keys)
 {
     if (keys->slots) fm_pages_free(keys->slots, sizeof(uint64_t) << keys->bits);
     keys->slots = NULL;
+}
+
+fm_status fm_string_list_add(fm_string_list *list, const char *text, size_t length, uint64_t *key,
+                             fm_error *error)
+{
+    const size_t bytes = FM_BATCH_MAX * sizeof *list->seen;
+    if (!list->seen && !(list->seen = malloc(bytes))) return fm_fail_memory(error, bytes, "string keys");
+    *key = XXH3_64bits(text, length);
+    list->seen[list->count++] =
+        (struct fm_seen_string){*key, XXH3_64bits_withSeed(text, length, UINT64_C(0x6661746F6D))};
+    return FM_OK;
+}
+
+void fm_string_list_free(fm_string_list *list)
+{
+    free(list->seen);
+    *list = (fm_string_list){0};
 }

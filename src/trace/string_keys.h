@@ -16,12 +16,26 @@ typedef struct fm_string_keys {
     uint64_t collisions;
 } fm_string_keys;
 
-/* The key of a string; the table grows as needed. Zero-initialised keys are ready for use. */
-fm_status fm_string_keys_add(fm_string_keys *keys, const char *text, size_t length, uint64_t *key,
-                             fm_error *error);
+/* The table grows as needed. Zero-initialised keys are ready for use. */
 void fm_string_keys_free(fm_string_keys *keys);
 
-/* The table alone, for tests: a key with any check value. */
+/* The table alone: a key with its check value. */
 fm_status fm_string_keys_note(fm_string_keys *keys, uint64_t key, uint64_t check, fm_error *error);
+
+/* Strings that became keys, still to be noted: of one batch at most. Threads that read apart each have one.
+ */
+typedef struct fm_string_list {
+    struct fm_seen_string {
+        uint64_t key, check;
+    } * seen; /* NULL until the first one; room for FM_BATCH_MAX */
+    size_t count;
+} fm_string_list;
+
+/* The key of a string. A zero-initialised list is ready for use. */
+fm_status fm_string_list_add(fm_string_list *list, const char *text, size_t length, uint64_t *key,
+                             fm_error *error);
+/* Notes all of them, and empties the list. */
+fm_status fm_string_keys_note_all(fm_string_keys *keys, fm_string_list *list, fm_error *error);
+void fm_string_list_free(fm_string_list *list);
 
 #endif

@@ -29,14 +29,14 @@ typedef struct fm_supply {
 
 /*
  * Before the first fm_reader_next: the rest of the trace, for several threads. FM_E_UNSUPPORTED, and nothing
- * has happened: it can be read in order only. That takes a native trace in a regular file with a name that is
- * not compressed as a whole. After the last fetch, fm_reader_next delivers what was not claimed, tells of
- * damage there, and finds the end; before that, nothing but the supply may be used. When a fetch fails, the
- * reader must be restarted: it then tells what is wrong, and delivers what is not.
+ * has happened: it can be read in order only. That takes a native trace, or one of lines, in a regular file
+ * with a name that is not compressed as a whole. After the last fetch, fm_reader_next delivers what was not
+ * claimed, tells of damage there, and finds the end; before that, nothing but the supply may be used. When a
+ * fetch fails, the reader must be restarted: it then tells what is wrong, and delivers what is not.
  */
 fm_status fm_reader_share(fm_reader *reader, unsigned workers, fm_supply *supply, fm_error *error);
 
-/* Whether it could be read once more from its beginning: a native trace in a regular file with a name. */
+/* Whether it could be read once more from its beginning: as for fm_reader_share, but compressed ones too. */
 bool fm_reader_can_restart(const fm_reader *reader);
 /* From the beginning, as if it had just been opened. After a failure it can only be closed. */
 fm_status fm_reader_restart(fm_reader *reader, fm_error *error);

@@ -124,11 +124,11 @@ case_ "the glossary of docs/ARCHITECTURE.md gives the sizes that the code has" g
 case_ "no two files or types have the same name" python3 tests/docs/unique-names.py
 twice_is_found() {
     mkdir "$work/names" && cp -r src include collect modules "$work/names/" || return 1
-    cp src/view/text.c "$work/names/collect/" && echo 'typedef struct fm_run {' >>"$work/names/src/trace/lines.h"
+    cp src/view/text.c "$work/names/collect/" && echo 'typedef struct fm_run {' >>"$work/names/src/trace/lines/lines.h"
     python3 tests/docs/unique-names.py "$work/names" >"$work/names.said" && { echo "nothing was found"; return 1; }
     diff "$work/names.said" - <<'END'
 text.c: collect/text.c, src/view/text.c
-fm_run is defined in include/fathom/profile.h, src/trace/lines.h
+fm_run is defined in include/fathom/profile.h, src/trace/lines/lines.h
 END
 }
 case_ "a name that is there twice is found" twice_is_found
@@ -146,8 +146,8 @@ finds_what_is_wrong() { # what it must say, command in the copy…
     grep -qF "$1" "$work/rooms.said" || { cat "$work/rooms.said"; return 1; }
 }
 case_ "rooms: a private header of a room above is found" finds_what_is_wrong \
-    'src/trace/lines.c:1: includes engine/engine.h of src/engine; src/trace may include src/base, src/profile' \
-    "sed -i '1i #include \"engine/engine.h\"' src/trace/lines.c"
+    'src/trace/lines/lines.c:1: includes engine/engine.h of src/engine; src/trace may include src/base, src/profile' \
+    "sed -i '1i #include \"engine/engine.h\"' src/trace/lines/lines.c"
 case_ "rooms: a public header of a room above is found" finds_what_is_wrong \
     'include/fathom/collect.h:2: includes fathom/analyzer.h of src/analyzer; src/collect may include' \
     "sed -i '2i #  include <fathom/analyzer.h>' include/fathom/collect.h"

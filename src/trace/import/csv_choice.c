@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "trace/import/column_names.h"
 #include "trace/import/csv_fields.h"
-#include "trace/lines.h"
+#include "trace/lines/lines.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,24 +10,22 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "trace/format.h"
 #include "trace/import/csv_choice.h"
 #include "trace/import/csv_fields.h"
-#include "trace/lines.h"
-#include "trace/string_keys.h"
+#include "trace/import/text_kernels.h"
+#include "trace/lines/line_import.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 typedef struct csv_state {
-    fm_lines lines;
-    fm_string_keys strings;
+    fm_line_import import;
     char delimiter;
     fm_csv_choice choice;
     uint64_t key_unit, size_unit;
-    bool numeric;    /* keys must be numbers */
-    fm_status early; /* a failure of the stream while looking at the first rows */
-    fm_error early_error;
+    bool numeric; /* keys must be numbers */
+    const fm_text_kernels *kernels;
+    fm_row_plan plan; /* the same, for them */
 } csv_state;
 
 static void unquote(fm_csv_field *field)
@@ -41,12 +39,12 @@ static void unquote(fm_csv_field *field)
     field->end = to;
 }
 
-static fm_status fail_row(const csv_state *state, uint64_t line, fm_error *error, const char *expected,
+static fm_status fail_row(const fm_line_window *window, fm_error *error, const char *expected,
                           uint64_t column, const fm_csv_field *field)
 {
     char quote[256] = "";
     if (field) fm_text_quote(field->from, (size_t)(field->end - field->from), quote, sizeof quote);
-    return fm_fail_at(error, FM_E_FORMAT, state->lines.name, FM_PLACE_LINE, line,
+    return fm_fail_at(error, FM_E_FORMAT, window->name, FM_PLACE_LINE, window->line,
                       "expected %s in column %" PRIu64 ", found %s%s%s", expected, column, field ? "'" : "",
                       field ? quote : "fewer columns", field ? "'" : "");
 }
@@ -76,7 +74,7 @@ static char guess_delimiter(const char *line)
 
 static fm_csv_rows rows_at_hand(const csv_state *state)
 {
-    const fm_lines *lines = &state->lines;
+    const fm_lines *lines = &state->import.lines;
     return (fm_csv_rows){.from = lines->buffer + lines->at,
                          .end = lines->buffer + lines->whole,
                          .delimiter = state->delimiter,
@@ -89,15 +87,16 @@ static void pass_leading_blanks(csv_state *state)
 {
     const fm_csv_rows rows = rows_at_hand(state);
     char *first = fm_csv_pass_blank(&rows, rows.from);
-    for (char *c = rows.from; c < first; c++) state->lines.line += *c == '\n';
-    state->lines.at = (size_t)(first - state->lines.buffer);
+    for (char *c = rows.from; c < first; c++) state->import.lines.line += *c == '\n';
+    state->import.lines.at = (size_t)(first - state->import.lines.buffer);
 }
 
-/* Puts two rows into the window, or all there is; where they are short, a few more, to be shown. */
-static void look_ahead(csv_state *state)
+/* Puts two rows into the window, or all there is; where they are short, a few more, to be shown. A failure of
+ * the stream, or a line that is too long, is met again when rows are read. */
+static fm_status look_ahead(csv_state *state)
 {
     enum { NEEDED = 2, WANTED = 5, SHORT = 64 << 10 };
-    fm_lines *lines = &state->lines;
+    fm_lines *lines = &state->import.lines;
     for (;;) {
         pass_leading_blanks(state);
         char *next = lines->buffer + lines->at, *record = next;
@@ -112,9 +111,10 @@ static void look_ahead(csv_state *state)
         }
         /* Megabytes of nothing behind the first row are not looked through. */
         const size_t most = count < NEEDED ? FM_LINES_AHEAD : SHORT;
-        if (next || lines->ended || (size_t)(record - rows.from) > most) return;
-        state->early = fm_lines_more_of(lines, (size_t)(record - lines->buffer), &state->early_error);
-        if (state->early != FM_OK) return;
+        if (next || lines->ended || (size_t)(record - rows.from) > most) return FM_OK;
+        fm_error error;
+        const fm_status status = fm_lines_more_of(lines, (size_t)(record - lines->buffer), &error);
+        if (status != FM_OK) return status;
     }
 }
 
@@ -125,16 +125,20 @@ static void pass_header(csv_state *state, const fm_csv_rows *rows)
     bool ignored;
     char *behind = fm_csv_look_at_row(rows, rows->from, &fields, &ignored);
     if (!behind) return;
-    for (char *c = rows->from; c < behind; c++) state->lines.line += *c == '\n';
-    state->lines.at = (size_t)(behind - state->lines.buffer);
+    for (char *c = rows->from; c < behind; c++) state->import.lines.line += *c == '\n';
+    state->import.lines.at = (size_t)(behind - state->import.lines.buffer);
 }
+
+static fm_status csv_parse(const void *settings, fm_line_window *window, fm_columns *columns,
+                           fm_error *error);
 
 static fm_status csv_open(fm_import *import, const fm_reader_options *options, fm_error *error)
 {
-    csv_state *state = import->state = fm_calloc(1, sizeof *state);
-    if (!state) return fm_fail_memory(error, sizeof *state, "a trace reader");
-    fm_status status = fm_lines_open(&state->lines, import->stream, import->name, error);
+    const fm_line_parser parser = {.parse = csv_parse, .quotes = true};
+    fm_status status = fm_line_import_open(import, sizeof(csv_state), parser, options, error);
     if (status != FM_OK) return status;
+    csv_state *state = import->state;
+    state->import.parser.settings = state;
     state->delimiter = options->csv_delimiter;
     state->key_unit = options->csv_key_unit ? options->csv_key_unit : 1;
     state->size_unit = options->csv_size_unit ? options->csv_size_unit : 1;
@@ -142,10 +146,9 @@ static fm_status csv_open(fm_import *import, const fm_reader_options *options, f
     import->info.columns = options->csv_size ? FM_COLUMN_SIZE : 0;
     if (state->delimiter == '"' || state->delimiter == '\n' || state->delimiter == '\r')
         return fm_fail(error, FM_E_ARGUMENT, NULL, "a quote or a line end cannot separate columns");
-    look_ahead(state);
     /* The stream's damage before the first row is whole: that is reported, not a missing column.
      */
-    if (state->early != FM_OK && state->lines.whole == state->lines.at) return FM_OK;
+    if (look_ahead(state) != FM_OK && state->import.lines.whole == state->import.lines.at) return FM_OK;
     if (!state->delimiter) state->delimiter = ',';
     const fm_csv_rows rows = rows_at_hand(state);
     status = fm_csv_choose(&rows, options, &state->choice, error);
@@ -156,138 +159,117 @@ static fm_status csv_open(fm_import *import, const fm_reader_options *options, f
     import->info.key_name = state->choice.key_name;
     import->info.key_values = state->choice.key_values;
     if (state->choice.header) pass_header(state, &rows);
+    state->kernels = state->choice.key_column > 0 ? fm_text_kernels_find() : NULL;
+    state->plan = (fm_row_plan){.delimiter = state->delimiter,
+                                .key_column = state->choice.key_column,
+                                .size_column = state->choice.size_column,
+                                .columns = state->choice.only ? (state->choice.size_column ? 2 : 1) : 0,
+                                .key_unit = state->key_unit,
+                                .size_unit = state->size_unit};
     return FM_OK;
-}
-
-static void csv_close(fm_import *import)
-{
-    csv_state *state = import->state;
-    if (!state) return;
-    fm_lines_close(&state->lines);
-    fm_string_keys_free(&state->strings);
-    free(state);
 }
 
 /* ---- all other rows ---- */
 
-static fm_status parse_key(csv_state *state, fm_csv_field *field, uint64_t line, uint64_t *key,
-                           fm_error *error)
+static fm_status parse_key(const csv_state *state, const fm_line_window *window, fm_csv_field *field,
+                           uint64_t *key, fm_error *error)
 {
     unquote(field);
     if (fm_csv_number(field, key)) {
         if (__builtin_mul_overflow(*key, state->key_unit, key))
-            return fail_row(state, line, error, "a key that fits 64 bits after its unit",
-                            state->choice.key_column, field);
+            return fail_row(window, error, "a key that fits 64 bits after its unit", state->choice.key_column,
+                            field);
         return FM_OK;
     }
-    if (state->numeric) return fail_row(state, line, error, "a number", state->choice.key_column, field);
+    if (state->numeric) return fail_row(window, error, "a number", state->choice.key_column, field);
     size_t length = (size_t)(field->end - field->from);
-    if (length == 0) return fail_row(state, line, error, "a key", state->choice.key_column, field);
+    if (length == 0) return fail_row(window, error, "a key", state->choice.key_column, field);
     if (memchr(field->from, 0, length))
-        return fm_fail_at(error, FM_E_FORMAT, state->lines.name, FM_PLACE_LINE, line,
+        return fm_fail_at(error, FM_E_FORMAT, window->name, FM_PLACE_LINE, window->line,
                           "expected a key, found a zero byte; is this a binary trace?");
-    return fm_string_keys_add(&state->strings, field->from, length, key, error);
+    return fm_string_list_add(window->strings, field->from, length, key, error);
 }
 
-static fm_status parse_size(csv_state *state, fm_csv_field *field, uint64_t line, uint64_t key,
-                            uint32_t *size, fm_error *error)
+static fm_status parse_size(const csv_state *state, const fm_line_window *window, fm_csv_field *field,
+                            uint64_t key, uint32_t *size, fm_error *error)
 {
     uint64_t bytes = 0;
     unquote(field);
     if (!fm_csv_number(field, &bytes))
-        return fail_row(state, line, error, "a size", state->choice.size_column, field);
+        return fail_row(window, error, "a size", state->choice.size_column, field);
     if (__builtin_mul_overflow(bytes, state->size_unit, &bytes) || bytes > UINT32_MAX)
-        return fail_row(state, line, error, "a size below 4 GiB", state->choice.size_column, field);
+        return fail_row(window, error, "a size below 4 GiB", state->choice.size_column, field);
     if (bytes > 0 && key + (bytes - 1) < key)
-        return fail_row(state, line, error, "a size that does not reach beyond 64-bit addresses",
+        return fail_row(window, error, "a size that does not reach beyond 64-bit addresses",
                         state->choice.size_column, field);
     *size = (uint32_t)bytes;
     return FM_OK;
 }
 
-/* One row at *at. FM_OK with *got false: a row without content, or (*at NULL) a row that is not whole. */
-static fm_status parse_row(csv_state *state, char **at, char *end, uint64_t *key, uint32_t *size, bool *got,
-                           fm_error *error)
+/* One row. FM_OK with *got false: a row without content, or (window->unfinished) a row that is not whole. */
+static fm_status parse_row(const csv_state *state, fm_line_window *window, uint64_t *key, uint32_t *size,
+                           bool *got, fm_error *error)
 {
     fm_csv_field wanted[2] = {{NULL, NULL, false}, {NULL, NULL, false}}, field;
-    char *next = *at;
+    char *next = window->at;
     uint64_t lines = 0, number = 1;
     fm_csv_step step = FM_CSV_FIELD;
     bool content = false;
     *got = false;
     for (; step == FM_CSV_FIELD; number++) {
-        step = fm_csv_next(&next, end, state->delimiter, &field, &lines);
-        if (step == FM_CSV_INCOMPLETE) {
-            *at = NULL;
-            return FM_OK;
-        }
+        step = fm_csv_next(&next, window->end, state->delimiter, &field, &lines);
+        window->unfinished = step == FM_CSV_INCOMPLETE;
+        if (window->unfinished) return FM_OK;
         if (step == FM_CSV_BROKEN)
-            return fm_fail_at(error, FM_E_FORMAT, state->lines.name, FM_PLACE_LINE, state->lines.line + lines,
+            return fm_fail_at(error, FM_E_FORMAT, window->name, FM_PLACE_LINE, window->line + lines,
                               "expected a delimiter behind the quoted field of column %" PRIu64, number);
         content |= field.quoted || field.end > field.from || step == FM_CSV_FIELD;
         if (number == state->choice.key_column) wanted[0] = field;
         if (number == state->choice.size_column) wanted[1] = field;
     }
-    uint64_t line = state->lines.line;
-    state->lines.line += lines;
-    *at = next;
-    if (!content) return FM_OK;
-    if (state->choice.only && number > (state->choice.size_column ? 3 : 2))
-        return fm_fail_at(error, FM_E_FORMAT, state->lines.name, FM_PLACE_LINE, line,
+    if (content && state->choice.only && number > (state->choice.size_column ? 3 : 2))
+        return fm_fail_at(error, FM_E_FORMAT, window->name, FM_PLACE_LINE, window->line,
                           "expected no more columns than in the first row, found %" PRIu64
                           "; --key COLUMN says which is the key, --delimiter and quotes what is one column",
                           number - 1);
-    if (!wanted[0].from) return fail_row(state, line, error, "a key", state->choice.key_column, NULL);
-    if (state->choice.size_column && !wanted[1].from)
-        return fail_row(state, line, error, "a size", state->choice.size_column, NULL);
-    fm_status status = parse_key(state, &wanted[0], line, key, error);
-    if (status == FM_OK && wanted[1].from) status = parse_size(state, &wanted[1], line, *key, size, error);
-    *got = status == FM_OK;
-    return status;
+    if (content && !wanted[0].from) return fail_row(window, error, "a key", state->choice.key_column, NULL);
+    if (content && state->choice.size_column && !wanted[1].from)
+        return fail_row(window, error, "a size", state->choice.size_column, NULL);
+    fm_status status = FM_OK;
+    if (content) status = parse_key(state, window, &wanted[0], key, error);
+    if (status == FM_OK && wanted[1].from && content)
+        status = parse_size(state, window, &wanted[1], *key, size, error);
+    if (status != FM_OK) return status;
+    *got = content;
+    window->line += lines;
+    window->at = next;
+    return FM_OK;
 }
 
-static fm_status csv_read(fm_import *import, fm_columns *columns, fm_error *error)
+static fm_status csv_parse(const void *settings, fm_line_window *window, fm_columns *columns, fm_error *error)
 {
-    csv_state *state = import->state;
-    fm_lines *lines = &state->lines;
+    const csv_state *state = settings;
     fm_status status = FM_OK;
-    bool incomplete = false;
-    size_t count = 0;
-    while (count < FM_BATCH_MAX && status == FM_OK) {
-        if (lines->at == lines->whole || incomplete) {
-            size_t before = lines->whole - lines->at;
-            status = state->early;
-            if (status != FM_OK)
-                *error = state->early_error;
-            else
-                status = fm_lines_more(lines, error);
-            if (status != FM_OK) break;
-            if (lines->whole == before) { /* nothing came */
-                if (incomplete)
-                    status = fm_fail_at(error, FM_E_FORMAT, lines->name, FM_PLACE_LINE, lines->line,
-                                        "a quoted field is not closed before the end of the file");
-                break;
-            }
-            incomplete = false;
+    while (window->at < window->end && columns->count < FM_BATCH_MAX && !window->unfinished &&
+           status == FM_OK) {
+        const size_t count = columns->count;
+        if (state->kernels) {
+            const char *at = window->at;
+            const size_t found =
+                state->kernels->rows(&state->plan, &at, window->end, columns->address + count,
+                                     columns->size ? columns->size + count : NULL, FM_BATCH_MAX - count);
+            columns->count += found;
+            window->line += found;
+            window->at += at - window->at;
+            if (found > 0) continue;
         }
-        char *at = lines->buffer + lines->at, *end = lines->buffer + lines->whole;
-        while (at < end && count < FM_BATCH_MAX && status == FM_OK) {
-            uint32_t size = 0;
-            bool got;
-            char *row = at;
-            status = parse_row(state, &row, end, &columns->address[count], &size, &got, error);
-            incomplete = status == FM_OK && !row;
-            if (incomplete || status != FM_OK) break;
-            at = row;
-            if (!got) continue;
-            if (columns->size) columns->size[count] = size;
-            count++;
-        }
-        lines->at = (size_t)(at - lines->buffer);
+        uint32_t size = 0;
+        bool got;
+        status = parse_row(state, window, &columns->address[count], &size, &got, error);
+        if (!got) continue;
+        if (columns->size) columns->size[count] = size;
+        columns->count++;
     }
-    columns->count = count;
-    import->info.string_keys = state->strings.used;
-    import->info.string_collisions = state->strings.collisions;
     return status;
 }
 
@@ -324,8 +306,10 @@ const fm_format fm_format_csv = {
              .can_write = true,
              .columns = FM_COLUMN_SIZE},
     .open = csv_open,
-    .read = csv_read,
-    .close = csv_close,
+    .share = fm_line_import_share,
+    .shared = fm_line_import_shared,
+    .read = fm_line_import_read,
+    .close = fm_line_import_close,
     .start = csv_start,
     .write = csv_write,
 };

@@ -9,8 +9,8 @@
  * sizes: each line touches exactly one block.
  */
 #include "base/error.h"
-#include "trace/format.h"
-#include "trace/lines.h"
+#include "trace/import/text_kernels.h"
+#include "trace/lines/line_import.h"
 #include "trace/numbers.h"
 
 #include <string.h>
@@ -21,12 +21,12 @@ static const char *skip_blanks(const char *at)
     return at;
 }
 
-static fm_status bad_line(const fm_import *import, uint64_t number, const char *line, fm_error *error)
+static fm_status bad_line(const fm_line_window *window, fm_error *error)
 {
     char quote[256];
-    return fm_fail_at(error, FM_E_FORMAT, import->name, FM_PLACE_LINE, number,
+    return fm_fail_at(error, FM_E_FORMAT, window->name, FM_PLACE_LINE, window->line,
                       "expected a label 0 to 4 and a hexadecimal address, found '%s'",
-                      fm_line_quote(line, quote, sizeof quote));
+                      fm_line_quote(window->at, quote, sizeof quote));
 }
 
 /* False where the line is not right. *label 4 also stands for an empty line. */
@@ -45,34 +45,38 @@ static bool parse_line(const char *line, unsigned *label, uint64_t *address)
     return at && (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n');
 }
 
-static fm_status din_read(fm_import *import, fm_columns *columns, fm_error *error)
+static fm_status din_parse(const void *settings, fm_line_window *window, fm_columns *columns, fm_error *error)
 {
     static const uint8_t kinds[4] = {FM_KIND_LOAD, FM_KIND_STORE, FM_KIND_FETCH, FM_KIND_LOAD};
-    fm_lines *lines = import->state;
-    fm_status status = FM_OK;
-    size_t count = 0;
-    while (count < FM_BATCH_MAX && status == FM_OK) {
-        if (lines->at == lines->whole) {
-            status = fm_lines_more(lines, error);
-            if (status != FM_OK || lines->at == lines->whole) break;
+    const fm_text_kernels *kernels = settings;
+    while (window->at < window->end && columns->count < FM_BATCH_MAX) {
+        const size_t count = columns->count;
+        if (kernels) {
+            const char *at = window->at;
+            const size_t found = kernels->din(&at, window->end, columns->address + count,
+                                              columns->kind + count, FM_BATCH_MAX - count);
+            columns->count += found;
+            window->line += found;
+            window->at += at - window->at;
+            if (found > 0) continue;
         }
-        const char *at = lines->buffer + lines->at, *end = lines->buffer + lines->whole;
-        for (; at < end && count < FM_BATCH_MAX; lines->line++) {
-            unsigned label;
-            uint64_t address = 0;
-            if (!parse_line(at, &label, &address)) {
-                status = bad_line(import, lines->line, at, error);
-                break;
-            }
-            at = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
-            if (label > 3) continue;
-            columns->address[count] = address;
-            columns->kind[count++] = kinds[label];
-        }
-        lines->at = (size_t)(at - lines->buffer);
+        unsigned label;
+        uint64_t address = 0;
+        if (!parse_line(window->at, &label, &address)) return bad_line(window, error);
+        window->at = (char *)memchr(window->at, '\n', (size_t)(window->end - window->at)) + 1;
+        window->line++;
+        if (label > 3) continue;
+        columns->address[count] = address;
+        columns->kind[count] = kinds[label];
+        columns->count++;
     }
-    columns->count = count;
-    return status;
+    return FM_OK;
+}
+
+static fm_status din_open(fm_import *import, const fm_reader_options *options, fm_error *error)
+{
+    const fm_line_parser parser = {.parse = din_parse, .settings = fm_text_kernels_find()};
+    return fm_line_import_open(import, sizeof(fm_line_import), parser, options, error);
 }
 
 /* A modification is one reference: it is written as a write. */
@@ -97,8 +101,10 @@ const fm_format fm_format_din = {
              .memory_addresses = true,
              .can_write = true,
              .columns = FM_COLUMN_KIND},
-    .open = fm_lines_import_open,
-    .read = din_read,
-    .close = fm_lines_import_close,
+    .open = din_open,
+    .share = fm_line_import_share,
+    .shared = fm_line_import_shared,
+    .read = fm_line_import_read,
+    .close = fm_line_import_close,
     .write = din_write,
 };

@@ -11,11 +11,13 @@
  * may be the traced program's output in the middle of a line.
  */
 #include "base/error.h"
-#include "trace/format.h"
-#include "trace/lines.h"
+#include "trace/import/text_kernels.h"
+#include "trace/lines/line_import.h"
 #include "trace/numbers.h"
 
 #include <string.h>
+
+enum { NO_REFERENCE = 4 }; /* among the kinds */
 
 /* Whether the line is Valgrind talking (==123==, --123--, **123**) or empty. */
 static bool is_message(const char *line)
@@ -25,12 +27,12 @@ static bool is_message(const char *line)
     return *line == '\n';
 }
 
-static fm_status bad_line(const fm_import *import, uint64_t number, const char *line, fm_error *error)
+static fm_status bad_line(const fm_line_window *window, fm_error *error)
 {
     char quote[256];
-    return fm_fail_at(error, FM_E_FORMAT, import->name, FM_PLACE_LINE, number,
+    return fm_fail_at(error, FM_E_FORMAT, window->name, FM_PLACE_LINE, window->line,
                       "expected ' L address,size', ' S', ' M' or 'I ' likewise, found '%s'",
-                      fm_line_quote(line, quote, sizeof quote));
+                      fm_line_quote(window->at, quote, sizeof quote));
 }
 
 /* Address and size behind the letter; returns the next line, or NULL where they are not right. */
@@ -45,43 +47,60 @@ static const char *parse_access(const char *at, uint64_t *address, uint64_t *siz
     return *at == '\n' ? at + 1 : NULL;
 }
 
-static fm_status lackey_read(fm_import *import, fm_columns *columns, fm_error *error)
+/* Any line. *next: behind it; NULL: it is not right. *kind NO_REFERENCE: it is none. */
+static void parse_line(char *at, const char *end, char **next, uint64_t *address, uint64_t *size,
+                       unsigned *kind)
 {
-    fm_lines *lines = import->state;
-    fm_status status = FM_OK;
-    size_t count = 0;
-    while (count < FM_BATCH_MAX && status == FM_OK) {
-        if (lines->at == lines->whole) {
-            status = fm_lines_more(lines, error);
-            if (status != FM_OK || lines->at == lines->whole) break;
-        }
-        const char *at = lines->buffer + lines->at, *end = lines->buffer + lines->whole;
-        for (; at < end && count < FM_BATCH_MAX; lines->line++) {
-            uint8_t kind = FM_KIND_FETCH;
-            const char *next = NULL;
-            uint64_t address, size;
-            if (at[0] == ' ' && (at[1] == 'L' || at[1] == 'S' || at[1] == 'M')) {
-                kind = at[1] == 'L' ? FM_KIND_LOAD : at[1] == 'S' ? FM_KIND_STORE : FM_KIND_MODIFY;
-                next = parse_access(at + 2, &address, &size);
-            } else if (at[0] == 'I' && at[1] == ' ') {
-                next = parse_access(at + 2, &address, &size);
-            } else if (is_message(at)) {
-                at = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
-                continue;
-            }
-            if (!next) {
-                status = bad_line(import, lines->line, at, error);
-                break;
-            }
-            at = next;
-            columns->address[count] = address;
-            columns->size[count] = (uint32_t)size;
-            columns->kind[count++] = kind;
-        }
-        lines->at = (size_t)(at - lines->buffer);
+    const char *behind = NULL;
+    *kind = FM_KIND_FETCH;
+    if (at[0] == ' ' && (at[1] == 'L' || at[1] == 'S' || at[1] == 'M')) {
+        *kind = at[1] == 'L' ? FM_KIND_LOAD : at[1] == 'S' ? FM_KIND_STORE : FM_KIND_MODIFY;
+        behind = parse_access(at + 2, address, size);
+    } else if (at[0] == 'I' && at[1] == ' ') {
+        behind = parse_access(at + 2, address, size);
+    } else if (is_message(at)) {
+        *kind = NO_REFERENCE;
+        behind = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
     }
-    columns->count = count;
-    return status;
+    *next = behind ? at + (behind - at) : NULL;
+}
+
+static fm_status lackey_parse(const void *settings, fm_line_window *window, fm_columns *columns,
+                              fm_error *error)
+{
+    const fm_text_kernels *kernels = settings;
+    while (window->at < window->end && columns->count < FM_BATCH_MAX) {
+        const size_t count = columns->count;
+        if (kernels) {
+            const char *at = window->at;
+            const size_t found =
+                kernels->lackey(&at, window->end, columns->address + count, columns->size + count,
+                                columns->kind + count, FM_BATCH_MAX - count);
+            columns->count += found;
+            window->line += found;
+            window->at += at - window->at;
+            if (found > 0) continue;
+        }
+        uint64_t address, size;
+        unsigned kind;
+        char *next;
+        parse_line(window->at, window->end, &next, &address, &size, &kind);
+        if (!next) return bad_line(window, error);
+        window->at = next;
+        window->line++;
+        if (kind == NO_REFERENCE) continue;
+        columns->address[count] = address;
+        columns->size[count] = (uint32_t)size;
+        columns->kind[count] = (uint8_t)kind;
+        columns->count++;
+    }
+    return FM_OK;
+}
+
+static fm_status lackey_open(fm_import *import, const fm_reader_options *options, fm_error *error)
+{
+    const fm_line_parser parser = {.parse = lackey_parse, .settings = fm_text_kernels_find()};
+    return fm_line_import_open(import, sizeof(fm_line_import), parser, options, error);
 }
 
 /* A trace without sizes is written as accesses of one byte, one without kinds as loads. */
@@ -108,8 +127,10 @@ const fm_format fm_format_lackey = {
              .memory_addresses = true,
              .can_write = true,
              .columns = FM_COLUMN_SIZE | FM_COLUMN_KIND},
-    .open = fm_lines_import_open,
-    .read = lackey_read,
-    .close = fm_lines_import_close,
+    .open = lackey_open,
+    .share = fm_line_import_share,
+    .shared = fm_line_import_shared,
+    .read = fm_line_import_read,
+    .close = fm_line_import_close,
     .write = lackey_write,
 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lines.c - see lines.h. */
 #define _GNU_SOURCE
-#include "trace/lines.h"
+#include "trace/lines/lines.h"
 
 #include "base/byte_order_mark.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "trace/import/text_kernels.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,37 +34,31 @@ fm_status fm_lines_open(fm_lines *lines, fm_stream *stream, const char *name, fm
     lines->stream = stream;
     lines->name = name;
     lines->line = 1;
-    lines->buffer = malloc(CAPACITY + 1);
-    if (!lines->buffer) return fm_fail_memory(error, CAPACITY + 1, "lines of text");
+    lines->memory = calloc(1, CAPACITY + 1 + 2 * FM_TEXT_MARGIN);
+    if (!lines->memory) return fm_fail_memory(error, CAPACITY + 1, "lines of text");
+    lines->buffer = lines->memory + FM_TEXT_MARGIN;
     return pass_byte_order_mark(lines, error);
 }
 
-fm_status fm_lines_import_open(fm_import *import, const fm_reader_options *options, fm_error *error)
-{
-    (void)options;
-    fm_lines *lines = import->state = fm_calloc(1, sizeof *lines);
-    if (!lines) return fm_fail_memory(error, sizeof *lines, "a trace reader");
-    return fm_lines_open(lines, import->stream, import->name, error);
-}
-
-void fm_lines_import_close(fm_import *import)
-{
-    if (import->state) fm_lines_close(import->state);
-    free(import->state);
-}
-
-static fm_status too_long(const fm_lines *lines, size_t record, fm_error *error)
+static fm_status too_long(fm_lines *lines, size_t record, fm_error *error)
 {
     uint64_t line = lines->line;
     for (const char *c = lines->buffer + lines->at, *end = lines->buffer + record;
          (c = memchr(c, '\n', (size_t)(end - c))); c++)
         line++;
-    return fm_fail_at(error, FM_E_FORMAT, lines->name, FM_PLACE_LINE, line,
-                      "longer than %u bytes; is this really a text format?", FM_LINE_MAX);
+    lines->too_long = true;
+    fm_fail_at(&lines->error, FM_E_FORMAT, lines->name, FM_PLACE_LINE, line,
+               "longer than %u bytes; is this really a text format?", FM_LINE_MAX);
+    if (error) *error = lines->error;
+    return FM_E_FORMAT;
 }
 
 fm_status fm_lines_more_of(fm_lines *lines, size_t record, fm_error *error)
 {
+    if (lines->too_long) {
+        if (error) *error = lines->error;
+        return FM_E_FORMAT;
+    }
     if (lines->at > 0) {
         memmove(lines->buffer, lines->buffer + lines->at, lines->filled - lines->at);
         lines->whole -= lines->at;
@@ -103,10 +98,21 @@ fm_status fm_lines_more(fm_lines *lines, fm_error *error)
     return fm_lines_more_of(lines, lines->at, error);
 }
 
+void fm_lines_go_on(fm_lines *lines, const char *bytes, size_t count, uint64_t line)
+{
+    memcpy(lines->buffer, bytes, count);
+    const char *last = memrchr(lines->buffer, '\n', count);
+    lines->at = 0;
+    lines->whole = last ? (size_t)(last - lines->buffer) + 1 : 0;
+    lines->filled = count;
+    lines->line = line;
+    lines->ended = false;
+}
+
 void fm_lines_close(fm_lines *lines)
 {
-    free(lines->buffer);
-    lines->buffer = NULL;
+    free(lines->memory);
+    lines->memory = lines->buffer = NULL;
 }
 
 char *fm_text_quote(const char *from, size_t length, char *buffer, size_t size)

@@ -15,12 +15,15 @@
 typedef struct fm_lines {
     fm_stream *stream;
     const char *name;
+    char *memory; /* that the buffer lies in, with FM_TEXT_MARGIN bytes before and behind it */
     char *buffer;
     size_t at;     /* the parser's place; it moves this */
     size_t whole;  /* [at, whole) is whole lines */
     size_t filled; /* [whole, filled) is the beginning of the next line */
     uint64_t line; /* number of the line at `at`, from 1; the parser counts */
     bool ended;    /* nothing follows what is in the buffer */
+    bool too_long; /* a line was: that stays */
+    fm_error error;
 } fm_lines;
 
 /* name must outlive lines. Passes over the byte order mark of UTF-8; FM_E_FORMAT where there is that of
@@ -41,9 +44,9 @@ fm_status fm_lines_more(fm_lines *lines, fm_error *error);
 fm_status fm_lines_more_of(fm_lines *lines, size_t record, fm_error *error);
 void fm_lines_close(fm_lines *lines);
 
-/* Opening and closing of a format that keeps nothing but its lines: import->state is an fm_lines. */
-fm_status fm_lines_import_open(fm_import *import, const fm_reader_options *options, fm_error *error);
-void fm_lines_import_close(fm_import *import);
+/* Goes on behind what was read otherwise: the next bytes of the stream come after the `count` bytes at
+ * `bytes`, at most FM_LINES_AHEAD, and the first of these begins line number `line`. */
+void fm_lines_go_on(fm_lines *lines, const char *bytes, size_t count, uint64_t line);
 
 /* A short, printable quotation of the line at from (up to its '\n'), for messages. Returns buffer. */
 char *fm_line_quote(const char *from, char *buffer, size_t size);
