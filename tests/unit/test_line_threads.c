@@ -124,7 +124,7 @@ static written write_trace(const char *format, size_t count, oddity odd, size_t 
         }
         line += write_line(&trace, &at, random, odd);
     }
-    if (next_random(random) % 2 && at[-1] == '\n' && !trace.line) at--; /* the last line without its end */
+    if (next_random(random) % 2 && at > trace.text && at[-1] == '\n' && !trace.line) at--; /* the last line without its end */
     trace.size = (size_t)(at - trace.text);
     return trace;
 }

@@ -215,9 +215,12 @@ fm_status fm_line_ahead_next(fm_line_ahead *ahead, fm_columns *columns, fm_strin
                              uint64_t *stored, bool *over, fm_error *error)
 {
     fm_crew_help(ahead->crew, next_is_there);
+    fm_crew_lock(ahead->crew);
+    *over = ahead->taken == ahead->cut;
+    fm_crew_unlock(ahead->crew);
     ahead_slot *slot = &ahead->slots[ahead->taken % ahead->slot_count];
     fm_line_piece *piece = &slot->piece;
-    *over = ahead->taken == ahead->cut || !piece->whole;
+    *over = *over || !piece->whole;
     if (*over) return FM_OK;
     fm_status status = FM_OK;
     /* The line that is wrong has a number only now. */
