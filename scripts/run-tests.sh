@@ -119,7 +119,7 @@ wanted tsan && add tsan/collect "$(collect_with build-tsan \
     valgrind:_plain compiler:_data_objects compiler:_sixty compiler:_analysed_by)"
 wanted oracle && add_programs oracle build/tests/oracle "$([ $quick = yes ] && echo env FATHOM_TEST_TRACES=100)"
 # A sanitizer makes tests some ten times slower: the same ones on fewer random traces, and with damage at fewer places.
-wanted asan && add_programs asan/oracle build-asan/tests/oracle "env FATHOM_TEST_TRACES=60"
+wanted asan && add_programs asan/oracle build-asan/tests/oracle "env FATHOM_TEST_TRACES=60 FATHOM_TEST_REFERENCES=130000"
 wanted asan && add_programs asan build-asan/tests/unit "env FATHOM_TEST_STRIDE=19"
 if wanted tsan; then
     for name in $threaded_oracles; do

@@ -7,8 +7,8 @@
  *
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY   as in test_oracle_engines.c
  */
-#include "engine/parallel/parallel.h"
 #include "analyzer/analyzer_state.h"
+#include "engine/parallel/parallel.h"
 #include "oracle/counting_run.h"
 
 enum { TRACES = 1000, TRACES_PER_LONG_ONE = 250 };
@@ -192,8 +192,9 @@ static fm_profile *profile_of_accesses(access_supply *from, fm_analyzer_options 
     assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
     assert_int_equal(fm_analyzer_can_draw(analyzer), options.threads > 1);
     assert_int_equal(fm_analyzer_feed(analyzer, &begin, NULL), FM_OK);
-    assert_int_equal(
-        draws ? fm_analyzer_draw(analyzer, &supply, NULL, NULL) : fm_analyzer_feed(analyzer, &rest, NULL), FM_OK);
+    assert_int_equal(draws ? fm_analyzer_draw(analyzer, &supply, NULL, NULL)
+                           : fm_analyzer_feed(analyzer, &rest, NULL),
+                     FM_OK);
     assert_int_equal(fm_analyzer_feed(analyzer, &begin, NULL), FM_OK);
     assert_int_equal(fm_analyzer_profile(analyzer, &profile, NULL), FM_OK);
     assert_true(fm_analyzer_memory(analyzer) <= fm_analyzer_memory_peak(analyzer));
@@ -206,8 +207,9 @@ static void test_drawn_accesses(void **state)
     (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     const size_t count = large_length(MOST_ACCESSES);
-    access_supply from = {
-        .address = malloc(count * sizeof *from.address), .size = malloc(count * sizeof *from.size), .count = count};
+    access_supply from = {.address = malloc(count * sizeof *from.address),
+                          .size = malloc(count * sizeof *from.size),
+                          .count = count};
     /* As many pieces of fewer accesses. */
     const uint64_t usual_least = fm_parallel_drawn_least;
     fm_parallel_drawn_least = usual_least * count / MOST_ACCESSES;
