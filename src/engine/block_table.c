@@ -213,6 +213,24 @@ fm_status fm_block_table_grow(fm_block_table *table, uint64_t more, fm_error *er
     return FM_OK;
 }
 
+/* Buckets from `from` to `to`, one after the other. */
+static void filter_buckets(fm_block_table *table, uint64_t from, uint64_t to, fm_block_keep keep,
+                           void *context)
+{
+    for (uint64_t i = from; i < to; i++) {
+        fm_bucket *bucket = &table->buckets[i];
+        const fm_bucket copy = *bucket;
+        memset(bucket, 0, sizeof *bucket);
+        for (size_t slot = 0; slot < FM_BUCKET_SLOTS && copy.position[slot]; slot++) {
+            uint64_t none, time = table->times ? table->times[i * FM_BUCKET_SLOTS + slot] : 0;
+            uint64_t position = keep(context, copy.key[slot], copy.position[slot], time);
+            if (!position) continue;
+            size_t index = fm_block_table_exchange_slot(table, copy.key[slot], position, &none);
+            if (table->times) table->times[index] = time;
+        }
+    }
+}
+
 /*
  * In order of buckets: empty the bucket, put back what is kept, from its home on. Buckets before it are
  * final but for what is added to them, so a block lands in its old bucket or in a hole before it; no
@@ -221,21 +239,10 @@ fm_status fm_block_table_grow(fm_block_table *table, uint64_t more, fm_error *er
  */
 void fm_block_table_filter(fm_block_table *table, fm_block_keep keep, void *context)
 {
-    fm_bucket *bucket = table->buckets;
-    while (bucket->position[FM_BUCKET_SLOTS - 1]) bucket++;
-    table->used = 0;
-    for (uint64_t i = 0; i < table->bucket_count; i++) {
-        bucket = next_bucket(table, bucket);
-        const fm_bucket copy = *bucket;
-        uint64_t *times =
-            table->times ? table->times + (size_t)(bucket - table->buckets) * FM_BUCKET_SLOTS : NULL;
-        memset(bucket, 0, sizeof *bucket);
-        for (size_t slot = 0; slot < FM_BUCKET_SLOTS && copy.position[slot]; slot++) {
-            uint64_t none, time = times ? times[slot] : 0;
-            uint64_t position = keep(context, copy.key[slot], copy.position[slot], time);
-            if (!position) continue;
-            size_t index = fm_block_table_exchange_slot(table, copy.key[slot], position, &none);
-            if (times) table->times[index] = time;
-        }
+    uint64_t first = 0;
+    while (table->buckets[first++].position[FM_BUCKET_SLOTS - 1]) {
     }
+    table->used = 0;
+    filter_buckets(table, first, table->bucket_count, keep, context);
+    filter_buckets(table, 0, first, keep, context);
 }

@@ -132,34 +132,34 @@ static fm_status read_point(fm_json_scan *scan, const char *what, fm_band_point 
     return status;
 }
 
-static fm_status read_band(fm_json_scan *scan, const char *what, fm_accuracy *accuracy)
+typedef struct band_list {
+    fm_accuracy *accuracy;
+    size_t capacity;
+} band_list;
+
+static fm_status read_band_point(fm_json_scan *scan, const char *what, void *context)
 {
-    fm_json_list list;
-    size_t capacity = 0;
-    if (accuracy->band) return fm_json_refuse(scan, "%s is given twice", what);
-    fm_status status = fm_json_enter_array(scan, what, &list);
-    while (!status) {
-        bool more;
-        status = fm_json_more(scan, &list, &more);
-        if (status || !more) break;
-        void *grown = accuracy->band;
-        if (fm_array_reserve(&grown, &capacity, accuracy->band_count + 1, sizeof *accuracy->band))
-            return fm_fail_memory(scan->error, (accuracy->band_count + 1) * sizeof *accuracy->band, "a band");
-        accuracy->band = grown;
-        fm_band_point *point = &accuracy->band[accuracy->band_count];
-        status = read_point(scan, what, point);
-        if (!status && accuracy->band_count && point->blocks <= point[-1].blocks)
-            return fm_json_refuse(scan, "%s: expected ascending sizes, found %" PRIu64 " after %" PRIu64,
-                                  what, point->blocks, point[-1].blocks);
-        if (!status && point->least > point->most)
-            return fm_json_refuse(scan, "%s: expected least <= most, found another order", what);
-        if (!status) accuracy->band_count++;
-    }
-    return status;
+    band_list *to = context;
+    fm_accuracy *accuracy = to->accuracy;
+    void *grown = accuracy->band;
+    if (fm_array_reserve(&grown, &to->capacity, accuracy->band_count + 1, sizeof *accuracy->band))
+        return fm_fail_memory(scan->error, (accuracy->band_count + 1) * sizeof *accuracy->band, "a band");
+    accuracy->band = grown;
+    fm_band_point *point = &accuracy->band[accuracy->band_count];
+    fm_status status = read_point(scan, what, point);
+    if (status) return status;
+    if (accuracy->band_count && point->blocks <= point[-1].blocks)
+        return fm_json_refuse(scan, "%s: expected ascending sizes, found %" PRIu64 " after %" PRIu64, what,
+                              point->blocks, point[-1].blocks);
+    if (point->least > point->most)
+        return fm_json_refuse(scan, "%s: expected least <= most, found another order", what);
+    accuracy->band_count++;
+    return FM_OK;
 }
 
-static fm_status read_field(fm_json_scan *scan, const char *what, const char *key, fm_accuracy *accuracy)
+static fm_status read_field(fm_json_scan *scan, const char *what, const char *key, void *context)
 {
+    fm_accuracy *accuracy = context;
     if (strcmp(key, "statement") == 0) return fm_json_text(scan, what, &accuracy->statement);
     if (strcmp(key, "relative_error") == 0) return read_share(scan, what, &accuracy->relative_error);
     if (strcmp(key, "absolute_error") == 0) return fm_json_whole(scan, what, &accuracy->absolute_error);
@@ -170,27 +170,16 @@ static fm_status read_field(fm_json_scan *scan, const char *what, const char *ke
     if (strcmp(key, "references_least") == 0) return fm_json_whole(scan, what, &accuracy->references_least);
     if (strcmp(key, "references_most") == 0) return fm_json_whole(scan, what, &accuracy->references_most);
     if (strcmp(key, "confidence") == 0) return read_share(scan, what, &accuracy->confidence);
-    if (strcmp(key, "band") == 0) return read_band(scan, what, accuracy);
-    return fm_json_skip(scan);
+    if (strcmp(key, "band") != 0) return fm_json_skip(scan);
+    if (accuracy->band) return fm_json_refuse(scan, "%s is given twice", what);
+    return fm_json_read_elements(scan, what, read_band_point, &(band_list){accuracy, 0});
 }
 
 fm_status fm_accuracy_read(fm_json_scan *scan, const char *where, fm_accuracy **accuracy)
 {
-    char what[128];
-    fm_json_list list;
-    snprintf(what, sizeof what, "\"%saccuracy\"", where);
-    fm_status status = fm_json_enter_object(scan, what, &list);
-    if (status) return status;
     fm_accuracy *made = fm_calloc(1, sizeof *made);
     if (!made) return fm_fail_memory(scan->error, sizeof *made, "a profile's accuracy");
-    while (!status) {
-        bool more;
-        char key[24];
-        status = fm_json_field(scan, &list, key, sizeof key, &more);
-        if (status || !more) break;
-        snprintf(what, sizeof what, "\"%saccuracy.%s\"", where, key);
-        status = read_field(scan, what, key, made);
-    }
+    fm_status status = fm_json_read_object(scan, where, "accuracy", read_field, made);
     if (!status && !made->statement)
         status = fm_json_refuse(scan, "\"%saccuracy\": expected a \"statement\", found none", where);
     if (status) {

@@ -129,32 +129,25 @@ static fm_status read_string(fm_table_reader *from)
     return status;
 }
 
+static fm_status read_module_field(fm_json_scan *scan, const char *what, const char *key, void *context)
+{
+    fm_table_reader *from = context;
+    fm_module *module = &from->made->modules[from->made->module_count - 1];
+    if (strcmp(key, "path") == 0) return read_text(from, &module->path);
+    if (strcmp(key, "build_id") == 0) return read_text(from, &module->build_id);
+    if (strcmp(key, "bias") == 0) return fm_json_whole(scan, what, &module->bias);
+    if (strcmp(key, "unseen") == 0) return fm_json_truth(scan, what, &module->unseen);
+    return fm_json_skip(scan);
+}
+
 static fm_status read_module(fm_table_reader *from)
 {
     fm_attribution *made = from->made;
     fm_status status =
         reserve(from, FM_TABLE_MODULES, &made->modules, made->module_count, sizeof *made->modules);
-    fm_json_list list;
-    if (!status) status = fm_json_enter_object(from->scan, from->what, &list);
     if (status) return status;
-    fm_module *module = &made->modules[made->module_count++];
-    for (;;) {
-        bool more;
-        char key[16];
-        status = fm_json_field(from->scan, &list, key, sizeof key, &more);
-        if (status || !more) return status;
-        if (strcmp(key, "path") == 0)
-            status = read_text(from, &module->path);
-        else if (strcmp(key, "build_id") == 0)
-            status = read_text(from, &module->build_id);
-        else if (strcmp(key, "bias") == 0)
-            status = fm_json_whole(from->scan, from->what, &module->bias);
-        else if (strcmp(key, "unseen") == 0)
-            status = fm_json_truth(from->scan, from->what, &module->unseen);
-        else
-            status = fm_json_skip(from->scan);
-        if (status) return status;
-    }
+    made->module_count++;
+    return fm_json_read_fields(from->scan, from->what, read_module_field, from);
 }
 
 static fm_status read_frames(fm_table_reader *from, fm_site *site)
@@ -302,7 +295,8 @@ static fm_status read_object_use(fm_table_reader *from)
 
 static fm_status read_kind(fm_table_reader *from, fm_object_kind *kind)
 {
-    static const char *const kinds[] = {"global", "heap", "stack", "module", "other", "thread-local", "array"};
+    static const char *const kinds[] = {"global", "heap",         "stack", "module",
+                                        "other",  "thread-local", "array"};
     char *name = NULL;
     fm_status status = fm_json_text(from->scan, from->what, &name);
     if (status) return status;

@@ -65,6 +65,18 @@ fm_status fm_json_key(fm_json_scan *scan, char *name, size_t size);
  */
 fm_status fm_json_field(fm_json_scan *scan, fm_json_list *list, char *name, size_t size, bool *more);
 
+/* An array, or an object, and nothing else: a function takes the value of each element, or field. No key that
+ * a reader knows is longer than these. */
+enum { FM_JSON_KEY = 24 };
+typedef fm_status (*fm_json_take_element)(fm_json_scan *scan, const char *what, void *context);
+typedef fm_status (*fm_json_take_field)(fm_json_scan *scan, const char *what, const char *key, void *context);
+fm_status fm_json_read_elements(fm_json_scan *scan, const char *what, fm_json_take_element take,
+                                void *context);
+fm_status fm_json_read_fields(fm_json_scan *scan, const char *what, fm_json_take_field take, void *context);
+/* The same for the object `name` of a profile: fields are named "where name.key" in messages. */
+fm_status fm_json_read_object(fm_json_scan *scan, const char *where, const char *name,
+                              fm_json_take_field take, void *context);
+
 /* Values. `what` names the value in messages. */
 fm_status fm_json_whole(fm_json_scan *scan, const char *what, uint64_t *value);
 fm_status fm_json_real(fm_json_scan *scan, const char *what, double *value);

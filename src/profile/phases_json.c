@@ -74,102 +74,101 @@ static fm_status read_row(fm_json_scan *scan, const char *what, uint64_t *number
     return status;
 }
 
-/* Before each element: whether there is one, and room for it in the array. */
-static fm_status next_element(fm_json_scan *scan, fm_json_list *list, bool *more, void **array,
-                              size_t *capacity, size_t count, size_t size)
+/* The array, with room for one more element; NULL: there is no memory. */
+static void *room_for_one(fm_json_scan *scan, void *array, size_t *capacity, size_t count, size_t size)
 {
-    fm_status status = fm_json_more(scan, list, more);
-    if (status || !*more) return status;
-    if (fm_array_reserve(array, capacity, count + 1, size))
-        return fm_fail_memory(scan->error, (count + 1) * size, "a profile's phases");
+    if (!fm_array_reserve(&array, capacity, count + 1, size)) return array;
+    fm_fail_memory(scan->error, (count + 1) * size, "a profile's phases");
+    return NULL;
+}
+
+static fm_status read_time(fm_json_scan *scan, const char *what, void *context)
+{
+    fm_data_sample *sample = context;
+    uint64_t row[2] = {0};
+    fm_status status = read_row(scan, what, row, 2);
+    if (status) return status;
+    fm_time_sample *times =
+        room_for_one(scan, sample->times, &sample->capacity, sample->count, sizeof *times);
+    if (!times) return FM_E_NOMEM;
+    sample->times = times;
+    times[sample->count++] = (fm_time_sample){row[0], row[1]};
     return FM_OK;
 }
 
-static fm_status read_times(fm_json_scan *scan, const char *what, fm_data_sample *sample)
+static fm_status read_sample_field(fm_json_scan *scan, const char *what, const char *key, void *context)
 {
-    fm_json_list list;
+    fm_data_sample *sample = context;
+    if (strcmp(key, "block") == 0) return fm_json_whole(scan, what, &sample->block);
+    if (strcmp(key, "times") != 0) return fm_json_skip(scan);
     if (sample->times) return fm_json_refuse(scan, "%s: \"times\" is given twice", what);
-    fm_status status = fm_json_enter_array(scan, what, &list);
-    while (!status) {
-        bool more;
-        uint64_t row[2] = {0};
-        void *times = sample->times;
-        status =
-            next_element(scan, &list, &more, &times, &sample->capacity, sample->count, sizeof *sample->times);
-        sample->times = times;
-        if (status || !more) break;
-        status = read_row(scan, what, row, 2);
-        if (!status) sample->times[sample->count++] = (fm_time_sample){row[0], row[1]};
-    }
-    return status;
+    return fm_json_read_elements(scan, what, read_time, sample);
 }
 
-static fm_status read_sample(fm_json_scan *scan, const char *what, fm_data_sample *sample)
+typedef struct sample_list {
+    fm_phases *phases;
+    size_t capacity;
+} sample_list;
+
+static fm_status read_sample(fm_json_scan *scan, const char *what, void *context)
 {
-    fm_json_list list;
-    fm_status status = fm_json_enter_object(scan, what, &list);
-    while (!status) {
-        bool more;
-        char key[16];
-        status = fm_json_field(scan, &list, key, sizeof key, &more);
-        if (status || !more) break;
-        if (strcmp(key, "block") == 0)
-            status = fm_json_whole(scan, what, &sample->block);
-        else if (strcmp(key, "times") == 0)
-            status = read_times(scan, what, sample);
-        else
-            status = fm_json_skip(scan);
-    }
-    return status;
+    sample_list *to = context;
+    fm_phases *phases = to->phases;
+    fm_data_sample *samples =
+        room_for_one(scan, phases->samples, &to->capacity, phases->sample_count, sizeof *samples);
+    if (!samples) return FM_E_NOMEM;
+    phases->samples = samples;
+    fm_data_sample *sample = &samples[phases->sample_count++];
+    memset(sample, 0, sizeof *sample);
+    return fm_json_read_fields(scan, what, read_sample_field, sample);
 }
 
 static fm_status read_samples(fm_json_scan *scan, const char *what, fm_phases *phases)
 {
-    fm_json_list list;
-    size_t capacity = 0;
     if (phases->samples) return fm_json_refuse(scan, "%s is given twice", what);
-    fm_status status = fm_json_enter_array(scan, what, &list);
-    while (!status) {
-        bool more;
-        void *samples = phases->samples;
-        status = next_element(scan, &list, &more, &samples, &capacity, phases->sample_count,
-                              sizeof *phases->samples);
-        phases->samples = samples;
-        if (status || !more) break;
-        fm_data_sample *sample = &phases->samples[phases->sample_count++];
-        memset(sample, 0, sizeof *sample);
-        status = read_sample(scan, what, sample);
-    }
-    return status;
+    return fm_json_read_elements(scan, what, read_sample, &(sample_list){.phases = phases});
+}
+
+/* Rows of the outermost level, which follow each other without a gap, or of an inner one: whether those are
+ * inside the level above is checked at the end. */
+typedef struct phase_rows {
+    fm_trace_phase **phases;
+    size_t *count, capacity;
+    bool inner;
+} phase_rows;
+
+static fm_status read_phase(fm_json_scan *scan, const char *what, void *context)
+{
+    phase_rows *to = context;
+    const size_t count = *to->count;
+    uint64_t row[6] = {0};
+    fm_status status = read_row(scan, what, row, to->inner ? 6 : 5);
+    if (status) return status;
+    const uint64_t expected = count ? (*to->phases)[count - 1].end : 0;
+    if (!to->inner && (row[0] != expected || row[1] < row[0]))
+        return fm_json_refuse(
+            scan, "%s: expected a phase that begins at %" PRIu64 ", found %" PRIu64 " to %" PRIu64, what,
+            expected, row[0], row[1]);
+    if (row[4] > count || count == FM_MOST_PHASES)
+        return fm_json_refuse(scan, "%s: expected at most %d phases, kinds numbered as they appear", what,
+                              (int)FM_MOST_PHASES);
+    fm_trace_phase *phases = room_for_one(scan, *to->phases, &to->capacity, count, sizeof *phases);
+    if (!phases) return FM_E_NOMEM;
+    *to->phases = phases;
+    phases[(*to->count)++] = (fm_trace_phase){.begin = row[0],
+                                              .end = row[1],
+                                              .distinct = row[2],
+                                              .cold = row[3],
+                                              .kind = (uint32_t)row[4],
+                                              .parent = row[5]};
+    return FM_OK;
 }
 
 static fm_status read_phases(fm_json_scan *scan, const char *what, fm_phases *phases)
 {
-    fm_json_list list;
-    size_t capacity = 0;
     if (phases->phases) return fm_json_refuse(scan, "%s is given twice", what);
-    fm_status status = fm_json_enter_array(scan, what, &list);
-    while (!status) {
-        bool more;
-        uint64_t row[5] = {0};
-        void *grown = phases->phases;
-        status = next_element(scan, &list, &more, &grown, &capacity, phases->count, sizeof *phases->phases);
-        phases->phases = grown;
-        if (status || !more) break;
-        status = read_row(scan, what, row, 5);
-        if (status) break;
-        const uint64_t expected = phases->count ? phases->phases[phases->count - 1].end : 0;
-        if (row[0] != expected || row[1] < row[0])
-            return fm_json_refuse(
-                scan, "%s: expected a phase that begins at %" PRIu64 ", found %" PRIu64 " to %" PRIu64, what,
-                expected, row[0], row[1]);
-        if (row[4] > phases->count || phases->count == FM_MOST_PHASES)
-            return fm_json_refuse(scan, "%s: expected at most %d phases, kinds numbered as they appear", what,
-                                  (int)FM_MOST_PHASES);
-        phases->phases[phases->count++] = (fm_trace_phase){
-            .begin = row[0], .end = row[1], .distinct = row[2], .cold = row[3], .kind = (uint32_t)row[4]};
-    }
-    return status;
+    return fm_json_read_elements(scan, what, read_phase,
+                                 &(phase_rows){&phases->phases, &phases->count, 0, false});
 }
 
 static fm_status read_cut(fm_json_scan *scan, const char *what, fm_phases *phases)
@@ -188,76 +187,41 @@ static fm_status read_cut(fm_json_scan *scan, const char *what, fm_phases *phase
     return status;
 }
 
-/* Rows of an inner level. Whether they are inside the level above is checked at the end. */
-static fm_status read_inner_phases(fm_json_scan *scan, const char *what, fm_phase_level *level)
+static fm_status read_level_field(fm_json_scan *scan, const char *what, const char *key, void *context)
 {
-    fm_json_list list;
-    size_t capacity = 0;
-    if (level->phases) return fm_json_refuse(scan, "%s: \"phases\" is given twice", what);
-    fm_status status = fm_json_enter_array(scan, what, &list);
-    while (!status) {
-        bool more;
-        uint64_t row[6] = {0};
-        void *grown = level->phases;
-        status = next_element(scan, &list, &more, &grown, &capacity, level->count, sizeof *level->phases);
-        level->phases = grown;
-        if (status || !more) break;
-        status = read_row(scan, what, row, 6);
-        if (status) break;
-        if (row[4] > level->count || level->count == FM_MOST_PHASES)
-            return fm_json_refuse(scan, "%s: expected at most %d phases, kinds numbered as they appear", what,
-                                  (int)FM_MOST_PHASES);
-        level->phases[level->count++] = (fm_trace_phase){.begin = row[0],
-                                                         .end = row[1],
-                                                         .distinct = row[2],
-                                                         .cold = row[3],
-                                                         .kind = (uint32_t)row[4],
-                                                         .parent = row[5]};
+    const fm_phases *phases = context;
+    fm_phase_level *level = &phases->inner[phases->inner_count - 1];
+    uint64_t found;
+    if (strcmp(key, "phases") == 0) {
+        if (level->phases) return fm_json_refuse(scan, "%s: \"phases\" is given twice", what);
+        return fm_json_read_elements(scan, what, read_phase,
+                                     &(phase_rows){&level->phases, &level->count, 0, true});
     }
+    if (strcmp(key, "level") != 0) return fm_json_skip(scan);
+    fm_status status = fm_json_whole(scan, what, &found);
+    if (!status && found != phases->inner_count + 1)
+        return fm_json_refuse(scan, "%s: expected level %zu, found %" PRIu64, what, phases->inner_count + 1,
+                              found);
     return status;
 }
 
-static fm_status read_level(fm_json_scan *scan, const char *what, size_t number, fm_phase_level *level)
+static fm_status read_level(fm_json_scan *scan, const char *what, void *context)
 {
-    fm_json_list list;
-    fm_status status = fm_json_enter_object(scan, what, &list);
-    while (!status) {
-        bool more;
-        char key[16];
-        uint64_t found;
-        status = fm_json_field(scan, &list, key, sizeof key, &more);
-        if (status || !more) break;
-        if (strcmp(key, "phases") == 0)
-            status = read_inner_phases(scan, what, level);
-        else if (strcmp(key, "level") != 0)
-            status = fm_json_skip(scan);
-        else if (!(status = fm_json_whole(scan, what, &found)) && found != number)
-            return fm_json_refuse(scan, "%s: expected level %zu, found %" PRIu64, what, number, found);
-    }
-    return status;
+    fm_phases *phases = context;
+    if (phases->inner_count == FM_MOST_PHASE_LEVELS - 1)
+        return fm_json_refuse(scan, "%s: expected at most %d levels", what, (int)FM_MOST_PHASE_LEVELS - 1);
+    phases->inner_count++;
+    return fm_json_read_fields(scan, what, read_level_field, phases);
 }
 
 static fm_status read_inner(fm_json_scan *scan, const char *what, fm_phases *phases)
 {
-    fm_json_list list;
     if (phases->inner) return fm_json_refuse(scan, "%s is given twice", what);
-    fm_status status = fm_json_enter_array(scan, what, &list);
-    if (status) return status;
     phases->inner = fm_calloc(FM_MOST_PHASE_LEVELS - 1, sizeof *phases->inner);
     if (!phases->inner)
         return fm_fail_memory(scan->error, FM_MOST_PHASE_LEVELS * sizeof *phases->inner,
                               "a profile's phases");
-    while (!status) {
-        bool more;
-        status = fm_json_more(scan, &list, &more);
-        if (status || !more) break;
-        if (phases->inner_count == FM_MOST_PHASE_LEVELS - 1)
-            return fm_json_refuse(scan, "%s: expected at most %d levels", what,
-                                  (int)FM_MOST_PHASE_LEVELS - 1);
-        const size_t number = 2 + phases->inner_count++;
-        status = read_level(scan, what, number, &phases->inner[number - 2]);
-    }
-    return status;
+    return fm_json_read_elements(scan, what, read_level, phases);
 }
 
 /* Inner phases ascend, and each is inside the one that it names. */
@@ -283,34 +247,22 @@ static fm_status check_inner(fm_json_scan *scan, const char *where, const fm_pha
     return FM_OK;
 }
 
+static fm_status read_field(fm_json_scan *scan, const char *what, const char *key, void *context)
+{
+    fm_phases *phases = context;
+    if (strcmp(key, "threshold") == 0) return fm_json_whole(scan, what, &phases->threshold);
+    if (strcmp(key, "samples") == 0) return read_samples(scan, what, phases);
+    if (strcmp(key, "phases") == 0) return read_phases(scan, what, phases);
+    if (strcmp(key, "cut") == 0) return read_cut(scan, what, phases);
+    if (strcmp(key, "inner") == 0) return read_inner(scan, what, phases);
+    return fm_json_skip(scan);
+}
+
 fm_status fm_phases_read(fm_json_scan *scan, const char *where, fm_phases **phases)
 {
-    char what[128];
-    fm_json_list list;
-    snprintf(what, sizeof what, "\"%sphases\"", where);
-    fm_status status = fm_json_enter_object(scan, what, &list);
-    if (status) return status;
     fm_phases *made = fm_calloc(1, sizeof *made);
     if (!made) return fm_fail_memory(scan->error, sizeof *made, "a profile's phases");
-    while (!status) {
-        bool more;
-        char key[24];
-        status = fm_json_field(scan, &list, key, sizeof key, &more);
-        if (status || !more) break;
-        snprintf(what, sizeof what, "\"%sphases.%s\"", where, key);
-        if (strcmp(key, "threshold") == 0)
-            status = fm_json_whole(scan, what, &made->threshold);
-        else if (strcmp(key, "samples") == 0)
-            status = read_samples(scan, what, made);
-        else if (strcmp(key, "phases") == 0)
-            status = read_phases(scan, what, made);
-        else if (strcmp(key, "cut") == 0)
-            status = read_cut(scan, what, made);
-        else if (strcmp(key, "inner") == 0)
-            status = read_inner(scan, what, made);
-        else
-            status = fm_json_skip(scan);
-    }
+    fm_status status = fm_json_read_object(scan, where, "phases", read_field, made);
     if (!status) status = check_inner(scan, where, made);
     if (status) {
         fm_phases_destroy(made);

@@ -84,8 +84,9 @@ static fm_status read_seconds(fm_json_scan *scan, const char *what, double *valu
     return status;
 }
 
-static fm_status read_field(fm_json_scan *scan, const char *what, const char *key, fm_run *run)
+static fm_status read_field(fm_json_scan *scan, const char *what, const char *key, void *context)
 {
+    fm_run *run = context;
     struct {
         const char *name;
         char **text;
@@ -111,22 +112,10 @@ static fm_status read_field(fm_json_scan *scan, const char *what, const char *ke
 
 fm_status fm_run_read(fm_json_scan *scan, const char *where, fm_run **run)
 {
-    char what[128];
-    fm_json_list list;
-    snprintf(what, sizeof what, "\"%srun\"", where);
-    fm_status status = fm_json_enter_object(scan, what, &list);
-    if (status) return status;
     fm_run *made = fm_calloc(1, sizeof *made);
     if (!made) return fm_fail_memory(scan->error, sizeof *made, "a profile's run");
     made->exit_code = -1;
-    while (!status) {
-        bool more;
-        char key[16];
-        status = fm_json_field(scan, &list, key, sizeof key, &more);
-        if (status || !more) break;
-        snprintf(what, sizeof what, "\"%srun.%s\"", where, key);
-        status = read_field(scan, what, key, made);
-    }
+    fm_status status = fm_json_read_object(scan, where, "run", read_field, made);
     if (status) {
         fm_run_destroy(made);
         return status;

@@ -6,7 +6,7 @@ same() { # two profiles
     sed 's/"engine": "[a-z]*"/"engine": "any"/' "$1" >.one
     sed 's/"engine": "[a-z]*"/"engine": "any"/' "$2" | cmp - .one && echo 'the same'
 }
-fathom gen zipf --keys 100000 --references 1000000 --seed 4 -o t.u64 --quiet
+fathom gen zipf --keys 100000 --references 400000 --seed 4 -o t.u64 --quiet
 fathom analyze t.u64 --json exact.json --quiet >/dev/null
 for threads in 1 2 3 8; do
     try_silently "fathom analyze t.u64 --engine parda --threads $threads --json p.json --quiet"

@@ -3,7 +3,7 @@
  * replay_main.c - runs a fuzz target without libFuzzer: replay_main [FILE|DIRECTORY]…, or writes the seeds it
  * makes into a directory for libFuzzer to start from: replay_main --seeds DIRECTORY
  *
- * Every corpus file, every seed the target makes, and MUTATIONS changed copies of each (fixed random numbers:
+ * Every corpus file, every seed the target makes, and 150 changed copies of each (fixed random numbers:
  * the same ones in every run). A failure is a crash, as under libFuzzer; the input is left in a file whose
  * name is printed first. It is also a failure when nothing was tried: a path without a file, a target without
  * seeds, none of the inputs understood as they are, or no mutation that changed anything. Prints TAP.
@@ -17,7 +17,9 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-enum { ROOM = 1 << 20, MUTATIONS = 150 };
+enum { ROOM = 1 << 20 };
+
+static uint64_t mutations = 150; /* of each input; FATHOM_TEST_MUTATIONS */
 
 static uint8_t current[ROOM + 1], changed[ROOM + 1];
 static const uint8_t *running;
@@ -103,7 +105,7 @@ static bool run_with_mutations(size_t size)
     uint64_t before = fuzz_understood;
     run_one(current, size);
     bool understood = fuzz_understood > before;
-    for (int i = 0; i < MUTATIONS; i++) {
+    for (uint64_t i = 0; i < mutations; i++) {
         size_t now = mutate(size);
         mutants += now != size || memcmp(changed, current, size) != 0;
         run_one(changed, now);
@@ -161,6 +163,8 @@ static int write_seeds(const char *directory)
 
 int main(int argc, char **argv)
 {
+    const char *wanted = getenv("FATHOM_TEST_MUTATIONS");
+    if (wanted && *wanted) mutations = strtoull(wanted, NULL, 10);
     if (argc == 3 && strcmp(argv[1], "--seeds") == 0) return write_seeds(argv[2]);
     signal(SIGSEGV, leave_input);
     signal(SIGABRT, leave_input);
@@ -178,9 +182,9 @@ int main(int argc, char **argv)
         understood_whole += run_with_mutations(size);
     }
     bool tried = seeds > 0 && !empty_path && understood_whole > 0 && mutants > 0 &&
-                 inputs == 1 + (files + seeds) * (1 + MUTATIONS);
+                 inputs == 1 + (files + seeds) * (1 + mutations);
     printf("1..1\n%s 1 - %zu corpus files and %zu made seeds (%" PRIu64
-           " of them understood as they are), each with %d mutations: %" PRIu64 " inputs\n",
-           tried ? "ok" : "not ok", files, seeds, understood_whole, MUTATIONS, inputs);
+           " of them understood as they are), each with %" PRIu64 " mutations: %" PRIu64 " inputs\n",
+           tried ? "ok" : "not ok", files, seeds, understood_whole, mutations, inputs);
     return tried ? 0 : 1;
 }

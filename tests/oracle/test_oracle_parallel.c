@@ -7,8 +7,8 @@
  *
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY   as in test_oracle_engines.c
  */
-#include "engine/parallel/parallel.h"
 #include "analyzer/analyzer_state.h"
+#include "engine/parallel/parallel.h"
 #include "oracle/counting_run.h"
 
 enum { TRACES = 1000, TRACES_PER_LONG_ONE = 250 };
@@ -130,18 +130,18 @@ static void test_many_live_blocks(void **state)
 
 /* ---- accesses that threads fetch for themselves ---- */
 
-enum { ACCESSES = 200000, MOST_IN_BATCH = 5000, MOST_DRAWING = 8, MOST_TURNS = 20, LEAST_TURNS = 3 };
+enum { MOST_ACCESSES = 200000, MOST_IN_BATCH = 5000, MOST_DRAWING = 8, MOST_TURNS = 20, LEAST_TURNS = 3 };
 
 typedef struct access_supply {
     uint64_t *address;
     uint32_t *size; /* NULL: none */
-    size_t claimed;
+    size_t count, claimed;
 } access_supply;
 
 static bool claim_accesses(void *context, uint64_t wanted, fm_stretch *stretch)
 {
     access_supply *self = context;
-    const uint64_t left = ACCESSES - self->claimed;
+    const uint64_t left = self->count - self->claimed;
     if (left == 0) return false;
     *stretch = (fm_stretch){.at = self->claimed, .left = wanted < left ? wanted : left};
     self->claimed += (size_t)stretch->left;
@@ -166,7 +166,7 @@ static fm_status fetch_accesses(void *context, unsigned worker, fm_stretch *stre
 static uint64_t left_accesses(const void *context)
 {
     const access_supply *self = context;
-    return ACCESSES - self->claimed;
+    return self->count - self->claimed;
 }
 
 static fm_supply supply_of(access_supply *from)
@@ -181,9 +181,9 @@ static fm_supply supply_of(access_supply *from)
 static fm_profile *profile_of_accesses(access_supply *from, fm_analyzer_options options, bool draws)
 {
     const fm_supply supply = supply_of(from);
-    const size_t first = ACCESSES / 10; /* the beginning is fed: both ways follow each other */
+    const size_t first = from->count / 10; /* the beginning is fed: both ways follow each other */
     const fm_batch begin = {.count = first, .address = from->address, .size = from->size};
-    const fm_batch rest = {.count = ACCESSES - first,
+    const fm_batch rest = {.count = from->count - first,
                            .address = from->address + first,
                            .size = from->size ? from->size + first : NULL};
     fm_analyzer *analyzer;
@@ -192,8 +192,9 @@ static fm_profile *profile_of_accesses(access_supply *from, fm_analyzer_options 
     assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
     assert_int_equal(fm_analyzer_can_draw(analyzer), options.threads > 1);
     assert_int_equal(fm_analyzer_feed(analyzer, &begin, NULL), FM_OK);
-    assert_int_equal(
-        draws ? fm_analyzer_draw(analyzer, &supply, NULL, NULL) : fm_analyzer_feed(analyzer, &rest, NULL), FM_OK);
+    assert_int_equal(draws ? fm_analyzer_draw(analyzer, &supply, NULL, NULL)
+                           : fm_analyzer_feed(analyzer, &rest, NULL),
+                     FM_OK);
     assert_int_equal(fm_analyzer_feed(analyzer, &begin, NULL), FM_OK);
     assert_int_equal(fm_analyzer_profile(analyzer, &profile, NULL), FM_OK);
     assert_true(fm_analyzer_memory(analyzer) <= fm_analyzer_memory_peak(analyzer));
@@ -205,15 +206,20 @@ static void test_drawn_accesses(void **state)
 {
     (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
-    access_supply from = {.address = malloc(ACCESSES * sizeof *from.address),
-                          .size = malloc(ACCESSES * sizeof *from.size)};
+    const size_t count = large_length(MOST_ACCESSES);
+    access_supply from = {.address = malloc(count * sizeof *from.address),
+                          .size = malloc(count * sizeof *from.size),
+                          .count = count};
+    /* As many pieces of fewer accesses. */
+    const uint64_t usual_least = fm_parallel_drawn_least;
+    fm_parallel_drawn_least = usual_least * count / MOST_ACCESSES;
     uint32_t *const sizes = from.size;
     if (!from.address || !from.size) abort();
     const uint64_t turns = from_environment("FATHOM_TEST_TRACES", TRACES) / (TRACES / MOST_TURNS);
     for (unsigned turn = 0; turn < (turns < LEAST_TURNS ? LEAST_TURNS : turns); turn++) {
         recipe_random random = {turn};
         /* A loop over a few pages, with strays; sizes that cross blocks; or all over the place. */
-        for (size_t i = 0; i < ACCESSES; i++) {
+        for (size_t i = 0; i < count; i++) {
             from.address[i] = turn % 3 == 2 || recipe_chance(&random, 50) ? recipe_below(&random, 1U << 24)
                                                                           : i * 24 % (4096 << turn % 5);
             sizes[i] = (uint32_t)recipe_below(&random, recipe_chance(&random, 20) ? 300 : 9);
@@ -232,7 +238,7 @@ static void test_drawn_accesses(void **state)
     }
     /* What a thread would have to hold too many blocks for is refused, and can be fed. */
     from.size = sizes;
-    for (size_t i = 0; i < ACCESSES; i++) sizes[i] = 4000;
+    for (size_t i = 0; i < count; i++) sizes[i] = 4000;
     const fm_supply supply = supply_of(&from);
     fm_analyzer *analyzer;
     fm_error error;
@@ -240,6 +246,7 @@ static void test_drawn_accesses(void **state)
     assert_int_equal(fm_analyzer_create(&analyzer, &(fm_analyzer_options){.threads = 3}, NULL), FM_OK);
     assert_int_equal(fm_analyzer_draw(analyzer, &supply, NULL, &error), FM_E_LIMIT);
     fm_analyzer_destroy(analyzer);
+    fm_parallel_drawn_least = usual_least;
     free(from.address);
     free(sizes);
 }

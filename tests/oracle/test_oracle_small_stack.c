@@ -128,7 +128,7 @@ static void test_restarts(void **state)
     assert_non_null(trace);
     static const uint64_t bounds[] = {
         1, 63, 64, 65, 1000, 4095, 4096, 4097, FM_SMALL_BOUND - 1, FM_SMALL_BOUND};
-    for (size_t round = 0; round < 30; round++) {
+    for (size_t round = 0; round < large_length(40); round++) { /* each bound at least once */
         const uint64_t keys = UINT64_C(1) << (4 + recipe_below(&random, 14)),
                        drift = recipe_below(&random, 3);
         const unsigned runs = 1 + (unsigned)recipe_below(&random, 3);
@@ -151,7 +151,7 @@ static void test_first_touches(void **state)
     recipe_random random = {from_environment("FATHOM_TEST_SEED", 4096)};
     uint64_t *trace = malloc(LENGTH * sizeof *trace);
     assert_non_null(trace);
-    for (size_t round = 0; round < 60; round++) {
+    for (size_t round = 0; round < large_length(60); round++) {
         const uint64_t bound =
             round % 2 ? 1 + recipe_below(&random, 3 * FM_SMALL_BOUND) : 1 + recipe_below(&random, 500);
         const uint64_t keys = 1 + recipe_below(&random, 4 * bound);

@@ -311,6 +311,7 @@ static void refuse_each_request(scenario run)
 /* ---- the material: small traces in every interesting shape ---- */
 
 enum { REFERENCES = 6000, KEYS = 2500 };
+static size_t fed = REFERENCES; /* of them, to analyzers */
 static uint64_t addresses[REFERENCES];
 static uint32_t sizes[REFERENCES];
 static uint8_t kinds[REFERENCES];
@@ -391,6 +392,7 @@ static fm_status analyze(const fm_analyzer_options *options, fm_profile **profil
 {
     fm_analyzer *analyzer = NULL;
     fm_batch batch = material();
+    batch.count = fed;
     batch.size = NULL; /* one block each */
     fm_status status = fm_analyzer_create(&analyzer, options, error);
     if (status != FM_OK) return status;
@@ -403,13 +405,13 @@ static fm_status analyze(const fm_analyzer_options *options, fm_profile **profil
         if (status == FM_OK) status = fm_analyzer_feed_prepared(analyzer, &prepared, error);
         fm_prepared_free(&prepared);
     } else if (status == FM_OK) {
-        status = fm_analyzer_feed_blocks(analyzer, addresses, REFERENCES, error);
+        status = fm_analyzer_feed_blocks(analyzer, addresses, fed, error);
     }
     fm_profile *made = NULL;
     if (status == FM_OK) status = fm_analyzer_profile(analyzer, &made, error);
     fm_analyzer_destroy(analyzer);
     if (status != FM_OK) return status;
-    assert_int_equal(made->references, 2 * REFERENCES);
+    assert_int_equal(made->references, 2 * fed);
     if (profile)
         *profile = made;
     else
@@ -518,6 +520,7 @@ static void engines_in_batches(void **state)
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
     fm_gpu_stand_in = &module;
     stand_in.more_cards = 2;
+    fed = 2000; /* eight batches, more blocks than the stack holds: each batch asks for memory as the one before */
     fm_gpu_first_sizes = (fm_gpu_sizes){.batch = 500, .each_batch = 300, .stack = 1000, .piece = 200};
     for (int small = 0; small < 2; small++)
         for (size_t i = 0; i < 2; i++) {
@@ -528,6 +531,7 @@ static void engines_in_batches(void **state)
                 refuse_each_request(analyze_in_batches);
         }
     stand_in.more_cards = 0;
+    fed = REFERENCES;
     fm_gpu_stand_in = NULL;
     fm_gpu_first_sizes = usual;
 }

@@ -61,7 +61,7 @@ typedef struct program {
 /* Sites with 0 to 2 frames, on a few lines of a few files; some with call paths. */
 static void make_sites(program *made, uint32_t count)
 {
-    static char names[16][16], files[4][160];
+    static char names[16][24], files[4][160];
     fm_attribution *to = &made->attribution;
     to->sites = calloc(count, sizeof *to->sites);
     to->paths = calloc(count / 4 + 1, sizeof *to->paths);
@@ -709,7 +709,7 @@ static void room_goes_to_the_files_that_matter(void **state)
     const char *files[26];
     uint32_t lines[26];
     for (int i = 0; i < 6; i++) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "big_%d.c", i);
         snprintf(names[i], sizeof names[i], "%s", in_folder(name));
         FILE *out = fopen(names[i], "w");
