@@ -8,18 +8,18 @@ _fathom_options() {
     local trace='--format --instructions --key --size-column --key-unit --size-unit --delimiter --header'
     local collect='--collector --function --region --loads --stores --no-stack --follow-children --limit --limit-time --at-limit'
     case $1 in
-    run) echo "--json --report --no-source --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --embed-source --top --granularity --engine --engine-option --bound --bins --time --max-memory --isa --threads --distances --quiet --progress" ;;
+    run) echo "--json --report --no-source --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --embed-source --by --pairs --histogram --top --granularity --engine --engine-option --bound --bins --time --max-memory --isa --threads --distances --quiet --progress" ;;
     record) echo "--output $collect --level --store --quiet --progress" ;;
-    analyze) echo "--json --granularity --engine --engine-option --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --embed-source --top --mpi --mpi-shards --quiet --progress $trace" ;;
+    analyze) echo "--json --granularity --engine --engine-option --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --embed-source --by --pairs --histogram --top --mpi --mpi-shards --quiet --progress $trace" ;;
     mrc) echo '--csv --json --size --blocks --cache --machine --no-machine --select --quiet' ;;
     compare) echo '--json --select --quiet' ;;
-    report) echo '--output --title --size --no-machine --source --no-source --callgrind --csv --quiet' ;;
+    report) echo '--output --title --size --no-machine --source --no-source --callgrind --csv --by --pairs --histogram --top --quiet' ;;
     convert) echo "--output --to --level --store --quiet --progress $trace" ;;
     gen) echo '--output --keys --references --seed --skew --to --level --quiet --progress' ;;
     check) echo "--verbose --json --quiet --progress $trace" ;;
     train) echo '--output --sizes --dimensions --percent --select --quiet' ;;
     phases) echo "--threshold --depth --alike --granularity --json --profiles --top --quiet --progress $trace" ;;
-    static) echo '--function --param --granularity --layout --scalars --assume --counts --bins --json --report --callgrind --csv --size --embed-source --top --what-if --suggest --emit-ir --language --method --draws --verify --limit-time --threads --quiet --progress' ;;
+    static) echo '--function --param --granularity --layout --scalars --assume --counts --bins --json --report --callgrind --csv --size --embed-source --by --pairs --histogram --top --what-if --suggest --emit-ir --language --method --draws --verify --limit-time --threads --quiet --progress' ;;
     predict) echo "--data-size --size-from --threshold --data-samples --peaks --json --bins --quiet --progress $trace" ;;
     esac
     echo '--help'
@@ -66,6 +66,7 @@ _fathom() {
     --header) _fathom_words 'yes no' "$current" ;;
     --collector) _fathom_words 'auto valgrind compiler' "$current" ;;
     --at-limit) _fathom_words 'continue stop' "$current" ;;
+    --by) _fathom_words 'line function object' "$current" ;;
     --layout) _fathom_words 'contiguous aligned' "$current" ;;
     --language) _fathom_words 'c c++ fortran fir' "$current" ;;
     --method) _fathom_words 'walk count reconstruct sample' "$current" ;;

@@ -49,13 +49,6 @@ FM_API void fm_curve_clear(fm_curve *curve);
  * probability that fewer than `ways` of the d blocks fell into its set. */
 FM_API double fm_profile_misses_associative(const fm_profile *profile, uint64_t sets, uint64_t ways);
 
-typedef struct fm_cache {
-    char name[32]; /* "L1d", "L2", "L3" */
-    uint64_t bytes;
-    uint64_t line;      /* bytes; 0: unknown */
-    uint64_t ways;      /* 0: unknown or fully associative */
-    unsigned shared_by; /* processing units that share it */
-} fm_cache;
 /* Data and unified caches of this machine, smallest level first, read through hwloc. */
 FM_API fm_status fm_machine_caches(fm_cache *caches, size_t capacity, size_t *count, fm_error *error);
 

@@ -95,20 +95,10 @@ static int start(job *work, const run_options *options)
 
 static int show(FILE *out, const fm_view_options *view, const job *work, const run_options *options)
 {
-    for (size_t i = 0; i < work->analysis.count; i++) {
-        if (i > 0) fputc('\n', out);
-        fm_view_histogram(out, work->profile[i], view);
-        if (work->caches.count > 0) {
-            fputc('\n', out);
-            fm_view_caches(out, work->profile[i], work->caches.caches, work->caches.count, view);
-        }
-    }
-    if (work->profile[0]->part_count > 0) {
-        fputc('\n', out);
-        fm_view_parts(out, work->profile[0], work->caches.caches, work->caches.count, view);
-    }
-    if (!work->profile[0]->attribution) return -1;
-    return cli_attribution_show(out, view, &options->attribution, work->profile[0], &work->caches);
+    static const char also[] = "also: --pairs (who used it last), --histogram, --by function|object,\n"
+                               "      --report page.html, --json run.json and then fathom diff, fathom mrc\n";
+    return cli_attribution_show(out, view, &options->attribution, (const fm_profile *const *)work->profile,
+                                work->analysis.count, &work->caches, also);
 }
 
 /* Into --output, or on standard output where nothing else goes there. */
@@ -121,7 +111,7 @@ static int show_text(const job *work, const run_options *options)
         return show(stdout, &view, work, options);
     }
     if (fm_output_open(&text, options->output, &error)) return cli_fail(&error);
-    fm_view_options view = {.width = 100, .unicode = cli_view_options().unicode};
+    fm_view_options view = {.width = 80, .unicode = cli_view_options().unicode};
     int code = show(fm_output_stream(text), &view, work, options);
     if (code >= 0) {
         fm_output_abandon(text);
@@ -172,6 +162,7 @@ static int run(job *work, const run_options *options)
     code = cli_run_profiles_take(work->profiles, &work->collecting, work->profile);
     if (code < 0 && tells_sites(options, work))
         code = cli_attribution_record_sources(&options->attribution, work->profile[0]);
+    if (code < 0) code = cli_attribution_keep_caches(&work->caches, work->profile, work->analysis.count);
     if (code < 0) code = deliver(work, options);
     return code < 0 ? completeness : code;
 }
