@@ -12,6 +12,7 @@ _fathom_options() {
     record) echo "--output $collect --level --store --quiet --progress" ;;
     analyze) echo "--json --granularity --engine --engine-option --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --embed-source --by --pairs --histogram --top --mpi --mpi-shards --quiet --progress $trace" ;;
     mrc) echo '--csv --json --size --blocks --cache --machine --no-machine --select --quiet' ;;
+    diff) echo '--fail-if --json --markdown --report --title --source --size --by --top --select --quiet' ;;
     compare) echo '--json --select --quiet' ;;
     report) echo '--output --title --size --no-machine --source --no-source --callgrind --csv --by --pairs --histogram --top --quiet' ;;
     convert) echo "--output --to --level --store --quiet --progress $trace" ;;
@@ -41,7 +42,7 @@ _fathom_files() {
 
 _fathom() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]}
-    local verbs='run record analyze mrc compare report convert gen check train predict phases static cc c++ fc'
+    local verbs='run record analyze mrc diff compare report convert gen check train predict phases static cc c++ fc'
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
         _fathom_words "$verbs help --help --version" "$current"
@@ -73,7 +74,7 @@ _fathom() {
     --isa) _fathom_words 'avx512 avx2 portable' "$current" ;;
     --granularity | --threads | --bound | --data-samples | --select | --sizes | --dimensions | --percent | --data-size | --threshold | --peaks | --alike | --profiles | --max-memory | --key | --size-column | --key-unit | --size-unit | --delimiter | \
         --size | --blocks | --cache | --title | --keys | --references | --seed | --skew | --level | \
-        --function | --region | --limit | --limit-time | --top | --param | --assume | --draws) ;;
+        --function | --region | --limit | --limit-time | --fail-if | --top | --param | --assume | --draws) ;;
     *)
         if [[ $current == -* ]]; then
             _fathom_words "$(_fathom_options "$verb")" "$current"

@@ -8,8 +8,7 @@
 
 /* ---- options ---- */
 
-/* -1, or an exit code after a message. */
-static int parse_by(const char *text, fm_by *by)
+int cli_parse_by(const char *text, fm_by *by)
 {
     static const char *const names[] = {"line", "function", "object"};
     *by = FM_BY_LINE;
@@ -19,6 +18,17 @@ static int parse_by(const char *text, fm_by *by)
             return -1;
         }
     return text ? cli_misuse("--by: expected line, function or object, found '%s'", text) : -1;
+}
+
+int cli_split_folders(char *text, const char **folders, size_t most, size_t *count)
+{
+    while (text) {
+        const char *folder = strsep(&text, ":");
+        if (!*folder) continue;
+        if (*count == most) return cli_misuse("--source: at most %zu folders", most);
+        folders[(*count)++] = folder;
+    }
+    return -1;
 }
 
 int cli_attribution_check(const cli_attribution_options *options, const char *json)
@@ -33,7 +43,7 @@ int cli_attribution_check(const cli_attribution_options *options, const char *js
     if (cli_is_stdout(options->callgrind) + cli_is_stdout(options->csv) + cli_is_stdout(json) > 1)
         return cli_misuse("only one of --json, --csv and --callgrind can go to standard output");
     fm_by by;
-    return parse_by(options->by, &by);
+    return cli_parse_by(options->by, &by);
 }
 
 bool cli_attribution_takes_stdout(const cli_attribution_options *options)
@@ -241,7 +251,7 @@ int cli_attribution_show(FILE *out, const fm_view_options *view, const cli_attri
     fm_by by;
     fm_error error;
     fm_status status = FM_OK;
-    int code = parse_by(options->by, &by);
+    int code = cli_parse_by(options->by, &by);
     if (code >= 0) return code;
     if (!profiles[0]->attribution && !profiles[0]->run && !profiles[0]->kernel) {
         show_histograms(out, view, profiles, count, found);

@@ -70,6 +70,11 @@ typedef struct cli_attribution_options {
         "top", 0, CLI_COUNT, &(a)->top, "N", "show at most N lines, and N pairs (default 10; 0: none)"       \
     }
 
+/* --by: line where nothing is given. */
+int cli_parse_by(const char *text, fm_by *by);
+/* --source: folders separated by colons, as in PATH; text is cut up. */
+int cli_split_folders(char *text, const char **folders, size_t most, size_t *count);
+
 /* Wrong combinations: files asked for with --no-sites, several results on standard output (json is the verb's
  * --json, or NULL), text for a profile that is not written. */
 int cli_attribution_check(const cli_attribution_options *options, const char *json);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 /* Exit codes, fixed by the contract. */
-enum { CLI_COMPLETE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INCOMPLETE = 3 };
+enum { CLI_COMPLETE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INCOMPLETE = 3, CLI_CONDITION = 4 };
 
 typedef struct cli_verb {
     const char *name;
@@ -26,6 +26,7 @@ int cli_verb_record(int argc, char **argv);
 int cli_verb_analyze(int argc, char **argv);
 int cli_verb_mrc(int argc, char **argv);
 int cli_verb_compare(int argc, char **argv);
+int cli_verb_diff(int argc, char **argv);
 int cli_verb_report(int argc, char **argv);
 int cli_verb_convert(int argc, char **argv);
 int cli_verb_gen(int argc, char **argv);

@@ -8,25 +8,7 @@
 #include "cli.h"
 #include "profile_choice.h"
 
-#include <inttypes.h>
 #include <string.h>
-
-static bool choose(const fm_profile_list *a, const fm_profile_list *b, uint64_t granularity, char **paths,
-                   const fm_profile **of_a, const fm_profile **of_b)
-{
-    if (granularity == 0)
-        for (size_t i = 0; i < a->count; i++)
-            if (cli_profile_find(b, a->profiles[i]->granularity)) {
-                granularity = a->profiles[i]->granularity;
-                if (a->count > 1 || b->count > 1)
-                    cli_note("comparing at the granularity %" PRIu64 " (--select chooses)", granularity);
-                break;
-            }
-    /* Without a common one the library says why the first two cannot be compared. */
-    *of_a = cli_profile_choose(a, granularity, paths[1]);
-    *of_b = cli_profile_choose(b, granularity, paths[2]);
-    return *of_a && *of_b;
-}
 
 static const char *name_of(const fm_profile *profile, const char *path)
 {
@@ -100,7 +82,8 @@ int cli_verb_compare(int argc, char **argv)
         return cli_fail(&error);
     }
     const fm_profile *of_a, *of_b;
-    code = choose(&a, &b, granularity, argv, &of_a, &of_b) ? compare(of_a, of_b, argv, json) : CLI_USAGE;
+    code = cli_profile_choose_two(&a, &b, granularity, argv, &of_a, &of_b) ? compare(of_a, of_b, argv, json)
+                                                                           : CLI_USAGE;
     fm_profile_list_clear(&a);
     fm_profile_list_clear(&b);
     return cli_finish(code);

@@ -58,18 +58,6 @@ static int gather(gathered *all, char **paths, size_t count, int *completeness)
     return -1;
 }
 
-/* Folders separated by colons, as in PATH; text is cut up. -1, or an exit code after a message. */
-static int split_folders(char *text, const char **folders, size_t *count)
-{
-    while (text) {
-        const char *folder = strsep(&text, ":");
-        if (!*folder) continue;
-        if (*count == MOST_FOLDERS) return cli_misuse("--source: at most %d folders", MOST_FOLDERS);
-        folders[(*count)++] = folder;
-    }
-    return -1;
-}
-
 static int write_page(const gathered *all, const report_options *options, const fm_report_options *page,
                       const cli_attribution_caches *found)
 {
@@ -91,7 +79,7 @@ static int make_page(const gathered *all, const report_options *options, const c
         .title = options->title, .no_source = options->no_source, .source_folders = folders};
     char *text = options->source ? strdup(options->source) : NULL;
     if (options->source && !text) return cli_out_of_memory();
-    int code = split_folders(text, folders, &page.source_folder_count);
+    int code = cli_split_folders(text, folders, MOST_FOLDERS, &page.source_folder_count);
     if (code < 0) code = write_page(all, options, &page, found);
     free(text);
     return code;
