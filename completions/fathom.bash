@@ -8,7 +8,7 @@ _fathom_options() {
     local trace='--format --instructions --key --size-column --key-unit --size-unit --delimiter --header'
     local collect='--collector --function --region --loads --stores --no-stack --follow-children --limit --limit-time --at-limit'
     case $1 in
-    run) echo "--json --report --no-source --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --embed-source --by --pairs --histogram --top --granularity --engine --engine-option --bound --bins --time --max-memory --isa --threads --distances --quiet --progress" ;;
+    run) echo "--json --report --no-source --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --embed-source --by --pairs --histogram --top --granularity --engine --engine-option --bound --bins --time --max-memory --isa --threads --distances --reproducible --quiet --progress" ;;
     record) echo "--output $collect --level --store --quiet --progress" ;;
     analyze) echo "--json --granularity --engine --engine-option --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --embed-source --by --pairs --histogram --top --mpi --mpi-shards --quiet --progress $trace" ;;
     mrc) echo '--csv --json --size --blocks --cache --machine --no-machine --select --quiet' ;;

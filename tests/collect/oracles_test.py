@@ -167,6 +167,76 @@ def callgrind_annotate_reads_it():
     os.unlink(path)
 
 
+CI_SOURCE = """#include <stdio.h>
+static volatile float from[512][512], to[512][512];
+int main(void)
+{
+    for (int a = 0; a < 512; a++)
+        for (int b = 0; b < 512; b++) to[%s] = from[%s] + 1;
+    printf("%%g\\n", to[3][4]);
+}
+"""
+
+
+def ci_repository():
+    """A program with a loop along its rows, committed."""
+    folder = os.path.join(work, "ci")
+    os.mkdir(folder)
+    settings = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", "-C", folder]
+    subprocess.run(["git", "init", "--quiet", folder], check=True)
+    with open(os.path.join(folder, "walk.c"), "w", encoding="utf-8") as source:
+        source.write(CI_SOURCE % ("a][b", "a][b"))
+    subprocess.run([*settings, "add", "walk.c"], check=True)
+    subprocess.run([*settings, "commit", "--quiet", "-m", "walk"], check=True)
+    return folder
+
+
+def ci_gate(folder, *options):
+    return subprocess.run([os.path.join(ROOT, "examples", "ci", "locality-gate.sh"), "--build", "gcc -O1 -g walk.c -o walk",
+                           *options, "--", "./walk"], cwd=folder, env={**os.environ, "FATHOM": FATHOM}, timeout=120,
+                          capture_output=True, text=True, check=False)
+
+
+@case
+def the_ci_example_keeps_its_gate():
+    folder = ci_repository()
+    done = ci_gate(folder)
+    expect(done.returncode, 0, f"nothing changed: {done.stdout}{done.stderr}")
+    expect_in("same: misses did not change", done.stdout, "verdict")
+    # Down the columns: 512 rows of 64 bytes do not fit 32 KiB twice, so that every access to both arrays misses there
+    # (2 x 512 x 512) where it was one in sixteen before.
+    with open(os.path.join(folder, "walk.c"), "w", encoding="utf-8") as source:
+        source.write(CI_SOURCE % ("b][a", "b][a"))
+    done = ci_gate(folder, "--size", "32K", "--fail-if", "misses@32K > +5%", "--fail-if", "misses@32K in main > 700K")
+    expect(done.returncode, 4, f"the gate closes: {done.stdout}{done.stderr}")
+    expect_in("FAILED: misses@32K > +5%", done.stdout, "condition")
+    expect_in("kept: misses@32K in main > 700K", done.stdout, "condition of a function")
+    with open(os.path.join(folder, "locality", "before.json"), encoding="utf-8") as file:
+        before = json.load(file)
+    with open(os.path.join(folder, "locality", "after.json"), encoding="utf-8") as file:
+        after = json.load(file)
+    expect(after["references"] - before["references"], 0, "references")
+    with open(os.path.join(folder, "locality", "comment.md"), encoding="utf-8") as file:
+        expect_in("| worse | `walk.c:6` | 32.8 k | 524 k |", file.read(), "comment")
+    expect(ci_gate(folder, "--build", "false").returncode, 1, "what cannot be built")
+
+
+@case
+def the_ci_recipes_name_what_there_is():
+    """The packages of the container are those that the build asks for; the files that are named are there."""
+    with open(os.path.join(ROOT, "examples", "ci", "Containerfile"), encoding="utf-8") as file:
+        recipe = file.read()
+    with open(os.path.join(ROOT, "scripts", "install-dependencies.sh"), encoding="utf-8") as file:
+        needed = {row.split()[2] for row in file.read().splitlines() if row.startswith("build ")}
+    installed = set(recipe.split("FROM")[1].split("install -y --no-install-recommends")[1].split("COPY")[0].replace("\\", "").split())
+    expect(needed - installed, set(), "packages that are missing from the container")
+    with open(os.path.join(ROOT, "examples", "ci", "workflow.yml"), encoding="utf-8") as file:
+        workflow = file.read()
+    expect_in("./locality-gate.sh --base", workflow, "the gate")
+    usage = subprocess.run([os.path.join(ROOT, "examples", "ci", "locality-gate.sh"), "--wrong"], capture_output=True, check=False)
+    expect(usage.returncode, 2, "a wrong option")
+
+
 @case
 def the_tutorial_tells_the_truth():
     misses = {}
