@@ -11,7 +11,7 @@ _fathom_options() {
     run) echo "--json --report --no-source --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --embed-source --by --pairs --histogram --top --granularity --engine --engine-option --bound --bins --time --max-memory --isa --threads --distances --reproducible --quiet --progress" ;;
     record) echo "--output $collect --level --store --quiet --progress" ;;
     analyze) echo "--json --granularity --engine --engine-option --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --embed-source --by --pairs --histogram --top --mpi --mpi-shards --quiet --progress $trace" ;;
-    mrc) echo '--csv --json --size --blocks --cache --machine --no-machine --select --quiet' ;;
+    mrc) echo '--csv --json --size --blocks --cache --hit-ratio --machine --no-machine --select --quiet' ;;
     diff) echo '--fail-if --json --markdown --report --title --source --size --by --top --select --quiet' ;;
     compare) echo '--json --select --quiet' ;;
     report) echo '--output --title --size --no-machine --source --no-source --callgrind --csv --by --pairs --histogram --top --quiet' ;;
@@ -73,7 +73,7 @@ _fathom() {
     --method) _fathom_words 'walk count reconstruct sample' "$current" ;;
     --isa) _fathom_words 'avx512 avx2 portable' "$current" ;;
     --granularity | --threads | --bound | --data-samples | --select | --sizes | --dimensions | --percent | --data-size | --threshold | --peaks | --alike | --profiles | --max-memory | --key | --size-column | --key-unit | --size-unit | --delimiter | \
-        --size | --blocks | --cache | --title | --keys | --references | --seed | --skew | --level | \
+        --size | --blocks | --cache | --hit-ratio | --title | --keys | --references | --seed | --skew | --level | \
         --function | --region | --limit | --limit-time | --fail-if | --top | --param | --assume | --draws) ;;
     *)
         if [[ $current == -* ]]; then

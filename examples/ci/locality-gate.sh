@@ -14,19 +14,18 @@
 set -eu
 
 base=HEAD
-build=make
+build='make'
 sizes=32K,1M,32M
 FATHOM=${FATHOM:-fathom}
 out=$PWD/locality
-count=0
+conditions=
 while [ $# -gt 0 ]; do
     case $1 in
     --base) base=$2 && shift 2 ;;
     --build) build=$2 && shift 2 ;;
     --size) sizes=$2 && shift 2 ;;
     --fail-if)
-        count=$((count + 1))
-        eval "condition_$count=\$2"
+        conditions="${conditions:+$conditions,}$2"
         shift 2
         ;;
     --) shift && break ;;
@@ -34,7 +33,7 @@ while [ $# -gt 0 ]; do
     esac
 done
 [ $# -gt 0 ] || { echo "locality-gate.sh: which program? Give it behind --" >&2 && exit 2; }
-[ $count -gt 0 ] || { count=1 && condition_1='misses@32K > +5%'; }
+[ -n "$conditions" ] || conditions='misses@32K > +5%'
 
 work=$(mktemp -d)
 trap 'git worktree remove --force "$work/before" >/dev/null 2>&1 || true; rm -rf "$work"' EXIT
@@ -52,10 +51,5 @@ profile() { # folder, name, command...
 profile "$work/before" before "$@"
 profile "$PWD" after "$@"
 
-set -- --markdown "$out/comment.md" --report "$out/page.html" "$out/before.json" "$out/after.json"
-while [ $count -gt 0 ]; do
-    eval "condition=\$condition_$count"
-    set -- --fail-if "$condition" "$@"
-    count=$((count - 1))
-done
-"$FATHOM" diff "$@"
+"$FATHOM" diff --fail-if "$conditions" --markdown "$out/comment.md" --report "$out/page.html" "$out/before.json" \
+    "$out/after.json"

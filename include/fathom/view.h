@@ -63,6 +63,18 @@ static inline fm_status fm_view_curve(FILE *out, const fm_profile *profile, cons
 {
     return fm_view_curve_sized(out, profile, options, sizeof *options, error);
 }
+/* Several curves in one plot, A, B, C … (at most 8), then their miss ratios at the caches. names: one each.
+ * The profiles are all of keys, or none is. */
+FM_API fm_status fm_view_curves_sized(FILE *out, const fm_profile *const *profiles, const char *const *names,
+                                      size_t count, const fm_cache *caches, size_t cache_count,
+                                      const fm_view_options *options, size_t options_size, fm_error *error);
+static inline fm_status fm_view_curves(FILE *out, const fm_profile *const *profiles, const char *const *names,
+                                       size_t count, const fm_cache *caches, size_t cache_count,
+                                       const fm_view_options *options, fm_error *error)
+{
+    return fm_view_curves_sized(out, profiles, names, count, caches, cache_count, options, sizeof *options,
+                                error);
+}
 FM_API fm_status fm_view_curve_csv(FILE *out, const fm_profile *profile, fm_error *error);
 FM_API fm_status fm_view_curve_json(FILE *out, const fm_profile *profile, const fm_cache *caches,
                                     size_t count, fm_error *error);

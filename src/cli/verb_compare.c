@@ -10,9 +10,15 @@
 
 #include <string.h>
 
-static const char *name_of(const fm_profile *profile, const char *path)
+/* "before.json: ./program": the files tell two runs of one program apart. */
+static const char *name_of(const fm_profile *profile, const char *path, char *text, size_t size)
 {
-    return profile->name ? profile->name : path;
+    if (strcmp(path, "-") == 0) path = "standard input";
+    if (profile->name)
+        snprintf(text, size, "%s: %s", path, profile->name);
+    else
+        snprintf(text, size, "%s", path);
+    return text;
 }
 
 static void say_accuracy(const fm_profile *profile, char which)
@@ -28,9 +34,12 @@ static int compare(const fm_profile *a, const fm_profile *b, char **paths, const
 {
     fm_comparison comparison;
     fm_error error;
+    char names[2][4200];
+    name_of(a, paths[1], names[0], sizeof names[0]);
+    name_of(b, paths[2], names[1], sizeof names[1]);
     if (fm_profile_compare(a, b, &comparison, &error)) return cli_fail(&error);
     if (!json || strcmp(json, "-") != 0) {
-        fm_view_comparison(stdout, &comparison, name_of(a, paths[1]), name_of(b, paths[2]));
+        fm_view_comparison(stdout, &comparison, names[0], names[1]);
         for (int i = 0; i < 2; i++)
             if (!(i ? b : a)->complete)
                 printf("\nINCOMPLETE: %c covers only part of its input\n", i ? 'B' : 'A');
@@ -39,8 +48,7 @@ static int compare(const fm_profile *a, const fm_profile *b, char **paths, const
     if (json) {
         fm_output *output;
         if (fm_output_open(&output, json, &error)) return cli_fail(&error);
-        fm_view_comparison_json(fm_output_stream(output), &comparison, name_of(a, paths[1]),
-                                name_of(b, paths[2]));
+        fm_view_comparison_json(fm_output_stream(output), &comparison, names[0], names[1]);
         if (fm_output_commit(output, &error)) return cli_fail(&error);
     }
     int code_a = cli_profile_completeness(a, paths[1]), code_b = cli_profile_completeness(b, paths[2]);
