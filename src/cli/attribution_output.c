@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- options ---- */
 
@@ -18,6 +19,20 @@ int cli_parse_by(const char *text, fm_by *by)
             return -1;
         }
     return text ? cli_misuse("--by: expected line, function or object, found '%s'", text) : -1;
+}
+
+int cli_try_outputs(const char *const *paths, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct stat about;
+        fm_output *output;
+        fm_error error;
+        if (!paths[i] || cli_is_stdout(paths[i])) continue;
+        if (stat(paths[i], &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode)) continue;
+        if (fm_output_open(&output, paths[i], &error)) return cli_fail(&error);
+        fm_output_abandon(output);
+    }
+    return -1;
 }
 
 int cli_split_folders(char *text, const char **folders, size_t most, size_t *count)

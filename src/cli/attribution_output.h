@@ -70,6 +70,9 @@ typedef struct cli_attribution_options {
         "top", 0, CLI_COUNT, &(a)->top, "N", "show at most N lines, and N pairs (default 10; 0: none)"       \
     }
 
+/* Tries whether results can be written there, before anything takes its time: paths may be NULL or "-". A
+ * file that is there stays as it is; pipes and devices are not touched. */
+int cli_try_outputs(const char *const *paths, size_t count);
 /* --by: line where nothing is given. */
 int cli_parse_by(const char *text, fm_by *by);
 /* --source: folders separated by colons, as in PATH; text is cut up. */

@@ -130,10 +130,14 @@ double cli_now(void);
  * terminal unless `always`. Rate, fraction and time left where the total is known. */
 typedef struct cli_progress {
     bool enabled, shown;
+    bool beside; /* a program writes to the same terminal */
     double started, last;
     const char *noun; /* "references" */
 } cli_progress;
 void cli_progress_start(cli_progress *progress, const char *noun, bool always);
+/* The same while a program runs that has our standard error: a line that is drawn over itself would run into
+ * what the program writes. So only where asked for, and then in lines of their own, from a new line on. */
+void cli_progress_start_beside(cli_progress *progress, const char *noun, bool asked);
 /* fraction < 0: unknown. */
 void cli_progress_update(cli_progress *progress, uint64_t done, double fraction);
 /* The same by what a reader has read so far. */

@@ -445,6 +445,8 @@ int cli_verb_analyze(int argc, char **argv)
     analysis run = {0};
     fm_reader_options reading = {0};
     if ((code = check(&options, count, &run, &reading)) >= 0) return code;
+    const char *const results[] = {options.json, options.attribution.callgrind, options.attribution.csv};
+    if (!options.mpi.mpi && (code = cli_try_outputs(results, 3)) >= 0) return code;
     code = options.mpi.mpi ? analyze_together(count > 0 ? argv[1] : NULL, &options, &reading, &run)
                            : analyze(argv[1], &options, &reading, &run);
     for (size_t i = 0; i < run.what.count; i++) {

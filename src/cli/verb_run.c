@@ -50,7 +50,7 @@ static int receive(job *work, bool show_progress)
     fm_collected collected;
     cli_progress progress;
     int code = -1;
-    cli_progress_start(&progress, "accesses", show_progress);
+    cli_progress_start_beside(&progress, "accesses", show_progress);
     while (code < 0) {
         if (fm_collection_next(work->collection, &collected, &error)) {
             code = cli_fail(&error);
@@ -109,6 +109,10 @@ static bool tells_sites(const run_options *options, const job *work)
 static int start(job *work, const run_options *options)
 {
     fm_error error;
+    const char *const results[] = {options->json, options->report, options->output,
+                                   options->attribution.callgrind, options->attribution.csv};
+    int tried = cli_try_outputs(results, sizeof results / sizeof *results);
+    if (tried >= 0) return tried;
     if (options->distances && fm_output_open(&work->distances, options->distances, &error))
         return cli_fail(&error);
     if (options->reproducible) {
@@ -304,7 +308,7 @@ int cli_verb_run(int argc, char **argv)
          "TMPDIR stay), process ids and times in the profile"},
         {"quiet", 'q', CLI_FLAG, &options.quiet, NULL, "no progress, no notes"},
         {"progress", 0, CLI_FLAG, &options.progress, NULL,
-         "progress also when standard error is no terminal"},
+         "progress on standard error, in lines of their own (never by\nitself: the program may write there)"},
         {0},
     };
     const cli_command command = {

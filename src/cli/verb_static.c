@@ -44,6 +44,9 @@ static int check(cli_static_run *run)
     if ((code = cli_check_threads(options->threads, MOST_THREADS)) >= 0) return code;
     run->threads = options->threads == UINT64_MAX ? cli_processors() : (unsigned)options->threads;
     if (run->threads == 0) run->threads = 1;
+    const char *const results[] = {options->json, options->report, options->attribution.callgrind,
+                                   options->attribution.csv};
+    if ((code = cli_try_outputs(results, 4)) >= 0) return code;
     return cli_static_split(run);
 }
 static int count(cli_static_run *run)

@@ -227,7 +227,7 @@ def the_ci_recipes_name_what_there_is():
     with open(os.path.join(ROOT, "examples", "ci", "Containerfile"), encoding="utf-8") as file:
         recipe = file.read()
     with open(os.path.join(ROOT, "scripts", "install-dependencies.sh"), encoding="utf-8") as file:
-        needed = {row.split()[2] for row in file.read().splitlines() if row.startswith("build ")}
+        needed = {row.split()[2] for row in file.read().splitlines() if row.startswith(("build ", "parts "))}
     installed = set(recipe.split("FROM")[1].split("install -y --no-install-recommends")[1].split("COPY")[0].replace("\\", "").split())
     expect(needed - installed, set(), "packages that are missing from the container")
     with open(os.path.join(ROOT, "examples", "ci", "workflow.yml"), encoding="utf-8") as file:
