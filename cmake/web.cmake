@@ -78,6 +78,7 @@ else()
       objects=${FATHOM_WEB_SOURCE}/objects.js
       parts=${FATHOM_WEB_SOURCE}/parts.js
       phases=${FATHOM_WEB_SOURCE}/phases.js
+      verdict=${FATHOM_WEB_SOURCE}/verdict.js
       report=${FATHOM_WEB_SOURCE}/report.js
       uplot_style=${FATHOM_UPLOT}/dist/uPlot.min.css
       uplot_script=${FATHOM_UPLOT}/dist/uPlot.iife.min.js

@@ -55,6 +55,7 @@ static fm_status write_part(FILE *out, const char *name, size_t length, const pa
         {"script-objects", fm_asset_objects, fm_asset_objects_size},
         {"script-parts", fm_asset_parts, fm_asset_parts_size},
         {"script-phases", fm_asset_phases, fm_asset_phases_size},
+        {"script-verdict", fm_asset_verdict, fm_asset_verdict_size},
         {"script-report", fm_asset_report, fm_asset_report_size},
         {"uplot-style", fm_asset_uplot_style, fm_asset_uplot_style_size},
         {"uplot-script", fm_asset_uplot_script, fm_asset_uplot_script_size},
