@@ -237,33 +237,90 @@ def the_ci_recipes_name_what_there_is():
     expect(usage.returncode, 2, "a wrong option")
 
 
+def tutorial_misses(profile):
+    """Misses at 48 KiB, and those of pairs of lines that are no first touches, straight from the profile."""
+    attribution = profile["attribution"]
+    first = attribution["edges"].index(768)
+    lines = {}
+    for pair in attribution["pairs"]:
+        late = sum(count for number, count in zip(pair["ranges"][::2], pair["ranges"][1::2]) if number >= first)
+        places = []
+        for site in (pair["use"], pair["reuse"]):
+            frames = attribution["sites"][site]["frames"] if site is not None else []
+            places.append((os.path.basename(frames[0]["file"] or "?"), frames[0]["line"]) if frames else None)
+        lines[tuple(places)] = lines.get(tuple(places), 0) + late
+    return profile["cold"] + sum(lines.values()), lines
+
+
+def tutorial_steps():
+    """The commands of docs/TUTORIAL.md, each with what it prints there."""
+    steps, inside = [], False
+    with open(os.path.join(ROOT, "docs", "TUTORIAL.md"), encoding="utf-8") as page:
+        for line in page.read().splitlines():
+            if line.startswith("```"):
+                inside = line == "```console"
+            elif inside and line.startswith("$ "):
+                steps.append((line[2:], []))
+            elif inside and steps:
+                steps[-1][1].append(line)
+    return steps
+
+
+def without_digits(line):
+    """Numbers to their third digit may differ between compilers and C libraries; words and their order may not."""
+    return " ".join(re.sub(r"[<>]?[0-9][0-9.,]*( ?[kM]\b)?", "N", line).split())
+
+
+def told_in_order(told, printed):
+    """Every line of the page is printed, in this order; an ellipsis stands for any lines."""
+    at, free = 0, False
+    for line in told:
+        if line == "…":
+            free = True
+            continue
+        found = at
+        while free and found < len(printed) and without_digits(printed[found]) != without_digits(line):
+            found += 1
+        if found >= len(printed) or without_digits(printed[found]) != without_digits(line):
+            return f"expected {line!r}, found {printed[at:at + 3]}"
+        at, free = found + 1, False
+    return "" if free or at == len(printed) else f"more was printed: {printed[at:]}"
+
+
 @case
-def the_tutorial_tells_the_truth():
-    misses = {}
-    for name in ("blur", "blur_fixed"):
-        path = os.path.join(work, name)
-        source = os.path.join(ROOT, "examples", "tutorial", name + ".c")
-        subprocess.run(["gcc", "-O2", "-g", source, "-o", path], check=True)
-        profile = run(["--size", "48K"], [path]).profile
-        attribution = profile["attribution"]
-        first = attribution["edges"].index(768)
-        lines = {}
-        for pair in attribution["pairs"]:
-            late = sum(count for number, count in zip(pair["ranges"][::2], pair["ranges"][1::2]) if number >= first)
-            places = []
-            for site in (pair["use"], pair["reuse"]):
-                frames = attribution["sites"][site]["frames"] if site is not None else []
-                places.append((os.path.basename(frames[0]["file"] or "?"), frames[0]["line"]) if frames else None)
-            lines[tuple(places)] = lines.get(tuple(places), 0) + late
-        misses[name] = profile["cold"] + sum(lines.values())
-        ranked = sorted(lines, key=lines.get, reverse=True)
-        if name == "blur":
-            wanted = [(("blur.c", 25),) * 2, (("blur.c", 26),) * 2]
-            expect(sorted(ranked[:2]), wanted, "the two pairs of lines")
-            share = sum(lines[pair] for pair in wanted) / misses[name]
-            expect(0.85 < share < 0.87, True, f"their share of the misses, {share:.3f}")
-    expect(9.1e6 < misses["blur"] < 9.2e6, True, f"misses before: {misses['blur']}")
-    expect(3.3e6 < misses["blur_fixed"] < 3.5e6, True, f"misses after: {misses['blur_fixed']}")
+def the_tutorial_works_as_it_stands():
+    # All commands in one shell, as they are typed; each followed by a mark.
+    steps = tutorial_steps()
+    expect(len(steps) >= 10, True, "commands of the tutorial")
+    tree = os.path.join(work, "tree")
+    os.makedirs(os.path.join(tree, "build"))
+    os.makedirs(os.path.join(tree, "examples"))
+    os.symlink(FATHOM, os.path.join(tree, "build", "fathom"))
+    shutil.copytree(os.path.join(ROOT, "examples", "tutorial"), os.path.join(tree, "examples", "tutorial"))
+    script = "".join(f"{command}\necho '--- step' >&1\n" for command, _ in steps)
+    done = subprocess.run(["bash", "-c", script], cwd=tree, capture_output=True, text=True, timeout=300, check=False,
+                          env={**os.environ, "LC_ALL": "C.UTF-8"})
+    printed = done.stdout.split("--- step\n")
+    expect(len(printed), len(steps) + 1, f"steps that ran ({done.stderr})")
+    for (command, told), output in zip(steps, printed):
+        expect(told_in_order(told, output.splitlines()), "", command)
+        for line in output.splitlines():
+            expect(len(line) <= 80, True, f"80 columns: {line!r}")
+    expect(os.path.exists(os.path.join(tree, "blur-tutorial", "before.html")), True, "the page")
+    # What the page tells, by the profiles that the commands left.
+    misses, lines = {}, {}
+    for name in ("before", "after"):
+        with open(os.path.join(tree, "blur-tutorial", name + ".json"), encoding="utf-8") as file:
+            profile = json.load(file)
+        expand(profile)
+        misses[name], lines[name] = tutorial_misses(profile)
+    ranked = sorted(lines["before"], key=lines["before"].get, reverse=True)
+    wanted = [(("blur.c", 25),) * 2, (("blur.c", 26),) * 2]
+    expect(sorted(ranked[:2]), wanted, "the two pairs of lines")
+    share = sum(lines["before"][pair] for pair in wanted) / misses["before"]
+    expect(0.85 < share < 0.87, True, f"their share of the misses, {share:.3f}")
+    expect(9.1e6 < misses["before"] < 9.2e6, True, f"misses before: {misses['before']}")
+    expect(3.3e6 < misses["after"] < 3.5e6, True, f"misses after: {misses['after']}")
 
 
 main(cases)
