@@ -165,7 +165,10 @@ static void show_hit_ratio(const fm_profile *profile, const char *name, double r
 {
     uint64_t least, blocks;
     double most;
-    printf("\n%s%shit ratio of %g %%: ", name, *name ? ": " : "", ratio * 100);
+    const fm_view_options view = cli_view_options();
+    putchar('\n');
+    fm_view_text(stdout, name, &view);
+    printf("%shit ratio of %g %%: ", *name ? ": " : "", ratio * 100);
     if (!fm_profile_smallest_cache(profile, ratio, &least, &blocks, &most)) {
         printf("out of reach%s: at most %.2f %%\n", profile->bound ? " below the bound" : "", most * 100);
         return;

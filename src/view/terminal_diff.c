@@ -165,8 +165,11 @@ static void write_rows(diff_screen *to, size_t most)
         if (columns > to->place) to->place = columns < WIDEST_PLACE ? columns : WIDEST_PLACE;
     }
     fm_text_ink(to->out, to->options, FM_INK_DIM);
-    fprintf(to->out, "\n%-8.8s %-*s %8s %8s\n", cache_name(to->diff, to->diff->judged, name), (int)to->place,
-            heads[to->by], "before", "after");
+    putc('\n', to->out);
+    const unsigned used = fm_text_write_short(to->out, cache_name(to->diff, to->diff->judged, name), 8,
+                                              FM_CUT_END, to->options->unicode);
+    fprintf(to->out, "%*s %-*s %8s %8s\n", (int)(8 - used), "", (int)to->place, heads[to->by], "before",
+            "after");
     fm_text_ink(to->out, to->options, FM_INK_NONE);
     write_kind(to, FM_CHANGE_BETTER, most);
     write_kind(to, FM_CHANGE_NONE, most);

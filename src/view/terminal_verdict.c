@@ -347,9 +347,14 @@ static fm_status write_rows(const verdict *of, fm_error *error)
     }
     ink(of, FM_INK_DIM);
     fprintf(of->out, "  %*s", (int)place, "");
-    for (size_t i = 0; i < column_count; i++)
-        fprintf(of->out, " %8.8s", cache_name(&of->caches[columns[i]], name));
-    fprintf(of->out, "  of %.8s\n", cache_name(&of->caches[of->judged], name));
+    for (size_t i = 0; i < column_count; i++) {
+        putc(' ', of->out);
+        fm_text_write_right(of->out, cache_name(&of->caches[columns[i]], name), 8, of->options->unicode);
+    }
+    fputs("  of ", of->out);
+    fm_text_write_short(of->out, cache_name(&of->caches[of->judged], name), 8, FM_CUT_END,
+                        of->options->unicode);
+    putc('\n', of->out);
     ink(of, FM_INK_NONE);
     const unsigned used = 2 + place + 9 * (unsigned)column_count + 7;
     fm_status status = FM_OK;

@@ -295,6 +295,13 @@ unsigned fm_text_write_short(FILE *out, const char *name, unsigned columns, fm_c
     return used;
 }
 
+void fm_text_write_right(FILE *out, const char *name, unsigned columns, bool unicode)
+{
+    const unsigned needed = fm_text_columns(name, unicode);
+    fprintf(out, "%*s", needed < columns ? (int)(columns - needed) : 0, "");
+    fm_text_write_short(out, name, columns, FM_CUT_END, unicode);
+}
+
 void fm_text_write_wrapped(FILE *out, const char *text, size_t length, unsigned indent,
                            const fm_view_options *options)
 {

@@ -36,6 +36,9 @@ unsigned fm_text_columns(const char *name, bool unicode);
 typedef enum fm_cut { FM_CUT_BEGINNING, FM_CUT_MIDDLE, FM_CUT_END } fm_cut;
 unsigned fm_text_write_short(FILE *out, const char *name, unsigned columns, fm_cut cut, bool unicode);
 
+/* The same to the right of as many blanks as are left of the columns. */
+void fm_text_write_right(FILE *out, const char *name, unsigned columns, bool unicode);
+
 /* A caller's options, as far as they are known; NULL: the usual ones. */
 fm_view_options fm_text_options(const fm_view_options *given, size_t given_size);
 
