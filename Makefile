@@ -23,6 +23,7 @@ all: $(BUILD)/build.ninja  ## build the program at build/fathom (release)
 	@[ ! -e $(BUILD)/web/left-out ] && scripts/optional-parts.sh | cmp -s - $(BUILD)/optional-parts || \
 	    $(CMAKE) --preset release
 	@$(CMAKE) --build $(BUILD) --parallel $(JOBS)
+	@scripts/left-out.sh $(BUILD)/left-out
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' Makefile | expand -t 16
@@ -33,15 +34,20 @@ $(STAMPS)/%: scripts/install-dependencies.sh
 	@scripts/install-dependencies.sh $*
 	@mkdir -p $(STAMPS) && touch $@
 
-dependencies: $(STAMPS)/build $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/fuzz $(STAMPS)/demo $(STAMPS)/bench  ## install everything that any target needs
+# What the program can do without: where it cannot be installed, the build goes on, and says what is left out.
+$(STAMPS)/parts: scripts/install-dependencies.sh
+	@scripts/install-dependencies.sh parts || echo 'fathom: going on without them'
+	@mkdir -p $(STAMPS) && touch $@
 
-$(BUILD)/build.ninja: CMakeLists.txt CMakePresets.json | $(STAMPS)/build
+dependencies: $(STAMPS)/build $(STAMPS)/parts $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/fuzz $(STAMPS)/demo $(STAMPS)/bench  ## install everything that any target needs
+
+$(BUILD)/build.ninja: CMakeLists.txt CMakePresets.json | $(STAMPS)/build $(STAMPS)/parts
 	@$(CMAKE) --preset release
 
-check: all | $(STAMPS)/test  ## the tests that find most for their time: for daily work, below two minutes
+check: | $(STAMPS)/test all  ## the tests that find most for their time: for daily work, below two minutes
 	@scripts/run-tests.sh --quick
 
-test: all | $(STAMPS)/test  ## all tests; the last line is "N passed, N failed, N skipped"
+test: | $(STAMPS)/test all  ## all tests; the last line is "N passed, N failed, N skipped"
 	@scripts/run-tests.sh
 
 test-gpu: all  ## what needs a graphics card: oracles, compute-sanitizer; kept in bench/results/
@@ -64,7 +70,7 @@ format: | $(STAMPS)/lint  ## format all C sources in place
 	@scripts/list-sources.sh c | xargs clang-format -i
 
 install: all  ## install under PREFIX (default /usr/local), below DESTDIR
-	@DESTDIR='$(DESTDIR)' $(CMAKE) --install $(BUILD) --prefix '$(PREFIX)'
+	@scripts/install.sh $(BUILD) '$(PREFIX)' '$(DESTDIR)'
 
 uninstall:  ## remove what the last make install put there (same DESTDIR)
 	@scripts/uninstall.sh '$(BUILD)/install_manifest.txt' '$(DESTDIR)'

@@ -25,6 +25,7 @@ endfunction()
 
 fathom_valgrind_missing(FATHOM_NO_VALGRIND)
 if(FATHOM_NO_VALGRIND)
+  fathom_left_out("fathom run, any program" "valgrind" "${FATHOM_NO_VALGRIND}")
   message(STATUS "valgrind tool: LEFT OUT of this build: ${FATHOM_NO_VALGRIND}")
   return()
 endif()

@@ -55,6 +55,7 @@ fathom_fetch_uplot(FATHOM_NO_REPORT)
 # As long as this file is there, the Makefile configures anew: a network that was down may be up again.
 set(FATHOM_LEFT_OUT ${FATHOM_WEB_BUILD}/left-out)
 if(FATHOM_NO_REPORT)
+  fathom_left_out("fathom report, page" "npm" "${FATHOM_NO_REPORT}")
   message(STATUS "report: `fathom report` is LEFT OUT of this build: ${FATHOM_NO_REPORT}")
   file(WRITE ${FATHOM_LEFT_OUT} "${FATHOM_NO_REPORT}\n")
   set_source_files_properties(src/view/report.c PROPERTIES COMPILE_DEFINITIONS
@@ -77,6 +78,7 @@ else()
       objects=${FATHOM_WEB_SOURCE}/objects.js
       parts=${FATHOM_WEB_SOURCE}/parts.js
       phases=${FATHOM_WEB_SOURCE}/phases.js
+      verdict=${FATHOM_WEB_SOURCE}/verdict.js
       report=${FATHOM_WEB_SOURCE}/report.js
       uplot_style=${FATHOM_UPLOT}/dist/uPlot.min.css
       uplot_script=${FATHOM_UPLOT}/dist/uPlot.iife.min.js

@@ -8,18 +8,19 @@ _fathom_options() {
     local trace='--format --instructions --key --size-column --key-unit --size-unit --delimiter --header'
     local collect='--collector --function --region --loads --stores --no-stack --follow-children --limit --limit-time --at-limit'
     case $1 in
-    run) echo "--json --report --no-source --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --embed-source --top --granularity --engine --engine-option --bound --bins --time --max-memory --isa --threads --distances --quiet --progress" ;;
+    run) echo "--json --report --no-source --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --embed-source --by --pairs --histogram --top --granularity --engine --engine-option --bound --bins --time --max-memory --isa --threads --distances --reproducible --quiet --progress" ;;
     record) echo "--output $collect --level --store --quiet --progress" ;;
-    analyze) echo "--json --granularity --engine --engine-option --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --embed-source --top --mpi --mpi-shards --quiet --progress $trace" ;;
-    mrc) echo '--csv --json --size --blocks --cache --machine --no-machine --select --quiet' ;;
+    analyze) echo "--json --granularity --engine --engine-option --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --embed-source --by --pairs --histogram --top --mpi --mpi-shards --quiet --progress $trace" ;;
+    mrc) echo '--csv --json --size --blocks --cache --hit-ratio --machine --no-machine --select --quiet' ;;
+    diff) echo '--fail-if --json --markdown --report --title --source --size --by --top --select --quiet' ;;
     compare) echo '--json --select --quiet' ;;
-    report) echo '--output --title --size --no-machine --source --no-source --callgrind --csv --quiet' ;;
+    report) echo '--output --title --size --no-machine --source --no-source --callgrind --csv --by --pairs --histogram --top --quiet' ;;
     convert) echo "--output --to --level --store --quiet --progress $trace" ;;
     gen) echo '--output --keys --references --seed --skew --to --level --quiet --progress' ;;
     check) echo "--verbose --json --quiet --progress $trace" ;;
     train) echo '--output --sizes --dimensions --percent --select --quiet' ;;
     phases) echo "--threshold --depth --alike --granularity --json --profiles --top --quiet --progress $trace" ;;
-    static) echo '--function --param --granularity --layout --scalars --assume --counts --bins --json --report --callgrind --csv --size --embed-source --top --what-if --suggest --emit-ir --language --method --draws --verify --limit-time --threads --quiet --progress' ;;
+    static) echo '--function --param --granularity --layout --scalars --assume --counts --bins --json --report --callgrind --csv --size --embed-source --by --pairs --histogram --top --what-if --suggest --emit-ir --language --method --draws --verify --limit-time --threads --quiet --progress' ;;
     predict) echo "--data-size --size-from --threshold --data-samples --peaks --json --bins --quiet --progress $trace" ;;
     esac
     echo '--help'
@@ -41,7 +42,7 @@ _fathom_files() {
 
 _fathom() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]}
-    local verbs='run record analyze mrc compare report convert gen check train predict phases static cc c++ fc'
+    local verbs='run record analyze mrc diff compare report convert gen check train predict phases static cc c++ fc'
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
         _fathom_words "$verbs help --help --version" "$current"
@@ -66,13 +67,14 @@ _fathom() {
     --header) _fathom_words 'yes no' "$current" ;;
     --collector) _fathom_words 'auto valgrind compiler' "$current" ;;
     --at-limit) _fathom_words 'continue stop' "$current" ;;
+    --by) _fathom_words 'line function object' "$current" ;;
     --layout) _fathom_words 'contiguous aligned' "$current" ;;
     --language) _fathom_words 'c c++ fortran fir' "$current" ;;
     --method) _fathom_words 'walk count reconstruct sample' "$current" ;;
     --isa) _fathom_words 'avx512 avx2 portable' "$current" ;;
     --granularity | --threads | --bound | --data-samples | --select | --sizes | --dimensions | --percent | --data-size | --threshold | --peaks | --alike | --profiles | --max-memory | --key | --size-column | --key-unit | --size-unit | --delimiter | \
-        --size | --blocks | --cache | --title | --keys | --references | --seed | --skew | --level | \
-        --function | --region | --limit | --limit-time | --top | --param | --assume | --draws) ;;
+        --size | --blocks | --cache | --hit-ratio | --title | --keys | --references | --seed | --skew | --level | \
+        --function | --region | --limit | --limit-time | --fail-if | --top | --param | --assume | --draws) ;;
     *)
         if [[ $current == -* ]]; then
             _fathom_words "$(_fathom_options "$verb")" "$current"

@@ -28,7 +28,7 @@ show 'fathom mrc build/demo/gzip.json'
 
 say "3. A program with a locality bug (docs/TUTORIAL.md), built by fathom cc: it brings its own instrumentation."
 show 'fathom cc -O2 -g examples/tutorial/blur.c -o build/demo/blur'
-show 'fathom run --size 48K --top 3 --json build/demo/blur.json -- build/demo/blur'
+show 'fathom run --json build/demo/blur.json -- build/demo/blur'
 
 say "4. The same as a page to look at, with the source."
 if show 'fathom report build/demo/blur.json build/demo/gzip.json -o report.html'; then

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that a group of targets needs, where they are missing.
 #
-#   scripts/install-dependencies.sh build|test|lint|fuzz|demo|bench…
+#   scripts/install-dependencies.sh build|parts|test|lint|fuzz|demo|bench…
 #
 # What is there is found out by asking for commands and pkg-config modules, not for packages: a compiler or
 # npm that came from elsewhere is as good. Only when something is missing is apt-get called, as root or
@@ -25,14 +25,14 @@ build module:hwloc libhwloc-dev
 build module:libdw libdw-dev
 build module:isl libisl-dev
 build module:gmp libgmp-dev
-build module:jansson libjansson-dev
-build command:valgrind valgrind
-build file:/usr/include/valgrind/pub_tool_basics.h valgrind
-build module:cmocka libcmocka-dev
-build command:scdoc scdoc
-build command:node nodejs
-build command:npm npm
-build file:/etc/ssl/certs/ca-certificates.crt ca-certificates
+test module:jansson libjansson-dev
+parts command:valgrind valgrind
+parts file:/usr/include/valgrind/pub_tool_basics.h valgrind
+test module:cmocka libcmocka-dev
+parts command:scdoc scdoc
+parts command:node nodejs
+parts command:npm npm
+parts file:/etc/ssl/certs/ca-certificates.crt ca-certificates
 test command:python3 python3
 test command:zstd zstd
 test command:gzip gzip
@@ -81,7 +81,7 @@ present() {
 }
 
 if [ $# -eq 0 ]; then
-    echo "usage: $0 build|test|lint|fuzz|demo|bench..." >&2
+    echo "usage: $0 build|parts|test|lint|fuzz|demo|bench..." >&2
     exit 2
 fi
 
@@ -94,7 +94,7 @@ for group in "$@"; do
         present "$what" || missing+=("$package")
     done <<<"$requirements"
     if [ "$found" = no ]; then
-        echo "$0: unknown group '$group'; expected build, test, lint, fuzz, demo or bench" >&2
+        echo "$0: unknown group '$group'; expected build, parts, test, lint, fuzz, demo or bench" >&2
         exit 2
     fi
 done

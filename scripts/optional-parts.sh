@@ -5,7 +5,7 @@
 for program in nvcc npm scdoc; do
     echo "$program $(PATH=$PATH:/usr/local/cuda/bin command -v "$program")"
 done
-for module in valgrind ompi-c mpich; do
+for module in valgrind ompi-c mpich cmocka jansson; do
     echo "$module $(pkg-config --modversion "$module" 2>/dev/null)"
 done
 # libclang has no pkg-config file: its headers, of any version.

@@ -15,6 +15,12 @@ while read -r path || [ -n "$path" ]; do
         echo "removed $destination$path"
     fi
 done <"$manifest"
-# The directory of the public headers is ours alone.
-headers=$(sed -n 's|/fathom/fathom\.h$|/fathom|p' "$manifest")
-if [ -n "$headers" ] && [ -d "$destination$headers" ]; then rmdir --ignore-fail-on-non-empty "$destination$headers"; fi
+# Directories that make install made, the deepest first, as far as nobody else has put something there.
+directories=$(dirname "$manifest")/install_directories.txt
+if [ -f "$directories" ]; then
+    sort -r "$directories" | while read -r folder; do
+        [ ! -d "$folder" ] || rmdir --ignore-fail-on-non-empty -- "$folder"
+    done
+    rm -f "$directories"
+fi
+if [ -z "$destination" ] && [ "$(id -u)" -eq 0 ]; then ldconfig || true; fi

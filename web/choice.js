@@ -26,12 +26,12 @@ const sizesOf = (model) => {
   return sizes;
 };
 
-/* The largest cache in which re-uses still miss, one in a thousand references or more; `fathom run` shows the same. */
+/* The first cache at which re-uses are lost, one in a thousand references or more; `fathom run` shows the same. */
 const defaultSize = (model, sizes) => {
   const caches = sizes.filter((one) => one.cache);
   const among = caches.length ? caches : sizes;
   const missing = among.filter((one) => model.all.missesAt(one) - model.all.cold >= model.profile.references / 1000);
-  return missing.length ? missing[missing.length - 1] : among[0];
+  return missing.length ? missing[0] : among[0];
 };
 
 /* Misses of a histogram at the chosen size, with or without first touches. */

@@ -12,7 +12,7 @@ const fillSummary = () => {
   document.title = data.title;
   const parts = [profiles.length === 1 ? '1 profile' : profiles.length + ' profiles'];
   if (data.caches.length)
-    parts.push((ofMachine ? 'caches of the machine that wrote this page: ' : 'cache sizes: ') + data.caches.map(cacheText).join(', '));
+    parts.push((ofMachine ? 'caches: ' : 'cache sizes: ') + data.caches.map(cacheText).join(', '));
   byId('summary').textContent = parts.join(' · ');
   byId('made-by').textContent =
     'Made by fathom ' + data.version + '. This file is self-contained: it loads nothing from anywhere.';
@@ -92,7 +92,7 @@ const fillNumbers = () => {
     element('thead', {}, element('tr', {}, element('th', {scope: 'col'}, 'Cache size'),
       ...profiles.map((profile, i) => element('th', {scope: 'col'}, chip(i), shortNames[i])))), body));
   byId('numbers-note').textContent = 'Fully associative LRU, all references counted, first touches included.' +
-    (!markers.length ? '' : ofMachine ? ' Caches of this machine in colour; est.: with its sets, estimated.' :
+    (!markers.length ? '' : ofMachine ? ' Caches in colour; est.: with their sets, estimated.' :
       ' Sizes that were asked for in colour.');
 };
 
@@ -106,7 +106,7 @@ fillNumbers();
 
 const coarsened = profiles.some((profile) => profile.coarsened);
 byId('curve-note').textContent = 'Share of all references that miss in a fully associative LRU cache of each size.' +
-  (!markers.length ? '' : ofMachine ? ' Dashed: this machine’s caches.' : ' Dashed: the sizes that were asked for.') +
+  (!markers.length ? '' : ofMachine ? ' Dashed: the caches.' : ' Dashed: the sizes that were asked for.') +
   (keysOnly ? ' The profile counts keys, so sizes are in blocks.' : '');
 byId('histogram-note').textContent = 'How many distinct other blocks were touched between two references to the same block.' +
   (coarsened ? ' Long histograms are shown in at least 64 bins per power of two, to keep the page small.' : '');
@@ -145,6 +145,8 @@ if (lateProfiles.length) {
   /* What is jumped to stops below the bar. */
   new ResizeObserver(() => byId('late').style.setProperty('--bar', byId('late-bar').offsetHeight + 'px')).observe(byId('late-bar'));
 }
+
+fillVerdict();
 
 /* Links to what is there. */
 for (const section of document.querySelectorAll('main section[data-link]'))

@@ -126,6 +126,13 @@ typedef struct fm_source {
     bool newer;         /* than the files with the code: its lines may have moved */
 } fm_source;
 
+/* A short checksum of every line of a source file, six hexadecimal digits each: so that lines can be matched
+ * with those of a later state of the file when this one is gone (docs/PROFILE.md). */
+typedef struct fm_line_sums {
+    const char *path; /* as fm_frame.file has it */
+    const char *sums;
+} fm_line_sums;
+
 typedef struct fm_attribution {
     size_t edge_count;
     const uint64_t *edges; /* ascending, from 0: ranges are [edges[i], edges[i+1] - 1] */
@@ -140,6 +147,8 @@ typedef struct fm_attribution {
     struct fm_arena *arena; /* holds every string and every array that the above point to */
     size_t source_count;
     fm_source *sources; /* by path (strcmp), each once; NULL: never recorded */
+    size_t line_sum_count;
+    fm_line_sums *line_sums; /* by path, of files that sources knows */
 } fm_attribution;
 
 FM_API fm_status fm_attribution_create(fm_attribution **attribution, fm_error *error); /* empty */

@@ -20,6 +20,7 @@
  *     predict.h    profiles of inputs that were never run
  *     phases.h     where a trace begins anew
  *     view.h       for people: terminal, CSV, JSON, HTML
+ *     diff.h       two profiles, before and after a change
  *
  * Whatever goes into a file appears under its name only when it is whole (output.h).
  *
@@ -61,6 +62,7 @@
 #include <fathom/attribution.h>
 #include <fathom/cluster.h>
 #include <fathom/collect.h>
+#include <fathom/diff.h>
 #include <fathom/engines.h>
 #include <fathom/generate.h>
 #include <fathom/model.h>

@@ -26,6 +26,15 @@ typedef struct fm_misses {
 FM_API fm_misses fm_profile_misses(const fm_profile *profile, uint64_t blocks);
 FM_API double fm_profile_miss_ratio(const fm_profile *profile, uint64_t blocks); /* 0 for an empty profile */
 
+/*
+ * The smallest fully associative LRU cache, in blocks, with a hit ratio of at least `hit_ratio` (0 to 1):
+ * `least` may do, `blocks` does for certain; they differ where the size falls inside a bin that covers
+ * several distances. False: none does (or none below the profile's bound); *most is then the highest hit
+ * ratio that is known to be reached.
+ */
+FM_API bool fm_profile_smallest_cache(const fm_profile *profile, double hit_ratio, uint64_t *least,
+                                      uint64_t *blocks, double *most);
+
 /* Where the profile has a confidence band (fm_accuracy): the miss ratios between which that of a cache of
  * `blocks` blocks lies, with the probability accuracy->confidence. False: there is none for that size. */
 FM_API bool fm_profile_band(const fm_profile *profile, uint64_t blocks, double *least, double *most);
@@ -49,13 +58,6 @@ FM_API void fm_curve_clear(fm_curve *curve);
  * probability that fewer than `ways` of the d blocks fell into its set. */
 FM_API double fm_profile_misses_associative(const fm_profile *profile, uint64_t sets, uint64_t ways);
 
-typedef struct fm_cache {
-    char name[32]; /* "L1d", "L2", "L3" */
-    uint64_t bytes;
-    uint64_t line;      /* bytes; 0: unknown */
-    uint64_t ways;      /* 0: unknown or fully associative */
-    unsigned shared_by; /* processing units that share it */
-} fm_cache;
 /* Data and unified caches of this machine, smallest level first, read through hwloc. */
 FM_API fm_status fm_machine_caches(fm_cache *caches, size_t capacity, size_t *count, fm_error *error);
 

@@ -133,6 +133,15 @@ typedef struct fm_phases {
 } fm_phases;
 FM_API void fm_phases_destroy(fm_phases *phases); /* NULL is fine */
 
+/* A cache that a profile is asked about. */
+typedef struct fm_cache {
+    char name[32]; /* "L1d", "L2", "L3" */
+    uint64_t bytes;
+    uint64_t line;      /* bytes; 0: unknown */
+    uint64_t ways;      /* 0: unknown or fully associative */
+    unsigned shared_by; /* processing units that share it */
+} fm_cache;
+
 /* What an engine spent its time on. */
 typedef struct fm_stage {
     const char *name; /* a constant of the engine's */
@@ -170,6 +179,10 @@ typedef struct fm_profile {
     /* Profiles of parts of the same run: of its threads, of its processes. Owned. */
     size_t part_count;
     struct fm_profile **parts;
+    /* The caches that the run was asked about, or those of its machine: misses at their sizes are exact in
+     * the attribution, and whoever shows the profile shows them there. Owned; none: not known. */
+    size_t cache_count;
+    fm_cache *caches;
 } fm_profile;
 
 FM_API fm_status fm_profile_create(fm_profile **profile, fm_error *error); /* empty, complete */

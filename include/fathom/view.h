@@ -63,6 +63,18 @@ static inline fm_status fm_view_curve(FILE *out, const fm_profile *profile, cons
 {
     return fm_view_curve_sized(out, profile, options, sizeof *options, error);
 }
+/* Several curves in one plot, A, B, C … (at most 8), then their miss ratios at the caches. names: one each.
+ * The profiles are all of keys, or none is. */
+FM_API fm_status fm_view_curves_sized(FILE *out, const fm_profile *const *profiles, const char *const *names,
+                                      size_t count, const fm_cache *caches, size_t cache_count,
+                                      const fm_view_options *options, size_t options_size, fm_error *error);
+static inline fm_status fm_view_curves(FILE *out, const fm_profile *const *profiles, const char *const *names,
+                                       size_t count, const fm_cache *caches, size_t cache_count,
+                                       const fm_view_options *options, fm_error *error)
+{
+    return fm_view_curves_sized(out, profiles, names, count, caches, cache_count, options, sizeof *options,
+                                error);
+}
 FM_API fm_status fm_view_curve_csv(FILE *out, const fm_profile *profile, fm_error *error);
 FM_API fm_status fm_view_curve_json(FILE *out, const fm_profile *profile, const fm_cache *caches,
                                     size_t count, fm_error *error);
@@ -90,6 +102,26 @@ static inline void fm_view_parts(FILE *out, const fm_profile *profile, const fm_
 {
     fm_view_parts_sized(out, profile, caches, count, options, sizeof *options);
 }
+
+/* What misses are summed up by. */
+typedef enum fm_by { FM_BY_LINE = 0, FM_BY_FUNCTION = 1, FM_BY_OBJECT = 2 } fm_by;
+
+/*
+ * The first screen: what was looked at in one sentence, misses at every cache, and the code (or the data)
+ * that they are at, as far as the profile knows it: at most `most` lines, functions or objects, with their
+ * misses at each cache. The list is by the misses at the first cache at which 0.1 % of the references are
+ * late, else at the first of all; fm_verdict_level says which that is.
+ */
+FM_API fm_status fm_view_verdict_sized(FILE *out, const fm_profile *profile, const fm_cache *caches,
+                                       size_t count, fm_by by, size_t most, const fm_view_options *options,
+                                       size_t options_size, fm_error *error);
+static inline fm_status fm_view_verdict(FILE *out, const fm_profile *profile, const fm_cache *caches,
+                                        size_t count, fm_by by, size_t most, const fm_view_options *options,
+                                        fm_error *error)
+{
+    return fm_view_verdict_sized(out, profile, caches, count, by, most, options, sizeof *options, error);
+}
+FM_API size_t fm_verdict_level(const fm_profile *profile, const fm_cache *caches, size_t count);
 
 /* The lines of code that re-use data too late: pairs joined by source line (by site where no line is known),
  * by their misses at a cache of `bytes` (name: what it is called), the `most` largest, with the objects they

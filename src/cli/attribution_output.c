@@ -5,8 +5,46 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- options ---- */
+
+int cli_parse_by(const char *text, fm_by *by)
+{
+    static const char *const names[] = {"line", "function", "object"};
+    *by = FM_BY_LINE;
+    for (size_t i = 0; text && i < sizeof names / sizeof *names; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *by = (fm_by)i;
+            return -1;
+        }
+    return text ? cli_misuse("--by: expected line, function or object, found '%s'", text) : -1;
+}
+
+int cli_try_outputs(const char *const *paths, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct stat about;
+        fm_output *output;
+        fm_error error;
+        if (!paths[i] || cli_is_stdout(paths[i])) continue;
+        if (stat(paths[i], &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode)) continue;
+        if (fm_output_open(&output, paths[i], &error)) return cli_fail(&error);
+        fm_output_abandon(output);
+    }
+    return -1;
+}
+
+int cli_split_folders(char *text, const char **folders, size_t most, size_t *count)
+{
+    while (text) {
+        const char *folder = strsep(&text, ":");
+        if (!*folder) continue;
+        if (*count == most) return cli_misuse("--source: at most %zu folders", most);
+        folders[(*count)++] = folder;
+    }
+    return -1;
+}
 
 int cli_attribution_check(const cli_attribution_options *options, const char *json)
 {
@@ -19,7 +57,8 @@ int cli_attribution_check(const cli_attribution_options *options, const char *js
         return cli_misuse("--embed-source is about the profile that --json writes");
     if (cli_is_stdout(options->callgrind) + cli_is_stdout(options->csv) + cli_is_stdout(json) > 1)
         return cli_misuse("only one of --json, --csv and --callgrind can go to standard output");
-    return -1;
+    fm_by by;
+    return cli_parse_by(options->by, &by);
 }
 
 bool cli_attribution_takes_stdout(const cli_attribution_options *options)
@@ -169,26 +208,87 @@ int cli_write_page(const char *path, const fm_report_options *page, const fm_pro
     return fm_output_commit(output, &error) ? cli_fail(&error) : -1;
 }
 
-/* Where there is something to be seen: re-uses that come too late for it, not only first touches. */
-static const fm_cache *judging_cache(const cli_attribution_options *options, const fm_profile *profile,
-                                     const cli_attribution_caches *found)
+/* ---- the first screen ---- */
+
+int cli_attribution_keep_caches(const cli_attribution_caches *found, fm_profile *const *profiles,
+                                size_t count)
 {
-    if (options->sizes) return &found->caches[0];
-    for (size_t i = found->count; i-- > 1;) {
-        uint64_t blocks = found->caches[i].bytes / profile->granularity;
-        double late = fm_profile_misses(profile, blocks).expected - (double)profile->cold;
-        if (late * 1000 >= (double)profile->references) return &found->caches[i];
+    for (size_t i = 0; i < count && found->count; i++) {
+        fm_cache *kept = malloc(found->count * sizeof *kept);
+        if (!kept) return cli_out_of_memory();
+        memcpy(kept, found->caches, found->count * sizeof *kept);
+        free(profiles[i]->caches);
+        profiles[i]->caches = kept;
+        profiles[i]->cache_count = found->count;
     }
-    return &found->caches[0];
+    return -1;
+}
+
+int cli_attribution_stored_caches(const cli_attribution_options *options, const fm_profile *const *profiles,
+                                  size_t count, cli_attribution_caches *found)
+{
+    found->count = 0;
+    for (size_t i = 0; i < count && !options->sizes; i++)
+        for (size_t j = 0; j < profiles[i]->cache_count && found->count < CLI_MOST_CACHES; j++) {
+            const fm_cache *cache = &profiles[i]->caches[j];
+            bool known = false;
+            for (size_t k = 0; k < found->count; k++) known |= found->caches[k].bytes == cache->bytes;
+            if (!known) found->caches[found->count++] = *cache;
+        }
+    return found->count ? -1 : cli_attribution_find_caches(options, found);
+}
+
+static void show_histograms(FILE *out, const fm_view_options *view, const fm_profile *const *profiles,
+                            size_t count, const cli_attribution_caches *found)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0) fputc('\n', out);
+        fm_view_histogram(out, profiles[i], view);
+        if (found->count == 0) continue;
+        fputc('\n', out);
+        fm_view_caches(out, profiles[i], found->caches, found->count, view);
+    }
+}
+
+static fm_status show_pairs(FILE *out, const fm_view_options *view, const cli_attribution_options *options,
+                            const fm_profile *profile, const cli_attribution_caches *found, fm_error *error)
+{
+    if (!profile->attribution || found->count == 0 || options->top == 0) return FM_OK;
+    fputc('\n', out);
+    const size_t level = fm_verdict_level(profile, found->caches, found->count);
+    return fm_view_pairs(out, profile, &found->caches[level], options->top, view, error);
 }
 
 int cli_attribution_show(FILE *out, const fm_view_options *view, const cli_attribution_options *options,
-                         const fm_profile *profile, const cli_attribution_caches *found)
+                         const fm_profile *const *profiles, size_t count, const cli_attribution_caches *found,
+                         const char *also)
 {
-    if (!profile->attribution || found->count == 0 || options->top == 0) return -1;
+    fm_by by;
     fm_error error;
-    fputc('\n', out);
-    if (fm_view_pairs(out, profile, judging_cache(options, profile, found), options->top, view, &error))
-        return cli_fail(&error);
+    fm_status status = FM_OK;
+    int code = cli_parse_by(options->by, &by);
+    if (code >= 0) return code;
+    if (!profiles[0]->attribution && !profiles[0]->run && !profiles[0]->kernel) {
+        show_histograms(out, view, profiles, count, found);
+        return -1;
+    }
+    for (size_t i = 0; i < count && !status; i++) {
+        if (i > 0) fputc('\n', out);
+        status =
+            fm_view_verdict(out, profiles[i], found->caches, found->count, by, options->top, view, &error);
+    }
+    if (!status && profiles[0]->part_count > 0) {
+        fputc('\n', out);
+        fm_view_parts(out, profiles[0], found->caches, found->count, view);
+    }
+    if (!status && options->histogram) {
+        fputc('\n', out);
+        show_histograms(out, view, profiles, count, found);
+    }
+    if (!status && options->pairs) status = show_pairs(out, view, options, profiles[0], found, &error);
+    if (status) return cli_fail(&error);
+    if (also && !cli_quiet && profiles[0]->references > 0 && !options->pairs && !options->histogram &&
+        !options->by)
+        fprintf(out, "\n%s", also);
     return -1;
 }

@@ -10,9 +10,10 @@
  *     cli_attribution_edges                     -> fm_analyzer_options.edges; feed batches with tags
  *     fm_analyzer_pairs, cli_attribution_attach pairs and sites, with symbols, become profile->attribution
  *     cli_attribution_record_sources            checksums of the source files
+ *     cli_attribution_keep_caches               what it was asked about, in the profile
  *     fm_profile_write                          (the verb's own --json)
  *     cli_attribution_write                     --callgrind, --csv
- *     cli_attribution_show                      the top of the list, for people
+ *     cli_attribution_show                      the first screen, for people
  *
  * All functions that return an int return -1 to go on, or an exit code after a message.
  */
@@ -28,6 +29,8 @@ typedef struct cli_attribution_options {
     bool no_sites, embed_source;
     const char *callgrind, *csv;
     const char *sizes;
+    const char *by; /* NULL: lines */
+    bool pairs, histogram;
     uint64_t top; /* to be set to CLI_TOP before options are parsed */
 } cli_attribution_options;
 
@@ -50,9 +53,30 @@ typedef struct cli_attribution_options {
          &(a)->embed_source,                                                                                 \
          NULL,                                                                                               \
          "put the text of the source files into the profile, for pages\nmade later or elsewhere"},           \
+        CLI_SCREEN_OPTIONS(a)
+
+/* What is shown at the end. */
+#define CLI_SCREEN_OPTIONS(a)                                                                                \
+    {"by", 0, CLI_STRING, &(a)->by, "WHAT", "misses by line (default), function or object"},                 \
+        {"pairs",                                                                                            \
+         0,                                                                                                  \
+         CLI_FLAG,                                                                                           \
+         &(a)->pairs,                                                                                        \
+         NULL,                                                                                               \
+         "show pairs of lines too: the one that used the data last, and\nthe one that uses it again too "    \
+         "late"},                                                                                            \
+        {"histogram", 0, CLI_FLAG, &(a)->histogram, NULL, "show the histogram of distances too"},            \
     {                                                                                                        \
-        "top", 0, CLI_COUNT, &(a)->top, "N", "show the N pairs of code sites that miss most\n(default 10)"   \
+        "top", 0, CLI_COUNT, &(a)->top, "N", "show at most N lines, and N pairs (default 10; 0: none)"       \
     }
+
+/* Tries whether results can be written there, before anything takes its time: paths may be NULL or "-". A
+ * file that is there stays as it is; pipes and devices are not touched. */
+int cli_try_outputs(const char *const *paths, size_t count);
+/* --by: line where nothing is given. */
+int cli_parse_by(const char *text, fm_by *by);
+/* --source: folders separated by colons, as in PATH; text is cut up. */
+int cli_split_folders(char *text, const char **folders, size_t most, size_t *count);
 
 /* Wrong combinations: files asked for with --no-sites, several results on standard output (json is the verb's
  * --json, or NULL), text for a profile that is not written. */
@@ -101,10 +125,22 @@ int cli_write_page(const char *path, const fm_report_options *page, const fm_pro
 int cli_attribution_write(const cli_attribution_options *options, const fm_profile *profile,
                           const cli_attribution_caches *found);
 
-/* The options->top pairs that miss most, below an empty line: at the first size that --size names, else at
- * the machine's largest cache in which re-uses still miss (0.1 % of the references or more), else its
- * smallest. Nothing without attribution or caches, or with --top 0. */
+/* Keeps them in each profile: whoever shows it later shows it at these. -1, or an exit code. */
+int cli_attribution_keep_caches(const cli_attribution_caches *found, fm_profile *const *profiles,
+                                size_t count);
+/* Those that profiles were asked about; where none was, those of this machine. */
+int cli_attribution_stored_caches(const cli_attribution_options *options, const fm_profile *const *profiles,
+                                  size_t count, cli_attribution_caches *found);
+
+/*
+ * The first screen: what is wrong at every cache, and the lines (functions, objects) that do it. --histogram
+ * and
+ * --pairs add theirs below. Profiles that know neither code nor program (traces of keys) are shown as
+ * histograms. The first of the profiles is the one with the code. also: what else one can ask, a line or two;
+ * or NULL.
+ */
 int cli_attribution_show(FILE *out, const fm_view_options *view, const cli_attribution_options *options,
-                         const fm_profile *profile, const cli_attribution_caches *found);
+                         const fm_profile *const *profiles, size_t count, const cli_attribution_caches *found,
+                         const char *also);
 
 #endif

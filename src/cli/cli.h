@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 /* Exit codes, fixed by the contract. */
-enum { CLI_COMPLETE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INCOMPLETE = 3 };
+enum { CLI_COMPLETE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INCOMPLETE = 3, CLI_CONDITION = 4 };
 
 typedef struct cli_verb {
     const char *name;
@@ -26,6 +26,7 @@ int cli_verb_record(int argc, char **argv);
 int cli_verb_analyze(int argc, char **argv);
 int cli_verb_mrc(int argc, char **argv);
 int cli_verb_compare(int argc, char **argv);
+int cli_verb_diff(int argc, char **argv);
 int cli_verb_report(int argc, char **argv);
 int cli_verb_convert(int argc, char **argv);
 int cli_verb_gen(int argc, char **argv);
@@ -129,10 +130,14 @@ double cli_now(void);
  * terminal unless `always`. Rate, fraction and time left where the total is known. */
 typedef struct cli_progress {
     bool enabled, shown;
+    bool beside; /* a program writes to the same terminal */
     double started, last;
     const char *noun; /* "references" */
 } cli_progress;
 void cli_progress_start(cli_progress *progress, const char *noun, bool always);
+/* The same while a program runs that has our standard error: a line that is drawn over itself would run into
+ * what the program writes. So only where asked for, and then in lines of their own, from a new line on. */
+void cli_progress_start_beside(cli_progress *progress, const char *noun, bool asked);
 /* fraction < 0: unknown. */
 void cli_progress_update(cli_progress *progress, uint64_t done, double fraction);
 /* The same by what a reader has read so far. */

@@ -24,6 +24,7 @@ const cli_verb cli_verbs[] = {
     {"record", "runs a program and stores its references", cli_verb_record},
     {"analyze", "the reuse-distance profile of a stored or piped trace", cli_verb_analyze},
     {"mrc", "the miss-ratio curve of a profile, and misses at named cache sizes", cli_verb_mrc},
+    {"diff", "what got better and worse between two profiles", cli_verb_diff},
     {"compare", "how alike two profiles are", cli_verb_compare},
     {"report", "one self-contained HTML page from one or more profiles", cli_verb_report},
     {"convert", "one trace format to another", cli_verb_convert},

@@ -30,6 +30,23 @@ const fm_profile *cli_profile_choose(const fm_profile_list *list, uint64_t granu
     return found;
 }
 
+bool cli_profile_choose_two(const fm_profile_list *a, const fm_profile_list *b, uint64_t granularity,
+                            char **paths, const fm_profile **of_a, const fm_profile **of_b)
+{
+    if (granularity == 0)
+        for (size_t i = 0; i < a->count; i++)
+            if (cli_profile_find(b, a->profiles[i]->granularity)) {
+                granularity = a->profiles[i]->granularity;
+                if (a->count > 1 || b->count > 1)
+                    cli_note("comparing at the granularity %" PRIu64 " (--select chooses)", granularity);
+                break;
+            }
+    /* Without a common one the library says why the first two cannot be compared. */
+    *of_a = cli_profile_choose(a, granularity, paths[1]);
+    *of_b = cli_profile_choose(b, granularity, paths[2]);
+    return *of_a && *of_b;
+}
+
 int cli_profile_completeness(const fm_profile *profile, const char *path)
 {
     if (profile->complete) return CLI_COMPLETE;

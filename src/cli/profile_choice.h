@@ -18,6 +18,10 @@
 const fm_profile *cli_profile_find(const fm_profile_list *list, uint64_t granularity);
 /* The same, with a message that lists what there is: NULL after it. path is for the message. */
 const fm_profile *cli_profile_choose(const fm_profile_list *list, uint64_t granularity, const char *path);
+/* One of each at a granularity that both have: the one asked for, or the first of a that b has too. paths[1]
+ * and paths[2] are for messages. False after one. */
+bool cli_profile_choose_two(const fm_profile_list *a, const fm_profile_list *b, uint64_t granularity,
+                            char **paths, const fm_profile **of_a, const fm_profile **of_b);
 /* A note on standard error for a profile whose input was incomplete. Returns the exit code for it. */
 int cli_profile_completeness(const fm_profile *profile, const char *path);
 

@@ -4,7 +4,8 @@
  * share, how long still.
  *
  * On a terminal the line is drawn over itself and vanishes at the end, so that only results stay. Asked
- * for elsewhere (--progress into a log), it is a new line each time, once a second.
+ * for elsewhere (--progress into a log, or beside a program that writes to the terminal itself), it is a new
+ * line each time, once a second.
  */
 #include "cli.h"
 #include "progress_line.h"
@@ -44,6 +45,12 @@ void cli_progress_start(cli_progress *progress, const char *noun, bool always)
     if (progress->enabled) progress->started = cli_now();
 }
 
+void cli_progress_start_beside(cli_progress *progress, const char *noun, bool asked)
+{
+    *progress = (cli_progress){.noun = noun, .enabled = !cli_quiet && asked, .beside = true};
+    if (progress->enabled) progress->started = cli_now();
+}
+
 /* 1234567 → "1.23 M" */
 static void print_scaled(double value)
 {
@@ -73,7 +80,7 @@ void cli_progress_update(cli_progress *progress, uint64_t done, double fraction)
     if (!progress->enabled) return;
     double time = cli_now();
     double elapsed = time - progress->started;
-    bool terminal = on_terminal();
+    bool terminal = on_terminal() && !progress->beside;
     if (elapsed < first_after) return;
     if (progress->shown && time - progress->last < (terminal ? terminal_interval : log_interval)) return;
     progress->last = time;
@@ -81,8 +88,8 @@ void cli_progress_update(cli_progress *progress, uint64_t done, double fraction)
 
     if (terminal)
         cli_progress_make_room();
-    else
-        fputs("fathom: ", stderr);
+    else /* what the program wrote last may not have ended its line */
+        fputs(progress->beside && on_terminal() ? "\nfathom: " : "fathom: ", stderr);
     print_scaled((double)done);
     fprintf(stderr, " %s, ", progress->noun);
     print_scaled((double)done / elapsed);

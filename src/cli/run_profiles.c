@@ -200,6 +200,19 @@ static uint32_t parent_pid(const fm_collection *collection, const fm_collected_p
     return at.pid;
 }
 
+/* The pid; where that is not to be told, the number of the first process that had it, from 1 on. */
+static uint32_t shown_pid(const cli_run_profiles *self, uint32_t pid)
+{
+    if (!self->setup.reproducible || pid == 0) return pid;
+    const size_t count = fm_collection_processes(self->collection);
+    for (size_t i = 0; i < count; i++) {
+        fm_collected_process process;
+        fm_collection_process(self->collection, i, &process);
+        if (process.pid == pid) return (uint32_t)i + 1;
+    }
+    return 0;
+}
+
 /* What the first process had become when it ended: its status is that of the whole run. */
 static void last_program(const fm_collection *collection, fm_collected_process *last)
 {
@@ -233,9 +246,9 @@ static fm_run *describe_run(const cli_run_profiles *self, const fm_collect_optio
     run->collector = strdup(state.collector == FM_COLLECTOR_COMPILER ? "compiler" : "valgrind");
     run->what = strdup(cli_collect_what(options, what, sizeof what));
     run->notes = strdup(state.notes);
-    run->seconds = state.seconds;
-    run->process = process->pid;
-    run->parent = parent_pid(self->collection, process);
+    run->seconds = self->setup.reproducible ? 0 : state.seconds;
+    run->process = shown_pid(self, process->pid);
+    run->parent = shown_pid(self, parent_pid(self->collection, process));
     run->by_exec = process->by_exec;
     describe_end(process, run);
     return run;

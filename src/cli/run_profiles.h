@@ -15,7 +15,8 @@ typedef struct cli_run_profiles cli_run_profiles;
 typedef struct cli_run_setup {
     const cli_analysis *analysis; /* with at least one granularity */
     const cli_attribution_caches *caches;
-    bool sites;           /* attribution, of the first granularity */
+    bool sites;        /* attribution, of the first granularity */
+    bool reproducible; /* nothing in the profiles that differs from run to run: numbers for pids, no times */
     bool threads_private; /* a profile for each thread, too */
     unsigned threads;     /* that analyse, 1 to FM_PIPELINE_THREADS */
     fm_output *distances; /* where those of the first process go; NULL: nowhere */

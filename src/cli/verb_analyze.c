@@ -218,19 +218,14 @@ static int take_profiles(analysis *run, const char *name)
 
 static int show(const analysis *run, const analyze_options *options)
 {
+    static const char also[] = "also: --pairs (who used it last), --histogram, --by function|object,\n"
+                               "      --json profile.json and then fathom report, fathom diff, fathom mrc\n";
     fm_view_options view = cli_view_options();
-    for (size_t i = 0; i < run->what.count; i++) {
-        if (i > 0) printf("\n");
-        fm_view_histogram(stdout, run->profile[i], &view);
-        if (run->caches.count > 0) {
-            printf("\n");
-            fm_view_caches(stdout, run->profile[i], run->caches.caches, run->caches.count, &view);
-        }
-    }
     if (!run->profile[0]->cold_known)
         cli_note("more distinct blocks than can be remembered under --bound: first touches after that "
                  "are counted as beyond");
-    return cli_attribution_show(stdout, &view, &options->attribution, run->profile[0], &run->caches);
+    return cli_attribution_show(stdout, &view, &options->attribution, (const fm_profile *const *)run->profile,
+                                run->what.count, &run->caches, also);
 }
 
 static int deliver(analysis *run, const analyze_options *options)
@@ -244,6 +239,8 @@ static int deliver(analysis *run, const analyze_options *options)
     }
     for (size_t i = 0; i < run->what.count && !run->memory_addresses; i++)
         cli_attribution_note_keys(options->attribution.sizes, run->profile[i]);
+    code = cli_attribution_keep_caches(&run->caches, run->profile, run->what.count);
+    if (code >= 0) return code;
     if (options->json &&
         fm_profile_write(options->json, (const fm_profile *const *)run->profile, run->what.count, &error))
         return cli_fail(&error);
@@ -448,6 +445,8 @@ int cli_verb_analyze(int argc, char **argv)
     analysis run = {0};
     fm_reader_options reading = {0};
     if ((code = check(&options, count, &run, &reading)) >= 0) return code;
+    const char *const results[] = {options.json, options.attribution.callgrind, options.attribution.csv};
+    if (!options.mpi.mpi && (code = cli_try_outputs(results, 3)) >= 0) return code;
     code = options.mpi.mpi ? analyze_together(count > 0 ? argv[1] : NULL, &options, &reading, &run)
                            : analyze(argv[1], &options, &reading, &run);
     for (size_t i = 0; i < run.what.count; i++) {

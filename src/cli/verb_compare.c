@@ -8,29 +8,17 @@
 #include "cli.h"
 #include "profile_choice.h"
 
-#include <inttypes.h>
 #include <string.h>
 
-static bool choose(const fm_profile_list *a, const fm_profile_list *b, uint64_t granularity, char **paths,
-                   const fm_profile **of_a, const fm_profile **of_b)
+/* "before.json: ./program": the files tell two runs of one program apart. */
+static const char *name_of(const fm_profile *profile, const char *path, char *text, size_t size)
 {
-    if (granularity == 0)
-        for (size_t i = 0; i < a->count; i++)
-            if (cli_profile_find(b, a->profiles[i]->granularity)) {
-                granularity = a->profiles[i]->granularity;
-                if (a->count > 1 || b->count > 1)
-                    cli_note("comparing at the granularity %" PRIu64 " (--select chooses)", granularity);
-                break;
-            }
-    /* Without a common one the library says why the first two cannot be compared. */
-    *of_a = cli_profile_choose(a, granularity, paths[1]);
-    *of_b = cli_profile_choose(b, granularity, paths[2]);
-    return *of_a && *of_b;
-}
-
-static const char *name_of(const fm_profile *profile, const char *path)
-{
-    return profile->name ? profile->name : path;
+    if (strcmp(path, "-") == 0) path = "standard input";
+    if (profile->name)
+        snprintf(text, size, "%s: %s", path, profile->name);
+    else
+        snprintf(text, size, "%s", path);
+    return text;
 }
 
 static void say_accuracy(const fm_profile *profile, char which)
@@ -46,9 +34,12 @@ static int compare(const fm_profile *a, const fm_profile *b, char **paths, const
 {
     fm_comparison comparison;
     fm_error error;
+    char names[2][4200];
+    name_of(a, paths[1], names[0], sizeof names[0]);
+    name_of(b, paths[2], names[1], sizeof names[1]);
     if (fm_profile_compare(a, b, &comparison, &error)) return cli_fail(&error);
     if (!json || strcmp(json, "-") != 0) {
-        fm_view_comparison(stdout, &comparison, name_of(a, paths[1]), name_of(b, paths[2]));
+        fm_view_comparison(stdout, &comparison, names[0], names[1]);
         for (int i = 0; i < 2; i++)
             if (!(i ? b : a)->complete)
                 printf("\nINCOMPLETE: %c covers only part of its input\n", i ? 'B' : 'A');
@@ -57,8 +48,7 @@ static int compare(const fm_profile *a, const fm_profile *b, char **paths, const
     if (json) {
         fm_output *output;
         if (fm_output_open(&output, json, &error)) return cli_fail(&error);
-        fm_view_comparison_json(fm_output_stream(output), &comparison, name_of(a, paths[1]),
-                                name_of(b, paths[2]));
+        fm_view_comparison_json(fm_output_stream(output), &comparison, names[0], names[1]);
         if (fm_output_commit(output, &error)) return cli_fail(&error);
     }
     int code_a = cli_profile_completeness(a, paths[1]), code_b = cli_profile_completeness(b, paths[2]);
@@ -100,7 +90,8 @@ int cli_verb_compare(int argc, char **argv)
         return cli_fail(&error);
     }
     const fm_profile *of_a, *of_b;
-    code = choose(&a, &b, granularity, argv, &of_a, &of_b) ? compare(of_a, of_b, argv, json) : CLI_USAGE;
+    code = cli_profile_choose_two(&a, &b, granularity, argv, &of_a, &of_b) ? compare(of_a, of_b, argv, json)
+                                                                           : CLI_USAGE;
     fm_profile_list_clear(&a);
     fm_profile_list_clear(&b);
     return cli_finish(code);

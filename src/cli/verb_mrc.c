@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CACHES = 256, MOST_MACHINE = 16 };
+enum { MOST_CACHES = 256, MOST_MACHINE = 16, MOST_PROFILES = 8 };
 
 typedef struct cache_table {
     fm_cache caches[MOST_CACHES];
@@ -23,6 +23,7 @@ typedef struct cache_table {
 typedef struct mrc_options {
     const char *csv, *json, *sizes, *blocks, *caches;
     bool machine, no_machine;
+    double hit_ratio; /* negative: not asked for */
     uint64_t granularity;
 } mrc_options;
 
@@ -128,16 +129,30 @@ static int fill(cache_table *table, const mrc_options *options, uint64_t granula
     return code;
 }
 
+/* What is shown: a profile, or several over each other. */
+typedef struct chosen {
+    size_t count;
+    fm_profile_list files[MOST_PROFILES];
+    const fm_profile *profiles[MOST_PROFILES];
+    char names[MOST_PROFILES][4200];
+} chosen;
+
 /* Writes CSV or JSON to its file. -1, or an exit code after a message. */
-static int write_file(const char *path, bool json, const fm_profile *profile, const cache_table *table)
+static int write_file(const char *path, bool json, const chosen *all, const cache_table *table)
 {
     if (!path) return -1;
     fm_output *output;
     fm_error error;
     if (fm_output_open(&output, path, &error)) return cli_fail(&error);
     FILE *out = fm_output_stream(output);
-    fm_status status = json ? fm_view_curve_json(out, profile, table->caches, table->count, &error)
-                            : fm_view_curve_csv(out, profile, &error);
+    fm_status status = FM_OK;
+    if (json && all->count > 1) fputs("{\"schema\": \"fathom-mrc-set-1\", \"profiles\": [\n", out);
+    for (size_t i = 0; i < all->count && !status; i++) {
+        if (json && i > 0) fputs(",\n", out);
+        status = json ? fm_view_curve_json(out, all->profiles[i], table->caches, table->count, &error)
+                      : fm_view_curve_csv(out, all->profiles[i], &error);
+    }
+    if (json && all->count > 1) fputs("]}\n", out);
     if (status) {
         fm_output_abandon(output);
         return cli_fail(&error);
@@ -145,37 +160,98 @@ static int write_file(const char *path, bool json, const fm_profile *profile, co
     return fm_output_commit(output, &error) ? cli_fail(&error) : -1;
 }
 
-static int show(const fm_profile *profile, const cache_table *table)
+/* The smallest cache with the hit ratio that is asked for. */
+static void show_hit_ratio(const fm_profile *profile, const char *name, double ratio)
+{
+    uint64_t least, blocks;
+    double most;
+    const fm_view_options view = cli_view_options();
+    putchar('\n');
+    fm_view_text(stdout, name, &view);
+    printf("%shit ratio of %g %%: ", *name ? ": " : "", ratio * 100);
+    if (!fm_profile_smallest_cache(profile, ratio, &least, &blocks, &most)) {
+        printf("out of reach%s: at most %.2f %%\n", profile->bound ? " below the bound" : "", most * 100);
+        return;
+    }
+    printf("%" PRIu64 " blocks", blocks);
+    if (profile->granularity > 1)
+        printf(" of %" PRIu64 " bytes, %.0f bytes", profile->granularity,
+               (double)blocks * (double)profile->granularity);
+    printf("%s\n", profile->exact ? "" : ", estimated");
+    if (least < blocks)
+        printf("  (%" PRIu64 " to %" PRIu64 " blocks: the profile counts ranges of distances there)\n", least,
+               blocks);
+}
+
+static int show(const chosen *all, const cache_table *table, double hit_ratio)
 {
     fm_view_options view = cli_view_options();
     fm_error error;
-    fm_status status = fm_view_curve(stdout, profile, &view, &error);
+    const char *names[MOST_PROFILES];
+    for (size_t i = 0; i < all->count; i++) names[i] = all->names[i];
+    fm_status status = all->count > 1 ? fm_view_curves(stdout, all->profiles, names, all->count,
+                                                       table->caches, table->count, &view, &error)
+                                      : fm_view_curve(stdout, all->profiles[0], &view, &error);
     if (status) return cli_fail(&error);
-    if (table->count) {
+    if (table->count && all->count == 1) {
         putchar('\n');
-        fm_view_caches(stdout, profile, table->caches, table->count, &view);
+        fm_view_caches(stdout, all->profiles[0], table->caches, table->count, &view);
+    }
+    for (size_t i = 0; hit_ratio >= 0 && i < all->count; i++)
+        show_hit_ratio(all->profiles[i], all->count > 1 ? all->names[i] : "", hit_ratio);
+    return -1;
+}
+
+static int answer(const chosen *all, char **paths, const mrc_options *options)
+{
+    cache_table *table = calloc(1, sizeof *table);
+    if (!table) return cli_out_of_memory();
+    int code = fill(table, options, all->profiles[0]->granularity);
+    if (code < 0) cli_attribution_note_keys(options->sizes, all->profiles[0]);
+    if (code < 0 && !cli_is_stdout(options->csv) && !cli_is_stdout(options->json))
+        code = show(all, table, options->hit_ratio);
+    if (code < 0) code = write_file(options->csv, false, all, table);
+    if (code < 0) code = write_file(options->json, true, all, table);
+    free(table);
+    int completeness = CLI_COMPLETE;
+    for (size_t i = 0; code < 0 && i < all->count; i++)
+        if (cli_profile_completeness(all->profiles[i], paths[i])) completeness = CLI_INCOMPLETE;
+    return code < 0 ? completeness : code;
+}
+
+/* -1, or an exit code after a message. */
+static int read_profiles(chosen *all, char **paths, size_t count, uint64_t granularity)
+{
+    for (size_t i = 0; i < count; i++) {
+        fm_error error;
+        if (fm_profile_read(paths[i], &all->files[i], &error)) return cli_fail(&error);
+        all->count++;
+        all->profiles[i] = cli_profile_choose(&all->files[i], granularity, paths[i]);
+        if (!all->profiles[i]) return CLI_USAGE;
+        const char *name = all->profiles[i]->name;
+        snprintf(all->names[i], sizeof all->names[i], "%s%s%s", paths[i], name ? ": " : "", name ? name : "");
     }
     return -1;
 }
 
-static int answer(const fm_profile *profile, const char *path, const mrc_options *options)
+static int check(const mrc_options *options, char **paths, size_t count)
 {
-    cache_table *table = calloc(1, sizeof *table);
-    if (!table) return cli_out_of_memory();
-    bool to_standard_output = (options->csv && strcmp(options->csv, "-") == 0) ||
-                              (options->json && strcmp(options->json, "-") == 0);
-    int code = fill(table, options, profile->granularity);
-    if (code < 0) cli_attribution_note_keys(options->sizes, profile);
-    if (code < 0 && !to_standard_output) code = show(profile, table);
-    if (code < 0) code = write_file(options->csv, false, profile, table);
-    if (code < 0) code = write_file(options->json, true, profile, table);
-    free(table);
-    return code < 0 ? cli_profile_completeness(profile, path) : code;
+    size_t from_standard_input = 0;
+    for (size_t i = 0; i < count; i++) from_standard_input += cli_is_stdout(paths[i]);
+    if (from_standard_input > 1) return cli_misuse("only one profile can come from standard input");
+    if (options->machine && options->no_machine)
+        return cli_misuse("--machine and --no-machine contradict each other");
+    if (cli_is_stdout(options->csv) && cli_is_stdout(options->json))
+        return cli_misuse("--csv and --json cannot both go to standard output");
+    if (options->csv && count > 1) return cli_misuse("--csv takes one profile, not %zu", count);
+    if (options->hit_ratio > 1 || (options->hit_ratio < 0 && options->hit_ratio > -2))
+        return cli_misuse("--hit-ratio: expected a share from 0 to 1, such as 0.9");
+    return -1;
 }
 
 int cli_verb_mrc(int argc, char **argv)
 {
-    mrc_options options = {0};
+    mrc_options options = {.hit_ratio = -2};
     const cli_option table[] = {
         {"csv", 0, CLI_STRING, &options.csv, "FILE", "write the curve as CSV; - is standard output"},
         {"json", 'j', CLI_STRING, &options.json, "FILE",
@@ -186,6 +262,8 @@ int cli_verb_mrc(int argc, char **argv)
         {"cache", 0, CLI_STRING, &options.caches, "LIST",
          "estimate for set-associative caches: SIZE:WAYS[:LINE],...\nsuch as 32K:8:64 (LINE: the profile's "
          "block)"},
+        {"hit-ratio", 0, CLI_REAL, &options.hit_ratio, "SHARE",
+         "the smallest cache with this hit ratio, 0.9 for 90 %, or that\nnone has it"},
         {"machine", 0, CLI_FLAG, &options.machine, NULL, "this machine's caches too, besides named sizes"},
         {"no-machine", 0, CLI_FLAG, &options.no_machine, NULL, "leave this machine's caches out"},
         CLI_SELECT_OPTION(&options.granularity),
@@ -193,31 +271,30 @@ int cli_verb_mrc(int argc, char **argv)
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL},
     };
     const cli_command command = {
-        .usage = "fathom mrc [options] PROFILE",
-        .about = "Shows the miss-ratio curve of a profile: which share of the references would miss in a\n"
-                 "fully associative LRU cache of each size. Then the miss ratios at named caches; without\n"
-                 "any, at those of this machine, read through hwloc. Where a cache's ways are known, its\n"
-                 "sets are accounted for by an estimate (Hill & Smith's binomial model).",
+        .usage = "fathom mrc [options] PROFILE...",
+        .about =
+            "Shows the miss-ratio curve of a profile: which share of the references would miss in a\n"
+            "fully associative LRU cache of each size. Then the miss ratios at named caches; without\n"
+            "any, at those of this machine, read through hwloc. Where a cache's ways are known, its\n"
+            "sets are accounted for by an estimate (Hill & Smith's binomial model). Several profiles are\n"
+            "laid over each other.",
         .options = table,
         .notes = "Sizes take the suffixes K, M, G, T = 2^10, 2^20, ... PROFILE may be - for standard input.\n"
                  "\n"
                  "Example:\n"
                  "  fathom mrc profile.json --size 32K,1M --cache 48K:12:64 --csv curve.csv\n",
         .least = 1,
-        .most = 1,
+        .most = MOST_PROFILES,
     };
     size_t count;
     int code = cli_parse(&command, argc, argv, &count);
     if (code >= 0) return code;
-    if (options.machine && options.no_machine)
-        return cli_misuse("--machine and --no-machine contradict each other");
-    if (options.csv && options.json && strcmp(options.csv, "-") == 0 && strcmp(options.json, "-") == 0)
-        return cli_misuse("--csv and --json cannot both go to standard output");
-    fm_profile_list list;
-    fm_error error;
-    if (fm_profile_read(argv[1], &list, &error)) return cli_fail(&error);
-    const fm_profile *profile = cli_profile_choose(&list, options.granularity, argv[1]);
-    code = profile ? answer(profile, argv[1], &options) : CLI_USAGE;
-    fm_profile_list_clear(&list);
+    if ((code = check(&options, argv + 1, count)) >= 0) return code;
+    chosen *all = calloc(1, sizeof *all);
+    if (!all) return cli_out_of_memory();
+    code = read_profiles(all, argv + 1, count, options.granularity);
+    if (code < 0) code = answer(all, argv + 1, &options);
+    for (size_t i = 0; i < all->count; i++) fm_profile_list_clear(&all->files[i]);
+    free(all);
     return cli_finish(code);
 }

@@ -106,6 +106,25 @@ static int deliver(const fm_model *model, double size, const cli_distance_stream
     return code;
 }
 
+/* What --data-size was taken for. */
+static void say_unit(const fm_model *model, double size)
+{
+    bool blocks = true; /* unless fathom train was given other sizes */
+    for (size_t i = 0; i < model->run_count; i++)
+        blocks &= model->runs[i].size == (double)model->runs[i].distinct;
+    const double least = model->run_count ? model->runs[0].size : 0,
+                 most = model->run_count ? model->runs[model->run_count - 1].size : 0;
+    if (blocks && model->granularity > 1)
+        cli_note("--data-size: %.0f distinct blocks of %" PRIu64
+                 " bytes, %.6g MiB; the model's runs had %.0f to %.0f",
+                 size, model->granularity, size * (double)model->granularity / 1048576, least, most);
+    else if (blocks)
+        cli_note("--data-size: %.0f distinct keys; the model's runs had %.0f to %.0f", size, least, most);
+    else
+        cli_note("--data-size: %.6g, in the unit of fathom train --sizes; the model's runs had %.6g to %.6g",
+                 size, least, most);
+}
+
 static int predict(const char *path, predict_options *options, fm_bins bins)
 {
     fm_error error;
@@ -113,6 +132,7 @@ static int predict(const char *path, predict_options *options, fm_bins bins)
     if (fm_model_read(path, &model, &error)) return cli_fail(&error);
     double size = options->data_size;
     cli_distance_stream stream = {0};
+    if (!options->trace_path) say_unit(model, size);
     int code = options->trace_path ? find_size(model, options, &stream, &size) : -1;
     if (code < 0) code = deliver(model, size, &stream, options, bins);
     fm_model_destroy(model);
@@ -125,7 +145,8 @@ int cli_verb_predict(int argc, char **argv)
     const char *size = NULL;
     const cli_option table[] = {
         {"data-size", 0, CLI_STRING, &size, "S",
-         "size of the data, in the model's unit: distinct blocks,\nunless fathom train was told otherwise"},
+         "size of the data: a number of distinct blocks (not bytes; of a\n64-byte block, 1M is 64 MiB), or "
+         "in the unit of fathom train\n--sizes"},
         {"size-from", 0, CLI_STRING, &options.trace_path, "TRACE",
          "find the size by distance-based sampling of a trace's\nbeginning"},
         {"threshold", 0, CLI_COUNT, &options.threshold, "BLOCKS",

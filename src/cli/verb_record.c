@@ -85,7 +85,7 @@ static int receive(recording *self)
     fm_collected collected;
     cli_progress progress;
     int code = -1;
-    cli_progress_start(&progress, "accesses", self->options->progress);
+    cli_progress_start_beside(&progress, "accesses", self->options->progress);
     while (code < 0) {
         if (fm_collection_next(self->collection, &collected, &error)) {
             code = cli_fail(&error);
@@ -169,7 +169,7 @@ int cli_verb_record(int argc, char **argv)
         {"store", 0, CLI_FLAG, &options.store, NULL, "do not compress"},
         {"quiet", 'q', CLI_FLAG, &options.quiet, NULL, "no progress, no notes"},
         {"progress", 0, CLI_FLAG, &options.progress, NULL,
-         "progress also when standard error is no terminal"},
+         "progress on standard error, in lines of their own (never by\nitself: the program may write there)"},
         {0},
     };
     const cli_command command = {

@@ -58,18 +58,6 @@ static int gather(gathered *all, char **paths, size_t count, int *completeness)
     return -1;
 }
 
-/* Folders separated by colons, as in PATH; text is cut up. -1, or an exit code after a message. */
-static int split_folders(char *text, const char **folders, size_t *count)
-{
-    while (text) {
-        const char *folder = strsep(&text, ":");
-        if (!*folder) continue;
-        if (*count == MOST_FOLDERS) return cli_misuse("--source: at most %d folders", MOST_FOLDERS);
-        folders[(*count)++] = folder;
-    }
-    return -1;
-}
-
 static int write_page(const gathered *all, const report_options *options, const fm_report_options *page,
                       const cli_attribution_caches *found)
 {
@@ -91,7 +79,7 @@ static int make_page(const gathered *all, const report_options *options, const c
         .title = options->title, .no_source = options->no_source, .source_folders = folders};
     char *text = options->source ? strdup(options->source) : NULL;
     if (options->source && !text) return cli_out_of_memory();
-    int code = split_folders(text, folders, &page.source_folder_count);
+    int code = cli_split_folders(text, folders, MOST_FOLDERS, &page.source_folder_count);
     if (code < 0) code = write_page(all, options, &page, found);
     free(text);
     return code;
@@ -111,23 +99,42 @@ static int write_files(const gathered *all, const report_options *options, const
     return CLI_FAILED;
 }
 
+/* The first screen, where nothing is to be written. */
+static int show(const gathered *all, const report_options *options, const cli_attribution_caches *found)
+{
+    static const cli_attribution_caches no_caches;
+    const fm_view_options view = cli_view_options();
+    int code = -1;
+    for (size_t i = 0; i < all->file_count && code < 0; i++) {
+        const fm_profile_list *file = &all->files[i];
+        const fm_profile *profile = file->profiles[0];
+        /* Keys of a storage trace do not live in this machine's caches. */
+        const bool keys = profile->granularity == 1 && !profile->run && !profile->attribution;
+        const bool none = keys && !options->attribution.sizes && profile->cache_count == 0;
+        if (i > 0) putchar('\n');
+        code = cli_attribution_show(stdout, &view, &options->attribution,
+                                    (const fm_profile *const *)file->profiles, file->count,
+                                    none ? &no_caches : found, NULL);
+    }
+    return code;
+}
+
 static int check(const report_options *options, size_t count)
 {
     const char *const results[] = {options->path, options->attribution.callgrind, options->attribution.csv};
-    size_t wanted = 0, to_standard_output = 0;
-    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
-        wanted += results[i] != NULL;
+    size_t to_standard_output = 0;
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++)
         to_standard_output += results[i] && strcmp(results[i], "-") == 0;
-    }
-    if (wanted == 0)
-        return cli_misuse("what should be written? Give -o FILE.html, --callgrind FILE or --csv FILE");
     if (to_standard_output > 1) return cli_misuse("only one result can go to standard output");
     if (count > 1 && (options->attribution.callgrind || options->attribution.csv))
         return cli_misuse("--%s takes one profile, not %zu",
                           options->attribution.callgrind ? "callgrind" : "csv", count);
     if (options->source && options->no_source)
         return cli_misuse("--source and --no-source contradict each other");
-    return -1;
+    const char *page_only = options->title ? "title" : options->source ? "source" : NULL;
+    if (!options->path && (page_only || options->no_source))
+        return cli_misuse("--%s is about the page that -o writes", page_only ? page_only : "no-source");
+    return cli_attribution_check(&options->attribution, NULL);
 }
 
 static int report(char **paths, size_t count, const report_options *options)
@@ -136,9 +143,9 @@ static int report(char **paths, size_t count, const report_options *options)
     if (!found) return cli_out_of_memory();
     int code = -1, completeness = CLI_COMPLETE;
     gathered all = {0};
-    if (options->attribution.sizes || !options->no_machine)
-        code = cli_attribution_find_caches(&options->attribution, found);
-    if (code < 0) code = gather(&all, paths, count, &completeness);
+    code = gather(&all, paths, count, &completeness);
+    if (code < 0 && (options->attribution.sizes || !options->no_machine))
+        code = cli_attribution_stored_caches(&options->attribution, all.profiles, all.count, found);
     for (size_t i = 0; code < 0 && i < all.count; i++)
         if (all.profiles[i]->granularity == 1) {
             cli_attribution_note_keys(options->attribution.sizes, all.profiles[i]);
@@ -146,6 +153,8 @@ static int report(char **paths, size_t count, const report_options *options)
         }
     if (code < 0) code = write_files(&all, options, paths[0], found);
     if (code < 0) code = make_page(&all, options, found);
+    if (code < 0 && !options->path && !options->attribution.callgrind && !options->attribution.csv)
+        code = show(&all, options, found);
     gathered_clear(&all);
     free(found);
     return code < 0 ? completeness : code;
@@ -153,13 +162,13 @@ static int report(char **paths, size_t count, const report_options *options)
 
 int cli_verb_report(int argc, char **argv)
 {
-    report_options options = {0};
+    report_options options = {.attribution.top = CLI_TOP};
     const cli_option table[] = {
         {"output", 'o', CLI_STRING, &options.path, "FILE", "where the page goes; - is standard output"},
         {"title", 0, CLI_STRING, &options.title, "TEXT", "the page's title"},
         {"size", 0, CLI_STRING, &options.attribution.sizes, "LIST",
-         "caches to judge by, in bytes: 32K,1M\n(default: this machine's)"},
-        {"no-machine", 0, CLI_FLAG, &options.no_machine, NULL, "do not mark this machine's cache sizes"},
+         "caches to judge by, in bytes: 32K,1M\n(default: those of the run, else this machine's)"},
+        {"no-machine", 0, CLI_FLAG, &options.no_machine, NULL, "mark no cache sizes but those of --size"},
         {"source", 0, CLI_STRING, &options.source, "FOLDERS",
          "where source files are looked for first, by the end of their\npaths; several as in PATH, separated "
          "by "
@@ -169,16 +178,19 @@ int cli_verb_report(int argc, char **argv)
          "write misses by source line for callgrind_annotate and\nKCachegrind; - is standard output"},
         {"csv", 0, CLI_STRING, &options.attribution.csv, "FILE",
          "write every pair of code sites as CSV; - is standard output"},
+        CLI_SCREEN_OPTIONS(&options.attribution),
         {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL},
     };
     const cli_command command = {
-        .usage = "fathom report [options] PROFILE... -o FILE.html",
-        .about = "Writes one HTML page that needs nothing else, no network and no other file: the\n"
-                 "miss-ratio curves of the profiles with this machine's cache sizes marked, their\n"
-                 "histograms, and a table of numbers. Where a profile knows the code it comes from (fathom\n"
-                 "run), the page shows the lines that re-use data too late, their source, and the data.\n"
-                 "--callgrind and --csv write that for other tools, with a page or without.",
+        .usage = "fathom report [options] PROFILE... [-o FILE.html]",
+        .about =
+            "Shows what is wrong at every cache and which lines do it, as fathom run does at its end.\n"
+            "With -o it writes one HTML page that needs nothing else, no network and no other file: the\n"
+            "miss-ratio curves of the profiles with this machine's cache sizes marked, their\n"
+            "histograms, and a table of numbers. Where a profile knows the code it comes from (fathom\n"
+            "run), the page shows the lines that re-use data too late, their source, and the data.\n"
+            "--callgrind and --csv write that for other tools, with a page or without.",
         .options = table,
         .notes =
             "The page holds the text of the source files that the profile names, as they were when it was\n"

@@ -5,21 +5,24 @@
  *
  * It joins a collection, analyzers, attribution and views; it computes nothing itself.
  */
+#define _GNU_SOURCE
 #include "analysis_options.h"
 #include "attribution_output.h"
 #include "cli.h"
 #include "collect_options.h"
 #include "run_profiles.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <unistd.h>
 
 typedef struct run_options {
     const char *json, *report, *output, *distances;
     bool no_source;
-    bool threads_private, call_paths, quiet, progress;
+    bool threads_private, call_paths, reproducible, quiet, progress;
     uint64_t threads;
     cli_analysis_options analysis;
     cli_collect_options collect;
@@ -47,7 +50,7 @@ static int receive(job *work, bool show_progress)
     fm_collected collected;
     cli_progress progress;
     int code = -1;
-    cli_progress_start(&progress, "accesses", show_progress);
+    cli_progress_start_beside(&progress, "accesses", show_progress);
     while (code < 0) {
         if (fm_collection_next(work->collection, &collected, &error)) {
             code = cli_fail(&error);
@@ -65,6 +68,37 @@ static int receive(job *work, bool show_progress)
     return code;
 }
 
+/*
+ * What makes two runs of a deterministic program differ, where that can be: addresses that the kernel draws
+ * at random, and the environment, which is on the stack and moves everything below it. Ours are what the
+ * program gets.
+ */
+static int fix_surroundings(void)
+{
+    static const char *const kept[] = {"PATH", "HOME", "LD_LIBRARY_PATH", "VALGRIND_LIB", "TMPDIR"};
+    enum { KEPT = sizeof kept / sizeof *kept };
+    char *values[KEPT] = {0};
+    bool made = true;
+    for (size_t i = 0; i < KEPT; i++) {
+        const char *value = getenv(kept[i]);
+        values[i] = value ? strdup(value) : NULL;
+        made &= !value || values[i];
+    }
+    made = made && clearenv() == 0;
+    for (size_t i = 0; i < KEPT; i++) {
+        if (made && values[i]) made = setenv(kept[i], values[i], 1) == 0;
+        free(values[i]);
+    }
+    if (!made || setenv("LC_ALL", "C", 1) != 0) return cli_out_of_memory();
+    const int now = personality(0xffffffff);
+    if (now < 0 || personality((unsigned)now | ADDR_NO_RANDOMIZE) < 0)
+        cli_note(
+            "--reproducible: the kernel does not let addresses be fixed (%s): those of programs built by "
+            "fathom cc will differ; under Valgrind they do not",
+            strerror(errno));
+    return -1;
+}
+
 /* Whether code sites are told apart. */
 static bool tells_sites(const run_options *options, const job *work)
 {
@@ -75,8 +109,16 @@ static bool tells_sites(const run_options *options, const job *work)
 static int start(job *work, const run_options *options)
 {
     fm_error error;
+    const char *const results[] = {options->json, options->report, options->output,
+                                   options->attribution.callgrind, options->attribution.csv};
+    int tried = cli_try_outputs(results, sizeof results / sizeof *results);
+    if (tried >= 0) return tried;
     if (options->distances && fm_output_open(&work->distances, options->distances, &error))
         return cli_fail(&error);
+    if (options->reproducible) {
+        int code = fix_surroundings();
+        if (code >= 0) return code;
+    }
     if (fm_collection_start(&work->collection, &work->collecting, &error)) return cli_fail(&error);
     if (!options->attribution.sizes) {
         int code = cli_attribution_find_caches(&options->attribution, &work->caches);
@@ -86,6 +128,7 @@ static int start(job *work, const run_options *options)
                            .caches = &work->caches,
                            .sites = tells_sites(options, work),
                            .threads_private = options->threads_private,
+                           .reproducible = options->reproducible,
                            .threads = work->threads,
                            .distances = work->distances};
     return cli_run_profiles_create(&work->profiles, &setup, work->collection);
@@ -95,20 +138,10 @@ static int start(job *work, const run_options *options)
 
 static int show(FILE *out, const fm_view_options *view, const job *work, const run_options *options)
 {
-    for (size_t i = 0; i < work->analysis.count; i++) {
-        if (i > 0) fputc('\n', out);
-        fm_view_histogram(out, work->profile[i], view);
-        if (work->caches.count > 0) {
-            fputc('\n', out);
-            fm_view_caches(out, work->profile[i], work->caches.caches, work->caches.count, view);
-        }
-    }
-    if (work->profile[0]->part_count > 0) {
-        fputc('\n', out);
-        fm_view_parts(out, work->profile[0], work->caches.caches, work->caches.count, view);
-    }
-    if (!work->profile[0]->attribution) return -1;
-    return cli_attribution_show(out, view, &options->attribution, work->profile[0], &work->caches);
+    static const char also[] = "also: --pairs (who used it last), --histogram, --by function|object,\n"
+                               "      --report page.html, --json run.json and then fathom diff, fathom mrc\n";
+    return cli_attribution_show(out, view, &options->attribution, (const fm_profile *const *)work->profile,
+                                work->analysis.count, &work->caches, also);
 }
 
 /* Into --output, or on standard output where nothing else goes there. */
@@ -121,7 +154,7 @@ static int show_text(const job *work, const run_options *options)
         return show(stdout, &view, work, options);
     }
     if (fm_output_open(&text, options->output, &error)) return cli_fail(&error);
-    fm_view_options view = {.width = 100, .unicode = cli_view_options().unicode};
+    fm_view_options view = {.width = 80, .unicode = cli_view_options().unicode};
     int code = show(fm_output_stream(text), &view, work, options);
     if (code >= 0) {
         fm_output_abandon(text);
@@ -172,6 +205,7 @@ static int run(job *work, const run_options *options)
     code = cli_run_profiles_take(work->profiles, &work->collecting, work->profile);
     if (code < 0 && tells_sites(options, work))
         code = cli_attribution_record_sources(&options->attribution, work->profile[0]);
+    if (code < 0) code = cli_attribution_keep_caches(&work->caches, work->profile, work->analysis.count);
     if (code < 0) code = deliver(work, options);
     return code < 0 ? completeness : code;
 }
@@ -268,9 +302,13 @@ int cli_verb_run(int argc, char **argv)
         {"distances", 0, CLI_STRING, &options.distances, "FILE",
          "write every reference's distance: little-endian u64 in trace\n"
          "order, first touch = 2^64-1, beyond the bound = 2^64-2"},
+        {"reproducible", 0, CLI_FLAG, &options.reproducible, NULL,
+         "fix what makes profiles differ from run to run: addresses, the\n"
+         "environment (only PATH, HOME, LD_LIBRARY_PATH, VALGRIND_LIB and\n"
+         "TMPDIR stay), process ids and times in the profile"},
         {"quiet", 'q', CLI_FLAG, &options.quiet, NULL, "no progress, no notes"},
         {"progress", 0, CLI_FLAG, &options.progress, NULL,
-         "progress also when standard error is no terminal"},
+         "progress on standard error, in lines of their own (never by\nitself: the program may write there)"},
         {0},
     };
     const cli_command command = {

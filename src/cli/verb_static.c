@@ -44,6 +44,9 @@ static int check(cli_static_run *run)
     if ((code = cli_check_threads(options->threads, MOST_THREADS)) >= 0) return code;
     run->threads = options->threads == UINT64_MAX ? cli_processors() : (unsigned)options->threads;
     if (run->threads == 0) run->threads = 1;
+    const char *const results[] = {options->json, options->report, options->attribution.callgrind,
+                                   options->attribution.csv};
+    if ((code = cli_try_outputs(results, 4)) >= 0) return code;
     return cli_static_split(run);
 }
 static int count(cli_static_run *run)
@@ -84,6 +87,8 @@ static int deliver(const cli_static_run *run)
     const fm_profile *profile = run->profile;
     fm_error error;
     int code = -1;
+    code = cli_attribution_keep_caches(&run->caches, &run->profile, 1);
+    if (code >= 0) return code;
     if (options->json && fm_profile_write(options->json, &profile, 1, &error)) return cli_fail(&error);
     if (profile->attribution) code = cli_attribution_write(&options->attribution, profile, &run->caches);
     if (code < 0 && options->report) code = write_page(run);
@@ -94,13 +99,10 @@ static int deliver(const cli_static_run *run)
         cli_static_show_change(stdout, run);
         return -1;
     }
+    static const char also[] = "also: --what-if, --suggest (changes of loops), --pairs, --histogram,\n"
+                               "      --by object, --report page.html, fathom diff before.json after.json\n";
     fm_view_options view = cli_view_options();
-    fm_view_histogram(stdout, profile, &view);
-    if (run->caches.count > 0) {
-        printf("\n");
-        fm_view_caches(stdout, profile, run->caches.caches, run->caches.count, &view);
-    }
-    return cli_attribution_show(stdout, &view, &options->attribution, profile, &run->caches);
+    return cli_attribution_show(stdout, &view, &options->attribution, &profile, 1, &run->caches, also);
 }
 
 static int write_region(const cli_static_run *run)

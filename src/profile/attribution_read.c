@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "profile/attribution_rows.h"
+#include "profile/line_sums.h"
 #include "profile/sources.h"
 
 #include <inttypes.h>
@@ -105,6 +106,7 @@ static fm_status resolve(fm_table_reader *from)
         status =
             resolve_ranges(from, "object_uses", i, made->object_uses[i].bins, made->object_uses[i].bin_count);
     if (!status) fm_sources_sort(made->sources, made->source_count);
+    if (!status) fm_line_sums_sort(made);
     if (!status && !sorted) qsort(made->pairs, made->pair_count, sizeof *made->pairs, larger_first);
     return status;
 }

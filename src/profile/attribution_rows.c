@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "profile/attribution_grow.h"
+#include "profile/line_sums.h"
 #include "profile/sources.h"
 
 #include <inttypes.h>
@@ -370,6 +371,15 @@ static fm_status read_source_text(fm_table_reader *from, const char **text)
     return status;
 }
 
+static fm_status read_line_sums(fm_table_reader *from, const char **sums)
+{
+    fm_status status = read_source_text(from, sums);
+    if (!status && *sums && !fm_line_sums_sound(*sums))
+        return fm_json_refuse(from->scan, "%s: expected six digits 0-9 a-f for each line, found another text",
+                              from->what);
+    return status;
+}
+
 fm_status fm_table_begin_sources(fm_table_reader *from)
 {
     return reserve(from, FM_TABLE_SOURCES, &from->made->sources, 0, sizeof *from->made->sources);
@@ -383,6 +393,7 @@ static fm_status read_source(fm_table_reader *from)
     fm_json_list list;
     if (!status) status = fm_json_enter_object(from->scan, from->what, &list);
     if (status) return status;
+    const char *sums = NULL;
     fm_source *source = &made->sources[made->source_count++];
     for (;;) {
         bool more;
@@ -400,11 +411,15 @@ static fm_status read_source(fm_table_reader *from)
             status = fm_json_truth(from->scan, from->what, &source->newer);
         else if (strcmp(key, "text") == 0)
             status = read_source_text(from, &source->text);
+        else if (strcmp(key, "lines") == 0)
+            status = read_line_sums(from, &sums);
         else
             status = fm_json_skip(from->scan);
         if (status) return status;
     }
-    return source->path ? FM_OK : fm_json_refuse(from->scan, "%s: expected a path, found none", from->what);
+    if (!source->path) return fm_json_refuse(from->scan, "%s: expected a path, found none", from->what);
+    return !sums || fm_line_sums_add(made, &from->line_sum_room, source->path, sums) ? FM_OK
+                                                                                     : no_memory(from);
 }
 
 fm_status fm_table_read_row(fm_table_reader *from, fm_table which)

@@ -36,7 +36,8 @@ typedef struct fm_table_reader {
     const char **strings;
     size_t string_count;
     size_t capacity[FM_TABLES]; /* of the arrays in the arena */
-    fm_frame *frames;           /* of the site that is being read; from malloc */
+    size_t line_sum_room;
+    fm_frame *frames; /* of the site that is being read; from malloc */
     size_t frame_capacity;
     char what[128]; /* the row that is being read, for messages */
 } fm_table_reader;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "profile/json_text.h"
 #include "profile/key_table.h"
+#include "profile/line_sums.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -237,7 +238,8 @@ static void write_pairs(row_writer *rows, const fm_attribution *of)
 
 static void write_objects(row_writer *rows, const fm_attribution *of)
 {
-    static const char *const kinds[] = {"global", "heap", "stack", "module", "other", "thread-local", "array"};
+    static const char *const kinds[] = {"global", "heap",         "stack", "module",
+                                        "other",  "thread-local", "array"};
     begin_table(rows, "objects");
     for (size_t i = 0; i < of->object_count; i++) {
         const fm_object *object = &of->objects[i];
@@ -280,6 +282,8 @@ static void write_sources(row_writer *rows, const fm_attribution *of)
         if (source->sha256)
             fprintf(rows->out, ", \"sha256\": \"%s\", \"size\": %" PRIu64, source->sha256, source->size);
         if (source->newer) fputs(", \"newer\": true", rows->out);
+        const char *sums = source->sha256 ? fm_line_sums_of(of, source->path) : NULL;
+        if (sums) fprintf(rows->out, ", \"lines\": \"%s\"", sums);
         if (source->text) {
             fputs(", \"text\": ", rows->out);
             fm_json_write_string(rows->out, source->text, FM_JSON_PLAIN);

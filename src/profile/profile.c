@@ -58,6 +58,7 @@ void fm_profile_destroy(fm_profile *profile)
     fm_kernel_destroy(profile->kernel);
     for (size_t i = 0; i < profile->part_count; i++) fm_profile_destroy(profile->parts[i]);
     free(profile->parts);
+    free(profile->caches);
     free(profile);
 }
 

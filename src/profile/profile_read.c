@@ -13,6 +13,7 @@
 #include "profile/accuracy.h"
 #include "profile/attribution_check.h"
 #include "profile/attribution_json.h"
+#include "profile/caches_json.h"
 #include "profile/histogram.h"
 #include "profile/json_scan.h"
 #include "profile/phases_json.h"
@@ -52,6 +53,7 @@ typedef enum field {
     ATTRIBUTION,
     PARTS,
     PROFILES,
+    CACHES,
     FIELDS,
 } field;
 
@@ -84,6 +86,7 @@ static const struct {
     [ATTRIBUTION] = {"attribution", false},
     [PARTS] = {"parts", false},
     [PROFILES] = {"profiles", false},
+    [CACHES] = {"caches", false},
 };
 
 /* One object on its way to a profile: `where` says which, for messages ("" or "profiles[2]."). */
@@ -270,6 +273,8 @@ static fm_status read_field(source *from, field which)
         return read_parts(from, what);
     case PROFILES:
         return read_profiles(from, what);
+    case CACHES:
+        return fm_caches_read(scan, from->where, profile);
     case FIELDS:
         break;
     }

@@ -11,6 +11,7 @@
 #include "profile/accuracy.h"
 #include "profile/attribution_check.h"
 #include "profile/attribution_json.h"
+#include "profile/caches_json.h"
 #include "profile/histogram.h"
 #include "profile/json_text.h"
 #include "profile/phases_json.h"
@@ -110,6 +111,7 @@ static void write_counts(FILE *out, const fm_profile *profile, const char *inden
         fm_run_write(out, profile->run, indent);
     }
     if (profile->kernel) fm_kernel_write(out, profile->kernel, indent);
+    if (profile->cache_count) fm_caches_write(out, profile, indent);
 }
 
 static fm_status write_fields(FILE *out, const fm_profile *profile, const char *indent, fm_error *error);

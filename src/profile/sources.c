@@ -6,6 +6,7 @@
 #include "base/sha256.h"
 #include "base/text_file.h"
 #include "profile/key_table.h"
+#include "profile/line_sums.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,6 +148,15 @@ fm_status fm_sources_add_up(fm_attribution *sum, const fm_attribution *a, const 
         i += order <= 0;
         j += order >= 0;
         made = own(sum, next);
+    }
+    for (size_t i = 0, room = 0; made && i < sum->source_count; i++) {
+        const char *path = sum->sources[i].path,
+                   *sums = sum->sources[i].sha256 ? fm_line_sums_of(a, path) : NULL;
+        if (!sums && b && sum->sources[i].sha256) sums = fm_line_sums_of(b, path);
+        if (!sums) continue;
+        char *copy = fm_attribution_allocate(sum, strlen(sums) + 1, 1);
+        if (copy) memcpy(copy, sums, strlen(sums));
+        made = copy && fm_line_sums_add(sum, &room, path, copy);
     }
     fm_key_table_clear(&a_files);
     fm_key_table_clear(&b_files);

@@ -10,6 +10,7 @@
 #include "base/sha256.h"
 #include "base/text_file.h"
 #include "profile/key_table.h"
+#include "profile/line_sums.h"
 #include "profile/sources.h"
 #include "profile/utf8.h"
 
@@ -29,6 +30,7 @@ typedef struct recorder {
     struct timespec *built;  /* by source: the latest of the files with its code; 0: not known */
     struct timespec *module; /* by module: when it was built; 0: not known */
     size_t count, source_room, built_room;
+    size_t line_sum_room;
     size_t newer;
     const char *first_newer;
 } recorder;
@@ -125,7 +127,9 @@ static fm_status read_file(recorder *r, size_t number, fm_error *error)
         fm_sha256_text(file.bytes, file.size, sum);
         source->size = file.size;
         source->sha256 = fm_attribution_intern(r->attribution, sum);
-        if (!source->sha256) status = no_memory(error);
+        if (!source->sha256 ||
+            !fm_line_sums_record(r->attribution, &r->line_sum_room, source->path, file.bytes, file.size))
+            status = no_memory(error);
         source->newer = r->built[number].tv_sec != 0 && is_later(file.modified, r->built[number]);
         if (source->newer && r->newer++ == 0) r->first_newer = source->path;
     }
@@ -160,6 +164,7 @@ static fm_status store_sources(recorder *r, fm_error *error)
     fm_sources_sort(kept, known);
     of->sources = kept;
     of->source_count = known;
+    fm_line_sums_sort(of);
     return FM_OK;
 }
 
@@ -167,6 +172,8 @@ fm_status fm_attribution_record_sources(fm_attribution *attribution, bool with_t
                                         fm_error *error)
 {
     recorder r = {.attribution = attribution, .with_text = with_text, .text_left = TEXT_OF_ALL};
+    attribution->line_sum_count = 0; /* recorded anew */
+    attribution->line_sums = NULL;
     fm_status status = look_at_modules(&r) && find_files(&r) ? FM_OK : no_memory(error);
     for (size_t i = 0; i < r.count && status == FM_OK; i++) status = read_file(&r, i, error);
     if (status == FM_OK) status = store_sources(&r, error);

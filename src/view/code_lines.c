@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "profile/arena.h"
 #include "profile/key_table.h"
+#include "view/place_chain.h"
 
 #include <stdlib.h>
 
@@ -23,14 +24,34 @@ static uint64_t word_of(line_maker *by, const char *text, bool *failed)
     return (uint64_t)(uintptr_t)kept;
 }
 
-static fm_key key_of_site(line_maker *by, const fm_site *site, bool *failed)
+/* Whether a reader is shown the frame: the one that is theirs, what it went through, and theirs around it
+ * (place_chain.c). */
+static bool is_shown(const fm_site *site, size_t own, size_t frame)
 {
+    const char *file = site->frames[frame].file;
+    return frame == own || frame + 1 == own || (frame > own && file && !fm_place_is_system(file));
+}
+
+const char *fm_code_system_function(const fm_attribution *of, const fm_site *site, const char **module)
+{
+    *module = site->module < of->module_count ? of->modules[site->module].path : NULL;
+    if (!*module || !fm_module_is_system(*module)) return NULL;
+    const fm_frame *last = site->frame_count ? &site->frames[site->frame_count - 1] : NULL;
+    return last && last->function ? last->function : site->symbol;
+}
+
+static fm_key key_of_site(line_maker *by, const fm_attribution *of, const fm_site *site, bool *failed)
+{
+    const char *module, *function = fm_code_system_function(of, site, &module);
+    if (function) return (fm_key){site->module, UINT64_MAX, word_of(by, function, failed)};
     if (site->frame_count == 0 || site->frames[0].line == 0)
         return (fm_key){site->module, site->address,
                         word_of(by, site->module == FM_NONE ? site->symbol : NULL, failed)};
     uint32_t node = FM_NONE;
+    const size_t own = fm_place_own_frame(site);
     for (size_t i = site->frame_count; i-- > 0 && !*failed;) {
         const fm_frame *frame = &site->frames[i];
+        if (!is_shown(site, own, i)) continue;
         fm_key key = {word_of(by, frame->function, failed), word_of(by, frame->file, failed),
                       (uint64_t)frame->line << 32 | node};
         node = fm_key_table_add(&by->nodes, key, (uint32_t)by->nodes.count);
@@ -46,7 +67,7 @@ fm_status fm_code_lines_make(fm_code_lines *lines, const fm_attribution *of, fm_
                              fm_calloc(of->site_count, sizeof(uint32_t))};
     bool failed = !by.texts || !lines->of_site || !lines->site;
     for (size_t i = 0; i < of->site_count && !failed; i++) {
-        fm_key key = key_of_site(&by, &of->sites[i], &failed);
+        fm_key key = key_of_site(&by, of, &of->sites[i], &failed);
         uint32_t line = failed ? FM_KEY_NONE : fm_key_table_add(&by.lines, key, (uint32_t)lines->count);
         failed |= line == FM_KEY_NONE;
         if (failed) break;

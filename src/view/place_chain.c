@@ -111,7 +111,7 @@ void fm_chain_write_inlined(const fm_chain_page *page, const fm_site *site)
 static bool is_own_call(const fm_attribution *of, const fm_site *call)
 {
     const char *module = call->module == FM_NONE ? NULL : of->modules[call->module].path;
-    if (module && (strncmp(module, "/usr/lib", 8) == 0 || strncmp(module, "/lib", 4) == 0)) return false;
+    if (module && fm_module_is_system(module)) return false;
     for (size_t i = 0; i < call->frame_count; i++)
         if (is_own_frame(&call->frames[i])) return true;
     return call->frame_count == 0 && !(call->symbol && strcmp(call->symbol, "_start") == 0);

@@ -43,6 +43,11 @@ bool fm_place_is_system(const char *file)
            strstr(file, "/c++/");
 }
 
+bool fm_module_is_system(const char *path)
+{
+    return strncmp(path, "/usr/lib", 8) == 0 || strncmp(path, "/lib", 4) == 0;
+}
+
 /* The path as it is shown. One that is longer than any path keeps its end. */
 static const char *shown_path(const fm_place_style *style, const char *path)
 {

@@ -20,6 +20,8 @@ void fm_place_style_set(fm_place_style *style, const fm_attribution *of, bool un
 
 /* Headers of compilers and systems: code that a user did not write. */
 bool fm_place_is_system(const char *file);
+/* Modules of the system: its libraries, the loader. */
+bool fm_module_is_system(const char *path);
 
 /* Each returns the columns used. site may be FM_NONE. */
 unsigned fm_place_write_frame(FILE *out, const fm_place_style *style, const fm_frame *frame,

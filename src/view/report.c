@@ -21,8 +21,7 @@ bool fm_report_available(void)
 
 #ifdef FATHOM_HAS_REPORT
 #include "base/sized.h"
-#include "profile/utf8.h"
-#include "profile/visible.h"
+#include "view/html_text.h"
 #include "view/report_assets.h"
 #include "view/report_data.h"
 
@@ -35,32 +34,6 @@ typedef struct page {
     const fm_cache *caches;
     size_t cache_count;
 } page;
-
-static void write_html_text(FILE *out, const char *text)
-{
-    const unsigned char *bytes = (const unsigned char *)text;
-    for (size_t left = strlen(text); left;) {
-        uint32_t character;
-        char number[FM_CHARACTER_NUMBER] = "";
-        size_t length = fm_utf8_decode(bytes, left, &character);
-        if (length == 0)
-            fputs("\xEF\xBF\xBD", out);
-        else if (!fm_character_is_seen(character)) {
-            fm_character_number(character, number);
-            write_html_text(out, number);
-        } else if (character == '<')
-            fputs("&lt;", out);
-        else if (character == '>')
-            fputs("&gt;", out);
-        else if (character == '&')
-            fputs("&amp;", out);
-        else
-            fwrite(bytes, 1, length, out);
-        if (length == 0) length = 1;
-        bytes += length;
-        left -= length;
-    }
-}
 
 static fm_status write_part(FILE *out, const char *name, size_t length, const page *of, fm_error *error)
 {
@@ -82,6 +55,7 @@ static fm_status write_part(FILE *out, const char *name, size_t length, const pa
         {"script-objects", fm_asset_objects, fm_asset_objects_size},
         {"script-parts", fm_asset_parts, fm_asset_parts_size},
         {"script-phases", fm_asset_phases, fm_asset_phases_size},
+        {"script-verdict", fm_asset_verdict, fm_asset_verdict_size},
         {"script-report", fm_asset_report, fm_asset_report_size},
         {"uplot-style", fm_asset_uplot_style, fm_asset_uplot_style_size},
         {"uplot-script", fm_asset_uplot_script, fm_asset_uplot_script_size},
@@ -93,7 +67,7 @@ static fm_status write_part(FILE *out, const char *name, size_t length, const pa
             return FM_OK;
         }
     if (length == 5 && memcmp(name, "title", 5) == 0) {
-        write_html_text(out, of->options->title);
+        fm_html_write_text(out, of->options->title);
         return FM_OK;
     }
     if (length == 4 && memcmp(name, "data", 4) == 0)

@@ -23,6 +23,7 @@ FM_ASSET(source);
 FM_ASSET(objects);
 FM_ASSET(parts);
 FM_ASSET(phases);
+FM_ASSET(verdict);
 FM_ASSET(report);
 FM_ASSET(uplot_style);
 FM_ASSET(uplot_script);

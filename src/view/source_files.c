@@ -5,17 +5,14 @@
  * A small file is shown whole. Of a large one (an amalgamated database has 250,000 lines), the lines that the
  * page refers to and some around them.
  */
-#define _GNU_SOURCE
 #include "view/source_files.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sha256.h"
-#include "base/text_file.h"
 #include "profile/json_text.h"
+#include "view/source_text.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,138 +79,14 @@ void fm_source_files_clear(fm_source_files *files)
     files->room = 0;
 }
 
-/* ---- their text ---- */
-
-/* Why there is no text; those that a note states come first. */
-typedef enum lack {
-    CHANGED,
-    MISSING,
-    UNREADABLE,
-    DIFFERENT,
-    UNRECORDED,
-    TOLD_LACKS,
-    UNTOLD = TOLD_LACKS
-} lack;
-
-typedef struct source_text {
-    char found[PATH_MAX]; /* the name that was opened; "": the text was in the profile */
-    char why[240];        /* there is no text because …; "": there is */
-    lack what;
-    const char *bytes;
-    size_t size;
-    char *owned; /* the bytes, where they were read from a file */
-    size_t line_count;
-    size_t *lines; /* where each begins; one more for the end */
-} source_text;
-
-static void refuse(source_text *text, lack what, const char *why)
-{
-    text->what = what;
-    snprintf(text->why, sizeof text->why, "%s", why);
-}
-
-/* Takes the file where it is the one of the profile; else text->why says what it is. */
-static fm_status try_file(source_text *text, const fm_source *source, const char *path, fm_error *error)
-{
-    static const char changed[] = "it has changed since the run";
-    char sum[FM_SHA256_TEXT];
-    fm_text_file file;
-    fm_status status = fm_text_file_read(&file, path, source->size, error);
-    if (status == FM_OK && !*file.why) {
-        fm_sha256_text(file.bytes, file.size, sum);
-        if (strcmp(sum, source->sha256) != 0) {
-            refuse(text, CHANGED, changed);
-        } else {
-            text->why[0] = '\0';
-            text->bytes = text->owned = file.bytes;
-            text->size = file.size;
-            file.bytes = NULL;
-            snprintf(text->found, sizeof text->found, "%s", path);
-        }
-    } else if (status == FM_OK) {
-        lack what = file.missing ? MISSING : file.resized ? CHANGED : UNREADABLE;
-        refuse(text, what, what == CHANGED ? changed : file.why);
-    }
-    fm_text_file_clear(&file);
-    return status;
-}
-
-/* In one of the folders under as much of its path as possible, else under its own name. A file that is not
- * the one of the profile is passed over. */
-static fm_status find(source_text *text, const fm_report_options *options, const fm_source *source,
-                      fm_error *error)
-{
-    char path[PATH_MAX];
-    for (size_t i = 0; i < options->source_folder_count; i++)
-        for (const char *rest = source->path; rest; rest = strchr(rest, '/')) {
-            while (*rest == '/') rest++;
-            if (*rest == 0) break;
-            int length = snprintf(path, PATH_MAX, "%s/%s", options->source_folders[i], rest);
-            if (length <= 0 || length >= PATH_MAX) continue;
-            fm_status status = try_file(text, source, path, error);
-            if (status != FM_OK || !*text->why) return status;
-        }
-    const source_text in_folders = *text;
-    fm_status status = try_file(text, source, source->path, error);
-    /* One that has changed says more than one that is not there. */
-    if (status == FM_OK && text->what == MISSING && *text->why && *in_folders.why &&
-        in_folders.what == CHANGED)
-        *text = in_folders;
-    return status;
-}
-
-static fm_status split_lines(source_text *text, fm_error *error)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < text->size; i++) count += text->bytes[i] == '\n';
-    text->lines = fm_calloc(count + 2, sizeof *text->lines);
-    if (!text->lines)
-        return fm_fail_memory(error, (count + 2) * sizeof *text->lines, "the lines of a source file");
-    for (size_t i = 0; i < text->size; i++)
-        if (text->bytes[i] == '\n') text->lines[++text->line_count] = i + 1;
-    if (text->size && text->bytes[text->size - 1] != '\n') text->lines[++text->line_count] = text->size + 1;
-    return FM_OK;
-}
-
-static fm_status read_source(source_text *text, const fm_report_options *options, const fm_source_file *file,
-                             fm_error *error)
-{
-    fm_status status = FM_OK;
-    const fm_source *source = file->source;
-    if (options->no_source) {
-        refuse(text, UNTOLD, "source text was not wanted on this page");
-    } else if (!source && !file->recorded) {
-        refuse(text, UNRECORDED, "the profile has no checksums of source files");
-    } else if (!source) {
-        refuse(text, UNTOLD, "it could not be read when the profile was made");
-    } else if (!source->sha256) {
-        refuse(text, DIFFERENT, "it was not the same in all runs that the profile is the sum of");
-    } else if (source->text) {
-        text->bytes = source->text;
-        text->size = strlen(source->text);
-    } else {
-        status = find(text, options, source, error);
-    }
-    if (!status && !*text->why) status = split_lines(text, error);
-    return status;
-}
-
-static void source_text_clear(source_text *text)
-{
-    free(text->owned);
-    free(text->lines);
-    *text = (source_text){0};
-}
-
 /* ---- onto the page ---- */
 
 /* One line, without its end; a cut one ends in an ellipsis. Returns the bytes of text. */
-static size_t write_line(FILE *out, const source_text *text, size_t line)
+static size_t write_line(FILE *out, const fm_source_text *text, size_t line)
 {
     char copy[LONGEST_LINE + 8];
-    const char *from = text->bytes + text->lines[line];
-    size_t length = text->lines[line + 1] - text->lines[line] - 1;
-    if (length && from[length - 1] == '\r') length--;
+    size_t length;
+    const char *from = fm_source_text_line(text, line, &length);
     bool cut = length > LONGEST_LINE;
     if (cut) {
         length = LONGEST_LINE;
@@ -232,7 +105,7 @@ static int compare_lines(const void *a, const void *b)
 }
 
 /* Lines [from, to), from 0, as one piece. Ends early when there is no room left. */
-static void write_piece(FILE *out, const source_text *text, size_t from, size_t to, size_t *room)
+static void write_piece(FILE *out, const fm_source_text *text, size_t from, size_t to, size_t *room)
 {
     fprintf(out, "[%zu,[", from + 1);
     for (size_t line = from; line < to && *room; line++) {
@@ -243,7 +116,7 @@ static void write_piece(FILE *out, const source_text *text, size_t from, size_t 
     fputs("]]", out);
 }
 
-static void write_pieces(FILE *out, const source_text *text, const fm_source_file *file, size_t *room)
+static void write_pieces(FILE *out, const fm_source_text *text, const fm_source_file *file, size_t *room)
 {
     if (text->line_count <= WHOLE_LINES && text->size <= *room) {
         if (text->line_count) write_piece(out, text, 0, text->line_count, room);
@@ -263,11 +136,11 @@ static void write_pieces(FILE *out, const source_text *text, const fm_source_fil
 
 /* Files without text, for the notes. */
 typedef struct lacking {
-    size_t of[TOLD_LACKS];
-    const char *example[TOLD_LACKS];
+    size_t of[FM_SOURCE_TOLD_LACKS];
+    const char *example[FM_SOURCE_TOLD_LACKS];
 } lacking;
 
-static void write_text(FILE *out, const source_text *text, const char *path, const fm_source_file *file,
+static void write_text(FILE *out, const fm_source_text *text, const char *path, const fm_source_file *file,
                        size_t *room)
 {
     if (!*text->found)
@@ -285,16 +158,16 @@ static void write_text(FILE *out, const source_text *text, const char *path, con
 static fm_status write_file(FILE *out, const fm_source_files *files, uint32_t number, size_t *room,
                             lacking *without, fm_error *error)
 {
-    source_text text = {0};
+    fm_source_text text = {0};
     fm_source_file *file = &files->files[number];
     const char *path = fm_numbering_text(&files->paths, number);
     fm_status status = FM_OK;
     if (*room == 0) {
-        text.what = UNTOLD;
+        text.what = FM_SOURCE_UNTOLD;
         snprintf(text.why, sizeof text.why, "the page has room for %d MiB of source text, which is used up",
                  TEXT_OF_ALL >> 20);
     } else {
-        status = read_source(&text, files->options, file, error);
+        status = fm_source_text_read(&text, files->options, file->source, file->recorded, error);
     }
     if (!status) {
         if (file->wanted_count) qsort(file->wanted, file->wanted_count, sizeof *file->wanted, compare_lines);
@@ -308,10 +181,10 @@ static fm_status write_file(FILE *out, const fm_source_files *files, uint32_t nu
             write_text(out, &text, path, file, room);
         }
         putc('}', out);
-        if (*text.why && text.what < TOLD_LACKS && without->of[text.what]++ == 0)
+        if (*text.why && text.what < FM_SOURCE_TOLD_LACKS && without->of[text.what]++ == 0)
             without->example[text.what] = path;
     }
-    source_text_clear(&text);
+    fm_source_text_clear(&text);
     return status;
 }
 
@@ -325,22 +198,23 @@ static void write_notes(FILE *notes, const lacking *without)
 {
     static const struct {
         const char *one, *several;
-    } what[UNRECORDED] = {
-        [CHANGED] = {"has changed since the run: its text is", "have changed since the run: their text is"},
-        [MISSING] = {"is not found: its text is", "are not found: their text is"},
-        [UNREADABLE] = {"cannot be read: its text is", "cannot be read: their text is"},
-        [DIFFERENT] = {"was not the same in all runs of a profile: its text is",
-                       "were not the same in all runs of a profile: their text is"},
+    } what[FM_SOURCE_UNRECORDED] = {
+        [FM_SOURCE_CHANGED] = {"has changed since the run: its text is",
+                               "have changed since the run: their text is"},
+        [FM_SOURCE_MISSING] = {"is not found: its text is", "are not found: their text is"},
+        [FM_SOURCE_UNREADABLE] = {"cannot be read: its text is", "cannot be read: their text is"},
+        [FM_SOURCE_DIFFERENT] = {"was not the same in all runs of a profile: its text is",
+                                 "were not the same in all runs of a profile: their text is"},
     };
     if (!notes) return;
-    for (size_t i = 0; i < UNRECORDED; i++) {
+    for (size_t i = 0; i < FM_SOURCE_UNRECORDED; i++) {
         if (without->of[i] == 0) continue;
         write_example(notes, without->example[i]);
         if (without->of[i] > 1)
             fprintf(notes, " and %zu other source file%s", without->of[i] - 1, without->of[i] > 2 ? "s" : "");
         fprintf(notes, " %s not on the page\n", without->of[i] > 1 ? what[i].several : what[i].one);
     }
-    if (without->of[UNRECORDED])
+    if (without->of[FM_SOURCE_UNRECORDED])
         fputs("the profile has no checksums of source files (earlier versions recorded none): no text of "
               "them is "
               "on the page\n",

@@ -63,30 +63,10 @@ static void write_run(FILE *out, const fm_profile *profile, const fm_view_option
     }
 }
 
-/* One line of the notes, broken between words where it is wider than the terminal. */
+/* One line of the notes, behind its label. */
 static void write_note(FILE *out, const char *note, size_t length, const fm_view_options *options)
 {
-    enum { LABEL = 12, LONGEST_WORD = 400 };
-    unsigned width = options->width ? options->width : 80, used = LABEL;
-    for (size_t at = 0; at < length;) {
-        char word[LONGEST_WORD + 1];
-        size_t bytes = 0;
-        while (at < length && note[at] == ' ') at++;
-        while (at < length && note[at] != ' ' && bytes < LONGEST_WORD) word[bytes++] = note[at++];
-        word[bytes] = '\0';
-        if (bytes == 0) break;
-        unsigned columns = fm_text_columns(word, options->unicode);
-        if (used > LABEL && used + 1 + columns > width) {
-            fprintf(out, "\n%*s", (int)LABEL, "");
-            used = LABEL;
-        }
-        if (used > LABEL) {
-            putc(' ', out);
-            used++;
-        }
-        fm_text_write_name(out, word, options->unicode);
-        used += columns;
-    }
+    fm_text_write_wrapped(out, note, length, 12, options);
     putc('\n', out);
 }
 

@@ -77,8 +77,14 @@ static unsigned room(const list_view *view)
 static void write_own(const list_view *view, uint32_t number, unsigned columns)
 {
     const fm_site *site = &view->late.of->sites[number];
+    const char *module, *function = fm_code_system_function(view->late.of, site, &module);
     size_t own = fm_place_own_frame(site);
-    if (own > 0)
+    if (function) {
+        char text[1200];
+        const char *slash = strrchr(module, '/');
+        snprintf(text, sizeof text, "%s in %s", function, slash && slash[1] ? slash + 1 : module);
+        fm_text_write_short(view->out, text, columns, FM_CUT_MIDDLE, view->options->unicode);
+    } else if (own > 0)
         fm_place_write_frame(view->out, &view->style, &site->frames[own], columns);
     else
         fm_place_write_site(view->out, &view->style, number, columns);
@@ -163,7 +169,8 @@ static bool write_place(const list_view *view, const char *what, uint32_t line, 
     write_own(view, number, room(view));
     putc('\n', view->out);
     fm_chain_page page = {view->out, &view->style, view->options, view->width, INDENT + LABEL};
-    fm_chain_write_inlined(&page, site);
+    const char *module;
+    if (!fm_code_system_function(view->late.of, site, &module)) fm_chain_write_inlined(&page, site);
     return fm_chain_write_path(&page, path);
 }
 

@@ -82,6 +82,50 @@ fm_text fm_text_percent(double share)
     return made;
 }
 
+fm_text fm_text_short(double value)
+{
+    static const char *const units[] = {"", " k", " M", " G", " T", " P", " E"};
+    fm_text made;
+    size_t unit = 0;
+    while (value >= 999.5 && unit + 1 < sizeof units / sizeof *units) {
+        value /= 1000;
+        unit++;
+    }
+    int decimals = unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+    snprintf(made.text, sizeof made.text, "%.*f%s", decimals, value, units[unit]);
+    return made;
+}
+
+fm_text fm_text_short_percent(double share)
+{
+    fm_text made;
+    double percent = share * 100;
+    if (percent > 0 && percent < 0.005)
+        snprintf(made.text, sizeof made.text, "%.0e %%", percent);
+    else if (percent < 100 && percent >= 99.95)
+        snprintf(made.text, sizeof made.text, ">99.9 %%");
+    else
+        snprintf(made.text, sizeof made.text, "%.*f %%",
+                 percent == 0 || percent >= 100 ? 0
+                 : percent >= 1                 ? 1
+                                                : 2,
+                 percent);
+    return made;
+}
+
+fm_text fm_text_whole_percent(double share)
+{
+    fm_text made;
+    double percent = share * 100;
+    if (percent > 0 && percent < 1)
+        snprintf(made.text, sizeof made.text, "<1 %%");
+    else if (percent < 100 && percent > 99)
+        snprintf(made.text, sizeof made.text, ">99 %%");
+    else
+        snprintf(made.text, sizeof made.text, "%.0f %%", percent);
+    return made;
+}
+
 /* The next character of a name, or one byte that is none. */
 typedef struct glyph {
     size_t length;    /* bytes of the name */
@@ -249,6 +293,39 @@ unsigned fm_text_write_short(FILE *out, const char *name, unsigned columns, fm_c
     fputs(gap, out);
     write_bytes(out, name + tail, length - tail, unicode);
     return used;
+}
+
+void fm_text_write_right(FILE *out, const char *name, unsigned columns, bool unicode)
+{
+    const unsigned needed = fm_text_columns(name, unicode);
+    fprintf(out, "%*s", needed < columns ? (int)(columns - needed) : 0, "");
+    fm_text_write_short(out, name, columns, FM_CUT_END, unicode);
+}
+
+void fm_text_write_wrapped(FILE *out, const char *text, size_t length, unsigned indent,
+                           const fm_view_options *options)
+{
+    enum { LONGEST_WORD = 400 };
+    unsigned width = options->width ? options->width : 80, used = indent;
+    for (size_t at = 0; at < length;) {
+        char word[LONGEST_WORD + 1];
+        size_t bytes = 0;
+        while (at < length && text[at] == ' ') at++;
+        while (at < length && text[at] != ' ' && bytes < LONGEST_WORD) word[bytes++] = text[at++];
+        word[bytes] = '\0';
+        if (bytes == 0) break;
+        unsigned columns = fm_text_columns(word, options->unicode);
+        if (used > indent && used + 1 + columns > width) {
+            fprintf(out, "\n%*s", (int)indent, "");
+            used = indent;
+        }
+        if (used > indent) {
+            putc(' ', out);
+            used++;
+        }
+        fm_text_write_name(out, word, options->unicode);
+        used += columns;
+    }
 }
 
 void fm_text_ink(FILE *out, const fm_view_options *options, fm_ink ink)

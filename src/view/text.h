@@ -19,6 +19,10 @@ fm_text fm_text_scaled(uint64_t value);                      /* 1023, 64Ki, 1.5M
 fm_text fm_text_exact_bytes(uint64_t blocks, uint64_t unit); /* blocks * unit in digits */
 fm_text fm_text_percent(double share); /* "12.3 %", "0.0012 %", "0 %", never a rounded 100 or 0 */
 
+fm_text fm_text_short(double value);         /* 787, 9.16 M: three digits, units of thousands */
+fm_text fm_text_short_percent(double share); /* 16.7 %, 0.16 %; never a rounded 100 or 0 */
+fm_text fm_text_whole_percent(double share); /* 91 %, <1 %, >99 % */
+
 /* A name out of a file: control characters and broken UTF-8 are written as \xNN, characters that reorder a
  * line or are not seen as <U+202E> (visible.h). Everything beyond ASCII is written as \xNN without unicode.
  * NULL is "(unnamed)". */
@@ -32,8 +36,16 @@ unsigned fm_text_columns(const char *name, bool unicode);
 typedef enum fm_cut { FM_CUT_BEGINNING, FM_CUT_MIDDLE, FM_CUT_END } fm_cut;
 unsigned fm_text_write_short(FILE *out, const char *name, unsigned columns, fm_cut cut, bool unicode);
 
+/* The same to the right of as many blanks as are left of the columns. */
+void fm_text_write_right(FILE *out, const char *name, unsigned columns, bool unicode);
+
 /* A caller's options, as far as they are known; NULL: the usual ones. */
 fm_view_options fm_text_options(const fm_view_options *given, size_t given_size);
+
+/* A text from outside, broken between words where it is wider than the terminal: `indent` columns are used up
+ * in the first line, and left free in the others. No newline at the end. */
+void fm_text_write_wrapped(FILE *out, const char *text, size_t length, unsigned indent,
+                           const fm_view_options *options);
 
 /* Terminal colours; nothing where options say no. */
 typedef enum fm_ink { FM_INK_NONE, FM_INK_DIM, FM_INK_BOLD, FM_INK_BAR, FM_INK_WARNING } fm_ink;

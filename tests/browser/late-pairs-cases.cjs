@@ -16,8 +16,8 @@ module.exports = (helpers) => {
         profile = read('program');
       equal(
         await page.locator('#late-bar input[name=late-cache]:checked').evaluate((box) => box.parentElement.textContent),
-        'L3 32 MiB',
-        'the largest cache in which one reference in a thousand comes too late'
+        'L1d 48 KiB',
+        'the first cache in which one reference in a thousand comes too late'
       );
       await listAll(page);
       for (const [name, blocks] of [...Object.entries(CACHES), ['64 B', 1], ['256 KiB', 4096]]) {

@@ -27,7 +27,7 @@ module.exports = (helpers) => {
         expect(text.includes(part), `no '${part}' in ${text}`);
       equal(
         await page.locator('#contents a').allTextContents(),
-        ['Run', 'Profiles', 'Miss ratios', 'Late re-use', 'Source', 'Data', 'Distances', 'Numbers', 'How to read this'],
+        ['Verdict', 'Miss ratios', 'Late re-use', 'Source', 'Data', 'Distances', 'Numbers', 'Run', 'Profiles', 'How to read this'],
         'links'
       );
     },

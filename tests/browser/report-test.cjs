@@ -202,7 +202,7 @@ const cases = {
   const context = await chromium.launchPersistentContext(profileFolder, {
     executablePath: process.env.CHROMIUM, args: FLAGS, headless: true, viewport: {width: 1200, height: 900},
   });
-  for (const more of ['./late-pairs-cases.cjs', './late-source-cases.cjs', './program-cases.cjs', './phase-cases.cjs'])
+  for (const more of ['./late-pairs-cases.cjs', './late-source-cases.cjs', './program-cases.cjs', './phase-cases.cjs', './first-screen-cases.cjs'])
     Object.assign(cases, require(more)(helpers));
   for (const [name, run] of Object.entries(cases)) {
     if (only && !name.includes(only)) continue;

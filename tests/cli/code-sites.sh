@@ -50,12 +50,18 @@ if gcc -g -O0 -fPIE -pie prog.c -o prog 2>/dev/null; then
     first=$(place first) second=$(place second)
     sed "s/ $((0x555555555100))\$/ $first/; s/ $((0x555555555200))\$/ $second/" lines >named
     python3 "$TESTS/cli/write_fathom.py" named.fathom --module "$PWD/prog,,0x555555554000,0x555555560000,0x555555554000" <named
-    try 'fathom analyze named.fathom --size 32K --quiet | grep -o "first (prog.c:4)\|second (prog.c:5)" | sort | uniq'
-    try 'fathom analyze named.fathom --size 32K --top 0 --quiet | grep -c prog.c'
+    try 'fathom analyze named.fathom --size 32K --pairs --quiet | grep -o "first (prog.c:4)\|second (prog.c:5)" | sort | uniq'
+    try 'fathom analyze named.fathom --size 32K --pairs --top 0 --quiet | grep -c "^L1d: \|(prog.c:"'
+    # The first screen: 1000 first touches and 5000 re-uses that come 999 blocks later; the sizes are kept for later.
+    try 'fathom analyze named.fathom --size 32K,64000 --json named.json'
+    try 'fathom report named.json --by function --quiet | sed -n "/^32K:/,/^  second/p"'
+    try 'fathom report named.json --size 1M --by object'
+    try 'fathom report named.json --by nothing'
+    try 'fathom report named.json --histogram --quiet | grep "^profile of\|^distance "'
     try_silently 'fathom analyze named.fathom --size 32K --callgrind callgrind.out --quiet'
     grep '^events:' callgrind.out
     # From native to native, modules stay.
-    try 'fathom convert named.fathom -o again.fathom --quiet && fathom analyze again.fathom --size 32K --quiet | grep -c "first (prog.c:4)"'
+    try 'fathom convert named.fathom -o again.fathom --quiet && fathom analyze again.fathom --size 32K --pairs --quiet | grep -c "first (prog.c:4)"'
     try 'fathom convert named.fathom -o keys.u64 2>&1 | grep modules'
 else
     skip "no C compiler here"

@@ -19,3 +19,7 @@ print("overlap", round(d["overlap"], 9))
 print("curve_largest", round(d["curve_largest"], 9))'
 try 'fathom compare a.json'
 try 'fathom compare - - <a.json'
+# The two are told apart, be they of one program or one file.
+cp a.json again.json
+try 'fathom compare a.json again.json | head -n 2'
+try 'fathom compare a.json - <b.json | head -n 2'

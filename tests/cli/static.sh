@@ -62,7 +62,7 @@ print(*(json.load(open("p.json"))[key] == json.load(open("again.json"))[key] for
 try_silently 'fathom mrc p.json --no-machine --quiet'
 try_silently 'fathom compare p.json s.json'
 # The table of pairs: lines and arrays.
-try 'fathom static sweep.fir --param n=100 --size 4K --top 2 | sed -n "/^  #/,\$p"'
+try 'fathom static sweep.fir --param n=100 --size 4K --pairs --top 2 | sed -n "/^  #/,\$p"'
 try 'fathom static sweep.fir --param k=3'
 try 'fathom static sweep.fir --param n=0'
 try 'fathom static sweep.fir --param n'

@@ -29,7 +29,7 @@ shows 'fathom analyze "$(printf "a\033[31m\377")"'
 cat >bidi.json <<'END'
 {"schema": "fathom-profile-1", "name": "p\u202eq", "engine": "shards", "exact": false, "granularity": 64, "references": 150,
  "accuracy": {"statement": "\u202enothing\u001b[31m"}, "distinct": 50, "cold": 50, "complete": true, "lost": 0,
- "histogram": [[0, 0, 40], [700, 700, 60]], "bins": "exact", "run": {"command": "./p\u2066", "notes": "n\u061cm"},
+ "histogram": [[0, 0, 40], [700, 700, 60]], "bins": "exact", "caches": [{"name": "L\u202e\u001b[31m1", "bytes": 32768}], "run": {"command": "./p\u2066", "notes": "n\u061cm"},
  "attribution": {"late_from": 512, "edges": [0, 1, 512, 1024], "strings": ["ma\u202ein", "/x/\u2066a.c"],
   "modules": [{"path": "/no/such\u202e/prog", "bias": 0}],
   "sites": [[0, 4096, null, null, 0, [0, 1, 1, 5]], [0, 4100, null, null, 0, [0, 1, 2, 9]]], "paths": [],
@@ -40,3 +40,11 @@ END
 shows 'fathom mrc bidi.json --size 32K --quiet' 3
 shows 'fathom compare bidi.json bidi.json --quiet' 2
 shows 'fathom compare bidi.json bidi.json --quiet | grep APPROXIMATE' 1
+for by in line function object; do
+    shows "fathom report bidi.json --by $by --pairs --histogram --quiet" 100
+    shows "fathom diff bidi.json bidi.json --by $by --quiet" 100
+done
+shows 'fathom diff bidi.json bidi.json --markdown - --quiet' 100
+shows 'fathom diff bidi.json bidi.json --json - --quiet | grep -c .' 1
+shows 'fathom diff bidi.json bidi.json --report - --quiet | grep -c .' 1
+shows 'fathom mrc bidi.json bidi.json --hit-ratio 0.9 --quiet' 100

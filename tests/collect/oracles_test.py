@@ -167,33 +167,160 @@ def callgrind_annotate_reads_it():
     os.unlink(path)
 
 
+CI_SOURCE = """#include <stdio.h>
+static volatile float from[512][512], to[512][512];
+int main(void)
+{
+    for (int a = 0; a < 512; a++)
+        for (int b = 0; b < 512; b++) to[%s] = from[%s] + 1;
+    printf("%%g\\n", to[3][4]);
+}
+"""
+
+
+def ci_repository():
+    """A program with a loop along its rows, committed."""
+    folder = os.path.join(work, "ci")
+    os.mkdir(folder)
+    settings = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", "-C", folder]
+    subprocess.run(["git", "init", "--quiet", folder], check=True)
+    with open(os.path.join(folder, "walk.c"), "w", encoding="utf-8") as source:
+        source.write(CI_SOURCE % ("a][b", "a][b"))
+    subprocess.run([*settings, "add", "walk.c"], check=True)
+    subprocess.run([*settings, "commit", "--quiet", "-m", "walk"], check=True)
+    return folder
+
+
+def ci_gate(folder, *options):
+    return subprocess.run([os.path.join(ROOT, "examples", "ci", "locality-gate.sh"), "--build", "gcc -O1 -g walk.c -o walk",
+                           *options, "--", "./walk"], cwd=folder, env={**os.environ, "FATHOM": FATHOM}, timeout=120,
+                          capture_output=True, text=True, check=False)
+
+
 @case
-def the_tutorial_tells_the_truth():
-    misses = {}
-    for name in ("blur", "blur_fixed"):
-        path = os.path.join(work, name)
-        source = os.path.join(ROOT, "examples", "tutorial", name + ".c")
-        subprocess.run(["gcc", "-O2", "-g", source, "-o", path], check=True)
-        profile = run(["--size", "48K"], [path]).profile
-        attribution = profile["attribution"]
-        first = attribution["edges"].index(768)
-        lines = {}
-        for pair in attribution["pairs"]:
-            late = sum(count for number, count in zip(pair["ranges"][::2], pair["ranges"][1::2]) if number >= first)
-            places = []
-            for site in (pair["use"], pair["reuse"]):
-                frames = attribution["sites"][site]["frames"] if site is not None else []
-                places.append((os.path.basename(frames[0]["file"] or "?"), frames[0]["line"]) if frames else None)
-            lines[tuple(places)] = lines.get(tuple(places), 0) + late
-        misses[name] = profile["cold"] + sum(lines.values())
-        ranked = sorted(lines, key=lines.get, reverse=True)
-        if name == "blur":
-            wanted = [(("blur.c", 25),) * 2, (("blur.c", 26),) * 2]
-            expect(sorted(ranked[:2]), wanted, "the two pairs of lines")
-            share = sum(lines[pair] for pair in wanted) / misses[name]
-            expect(0.85 < share < 0.87, True, f"their share of the misses, {share:.3f}")
-    expect(9.1e6 < misses["blur"] < 9.2e6, True, f"misses before: {misses['blur']}")
-    expect(3.3e6 < misses["blur_fixed"] < 3.5e6, True, f"misses after: {misses['blur_fixed']}")
+def the_ci_example_keeps_its_gate():
+    folder = ci_repository()
+    done = ci_gate(folder)
+    expect(done.returncode, 0, f"nothing changed: {done.stdout}{done.stderr}")
+    expect_in("same: misses did not change", done.stdout, "verdict")
+    # Down the columns: 512 rows of 64 bytes do not fit 32 KiB twice, so that every access to both arrays misses there
+    # (2 x 512 x 512) where it was one in sixteen before.
+    with open(os.path.join(folder, "walk.c"), "w", encoding="utf-8") as source:
+        source.write(CI_SOURCE % ("b][a", "b][a"))
+    done = ci_gate(folder, "--size", "32K", "--fail-if", "misses@32K > +5%", "--fail-if", "misses@32K in main > 700K")
+    expect(done.returncode, 4, f"the gate closes: {done.stdout}{done.stderr}")
+    expect_in("FAILED: misses@32K > +5%", done.stdout, "condition")
+    expect_in("kept: misses@32K in main > 700K", done.stdout, "condition of a function")
+    with open(os.path.join(folder, "locality", "before.json"), encoding="utf-8") as file:
+        before = json.load(file)
+    with open(os.path.join(folder, "locality", "after.json"), encoding="utf-8") as file:
+        after = json.load(file)
+    expect(after["references"] - before["references"], 0, "references")
+    with open(os.path.join(folder, "locality", "comment.md"), encoding="utf-8") as file:
+        expect_in("| worse | `walk.c:6` | 32.8 k | 524 k |", file.read(), "comment")
+    expect(ci_gate(folder, "--build", "false").returncode, 1, "what cannot be built")
+
+
+@case
+def the_ci_recipes_name_what_there_is():
+    """The packages of the container are those that the build asks for; the files that are named are there."""
+    with open(os.path.join(ROOT, "examples", "ci", "Containerfile"), encoding="utf-8") as file:
+        recipe = file.read()
+    with open(os.path.join(ROOT, "scripts", "install-dependencies.sh"), encoding="utf-8") as file:
+        needed = {row.split()[2] for row in file.read().splitlines() if row.startswith(("build ", "parts "))}
+    installed = set(recipe.split("FROM")[1].split("install -y --no-install-recommends")[1].split("COPY")[0].replace("\\", "").split())
+    expect(needed - installed, set(), "packages that are missing from the container")
+    with open(os.path.join(ROOT, "examples", "ci", "workflow.yml"), encoding="utf-8") as file:
+        workflow = file.read()
+    expect_in("./locality-gate.sh --base", workflow, "the gate")
+    usage = subprocess.run([os.path.join(ROOT, "examples", "ci", "locality-gate.sh"), "--wrong"], capture_output=True, check=False)
+    expect(usage.returncode, 2, "a wrong option")
+
+
+def tutorial_misses(profile):
+    """Misses at 48 KiB, and those of pairs of lines that are no first touches, straight from the profile."""
+    attribution = profile["attribution"]
+    first = attribution["edges"].index(768)
+    lines = {}
+    for pair in attribution["pairs"]:
+        late = sum(count for number, count in zip(pair["ranges"][::2], pair["ranges"][1::2]) if number >= first)
+        places = []
+        for site in (pair["use"], pair["reuse"]):
+            frames = attribution["sites"][site]["frames"] if site is not None else []
+            places.append((os.path.basename(frames[0]["file"] or "?"), frames[0]["line"]) if frames else None)
+        lines[tuple(places)] = lines.get(tuple(places), 0) + late
+    return profile["cold"] + sum(lines.values()), lines
+
+
+def tutorial_steps():
+    """The commands of docs/TUTORIAL.md, each with what it prints there."""
+    steps, inside = [], False
+    with open(os.path.join(ROOT, "docs", "TUTORIAL.md"), encoding="utf-8") as page:
+        for line in page.read().splitlines():
+            if line.startswith("```"):
+                inside = line == "```console"
+            elif inside and line.startswith("$ "):
+                steps.append((line[2:], []))
+            elif inside and steps:
+                steps[-1][1].append(line)
+    return steps
+
+
+def without_digits(line):
+    """Numbers to their third digit may differ between compilers and C libraries; words and their order may not."""
+    return " ".join(re.sub(r"[<>]?[0-9][0-9.,]*( ?[kM]\b)?", "N", line).split())
+
+
+def told_in_order(told, printed):
+    """Every line of the page is printed, in this order; an ellipsis stands for any lines."""
+    at, free = 0, False
+    for line in told:
+        if line == "…":
+            free = True
+            continue
+        found = at
+        while free and found < len(printed) and without_digits(printed[found]) != without_digits(line):
+            found += 1
+        if found >= len(printed) or without_digits(printed[found]) != without_digits(line):
+            return f"expected {line!r}, found {printed[at:at + 3]}"
+        at, free = found + 1, False
+    return "" if free or at == len(printed) else f"more was printed: {printed[at:]}"
+
+
+@case
+def the_tutorial_works_as_it_stands():
+    # All commands in one shell, as they are typed; each followed by a mark.
+    steps = tutorial_steps()
+    expect(len(steps) >= 10, True, "commands of the tutorial")
+    tree = os.path.join(work, "tree")
+    os.makedirs(os.path.join(tree, "build"))
+    os.makedirs(os.path.join(tree, "examples"))
+    os.symlink(FATHOM, os.path.join(tree, "build", "fathom"))
+    shutil.copytree(os.path.join(ROOT, "examples", "tutorial"), os.path.join(tree, "examples", "tutorial"))
+    script = "".join(f"{command}\necho '--- step' >&1\n" for command, _ in steps)
+    done = subprocess.run(["bash", "-c", script], cwd=tree, capture_output=True, text=True, timeout=300, check=False,
+                          env={**os.environ, "LC_ALL": "C.UTF-8"})
+    printed = done.stdout.split("--- step\n")
+    expect(len(printed), len(steps) + 1, f"steps that ran ({done.stderr})")
+    for (command, told), output in zip(steps, printed):
+        expect(told_in_order(told, output.splitlines()), "", command)
+        for line in output.splitlines():
+            expect(len(line) <= 80, True, f"80 columns: {line!r}")
+    expect(os.path.exists(os.path.join(tree, "blur-tutorial", "before.html")), True, "the page")
+    # What the page tells, by the profiles that the commands left.
+    misses, lines = {}, {}
+    for name in ("before", "after"):
+        with open(os.path.join(tree, "blur-tutorial", name + ".json"), encoding="utf-8") as file:
+            profile = json.load(file)
+        expand(profile)
+        misses[name], lines[name] = tutorial_misses(profile)
+    ranked = sorted(lines["before"], key=lines["before"].get, reverse=True)
+    wanted = [(("blur.c", 25),) * 2, (("blur.c", 26),) * 2]
+    expect(sorted(ranked[:2]), wanted, "the two pairs of lines")
+    share = sum(lines["before"][pair] for pair in wanted) / misses["before"]
+    expect(0.85 < share < 0.87, True, f"their share of the misses, {share:.3f}")
+    expect(9.1e6 < misses["before"] < 9.2e6, True, f"misses before: {misses['before']}")
+    expect(3.3e6 < misses["after"] < 3.5e6, True, f"misses after: {misses['after']}")
 
 
 main(cases)

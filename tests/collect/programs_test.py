@@ -47,6 +47,21 @@ def ending(result):
 
 
 @case()
+def reproducible_runs_are_equal(collector, how):
+    """Another length of the environment moves the stack and all that is on it; ids and times always differ."""
+    program, texts = build("plain.c", how), []
+    for number, variables in enumerate(({}, {"FILLER": "x" * 77}, {"LANG": "C.UTF-8"})):
+        path = os.path.join(work, f"reproducible-{collector}-{number}.json")
+        subprocess.run([FATHOM, "run", "--quiet", "--reproducible", "--size", "32K", "--json", path, "--", program],
+                       check=True, stdout=subprocess.DEVNULL, env={**os.environ, **variables})
+        with open(path, encoding="utf-8") as file:
+            texts.append(file.read())
+    expect(texts[1] == texts[0] and texts[2] == texts[0], True, "equal byte for byte")
+    told = json.loads(texts[0])["run"]
+    expect((told["process"], told["seconds"]), (1, 0), "process and seconds")
+
+
+@case()
 def plain_program(collector, how):
     result = run(WATCH, [build("plain.c", how)])
     cyclic(result.profile, 100, 3)

@@ -32,3 +32,23 @@ try_silently 'fathom compare p.json p.json --json no/such/dir/c'
 try 'fathom convert t.u64 -o no/such/dir/x.txt'
 # Nothing was left behind.
 try 'ls; ls dir'
+
+# Results are tried before the program runs, and what is there stays as it is.
+cat >script <<'END'
+#!/bin/sh
+echo ran >ran
+END
+chmod +x script
+mkdir folder
+for option in --json --report --output --csv --callgrind; do
+    try "fathom run $option nowhere/x -- ./script 2>&1 | grep -v 'is a script'; ls ran"
+done
+try 'fathom run --json folder -- ./script 2>&1 | grep -v "is a script"; ls ran'
+echo old >kept.json
+try 'fathom run --json kept.json --report nowhere/x -- ./script 2>&1 | grep -v "is a script"; cat kept.json; ls'
+fathom gen cyclic --keys 10 --references 100 -o t.u64 --quiet
+try 'fathom analyze t.u64 --json nowhere/x'
+# Hints, where a reader of the result would stumble.
+try 'fathom run --json nowhere/x -- ./script 2>&1 | head -n 1'
+try 'fathom run --follow-children --json nowhere/x -- ./script 2>&1 | head -n 1'
+try 'fathom run --json nowhere/x -- python3 2>&1 | head -n 1'

@@ -40,3 +40,16 @@ try 'fathom compare good.json text.json'
 edit other.json 'd["granularity"] = 64'
 try 'fathom compare good.json other.json'
 try 'fathom mrc good.json --select 64'
+
+# Caches, and checksums of lines, that are none.
+with_field() { # fields
+    echo "{\"schema\": \"fathom-profile-1\", \"engine\": \"exact\", \"exact\": true, \"granularity\": 64, \"references\": 1, \"distinct\": 1, \"cold\": 1, \"complete\": true, \"lost\": 0, \"histogram\": [], $1}" >with.json
+    try "fathom report with.json --size 1K 2>&1 | head -n 1"
+}
+with_field '"caches": 3'
+with_field '"caches": [{"name": "L1d"}]'
+with_field '"caches": [{"name": "a name that is far too long for any cache there is", "bytes": 1}]'
+with_field '"caches": [{"name": "L1d", "bytes": -1}]'
+with_field '"caches": [], "caches": []'
+with_field '"attribution": {"edges": [0], "late_from": 0, "sources": [{"path": "a.c", "lines": "12345"}]}'
+with_field '"attribution": {"edges": [0], "late_from": 0, "sources": [{"path": "a.c", "lines": "12345X"}]}'

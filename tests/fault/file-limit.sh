@@ -24,4 +24,4 @@ sed 's/[0-9]\+ KiB/… KiB/' said
 enough=$(sed 's/.*must be \([0-9]*\) KiB.*/\1/' said)
 ls out.fathom 2>/dev/null
 # Programs get the signal as ever.
-(ulimit -f "$enough" && fathom run --quiet -- truncate -s 1T large) 2>&1 | grep '^ended' | sed 's/, after.*//'
+(ulimit -f "$enough" && fathom run --quiet -- truncate -s 1T large) 2>&1 | grep '^truncate' | sed 's/:.*//'

@@ -13,7 +13,7 @@ case_log=$stage/log
 . tests/tap_cases.bash
 
 # build/ is complete by now; only the install step of `make install` runs, so that tests can go on beside it.
-install_() { DESTDIR=$stage cmake --install build --prefix $prefix; }
+install_() { scripts/install.sh build $prefix "$stage"; }
 has() { for path in "$@"; do [ -e "$root/$path" ] || { echo "missing: $path"; return 1; }; done; }
 libdir() { dirname "$(dirname "$(find "$root" -name fathom.pc)")"; }
 
@@ -31,6 +31,7 @@ else
     number=$((number + 1))
     echo "ok $number - man pages # SKIP there is no scdoc to make them"
 fi
+if command -v scdoc >/dev/null; then case_ "man fathom-c++" has "share/man/man1/fathom-c++.1"; fi
 case_ "bash completion" has share/bash-completion/completions/fathom
 
 export PKG_CONFIG_PATH=$lib/pkgconfig
@@ -134,9 +135,30 @@ case_ "a program with newer headers that wants what the library has not" runs_wi
     "unsupported: the program is newer than libfathom $version, which does not know what it asks for: byte $size of fm_reader_options" \
     cc -DFM_EXTRA
 uninstall_() {
-    scripts/uninstall.sh build/install_manifest.txt "$stage" && [ -z "$(find "$root" ! -type d)" ]
+    scripts/uninstall.sh build/install_manifest.txt "$stage" && [ ! -e "$root" ] && [ ! -e "$stage/opt" ]
 }
-case_ "uninstall leaves no file" uninstall_
+case_ "uninstall leaves no file, and no directory that it made" uninstall_
+# Directories that were there before stay, be they empty; so do those with something of somebody else.
+uninstall_beside() {
+    mkdir -p "$root/bin" "$root/lib" && install_ && touch "$root/include/fathom/mine.h" &&
+        scripts/uninstall.sh build/install_manifest.txt "$stage" &&
+        [ -d "$root/bin" ] && [ -d "$root/lib" ] && [ ! -e "$root/share" ] &&
+        [ "$(find "$root" ! -type d)" = "$root/include/fathom/mine.h" ]
+}
+case_ "uninstall leaves what was there before" uninstall_beside
+# A user's install after root's: the manifest is root's, the folder is the user's.
+install_after_root() {
+    local mini=$stage/mini
+    mkdir -p "$mini/build" && cp scripts/install.sh "$mini/" && chmod 755 "$stage" &&
+        printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(mini LANGUAGES NONE)' \
+            'install(FILES CMakeLists.txt DESTINATION share/mini)' >"$mini/CMakeLists.txt" &&
+        cmake -S "$mini" -B "$mini/build" && : >"$mini/build/install_manifest.txt" && chown nobody "$mini" "$mini/build" &&
+        setpriv --reuid nobody --clear-groups "$mini/install.sh" "$mini/build" /usr "$mini/out" &&
+        [ -e "$mini/out/usr/share/mini/CMakeLists.txt" ]
+}
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+    case_ "installing for a user after root" install_after_root
+fi
 
 # ---- make, after something was installed that a message told to install ----
 

@@ -33,7 +33,7 @@ static const char *in_folder(const char *name)
     return path;
 }
 
-static void write_file(const char *path, const char *text)
+__attribute__((unused)) static void write_file(const char *path, const char *text)
 {
     FILE *out = fopen(path, "w");
     assert_non_null(out);

@@ -39,6 +39,33 @@ static void misses_are_counted_right(void **state)
     }
 }
 
+/* By counting: the first size at which so many hit. */
+static void the_smallest_cache_is_found(void **state)
+{
+    (void)state;
+    static const fm_bins all[] = {FM_BINS_EXACT, FM_BINS_LOGLINEAR, FM_BINS_LOG2};
+    for (int round = 0; round < 10; round++) {
+        sample drawn;
+        sample_draw(&drawn, 500, 5000);
+        for (size_t b = 0; b < 3; b++) {
+            fm_profile *profile = sample_profile(&drawn, all[b], 11);
+            for (uint64_t hits = 0; hits <= 511; hits += 7) {
+                uint64_t truth = 0, least, blocks;
+                double most;
+                while (truth < 6000 && 500 - sample_at_least(&drawn, truth) < hits) truth++;
+                const bool there =
+                    fm_profile_smallest_cache(profile, (double)hits / 511, &least, &blocks, &most);
+                assert_int_equal(there, hits <= 500);
+                assert_true(there || fabs(most - 500.0 / 511) < 1e-12);
+                if (!there) continue;
+                assert_true(least <= truth && truth <= blocks);
+                if (all[b] == FM_BINS_EXACT) assert_int_equal(least, blocks);
+            }
+            fm_profile_destroy(profile);
+        }
+    }
+}
+
 static void a_bin_is_spread_evenly(void **state)
 {
     (void)state;
@@ -148,9 +175,9 @@ static void the_band_at_any_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(misses_are_counted_right), cmocka_unit_test(a_bin_is_spread_evenly),
-        cmocka_unit_test(extremes_are_ordinary),    cmocka_unit_test(the_curve_has_every_change),
-        cmocka_unit_test(the_band_at_any_size),
+        cmocka_unit_test(misses_are_counted_right),   cmocka_unit_test(the_smallest_cache_is_found),
+        cmocka_unit_test(a_bin_is_spread_evenly),     cmocka_unit_test(extremes_are_ordinary),
+        cmocka_unit_test(the_curve_has_every_change), cmocka_unit_test(the_band_at_any_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

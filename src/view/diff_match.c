@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * diff_match.c - what of before is what of after: files by their paths (or names, where only those agree),
+ * lines through the edit, functions and objects by their names.
+ */
+#include "base/error.h"
+#include "base/memory.h"
+#include "profile/line_sums.h"
+#include "view/diff_parts.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static fm_status no_memory(fm_error *error)
+{
+    return fm_fail_memory(error, 1 << 16, "the matching of two profiles");
+}
+
+/* ---- files ---- */
+
+/* Paths that lines of a side name, each once. */
+typedef struct path_list {
+    size_t count, room;
+    const char **paths;
+    bool *taken;
+} path_list;
+
+static bool add_path(path_list *list, const char *path)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->paths[i] == path) return true;
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->paths[i], path) == 0) return true;
+    void *grown = list->paths;
+    if (fm_array_reserve(&grown, &list->room, list->count + 1, sizeof *list->paths)) return false;
+    list->paths = grown;
+    list->paths[list->count++] = path;
+    return true;
+}
+
+static bool list_paths(path_list *list, const fm_attribution *of)
+{
+    const char *last = NULL; /* sites of a file follow each other */
+    for (size_t i = 0; i < of->site_count; i++)
+        for (size_t j = 0; j < of->sites[i].frame_count; j++) {
+            const char *file = of->sites[i].frames[j].file;
+            if (!file || file == last) continue;
+            if (!add_path(list, file)) return false;
+            last = file;
+        }
+    list->taken = fm_calloc(list->count, sizeof *list->taken);
+    return list->taken != NULL;
+}
+
+static size_t find_path(const path_list *list, const char *path, bool by_base)
+{
+    size_t found = SIZE_MAX;
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->taken[i]) continue;
+        if (strcmp(by_base ? base_of(list->paths[i]) : list->paths[i], by_base ? base_of(path) : path) != 0)
+            continue;
+        if (found != SIZE_MAX) return SIZE_MAX; /* two of the name: nobody knows which */
+        found = i;
+    }
+    return found;
+}
+
+/* Checksums of lines as numbers; NULL where nothing is known. */
+static uint32_t *sums_of(const fm_attribution *of, const char *path, size_t *count, bool *failed)
+{
+    const char *text = fm_line_sums_of(of, path);
+    if (!text) return NULL;
+    *count = strlen(text) / FM_LINE_SUM;
+    uint32_t *sums = fm_calloc(*count, sizeof *sums);
+    *failed |= !sums;
+    for (size_t i = 0; sums && i < *count; i++) {
+        char digits[FM_LINE_SUM + 1] = "";
+        memcpy(digits, text + i * FM_LINE_SUM, FM_LINE_SUM);
+        sums[i] = (uint32_t)strtoul(digits, NULL, 16);
+    }
+    return sums;
+}
+
+static fm_status match_lines(const fm_diff *diff, fm_file_match *file, fm_error *error)
+{
+    const fm_source *before = fm_attribution_source(diff->profile[0]->attribution, file->before),
+                    *after = fm_attribution_source(diff->profile[1]->attribution, file->after);
+    if (before && after && before->sha256 && after->sha256 && strcmp(before->sha256, after->sha256) == 0) {
+        file->same = true;
+        return FM_OK;
+    }
+    bool failed = false;
+    size_t a_count = 0, b_count = 0;
+    uint32_t *a = sums_of(diff->profile[0]->attribution, file->before, &a_count, &failed),
+             *b = sums_of(diff->profile[1]->attribution, file->after, &b_count, &failed);
+    fm_status status = failed ? no_memory(error) : FM_OK;
+    file->by_number = !a || !b;
+    if (!status && !file->by_number) status = fm_line_match_make(&file->lines, a, a_count, b, b_count, error);
+    free(a);
+    free(b);
+    return status;
+}
+
+static fm_status add_match(fm_diff *diff, size_t *room, const char *before, const char *after,
+                           fm_error *error)
+{
+    if (fm_array_reserve((void **)&diff->files, room, diff->file_count + 1, sizeof *diff->files))
+        return no_memory(error);
+    fm_file_match *file = &diff->files[diff->file_count++];
+    *file = (fm_file_match){.before = before, .after = after};
+    return before && after ? match_lines(diff, file, error) : FM_OK;
+}
+
+/* Equal paths; then equal names, where there is one of it on each side. */
+static fm_status match_paths(fm_diff *diff, path_list *before, path_list *after, size_t *room, bool by_base,
+                             fm_error *error)
+{
+    fm_status status = FM_OK;
+    for (size_t i = 0; i < before->count && !status; i++) {
+        if (before->taken[i]) continue;
+        const size_t found = find_path(after, before->paths[i], by_base);
+        if (found == SIZE_MAX || (by_base && find_path(before, before->paths[i], true) != i)) continue;
+        before->taken[i] = after->taken[found] = true;
+        status = add_match(diff, room, before->paths[i], after->paths[found], error);
+    }
+    return status;
+}
+
+/* The only file that is left on each side: it has another name now. */
+static size_t only_left(const path_list *list)
+{
+    size_t found = SIZE_MAX;
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->taken[i]) continue;
+        if (found != SIZE_MAX) return SIZE_MAX;
+        found = i;
+    }
+    return found;
+}
+
+fm_status fm_diff_match_files(fm_diff *diff, fm_error *error)
+{
+    path_list before = {0}, after = {0};
+    size_t room = 0;
+    fm_status status = list_paths(&before, diff->profile[0]->attribution) &&
+                               list_paths(&after, diff->profile[1]->attribution)
+                           ? FM_OK
+                           : no_memory(error);
+    if (!status) status = match_paths(diff, &before, &after, &room, false, error);
+    if (!status) status = match_paths(diff, &before, &after, &room, true, error);
+    const size_t a = status ? SIZE_MAX : only_left(&before), b = status ? SIZE_MAX : only_left(&after);
+    if (a != SIZE_MAX && b != SIZE_MAX) {
+        before.taken[a] = after.taken[b] = true;
+        status = add_match(diff, &room, before.paths[a], after.paths[b], error);
+    }
+    free(before.paths);
+    free(before.taken);
+    free(after.paths);
+    free(after.taken);
+    return status;
+}
+
+static fm_file_match *match_of(const fm_diff *diff, const char *file)
+{
+    for (size_t i = 0; i < diff->file_count; i++)
+        if (diff->files[i].before && strcmp(diff->files[i].before, file) == 0) return &diff->files[i];
+    return NULL;
+}
+
+uint32_t fm_diff_line_after(const fm_diff *diff, const char *file, uint32_t line, const char **after_file)
+{
+    const fm_file_match *match = match_of(diff, file);
+    *after_file = match ? match->after : NULL;
+    if (!match || !match->after || line == 0) return 0;
+    if (match->same || match->by_number) return line;
+    if (line > match->lines.before_count) return 0;
+    const uint32_t found = match->lines.to_after[line - 1];
+    return found == UINT32_MAX ? 0 : found + 1;
+}
+
+/* ---- names that hold a line: "heap block from main (blur.c:33)" ---- */
+
+/* The name as it would be after the edit. */
+static void name_after(const fm_diff *diff, const char *name, char *text, size_t size)
+{
+    snprintf(text, size, "%s", name);
+    const char *bracket = strrchr(name, '('), *colon = bracket ? strrchr(bracket, ':') : NULL;
+    if (!colon || !isdigit((unsigned char)colon[1])) return;
+    char *end;
+    const unsigned long line = strtoul(colon + 1, &end, 10);
+    const size_t base = (size_t)(colon - bracket) - 1;
+    if (*end != ')' || line > UINT32_MAX) return;
+    for (size_t i = 0; i < diff->file_count; i++) {
+        const char *path = diff->files[i].before, *after;
+        if (!path || strncmp(base_of(path), bracket + 1, base) != 0 || base_of(path)[base] != '\0') continue;
+        const uint32_t became = fm_diff_line_after(diff, path, (uint32_t)line, &after);
+        if (became)
+            snprintf(text, size, "%.*s(%s:%" PRIu32 "%s", (int)(bracket - name), name, base_of(after), became,
+                     end);
+        return;
+    }
+}
+
+/* ---- groups ---- */
+
+static bool equal(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* Whether a group of after is what `before` became. line, file, name: what they are after the edit. */
+static bool is_same(const fm_code_group *before, const fm_code_group *after, const char *file, uint32_t line,
+                    const char *name)
+{
+    if (before->kind != after->kind) return false;
+    switch (before->kind) {
+    case FM_GROUP_LINE:
+        return line == after->line && equal(file, after->file);
+    case FM_GROUP_FUNCTION:
+        return equal(before->function, after->function) &&
+               (before->file ? equal(file, after->file)
+                             : !after->file && (!before->module || !after->module ||
+                                                equal(base_of(before->module), base_of(after->module))));
+    case FM_GROUP_MODULE:
+        return equal(base_of(before->module), base_of(after->module));
+    case FM_GROUP_OBJECT:
+        return equal(name, after->name);
+    case FM_GROUP_UNKNOWN:
+        return true;
+    }
+    return false;
+}
+
+/* Groups of after by a hash of what they are found by. */
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    for (; text && *text; text++) hash = (hash ^ (unsigned char)*text) * 1099511628211u;
+    return hash;
+}
+
+static uint64_t hash_of(const fm_code_group *group, uint32_t line, const char *name)
+{
+    uint64_t hash = 14695981039346656037u ^ (uint64_t)group->kind;
+    if (group->kind == FM_GROUP_LINE) return (hash ^ line) * 1099511628211u;
+    if (group->kind == FM_GROUP_FUNCTION) return hash_text(hash, group->function);
+    if (group->kind == FM_GROUP_MODULE) return hash_text(hash, base_of(group->module));
+    return hash_text(hash, name);
+}
+
+static int most_first(const void *a, const void *b)
+{
+    const fm_diff_row *x = a, *y = b;
+    if (fabs(x->change) != fabs(y->change)) return fabs(x->change) > fabs(y->change) ? -1 : 1;
+    const fm_code_group *p = x->after ? x->after : x->before, *q = y->after ? y->after : y->before;
+    if (!x->after != !y->after) return x->after ? -1 : 1;
+    return p->number < q->number ? -1 : p->number > q->number;
+}
+
+/* What counts: more than the threshold, more than a thousandth of all misses, and more than the bands of the
+ * whole leave open. */
+static fm_change judge(const fm_diff *diff, double before, double after)
+{
+    const fm_cache_fit *a = &diff->fits[0][diff->judged], *b = &diff->fits[1][diff->judged];
+    const double all = a->misses.expected > b->misses.expected ? a->misses.expected : b->misses.expected;
+    double open = 0;
+    for (int side = 0; side < 2; side++) {
+        const fm_cache_fit *fit = &diff->fits[side][diff->judged];
+        if (fit->has_band) open += (fit->most - fit->least) / 2 * (double)diff->profile[side]->references;
+    }
+    const double change = fabs(after - before);
+    if (!fm_diff_counts(before, after) || change < all * 0.001 || change <= open) return FM_CHANGE_NONE;
+    return after < before ? FM_CHANGE_BETTER : FM_CHANGE_WORSE;
+}
+
+fm_status fm_diff_match_groups(fm_diff *diff, fm_by by, fm_error *error)
+{
+    fm_diff_table *table = &diff->tables[by];
+    const fm_code_groups *before = &table->groups[0], *after = &table->groups[1];
+    size_t slots = 16;
+    while (slots < after->count * 2) slots *= 2;
+    uint32_t *first = fm_calloc(slots, sizeof *first); /* number + 1 of a group of after */
+    bool *taken = fm_calloc(after->count, sizeof *taken);
+    table->rows = fm_calloc(before->count + after->count, sizeof *table->rows);
+    bool made = first && taken && table->rows;
+    for (size_t i = 0; made && i < after->count; i++) {
+        const fm_code_group *group = &after->groups[i];
+        size_t at = (size_t)hash_of(group, group->line, group->name) & (slots - 1);
+        while (first[at]) at = (at + 1) & (slots - 1);
+        first[at] = (uint32_t)i + 1;
+    }
+    for (size_t i = 0; made && i < before->count; i++) {
+        const fm_code_group *group = &before->groups[i];
+        const char *file = NULL;
+        char name[600] = "";
+        uint32_t line = group->file ? fm_diff_line_after(diff, group->file, group->line, &file) : 0;
+        if (group->kind == FM_GROUP_LINE && match_of(diff, group->file))
+            match_of(diff, group->file)->named = true;
+        if (group->name) name_after(diff, group->name, name, sizeof name);
+        fm_diff_row *row = &table->rows[table->count++];
+        row->before = group;
+        if (group->kind == FM_GROUP_LINE && line == 0) continue;
+        for (size_t at = (size_t)hash_of(group, line, name) & (slots - 1); first[at];
+             at = (at + 1) & (slots - 1)) {
+            const uint32_t number = first[at] - 1;
+            if (taken[number] || !is_same(group, &after->groups[number], file, line, name)) continue;
+            taken[number] = true;
+            row->after = &after->groups[number];
+            break;
+        }
+    }
+    for (size_t i = 0; made && i < after->count; i++)
+        if (!taken[i]) table->rows[table->count++] = (fm_diff_row){.after = &after->groups[i]};
+    for (size_t i = 0; made && i < table->count; i++) {
+        const double was = fm_diff_misses(table->rows[i].before, diff->judged),
+                     is = fm_diff_misses(table->rows[i].after, diff->judged);
+        table->rows[i].change = is - was;
+        table->rows[i].what = judge(diff, was, is);
+    }
+    if (made && table->count) qsort(table->rows, table->count, sizeof *table->rows, most_first);
+    free(first);
+    free(taken);
+    return made ? FM_OK : no_memory(error);
+}
