@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "static/counter/counter_plan.h"
+#include "static/counter/counter_reduce.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -434,7 +435,7 @@ static bool prepare(walk *this, const fm_poly *value, const fm_poly *count)
     return !this->domain->kept || choose_order(this, value, count);
 }
 
-bool fm_piece_values(fm_isl_work *work, const fm_counter_piece *piece, fm_runs *runs, uint64_t *points)
+static bool plan_values(fm_isl_work *work, const fm_counter_piece *piece, fm_runs *runs, uint64_t *points)
 {
     fm_plan plan;
     if (!fm_plan_create(work, &plan, piece)) return false;
@@ -454,5 +455,17 @@ bool fm_piece_values(fm_isl_work *work, const fm_counter_piece *piece, fm_runs *
         for (unsigned j = 0; j < FM_COLUMNS; j++) free(this.bounds[j].lines);
     }
     fm_plan_clear(&plan);
+    return done;
+}
+
+bool fm_piece_values(fm_isl_work *work, const fm_counter_piece *piece, fm_runs *runs, uint64_t *points)
+{
+    fm_counter_piece reduced = {.value = fm_poly_copy(&piece->value)};
+    bool empty = false, done = fm_system_copy(work, &reduced.domain, &piece->domain);
+    if (done && reduced.value.failed) done = fm_isl_no_memory(work);
+    done = done && fm_piece_reduce(work, &reduced, &empty);
+    if (done && !empty) done = plan_values(work, &reduced, runs, points);
+    fm_system_clear(&reduced.domain);
+    fm_poly_clear(&reduced.value);
     return done;
 }
