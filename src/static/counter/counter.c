@@ -295,7 +295,8 @@ static void find_dividend(const fm_system *system, unsigned *variable, int64_t *
             while (other < lines->count && !encloses(&lines->lines[i], &lines->lines[other], by)) other++;
             for (unsigned v = first; v < columns && other < lines->count; v++) {
                 int64_t times = by / divisor(by, at[v]);
-                if (v == q || times < 2 || (found && times >= *remainders)) continue;
+                if (v == q || times < 2 || times > MOST_REMAINDERS) continue;
+                if (found && times >= *remainders) continue;
                 found = true;
                 *variable = v;
                 *remainders = times;
