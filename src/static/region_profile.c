@@ -5,10 +5,10 @@
  */
 #include "static/counter/count_exact.h"
 #include "static/counter/counted_profile.h"
+#include "static/oracle/sample.h"
 #include "static/polyhedra/points.h"
 #include "static/reconstruct/reconstruct.h"
 #include "static/region/region.h"
-#include "static/oracle/sample.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -88,7 +88,10 @@ static fm_status find_sampled(const task *of, double deadline, finding *found, f
 
 static fm_status find_counted(const task *of, double deadline, finding *found, fm_error *error)
 {
-    fm_status status = fm_count_exactly(&of->list, deadline - fm_now(), &found->counted, error);
+    const fm_grouping grouping = {.bins = of->options.bins,
+                                  .edges = of->options.edges,
+                                  .edge_count = of->options.edges ? of->options.edge_count : 0};
+    fm_status status = fm_count_exactly(&of->list, &grouping, deadline - fm_now(), &found->counted, error);
     if (status != FM_OK) return status;
     found->exact = true;
     found->certainty = "exact";

@@ -135,14 +135,15 @@ static bool add_to(void *context, int64_t value, uint64_t count)
     return true;
 }
 
-static void test_runs(void **state)
+/* Every value by itself, and in cells: some are cut, some go into tables, which size decides. */
+static void check_runs(const fm_cells *cells, uint64_t size, uint64_t cuts)
 {
-    (void)state;
     enum { SIZE = 500 };
     fm_runs runs;
-    assert_true(fm_runs_create(&runs, SIZE));
+    assert_true(fm_runs_create(&runs, size, cells));
     for (int round = 0; round < 200; round++) {
         uint64_t expected[SIZE] = {0}, found[SIZE] = {0};
+        runs.cuts = cuts;
         for (int i = 0; i < 20; i++) {
             int64_t stride = between(-4, 4), length = between(1, 60), first = between(0, SIZE - 1);
             unsigned degree = (unsigned)between(0, 3);
@@ -150,11 +151,14 @@ static void test_runs(void **state)
             for (unsigned j = 0; j <= degree; j++) differences[j] = (uint64_t)between(0, 5);
             int64_t last = first + stride * (length - 1);
             bool fits = last >= 0 && last < SIZE;
-            assert_int_equal(fm_runs_add(&runs, first, stride, (uint64_t)length, differences, degree), fits);
+            if (fits || size == SIZE)
+                assert_int_equal(fm_runs_add(&runs, first, stride, (uint64_t)length, differences, degree),
+                                 fits);
             if (!fits) continue;
             memcpy(current, differences, sizeof current);
             for (int64_t j = 0; j < length; j++) {
-                expected[first + j * stride] += current[0];
+                uint64_t value = (uint64_t)(first + j * stride);
+                expected[cells ? cells->borders[fm_cells_index(cells, value)] : value] += current[0];
                 for (unsigned k = 0; k < degree; k++) current[k] += current[k + 1];
             }
         }
@@ -162,6 +166,30 @@ static void test_runs(void **state)
         assert_memory_equal(expected, found, sizeof found);
     }
     fm_runs_destroy(&runs);
+}
+
+static void test_runs(void **state)
+{
+    (void)state;
+    static const uint64_t edges[] = {0, 3, 4, 5, 100, 256, 300, 499, 500, 7000};
+    const fm_grouping grouping = {.bins = FM_BINS_LOG2, .edges = edges, .edge_count = 10};
+    fm_cells cells;
+    check_runs(NULL, 500, 0);
+    assert_true(fm_cells_create(&cells, &grouping, 500));
+    for (uint64_t i = 0; i < 500; i++) {
+        uint64_t low = i ? (uint64_t)1 << (63 - __builtin_clzll(i)) : 0; /* of its power of two, or an edge */
+        for (int j = 0; j < 10; j++)
+            if (edges[j] <= i && edges[j] > low) low = edges[j];
+        assert_int_equal(cells.borders[fm_cells_index(&cells, i)], low);
+    }
+    check_runs(&cells, 500, 0);
+    check_runs(&cells, 500, 1000); /* tables from the first run on */
+    fm_cells_destroy(&cells);
+    assert_true(fm_cells_create(&cells, &grouping, (uint64_t)1 << 50)); /* no tables */
+    check_runs(&cells, (uint64_t)1 << 50, 1000);
+    fm_cells_destroy(&cells);
+    fm_runs runs;
+    assert_false(fm_runs_create(&runs, (uint64_t)1 << 50, NULL));
 }
 
 static void test_counted(void **state)

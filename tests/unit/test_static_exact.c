@@ -58,6 +58,31 @@ static void by_list(const fm_reference_list *list, const fm_distance_pieces *for
     free(points.points);
 }
 
+/* In cells, there must be the sums of what is counted one by one. */
+static void check_grouped(fm_distance_pieces *formulas, const fm_static_counted *expected, const char *text)
+{
+    static const uint64_t edges[] = {0, 3, 11, 40};
+    const fm_grouping grouping = {.bins = FM_BINS_LOG2, .edges = edges, .edge_count = 4};
+    fm_cells cells;
+    fm_static_counted grouped, sums = {0};
+    fm_error error;
+    assert_true(fm_cells_create(&cells, &grouping, UINT64_MAX));
+    if (fm_distance_pieces_count(formulas, &grouping, &grouped, &error) != FM_OK)
+        fail_msg("%s\n%s", error.reason, text);
+    for (size_t i = 0; i < expected->pair_count; i++) {
+        const fm_counted_pair *pair = &expected->pairs[i];
+        uint64_t low = cells.borders[fm_cells_index(&cells, pair->distance)];
+        assert_int_equal(fm_static_counted_add(&sums, pair->use, pair->reuse, low, pair->count, NULL), FM_OK);
+    }
+    assert_int_equal(fm_static_counted_finish(&sums, NULL), FM_OK);
+    if (sums.pair_count != grouped.pair_count || sums.distance_count != grouped.distance_count ||
+        memcmp(sums.pairs, grouped.pairs, sums.pair_count * sizeof *sums.pairs) != 0)
+        fail_msg("not the same in cells\n%s", text);
+    fm_cells_destroy(&cells);
+    fm_static_counted_clear(&sums);
+    fm_static_counted_clear(&grouped);
+}
+
 /* False: given up. */
 static bool check_text(const char *text, uint64_t granularity, fm_layout layout, unsigned long operations)
 {
@@ -69,7 +94,7 @@ static bool check_text(const char *text, uint64_t granularity, fm_layout layout,
     fm_isl_limits limits = {.operations = operations};
     fm_status status = fm_distance_pieces_create(&formulas, &lowered.list, &limits, &error);
     if (status == FM_OK) {
-        status = fm_distance_pieces_count(formulas, &counted, &error);
+        status = fm_distance_pieces_count(formulas, NULL, &counted, &error);
         if (status == FM_OK) {
             by_list(&lowered.list, formulas, &expected, text);
             if (counted.points != expected.points || counted.cold != expected.cold ||
@@ -88,6 +113,7 @@ static bool check_text(const char *text, uint64_t granularity, fm_layout layout,
                 assert_int_equal(expected.distances[i].count, counted.distances[i].count);
             }
             fm_static_counted_clear(&counted);
+            if (!operations) check_grouped(formulas, &expected, text);
         }
         fm_distance_pieces_destroy(formulas);
     }
@@ -160,7 +186,18 @@ static void test_large(void **state)
         "param n = 1000000 array A[n][n] of 8 array x[n] of 8 for i = 0 to n - 1 { for j = 0 to n - 1 { "
         "do { load A[i][j] load x[j] } } }",
         8, FM_LAYOUT_CONTIGUOUS);
-    assert_int_equal(fm_count_exactly(&lowered.list, 0, &counted, &error), FM_E_LIMIT); /* 10^12 blocks */
+    assert_int_equal(fm_count_exactly(&lowered.list, NULL, 0, &counted, &error),
+                     FM_E_LIMIT); /* 10^12 blocks */
+    /* no matter where bins are counted; x again after each row, as below */
+    const fm_grouping grouping = {.bins = FM_BINS_LOGLINEAR};
+    if (fm_count_exactly(&lowered.list, &grouping, 0, &counted, &error) != FM_OK)
+        fail_msg("%s", error.reason);
+    assert_int_equal(counted.cold, n * n + n);
+    assert_int_equal(counted.distance_count, 1);
+    assert_int_equal(fm_bins_index(FM_BINS_LOGLINEAR, counted.distances[0].distance),
+                     fm_bins_index(FM_BINS_LOGLINEAR, 2 * n - 1));
+    assert_int_equal(counted.distances[0].count, n * (n - 1));
+    fm_static_counted_clear(&counted);
     sample_clear(&lowered);
     /* x again after each row: n elements of a row and the others of x */
     sample_lower(
@@ -169,7 +206,7 @@ static void test_large(void **state)
         "param n = 1000000 array A[n] of 8 array x[n] of 8 for t = 0 to n - 1 { for j = 0 to n - 1 { do { "
         "load A[j] load x[j] } } }",
         8, FM_LAYOUT_CONTIGUOUS);
-    if (fm_count_exactly(&lowered.list, 0, &counted, &error) != FM_OK) fail_msg("%s", error.reason);
+    if (fm_count_exactly(&lowered.list, NULL, 0, &counted, &error) != FM_OK) fail_msg("%s", error.reason);
     assert_int_equal(counted.points, 2 * n * n);
     assert_int_equal(counted.cold, 2 * n);
     assert_int_equal(counted.distance_count, 1);
@@ -254,7 +291,7 @@ static void test_limits(void **state)
     }
     fm_static_counted counted;
     fm_error error;
-    assert_int_equal(fm_count_exactly(&lowered.list, 0.1, &counted, &error), FM_E_LIMIT);
+    assert_int_equal(fm_count_exactly(&lowered.list, NULL, 0.1, &counted, &error), FM_E_LIMIT);
     assert_int_equal(counted.pair_count, 0);
     sample_clear(&lowered);
 }
@@ -265,11 +302,11 @@ static void test_nothing(void **state)
     fm_reference_list none = {.granularity = 64};
     fm_static_counted counted;
     fm_error error;
-    assert_int_equal(fm_count_exactly(&none, 0, &counted, &error), FM_OK);
+    assert_int_equal(fm_count_exactly(&none, NULL, 0, &counted, &error), FM_OK);
     assert_int_equal(counted.points, 0);
     fm_static_counted_clear(&counted);
     none.granularity = 0;
-    assert_int_equal(fm_count_exactly(&none, 0, &counted, &error), FM_E_ARGUMENT);
+    assert_int_equal(fm_count_exactly(&none, NULL, 0, &counted, &error), FM_E_ARGUMENT);
 }
 
 int main(void)

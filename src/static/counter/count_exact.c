@@ -190,22 +190,35 @@ static bool count_touch(fm_distance_pieces *formulas, size_t touch, size_t *next
     return done && add_value(&this, 0, formulas->cold[touch]);
 }
 
-fm_status fm_distance_pieces_count(fm_distance_pieces *formulas, fm_static_counted *result, fm_error *error)
+/* Every distance is less than the number of blocks. */
+static fm_status count_all(fm_distance_pieces *formulas, uint64_t blocks, const fm_cells *cells,
+                           fm_static_counted *result, fm_error *error)
 {
     size_t next = 0;
-    uint64_t blocks = 0;
     fm_runs runs;
-    memset(result, 0, sizeof *result);
-    for (size_t i = 0; i < formulas->touches.count; i++) blocks += formulas->cold[i];
-    if (!fm_runs_create(&runs, blocks)) /* every distance is less */
+    if (!fm_runs_create(&runs, blocks, cells))
         return fm_fail(error, FM_E_LIMIT, NULL, "the exact count was given up: %llu blocks",
                        (unsigned long long)blocks);
     bool done = fm_isl_alive(&formulas->work);
     for (size_t i = 0; i < formulas->touches.count && done; i++)
         done = count_touch(formulas, i, &next, &runs, result);
     fm_runs_destroy(&runs);
-    fm_status status = done ? fm_static_counted_finish(result, error) : formulas->work.status;
     if (!done && error) *error = formulas->work.error;
+    return done ? fm_static_counted_finish(result, error) : formulas->work.status;
+}
+
+fm_status fm_distance_pieces_count(fm_distance_pieces *formulas, const fm_grouping *grouping,
+                                   fm_static_counted *result, fm_error *error)
+{
+    uint64_t blocks = 0;
+    fm_cells cells = {0};
+    const bool grouped = grouping && grouping->bins != FM_BINS_EXACT;
+    memset(result, 0, sizeof *result);
+    for (size_t i = 0; i < formulas->touches.count; i++) blocks += formulas->cold[i];
+    if (grouped && !fm_cells_create(&cells, grouping, blocks))
+        return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for the exact count");
+    fm_status status = count_all(formulas, blocks, grouped ? &cells : NULL, result, error);
+    fm_cells_destroy(&cells);
     if (status != FM_OK) {
         fm_static_counted_clear(result);
         return status;
@@ -215,15 +228,15 @@ fm_status fm_distance_pieces_count(fm_distance_pieces *formulas, fm_static_count
     return FM_OK;
 }
 
-fm_status fm_count_exactly(const fm_reference_list *list, double seconds, fm_static_counted *result,
-                           fm_error *error)
+fm_status fm_count_exactly(const fm_reference_list *list, const fm_grouping *grouping, double seconds,
+                           fm_static_counted *result, fm_error *error)
 {
     fm_distance_pieces *formulas;
     fm_isl_limits limits = {.seconds = seconds, .memory = MOST_MEMORY};
     memset(result, 0, sizeof *result);
     fm_status status = fm_distance_pieces_create(&formulas, list, &limits, error);
     if (status != FM_OK) return status;
-    status = fm_distance_pieces_count(formulas, result, error);
+    status = fm_distance_pieces_count(formulas, grouping, result, error);
     fm_distance_pieces_destroy(formulas);
     return status;
 }

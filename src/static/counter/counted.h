@@ -25,7 +25,7 @@ typedef struct fm_static_counted {
     uint64_t points;                /* of all references: first touches and reuses */
     uint64_t cold;                  /* first touches */
     size_t distance_count;          /* after fm_static_counted_finish … */
-    fm_counted_distance *distances; /* ascending, without first touches */
+    fm_counted_distance *distances; /* ascending, without first touches; one may stand for several */
     size_t pair_count;
     fm_counted_pair *pairs; /* by use, reuse, distance */
     const char *method;     /* who counted, a word; NULL: not said */

@@ -7,7 +7,7 @@
  * 2. a variable that has factor 1 wherever other counted ones are: cases by which lower and which upper bound
  * is the tightest, and in each the polynomial is summed up between the two; bounds of kept variables alone
  * are divided and rounded, by quotients;
- * 3. when there is none: a variable is split into its remainders.
+ * 3. when there is none: a variable is split into its remainders, first one of which others are quotients.
  */
 #include "static/counter/counter.h"
 
@@ -267,11 +267,50 @@ static bool split_by_remainder(fm_isl_work *work, const fm_system *system, const
     return done;
 }
 
+/* Is the other line the first one turned around, with fewer than `by` values in between? */
+static bool encloses(const fm_line *line, const fm_line *other, int64_t by)
+{
+    int64_t sum;
+    for (unsigned i = 0; i < FM_CONSTANT; i++)
+        if (line->at[i] != -other->at[i]) return false;
+    return !__builtin_add_overflow(line->at[FM_CONSTANT], other->at[FM_CONSTANT], &sum) && sum < by;
+}
+
+/*
+ * A counted variable that is the quotient of others: 0 <= x + 3 y - 8 q <= 7. When the remainders of these
+ * are known it is a sum, and gone. Takes the variable with the fewest remainders; *variable is not changed
+ * where there is none.
+ */
+static void find_dividend(const fm_system *system, unsigned *variable, int64_t *remainders)
+{
+    unsigned first = system->kept + system->extra, columns = fm_system_columns(system);
+    const fm_counter_lines *lines = &system->inequalities;
+    bool found = false;
+    for (size_t i = 0; i < lines->count; i++)
+        for (unsigned q = first; q < columns; q++) {
+            const int64_t *at = lines->lines[i].at;
+            int64_t by = magnitude(at[q]);
+            size_t other = 0;
+            if (by < 2) continue;
+            while (other < lines->count && !encloses(&lines->lines[i], &lines->lines[other], by)) other++;
+            for (unsigned v = first; v < columns && other < lines->count; v++) {
+                int64_t times = by / divisor(by, at[v]);
+                if (v == q || times < 2 || times > MOST_REMAINDERS) continue;
+                if (found && times >= *remainders) continue;
+                found = true;
+                *variable = v;
+                *remainders = times;
+            }
+        }
+}
+
 static bool split_some_variable(fm_isl_work *work, const fm_system *system, const fm_poly *poly,
                                 fm_pieces *pieces)
 {
     unsigned first = system->kept + system->extra, columns = fm_system_columns(system), best = columns;
     int64_t least = 0;
+    find_dividend(system, &best, &least);
+    if (best < columns) return split_by_remainder(work, system, poly, best, least, pieces);
     for (size_t i = 0; i < system->inequalities.count; i++) {
         const int64_t *at = system->inequalities.lines[i].at;
         for (unsigned v = first; v < columns; v++)

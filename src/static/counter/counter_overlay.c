@@ -78,10 +78,102 @@ static fm_line opposite(const fm_line *line)
     return result;
 }
 
+typedef enum fm_truth { FM_ALWAYS, FM_NEVER, FM_UNKNOWN } fm_truth;
+
+static int64_t divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a < 0 ? -a : a;
+}
+
+/* The line as isl writes the domain's: without what its equalities replace (of each its last column), divided
+ * by what divides all factors. False: numbers are too large. */
+static bool normalize(const fm_system *domain, unsigned columns, fm_line *line)
+{
+    for (size_t i = 0; i < domain->equalities.count; i++) {
+        const fm_line *equality = &domain->equalities.lines[i];
+        unsigned last = columns;
+        while (last > 0 && !equality->at[last - 1]) last--;
+        if (!last || !line->at[last - 1]) continue;
+        int64_t common = divisor(equality->at[last - 1], line->at[last - 1]);
+        int64_t times = equality->at[last - 1] / common, factor = line->at[last - 1] / common;
+        if (times < 0) times = -times, factor = -factor;
+        for (unsigned j = 0; j < FM_COLUMNS; j++) {
+            int64_t left, right;
+            if (!line->at[j] && !equality->at[j]) continue;
+            if (__builtin_mul_overflow(line->at[j], times, &left) ||
+                __builtin_mul_overflow(equality->at[j], factor, &right) ||
+                __builtin_sub_overflow(left, right, &line->at[j]))
+                return false;
+        }
+    }
+    int64_t common = 0;
+    for (unsigned i = 0; i < columns; i++) common = divisor(common, line->at[i]);
+    for (unsigned i = 0; i < columns && common > 1; i++) line->at[i] /= common;
+    if (common > 1) line->at[FM_CONSTANT] = fm_floor_divide(line->at[FM_CONSTANT], common);
+    return true;
+}
+
+/* What one condition of the domain says about another one with the same factors, or the opposite ones. */
+static fm_truth compare_lines(const fm_line *known, const fm_line *line, unsigned columns)
+{
+    int64_t most;
+    if (!memcmp(known->at, line->at, columns * sizeof line->at[0]))
+        return line->at[FM_CONSTANT] >= known->at[FM_CONSTANT] ? FM_ALWAYS : FM_UNKNOWN;
+    for (unsigned i = 0; i < columns; i++)
+        if (known->at[i] != -line->at[i]) return FM_UNKNOWN;
+    return !__builtin_add_overflow(known->at[FM_CONSTANT], line->at[FM_CONSTANT], &most) && most < 0
+               ? FM_NEVER
+               : FM_UNKNOWN;
+}
+
+/* Does line >= 0 hold in the domain? What one look at its conditions tells; isl takes a thousand times as
+ * long. */
+static fm_truth seen_at_once(const fm_system *domain, const fm_line *condition)
+{
+    unsigned columns = fm_system_columns(domain);
+    fm_line line = *condition;
+    bool constant = true;
+    if (!normalize(domain, columns, &line)) return FM_UNKNOWN;
+    for (unsigned i = 0; i < columns; i++) constant &= line.at[i] == 0;
+    if (constant) return line.at[FM_CONSTANT] >= 0 ? FM_ALWAYS : FM_NEVER;
+    for (size_t i = 0; i < domain->inequalities.count; i++) {
+        fm_truth truth = compare_lines(&domain->inequalities.lines[i], &line, columns);
+        if (truth != FM_UNKNOWN) return truth;
+    }
+    for (unsigned i = 0; i < domain->extra; i++)
+        for (int side = 0; side < 2; side++) { /* 0 <= of - by * quotient <= by - 1 */
+            fm_line known = domain->floors[i].of;
+            known.at[domain->kept + i] = -domain->floors[i].by;
+            for (unsigned j = 0; side && j < FM_COLUMNS; j++) known.at[j] = -known.at[j];
+            if (side) known.at[FM_CONSTANT] += domain->floors[i].by - 1;
+            if (!normalize(domain, columns, &known)) continue;
+            fm_truth truth = compare_lines(&known, &line, columns);
+            if (truth != FM_UNKNOWN) return truth;
+        }
+    return FM_UNKNOWN;
+}
+
+/* The lines that hold everywhere are dropped; false: one holds nowhere. */
+static bool drop_what_holds(const fm_system *domain, fm_counter_lines *lines)
+{
+    for (size_t i = lines->count; i-- > 0;) {
+        fm_truth truth = seen_at_once(domain, &lines->lines[i]);
+        if (truth == FM_NEVER) return false;
+        if (truth == FM_ALWAYS) fm_lines_remove(lines, i);
+    }
+    return true;
+}
+
 /* Does the domain have points in the piece? */
 static fm_emptiness common_points(fm_isl_work *work, fm_system *domain, const fm_counter_lines *lines)
 {
     size_t count = domain->inequalities.count;
+    if (!lines->count) return FM_NOT_EMPTY;
     for (size_t i = 0; i < lines->count; i++) {
         fm_line *line = fm_lines_add(work, &domain->inequalities);
         if (!line) return FM_EMPTINESS_FAILED;
@@ -117,11 +209,15 @@ static bool cut_by_piece(overlay *this, fm_system *domain, fm_poly *sum, size_t 
     fm_isl_work *work = this->work;
     translated piece;
     bool done = translate(work, domain, sum, &this->pieces->pieces[next], &piece);
-    fm_emptiness common = done ? common_points(work, domain, &piece.lines) : FM_EMPTINESS_FAILED;
+    fm_emptiness common = !done ? FM_EMPTINESS_FAILED
+                          : !drop_what_holds(domain, &piece.lines)
+                              ? FM_EMPTY
+                              : common_points(work, domain, &piece.lines);
     done = common != FM_EMPTINESS_FAILED;
     bool changed = false;
     for (size_t i = 0; i < piece.lines.count && done && common == FM_NOT_EMPTY; i++) {
         fm_line outside = opposite(&piece.lines.lines[i]);
+        if (changed && seen_at_once(domain, &piece.lines.lines[i]) == FM_ALWAYS) continue;
         fm_emptiness emptiness = fm_system_emptiness(work, domain, &outside);
         done = emptiness != FM_EMPTINESS_FAILED;
         if (emptiness != FM_NOT_EMPTY) continue;

@@ -4,8 +4,14 @@
 
 #include "base/memory.h"
 
+#include <isl/ilp.h>
+#include <isl/set.h>
+#include <isl/val.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { MOST_ROWS = 8192 };
 
 typedef struct choice {
     const fm_counter_piece *piece;
@@ -40,7 +46,52 @@ static void go_through(choice *this, unsigned column)
         if (domain->floors[column - domain->kept].of.at[i]) go_through(this, i);
 }
 
-static void choose(choice *this)
+/* How many values a variable has, at most. */
+static bool range_of(fm_isl_work *work, isl_set *set, unsigned variable, double *range)
+{
+    isl_val *least = isl_set_dim_min_val(isl_set_copy(set), (int)variable);
+    isl_val *most = isl_set_dim_max_val(isl_set_copy(set), (int)variable);
+    bool done = least && most;
+    *range = done && isl_val_is_int(least) == isl_bool_true && isl_val_is_int(most) == isl_bool_true
+                 ? isl_val_get_d(most) - isl_val_get_d(least) + 1
+                 : HUGE_VAL;
+    isl_val_free(least);
+    isl_val_free(most);
+    return done || fm_isl_gave_up(work);
+}
+
+/*
+ * To go through all variables of the value needs no sum of them, which is the more difficult count. It takes
+ * as many steps as all of them but one have values.
+ */
+static bool choose_all(fm_isl_work *work, choice *this, bool whatever)
+{
+    const fm_system *domain = &this->piece->domain;
+    choice all = *this;
+    unsigned more = 0;
+    double rows = 1, most = 1;
+    for (unsigned i = 0; i < this->old; i++)
+        if (fm_poly_uses(&this->piece->value, i)) go_through(&all, i);
+    for (unsigned i = 0; i < domain->kept; i++) more += all.gone[i] && !this->gone[i];
+    if (more > 1 && !whatever) {
+        isl_set *set = isl_set_from_basic_set(fm_system_to_isl(work, domain, NULL));
+        bool done = true;
+        for (unsigned i = 0; i < domain->kept && done; i++) {
+            double range;
+            if (!all.gone[i]) continue;
+            done = range_of(work, set, i, &range);
+            rows *= range;
+            if (range > most) most = range;
+        }
+        isl_set_free(set);
+        if (!done) return false;
+        if (rows / most > MOST_ROWS) return true;
+    }
+    memcpy(this->gone, all.gone, sizeof this->gone);
+    return true;
+}
+
+static bool choose(fm_isl_work *work, choice *this, bool whatever)
 {
     const fm_system *domain = &this->piece->domain;
     const fm_poly *value = &this->piece->value;
@@ -48,6 +99,7 @@ static void choose(choice *this)
     for (size_t i = 0; i < value->count; i++)
         for (unsigned j = 0; j < this->old && term_degree(&value->terms[i]) > 1; j++)
             if (value->terms[i].powers[j]) go_through(this, j);
+    if (!choose_all(work, this, whatever)) return false;
     for (unsigned i = 0; i < domain->extra; i++) {
         bool all = true;
         for (unsigned j = 0; j < domain->kept + i; j++)
@@ -64,6 +116,7 @@ static void choose(choice *this)
     for (unsigned i = 0; i < this->old; i++)
         this->columns[i] = !this->gone[i] ? counted++ : i < domain->kept ? variable++ : quotient++;
     this->kept += this->others;
+    return true;
 }
 
 static fm_line moved(const choice *this, const fm_line *line)
@@ -176,12 +229,13 @@ static bool make_value(fm_isl_work *work, const choice *this, fm_poly *result, f
     return work->status == FM_OK;
 }
 
-bool fm_plan_create(fm_isl_work *work, fm_plan *plan, const fm_counter_piece *piece)
+bool fm_plan_create(fm_isl_work *work, fm_plan *plan, const fm_counter_piece *piece, bool all)
 {
     choice this = {.piece = piece};
     fm_system system = {0};
     memset(plan, 0, sizeof *plan);
-    choose(&this);
+    if (!choose(work, &this, all)) return false;
+    plan->sum = this.others;
     bool done = make_system(work, &this, &system) && make_value(work, &this, &plan->value, &system);
     plan->value_system.kept = this.kept;
     done = done && take_floors(work, &this, &plan->value_system);

@@ -14,21 +14,26 @@
 
 static const uint64_t MOST_BYTES = (uint64_t)1 << 30;
 
-bool fm_runs_create(fm_runs *runs, uint64_t size)
+bool fm_runs_create(fm_runs *runs, uint64_t size, const fm_cells *cells)
 {
-    *runs = (fm_runs){.size = size ? size : 1};
+    *runs = (fm_runs){.size = size ? size : 1, .cells = cells};
     uint64_t tables = size ? MOST_BYTES / 8 / size : FM_RUN_TABLES;
     runs->most_tables = tables > FM_RUN_TABLES ? FM_RUN_TABLES : (unsigned)tables;
-    if (!runs->most_tables) return false;
-    runs->tables[0] = (fm_run_table){.cells = fm_calloc(runs->size, sizeof(uint64_t)), .least = UINT64_MAX};
+    runs->tables[0].least = UINT64_MAX;
     runs->count = 1;
-    if (!runs->tables[0].cells) fm_runs_destroy(runs);
-    return runs->count == 1;
+    if (cells)
+        runs->counts = fm_calloc(cells->count, sizeof *runs->counts);
+    else if (runs->most_tables)
+        runs->tables[0].cells = fm_calloc(runs->size, sizeof(uint64_t));
+    bool done = cells ? runs->counts != NULL : runs->tables[0].cells != NULL;
+    if (!done) fm_runs_destroy(runs);
+    return done;
 }
 
 void fm_runs_destroy(fm_runs *runs)
 {
     for (unsigned i = 0; i < runs->count; i++) free(runs->tables[i].cells);
+    free(runs->counts);
     memset(runs, 0, sizeof *runs);
 }
 
@@ -43,7 +48,7 @@ static fm_run_table *table_for(fm_runs *runs, uint64_t stride, unsigned order)
 {
     for (unsigned i = 1; i < runs->count; i++)
         if (runs->tables[i].stride == stride && runs->tables[i].order == order) return &runs->tables[i];
-    if (runs->count == runs->most_tables) return NULL;
+    if (runs->count >= runs->most_tables) return NULL;
     uint64_t *cells = fm_calloc(runs->size, sizeof *cells);
     if (!cells) return NULL;
     runs->tables[runs->count] =
@@ -108,16 +113,60 @@ static void add_end(const fm_runs *runs, fm_run_table *table, uint64_t at, const
     }
 }
 
+static void add_value(fm_runs *runs, uint64_t value, uint64_t count)
+{
+    if (runs->cells) {
+        runs->counts[fm_cells_index(runs->cells, value)] += count;
+        return;
+    }
+    runs->tables[0].cells[value] += count;
+    widen(&runs->tables[0], value, value);
+}
+
 static void add_one_by_one(fm_runs *runs, uint64_t first, uint64_t stride, uint64_t length,
                            const uint64_t *differences, unsigned degree)
 {
     uint64_t current[FM_RUN_DEGREE + 1];
     memcpy(current, differences, (degree + 1) * sizeof current[0]);
-    widen(&runs->tables[0], first, first + stride * (length - 1));
     for (uint64_t i = 0; i < length; i++) {
-        runs->tables[0].cells[first + stride * i] += current[0];
+        add_value(runs, first + stride * i, current[0]);
         for (unsigned j = 0; j < degree; j++) current[j] += current[j + 1];
     }
+}
+
+/* The sum of the first counts of a run. */
+static uint64_t sum_of_first(const uint64_t *differences, unsigned degree, uint64_t length)
+{
+    uint64_t sum = differences[0] * length;
+    if (degree == 1)
+        return sum + differences[1] * (length % 2 ? (length - 1) / 2 * length : length / 2 * (length - 1));
+    if (degree > 1) fm_run_sum(differences, degree, length, &sum);
+    return sum;
+}
+
+/* From cell to cell. */
+static void add_cut(fm_runs *runs, uint64_t first, uint64_t stride, uint64_t length,
+                    const uint64_t *differences, unsigned degree)
+{
+    uint64_t before = 0;
+    for (uint64_t at = 0; at < length;) {
+        size_t cell = fm_cells_index(runs->cells, first + stride * at);
+        at = (runs->cells->borders[cell + 1] - 1 - first) / stride + 1;
+        if (at > length) at = length;
+        uint64_t sum = sum_of_first(differences, degree, at);
+        runs->counts[cell] += sum - before;
+        before = sum;
+        runs->cuts++;
+    }
+}
+
+/* Tables cost a look at every value between the least and the most one; a cut costs as much as some of them.
+ */
+static bool better_cut(const fm_runs *runs, unsigned degree)
+{
+    enum { VALUES_PER_CUT = 8 };
+    return runs->cells && degree < FM_RUN_DEGREE &&
+           (runs->cuts < runs->size / VALUES_PER_CUT || runs->most_tables <= 1);
 }
 
 /* The differences of the same counts from the last one to the first. */
@@ -147,8 +196,11 @@ bool fm_runs_add(fm_runs *runs, int64_t first, int64_t stride, uint64_t length, 
     }
     while (degree && !differences[degree]) degree--;
     if (stride == 0 && fm_run_sum(differences, degree, length, &turned[0])) {
-        runs->tables[0].cells[first] += turned[0];
-        widen(&runs->tables[0], (uint64_t)first, (uint64_t)first);
+        add_value(runs, (uint64_t)first, turned[0]);
+        return true;
+    }
+    if (length > 8 && stride && better_cut(runs, degree)) {
+        add_cut(runs, (uint64_t)first, (uint64_t)stride, length, differences, degree);
         return true;
     }
     fm_run_table *table = length > 8 && stride ? table_for(runs, (uint64_t)stride, degree + 1) : NULL;
@@ -164,6 +216,13 @@ bool fm_runs_add(fm_runs *runs, int64_t first, int64_t stride, uint64_t length, 
     return true;
 }
 
+static bool visit_value(fm_runs *runs, fm_runs_visit visit, void *context, uint64_t value, uint64_t count)
+{
+    if (!runs->cells) return visit(context, (int64_t)value, count);
+    add_value(runs, value, count);
+    return true;
+}
+
 static bool flush_table(fm_runs *runs, fm_run_table *table, fm_runs_visit visit, void *context)
 {
     bool done = true;
@@ -172,7 +231,7 @@ static bool flush_table(fm_runs *runs, fm_run_table *table, fm_runs_visit visit,
         for (uint64_t i = table->least; i + table->stride <= table->most; i++)
             table->cells[i + table->stride] += table->cells[i];
     for (uint64_t i = table->least; i <= table->most && done; i++)
-        if (table->cells[i]) done = visit(context, (int64_t)i, table->cells[i]);
+        if (table->cells[i]) done = visit_value(runs, visit, context, i, table->cells[i]);
     uint64_t end = table->most + 1 + table->stride * (table->order + 1);
     if (end > runs->size || end < table->most) end = runs->size;
     memset(&table->cells[table->least], 0, (end - table->least) * sizeof table->cells[0]);
@@ -186,5 +245,10 @@ bool fm_runs_flush(fm_runs *runs, fm_runs_visit visit, void *context)
     bool done = true;
     for (unsigned i = 0; i < runs->count; i++)
         done = flush_table(runs, &runs->tables[i], visit, context) && done;
+    for (size_t i = 0; runs->cells && i < runs->cells->count; i++) {
+        if (runs->counts[i] && done) done = visit(context, (int64_t)runs->cells->borders[i], runs->counts[i]);
+        runs->counts[i] = 0;
+    }
+    runs->cuts = 0;
     return done;
 }

@@ -6,13 +6,15 @@
  * A run costs a few additions, however long it is: tables hold differences (of as high an order as the
  * polynomial needs, for each stride), and are summed up once in the end. Numbers are taken modulo 2^64, which
  * differences may.
+ *
+ * Where values are counted together (counter_cells.h), a run is cut where it enters the next cell, and
+ * nothing is as large as the largest value. Tables are used where that would take longer, and where they
+ * fit.
  */
 #ifndef FATHOM_STATIC_COUNTER_RUNS_H
 #define FATHOM_STATIC_COUNTER_RUNS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "static/counter/counter_cells.h"
 
 enum { FM_RUN_DEGREE = 4, FM_RUN_TABLES = 40 };
 
@@ -24,13 +26,16 @@ typedef struct fm_run_table {
 } fm_run_table;
 
 typedef struct fm_runs {
-    uint64_t size; /* values are less */
+    uint64_t size;         /* values are less */
+    const fm_cells *cells; /* NULL: every value by itself */
+    uint64_t *counts;      /* of the cells */
+    uint64_t cuts;         /* of runs, since the last flush */
     unsigned most_tables, count;
     fm_run_table tables[FM_RUN_TABLES];
 } fm_runs;
 
-/* False: no memory. */
-bool fm_runs_create(fm_runs *runs, uint64_t size);
+/* False: no memory. cells: as large, and there until the end; may be NULL. */
+bool fm_runs_create(fm_runs *runs, uint64_t size, const fm_cells *cells);
 void fm_runs_destroy(fm_runs *runs);
 /*
  * Values first + i * stride for i from 0 to length - 1, each so many times as the sum over j of
@@ -41,7 +46,8 @@ bool fm_runs_add(fm_runs *runs, int64_t first, int64_t stride, uint64_t length, 
                  unsigned degree);
 /* The sum of such counts, modulo 2^64; false: of too high a degree. */
 bool fm_run_sum(const uint64_t *differences, unsigned degree, uint64_t length, uint64_t *sum);
-/* Calls visit for values with their counts, a value perhaps several times; then it is empty. */
+/* Calls visit for values with their counts, a value perhaps several times; then it is empty. Values that are
+ * counted together are the least one of their cell. */
 typedef bool (*fm_runs_visit)(void *context, int64_t value, uint64_t count);
 bool fm_runs_flush(fm_runs *runs, fm_runs_visit visit, void *context);
 
