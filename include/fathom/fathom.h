@@ -63,6 +63,7 @@
 #include <fathom/collect.h>
 #include <fathom/engines.h>
 #include <fathom/generate.h>
+#include <fathom/machine.h>
 #include <fathom/model.h>
 #include <fathom/output.h>
 #include <fathom/phases.h>

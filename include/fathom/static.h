@@ -109,6 +109,16 @@ FM_API fm_status fm_region_attribute(const fm_region *region, const fm_raw_pair 
                                      const uint64_t *edges, size_t edge_count, uint64_t late_from,
                                      fm_attribution **attribution, fm_error *error);
 
+/*
+ * What each loop that is in no other does (fm_machine_bound asks for it), and statements outside of loops, in
+ * the order of the text. pairs: as above; edge_count: of the edges that they were counted with. FM_E_LIMIT:
+ * counting takes longer than limit_seconds (0: no limit), or numbers go beyond 2^64.
+ */
+FM_API fm_status fm_region_nests(const fm_region *region, double limit_seconds, const fm_raw_pair *pairs,
+                                 size_t pair_count, size_t edge_count, fm_nest **nests, size_t *count,
+                                 fm_error *error);
+FM_API void fm_nests_destroy(fm_nest *nests, size_t count); /* NULL is fine */
+
 typedef struct fm_static_options {
     uint64_t granularity; /* power of two; 0: 64 */
     fm_layout layout;
@@ -120,6 +130,12 @@ typedef struct fm_static_options {
     uint64_t samples;     /* accesses that are drawn where it is sampled; 0: 10,000 */
     uint64_t seed;
     const char *method; /* NULL: the surest that is done in time; or one of fm_static_method_at */
+    /* Where not NULL: the pairs of accesses, as fm_analyzer_pairs has them; to be freed. Needs edges. */
+    fm_raw_pair **pairs;
+    size_t *pair_count;
+    /* Above 1: distances are those within a set of a cache with so many sets (block number modulo sets), for
+     * the addresses that fm_region_walk hands out. */
+    uint64_t sets;
 } fm_static_options;
 
 /*

@@ -110,6 +110,7 @@ static void write_counts(FILE *out, const fm_profile *profile, const char *inden
         fm_run_write(out, profile->run, indent);
     }
     if (profile->kernel) fm_kernel_write(out, profile->kernel, indent);
+    if (profile->bounds) fm_bounds_write(out, profile->bounds, indent);
 }
 
 static fm_status write_fields(FILE *out, const fm_profile *profile, const char *indent, fm_error *error);

@@ -5,10 +5,10 @@
  */
 #include "static/counter/count_exact.h"
 #include "static/counter/counted_profile.h"
+#include "static/oracle/sample.h"
 #include "static/polyhedra/points.h"
 #include "static/reconstruct/reconstruct.h"
 #include "static/region/region.h"
-#include "static/oracle/sample.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -66,8 +66,10 @@ static fm_status take_reuses(const task *of, const fm_reuses *reuses, fm_static_
 
 static fm_status find_sampled(const task *of, double deadline, finding *found, fm_error *error)
 {
-    const fm_sample_options options = {
-        .samples = of->options.samples, .seed = of->options.seed, .deadline = deadline};
+    const fm_sample_options options = {.samples = of->options.samples,
+                                       .sets = of->options.sets,
+                                       .seed = of->options.seed,
+                                       .deadline = deadline};
     fm_sampled_reuses sampled;
     fm_status status = fm_sample(&sampled, &of->list, &options, error);
     if (status != FM_OK) return status;
@@ -88,6 +90,8 @@ static fm_status find_sampled(const task *of, double deadline, finding *found, f
 
 static fm_status find_counted(const task *of, double deadline, finding *found, fm_error *error)
 {
+    if (of->options.sets > 1)
+        return fm_fail(error, FM_E_UNSUPPORTED, NULL, "the method 'count' does not know sets of caches");
     fm_status status = fm_count_exactly(&of->list, deadline - fm_now(), &found->counted, error);
     if (status != FM_OK) return status;
     found->exact = true;
@@ -99,7 +103,8 @@ static fm_status find_counted(const task *of, double deadline, finding *found, f
 
 static fm_status find_reconstructed(const task *of, double deadline, finding *found, fm_error *error)
 {
-    const fm_reconstruct_options options = {.seed = of->options.seed, .deadline = deadline};
+    const fm_reconstruct_options options = {
+        .sets = of->options.sets, .seed = of->options.seed, .deadline = deadline};
     fm_reconstructed result;
     fm_status status = fm_reconstruct(&result, &of->list, &options, error);
     if (status != FM_OK) return status;
@@ -178,7 +183,12 @@ static fm_status describe(const task *of, const finding *found, fm_profile *prof
         if (status == FM_OK)
             status = fm_region_attribute(of->region, pairs, count, options->edges, options->edge_count,
                                          options->late_from, &profile->attribution, error);
-        free(pairs);
+        if (status == FM_OK && options->pairs) {
+            *options->pairs = pairs;
+            *options->pair_count = count;
+        } else {
+            free(pairs);
+        }
     }
     if (status == FM_OK && !found->exact) status = describe_band(found, profile, error);
     if (status != FM_OK) return status;
@@ -214,6 +224,9 @@ static fm_status find(const task *of, finding *found, fm_error *error)
 
 static fm_status check_options(const fm_static_options *options, fm_error *error)
 {
+    if (options->sets > UINT32_MAX) return fm_fail(error, FM_E_ARGUMENT, NULL, "at most 2^32 - 1 sets");
+    if (options->pairs && !options->edges)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "pairs need edges of distances");
     if (!(options->limit_seconds > 0))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the time allowed must be more than 0 seconds");
     if (!options->method) return FM_OK;
@@ -232,6 +245,7 @@ fm_status fm_region_profile_sized(const fm_region *region, const fm_static_optio
     fm_status status = fm_sized_read(&of.options, sizeof of.options, options, options ? options_size : 0,
                                      "fm_static_options", error);
     if (status != FM_OK) return status;
+    if (of.options.pairs) *of.options.pairs = NULL;
     if (of.options.granularity == 0) of.options.granularity = 64;
     if (of.options.limit_seconds == 0) of.options.limit_seconds = 60;
     status = check_options(&of.options, error);
@@ -251,6 +265,10 @@ fm_status fm_region_profile_sized(const fm_region *region, const fm_static_optio
     if (status != FM_OK) {
         fm_profile_destroy(*profile);
         *profile = NULL;
+        if (of.options.pairs) {
+            free(*of.options.pairs);
+            *of.options.pairs = NULL;
+        }
     }
     return status;
 }

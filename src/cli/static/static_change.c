@@ -92,6 +92,24 @@ static const char *certainty(const fm_profile *profile)
     return profile->kernel && profile->kernel->certainty ? profile->kernel->certainty : "exact";
 }
 
+/* The least time on the machine that is described; proved: whatever its caches replace. */
+static void show_least_time(FILE *out, const cli_static_run *run, bool proved)
+{
+    const fm_bounds_part *parts[2] = {&run->before->bounds->whole, &run->profile->bounds->whole};
+    double least[2];
+    for (int i = 0; i < 2; i++) {
+        const size_t at = proved ? parts[i]->slowest_proved : parts[i]->slowest;
+        if (at >= parts[i]->count) return;
+        least[i] = parts[i]->bounds[at].seconds;
+    }
+    fprintf(out, "%-16s %19.4g ms %19.4g ms", proved ? "takes least" : "  by the model", 1000 * least[0],
+            1000 * least[1]);
+    if (least[0] > 0)
+        fprintf(out, " %+7.1f %%\n", 100 * (least[1] - least[0]) / least[0]);
+    else
+        fprintf(out, " %9s\n", "-");
+}
+
 void cli_static_show_change(FILE *out, const cli_static_run *run)
 {
     const fm_profile *before = run->before, *after = run->profile;
@@ -109,6 +127,10 @@ void cli_static_show_change(FILE *out, const cli_static_run *run)
             fprintf(out, " %+7.1f %%\n", 100 * (now - old) / old);
         else
             fprintf(out, " %9s\n", "-");
+    }
+    if (before->bounds && after->bounds) {
+        show_least_time(out, run, true);
+        show_least_time(out, run, false);
     }
     fprintf(out, "%-16s %22s %22s\n\n", "", certainty(before), certainty(after));
     if (run->caches.count == 0) {
