@@ -105,6 +105,15 @@ typedef struct fm_bounds {
 } fm_bounds;
 FM_API void fm_bounds_destroy(fm_bounds *bounds); /* NULL is fine */
 
+/* Misses of a cache with sets, LRU in each, for known addresses (fm_region_set_misses). */
+typedef struct fm_set_misses {
+    char name[32];
+    uint64_t sets, ways, line; /* sets * ways * line is its size */
+    uint64_t references, misses;
+    uint64_t least, most;  /* of the misses, with 95 % confidence; both are misses where that is exact */
+    const char *certainty; /* "exact", "reconstructed, checked", "sampled"; not owned */
+} fm_set_misses;
+
 /* Between which miss ratios that of an LRU cache of so many blocks lies. */
 typedef struct fm_band_point {
     uint64_t blocks;
@@ -206,7 +215,11 @@ typedef struct fm_profile {
     /* Profiles of parts of the same run: of its threads, of its processes. Owned. */
     size_t part_count;
     struct fm_profile **parts;
-    fm_bounds *bounds; /* on a machine; NULL: not asked for. Written, and not read again */
+    /* Written, and not read again: */
+    fm_bounds *bounds; /* on a machine; NULL: not asked for */
+    size_t set_count;
+    fm_set_misses *set_misses; /* of caches with sets. Owned */
+    char *addresses;           /* that these are for: "A at 65536, …". Owned */
 } fm_profile;
 
 FM_API fm_status fm_profile_create(fm_profile **profile, fm_error *error); /* empty, complete */

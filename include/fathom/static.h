@@ -150,6 +150,24 @@ static inline fm_status fm_region_profile(const fm_region *region, const fm_stat
 {
     return fm_region_profile_sized(region, options, sizeof *options, profile, error);
 }
+/*
+ * Misses of caches with sets (block number modulo sets) that replace in each set the block unused longest.
+ * Exact for the addresses that the arrays have in fm_region_walk; others may have other conflicts. Of each
+ * cache, name, sets, ways and line (0: the granularity) are given. Few accesses go through the caches one by
+ * one; of more, the distances within a set are reconstructed or sampled. options: granularity, layout,
+ * limit_seconds, samples, seed and method, which may also be "walk".
+ */
+FM_API fm_status fm_region_set_misses_sized(const fm_region *region, const fm_static_options *options,
+                                            size_t options_size, fm_set_misses *caches, size_t count,
+                                            fm_error *error);
+static inline fm_status fm_region_set_misses(const fm_region *region, const fm_static_options *options,
+                                             fm_set_misses *caches, size_t count, fm_error *error)
+{
+    return fm_region_set_misses_sized(region, options, sizeof *options, caches, count, error);
+}
+/* Where an array begins, and its name; by its number in the region's text. FM_E_ARGUMENT: there are fewer. */
+FM_API fm_status fm_region_array_at(const fm_region *region, uint64_t granularity, fm_layout layout,
+                                    size_t index, const char **name, uint64_t *address, fm_error *error);
 /* The names of the methods and what each does; NULL behind the last. */
 FM_API const char *fm_static_method_at(size_t index, const char **about);
 
@@ -162,16 +180,16 @@ FM_API const char *fm_static_method_at(size_t index, const char **about);
 FM_API fm_status fm_region_transform(const fm_region *region, const char *change, fm_region **changed,
                                      fm_error *error);
 /*
- * Is the order of all accesses kept that depend on each other? Exact, for the values that the parameters have.
- * FM_E_UNSUPPORTED: no, and the reason names two of them; or it is not known within limit_seconds (0: no
- * limit). region: what `changed` was made from.
+ * Is the order of all accesses kept that depend on each other? Exact, for the values that the parameters
+ * have. FM_E_UNSUPPORTED: no, and the reason names two of them; or it is not known within limit_seconds (0:
+ * no limit). region: what `changed` was made from.
  */
 FM_API fm_status fm_region_change_check(const fm_region *region, const fm_region *changed,
                                         double limit_seconds, fm_error *error);
 /*
  * Changes that are worth a try: interchanges, distributions, fusions, tiles of 16, 32 and 64. One text behind
- * the other, each ended by a null character, an empty one at the end; to be freed. Not all of them can be done
- * or are legal.
+ * the other, each ended by a null character, an empty one at the end; to be freed. Not all of them can be
+ * done or are legal.
  */
 FM_API fm_status fm_region_suggest(const fm_region *region, char **changes, fm_error *error);
 

@@ -44,6 +44,7 @@ static int check(cli_static_run *run)
         return cli_misuse("--machine and --counts: bounds need the misses, which --counts leaves out");
     if (!(options->limit > 0)) return cli_misuse("--limit-time: expected a number of seconds above 0");
     if ((code = cli_static_read_machine(run)) >= 0) return code;
+    if ((code = cli_static_check_caches(run)) >= 0) return code;
     if ((code = cli_check_threads(options->threads, MOST_THREADS)) >= 0) return code;
     run->threads = options->threads == UINT64_MAX ? cli_processors() : (unsigned)options->threads;
     if (run->threads == 0) run->threads = 1;
@@ -68,6 +69,7 @@ static int analyze(cli_static_run *run)
 {
     int code = cli_static_analyze(run);
     if (code < 0 && run->options->verify) code = cli_static_verify(run);
+    if (code < 0) code = cli_static_set_misses(run);
     if (code < 0) code = cli_attribution_record_sources(&run->options->attribution, run->profile);
     return code;
 }
@@ -103,6 +105,7 @@ static int deliver(const cli_static_run *run)
         printf("\n");
         fm_view_caches(stdout, profile, run->caches.caches, run->caches.count, &view);
     }
+    cli_static_show_set_misses(stdout, profile);
     if (profile->bounds) {
         printf("\n");
         fm_view_bounds(stdout, profile, &view);
@@ -204,6 +207,10 @@ int cli_verb_static(int argc, char **argv)
          "try such changes: the five legal ones with the fewest misses"},
         {"emit-ir", 0, CLI_STRING, &options.ir, "FILE",
          "only write the region as text, which fathom static reads too;\n- for standard output"},
+        {"cache", 0, CLI_STRING, &options.caches, "LIST",
+         "misses of set-associative caches, for the addresses that the\narrays get: SIZE:WAYS[:LINE],... "
+         "such as "
+         "32K:8:64"},
         {"machine", 0, CLI_STRING, &options.machine, "FILE",
          "upper bounds on the performance on the machine that FILE\ndescribes: its rates, its caches"},
         {"emit-machine", 0, CLI_STRING, &options.emit_machine, "FILE",
