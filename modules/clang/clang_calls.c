@@ -97,7 +97,9 @@ static void initialise_members(front *f, CXCursor constructor)
         CXCursor field = clang_getCursorReferenced(all.at[i]), first = all.at[i + 1];
         location at = member(f, all.at[i], &f->frame->self, field);
         const char *kind = standard_template(f, clang_getCursorType(field));
-        if (kind && at.variable) {
+        if (classify(clang_getCursorType(field)) == TYPE_REFERENCE && at.variable) {
+            declare_reference(f, at.variable, first);
+        } else if (kind && at.variable) {
             declare_container(f, field, at.variable, kind, first);
         } else if (is_allocation(f, first) && at.variable) {
             variable_set(f, at.variable, allocation(f, first, first, at.variable->type, at.variable->name));

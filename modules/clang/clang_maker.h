@@ -334,6 +334,8 @@ leaving work_off(front *f, CXCursor statement); /* alone */
 leaving work_off_list(front *f, const cursors *list, size_t from, bool tail);
 leaving work_off_body(front *f, CXCursor statement, bool tail); /* a compound statement, or another */
 void declare(front *f, CXCursor declaration);
+/* A reference refers to what `first` designates. */
+void declare_reference(front *f, variable *v, CXCursor first);
 void statement_begin(front *f, CXCursor where);
 void statement_end(front *f);
 void statement_cut(front *f, CXCursor where); /* something comes in between */

@@ -163,12 +163,16 @@ static void declare_struct(front *f, CXCursor declaration, variable *v, CXCursor
             children(f, one).count == 2) /* .name = value */
             refuse(f, declaration, "values with the names of their members are not understood");
         location at = member(f, declaration, &object.at, fields.at[i]);
+        if (classify(clang_getCursorType(fields.at[i])) == TYPE_REFERENCE && at.variable) {
+            declare_reference(f, at.variable, one);
+            continue;
+        }
         value to = evaluate(f, one);
         store(f, declaration, &at, to);
     }
 }
 
-static void declare_reference(front *f, variable *v, CXCursor first)
+void declare_reference(front *f, variable *v, CXCursor first)
 {
     CXCursor from = bare(f, first);
     enum CXCursorKind kind = clang_getCursorKind(from);
