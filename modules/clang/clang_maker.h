@@ -75,7 +75,8 @@ typedef struct array {
     uint64_t bytes; /* of an element */
     bool units;     /* the last dimension is a struct's, in pieces of `bytes` */
     bool pointer;   /* what a pointer parameter points to: may overlap others unless it is restrict */
-    bool restricted, identity;
+    bool restricted;
+    const struct assumption *identity; /* its values are those of its subscripts; NULL: not known */
     bool used;
     place place;
 } array;
@@ -153,7 +154,8 @@ typedef struct assumption {
     enum { IF_HOLDS, IF_FAILS, IF_BOTH } branch;
     const char *name; /* of an array */
     const form *numbers[2];
-    bool used;
+    bool used, permutation;
+    unsigned used_at; /* line */
 } assumption;
 
 typedef struct open_loop {

@@ -246,6 +246,8 @@ ASSUMED = [
     ("dataif.c", "if at 4 holds", 'do { store A[i] "A[i]" }'),
     ("whiledata.c", "loop at 4 runs t times", 'do adds 1 { load A[max(t, 0)] "A[i]" }'),
     ("rowsptr.c", "A is matrix[n][m]", "array A[n][m] of 8"),
+    ("whiledata.c", "while runs t times", 'do adds 1 { load A[max(t, 0)] "A[i]" }'),
+    ("indirect.c", "idx is permutation of 0..n-1", 'do { load idx[i] "idx[i]" store A[i] "A[idx[i]]" }'),
     ("indirect.c", "idx is identity", 'do { load idx[i] "idx[i]" store A[i] "A[idx[i]]" }'),
 ]
 
@@ -261,6 +263,12 @@ def assumptions():
         noted = [one for one in had if one.startswith("note") and (said in one or "identity" in one)]
         case("assumed: " + said, [] if code == 0 and line in had and noted else ["exit code %d: %s\n%s" % (code, message, text)])
     code, message, _ = walk("assumed", path, ["--assume", "if at 99 holds", "--assume", "idx is identity"])
+    path = os.path.join(work, "two-whiles.c")
+    with open(path, "w") as out:
+        out.write("void f(double *A)\n{\n  int i = 0, k = 0;\n  while (A[i] > 0) i++;\n  while (A[k] > 1) k++;\n}\n")
+    code, message2, _ = walk("two-whiles", path, ["--assume", "while runs 3 times"])
+    case("an assumption about several loops is refused",
+         [] if code == 8 and "several loops, in lines 4 and 5" in message2 else [message2])
     case("an assumption about nothing is refused", [] if code == 8 and "is about nothing in the region" in message else [message])
 
 
