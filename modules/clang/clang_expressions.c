@@ -175,10 +175,24 @@ static value compound(front *f, CXCursor expression)
     return at.variable ? variable_value(f, at.variable) : data(to.why);
 }
 
+/* A constant expression, 2 * REACH + 1: the compiler computes it. */
+static bool folded(front *f, CXCursor expression, value *result)
+{
+    int64_t number;
+    if (constant_of(expression, &number)) {
+        *result = integer(form_number(f, number));
+        return true;
+    }
+    if (!constant_real(expression)) return false;
+    *result = data("which is a floating-point number");
+    return true;
+}
+
 static value binary(front *f, CXCursor expression)
 {
     cursors all = children(f, expression);
     int64_t number;
+    value known;
     const char *sign = all.count == 2 ? operator_between(f, all.at[0], all.at[1]) : "";
     if (sign[0] == '\0') {
         if (constant_of(expression, &number)) return integer(form_number(f, number));
@@ -192,6 +206,7 @@ static value binary(front *f, CXCursor expression)
     }
     if (is_comparison(sign) || strcmp(sign, "&&") == 0 || strcmp(sign, "||") == 0)
         return conditional(f, expression);
+    if (folded(f, expression, &known)) return known;
     bool address = classify(clang_getCursorType(expression)) == TYPE_POINTER;
     f->quiet += address;
     value left = evaluate(f, all.at[0]), right = evaluate(f, all.at[1]);
@@ -239,6 +254,8 @@ static value unary(front *f, CXCursor expression)
     if (strcmp(sign, "+") == 0 || strcmp(sign, "__extension__") == 0) return evaluate(f, operand);
     if (strcmp(sign, "!") == 0) return conditional(f, expression);
     if (strcmp(sign, "-") == 0 || strcmp(sign, "~") == 0) {
+        value known;
+        if (folded(f, expression, &known)) return known;
         value of = evaluate(f, operand);
         count_operation(f, clang_getCursorType(expression), '+');
         if (of.kind != VALUE_INTEGER || classify(clang_getCursorType(expression)) != TYPE_INTEGER)

@@ -247,6 +247,8 @@ const char *operator_before(front *f, CXCursor whole, CXCursor operand);
 const char *operator_behind(front *f, CXCursor whole, CXCursor operand);
 size_t skip_blank(const char *text, size_t at, size_t end); /* and comments */
 bool constant_of(CXCursor cursor, int64_t *number);
+/* … of a floating-point number. */
+bool constant_real(CXCursor cursor);
 bool same(CXCursor left, CXCursor right);
 
 /* ---- macros.c: files get their expanded texts; returns how many changed. ---- */

@@ -267,6 +267,9 @@ variable *member_variable(front *f, CXCursor where, const variable *owner, array
     v->frame = owner ? owner->frame : NULL;
     bool inside = owner && owner->initial.kind == VALUE_NOTHING;
     type_class class = classify(v->type);
+    if (class == TYPE_ARRAY && (owner || owner_array))
+        note(f, "arrays in '%s' are taken to begin in blocks of their own",
+             owner ? owner->name : owner_array->name);
     if (inside && class != TYPE_ARRAY && class != TYPE_RECORD)
         v->initial = (value){.kind = VALUE_NOTHING, .why = "which has no value yet"};
     else

@@ -158,6 +158,7 @@ CASES = {
     "steps.c": ("n=29", {}, "steps(29)"),
     "scop.c": ("n=9 unknown=3", {}, "recording = false; scop(9); recording = true"),
     "local.c": ("n=9", {}, None),
+    "folded.c": ("n=9", {}, None),
     "containers.cc": ("n=7 v.size=10 m.columns_=8", {}, None),
     "template.cc": ("", {}, None),
 }
@@ -208,6 +209,10 @@ LINES = {
         for zero = 2 to 3 {
         do multiplies 1 { load line[i] "line[i]" load weights[0][1] "weights[0][1]" store row[i] "row[i]" }
         do { load row[i] "row[i]" store plane[j + 4 * i] "plane[4 * i + j]" }""",
+    "folded.c": """
+        do adds 1 divides 1 { load a[i] "a[i]" store b[i] "b[i]" }
+        do integers 2 { load k[i] "k[i]" store k[i] "k[i]" }
+        do adds 1 { load a[i] "a[i]" store b[i] "b[i]" }""",
     "containers.cc": """
         array v[v.size] of 8
         array a[6][4] of 8
