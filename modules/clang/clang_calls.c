@@ -119,6 +119,8 @@ static frame *frame_of(front *f, CXCursor expression, CXCursor function, const l
     for (const frame *outer = f->frame; outer; outer = outer->parent)
         if (same(clang_getCanonicalCursor(outer->function), clang_getCanonicalCursor(function)))
             refuse(f, expression, "'%s' calls itself: recursion is not expressible", spelling(f, function));
+    if (++f->call_count > MOST_CALLS)
+        give_up(f, FM_E_LIMIT, "more than %d calls would have to be inlined", MOST_CALLS);
     if (made->depth >= MOST_INLINE) refuse(f, expression, "calls are nested more than %d deep", MOST_INLINE);
     if (self) {
         made->has_self = true;
@@ -216,7 +218,7 @@ const form *try_number(front *f, CXCursor expression)
     jmp_buf out;
     memcpy(&out, &f->out, sizeof out);
     frame *at = f->frame;
-    unsigned quiet = f->quiet, nowhere = f->nowhere;
+    unsigned quiet = f->quiet, nowhere = f->nowhere, depth = f->expression_depth;
     const form *volatile made = NULL;
     f->quiet++;
     f->nowhere++;
@@ -233,6 +235,7 @@ const form *try_number(front *f, CXCursor expression)
     f->frame = at;
     f->quiet = quiet;
     f->nowhere = nowhere;
+    f->expression_depth = depth;
     if (f->status != FM_OK) longjmp(f->out, 1);
     return made;
 }

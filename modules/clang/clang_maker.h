@@ -40,7 +40,15 @@
 #include <clang-c/Index.h>
 #include <setjmp.h>
 
-enum { MOST_RANK = 8, MOST_INLINE = 64, MOST_NODES = 200000, VARIABLE_HASHES = 4096, ATOM_HASHES = 1024 };
+enum {
+    MOST_RANK = 8,
+    MOST_INLINE = 64,
+    MOST_NODES = 200000,
+    MOST_NESTED = 2000,
+    MOST_CALLS = 20000,
+    VARIABLE_HASHES = 4096,
+    ATOM_HASHES = 1024
+};
 
 /* A source file: as it is, and as it is after its macros were expanded. */
 typedef struct segment { /* text [begin, end) of the expanded text comes from `from` on in the original */
@@ -106,6 +114,7 @@ typedef struct value {
     const form *number;
     location at;
     const char *why;
+    bool constant; /* DATA: a floating-point number that the source has */
 } value;
 
 struct variable {
@@ -194,9 +203,10 @@ struct front {
     node_list *list; /* where statements go */
     node *statement; /* that is being worked off; NULL: none */
     node_list *statement_list;
-    unsigned node_count;
-    unsigned quiet;   /* > 0: integers only compute subscripts and bounds */
-    unsigned nowhere; /* > 0: nothing is written, only variables change */
+    unsigned node_count, call_count;
+    unsigned expression_depth; /* that is being evaluated */
+    unsigned quiet;            /* > 0: integers only compute subscripts and bounds */
+    unsigned nowhere;          /* > 0: nothing is written, only variables change */
     text_list *notes;
     condition_list *conditions; /* that parameters fulfil */
     CXCursor region_function;
@@ -247,8 +257,6 @@ const char *operator_before(front *f, CXCursor whole, CXCursor operand);
 const char *operator_behind(front *f, CXCursor whole, CXCursor operand);
 size_t skip_blank(const char *text, size_t at, size_t end); /* and comments */
 bool constant_of(CXCursor cursor, int64_t *number);
-/* … of a floating-point number. */
-bool constant_real(CXCursor cursor);
 bool same(CXCursor left, CXCursor right);
 
 /* ---- macros.c: files get their expanded texts; returns how many changed. ---- */

@@ -96,15 +96,6 @@ bool constant_of(CXCursor cursor, int64_t *number)
     return known;
 }
 
-bool constant_real(CXCursor cursor)
-{
-    CXEvalResult result = clang_Cursor_Evaluate(cursor);
-    if (!result) return false;
-    const bool known = clang_EvalResult_getKind(result) == CXEval_Float;
-    clang_EvalResult_dispose(result);
-    return known;
-}
-
 /* ---- files ---- */
 
 static void index_lines(front *f, source_file *file)

@@ -286,6 +286,7 @@ static void work_off_before(front *f, CXCursor statement)
     memcpy(&f->out, &out, sizeof out);
     f->nowhere = nowhere;
     f->quiet = quiet;
+    f->expression_depth = 0; /* a statement before the region */
     f->frame = at;
     f->loop = loop;
     f->list = list;
