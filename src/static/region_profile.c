@@ -92,7 +92,9 @@ static fm_status find_counted(const task *of, double deadline, finding *found, f
 {
     if (of->options.sets > 1)
         return fm_fail(error, FM_E_UNSUPPORTED, NULL, "the method 'count' does not know sets of caches");
-    fm_status status = fm_count_exactly(&of->list, deadline - fm_now(), &found->counted, error);
+    const double left = deadline - fm_now();
+    if (!(left > 0)) return fm_fail(error, FM_E_LIMIT, NULL, "no time is left to count");
+    fm_status status = fm_count_exactly(&of->list, left, &found->counted, error);
     if (status != FM_OK) return status;
     found->exact = true;
     found->certainty = "exact";
@@ -204,7 +206,19 @@ static fm_status describe(const task *of, const finding *found, fm_profile *prof
                : fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a profile");
 }
 
-/* The methods one after the other; the last one has no limit: it must be able to answer. */
+/* The reason is the last method's. */
+static fm_status give_up(const task *of, fm_error *error)
+{
+    char reason[200];
+    if (!error) return FM_E_LIMIT;
+    snprintf(reason, sizeof reason, "%.199s", error->reason);
+    return fm_fail(error, FM_E_LIMIT, NULL,
+                   "given up: neither an exact result nor samples in the %g s that are allowed: %s",
+                   of->options.limit_seconds, reason);
+}
+
+/* The methods one after the other. The last one has half of the time again, and two seconds: it should be
+ * able to answer. */
 static fm_status find(const task *of, finding *found, fm_error *error)
 {
     const char *wanted = of->options.method;
@@ -213,9 +227,11 @@ static fm_status find(const task *of, finding *found, fm_error *error)
         const method *at = &methods[i];
         if (wanted && strcmp(wanted, at->name) != 0) continue;
         double limit = of->began + of->options.limit_seconds * (wanted ? 1 : at->share);
-        status = at->find(of, at->exact ? limit : 0, found, error);
+        if (!at->exact) limit = fm_now() + of->options.limit_seconds / (wanted ? 1 : 2) + 2;
+        status = at->find(of, limit, found, error);
         if (status != FM_OK) {
             fm_static_counted_clear(&found->counted);
+            if (status == FM_E_LIMIT && !wanted && !at->exact) return give_up(of, error);
             if (wanted || (status != FM_E_LIMIT && status != FM_E_UNSUPPORTED)) return status;
         }
     }
