@@ -142,7 +142,7 @@ static void large_regions(void **state)
         fm_region *region = parse(text);
         fm_set_misses cache = {.sets = 512, .ways = 1}; /* 32 KiB, as large as an array */
         fm_error error;
-        const fm_static_options options = {.granularity = 64, .limit_seconds = 20};
+        const fm_static_options options = {.granularity = 64, .limit_seconds = 300};
         assert_int_equal(fm_region_set_misses(region, &options, &cache, 1, &error), FM_OK);
         const uint64_t rounds = 100000, all = rounds * 8192;
         assert_int_equal(cache.references, all);
