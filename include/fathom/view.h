@@ -55,15 +55,6 @@ static inline void fm_view_caches(FILE *out, const fm_profile *profile, const fm
 {
     fm_view_caches_sized(out, profile, caches, count, options, sizeof *options);
 }
-/* The answer first: what the source code does, how sure the result is (profile->kernel), and for each cache its
- * misses and the lines that most of the late ones are at. */
-FM_API void fm_view_verdict_sized(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
-                                  const fm_view_options *options, size_t options_size);
-static inline void fm_view_verdict(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
-                                   const fm_view_options *options)
-{
-    fm_view_verdict_sized(out, profile, caches, count, options, sizeof *options);
-}
 /* The least times on a machine, nest by nest (profile->bounds); nothing where there are none. */
 FM_API void fm_view_bounds_sized(FILE *out, const fm_profile *profile, const fm_view_options *options,
                                  size_t options_size);

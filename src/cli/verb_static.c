@@ -100,8 +100,6 @@ static int deliver(const cli_static_run *run)
         return -1;
     }
     fm_view_options view = cli_view_options();
-    fm_view_verdict(stdout, profile, run->caches.caches, run->caches.count, &view);
-    fputs("also: --suggest, --what-if (loops), --cache (sets), --machine (bounds), --report\n\n", stdout);
     fm_view_histogram(stdout, profile, &view);
     if (run->caches.count > 0) {
         printf("\n");

@@ -61,8 +61,6 @@ import json
 print(*(json.load(open("p.json"))[key] == json.load(open("again.json"))[key] for key in ("histogram", "attribution")))'
 try_silently 'fathom mrc p.json --no-machine --quiet'
 try_silently 'fathom compare p.json s.json'
-# The first screen: 101 blocks, of which 64, or all, are held.
-try 'fathom static sweep.fir --param n=100 --size 4K,64K | sed -n "s/; [0-9.]* s\$/; T s/; /^sweep/,/^also/p"'
 # The table of pairs: lines and arrays.
 try 'fathom static sweep.fir --param n=100 --size 4K --top 2 | sed -n "/^  #/,\$p"'
 try 'fathom static sweep.fir --param k=3'
