@@ -65,6 +65,7 @@
 #include <fathom/diff.h>
 #include <fathom/engines.h>
 #include <fathom/generate.h>
+#include <fathom/machine.h>
 #include <fathom/model.h>
 #include <fathom/output.h>
 #include <fathom/phases.h>

@@ -69,6 +69,51 @@ typedef struct fm_kernel {
     double seconds; /* that the analysis took */
 } fm_kernel;
 
+/* What a loop that is in no other does, or a statement that is in no loop; or the whole region. */
+typedef struct fm_nest {
+    char *file;                     /* NULL: not known. Owned */
+    uint32_t first_line, last_line; /* 0: not known */
+    uint64_t loads, stores, flops, integer_operations;
+    uint64_t loaded_bytes, stored_bytes;
+    uint64_t first_touches; /* of blocks */
+    size_t range_count;
+    uint64_t *ranges; /* references with distances in each of the ranges that were asked about. Owned */
+} fm_nest;
+
+/* A resource of a machine, what it has to do, and the least time that this takes. */
+typedef struct fm_bound {
+    char resource[56]; /* "flops", "loads", "L2 to L1d", "memory to L2" */
+    bool bytes;        /* work is in bytes; else it is in operations */
+    bool proved;       /* no run does with less; false: as the source has it, or by the model of LRU caches */
+    double work, rate; /* of the work in a second */
+    double seconds;    /* work / rate */
+} fm_bound;
+typedef struct fm_bounds_part {
+    fm_nest work;
+    size_t count;
+    fm_bound *bounds; /* Owned */
+    /* The slowest of all, and of those that are proved; count: there is none. */
+    size_t slowest, slowest_proved;
+} fm_bounds_part;
+/* Upper bounds on the performance of a region on a machine (machine.h). */
+typedef struct fm_bounds {
+    char *machine;        /* its name */
+    double flops;         /* its peak, in a second; 0: not known */
+    fm_bounds_part whole; /* the region; then its nests */
+    size_t count;
+    fm_bounds_part *nests;
+} fm_bounds;
+FM_API void fm_bounds_destroy(fm_bounds *bounds); /* NULL is fine */
+
+/* Misses of a cache with sets, LRU in each, for known addresses (fm_region_set_misses). */
+typedef struct fm_set_misses {
+    char name[32];
+    uint64_t sets, ways, line; /* sets * ways * line is its size */
+    uint64_t references, misses;
+    uint64_t least, most;  /* of the misses, with 95 % confidence; both are misses where that is exact */
+    const char *certainty; /* "exact", "reconstructed, checked", "sampled"; not owned */
+} fm_set_misses;
+
 /* Between which miss ratios that of an LRU cache of so many blocks lies. */
 typedef struct fm_band_point {
     uint64_t blocks;
@@ -183,6 +228,11 @@ typedef struct fm_profile {
      * the attribution, and whoever shows the profile shows them there. Owned; none: not known. */
     size_t cache_count;
     fm_cache *caches;
+    /* Written, and not read again: */
+    fm_bounds *bounds; /* on a machine; NULL: not asked for */
+    size_t set_count;
+    fm_set_misses *set_misses; /* of caches with sets. Owned */
+    char *addresses;           /* that these are for: "A at 65536, …". Owned */
 } fm_profile;
 
 FM_API fm_status fm_profile_create(fm_profile **profile, fm_error *error); /* empty, complete */

@@ -109,6 +109,16 @@ FM_API fm_status fm_region_attribute(const fm_region *region, const fm_raw_pair 
                                      const uint64_t *edges, size_t edge_count, uint64_t late_from,
                                      fm_attribution **attribution, fm_error *error);
 
+/*
+ * What each loop that is in no other does (fm_machine_bound asks for it), and statements outside of loops, in
+ * the order of the text. pairs: as above; edge_count: of the edges that they were counted with. FM_E_LIMIT:
+ * counting takes longer than limit_seconds (0: no limit), or numbers go beyond 2^64.
+ */
+FM_API fm_status fm_region_nests(const fm_region *region, double limit_seconds, const fm_raw_pair *pairs,
+                                 size_t pair_count, size_t edge_count, fm_nest **nests, size_t *count,
+                                 fm_error *error);
+FM_API void fm_nests_destroy(fm_nest *nests, size_t count); /* NULL is fine */
+
 typedef struct fm_static_options {
     uint64_t granularity; /* power of two; 0: 64 */
     fm_layout layout;
@@ -120,6 +130,12 @@ typedef struct fm_static_options {
     uint64_t samples;     /* accesses that are drawn where it is sampled; 0: 10,000 */
     uint64_t seed;
     const char *method; /* NULL: the surest that is done in time; or one of fm_static_method_at */
+    /* Where not NULL: the pairs of accesses, as fm_analyzer_pairs has them; to be freed. Needs edges. */
+    fm_raw_pair **pairs;
+    size_t *pair_count;
+    /* Above 1: distances are those within a set of a cache with so many sets (block number modulo sets), for
+     * the addresses that fm_region_walk hands out. */
+    uint64_t sets;
 } fm_static_options;
 
 /*
@@ -134,28 +150,46 @@ static inline fm_status fm_region_profile(const fm_region *region, const fm_stat
 {
     return fm_region_profile_sized(region, options, sizeof *options, profile, error);
 }
+/*
+ * Misses of caches with sets (block number modulo sets) that replace in each set the block unused longest.
+ * Exact for the addresses that the arrays have in fm_region_walk; others may have other conflicts. Of each
+ * cache, name, sets, ways and line (0: the granularity) are given. Few accesses go through the caches one by
+ * one; of more, the distances within a set are reconstructed or sampled. options: granularity, layout,
+ * limit_seconds, samples, seed and method, which may also be "walk".
+ */
+FM_API fm_status fm_region_set_misses_sized(const fm_region *region, const fm_static_options *options,
+                                            size_t options_size, fm_set_misses *caches, size_t count,
+                                            fm_error *error);
+static inline fm_status fm_region_set_misses(const fm_region *region, const fm_static_options *options,
+                                             fm_set_misses *caches, size_t count, fm_error *error)
+{
+    return fm_region_set_misses_sized(region, options, sizeof *options, caches, count, error);
+}
+/* Where an array begins, and its name; by its number in the region's text. FM_E_ARGUMENT: there are fewer. */
+FM_API fm_status fm_region_array_at(const fm_region *region, uint64_t granularity, fm_layout layout,
+                                    size_t index, const char **name, uint64_t *address, fm_error *error);
 /* The names of the methods and what each does; NULL behind the last. */
 FM_API const char *fm_static_method_at(size_t index, const char **about);
 
 /*
  * A copy of the region with changed loops: "interchange:i,j", "tile:i,j=32,8", "fuse:i", "distribute:i",
  * "pad:A=+8", several separated by ';' (docs/STATIC.md). Loops are named by their variables, "i@12" by their
- * line too. FM_E_ARGUMENT: there is no such loop, or several; FM_E_UNSUPPORTED: it cannot be done, with the
+ * line too, "i#2" is the second one over i. FM_E_ARGUMENT: there is no such loop, or several; FM_E_UNSUPPORTED: it cannot be done, with the
  * place and the reason. Whether the result still computes the same is another question:
  */
 FM_API fm_status fm_region_transform(const fm_region *region, const char *change, fm_region **changed,
                                      fm_error *error);
 /*
- * Is the order of all accesses kept that depend on each other? Exact, for the values that the parameters have.
- * FM_E_UNSUPPORTED: no, and the reason names two of them; or it is not known within limit_seconds (0: no
- * limit). region: what `changed` was made from.
+ * Is the order of all accesses kept that depend on each other? Exact, for the values that the parameters
+ * have. FM_E_UNSUPPORTED: no, and the reason names two of them; or it is not known within limit_seconds (0:
+ * no limit). region: what `changed` was made from.
  */
 FM_API fm_status fm_region_change_check(const fm_region *region, const fm_region *changed,
                                         double limit_seconds, fm_error *error);
 /*
  * Changes that are worth a try: interchanges, distributions, fusions, tiles of 16, 32 and 64. One text behind
- * the other, each ended by a null character, an empty one at the end; to be freed. Not all of them can be done
- * or are legal.
+ * the other, each ended by a null character, an empty one at the end; to be freed. Not all of them can be
+ * done or are legal.
  */
 FM_API fm_status fm_region_suggest(const fm_region *region, char **changes, fm_error *error);
 

@@ -55,6 +55,13 @@ static inline void fm_view_caches(FILE *out, const fm_profile *profile, const fm
 {
     fm_view_caches_sized(out, profile, caches, count, options, sizeof *options);
 }
+/* The least times on a machine, nest by nest (profile->bounds); nothing where there are none. */
+FM_API void fm_view_bounds_sized(FILE *out, const fm_profile *profile, const fm_view_options *options,
+                                 size_t options_size);
+static inline void fm_view_bounds(FILE *out, const fm_profile *profile, const fm_view_options *options)
+{
+    fm_view_bounds_sized(out, profile, options, sizeof *options);
+}
 /* The miss-ratio curve as a plot, log-scaled sizes. */
 FM_API fm_status fm_view_curve_sized(FILE *out, const fm_profile *profile, const fm_view_options *options,
                                      size_t options_size, fm_error *error);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clang_assumptions.c - what the user states about the program: the forms are in static/front/front_clang.h. */
+/* clang_assumptions.c - what the user states about the program: the forms are in static/front/front_clang.h.
+ */
 #include "clang_maker.h"
 
 #include <stdlib.h>
@@ -50,11 +51,28 @@ static bool read_line(front *f, const char *text, assumption *a)
         return false;
     }
     const char *runs = strstr(text, " runs "), *times = strstr(text, " times");
-    if (sscanf(text, "loop at %u %15s", &line, end) == 2 && strcmp(end, "runs") == 0 && runs && times &&
-        times > runs && times[6] == '\0') {
+    const bool only = strncmp(text, "while runs ", 11) == 0; /* wherever it is */
+    if ((only || (sscanf(text, "loop at %u %15s", &line, end) == 2 && strcmp(end, "runs") == 0)) && runs &&
+        times && times > runs && times[6] == '\0') {
         a->kind = ASSUME_LOOP;
-        a->line = line;
+        a->line = only ? 0 : line;
         a->numbers[0] = read_number(f, runs + 6, (size_t)(times - runs - 6), text);
+        return true;
+    }
+    return false;
+}
+
+/* "NAME is identity", "NAME is permutation of 0..n-1" */
+static bool read_order(front *f, const char *text, assumption *a)
+{
+    static const char *const forms[] = {" is identity", " is permutation of 0.."};
+    for (int i = 0; i < 2; i++) {
+        const char *is = strstr(text, forms[i]);
+        const size_t tail = is ? strlen(is + strlen(forms[i])) : 0;
+        if (!is || is == text || (i == 0) != (tail == 0)) continue;
+        a->kind = ASSUME_IDENTITY;
+        a->permutation = i == 1;
+        a->name = text_piece(f, text, (size_t)(is - text));
         return true;
     }
     return false;
@@ -67,17 +85,12 @@ void read_assumptions(front *f)
         const char *text = f->request->assumptions[i];
         assumption *a = allocate(f, 1, sizeof *a);
         a->text = text;
-        size_t length = strlen(text), tail = strlen(" is identity");
-        if (length > tail && strcmp(text + length - tail, " is identity") == 0) {
-            a->kind = ASSUME_IDENTITY;
-            a->name = text_piece(f, text, length - tail);
-        } else if (!read_line(f, text, a) && !read_matrix(f, text, a)) {
+        if (!read_order(f, text, a) && !read_line(f, text, a) && !read_matrix(f, text, a))
             give_up(f, FM_E_ARGUMENT,
                     "the assumption '%s' is not understood: 'if at LINE holds' (fails, both), 'loop at LINE "
-                    "runs N "
-                    "times', 'NAME is matrix[ROWS][COLUMNS]', 'NAME is identity'",
+                    "runs N times', 'while runs N times', 'NAME is matrix[ROWS][COLUMNS]', 'NAME is "
+                    "identity', 'NAME is permutation of 0..LAST'",
                     text);
-        }
         *end = a;
         end = &a->next;
     }
@@ -85,11 +98,19 @@ void read_assumptions(front *f)
 
 const assumption *assumed(front *f, int kind, unsigned line, const char *name)
 {
-    for (assumption *a = f->assumptions; a; a = a->next)
-        if ((int)a->kind == kind && (name ? strcmp(a->name, name) == 0 : a->line == line)) {
-            a->used = true;
-            return a;
-        }
+    for (assumption *a = f->assumptions; a; a = a->next) {
+        const bool anywhere = kind == ASSUME_LOOP && a->line == 0;
+        if ((int)a->kind != kind || !(name ? strcmp(a->name, name) == 0 : anywhere || a->line == line))
+            continue;
+        if (anywhere && a->used && a->used_at != line)
+            give_up(f, FM_E_ARGUMENT,
+                    "the assumption '%s' is about several loops, in lines %u and %u: 'loop at LINE runs …' "
+                    "tells them apart",
+                    a->text, a->used_at, line);
+        a->used = true;
+        a->used_at = line;
+        return a;
+    }
     return NULL;
 }
 

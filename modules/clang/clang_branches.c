@@ -249,7 +249,7 @@ typedef struct bookmark {
     open_loop *loop, loop_was;
     frame *frame;
     choice *choices;
-    unsigned quiet, nowhere, fork_atoms;
+    unsigned quiet, nowhere, expression_depth, fork_atoms;
     jmp_buf *fork_out;
 } bookmark;
 
@@ -293,6 +293,7 @@ leaving work_off_forked(front *f, CXCursor statement, const cursors *list, size_
                        .choices = f->choices,
                        .quiet = f->quiet,
                        .nowhere = f->nowhere,
+                       .expression_depth = f->expression_depth,
                        .fork_atoms = f->fork_atoms,
                        .fork_out = f->fork_out};
     if (f->loop) kept->loop_was = *f->loop;
@@ -315,6 +316,7 @@ leaving work_off_forked(front *f, CXCursor statement, const cursors *list, size_
     f->frame = kept->frame;
     f->quiet = kept->quiet;
     f->nowhere = kept->nowhere;
+    f->expression_depth = kept->expression_depth;
     f->fork_out = kept->fork_out;
     f->fork_atoms = kept->fork_atoms;
     f->now = before;

@@ -97,7 +97,9 @@ static void initialise_members(front *f, CXCursor constructor)
         CXCursor field = clang_getCursorReferenced(all.at[i]), first = all.at[i + 1];
         location at = member(f, all.at[i], &f->frame->self, field);
         const char *kind = standard_template(f, clang_getCursorType(field));
-        if (kind && at.variable) {
+        if (classify(clang_getCursorType(field)) == TYPE_REFERENCE && at.variable) {
+            declare_reference(f, at.variable, first);
+        } else if (kind && at.variable) {
             declare_container(f, field, at.variable, kind, first);
         } else if (is_allocation(f, first) && at.variable) {
             variable_set(f, at.variable, allocation(f, first, first, at.variable->type, at.variable->name));
@@ -117,6 +119,8 @@ static frame *frame_of(front *f, CXCursor expression, CXCursor function, const l
     for (const frame *outer = f->frame; outer; outer = outer->parent)
         if (same(clang_getCanonicalCursor(outer->function), clang_getCanonicalCursor(function)))
             refuse(f, expression, "'%s' calls itself: recursion is not expressible", spelling(f, function));
+    if (++f->call_count > MOST_CALLS)
+        give_up(f, FM_E_LIMIT, "more than %d calls would have to be inlined", MOST_CALLS);
     if (made->depth >= MOST_INLINE) refuse(f, expression, "calls are nested more than %d deep", MOST_INLINE);
     if (self) {
         made->has_self = true;
@@ -214,7 +218,7 @@ const form *try_number(front *f, CXCursor expression)
     jmp_buf out;
     memcpy(&out, &f->out, sizeof out);
     frame *at = f->frame;
-    unsigned quiet = f->quiet, nowhere = f->nowhere;
+    unsigned quiet = f->quiet, nowhere = f->nowhere, depth = f->expression_depth;
     const form *volatile made = NULL;
     f->quiet++;
     f->nowhere++;
@@ -231,6 +235,7 @@ const form *try_number(front *f, CXCursor expression)
     f->frame = at;
     f->quiet = quiet;
     f->nowhere = nowhere;
+    f->expression_depth = depth;
     if (f->status != FM_OK) longjmp(f->out, 1);
     return made;
 }

@@ -103,6 +103,14 @@ static value pointer_arithmetic(front *f, CXCursor where, char operation, const 
     return data("which is a pointer that cannot be followed");
 }
 
+/* 2 * REACH + 1: the compiler computes with it. */
+static bool is_constant(const value *of)
+{
+    int64_t number;
+    return of->kind == VALUE_INTEGER ? form_is_number(of->number, &number)
+                                     : of->kind == VALUE_DATA && of->constant;
+}
+
 static value arithmetic(front *f, CXCursor where, CXType type, char operation, const value *left,
                         const value *right)
 {
@@ -112,11 +120,13 @@ static value arithmetic(front *f, CXCursor where, CXType type, char operation, c
     if (class == TYPE_OTHER)
         refuse(f, where, "'%s' computes with the type '%s', which is not counted", source_text(f, where),
                type_name(f, type));
-    count_operation(f, type, operation);
+    const bool constant = is_constant(left) && is_constant(right);
+    if (!constant) count_operation(f, type, operation);
     if (class == TYPE_INTEGER && left->kind == VALUE_INTEGER && right->kind == VALUE_INTEGER)
         return combined(f, operation, left, right);
     if (class == TYPE_INTEGER) return data(left->kind == VALUE_DATA ? left->why : right->why);
-    return data("which is computed with floating-point numbers");
+    return (value){
+        .kind = VALUE_DATA, .why = "which is computed with floating-point numbers", .constant = constant};
 }
 
 bool is_comparison(const char *sign)
@@ -240,9 +250,9 @@ static value unary(front *f, CXCursor expression)
     if (strcmp(sign, "!") == 0) return conditional(f, expression);
     if (strcmp(sign, "-") == 0 || strcmp(sign, "~") == 0) {
         value of = evaluate(f, operand);
-        count_operation(f, clang_getCursorType(expression), '+');
+        if (!is_constant(&of)) count_operation(f, clang_getCursorType(expression), '+');
         if (of.kind != VALUE_INTEGER || classify(clang_getCursorType(expression)) != TYPE_INTEGER)
-            return data(of.why);
+            return (value){.kind = VALUE_DATA, .why = of.why, .constant = of.constant};
         const form *minus = form_scale(f, of.number, -1);
         return integer(sign[0] == '-' ? minus : form_subtract(f, minus, form_number(f, 1)));
     }
@@ -257,7 +267,8 @@ static value converted(front *f, CXCursor expression, CXType type, value of)
 {
     switch (classify(type)) {
     case TYPE_FLOAT:
-        return data("which is a floating-point number");
+        return (value){
+            .kind = VALUE_DATA, .why = "which is a floating-point number", .constant = is_constant(&of)};
     case TYPE_INTEGER:
         if (clang_getCanonicalType(type).kind == CXType_Bool && of.kind == VALUE_INTEGER) {
             int64_t number;
@@ -339,7 +350,7 @@ static value reference(front *f, CXCursor expression)
     return load(f, expression, &at);
 }
 
-value evaluate(front *f, CXCursor expression)
+static value evaluate_one(front *f, CXCursor expression)
 {
     int64_t number;
     location at;
@@ -352,7 +363,7 @@ value evaluate(front *f, CXCursor expression)
         if (constant_of(expression, &number)) return integer(form_number(f, number));
         refuse(f, expression, "the value of '%s' is not known", source_text(f, expression));
     case CXCursor_FloatingLiteral:
-        return data("which is a floating-point number");
+        return (value){.kind = VALUE_DATA, .why = "which is a floating-point number", .constant = true};
     case CXCursor_StringLiteral:
     case CXCursor_CXXNullPtrLiteralExpr:
         return data("which is a text or a null pointer");
@@ -405,4 +416,14 @@ value evaluate(front *f, CXCursor expression)
         if (constant_of(expression, &number)) return integer(form_number(f, number));
         refuse(f, expression, "'%s' is not understood", source_text(f, expression));
     }
+}
+
+value evaluate(front *f, CXCursor expression)
+{
+    if (f->expression_depth == MOST_NESTED)
+        refuse(f, expression, "an expression has more than %d others inside each other", MOST_NESTED);
+    f->expression_depth++;
+    value result = evaluate_one(f, expression);
+    f->expression_depth--;
+    return result;
 }

@@ -5,163 +5,11 @@
  * first value + amount * iteration; the others are not, and whoever needs them is refused. Then the condition
  * says how far the loop goes (trips.c), and the unknown values are replaced.
  */
-#include "clang_maker.h"
+#include "clang_loop.h"
+
+#include "static/region/region.h"
 
 #include <string.h>
-
-typedef struct loop_parts {
-    CXCursor where, condition, increment, body; /* null: not there */
-    bool body_first;
-} loop_parts;
-
-/* A variable that an iteration changes. */
-typedef struct entry {
-    variable *variable;
-    value before;       /* the loop */
-    atom *unknown;      /* at the beginning of an iteration; of a pointer: steps since the loop began */
-    const form *first;  /* of that: in the first iteration */
-    const form *amount; /* that it changes by; NULL: not the same every time */
-} entry;
-
-typedef struct entries {
-    size_t count;
-    entry *at;
-} entries;
-
-/* ---- one iteration ---- */
-
-static entries enter(front *f, const loop_parts *p, const variable_set_of *set)
-{
-    entries made = {0, allocate(f, set->count, sizeof *made.at)};
-    for (size_t i = 0; i < set->count; i++) {
-        variable *v = set->at[i];
-        value now = variable_value(f, v);
-        if (now.kind == VALUE_LOCATION) continue;
-        if (now.kind != VALUE_INTEGER && now.kind != VALUE_POINTER) {
-            if (now.kind == VALUE_NOTHING)
-                variable_set(f, v, data(text_of(f, "as '%s' may come from the iteration before", v->name)));
-            continue;
-        }
-        entry *e = &made.at[made.count++];
-        *e = (entry){.variable = v, .before = now, .unknown = atom_new(f, ATOM_ENTRY, v->name)};
-        e->unknown->why = text_of(f, "which does not change by the same amount in every iteration of line %u",
-                                  line_of(f, p->where));
-        const form *unknown = form_atom(f, e->unknown);
-        if (now.kind == VALUE_INTEGER) {
-            e->first = now.number;
-            variable_set(f, v, integer(unknown));
-        } else {
-            e->first = form_number(f, 0);
-            location at = step(f, p->where, &now.at, unknown);
-            variable_set(f, v, pointer_to(&at));
-        }
-    }
-    return made;
-}
-
-/* What may have to be worked off again: before one iteration. */
-typedef struct beginning {
-    variable_set_of changed;
-    state *before;
-    node_list *list;
-    node **end;
-} beginning;
-
-static beginning begin(front *f, const loop_parts *p)
-{
-    beginning made = {.before = state_copy(f, f->now), .list = f->list, .end = f->list->end};
-    changed_by(f, p->condition, &made.changed);
-    changed_by(f, p->increment, &made.changed);
-    changed_by(f, p->body, &made.changed);
-    return made;
-}
-
-/*
- * Variables that were changed though the text did not show it: those that were seen for the first time
- * inside (members, what a called function changes). Then the iteration is worked off once more, with them.
- */
-static bool begin_again(front *f, beginning *b)
-{
-    size_t known = b->changed.count;
-    for (variable *v = f->variables; v; v = v->next) {
-        if (untouched(b->before, f->now, v)) continue;
-        value was = value_in(b->before, v);
-        value now = variable_value(f, v);
-        bool listed = false;
-        for (size_t i = 0; i < known; i++) listed |= b->changed.at[i] == v;
-        if (!listed && (was.kind == VALUE_INTEGER || was.kind == VALUE_POINTER) &&
-            !value_equal(f, &was, &now))
-            variable_set_add(f, &b->changed, v);
-    }
-    if (b->changed.count == known) return false;
-    f->now = state_copy(f, b->before);
-    f->list = b->list;
-    f->list->end = b->end;
-    *f->list->end = NULL;
-    return true;
-}
-
-/* How many steps a pointer went on; NULL: it points elsewhere. */
-static const form *pointer_steps(front *f, const loop_parts *p, const entry *e, const location *after)
-{
-    const location *before = &e->before.at;
-    if (!after->array || after->array != before->array || after->offset != before->offset) return NULL;
-    location in = step(f, p->where, before, form_atom(f, e->unknown));
-    location one = step(f, p->where, before, form_number(f, 1));
-    const form *steps = NULL;
-    for (unsigned d = 0; d < after->array->rank; d++) {
-        const form *unit = form_subtract(f, one.subscripts[d], before->subscripts[d]);
-        const form *moved = form_subtract(f, after->subscripts[d], in.subscripts[d]);
-        int64_t none;
-        if (form_is_number(unit, &none) && none == 0) {
-            if (!form_is_number(moved, &none) || none != 0) return NULL;
-            continue;
-        }
-        const form *here = form_exact_term(f, moved, unit);
-        if (!here || (steps && !form_equal(steps, here))) return NULL;
-        steps = here;
-    }
-    return steps;
-}
-
-static bool mentions_any(const form *from, const entries *all)
-{
-    for (size_t i = 0; i < all->count; i++)
-        if (form_mentions(from, all->at[i].unknown)) return true;
-    return false;
-}
-
-/* What each variable changes by. Amounts may use others that do not change at all. */
-static void find_amounts(front *f, const loop_parts *p, entries *all)
-{
-    replacement *constant = allocate(f, all->count, sizeof *constant);
-    const form **changes = allocate(f, all->count, sizeof *changes);
-    for (size_t i = 0; i < all->count; i++) {
-        entry *e = &all->at[i];
-        value after = variable_value(f, e->variable);
-        constant[i].atom = e->unknown;
-        if (e->before.kind == VALUE_INTEGER && after.kind == VALUE_INTEGER)
-            changes[i] = form_subtract(f, after.number, form_atom(f, e->unknown));
-        if (e->before.kind == VALUE_POINTER && after.kind == VALUE_POINTER)
-            changes[i] = pointer_steps(f, p, e, &after.at);
-        if (after.kind == VALUE_DATA && after.why) e->unknown->why = after.why;
-        if (e->before.kind == VALUE_POINTER && after.kind == VALUE_POINTER && !changes[i])
-            e->unknown->why =
-                text_of(f, "which points elsewhere in every iteration of line %u", line_of(f, p->where));
-    }
-    for (bool again = true; again;) {
-        again = false;
-        for (size_t i = 0; i < all->count; i++) {
-            if (!changes[i] || all->at[i].amount) continue;
-            const form *amount = form_replace(f, changes[i], constant, all->count);
-            if (mentions_any(amount, all)) continue;
-            all->at[i].amount = amount;
-            int64_t none;
-            if (form_is_number(amount, &none) && none == 0) constant[i].form = all->at[i].first;
-            again = true;
-        }
-    }
-}
 
 /* ---- the variable that the loop is written with ---- */
 
@@ -316,7 +164,7 @@ static bool unresolved(const condition *c, const entries *all, const char **why,
 static void finish(front *f, const loop_parts *p, node *loop, entries *all, condition *goes_on,
                    const form *stated, condition *ends)
 {
-    find_amounts(f, p, all);
+    loop_find_amounts(f, p, all);
     const entry *chosen = stated ? NULL : main_variable(all, goes_on, loop);
     counter c = {.first = form_number(f, 0), .step = 1};
     const char *name = "iteration";
@@ -390,12 +238,21 @@ typedef struct iteration {
     const form *stated;
 } iteration;
 
+static void check_depth(front *f, CXCursor where)
+{
+    unsigned depth = 1;
+    for (const open_loop *outer = f->loop; outer; outer = outer->parent) depth++;
+    if (depth > FM_MOST_LOOPS) refuse(f, where, "more than %d loops inside each other", FM_MOST_LOOPS);
+}
+
 static iteration work_off_once(front *f, const loop_parts *p, const variable_set_of *changed)
 {
     const char *why = NULL;
     node_list *outside = f->list;
-    iteration made = {.loop = node_new(f, NODE_LOOP, place_of(f, p->where)), .changed = enter(f, p, changed)};
+    iteration made = {.loop = node_new(f, NODE_LOOP, place_of(f, p->where)),
+                      .changed = loop_enter(f, p, changed)};
     open_loop opened = {.parent = f->loop, .frame = f->frame};
+    check_depth(f, p->where);
     f->list = &made.loop->body;
     f->loop = &opened;
     if (!p->body_first && !(made.goes_on = test(f, p, &why))) made.stated = stated_count(f, p, why);
@@ -419,9 +276,9 @@ static iteration work_off_once(front *f, const loop_parts *p, const variable_set
 static void work_off_loop(front *f, const loop_parts *p)
 {
     const char *why = NULL;
-    beginning start = begin(f, p);
+    beginning start = loop_begin(f, p);
     iteration one = work_off_once(f, p, &start.changed);
-    while (begin_again(f, &start)) one = work_off_once(f, p, &start.changed);
+    while (loop_begin_again(f, &start)) one = work_off_once(f, p, &start.changed);
     finish(f, p, one.loop, &one.changed, one.goes_on, one.stated, one.ends);
     if (!p->body_first) { /* the test that ends it */
         if (!one.stated) f->nowhere++;
@@ -502,6 +359,7 @@ static void range_iteration(front *f, const loop_parts *p, node *loop, CXCursor 
 {
     node_list *outside = f->list;
     open_loop opened = {.parent = f->loop, .frame = f->frame};
+    check_depth(f, p->where);
     f->list = &loop->body;
     f->loop = &opened;
     variable *v = variable_of(f, element, element);
@@ -539,17 +397,17 @@ void work_off_range_for(front *f, CXCursor statement)
                     .condition = clang_getNullCursor(),
                     .increment = clang_getNullCursor(),
                     .body = all.at[all.count - 1]};
-    beginning start = begin(f, &p);
+    beginning start = loop_begin(f, &p);
     node *loop;
     entries entered;
     atom *position = atom_new(f, ATOM_ENTRY, spelling(f, element));
     location here = step(f, statement, &first, form_atom(f, position));
     do {
         loop = node_new(f, NODE_LOOP, place_of(f, statement));
-        entered = enter(f, &p, &start.changed);
+        entered = loop_enter(f, &p, &start.changed);
         range_iteration(f, &p, loop, element, &here);
-    } while (begin_again(f, &start));
-    find_amounts(f, &p, &entered);
+    } while (loop_begin_again(f, &start));
+    loop_find_amounts(f, &p, &entered);
     counter c = {
         .variable = atom_new(f, ATOM_LOOP, spelling(f, element)), .first = form_number(f, 0), .step = 1};
     replacement *known = replacements_of(f, &entered, NULL, &c);

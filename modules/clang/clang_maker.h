@@ -40,7 +40,15 @@
 #include <clang-c/Index.h>
 #include <setjmp.h>
 
-enum { MOST_RANK = 8, MOST_INLINE = 64, MOST_NODES = 200000, VARIABLE_HASHES = 4096, ATOM_HASHES = 1024 };
+enum {
+    MOST_RANK = 8,
+    MOST_INLINE = 64,
+    MOST_NODES = 200000,
+    MOST_NESTED = 2000,
+    MOST_CALLS = 20000,
+    VARIABLE_HASHES = 4096,
+    ATOM_HASHES = 1024
+};
 
 /* A source file: as it is, and as it is after its macros were expanded. */
 typedef struct segment { /* text [begin, end) of the expanded text comes from `from` on in the original */
@@ -75,7 +83,8 @@ typedef struct array {
     uint64_t bytes; /* of an element */
     bool units;     /* the last dimension is a struct's, in pieces of `bytes` */
     bool pointer;   /* what a pointer parameter points to: may overlap others unless it is restrict */
-    bool restricted, identity;
+    bool restricted;
+    const struct assumption *identity; /* its values are those of its subscripts; NULL: not known */
     bool used;
     place place;
 } array;
@@ -105,6 +114,7 @@ typedef struct value {
     const form *number;
     location at;
     const char *why;
+    bool constant; /* DATA: a floating-point number that the source has */
 } value;
 
 struct variable {
@@ -153,7 +163,8 @@ typedef struct assumption {
     enum { IF_HOLDS, IF_FAILS, IF_BOTH } branch;
     const char *name; /* of an array */
     const form *numbers[2];
-    bool used;
+    bool used, permutation;
+    unsigned used_at; /* line */
 } assumption;
 
 typedef struct open_loop {
@@ -192,9 +203,10 @@ struct front {
     node_list *list; /* where statements go */
     node *statement; /* that is being worked off; NULL: none */
     node_list *statement_list;
-    unsigned node_count;
-    unsigned quiet;   /* > 0: integers only compute subscripts and bounds */
-    unsigned nowhere; /* > 0: nothing is written, only variables change */
+    unsigned node_count, call_count;
+    unsigned expression_depth; /* that is being evaluated */
+    unsigned quiet;            /* > 0: integers only compute subscripts and bounds */
+    unsigned nowhere;          /* > 0: nothing is written, only variables change */
     text_list *notes;
     condition_list *conditions; /* that parameters fulfil */
     CXCursor region_function;
@@ -334,6 +346,8 @@ leaving work_off(front *f, CXCursor statement); /* alone */
 leaving work_off_list(front *f, const cursors *list, size_t from, bool tail);
 leaving work_off_body(front *f, CXCursor statement, bool tail); /* a compound statement, or another */
 void declare(front *f, CXCursor declaration);
+/* A reference refers to what `first` designates. */
+void declare_reference(front *f, variable *v, CXCursor first);
 void statement_begin(front *f, CXCursor where);
 void statement_end(front *f);
 void statement_cut(front *f, CXCursor where); /* something comes in between */

@@ -326,7 +326,11 @@ value load(front *f, CXCursor where, const location *at)
     }
     access_add(f, where, at, false);
     if (at->array->identity && at->array->rank == 1) {
-        note(f, "%s is identity: %s[i] is i", at->array->name, at->array->name);
+        if (at->array->identity->permutation)
+            note(f, "%s, in an order that is not known: counted as if it ascended",
+                 at->array->identity->text);
+        else
+            note(f, "%s is identity: %s[i] is i", at->array->name, at->array->name);
         return integer(at->subscripts[0]);
     }
     return data(text_of(f, "which is loaded from '%s' while the program runs", source_text(f, where)));

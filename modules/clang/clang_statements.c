@@ -163,12 +163,16 @@ static void declare_struct(front *f, CXCursor declaration, variable *v, CXCursor
             children(f, one).count == 2) /* .name = value */
             refuse(f, declaration, "values with the names of their members are not understood");
         location at = member(f, declaration, &object.at, fields.at[i]);
+        if (classify(clang_getCursorType(fields.at[i])) == TYPE_REFERENCE && at.variable) {
+            declare_reference(f, at.variable, one);
+            continue;
+        }
         value to = evaluate(f, one);
         store(f, declaration, &at, to);
     }
 }
 
-static void declare_reference(front *f, variable *v, CXCursor first)
+void declare_reference(front *f, variable *v, CXCursor first)
 {
     CXCursor from = bare(f, first);
     enum CXCursorKind kind = clang_getCursorKind(from);
@@ -282,6 +286,7 @@ static void work_off_before(front *f, CXCursor statement)
     memcpy(&f->out, &out, sizeof out);
     f->nowhere = nowhere;
     f->quiet = quiet;
+    f->expression_depth = 0; /* a statement before the region */
     f->frame = at;
     f->loop = loop;
     f->list = list;

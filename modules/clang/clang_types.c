@@ -284,7 +284,7 @@ array *array_new(front *f, CXCursor where, const char *name, const shape *of, bo
         }
     }
     made->name = free_name(f, name);
-    made->identity = assumed(f, ASSUME_IDENTITY, 0, name) != NULL;
+    made->identity = assumed(f, ASSUME_IDENTITY, 0, name);
     *f->arrays_end = made;
     f->arrays_end = &made->next;
     return made;

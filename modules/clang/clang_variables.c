@@ -206,7 +206,14 @@ static bool known_constant(front *f, variable *v)
 
 /* ---- finding them ---- */
 
-static variable *variable_new(front *f, CXCursor declaration, const char *name, CXType type)
+/* Calls of a function have variables of their own: by frame too. NULL: globals and members. */
+static variable **alike_of(front *f, CXCursor declaration, const frame *of)
+{
+    const uintptr_t where = (uintptr_t)of;
+    return &f->alike[(clang_hashCursor(declaration) ^ (where >> 4) ^ (where >> 16)) % VARIABLE_HASHES];
+}
+
+static variable *variable_new(front *f, CXCursor declaration, const frame *of, const char *name, CXType type)
 {
     variable *v = allocate(f, 1, sizeof *v);
     v->declaration = declaration;
@@ -215,7 +222,7 @@ static variable *variable_new(front *f, CXCursor declaration, const char *name, 
     v->number = f->variable_count++;
     v->next = f->variables;
     f->variables = v;
-    variable **alike = &f->alike[clang_hashCursor(declaration) % VARIABLE_HASHES];
+    variable **alike = alike_of(f, declaration, of);
     v->next_alike = *alike;
     *alike = v;
     return v;
@@ -232,7 +239,7 @@ static bool is_local(CXCursor declaration)
 
 static variable *find(front *f, CXCursor declaration, const frame *of)
 {
-    for (variable *v = f->alike[clang_hashCursor(declaration) % VARIABLE_HASHES]; v; v = v->next_alike)
+    for (variable *v = *alike_of(f, declaration, of); v; v = v->next_alike)
         if (v->frame == of && !v->owner && !v->owner_array && same(v->declaration, declaration)) return v;
     return NULL;
 }
@@ -243,7 +250,7 @@ variable *variable_of(front *f, CXCursor where, CXCursor declaration)
     const frame *of = is_local(declaration) ? f->frame : NULL;
     variable *v = find(f, declaration, of);
     if (v) return v;
-    v = variable_new(f, declaration, spelling(f, declaration), clang_getCursorType(declaration));
+    v = variable_new(f, declaration, of, spelling(f, declaration), clang_getCursorType(declaration));
     v->frame = of;
     if (known_constant(f, v)) return v;
     bool outside = !of || (clang_getCursorKind(declaration) == CXCursor_ParmDecl && !of->parent);
@@ -254,19 +261,22 @@ variable *variable_of(front *f, CXCursor where, CXCursor declaration)
 
 variable *member_variable(front *f, CXCursor where, const variable *owner, array *owner_array, CXCursor field)
 {
-    for (variable *v = f->alike[clang_hashCursor(field) % VARIABLE_HASHES]; v; v = v->next_alike)
+    for (variable *v = *alike_of(f, field, NULL); v; v = v->next_alike)
         if (v->owner == owner && v->owner_array == owner_array && same(v->declaration, field)) return v;
     const char *name = text_of(f, "%s.%s",
                                owner         ? owner->name
                                : owner_array ? owner_array->name
                                              : "",
                                spelling(f, field));
-    variable *v = variable_new(f, field, name, clang_getCursorType(field));
+    variable *v = variable_new(f, field, NULL, name, clang_getCursorType(field));
     v->owner = owner;
     v->owner_array = owner_array;
     v->frame = owner ? owner->frame : NULL;
     bool inside = owner && owner->initial.kind == VALUE_NOTHING;
     type_class class = classify(v->type);
+    if (class == TYPE_ARRAY && (owner || owner_array))
+        note(f, "arrays in '%s' are taken to begin in blocks of their own",
+             owner ? owner->name : owner_array->name);
     if (inside && class != TYPE_ARRAY && class != TYPE_RECORD)
         v->initial = (value){.kind = VALUE_NOTHING, .why = "which has no value yet"};
     else
@@ -358,12 +368,14 @@ static void add_target(front *f, CXCursor expression, variable_set_of *set)
     enum CXCursorKind kind = clang_getCursorKind(target);
     if (kind != CXCursor_DeclRefExpr && kind != CXCursor_MemberRefExpr) return;
     CXCursor declaration = clang_getCanonicalCursor(clang_getCursorReferenced(target));
-    for (variable *v = f->alike[clang_hashCursor(declaration) % VARIABLE_HASHES]; v; v = v->next_alike) {
-        if (!same(v->declaration, declaration)) continue;
-        if (v->frame && v->frame != f->frame && !v->owner) continue;
-        value now = variable_value(f, v);
-        variable_set_add(f, set, now.kind == VALUE_LOCATION && now.at.variable ? now.at.variable : v);
-    }
+    const frame *const of[] = {NULL, f->frame};
+    for (int i = 0; i < 2; i++)
+        for (variable *v = *alike_of(f, declaration, of[i]); v; v = v->next_alike) {
+            if (!same(v->declaration, declaration)) continue;
+            if (v->frame && v->frame != f->frame && !v->owner) continue;
+            value now = variable_value(f, v);
+            variable_set_add(f, set, now.kind == VALUE_LOCATION && now.at.variable ? now.at.variable : v);
+        }
 }
 
 typedef struct scan {

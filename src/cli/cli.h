@@ -85,6 +85,10 @@ bool cli_is_stdout(const char *path);
 /* "64", "0x40", "4K", "1M": false when text is not wholly that, or overflows. */
 bool cli_parse_count(const char *text, uint64_t *value);
 
+/* A cache with sets, "32K:8" or "32K:8:64"; without its line, that is the granularity. -1, or an exit code
+ * after a message about --cache. */
+int cli_parse_cache(const char *text, uint64_t granularity, fm_cache *cache);
+
 /* ---- messages: always on standard error, always "fathom VERB: …" ---- */
 
 void cli_set_verb(const char *name);

@@ -75,26 +75,9 @@ static int add_blocks(cache_table *table, const char *part, uint64_t granularity
 
 static int add_what_if(cache_table *table, const char *part, uint64_t granularity)
 {
-    fm_cache *cache = &table->caches[table->count];
-    *cache = (fm_cache){0};
-    char text[100];
-    snprintf(text, sizeof text, "%s", part);
-    char *rest = text;
-    const char *size = strsep(&rest, ":"), *ways = strsep(&rest, ":"), *line = strsep(&rest, ":");
-    cache->line = granularity;
-    if (rest || !ways || !cli_parse_count(size, &cache->bytes) || !cli_parse_count(ways, &cache->ways) ||
-        (line && !cli_parse_count(line, &cache->line)))
-        return cli_misuse("--cache: expected SIZE:WAYS or SIZE:WAYS:LINE such as 32K:8:64, found '%s'", part);
-    if (cache->ways == 0 || cache->line == 0)
-        return cli_misuse("--cache: '%s': ways and line must not be 0", part);
-    uint64_t set;
-    if (__builtin_mul_overflow(cache->ways, cache->line, &set) || cache->bytes == 0 ||
-        cache->bytes % set != 0)
-        return cli_misuse("--cache: '%s': the size is not a multiple of one set, ways times line bytes",
-                          part);
-    snprintf(cache->name, sizeof cache->name, "%s", part);
-    table->count++;
-    return -1;
+    int code = cli_parse_cache(part, granularity, &table->caches[table->count]);
+    if (code < 0) table->count++;
+    return code;
 }
 
 /* -1, or an exit code after a message. Not finding the machine's caches only matters when asked for. */

@@ -40,7 +40,11 @@ static int check(cli_static_run *run)
     if (changes && options->suggest) return cli_misuse("--what-if and --suggest: only one of them");
     if ((changes || options->suggest) && options->counts)
         return cli_misuse("--counts: a change of loops does not change how often they do something");
+    if (options->machine && options->counts)
+        return cli_misuse("--machine and --counts: bounds need the misses, which --counts leaves out");
     if (!(options->limit > 0)) return cli_misuse("--limit-time: expected a number of seconds above 0");
+    if ((code = cli_static_read_machine(run)) >= 0) return code;
+    if ((code = cli_static_check_caches(run)) >= 0) return code;
     if ((code = cli_check_threads(options->threads, MOST_THREADS)) >= 0) return code;
     run->threads = options->threads == UINT64_MAX ? cli_processors() : (unsigned)options->threads;
     if (run->threads == 0) run->threads = 1;
@@ -59,7 +63,7 @@ static int count(cli_static_run *run)
 
 static int find_caches(cli_static_run *run)
 {
-    int code = cli_attribution_find_caches(&run->options->attribution, &run->caches);
+    int code = run->machine ? -1 : cli_attribution_find_caches(&run->options->attribution, &run->caches);
     run->edge_count = cli_attribution_edges(&run->caches, run->options->granularity, run->edges);
     return code;
 }
@@ -68,6 +72,7 @@ static int analyze(cli_static_run *run)
 {
     int code = cli_static_analyze(run);
     if (code < 0 && run->options->verify) code = cli_static_verify(run);
+    if (code < 0) code = cli_static_set_misses(run);
     if (code < 0) code = cli_attribution_record_sources(&run->options->attribution, run->profile);
     return code;
 }
@@ -102,7 +107,13 @@ static int deliver(const cli_static_run *run)
     static const char also[] = "also: --what-if, --suggest (changes of loops), --pairs, --histogram,\n"
                                "      --by object, --report page.html, fathom diff before.json after.json\n";
     fm_view_options view = cli_view_options();
-    return cli_attribution_show(stdout, &view, &options->attribution, &profile, 1, &run->caches, also);
+    code = cli_attribution_show(stdout, &view, &options->attribution, &profile, 1, &run->caches, also);
+    cli_static_show_set_misses(stdout, profile);
+    if (profile->bounds) {
+        printf("\n");
+        fm_view_bounds(stdout, profile, &view);
+    }
+    return code;
 }
 
 static int write_region(const cli_static_run *run)
@@ -199,6 +210,14 @@ int cli_verb_static(int argc, char **argv)
          "try such changes: the five legal ones with the fewest misses"},
         {"emit-ir", 0, CLI_STRING, &options.ir, "FILE",
          "only write the region as text, which fathom static reads too;\n- for standard output"},
+        {"cache", 0, CLI_STRING, &options.caches, "LIST",
+         "misses of set-associative caches, for the addresses that the\narrays get: SIZE:WAYS[:LINE],... "
+         "such as "
+         "32K:8:64"},
+        {"machine", 0, CLI_STRING, &options.machine, "FILE",
+         "upper bounds on the performance on the machine that FILE\ndescribes: its rates, its caches"},
+        {"emit-machine", 0, CLI_STRING, &options.emit_machine, "FILE",
+         "only write such a description of this machine, with its caches;\nthe rates are to be filled in"},
         {"language", 0, CLI_STRING, &options.language, "NAME",
          "c, c++, fortran, fir (default: by the name's ending)"},
         {"method", 0, CLI_STRING, &options.method, "NAME",
@@ -227,7 +246,7 @@ int cli_verb_static(int argc, char **argv)
                  "  fathom static --counts stencil.f90\n"
                  "  fathom static blur.c --param width=2000 -- -Iinclude -O2\n"
                  "  fathom static gemm.c --param n=1000 --what-if 'tile:i,k,j=32,32,32'\n",
-        .least = 1,
+        .least = 0,
         .most = 1,
     };
     int own = 1;
@@ -236,14 +255,20 @@ int cli_verb_static(int argc, char **argv)
     size_t count;
     int code = cli_parse(&command, own, argv, &count);
     if (code >= 0) return code;
+    if (count == 0 && !options.emit_machine)
+        return cli_misuse("too few arguments: 0 where at least 1 is needed\nUsage: %s", command.usage);
+    if (count == 1 && options.emit_machine)
+        return cli_misuse("--emit-machine is about this machine, not about '%s'", argv[1]);
     cli_static_run *run = calloc(1, sizeof *run);
     if (!run) return cli_out_of_memory();
     run->options = &options;
     run->began = cli_now();
     run->path = argv[1];
     for (int i = own + 1; i < argc; i++) run->flags[run->flag_count++] = argv[i];
-    code = check(run);
+    code = options.emit_machine ? cli_static_write_machine(run) : check(run);
+    if (options.emit_machine && code < 0) code = CLI_COMPLETE;
     if (code < 0) code = work(run);
+    fm_machine_destroy(run->machine);
     fm_region_counts_destroy(run->counts);
     fm_profile_destroy(run->profile);
     fm_profile_destroy(run->before);

@@ -28,5 +28,9 @@ void fm_run_destroy(fm_run *run); /* NULL is fine */
 void fm_kernel_write(FILE *out, const fm_kernel *kernel, const char *indent);
 /* counts: the field "counts", else "kernel". */
 fm_status fm_kernel_read(fm_json_scan *scan, const char *where, bool counts, fm_kernel **kernel);
+/* The field "bounds", with the comma before it. */
+void fm_bounds_write(FILE *out, const fm_bounds *bounds, const char *indent);
+/* The fields "set_associative" and "addresses", with the commas before them. */
+void fm_set_misses_write(FILE *out, const fm_profile *profile, const char *indent);
 
 #endif

@@ -112,6 +112,8 @@ static void write_counts(FILE *out, const fm_profile *profile, const char *inden
     }
     if (profile->kernel) fm_kernel_write(out, profile->kernel, indent);
     if (profile->cache_count) fm_caches_write(out, profile, indent);
+    if (profile->bounds) fm_bounds_write(out, profile->bounds, indent);
+    if (profile->set_count) fm_set_misses_write(out, profile, indent);
 }
 
 static fm_status write_fields(FILE *out, const fm_profile *profile, const char *indent, fm_error *error);

@@ -66,8 +66,10 @@ static fm_status take_reuses(const task *of, const fm_reuses *reuses, fm_static_
 
 static fm_status find_sampled(const task *of, double deadline, finding *found, fm_error *error)
 {
-    const fm_sample_options options = {
-        .samples = of->options.samples, .seed = of->options.seed, .deadline = deadline};
+    const fm_sample_options options = {.samples = of->options.samples,
+                                       .sets = of->options.sets,
+                                       .seed = of->options.seed,
+                                       .deadline = deadline};
     fm_sampled_reuses sampled;
     fm_status status = fm_sample(&sampled, &of->list, &options, error);
     if (status != FM_OK) return status;
@@ -88,10 +90,14 @@ static fm_status find_sampled(const task *of, double deadline, finding *found, f
 
 static fm_status find_counted(const task *of, double deadline, finding *found, fm_error *error)
 {
+    if (of->options.sets > 1)
+        return fm_fail(error, FM_E_UNSUPPORTED, NULL, "the method 'count' does not know sets of caches");
+    const double left = deadline - fm_now();
+    if (!(left > 0)) return fm_fail(error, FM_E_LIMIT, NULL, "no time is left to count");
     const fm_grouping grouping = {.bins = of->options.bins,
                                   .edges = of->options.edges,
                                   .edge_count = of->options.edges ? of->options.edge_count : 0};
-    fm_status status = fm_count_exactly(&of->list, &grouping, deadline - fm_now(), &found->counted, error);
+    fm_status status = fm_count_exactly(&of->list, &grouping, left, &found->counted, error);
     if (status != FM_OK) return status;
     found->exact = true;
     found->certainty = "exact";
@@ -102,7 +108,8 @@ static fm_status find_counted(const task *of, double deadline, finding *found, f
 
 static fm_status find_reconstructed(const task *of, double deadline, finding *found, fm_error *error)
 {
-    const fm_reconstruct_options options = {.seed = of->options.seed, .deadline = deadline};
+    const fm_reconstruct_options options = {
+        .sets = of->options.sets, .seed = of->options.seed, .deadline = deadline};
     fm_reconstructed result;
     fm_status status = fm_reconstruct(&result, &of->list, &options, error);
     if (status != FM_OK) return status;
@@ -181,7 +188,12 @@ static fm_status describe(const task *of, const finding *found, fm_profile *prof
         if (status == FM_OK)
             status = fm_region_attribute(of->region, pairs, count, options->edges, options->edge_count,
                                          options->late_from, &profile->attribution, error);
-        free(pairs);
+        if (status == FM_OK && options->pairs) {
+            *options->pairs = pairs;
+            *options->pair_count = count;
+        } else {
+            free(pairs);
+        }
     }
     if (status == FM_OK && !found->exact) status = describe_band(found, profile, error);
     if (status != FM_OK) return status;
@@ -197,7 +209,19 @@ static fm_status describe(const task *of, const finding *found, fm_profile *prof
                : fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a profile");
 }
 
-/* The methods one after the other; the last one has no limit: it must be able to answer. */
+/* The reason is the last method's. */
+static fm_status give_up(const task *of, fm_error *error)
+{
+    char reason[200];
+    if (!error) return FM_E_LIMIT;
+    snprintf(reason, sizeof reason, "%.199s", error->reason);
+    return fm_fail(error, FM_E_LIMIT, NULL,
+                   "given up: neither an exact result nor samples in the %g s that are allowed: %s",
+                   of->options.limit_seconds, reason);
+}
+
+/* The methods one after the other. The last one has half of the time again, and two seconds: it should be
+ * able to answer. */
 static fm_status find(const task *of, finding *found, fm_error *error)
 {
     const char *wanted = of->options.method;
@@ -206,9 +230,11 @@ static fm_status find(const task *of, finding *found, fm_error *error)
         const method *at = &methods[i];
         if (wanted && strcmp(wanted, at->name) != 0) continue;
         double limit = of->began + of->options.limit_seconds * (wanted ? 1 : at->share);
-        status = at->find(of, at->exact ? limit : 0, found, error);
+        if (!at->exact) limit = fm_now() + of->options.limit_seconds / (wanted ? 1 : 2) + 2;
+        status = at->find(of, limit, found, error);
         if (status != FM_OK) {
             fm_static_counted_clear(&found->counted);
+            if (status == FM_E_LIMIT && !wanted && !at->exact) return give_up(of, error);
             if (wanted || (status != FM_E_LIMIT && status != FM_E_UNSUPPORTED)) return status;
         }
     }
@@ -217,6 +243,9 @@ static fm_status find(const task *of, finding *found, fm_error *error)
 
 static fm_status check_options(const fm_static_options *options, fm_error *error)
 {
+    if (options->sets > UINT32_MAX) return fm_fail(error, FM_E_ARGUMENT, NULL, "at most 2^32 - 1 sets");
+    if (options->pairs && !options->edges)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "pairs need edges of distances");
     if (!(options->limit_seconds > 0))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the time allowed must be more than 0 seconds");
     if (!options->method) return FM_OK;
@@ -235,6 +264,7 @@ fm_status fm_region_profile_sized(const fm_region *region, const fm_static_optio
     fm_status status = fm_sized_read(&of.options, sizeof of.options, options, options ? options_size : 0,
                                      "fm_static_options", error);
     if (status != FM_OK) return status;
+    if (of.options.pairs) *of.options.pairs = NULL;
     if (of.options.granularity == 0) of.options.granularity = 64;
     if (of.options.limit_seconds == 0) of.options.limit_seconds = 60;
     status = check_options(&of.options, error);
@@ -254,6 +284,10 @@ fm_status fm_region_profile_sized(const fm_region *region, const fm_static_optio
     if (status != FM_OK) {
         fm_profile_destroy(*profile);
         *profile = NULL;
+        if (of.options.pairs) {
+            free(*of.options.pairs);
+            *of.options.pairs = NULL;
+        }
     }
     return status;
 }

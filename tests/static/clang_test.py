@@ -19,6 +19,7 @@ root = os.path.dirname(os.path.dirname(here))
 sys.path.insert(0, os.path.join(root, "tests"))
 sys.path.insert(0, here)
 import random_loops as random_loops_maker  # noqa: E402
+from clang_sources import rewrite_choice, rewrite_compound  # noqa: E402
 from tap_cases import case, end  # noqa: E402
 
 build = os.environ.get("FATHOM_BUILD", os.path.join(root, "build"))
@@ -42,50 +43,6 @@ def arrays_of(text):
 
 
 # ---- sources for the judge ----
-
-def rewrite_compound(text):
-    """x op= e as x = x op (e): the left side is loaded first."""
-    made, at, depth, begin = [], 0, 0, 0
-    stack = []
-    for i, c in enumerate(text):
-        if c == "(":
-            stack.append(re.search(r"(\w*)\s*$", text[begin:i]).group(1))
-            depth += 1
-        elif c == ")":
-            depth -= 1
-            if depth == 0 and stack and stack[0] in ("for", "if", "while"):
-                begin = i + 1
-            stack.pop()
-        elif c in ";{}" and depth == 0:
-            begin = i + 1
-        elif c == "=" and depth == 0 and text[i - 1] in "+-*/" and text[i + 1] == " ":
-            left = text[begin:i - 1]
-            while left.strip().startswith("else "):
-                left = left.strip()[5:]
-            stop = text.index(";", i)
-            made.append(text[at:i - 1] + "= " + left.strip() + " " + text[i - 1] + " (" + text[i + 1:stop].strip() + ")")
-            at = stop
-    return "".join(made) + text[at:]
-
-
-def rewrite_choice(text):
-    """c ? a : b as both(c, a, b): of conditions that depend on data both sides are counted."""
-    while "?" in text:
-        at = text.rindex("?")
-        depth, first = 0, at
-        while not (depth == 0 and (text[first - 1] == "(" or text[first - 2:first] == "= " and text[first - 3] not in "<>=!")):
-            first -= 1
-            depth += (text[first] == ")") - (text[first] == "(")
-        depth, last = 0, at
-        while not (depth == 0 and text[last] in ");"):
-            depth += (text[last] == "(") - (text[last] == ")")
-            last += 1
-        colon = at + text[at:last].index(" : ")
-        text = text[:first] + "both<decltype(%s + 0)>(%s, %s, %s)" % (
-            text[colon + 3:last].replace("both<", "both<"), text[first:at].strip(), text[at + 1:colon].strip(),
-            text[colon + 3:last].strip()) + text[last:]
-    return text
-
 
 def kernel_sources():
     sizes = {}
@@ -201,6 +158,7 @@ CASES = {
     "steps.c": ("n=29", {}, "steps(29)"),
     "scop.c": ("n=9 unknown=3", {}, "recording = false; scop(9); recording = true"),
     "local.c": ("n=9", {}, None),
+    "folded.c": ("n=9", {}, None),
     "containers.cc": ("n=7 v.size=10 m.columns_=8", {}, None),
     "template.cc": ("", {}, None),
 }
@@ -251,6 +209,10 @@ LINES = {
         for zero = 2 to 3 {
         do multiplies 1 { load line[i] "line[i]" load weights[0][1] "weights[0][1]" store row[i] "row[i]" }
         do { load row[i] "row[i]" store plane[j + 4 * i] "plane[4 * i + j]" }""",
+    "folded.c": """
+        do adds 1 divides 1 { load a[i] "a[i]" store b[i] "b[i]" }
+        do integers 2 { load k[i] "k[i]" store k[i] "k[i]" }
+        do adds 1 { load a[i] "a[i]" store b[i] "b[i]" }""",
     "containers.cc": """
         array v[v.size] of 8
         array a[6][4] of 8
@@ -289,6 +251,8 @@ ASSUMED = [
     ("dataif.c", "if at 4 holds", 'do { store A[i] "A[i]" }'),
     ("whiledata.c", "loop at 4 runs t times", 'do adds 1 { load A[max(t, 0)] "A[i]" }'),
     ("rowsptr.c", "A is matrix[n][m]", "array A[n][m] of 8"),
+    ("whiledata.c", "while runs t times", 'do adds 1 { load A[max(t, 0)] "A[i]" }'),
+    ("indirect.c", "idx is permutation of 0..n-1", 'do { load idx[i] "idx[i]" store A[i] "A[idx[i]]" }'),
     ("indirect.c", "idx is identity", 'do { load idx[i] "idx[i]" store A[i] "A[idx[i]]" }'),
 ]
 
@@ -304,6 +268,12 @@ def assumptions():
         noted = [one for one in had if one.startswith("note") and (said in one or "identity" in one)]
         case("assumed: " + said, [] if code == 0 and line in had and noted else ["exit code %d: %s\n%s" % (code, message, text)])
     code, message, _ = walk("assumed", path, ["--assume", "if at 99 holds", "--assume", "idx is identity"])
+    path = os.path.join(work, "two-whiles.c")
+    with open(path, "w") as out:
+        out.write("void f(double *A)\n{\n  int i = 0, k = 0;\n  while (A[i] > 0) i++;\n  while (A[k] > 1) k++;\n}\n")
+    code, message2, _ = walk("two-whiles", path, ["--assume", "while runs 3 times"])
+    case("an assumption about several loops is refused",
+         [] if code == 8 and "several loops, in lines 4 and 5" in message2 else [message2])
     case("an assumption about nothing is refused", [] if code == 8 and "is about nothing in the region" in message else [message])
 
 

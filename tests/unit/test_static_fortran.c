@@ -353,6 +353,12 @@ static void options_are_kept(void **state)
         (const char *const[]){"store x[1]", "store x[2]", NULL});
     options.assumptions = runs;
     has(while_source, false, &options, (const char *const[]){"for run = 1 to steps", "param steps", NULL});
+    options.assumptions = (const char *const[]){"while runs steps times", NULL};
+    has(while_source, false, &options, (const char *const[]){"for run = 1 to steps", "param steps", NULL});
+    options.assumptions = (const char *const[]){"idx is permutation of 1..n", NULL};
+    has(LOOP "x(idx(i)) = 0\n" END, false, &options,
+        (const char *const[]){"load idx[i]", "store x[i]",
+                              "permutation of 1..n, in an order that is not known", NULL});
     options.assumptions = (const char *const[]){"idx is identity", NULL};
     has(LOOP "x(idx(i) + 1) = a(idx(idx(1)), 2)\n" END, false, &options,
         (const char *const[]){"load idx[1] @1:7:23", "load idx[1] @1:7:19", "load a[1][2]",

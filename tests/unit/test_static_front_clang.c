@@ -2,10 +2,12 @@
 /* The front end for C and C++ as the library sees it: a module that is not there, broken, or of another time;
  * and a region that comes from it (tests/static has the sources that it must understand). */
 #include "static/front/front.h"
+#include "static/front/front_child.h"
 #include "static/front/front_clang.h"
 #include "static/region/region_text.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -112,9 +114,71 @@ static void test_region(void **state)
     fm_region_destroy(region);
 }
 
+/* ---- front ends that do not come back ---- */
+
+static fm_status dies(const fm_clang_request *request, char **text, size_t *size, fm_error *error)
+{
+    (void)request, (void)text, (void)size, (void)error;
+    raise(SIGKILL);
+    return FM_OK;
+}
+
+static fm_status leaves(const fm_clang_request *request, char **text, size_t *size, fm_error *error)
+{
+    (void)request, (void)text, (void)size, (void)error;
+    _exit(0);
+}
+
+static fm_status refuses(const fm_clang_request *request, char **text, size_t *size, fm_error *error)
+{
+    *text = NULL;
+    *size = 0;
+    *error = (fm_error){.status = FM_E_FORMAT, .place = FM_PLACE_LINE, .offset = 7, .reason = "no"};
+    snprintf(error->path, sizeof error->path, "%s", request->path);
+    return FM_E_FORMAT;
+}
+
+/* Longer than a pipe holds. */
+static fm_status talks(const fm_clang_request *request, char **text, size_t *size, fm_error *error)
+{
+    (void)request, (void)error;
+    *size = 1 << 20;
+    *text = malloc(*size);
+    memset(*text, 'x', *size);
+    return FM_OK;
+}
+
+static void test_child(void **state)
+{
+    (void)state;
+    const fm_clang_request request = {.path = "a.c"};
+    fm_clang_module front = {FM_CLANG_INTERFACE, dies};
+    fm_error error;
+    char *text;
+    size_t size;
+    assert_int_equal(fm_front_in_child(&front, &request, &text, &size, &error), FM_E_UNSUPPORTED);
+    assert_non_null(strstr(error.reason, "libclang ended by signal 9"));
+    assert_string_equal(error.path, "a.c");
+    assert_null(text);
+    front.region = leaves;
+    assert_int_equal(fm_front_in_child(&front, &request, &text, &size, &error), FM_E_UNSUPPORTED);
+    assert_non_null(strstr(error.reason, "before it had read"));
+    front.region = refuses;
+    assert_int_equal(fm_front_in_child(&front, &request, &text, &size, &error), FM_E_FORMAT);
+    assert_int_equal(error.offset, 7);
+    assert_string_equal(error.reason, "no");
+    assert_int_equal(fm_front_in_child(&front, &request, &text, &size, NULL), FM_E_FORMAT);
+    front.region = talks;
+    assert_int_equal(fm_front_in_child(&front, &request, &text, &size, &error), FM_OK);
+    assert_int_equal(size, 1 << 20);
+    assert_int_equal(strspn(text, "x"), 1 << 20);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_child),
         cmocka_unit_test(test_missing),
         cmocka_unit_test(test_broken),
         cmocka_unit_test(test_region),

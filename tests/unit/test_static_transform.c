@@ -451,11 +451,29 @@ static void test_by_hand(void **state)
     expect(column_sum, "tile:j@7=2", FM_E_ARGUMENT,
            "tile: there is no loop over 'j' in line 7: there are j@1, i@2");
     expect(backwards, "tile:i=4", FM_E_ARGUMENT,
-           "tile: there are several loops over 'i': say which by its line: i@1, i@4");
+           "tile: there are several loops over 'i': say which: i@1, i@4");
     expect(backwards, "tile:i@4=4", FM_OK, NULL);
     expect(backwards, "distribute:i@4", FM_E_UNSUPPORTED,
            "distribute: there is nothing to separate: the loop over 'i' has one thing in it");
     expect(column_sum, "fuse:j", FM_E_UNSUPPORTED, "fuse: what follows the loop over 'j' is nothing");
+    /* Loops without lines, and in one line. */
+    static const char *const lines[] = {"", " @1:5"};
+    for (int i = 0; i < 2; i++) {
+        char text[400], message[100];
+        snprintf(
+            text, sizeof text,
+            "fathom-region 1 file 1 \"a.c\" array A[8] of 8 array B[8] of 8\n"
+            "for i = 0 to 7%s { do { store A[i] } } for i = 0 to 7%s { do { store B[i] } do { store A[i] } }",
+            lines[i], lines[i]);
+        snprintf(message, sizeof message, "tile: there are several loops over 'i': say which: i%s#1, i%s#2",
+                 i ? "@5" : "", i ? "@5" : "");
+        expect(text, "tile:i=4", FM_E_ARGUMENT, message);
+        expect(text, "tile:i#2=4", FM_OK, NULL);
+        expect(text, i ? "distribute:i@5#2" : "distribute:i#2", FM_OK, NULL);
+        snprintf(message, sizeof message, "tile: there is no loop number 3 over 'i': there are i%s#1, i%s#2",
+                 i ? "@5" : "", i ? "@5" : "");
+        expect(text, "tile:i#3=4", FM_E_ARGUMENT, message);
+    }
 }
 
 static void test_wrong_texts(void **state)
@@ -466,6 +484,9 @@ static void test_wrong_texts(void **state)
         "swap:i,j",
         "interchange",
         "interchange:i",
+        "tile:i#=4",
+        "tile:i#0=4",
+        "tile:i#1@2=4",
         "interchange:i,j,k",
         "tile:i,j=32",
         "tile:i=0",

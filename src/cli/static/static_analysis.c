@@ -59,8 +59,9 @@ static int walk_all(cli_static_run *run, double limit, fm_profile **profile, boo
     if (status != FM_OK) return cli_fail(&error);
     status = fm_region_attribute(run->region, pairs, count, run->edges, run->edge_count, late_from(run),
                                  &(*profile)->attribution, &error);
+    int code = status == FM_OK ? cli_static_bound(run, *profile, pairs, count) : cli_fail(&error);
     free(pairs);
-    return status == FM_OK ? -1 : cli_fail(&error);
+    return code;
 }
 
 /* Where the code is, and what it does; how sure the profile is was said by whoever made it. */
@@ -106,6 +107,8 @@ static int work_off(cli_static_run *run, double limit, bool *over)
 
 static int compute(cli_static_run *run)
 {
+    fm_raw_pair *pairs;
+    size_t count;
     const fm_static_options how = {
         .granularity = run->options->granularity,
         .layout = run->layout,
@@ -117,10 +120,14 @@ static int compute(cli_static_run *run)
         .samples = run->options->samples,
         .seed = 1,
         .method = run->options->method,
+        .pairs = &pairs,
+        .pair_count = &count,
     };
     fm_error error;
     if (fm_region_profile(run->region, &how, &run->profile, &error)) return cli_fail(&error);
-    return label(run, run->profile, NULL, NULL);
+    int code = cli_static_bound(run, run->profile, pairs, count);
+    free(pairs);
+    return code < 0 ? label(run, run->profile, NULL, NULL) : code;
 }
 
 /*

@@ -92,6 +92,37 @@ static const char *certainty(const fm_profile *profile)
     return profile->kernel && profile->kernel->certainty ? profile->kernel->certainty : "exact";
 }
 
+static void show_share(FILE *out, double before, double after)
+{
+    if (before > 0)
+        fprintf(out, " %+7.1f %%\n", 100 * (after - before) / before);
+    else
+        fprintf(out, " %9s\n", "-");
+}
+
+static void show_misses(FILE *out, const char *cache, double before, double after)
+{
+    char name[48];
+    snprintf(name, sizeof name, "%.24s misses", cache);
+    fprintf(out, "%-16s %22s %22s", name, grouped(before).text, grouped(after).text);
+    show_share(out, before, after);
+}
+
+/* The least time on the machine that is described; proved: whatever its caches replace. */
+static void show_least_time(FILE *out, const cli_static_run *run, bool proved)
+{
+    const fm_bounds_part *parts[2] = {&run->before->bounds->whole, &run->profile->bounds->whole};
+    double least[2];
+    for (int i = 0; i < 2; i++) {
+        const size_t at = proved ? parts[i]->slowest_proved : parts[i]->slowest;
+        if (at >= parts[i]->count) return;
+        least[i] = parts[i]->bounds[at].seconds;
+    }
+    fprintf(out, "%-16s %19.4g ms %19.4g ms", proved ? "takes least" : "  by the model", 1000 * least[0],
+            1000 * least[1]);
+    show_share(out, least[0], least[1]);
+}
+
 void cli_static_show_change(FILE *out, const cli_static_run *run)
 {
     const fm_profile *before = run->before, *after = run->profile;
@@ -101,14 +132,14 @@ void cli_static_show_change(FILE *out, const cli_static_run *run)
             grouped((double)after->references).text);
     for (size_t i = 0; i < run->caches.count; i++) {
         const fm_cache *cache = &run->caches.caches[i];
-        const double old = misses_at(run, before, cache), now = misses_at(run, after, cache);
-        char name[48];
-        snprintf(name, sizeof name, "%.24s misses", cache->name);
-        fprintf(out, "%-16s %22s %22s", name, grouped(old).text, grouped(now).text);
-        if (old > 0)
-            fprintf(out, " %+7.1f %%\n", 100 * (now - old) / old);
-        else
-            fprintf(out, " %9s\n", "-");
+        show_misses(out, cache->name, misses_at(run, before, cache), misses_at(run, after, cache));
+    }
+    for (size_t i = 0; i < before->set_count && i < after->set_count; i++)
+        show_misses(out, before->set_misses[i].name, (double)before->set_misses[i].misses,
+                    (double)after->set_misses[i].misses);
+    if (before->bounds && after->bounds) {
+        show_least_time(out, run, true);
+        show_least_time(out, run, false);
     }
     fprintf(out, "%-16s %22s %22s\n\n", "", certainty(before), certainty(after));
     if (run->caches.count == 0) {

@@ -108,9 +108,40 @@ static int give_values(const cli_static_run *run, fm_region *region)
     return -1;
 }
 
+static char *text_of(const fm_region *region)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    fm_status status = stream ? fm_region_write(region, stream, NULL) : FM_E_NOMEM;
+    if (stream && fclose(stream) == 0 && status == FM_OK) return text;
+    free(text);
+    return NULL;
+}
+
+static bool same_text(const fm_region *left, const fm_region *right)
+{
+    char *one = text_of(left), *other = text_of(right);
+    const bool same = one && other && strcmp(one, other) == 0;
+    free(one);
+    free(other);
+    return same;
+}
+
+/* Misspelt, perhaps. */
+static void note_without_effect(const cli_static_run *run)
+{
+    for (size_t i = 0; i < run->parameter_count; i++)
+        if (run->parameters[i].used && !has_parameter(run->region, run->parameters[i].name))
+            cli_note("--param %s: the region has no such parameter, and as a macro of the source it changes "
+                     "nothing",
+                     run->parameters[i].name);
+}
+
 int cli_static_read(cli_static_run *run)
 {
     fm_error error;
+    const size_t flags = run->flag_count;
     fm_status status = open_region(run, &error);
     /* A source may not compile without its macros. */
     if ((status == FM_OK || status == FM_E_FORMAT || status == FM_E_UNSUPPORTED) &&
@@ -121,9 +152,11 @@ int cli_static_read(cli_static_run *run)
         fm_status second = open_region(run, &again);
         if (second != FM_OK) { /* the names were no macros: the first message is the better one */
             run->region = before;
+            while (run->flag_count > flags) run->flags[--run->flag_count] = NULL;
             if (status == FM_OK)
                 for (size_t i = 0; i < run->parameter_count; i++) run->parameters[i].used = false;
         } else {
+            if (before && same_text(before, run->region)) note_without_effect(run);
             fm_region_destroy(before);
             status = FM_OK;
         }

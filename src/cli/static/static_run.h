@@ -7,10 +7,11 @@
 #include "attribution_output.h"
 #include "cli.h"
 
-enum { CLI_MOST_PARAMETERS = 64, CLI_MOST_FLAGS = 256, CLI_MOST_ASSUMPTIONS = 64 };
+enum { CLI_MOST_PARAMETERS = 64, CLI_MOST_FLAGS = 256, CLI_MOST_ASSUMPTIONS = 64, CLI_MOST_SET_CACHES = 16 };
 
 typedef struct cli_static_options {
-    const char *function, *language, *layout, *bins, *method, *json, *report, *ir;
+    const char *function, *language, *layout, *bins, *method, *json, *report, *ir, *machine, *caches,
+        *emit_machine;
     cli_joined parameters, assumptions, change;
     uint64_t granularity, threads, samples;
     double limit;
@@ -42,7 +43,10 @@ typedef struct cli_static_run {
     cli_attribution_caches caches;
     uint64_t edges[CLI_MOST_EDGES];
     size_t edge_count;
-    fm_region_counts *counts; /* NULL: not known */
+    fm_region_counts *counts;                      /* NULL: not known */
+    fm_set_misses set_misses[CLI_MOST_SET_CACHES]; /* as asked for by --cache */
+    size_t set_count;
+    fm_machine *machine; /* NULL: none is described */
     fm_profile *profile;
     fm_region *original; /* where region is a changed one (--what-if, --suggest) */
     fm_profile *before;  /* of the original */
@@ -70,6 +74,19 @@ void cli_static_show_change(FILE *out, const cli_static_run *run);
 int cli_static_analyze(cli_static_run *run);
 /* run->profile against a walk over all accesses, analysed as a program's references are. */
 int cli_static_verify(cli_static_run *run);
+
+/* --machine: run->machine, whose caches are those to judge by. */
+int cli_static_read_machine(cli_static_run *run);
+/* --emit-machine */
+int cli_static_write_machine(const cli_static_run *run);
+/* profile->bounds, where there is a machine. pairs: of accesses, with run->edges. */
+int cli_static_bound(const cli_static_run *run, fm_profile *profile, const fm_raw_pair *pairs, size_t count);
+
+/* --cache: run->profile->set_misses. */
+int cli_static_set_misses(cli_static_run *run);
+/* Checks --cache. */
+int cli_static_check_caches(cli_static_run *run);
+void cli_static_show_set_misses(FILE *out, const fm_profile *profile);
 
 /* The open parameters, "n, m"; "" where there are none. Returns text. */
 const char *cli_static_open_parameters(const fm_region *region, char *text, size_t size);

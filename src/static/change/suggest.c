@@ -2,7 +2,7 @@
 /* suggest.c - changes of a region's loops that are worth a try. Whether they are legal and what they bring is
  * found out by whoever asks. */
 #include "base/error.h"
-#include "static/region/region.h"
+#include "static/change/transform.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +12,11 @@ typedef struct suggesting {
     FILE *out;
 } suggesting;
 
-/* "i@12" */
 static void put_loop(const suggesting *self, const fm_region_node *loop)
 {
-    fputs(self->region->variables[loop->variable], self->out);
-    if (loop->place.line) fprintf(self->out, "@%u", loop->place.line);
+    char label[FM_LOOP_NAME + 32];
+    fm_loop_label(self->region, loop, label, sizeof label);
+    fputs(label, self->out);
 }
 
 /* The loop that is the only thing in this one. */

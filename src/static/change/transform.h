@@ -21,11 +21,14 @@ typedef enum fm_step_kind {
     FM_STEP_PAD,
 } fm_step_kind;
 
-/* "i", "i@12" */
+/* "i", "i@12", "i#2", "i@12#2": of the loops over i (in line 12) the second in the text */
 typedef struct fm_loop_name {
     char name[FM_LOOP_NAME];
-    uint32_t line; /* 0: any */
+    uint32_t line;   /* 0: any */
+    uint32_t number; /* from 1; 0: any */
 } fm_loop_name;
+/* What names this loop and no other. */
+void fm_loop_label(const fm_region *region, const fm_region_node *loop, char *label, size_t size);
 
 typedef struct fm_change_step {
     fm_step_kind kind;

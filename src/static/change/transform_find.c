@@ -20,24 +20,57 @@ typedef struct finder {
     char all[160];    /* every loop */
 } finder;
 
-static bool has_name(const finder *self, const fm_region_node *loop, unsigned number)
+/* How many loops over the variable `name` there are, in this line (0: in any), and which of them is `loop`.
+ */
+static void count_alike(const fm_region *region, const fm_region_node *node, const char *name, uint32_t line,
+                        const fm_region_node *loop, uint32_t *count, uint32_t *number)
 {
-    const fm_loop_name *wanted = &self->step->names[number];
-    return strcmp(self->changer->region->variables[loop->variable], wanted->name) == 0 &&
-           (wanted->line == 0 || wanted->line == loop->place.line);
+    for (; node; node = node->next) {
+        if (node->kind == FM_NODE_LOOP && strcmp(region->variables[node->variable], name) == 0 &&
+            (line == 0 || node->place.line == line)) {
+            ++*count;
+            if (node == loop) *number = *count;
+        }
+        count_alike(region, node->body, name, line, loop, count, number);
+        count_alike(region, node->otherwise, name, line, loop, count, number);
+    }
 }
 
-static void put(char *list, size_t size, const char *name, uint32_t line)
+void fm_loop_label(const fm_region *region, const fm_region_node *loop, char *label, size_t size)
+{
+    const char *name = region->variables[loop->variable];
+    uint32_t count = 0, number = 0;
+    int used = snprintf(label, size, "%s", name);
+    count_alike(region, region->body, name, loop->place.line, loop, &count, &number);
+    if (loop->place.line && used > 0 && (size_t)used < size)
+        used += snprintf(label + used, size - (size_t)used, "@%u", loop->place.line);
+    if (count > 1 && used > 0 && (size_t)used < size)
+        snprintf(label + used, size - (size_t)used, "#%u", number);
+}
+
+static bool has_name(const finder *self, const fm_region_node *loop, unsigned number)
+{
+    const fm_region *region = self->changer->region;
+    const fm_loop_name *wanted = &self->step->names[number];
+    uint32_t count = 0, found = 0;
+    if (strcmp(region->variables[loop->variable], wanted->name) != 0 ||
+        (wanted->line && wanted->line != loop->place.line))
+        return false;
+    if (wanted->number == 0) return true;
+    count_alike(region, region->body, wanted->name, wanted->line, loop, &count, &found);
+    return found == wanted->number;
+}
+
+static void put(char *list, size_t size, const fm_region *region, const fm_region_node *loop)
 {
     const size_t used = strlen(list);
-    if (used + strlen(name) + 16 > size) {
+    char label[FM_LOOP_NAME + 32];
+    fm_loop_label(region, loop, label, sizeof label);
+    if (used + strlen(label) + 6 > size) {
         if (used + 5 < size && strcmp(list + used - 3, "…") != 0) strcat(list, ", …");
         return;
     }
-    if (line)
-        snprintf(list + used, size - used, "%s%s@%u", used ? ", " : "", name, line);
-    else
-        snprintf(list + used, size - used, "%s%s", used ? ", " : "", name);
+    snprintf(list + used, size - used, "%s%s", used ? ", " : "", label);
 }
 
 /* Down from the loop to the one with the last name. */
@@ -98,15 +131,14 @@ static void look(finder *self, fm_region_node *node)
 {
     for (; node; node = node->next) {
         if (node->kind == FM_NODE_LOOP) {
-            const char *name = fm_change_name(self->changer, node);
-            put(self->all, sizeof self->all, name, node->place.line);
+            put(self->all, sizeof self->all, self->changer->region, node);
             if (has_name(self, node, 0)) {
                 fm_region_node *loops[FM_MOST_LOOPS];
                 unsigned count;
                 self->named++;
                 self->candidate = node;
                 if (fits(self, node, loops, &count)) {
-                    put(self->list, sizeof self->list, name, node->place.line);
+                    put(self->list, sizeof self->list, self->changer->region, node);
                     memcpy(self->loops, loops, count * sizeof *loops);
                     self->count = count;
                     self->fitting++;
@@ -128,14 +160,18 @@ fm_status fm_change_find(fm_changer *self, const fm_change_step *step, fm_region
     if (at.fitting == 1) return FM_OK;
     if (at.fitting > 1)
         return fm_fail(self->error, FM_E_ARGUMENT, NULL,
-                       "%s: there are several loops over '%.60s': say which by its line: %s",
-                       fm_step_word(step->kind), name, at.list);
+                       "%s: there are several loops over '%.60s': say which: %s", fm_step_word(step->kind),
+                       name, at.list);
     if (at.named > 0)
         return fm_region_fail(self->error, FM_E_UNSUPPORTED, self->region, &at.candidate->place, "%s: %s",
                               fm_step_word(step->kind), at.reason);
     if (!at.all[0])
         return fm_fail(self->error, FM_E_ARGUMENT, NULL, "%s: the region has no loops",
                        fm_step_word(step->kind));
+    if (step->names[0].number)
+        return fm_fail(self->error, FM_E_ARGUMENT, NULL,
+                       "%s: there is no loop number %u over '%.60s': there are %s", fm_step_word(step->kind),
+                       step->names[0].number, name, at.all);
     if (step->names[0].line)
         return fm_fail(self->error, FM_E_ARGUMENT, NULL,
                        "%s: there is no loop over '%.60s' in line %u: there are %s", fm_step_word(step->kind),

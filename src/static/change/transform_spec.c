@@ -47,6 +47,20 @@ static fm_status expected(const char *text, const char *at, const char *what, fm
     return fm_fail(error, FM_E_ARGUMENT, NULL, "'%.160s': expected %s at its end", text, what);
 }
 
+/* "@12", "#2": a number from 1 on behind a sign, where the sign is there. */
+static fm_status read_mark(const char *text, const char **at, char sign, const char *what, uint32_t *number,
+                           fm_error *error)
+{
+    if (**at != sign) return FM_OK;
+    char *end;
+    errno = 0;
+    const unsigned long long found = isdigit((unsigned char)(*at)[1]) ? strtoull(*at + 1, &end, 10) : 0;
+    if (found == 0 || found > UINT32_MAX || errno) return expected(text, *at + 1, what, error);
+    *number = (uint32_t)found;
+    *at = end;
+    return FM_OK;
+}
+
 static fm_status read_name(const char *text, const char **at, fm_loop_name *name, bool loop, fm_error *error)
 {
     skip(at);
@@ -56,15 +70,9 @@ static fm_status read_name(const char *text, const char **at, fm_loop_name *name
     memcpy(name->name, *at, length);
     name->name[length] = '\0';
     *at += length;
-    if (!loop || **at != '@') return FM_OK;
-    char *end;
-    errno = 0;
-    const unsigned long long line = isdigit((unsigned char)(*at)[1]) ? strtoull(*at + 1, &end, 10) : 0;
-    if (line == 0 || line > UINT32_MAX || errno)
-        return expected(text, *at + 1, "the number of a line", error);
-    name->line = (uint32_t)line;
-    *at = end;
-    return FM_OK;
+    if (!loop) return FM_OK;
+    fm_status status = read_mark(text, at, '@', "the number of a line", &name->line, error);
+    return status == FM_OK ? read_mark(text, at, '#', "the number of a loop", &name->number, error) : status;
 }
 
 static fm_status read_number(const char *text, const char **at, int64_t least, int64_t *number,

@@ -3,8 +3,10 @@
  * fortran_assumptions.c - what the user states about the program, in the words of the other front ends:
  *
  *     if at LINE holds | fails | both      a condition that depends on data; both: each branch is executed
- *     loop at LINE runs NUMBER times       a loop without bounds; NUMBER is a number or the name of a
- * parameter NAME is identity                     an array of whole numbers: NAME(i) is i
+ *     loop at LINE runs NUMBER times       a loop without bounds; NUMBER is a number or a parameter's name
+ *     while runs NUMBER times              the same for the only loop of that kind
+ *     NAME is identity                     an array of whole numbers: NAME(i) is i
+ *     NAME is permutation of 1..LAST       the same, with a note that the order is not known
  *
  * LINE is where the statement begins. An assumption about nothing in the region is an error.
  */
@@ -17,8 +19,8 @@
 
 typedef struct ft_assumption {
     const char *text;
-    bool loop, used, identity;
-    uint32_t line;
+    bool loop, used, identity, permutation;
+    uint32_t line, used_at; /* line 0: wherever it is */
     ft_outcome outcome;
     const char *times; /* a number or a name; of identity, the array */
     struct ft_assumption *next;
@@ -55,6 +57,19 @@ static bool understand(ft_assumption *assumption, char *word, size_t size)
         assumption->identity = true;
         return is_name(word);
     }
+    const char *permuted = strstr(text, " is permutation of 1..");
+    if (permuted && permuted > text && (size_t)(permuted - text) < size &&
+        permuted[strlen(" is permutation of 1..")]) {
+        assumption->identity = assumption->permutation = true;
+        snprintf(word, size, "%.*s", (int)(permuted - text), text);
+        return is_name(word);
+    }
+    snprintf(format, sizeof format, "while runs %%%zus %%6s%%n", size - 1);
+    if (sscanf(text, format, word, end, &used) == 2 && strcmp(end, "times") == 0 && !text[used]) {
+        assumption->loop = true;
+        assumption->line = 0;
+        return is_name(word);
+    }
     snprintf(format, sizeof format, "loop at %%u runs %%%zus %%6s%%n", size - 1);
     assumption->loop = true;
     if (sscanf(text, format, &line, word, end, &used) != 3 || strcmp(end, "times") != 0 || text[used])
@@ -76,7 +91,8 @@ bool fm_ft_read_assumptions(ft_walker *walker)
         if (!understand(made, word, sizeof word))
             return fm_ft_fail(walker->context, FM_E_ARGUMENT, NULL,
                               "the assumption '%.200s' is not understood: 'if at LINE holds' (fails, both), "
-                              "'loop at LINE runs N times', 'NAME is identity'",
+                              "'loop at LINE runs N times', 'while runs N times', 'NAME is identity', "
+                              "'NAME is permutation of 1..LAST'",
                               *texts);
         if ((made->loop || made->identity) && !(made->times = fm_ft_intern(walker->context, word)))
             return false;
@@ -89,13 +105,26 @@ bool fm_ft_read_assumptions(ft_walker *walker)
 static bool note(ft_walker *walker, ft_assumption *found)
 {
     found->used = true;
-    return fm_ft_note(walker, fm_ft_print(walker->context, "assumed: %s", found->text));
+    return fm_ft_note(
+        walker,
+        fm_ft_print(walker->context, "assumed: %s%s", found->text,
+                    found->permutation ? ", in an order that is not known: counted as if it ascended" : ""));
 }
 
 static ft_assumption *find(ft_walker *walker, bool loop, uint32_t line)
 {
     ft_assumption *found = walker->assumptions;
-    while (found && (found->identity || found->loop != loop || found->line != line)) found = found->next;
+    while (found && (found->identity || found->loop != loop || (found->line && found->line != line)))
+        found = found->next;
+    if (found && found->line == 0 && found->used && found->used_at != line) {
+        fm_ft_fail(
+            walker->context, FM_E_ARGUMENT, NULL,
+            "the assumption '%.200s' is about several loops, in lines %u and %u: 'loop at LINE runs …' "
+            "tells them apart",
+            found->text, found->used_at, line);
+        return NULL;
+    }
+    if (found) found->used_at = line;
     return found && note(walker, found) ? found : NULL;
 }
 

@@ -73,7 +73,13 @@ fm_status fm_region_open_sized(fm_region **region, const char *path, const fm_re
     char *text = NULL;
     size_t size = 0;
     status = read(path, &own, &text, &size, error);
-    if (status == FM_OK) status = fm_region_parse(region, text, size, path, error);
+    if (status == FM_OK) {
+        status = fm_region_parse(region, text, size, path, error);
+        if (status != FM_OK && read != read_text && error) { /* the line is not one of the source */
+            error->place = FM_PLACE_NONE;
+            error->offset = 0;
+        }
+    }
     free(text);
     return status;
 }

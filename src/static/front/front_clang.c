@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front_clang.c - see front_clang.h. */
-#include "static/front/front_clang.h"
+#include "static/front/front_child.h"
 
 #include "base/error.h"
 #include "base/parts.h"
@@ -31,5 +31,5 @@ fm_status fm_front_clang(const char *path, const fm_region_options *options, cha
         .scalars = options->scalars,
         .assumptions = options->assumptions,
     };
-    return module->region(&request, text, size, error);
+    return fm_front_in_child(module, &request, text, size, error);
 }

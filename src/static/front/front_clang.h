@@ -25,8 +25,10 @@ typedef struct fm_clang_request {
  *     if at LINE holds | fails | both      a condition that depends on data; both: each branch is executed
  *     loop at LINE runs EXPRESSION times   a loop whose end depends on data; EXPRESSION: a number or a
  *                                          parameter, new ones are made
- *     NAME is matrix[ROWS][COLUMNS]        a pointer to rows (double **) whose rows follow each other in
- * memory NAME is identity                     an array of whole numbers: NAME[i] is i
+ *     while runs EXPRESSION times          the same for the only loop of that kind
+ *     NAME is matrix[ROWS][COLUMNS]        a pointer to rows (double **) whose rows follow each other
+ *     NAME is identity                     an array of whole numbers: NAME[i] is i
+ *     NAME is permutation of 0..LAST       the same, with a note that the order is not known
  */
 typedef struct fm_clang_module {
     unsigned interface; /* FM_CLANG_INTERFACE of the time it was built */

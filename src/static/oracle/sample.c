@@ -111,6 +111,8 @@ static fm_status weigh(sampler *self, uint64_t samples)
         reuses->firsts[i] = up_to - given;
         given = up_to;
     }
+    /* No sample is a first touch, yet there are some: nobody knows whose, so the first access has them. */
+    if (!self->firsts && reuses->reference_count) reuses->firsts[0] = reuses->first_touches;
     /* No sample is a reuse, yet there are some: as far as can be. */
     if (all && !reuses->count)
         return fm_reuses_add(reuses, reuses->first_touches - 1, 0, 0, all, self->error);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clang_loop.h - one iteration of a loop (clang_iteration.c), and the loop made of it (clang_loops.c). */
+#ifndef FATHOM_CLANG_LOOP_H
+#define FATHOM_CLANG_LOOP_H
+
+#include "clang_maker.h"
+
+typedef struct loop_parts {
+    CXCursor where, condition, increment, body; /* null: not there */
+    bool body_first;
+} loop_parts;
+
+/* A variable that an iteration changes. */
+typedef struct entry {
+    variable *variable;
+    value before;       /* the loop */
+    atom *unknown;      /* at the beginning of an iteration; of a pointer: steps since the loop began */
+    const form *first;  /* of that: in the first iteration */
+    const form *amount; /* that it changes by; NULL: not the same every time */
+} entry;
+
+typedef struct entries {
+    size_t count;
+    entry *at;
+} entries;
+
+/* What may have to be worked off again: before one iteration. */
+typedef struct beginning {
+    variable_set_of changed;
+    state *before;
+    node_list *list;
+    node **end;
+} beginning;
+
+entries loop_enter(front *f, const loop_parts *p, const variable_set_of *set);
+beginning loop_begin(front *f, const loop_parts *p);
+/*
+ * Variables that were changed though the text did not show it: those that were seen for the first time
+ * inside (members, what a called function changes). Then the iteration is worked off once more, with them.
+ */
+bool loop_begin_again(front *f, beginning *b);
+/* What each variable changes by. Amounts may use others that do not change at all. */
+void loop_find_amounts(front *f, const loop_parts *p, entries *all);
+
+#endif
