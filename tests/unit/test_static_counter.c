@@ -136,7 +136,7 @@ static bool add_to(void *context, int64_t value, uint64_t count)
 }
 
 /* Every value by itself, and in cells: some are cut, some go into tables, which size decides. */
-static void check_runs(const fm_cells *cells, uint64_t size, uint64_t cuts)
+static void check_runs(const fm_value_cells *cells, uint64_t size, uint64_t cuts)
 {
     enum { SIZE = 500 };
     fm_runs runs;
@@ -173,7 +173,7 @@ static void test_runs(void **state)
     (void)state;
     static const uint64_t edges[] = {0, 3, 4, 5, 100, 256, 300, 499, 500, 7000};
     const fm_grouping grouping = {.bins = FM_BINS_LOG2, .edges = edges, .edge_count = 10};
-    fm_cells cells;
+    fm_value_cells cells;
     check_runs(NULL, 500, 0);
     assert_true(fm_cells_create(&cells, &grouping, 500));
     for (uint64_t i = 0; i < 500; i++) {

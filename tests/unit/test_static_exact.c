@@ -63,7 +63,7 @@ static void check_grouped(fm_distance_pieces *formulas, const fm_static_counted 
 {
     static const uint64_t edges[] = {0, 3, 11, 40};
     const fm_grouping grouping = {.bins = FM_BINS_LOG2, .edges = edges, .edge_count = 4};
-    fm_cells cells;
+    fm_value_cells cells;
     fm_static_counted grouped, sums = {0};
     fm_error error;
     assert_true(fm_cells_create(&cells, &grouping, UINT64_MAX));

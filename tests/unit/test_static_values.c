@@ -190,7 +190,7 @@ static bool compare(fm_isl_work *work, const fm_counter_piece *piece, const uint
                     const fm_grouping *grouping, int round)
 {
     static uint64_t found[VALUES], cells_expected[VALUES];
-    fm_cells cells = {0};
+    fm_value_cells cells = {0};
     fm_runs runs;
     uint64_t points = 0;
     if (grouping) assert_true(fm_cells_create(&cells, grouping, VALUES));

@@ -191,7 +191,7 @@ static bool count_touch(fm_distance_pieces *formulas, size_t touch, size_t *next
 }
 
 /* Every distance is less than the number of blocks. */
-static fm_status count_all(fm_distance_pieces *formulas, uint64_t blocks, const fm_cells *cells,
+static fm_status count_all(fm_distance_pieces *formulas, uint64_t blocks, const fm_value_cells *cells,
                            fm_static_counted *result, fm_error *error)
 {
     size_t next = 0;
@@ -211,7 +211,7 @@ fm_status fm_distance_pieces_count(fm_distance_pieces *formulas, const fm_groupi
                                    fm_static_counted *result, fm_error *error)
 {
     uint64_t blocks = 0;
-    fm_cells cells = {0};
+    fm_value_cells cells = {0};
     const bool grouped = grouping && grouping->bins != FM_BINS_EXACT;
     memset(result, 0, sizeof *result);
     for (size_t i = 0; i < formulas->touches.count; i++) blocks += formulas->cold[i];

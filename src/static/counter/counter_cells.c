@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool fm_cells_create(fm_cells *cells, const fm_grouping *grouping, uint64_t size)
+bool fm_cells_create(fm_value_cells *cells, const fm_grouping *grouping, uint64_t size)
 {
     if (!size) size = 1;
     const size_t bins = fm_bins_index(grouping->bins, size - 1) + 1;
     size_t edge = 0;
-    *cells = (fm_cells){.bins = grouping->bins};
+    *cells = (fm_value_cells){.bins = grouping->bins};
     cells->borders = fm_calloc(bins + grouping->edge_count + 1, sizeof *cells->borders);
     cells->first = fm_calloc(bins, sizeof *cells->first);
     if (!cells->borders || !cells->first) {
@@ -32,7 +32,7 @@ bool fm_cells_create(fm_cells *cells, const fm_grouping *grouping, uint64_t size
     return true;
 }
 
-void fm_cells_destroy(fm_cells *cells)
+void fm_cells_destroy(fm_value_cells *cells)
 {
     free(cells->borders);
     free(cells->first);

@@ -14,7 +14,7 @@
 
 static const uint64_t MOST_BYTES = (uint64_t)1 << 30;
 
-bool fm_runs_create(fm_runs *runs, uint64_t size, const fm_cells *cells)
+bool fm_runs_create(fm_runs *runs, uint64_t size, const fm_value_cells *cells)
 {
     *runs = (fm_runs){.size = size ? size : 1, .cells = cells};
     uint64_t tables = size ? MOST_BYTES / 8 / size : FM_RUN_TABLES;

@@ -26,16 +26,16 @@ typedef struct fm_run_table {
 } fm_run_table;
 
 typedef struct fm_runs {
-    uint64_t size;         /* values are less */
-    const fm_cells *cells; /* NULL: every value by itself */
-    uint64_t *counts;      /* of the cells */
-    uint64_t cuts;         /* of runs, since the last flush */
+    uint64_t size;               /* values are less */
+    const fm_value_cells *cells; /* NULL: every value by itself */
+    uint64_t *counts;            /* of the cells */
+    uint64_t cuts;               /* of runs, since the last flush */
     unsigned most_tables, count;
     fm_run_table tables[FM_RUN_TABLES];
 } fm_runs;
 
 /* False: no memory. cells: as large, and there until the end; may be NULL. */
-bool fm_runs_create(fm_runs *runs, uint64_t size, const fm_cells *cells);
+bool fm_runs_create(fm_runs *runs, uint64_t size, const fm_value_cells *cells);
 void fm_runs_destroy(fm_runs *runs);
 /*
  * Values first + i * stride for i from 0 to length - 1, each so many times as the sum over j of

@@ -88,7 +88,7 @@ static bool holding_steps(fm_walk *this, int64_t length, int64_t *first, int64_t
     int64_t last = length - 1;
     *first = 0;
     for (size_t i = 0; i < this->condition_count && *first <= last; i++) {
-        const fm_condition *at = &this->conditions[i];
+        const fm_walk_condition *at = &this->conditions[i];
         int64_t value, growth = at->growth;
         if (!fm_sparse_at(&at->line, this->at, &value)) return fm_walk_too_large(this->work);
         if (growth == 0) {

@@ -167,7 +167,7 @@ static bool find_conditions(fm_walk *this)
         if (!this->conditions) return fm_isl_no_memory(this->work);
     }
     for (size_t i = 0; i < this->condition_count; i++) {
-        fm_condition *at = &this->conditions[i];
+        fm_walk_condition *at = &this->conditions[i];
         at->equality = i < equalities;
         at->line = sparse_of(at->equality ? &domain->equalities.lines[i]
                                           : &domain->inequalities.lines[i - equalities],

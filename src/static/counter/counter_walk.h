@@ -17,11 +17,11 @@ typedef struct fm_sparse {
 } fm_sparse;
 
 /* Of the domain; growth: in one period of the innermost variable. */
-typedef struct fm_condition {
+typedef struct fm_walk_condition {
     fm_sparse line;
     int64_t growth;
     bool equality;
-} fm_condition;
+} fm_walk_condition;
 
 typedef struct fm_walk {
     fm_isl_work *work;
@@ -35,7 +35,7 @@ typedef struct fm_walk {
                        too long */
     int64_t growth[FM_COLUMNS], value_growth[FM_COLUMNS]; /* of the columns of both systems in this time */
     fm_sparse *floors, *value_floors;                     /* their quotients */
-    fm_condition *conditions;
+    fm_walk_condition *conditions;
     size_t condition_count;
     fm_runs *runs;
     uint64_t *points;
