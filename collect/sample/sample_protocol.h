@@ -33,8 +33,9 @@
  * slab_owner (compare-and-swap from 0); the record of the burst names it; the receiver copies its words and
  * sets slab_owner to 0. No free slab: the burst is left out, and counted.
  *
- * THE LOG is a sequence of words of 32 or 64 bits that burst.h describes; behind it are descriptions of the
- * blocks of code that were met for the first time (fm_sample_block, then its accesses).
+ * THE LOG is what burst_log.h describes. Behind its words are those bytes of the thread's table of blocks that
+ * were not told before: the receiver puts them together again. A table that was begun anew (burst_reset) has
+ * another generation.
  *
  * TIME. `work` is the processor time of the thread in nanoseconds, without what the sampler itself used. In a
  * burst it stands still.
@@ -52,7 +53,7 @@ enum {
     FM_SAMPLE_PROCESSES = 256,
     FM_SAMPLE_THREADS = 2048, /* lanes */
     FM_SAMPLE_LANE_BYTES = 8 << 10,
-    FM_SAMPLE_CELLS = 56,   /* records in a lane's ring */
+    FM_SAMPLE_CELLS = 44,   /* records in a lane's ring */
     FM_SAMPLE_WATCHES = 4,  /* debug registers of a thread */
     FM_SAMPLE_CLASSES = 4,  /* sizes of slabs */
     FM_SAMPLE_SLAB_MOST = 32, /* slabs in all, at most */
@@ -106,6 +107,7 @@ typedef struct fm_sample_process {
     uint32_t tid;   /* of the thread that asks for the clock */
     uint32_t serial; /* fm_sample_session.serial when it was claimed, from 1 */
     uint32_t parent; /* serial number of the process that forked it; 0: it was executed */
+    uint32_t parent_pid;
     uint32_t clock;  /* futex: FM_SAMPLE_CLOCK_… */
     int32_t clock_error, watch_error; /* errno */
     uint32_t trouble;                 /* FM_SAMPLE_TROUBLE_… */
@@ -132,7 +134,8 @@ typedef struct fm_sample_session {
     uint64_t period;   /* accesses from burst to burst; 0: by time */
     uint64_t budget;   /* what may be used for sampling, in millionths of the program's own time; 0: no limit */
     uint64_t seed;
-    uint64_t spare0[6];
+    uint64_t frequency; /* of the time-stamp counter, in Hz */
+    uint64_t spare0[5];
     /* Changed by programs. */
     uint32_t wake;           /* futex of the receiver */
     uint32_t receiver_waits; /* 1 while it waits there */
@@ -145,7 +148,16 @@ typedef struct fm_sample_session {
 
 /* ---- records ---- */
 
-enum { FM_SAMPLE_RECORD_BURST = 1, FM_SAMPLE_RECORD_WATCH = 2, FM_SAMPLE_RECORD_END = 3 };
+enum {
+    FM_SAMPLE_RECORD_BURST = 1,
+    FM_SAMPLE_RECORD_WATCH = 2,
+    FM_SAMPLE_RECORD_END = 3,   /* of the thread */
+    FM_SAMPLE_RECORD_TABLE = 4, /* more of the table than fits behind a log */
+};
+enum {
+    FM_SAMPLE_PICK_FROM = 4096, /* uses, at most, from the first on, of which one is picked to be watched */
+    FM_SAMPLE_TRIES = 8,        /* so many of them are looked at */
+};
 enum { FM_SAMPLE_WATCH_USED = 0, FM_SAMPLE_WATCH_REPLACED = 1, FM_SAMPLE_WATCH_ENDED = 2 };
 #define FM_SAMPLE_NOWHERE UINT32_MAX
 
@@ -155,7 +167,9 @@ typedef struct fm_sample_watched {
     uint32_t end;      /* FM_SAMPLE_WATCH_… */
     uint64_t burst;    /* number of the burst, in its thread, whose use it is */
     uint64_t address;  /* of the use */
-    uint64_t position; /* word of the log that is the use's address */
+    uint64_t position; /* number of the use among the accesses of the log */
+    uint64_t in_burst; /* number of the burst in which, or in the window before which, it ended; 0: none */
+    uint64_t in_window; /* ticks of the time-stamp counter since that window began; 0: not in it */
     uint64_t begin;    /* work when it was armed: that of the burst's end */
     uint64_t finish;   /* work when it ended */
     uint64_t code;     /* address behind the instruction that used it again */
@@ -173,25 +187,31 @@ typedef struct fm_sample_record {
             uint64_t planned;   /* nanoseconds of work that it stands for */
             uint32_t accesses;  /* that were logged */
             uint32_t words;     /* of the log */
-            uint32_t block_bytes; /* of descriptions behind it */
-            uint32_t generation;  /* of block numbers */
+            uint32_t table_from;  /* bytes of the table that were told before */
+            uint32_t table_bytes; /* that are told now, behind the words */
+            uint32_t generation;  /* of the table */
             uint32_t reason;      /* why it ended: burst.h */
-            uint32_t tries;       /* uses that were looked at to find one to watch */
-            uint64_t picked;      /* word of the log of the one that was found, UINT64_MAX: none */
-            uint64_t picked_armed; /* probability that it was armed */
-            uint32_t picked_place; /* register that it got; FM_SAMPLE_NOWHERE: none */
-            uint32_t counted;       /* accesses of the window behind it that were counted only; 0: none */
-            uint64_t counted_ticks; /* that it took, of the time-stamp counter */
-            uint64_t own;           /* nanoseconds that the sampler has used in this thread so far */
-            uint64_t stack;         /* stack pointer */
+            uint32_t picked;      /* number, in the log, of the access that is watched; …_NOWHERE: none */
+            uint32_t picked_place;  /* register that it got; …_NOWHERE: none */
+            uint64_t picked_armed;  /* probability that it was armed (reservoir.h) */
+            /* The window before it, of the program's time too, in which accesses were only counted. */
+            uint32_t counted;       /* accesses; 0: none */
+            uint32_t counted_fresh; /* interruptions that make counted_ticks too large */
+            uint32_t spare;
+            uint64_t counted_ticks; /* of the time-stamp counter */
+            uint64_t own;           /* nanoseconds that the sampler had used in this thread before it */
+            uint64_t fs_base, gs_base;
         } burst;
         fm_sample_watched watch;
         struct {
             uint64_t work, own;
         } end;
+        struct {
+            uint32_t from, bytes, generation;
+        } table;
     } is;
 } fm_sample_record;
-_Static_assert(sizeof(fm_sample_record) <= 128, "a cell");
+_Static_assert(sizeof(fm_sample_record) <= 160, "a cell");
 
 typedef struct fm_sample_lane {
     uint32_t state; /* FM_SAMPLE_… */
@@ -200,30 +220,23 @@ typedef struct fm_sample_lane {
     uint32_t pid;
     uint64_t work, own; /* as last known */
     uint64_t ticks;     /* clock ticks that came */
+    uint64_t ticks_then; /* of these, before `work` was told */
     uint64_t bursts;    /* that were made */
     uint64_t crowded;   /* bursts that found no slab */
     uint64_t lost;      /* records that found no cell */
     uint32_t written;   /* records finished, modulo 2^32 */
     uint32_t spare0;
-    uint64_t spare1[7];
+    uint64_t spare1[6];
     uint32_t taken; /* the receiver's */
     uint32_t spare2[15];
     fm_sample_watched watches[FM_SAMPLE_WATCHES];
     uint64_t spare3[8];
     union {
         fm_sample_record record;
-        uint8_t bytes[128];
+        uint8_t bytes[160];
     } cells[FM_SAMPLE_CELLS];
 } fm_sample_lane;
 _Static_assert(sizeof(fm_sample_lane) <= FM_SAMPLE_LANE_BYTES, "a lane");
-
-/* ---- descriptions of code, behind a log ---- */
-
-typedef struct fm_sample_block {
-    uint32_t number;
-    uint32_t accesses; /* so many fm_sample_access follow */
-    uint64_t address;  /* of its first instruction */
-} fm_sample_block;
 
 /* ---- where things are ---- */
 

@@ -32,6 +32,7 @@
 
 enum {
     FM_SAMPLER_STACK = 64 << 10,
+    FM_SAMPLER_TABLE = 256 << 10, /* descriptions of translated blocks */
     FM_SAMPLER_GUARD = 4096,
     /* What a signal costs beside what its handler can see, in nanoseconds. */
     FM_SAMPLER_TICK_COST = 3000,
@@ -59,7 +60,13 @@ typedef struct fm_sampler_thread {
     fm_reservoir reservoir; /* which register is for whom */
     fm_sampler_watch watches[FM_SAMPLE_WATCHES];
     uint32_t written; /* records in the lane */
-    fm_burst *burst;  /* the translator's */
+    bool in_burst;    /* the program runs in the translator */
+    uint64_t window;  /* time-stamp counter when the window began in which accesses are counted; 0: none */
+    uint32_t traps;   /* in that window */
+    burst *burst;     /* the translator's */
+    uint32_t told;    /* bytes of its table that the receiver has */
+    uint32_t generation; /* of the table */
+    void *table;
 } fm_sampler_thread;
 
 typedef struct fm_sampler {
@@ -67,6 +74,7 @@ typedef struct fm_sampler {
     fm_sample_process *process;
     uint32_t pid;
     bool watching; /* debug registers are wanted, and can be had */
+    bool stopped;  /* for good */
 } fm_sampler;
 extern fm_sampler fm_self __attribute__((visibility("hidden")));
 extern __thread fm_sampler_thread *fm_me __attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -94,13 +102,14 @@ fm_sampler_thread *fm_sampler_thread_get(void);
 void fm_sampler_threads_begin(void);
 /* In a child of fork: no thread but this one is there, and nothing of it is the session's. */
 void fm_sampler_threads_forget(void);
-/* Puts a record into the thread's lane. */
-void fm_sampler_record(fm_sampler_thread *thread, const fm_sample_record *record);
+/* Puts a record into the thread's lane. False: there is no room. */
+bool fm_sampler_record(fm_sampler_thread *thread, const fm_sample_record *record);
 void *fm_sampler_stack_top(const fm_sampler_thread *thread);
 
 /* ---- tick.c ---- */
 
-void fm_sampler_tick(ucontext_t *context);
+/* A tick at which a burst is due, on the thread's own stack. */
+void fm_sampler_tick(fm_sampler_thread *thread, ucontext_t *context);
 /* How long until the first burst of a thread. */
 void fm_sampler_plan(fm_sampler_thread *thread);
 
@@ -108,6 +117,8 @@ void fm_sampler_plan(fm_sampler_thread *thread);
 
 bool fm_sampler_arm(fm_sampler_thread *thread, uint32_t place, uint64_t address);
 void fm_sampler_disarm(fm_sampler_thread *thread, uint32_t place);
+/* Another use takes its place. */
+void fm_sampler_replaced(fm_sampler_thread *thread, uint32_t place, uint32_t kept);
 /* The use that a register watched was used again. */
 void fm_sampler_trapped(fm_sampler_thread *thread, uint32_t place, const ucontext_t *context);
 /* What is watched ends, as the thread does. */

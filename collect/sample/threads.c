@@ -12,20 +12,21 @@
 
 __thread fm_sampler_thread *fm_me __attribute__((tls_model("initial-exec")));
 
+static __thread bool over __attribute__((tls_model("initial-exec"))); /* the thread is about to end */
+
 static struct {
     pthread_key_t key;
     bool has_key;
-    fm_sampler_thread *idle; /* top of a stack; the number in the low bits changes with every push */
+    fm_sampler_thread *idle; /* top of a stack */
     uint32_t lock;           /* of the stack: only ever tried, never waited for */
 } all;
 
-/* One region: guard, stack, the thread, what the translator wants. */
-static const size_t state_offset = FM_SAMPLER_GUARD + FM_SAMPLER_STACK;
-
-static size_t region_bytes(void)
-{
-    return state_offset + 4096 + fm_burst_memory();
-}
+/* One region: guard, stack, the thread, the table of blocks. The translator has memory of its own. */
+enum {
+    STATE_OFFSET = FM_SAMPLER_GUARD + FM_SAMPLER_STACK,
+    STATE_BYTES = 4096,
+    REGION_BYTES = STATE_OFFSET + STATE_BYTES + FM_SAMPLER_TABLE,
+};
 
 static bool try_lock(void)
 {
@@ -54,22 +55,24 @@ static void give_back(fm_sampler_thread *thread)
         all.idle = thread;
         unlock();
     } else {
-        fm_unmap((char *)thread - state_offset, region_bytes());
+        burst_destroy(thread->burst);
+        fm_unmap((char *)thread - STATE_OFFSET, REGION_BYTES);
     }
 }
 
 static fm_sampler_thread *make(void)
 {
-    _Static_assert(sizeof(fm_sampler_thread) <= 4096, "the place of a thread");
+    _Static_assert(sizeof(fm_sampler_thread) <= STATE_BYTES, "the place of a thread");
     fm_sampler_thread *thread = reuse();
     if (thread) return thread;
-    char *region = fm_map(region_bytes(), -1, 0);
+    char *region = fm_map(REGION_BYTES, -1, 0);
     if (!region) return NULL;
     fm_syscall(__NR_mprotect, (long)region, FM_SAMPLER_GUARD, PROT_NONE, 0, 0, 0);
-    thread = (fm_sampler_thread *)(void *)(region + state_offset);
-    thread->burst = fm_burst_begin(region + state_offset + 4096, fm_burst_memory());
+    thread = (fm_sampler_thread *)(void *)(region + STATE_OFFSET);
+    thread->table = region + STATE_OFFSET + STATE_BYTES;
+    thread->burst = burst_create(thread->table, FM_SAMPLER_TABLE);
     if (thread->burst) return thread;
-    fm_unmap(region, region_bytes());
+    fm_unmap(region, REGION_BYTES);
     return NULL;
 }
 
@@ -112,14 +115,15 @@ static bool claim_lane(fm_sampler_thread *thread)
 
 fm_sampler_thread *fm_sampler_thread_get(void)
 {
-    if (fm_me) return fm_me;
+    if (fm_me || over) return fm_me;
     fm_sampler_thread *thread = make();
     if (!thread) {
         fm_sampler_trouble(FM_SAMPLE_TROUBLE_MEMORY);
         return NULL;
     }
-    fm_burst *burst = thread->burst;
-    *thread = (fm_sampler_thread){.burst = burst, .tid = fm_gettid()};
+    *thread =
+        (fm_sampler_thread){.burst = thread->burst, .table = thread->table, .tid = fm_gettid()};
+    burst_reset(thread->burst, thread->table, FM_SAMPLER_TABLE); /* another's, if it was in use before */
     thread->random = (fm_self.session->seed + thread->tid) * UINT64_C(0x9E3779B97F4A7C15) | 1;
     if (!claim_lane(thread)) {
         __atomic_fetch_add(&fm_self.process->refused_threads, 1, __ATOMIC_RELAXED);
@@ -127,7 +131,6 @@ fm_sampler_thread *fm_sampler_thread_get(void)
         return NULL;
     }
     fm_reservoir_start(&thread->reservoir, FM_SAMPLE_WATCHES, false, thread->random);
-    fm_burst_renew(thread->burst);
     fm_sampler_plan(thread);
     fm_me = thread;
     /* The first keys of a process are in the thread's own memory: nothing is allocated. */
@@ -135,18 +138,19 @@ fm_sampler_thread *fm_sampler_thread_get(void)
     return thread;
 }
 
-void fm_sampler_record(fm_sampler_thread *thread, const fm_sample_record *record)
+bool fm_sampler_record(fm_sampler_thread *thread, const fm_sample_record *record)
 {
     fm_sample_lane *lane = thread->lane;
     const uint32_t waiting = thread->written - __atomic_load_n(&lane->taken, __ATOMIC_ACQUIRE);
     if (waiting >= FM_SAMPLE_CELLS) {
         lane->lost++;
         fm_sampler_wake();
-        return;
+        return false;
     }
     lane->cells[thread->written % FM_SAMPLE_CELLS].record = *record;
     __atomic_store_n(&lane->written, ++thread->written, __ATOMIC_RELEASE);
     if (waiting >= FM_SAMPLE_CELLS / 2) fm_sampler_wake();
+    return true;
 }
 
 /* The thread's end, in the thread. */
@@ -155,7 +159,8 @@ static void finish(void *argument)
     fm_sampler_thread *thread = argument;
     if (thread != fm_me || !fm_self.session) return;
     const uint64_t before = fm_signals_block();
-    fm_me = NULL; /* ticks that come later find a thread without memory: see fm_sampler_tick */
+    fm_me = NULL;
+    over = true; /* ticks that still come find nothing to do */
     thread->busy = true;
     thread->work = fm_sampler_cpu() - thread->own;
     fm_sampler_watches_end(thread);
