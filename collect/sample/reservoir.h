@@ -110,6 +110,7 @@ static inline fm_reservoir_choice fm_reservoir_compete(fm_reservoir *reservoir)
     uint32_t order[FM_RESERVOIR_MOST];
     for (uint32_t k = 0; k < reservoir->registers; k++) {
         const uint32_t other = fm_reservoir_random(reservoir, k + 1);
+        order[k] = k;
         order[k] = order[other];
         order[other] = k;
     }

@@ -88,13 +88,14 @@ typedef struct fm_burst_reuse {
 
 typedef struct fm_burst {
     uint32_t thread;
-    uint32_t zero;   /* 0 */
+    uint32_t ended;  /* not 0: the thread ended with it, so what it cut off was never used again */
     uint64_t at;     /* references of the thread before it */
     uint64_t length; /* references in it */
     uint64_t uses;   /* of these, the first so many are observed: == counts of found and cut */
     double weight;   /* references of the run that it stands for, above 0: the time to the next burst
                         (as planned), times the local rate of references */
-    /* In any order; the same kind may come several times. Copied. */
+    /* In any order; the same kind may come several times. Copied; time distances from 1024 on are kept to
+     * 1.6 % (the bins FM_BINS_LOGLINEAR). */
     size_t found_count, cut_count;
     const fm_burst_reuse *found, *cut;
 } fm_burst;
@@ -133,7 +134,7 @@ typedef struct fm_watch {
                          be alike. 0: as `use` */
     uint32_t zero;    /* 0 */
 } fm_watch;
-/* Of a thread, in the order of `at`. */
+/* In any order. */
 FM_API fm_status fm_samples_add_watch_sized(fm_samples *samples, const fm_watch *watch, size_t watch_size,
                                             fm_error *error);
 static inline fm_status fm_samples_add_watch(fm_samples *samples, const fm_watch *watch, fm_error *error)
@@ -153,9 +154,10 @@ FM_API fm_status fm_samples_merge(fm_samples *into, const fm_samples *from, fm_e
 
 /* The estimators, for help texts; index from 0, the default first, NULL past the end. */
 typedef struct fm_estimator_info {
-    const char *name;    /* "capped", "rdx", … */
-    const char *summary; /* one line */
-    bool bursts;         /* knows what to do with bursts */
+    const char *name;     /* "capped", "rdx", … */
+    const char *summary;  /* one line */
+    bool bursts;          /* knows what to do with bursts */
+    bool plain_reservoir; /* made for the reservoir without caps (fm_virtual_sampler_options) */
 } fm_estimator_info;
 FM_API const fm_estimator_info *fm_estimator_at(size_t index);
 
@@ -176,12 +178,13 @@ typedef struct fm_estimate_options {
     size_t edge_count;
 } fm_estimate_options;
 
-/* References that code `use` made and code `reuse` used again; reuse 0: that were never used again. */
+/* References that code `use` made and code `reuse` used again, or that were never used again. */
 typedef struct fm_pair_estimate {
-    uint32_t use, reuse; /* tags */
+    uint32_t use, reuse; /* tags; 0: not known, none */
     double references;   /* estimated */
     double error;        /* its standard error: off by more than two of these in one case of 20 */
     uint64_t samples;    /* observations it rests on: watches, and bursts in which it was met */
+    bool never;          /* never used again; reuse is 0 */
 } fm_pair_estimate;
 
 typedef struct fm_estimate {

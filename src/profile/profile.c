@@ -56,6 +56,7 @@ void fm_profile_destroy(fm_profile *profile)
     fm_phases_destroy(profile->phases);
     fm_run_destroy(profile->run);
     fm_kernel_destroy(profile->kernel);
+    fm_sampling_destroy(profile->sampling);
     for (size_t i = 0; i < profile->part_count; i++) fm_profile_destroy(profile->parts[i]);
     free(profile->parts);
     free(profile);
