@@ -57,6 +57,7 @@ enum {
     FM_SAMPLE_WATCHES = 4,  /* debug registers of a thread */
     FM_SAMPLE_CLASSES = 4,  /* sizes of slabs */
     FM_SAMPLE_SLAB_MOST = 32, /* slabs in all, at most */
+    FM_SAMPLE_TABLE_BYTES = 256 << 10, /* of a thread's table of blocks */
     FM_SAMPLE_SHORTEST = 4096, /* accesses of the shortest burst; each class has four times as many */
 };
 
@@ -143,6 +144,7 @@ typedef struct fm_sample_session {
     uint32_t refused;        /* processes that found no place */
     uint64_t spare1[6];
     uint32_t slab_owner[FM_SAMPLE_SLAB_MOST]; /* 0: free; else lane + 1 */
+    uint32_t lane_state[FM_SAMPLE_THREADS];   /* FM_SAMPLE_…: here, so that lanes nobody uses take no memory */
     fm_sample_process processes[FM_SAMPLE_PROCESSES];
 } fm_sample_session;
 
@@ -214,7 +216,7 @@ typedef struct fm_sample_record {
 _Static_assert(sizeof(fm_sample_record) <= 160, "a cell");
 
 typedef struct fm_sample_lane {
-    uint32_t state; /* FM_SAMPLE_… */
+    uint32_t spare;
     uint32_t tid;
     uint32_t serial; /* of the process */
     uint32_t pid;

@@ -32,7 +32,6 @@
 
 enum {
     FM_SAMPLER_STACK = 64 << 10,
-    FM_SAMPLER_TABLE = 256 << 10, /* descriptions of translated blocks */
     FM_SAMPLER_GUARD = 4096,
     /* What a signal costs beside what its handler can see, in nanoseconds. */
     FM_SAMPLER_TICK_COST = 3000,

@@ -25,7 +25,7 @@ static struct {
 enum {
     STATE_OFFSET = FM_SAMPLER_GUARD + FM_SAMPLER_STACK,
     STATE_BYTES = 4096,
-    REGION_BYTES = STATE_OFFSET + STATE_BYTES + FM_SAMPLER_TABLE,
+    REGION_BYTES = STATE_OFFSET + STATE_BYTES + FM_SAMPLE_TABLE_BYTES,
 };
 
 static bool try_lock(void)
@@ -70,7 +70,7 @@ static fm_sampler_thread *make(void)
     fm_syscall(__NR_mprotect, (long)region, FM_SAMPLER_GUARD, PROT_NONE, 0, 0, 0);
     thread = (fm_sampler_thread *)(void *)(region + STATE_OFFSET);
     thread->table = region + STATE_OFFSET + STATE_BYTES;
-    thread->burst = burst_create(thread->table, FM_SAMPLER_TABLE);
+    thread->burst = burst_create(thread->table, FM_SAMPLE_TABLE_BYTES);
     if (thread->burst) return thread;
     fm_unmap(region, REGION_BYTES);
     return NULL;
@@ -94,8 +94,9 @@ static bool claim_lane(fm_sampler_thread *thread)
         const uint32_t number = (thread->tid + i) % FM_SAMPLE_THREADS;
         fm_sample_lane *lane = lane_at(number);
         uint32_t free = FM_SAMPLE_FREE;
-        if (__atomic_load_n(&lane->state, __ATOMIC_RELAXED) != free ||
-            !__atomic_compare_exchange_n(&lane->state, &free, FM_SAMPLE_CLAIMED, false, __ATOMIC_ACQUIRE,
+        uint32_t *state = &fm_self.session->lane_state[number];
+        if (__atomic_load_n(state, __ATOMIC_RELAXED) != free ||
+            !__atomic_compare_exchange_n(state, &free, FM_SAMPLE_CLAIMED, false, __ATOMIC_ACQUIRE,
                                          __ATOMIC_RELAXED))
             continue;
         thread->lane = lane;
@@ -107,7 +108,7 @@ static bool claim_lane(fm_sampler_thread *thread)
         for (uint32_t k = 0; k < FM_SAMPLE_WATCHES; k++) lane->watches[k].on = 0;
         thread->written = __atomic_load_n(&lane->taken, __ATOMIC_RELAXED);
         lane->written = thread->written;
-        __atomic_store_n(&lane->state, FM_SAMPLE_OPEN, __ATOMIC_RELEASE);
+        __atomic_store_n(state, FM_SAMPLE_OPEN, __ATOMIC_RELEASE);
         return true;
     }
     return false;
@@ -123,7 +124,7 @@ fm_sampler_thread *fm_sampler_thread_get(void)
     }
     *thread =
         (fm_sampler_thread){.burst = thread->burst, .table = thread->table, .tid = fm_gettid()};
-    burst_reset(thread->burst, thread->table, FM_SAMPLER_TABLE); /* another's, if it was in use before */
+    burst_reset(thread->burst, thread->table, FM_SAMPLE_TABLE_BYTES); /* another's, if it was in use before */
     thread->random = (fm_self.session->seed + thread->tid) * UINT64_C(0x9E3779B97F4A7C15) | 1;
     if (!claim_lane(thread)) {
         __atomic_fetch_add(&fm_self.process->refused_threads, 1, __ATOMIC_RELAXED);
@@ -167,7 +168,7 @@ static void finish(void *argument)
     fm_sampler_record(thread, &(fm_sample_record){.kind = FM_SAMPLE_RECORD_END,
                                                   .slab = FM_SAMPLE_NOWHERE,
                                                   .is.end = {thread->work, thread->own}});
-    __atomic_store_n(&thread->lane->state, FM_SAMPLE_CLOSED, __ATOMIC_RELEASE);
+    __atomic_store_n(&fm_self.session->lane_state[thread->lane_number], FM_SAMPLE_CLOSED, __ATOMIC_RELEASE);
     give_back(thread);
     fm_signals_restore(before);
 }

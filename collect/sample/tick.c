@@ -70,7 +70,7 @@ static bool tell_table(fm_sampler_thread *thread, size_t room)
 
 static void begin_table(fm_sampler_thread *thread)
 {
-    burst_reset(thread->burst, thread->table, FM_SAMPLER_TABLE);
+    burst_reset(thread->burst, thread->table, FM_SAMPLE_TABLE_BYTES);
     thread->told = 0;
     thread->generation++;
 }
@@ -97,7 +97,7 @@ static bool pick(fm_sampler_thread *thread, const uint64_t *log, const burst_res
     for (uint32_t i = 0; i < FM_SAMPLE_TRIES; i++)
         tried[i] = (candidate){.at = fm_sampler_random(thread, from)};
     burst_reader reader;
-    burst_reader_begin(&reader, thread->table, FM_SAMPLER_TABLE, log, result->words, result->fs_base,
+    burst_reader_begin(&reader, thread->table, FM_SAMPLE_TABLE_BYTES, log, result->words, result->fs_base,
                        result->gs_base);
     burst_use use;
     uint32_t met = 0; /* bits: those that wait for their next use */

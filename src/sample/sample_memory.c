@@ -92,5 +92,5 @@ void fm_sample_lane_release(const fm_sample_memory *memory, uint32_t lane)
 {
     for (uint32_t slab = 0; slab < FM_SAMPLE_SLABS_IN_ALL; slab++)
         fm_sample_slab_release(memory, lane, slab);
-    __atomic_store_n(&fm_sample_memory_lane(memory, lane)->state, FM_SAMPLE_FREE, __ATOMIC_RELEASE);
+    __atomic_store_n(&memory->session->lane_state[lane], FM_SAMPLE_FREE, __ATOMIC_RELEASE);
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sampling.h - runs a program at nearly its own speed and takes samples of its data references.
+ * sampled_run.h - runs a program at nearly its own speed and takes samples of its data references.
  *
  *     fm_error error;
- *     fm_sampling *sampling;
+ *     fm_sampled_run *run;
  *     bool ended = false;
  *     char *command[] = {"sort", "numbers.txt", NULL};
  *     const uint64_t granularity = 64;
- *     fm_sampling_options options = {.command = command, .overhead = 0.02, .granularities = &granularity,
+ *     fm_sampled_run_options options = {.command = command, .overhead = 0.02, .granularities = &granularity,
  *                                    .granularity_count = 1};
  *     fm_samples *samples = NULL;
- *     if (fm_sampling_start(&sampling, &options, &error)) return;
- *     while (fm_sampling_wait(sampling, 1.0, &ended, &error) == FM_OK && !ended) continue;
- *     if (ended && fm_sampling_take(sampling, 0, FM_SAMPLING_ALL, &samples, &error) == FM_OK)
+ *     if (fm_sampled_run_start(&run, &options, &error)) return;
+ *     while (fm_sampled_run_wait(run, 1.0, &ended, &error) == FM_OK && !ended) continue;
+ *     if (ended && fm_sampled_run_take(run, 0, FM_SAMPLED_RUN_ALL, &samples, &error) == FM_OK)
  *         use_samples(samples); // fm_estimate_create, sample.h
  *     fm_samples_destroy(samples);
- *     fm_sampling_close(sampling);
+ *     fm_sampled_run_close(sampling);
  *
  * A library is preloaded into the program (collect/sample): at clock ticks it runs the program's next accesses
  * itself and logs them, and watches a use now and then by a debug register. The logs come through shared
@@ -23,20 +23,21 @@
  *
  * A sampling is used by one thread, and one process has one at a time, as of collections (collect.h).
  */
-#ifndef FATHOM_SAMPLING_H
-#define FATHOM_SAMPLING_H
+#ifndef FATHOM_SAMPLED_RUN_H
+#define FATHOM_SAMPLED_RUN_H
 
 #include <fathom/attribution.h>
-#include <fathom/sample.h>
 #include <fathom/status.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum { FM_SAMPLING_GRANULARITIES = 16 };
+typedef struct fm_samples fm_samples; /* sample.h */
 
-typedef struct fm_sampling_options {
+enum { FM_SAMPLED_RUN_GRANULARITIES = 16 };
+
+typedef struct fm_sampled_run_options {
     char *const *command; /* program and arguments, NULL at the end; the program is looked for in PATH */
     const char *parts;    /* directory with fathom's parts; NULL: beside this program, or where it was installed
                            */
@@ -53,34 +54,34 @@ typedef struct fm_sampling_options {
     bool no_watches;      /* no debug registers: nothing is known beyond the bursts */
     double limit_seconds; /* take samples for so long, then let the program run on; 0: until it ends */
     uint64_t seed;
-} fm_sampling_options;
+} fm_sampled_run_options;
 
-typedef struct fm_sampling fm_sampling;
+typedef struct fm_sampled_run fm_sampled_run;
 
 /*
  * Starts the program. FM_E_IO when it cannot be found or executed, FM_E_UNSUPPORTED when it cannot be sampled
  * (linked statically, setuid, not x86-64), or nothing can be in this build; the reason says what to do.
  */
-FM_API fm_status fm_sampling_start_sized(fm_sampling **sampling, const fm_sampling_options *options,
+FM_API fm_status fm_sampled_run_start_sized(fm_sampled_run **run, const fm_sampled_run_options *options,
                                          size_t options_size, fm_error *error);
-static inline fm_status fm_sampling_start(fm_sampling **sampling, const fm_sampling_options *options,
+static inline fm_status fm_sampled_run_start(fm_sampled_run **run, const fm_sampled_run_options *options,
                                           fm_error *error)
 {
-    return fm_sampling_start_sized(sampling, options, sizeof *options, error);
+    return fm_sampled_run_start_sized(run, options, sizeof *options, error);
 }
 /* Looks after the program for at most so many seconds. *ended: everything has ended, or the limit of time was
  * reached: samples can be taken. */
-FM_API fm_status fm_sampling_wait(fm_sampling *sampling, double seconds, bool *ended, fm_error *error);
+FM_API fm_status fm_sampled_run_wait(fm_sampled_run *run, double seconds, bool *ended, fm_error *error);
 /* Takes no more samples; the program runs on. */
-FM_API void fm_sampling_stop(fm_sampling *sampling);
+FM_API void fm_sampled_run_stop(fm_sampled_run *run);
 
-typedef enum fm_sampling_clock {
-    FM_SAMPLING_NO_CLOCK = 0, /* it ended before it had one, or could not have one */
-    FM_SAMPLING_PERF = 1,     /* perf events */
-    FM_SAMPLING_TIMER = 2,    /* a timer of the process: perf events were refused, and there are no watches */
-} fm_sampling_clock;
+typedef enum fm_sampled_run_clock {
+    FM_SAMPLED_RUN_NO_CLOCK = 0, /* it ended before it had one, or could not have one */
+    FM_SAMPLED_RUN_PERF = 1,     /* perf events */
+    FM_SAMPLED_RUN_TIMER = 2,    /* a timer of the process: perf events were refused, and there are no watches */
+} fm_sampled_run_clock;
 
-typedef struct fm_sampling_state {
+typedef struct fm_sampled_run_state {
     double seconds;      /* since the program was started */
     uint64_t bursts;     /* taken */
     uint64_t watches;    /* armed */
@@ -91,17 +92,17 @@ typedef struct fm_sampling_state {
     bool interrupted;    /* by SIGINT, SIGTERM or SIGHUP */
     bool limit_reached;  /* limit_seconds */
     bool running;        /* the program has not ended */
-    fm_sampling_clock clock;
+    fm_sampled_run_clock clock;
     int clock_error, watch_error; /* errno of what was refused; 0: nothing was */
     const char *notes;            /* lines for people, each ended by a newline; "" */
-} fm_sampling_state;
-FM_API void fm_sampling_state_get_sized(fm_sampling *sampling, fm_sampling_state *state, size_t state_size);
-static inline void fm_sampling_state_get(fm_sampling *sampling, fm_sampling_state *state)
+} fm_sampled_run_state;
+FM_API void fm_sampled_run_state_get_sized(fm_sampled_run *run, fm_sampled_run_state *state, size_t state_size);
+static inline void fm_sampled_run_state_get(fm_sampled_run *run, fm_sampled_run_state *state)
 {
-    fm_sampling_state_get_sized(sampling, state, sizeof *state);
+    fm_sampled_run_state_get_sized(run, state, sizeof *state);
 }
 
-typedef struct fm_sampling_process {
+typedef struct fm_sampled_run_process {
     uint32_t pid;
     uint32_t parent_pid;
     const char *program; /* path; NULL: not known */
@@ -113,29 +114,29 @@ typedef struct fm_sampling_process {
     int exit_code, signal;
     bool complete;            /* it was seen until its own end */
     const char *what_missing; /* NULL when complete */
-} fm_sampling_process;
-FM_API size_t fm_sampling_processes(const fm_sampling *sampling);
-FM_API void fm_sampling_process_get_sized(const fm_sampling *sampling, size_t index,
-                                          fm_sampling_process *process, size_t process_size);
-static inline void fm_sampling_process_get(const fm_sampling *sampling, size_t index,
-                                           fm_sampling_process *process)
+} fm_sampled_run_process;
+FM_API size_t fm_sampled_run_processes(const fm_sampled_run *run);
+FM_API void fm_sampled_run_process_get_sized(const fm_sampled_run *run, size_t index,
+                                          fm_sampled_run_process *process, size_t process_size);
+static inline void fm_sampled_run_process_get(const fm_sampled_run *run, size_t index,
+                                           fm_sampled_run_process *process)
 {
-    fm_sampling_process_get_sized(sampling, index, process, sizeof *process);
+    fm_sampled_run_process_get_sized(run, index, process, sizeof *process);
 }
 
 /* What was observed, at one of the granularities: of a process, or of all. When it has ended. Once for each.
  * Tags of code are the same in all of them. */
-#define FM_SAMPLING_ALL SIZE_MAX
-FM_API fm_status fm_sampling_take(fm_sampling *sampling, size_t granularity, size_t process,
+#define FM_SAMPLED_RUN_ALL SIZE_MAX
+FM_API fm_status fm_sampled_run_take(fm_sampled_run *run, size_t granularity, size_t process,
                                   fm_samples **samples, fm_error *error);
 
 /* Adds modules and sites to an attribution that holds edges already. map[tag] is the site's index; tags from
  * 1; *map is allocated in the attribution. */
-FM_API fm_status fm_sampling_describe(const fm_sampling *sampling, fm_attribution *attribution,
+FM_API fm_status fm_sampled_run_describe(const fm_sampled_run *run, fm_attribution *attribution,
                                       const uint32_t **map, size_t *map_count, fm_error *error);
 
 /* Ends what still runs (SIGKILL), frees everything. NULL is fine. */
-FM_API void fm_sampling_close(fm_sampling *sampling);
+FM_API void fm_sampled_run_close(fm_sampled_run *run);
 
 #ifdef __cplusplus
 }
