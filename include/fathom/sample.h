@@ -24,7 +24,7 @@
  *     fm_burst_reuse cut[] = {{.use = 2, .time = 2500, .count = 500}};
  *     fm_burst burst = {.at = 1000, .length = 4000, .uses = 2000, .weight = 1e6,
  *                       .found = found, .found_count = 1, .cut = cut, .cut_count = 1};
- *     fm_watch watch = {.at = 1700, .from = 2500, .length = 70000, .end = FM_WATCH_USED, .burst = 1,
+ *     fm_sample_watch watch = {.at = 1700, .from = 2500, .length = 70000, .end = FM_WATCH_USED, .burst = 1,
  *                       .weight = 1e6 * 500 / 2000, .armed = 1, .kept = 1, .use = 2, .reuse = 1};
  *     fm_estimate_options how = {.bootstrap = 200};
  *     fm_status status = fm_samples_create(&samples, &made, &error);
@@ -33,8 +33,8 @@
  *     if (status == FM_OK) status = fm_samples_add_burst(samples, &burst, &error);
  *     if (status == FM_OK) status = fm_samples_add_watch(samples, &watch, &error);
  *     if (status == FM_OK) status = fm_estimate_create(&estimate, samples, &how, &error);
- *     if (status == FM_OK) status = fm_profile_write("-", (const fm_profile *const *)&estimate->profile, 1,
- * &error);
+ *     const fm_profile *profile = status == FM_OK ? estimate->profile : NULL;
+ *     if (status == FM_OK) status = fm_profile_write("-", &profile, 1, &error);
  *
  * All positions, lengths and time distances count references to blocks of the samples' size, each thread's by
  * itself. Whoever counts accesses multiplies by the references that an access is in the mean.
@@ -107,16 +107,16 @@ static inline fm_status fm_samples_add_burst(fm_samples *samples, const fm_burst
     return fm_samples_add_burst_sized(samples, burst, sizeof *burst, error);
 }
 
-typedef enum fm_watch_end {
+typedef enum fm_sample_watch_end {
     FM_WATCH_USED = 0,     /* its block was used again */
     FM_WATCH_REPLACED = 1, /* cut off: the register was needed, or the watch was given up */
     FM_WATCH_NEVER = 2,    /* under watch until the thread ended: never used again */
     FM_WATCH_NOT_ARMED = 3 /* found no register: nothing is known but that there was this use */
-} fm_watch_end;
+} fm_sample_watch_end;
 
-typedef struct fm_watch {
+typedef struct fm_sample_watch {
     uint32_t thread;
-    fm_watch_end end;
+    fm_sample_watch_end end;
     uint64_t at;   /* references of the thread before the use */
     uint64_t from; /* so many references after its use the watch began, its block not used again until then: 0
                       at once; for a use of a burst, from there to the burst's end */
@@ -133,11 +133,12 @@ typedef struct fm_watch {
     uint32_t context; /* of the use, for proportional attribution: uses with the same number are expected to
                          be alike. 0: as `use` */
     uint32_t zero;    /* 0 */
-} fm_watch;
+} fm_sample_watch;
 /* In any order. */
-FM_API fm_status fm_samples_add_watch_sized(fm_samples *samples, const fm_watch *watch, size_t watch_size,
-                                            fm_error *error);
-static inline fm_status fm_samples_add_watch(fm_samples *samples, const fm_watch *watch, fm_error *error)
+FM_API fm_status fm_samples_add_watch_sized(fm_samples *samples, const fm_sample_watch *watch,
+                                            size_t watch_size, fm_error *error);
+static inline fm_status fm_samples_add_watch(fm_samples *samples, const fm_sample_watch *watch,
+                                             fm_error *error)
 {
     return fm_samples_add_watch_sized(samples, watch, sizeof *watch, error);
 }

@@ -36,7 +36,7 @@ struct fm_samples {
     size_t reuse_count, reuse_capacity;
     fm_burst_reuse *reuses; /* times are middles of bins */
     size_t watch_count, watch_capacity;
-    fm_watch *watches;
+    fm_sample_watch *watches;
 };
 
 /* Bins of time distances, and the middle of each. */

@@ -76,7 +76,7 @@ static fm_status choose_blocks(fm_sample_items *items, const fm_samples *samples
 
 static int by_context(const void *a, const void *b)
 {
-    const fm_watch *x = *(const fm_watch *const *)a, *y = *(const fm_watch *const *)b;
+    const fm_sample_watch *x = *(const fm_sample_watch *const *)a, *y = *(const fm_sample_watch *const *)b;
     if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
     if (x->context != y->context) return x->context < y->context ? -1 : 1;
     if (x->at != y->at) return x->at < y->at ? -1 : 1;
@@ -88,7 +88,7 @@ static int by_context(const void *a, const void *b)
 fm_status fm_sample_proportional(const fm_samples *samples, double *weights, fm_error *error)
 {
     const size_t count = samples->watch_count;
-    const fm_watch **order = fm_calloc(count + 1, sizeof *order);
+    const fm_sample_watch **order = fm_calloc(count + 1, sizeof *order);
     double *before = fm_calloc(count + 1, sizeof *before); /* weight of those in front, in this order */
     if (!order || !before) {
         free(order);
@@ -99,14 +99,14 @@ fm_status fm_sample_proportional(const fm_samples *samples, double *weights, fm_
     qsort(order, count, sizeof *order, by_context);
     for (size_t i = 0; i < count; i++) before[i + 1] = before[i] + order[i]->weight;
     for (size_t i = 0; i < count; i++) {
-        const fm_watch *watch = order[i];
+        const fm_sample_watch *watch = order[i];
         double *weight = &weights[watch - samples->watches];
         *weight = 0;
         if (watch->end != FM_WATCH_USED) continue;
         size_t from = i, to = count; /* the first one behind that is of another context, or after the trap */
         while (to - from > 1) {
             const size_t middle = from + (to - from) / 2;
-            const fm_watch *other = order[middle];
+            const fm_sample_watch *other = order[middle];
             const bool within = other->thread == watch->thread && other->context == watch->context &&
                                 other->at < watch->at + watch->length;
             if (within)
@@ -121,7 +121,7 @@ fm_status fm_sample_proportional(const fm_samples *samples, double *weights, fm_
     return FM_OK;
 }
 
-static double weight_of(const fm_watch *watch, fm_sample_weights weights)
+static double weight_of(const fm_sample_watch *watch, fm_sample_weights weights)
 {
     if (weights == FM_WEIGHTS_ENTRY) return watch->weight / watch->armed;
     if (weights == FM_WEIGHTS_BOTH) return watch->weight / watch->armed / watch->kept;
@@ -142,8 +142,8 @@ static fm_status append(fm_sample_items *items, fm_sample_item item, fm_error *e
     return FM_OK;
 }
 
-static fm_status add_watch(fm_sample_items *items, const fm_watch *watch, uint32_t index, double weight,
-                           uint64_t reach, fm_error *error)
+static fm_status add_watch(fm_sample_items *items, const fm_sample_watch *watch, uint32_t index,
+                           double weight, uint64_t reach, fm_error *error)
 {
     const uint32_t block = items->watch_blocks[index];
     fm_sample_item item = {.weight = weight, .block = block, .watch = index, .time = watch->length};
@@ -177,7 +177,7 @@ static fm_status add_watches(fm_sample_items *items, const fm_samples *samples, 
     const bool papers = weights == FM_WEIGHTS_PROPORTIONAL || weights == FM_WEIGHTS_TRAPPED;
     double sum = 0, squares = 0;
     for (size_t i = 0; i < samples->watch_count && status == FM_OK; i++) {
-        const fm_watch *watch = &samples->watches[i];
+        const fm_sample_watch *watch = &samples->watches[i];
         if (papers && watch->end != FM_WATCH_USED) continue; /* it knows of traps only */
         const double weight = proportional ? proportional[i] : weight_of(watch, weights);
         status = add_watch(items, watch, (uint32_t)i, weight, reach, error);

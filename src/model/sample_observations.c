@@ -206,7 +206,7 @@ fm_status fm_samples_add_burst_sized(fm_samples *samples, const fm_burst *given,
 
 /* ---- watches ---- */
 
-static fm_status check_watch(const fm_samples *samples, const fm_watch *watch, fm_error *error)
+static fm_status check_watch(const fm_samples *samples, const fm_sample_watch *watch, fm_error *error)
 {
     fm_status status = check_thread(samples, watch->thread, error);
     if (status == FM_OK) status = check_weight(watch->weight, "watch", error);
@@ -234,11 +234,11 @@ static fm_status check_watch(const fm_samples *samples, const fm_watch *watch, f
     return FM_OK;
 }
 
-fm_status fm_samples_add_watch_sized(fm_samples *samples, const fm_watch *given, size_t given_size,
+fm_status fm_samples_add_watch_sized(fm_samples *samples, const fm_sample_watch *given, size_t given_size,
                                      fm_error *error)
 {
-    fm_watch watch;
-    fm_status status = fm_sized_read(&watch, sizeof watch, given, given_size, "fm_watch", error);
+    fm_sample_watch watch;
+    fm_status status = fm_sized_read(&watch, sizeof watch, given, given_size, "fm_sample_watch", error);
     if (status == FM_OK) status = check_watch(samples, &watch, error);
     if (status == FM_OK)
         status = RESERVE(samples->watches, samples->watch_count, samples->watch_capacity, 1, error);
@@ -290,7 +290,7 @@ fm_status fm_samples_merge(fm_samples *into, const fm_samples *from, fm_error *e
         burst->first += into->reuse_count;
     }
     for (size_t i = 0; i < from->watch_count; i++) {
-        fm_watch *watch = &into->watches[into->watch_count + i];
+        fm_sample_watch *watch = &into->watches[into->watch_count + i];
         *watch = from->watches[i];
         watch->thread += (uint32_t)into->thread_count;
         if (watch->burst > 0) watch->burst += into->burst_count;

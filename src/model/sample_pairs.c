@@ -88,7 +88,7 @@ static fm_status add_watches(parts *to, const context *of, fm_error *error)
         const fm_sample_item *item = &of->items->items[i];
         if (item->watch == FM_ITEM_OF_BURSTS || (item->kind != FM_ITEM_REUSED && item->kind != FM_ITEM_NEVER))
             continue;
-        const fm_watch *watch = &of->samples->watches[item->watch];
+        const fm_sample_watch *watch = &of->samples->watches[item->watch];
         const bool again = item->kind == FM_ITEM_REUSED;
         part one = {watch->use,
                     again ? watch->reuse : 0,

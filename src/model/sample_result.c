@@ -94,7 +94,7 @@ static fm_status check_samples(making *self, fm_error *error)
                        "what is below",
                        self->options.reach);
     for (size_t i = 0; i < samples->watch_count && self->estimator->weights == FM_WEIGHTS_BOTH; i++) {
-        const fm_watch *watch = &samples->watches[i];
+        const fm_sample_watch *watch = &samples->watches[i];
         if ((watch->end == FM_WATCH_USED || watch->end == FM_WATCH_NEVER) && !(watch->kept > 0))
             return fm_fail(error, FM_E_UNSUPPORTED, NULL,
                            "the estimator '%s' needs the probability with which each watch was kept", name);
@@ -223,7 +223,7 @@ static fm_status set_sampling(making *self, fm_profile *profile, fm_error *error
     sampling->bursts = samples->burst_count;
     for (size_t i = 0; i < samples->burst_count; i++) sampling->burst_uses += samples->bursts[i].uses;
     for (size_t i = 0; i < samples->watch_count; i++) {
-        const fm_watch_end end = samples->watches[i].end;
+        const fm_sample_watch_end end = samples->watches[i].end;
         sampling->used += end == FM_WATCH_USED;
         sampling->replaced += end == FM_WATCH_REPLACED;
         sampling->never += end == FM_WATCH_NEVER;

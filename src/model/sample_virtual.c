@@ -53,7 +53,7 @@ struct fm_virtual_sampler {
     uint32_t places[FM_RESERVOIR_MOST]; /* and which register it is */
     size_t watches[FM_RESERVOIR_MOST];  /* of each register: its watch in `taken` */
     size_t taken_count, taken_capacity;
-    fm_watch *taken;
+    fm_sample_watch *taken;
     burst_state burst;
 };
 
@@ -153,7 +153,8 @@ static double share(uint64_t units, int bits)
 
 /* The watch in register `place` ends; the register is not looked at any more. `now`: the last reference that
  * was compared with it. */
-static fm_watch *end_watch(fm_virtual_sampler *sampler, uint32_t place, fm_watch_end end, uint64_t now)
+static fm_sample_watch *end_watch(fm_virtual_sampler *sampler, uint32_t place, fm_sample_watch_end end,
+                                  uint64_t now)
 {
     for (uint32_t i = 0; i < sampler->armed; i++)
         if (sampler->places[i] == place) {
@@ -162,7 +163,7 @@ static fm_watch *end_watch(fm_virtual_sampler *sampler, uint32_t place, fm_watch
             sampler->blocks[i] = sampler->blocks[sampler->armed];
             break;
         }
-    fm_watch *watch = &sampler->taken[sampler->watches[place]];
+    fm_sample_watch *watch = &sampler->taken[sampler->watches[place]];
     watch->end = end;
     watch->length = now - watch->at;
     return watch;
@@ -172,13 +173,13 @@ static fm_watch *end_watch(fm_virtual_sampler *sampler, uint32_t place, fm_watch
 static void trap(fm_virtual_sampler *sampler, uint32_t i, uint64_t now, uint32_t tag)
 {
     const uint32_t place = sampler->places[i];
-    fm_watch *watch = end_watch(sampler, place, FM_WATCH_USED, now);
+    fm_sample_watch *watch = end_watch(sampler, place, FM_WATCH_USED, now);
     watch->reuse = tag;
     watch->kept = share(fm_reservoir_release(&sampler->reservoir, place), FM_RESERVOIR_KEPT_BITS);
 }
 
 /* A use asks for a register; reference number `now` was the last one seen. */
-static fm_status offer(fm_virtual_sampler *sampler, fm_watch watch, uint64_t block, uint64_t now,
+static fm_status offer(fm_virtual_sampler *sampler, fm_sample_watch watch, uint64_t block, uint64_t now,
                        fm_error *error)
 {
     void *grown = sampler->taken;
@@ -267,11 +268,11 @@ static fm_status end_burst(fm_virtual_sampler *sampler, uint64_t seen, fm_error 
     fm_status status = fm_samples_add_burst(sampler->samples, &told, error);
     if (status != FM_OK || !picked || ended) return status;
     const uint64_t last = burst->at + seen - 1;
-    const fm_watch watch = {.at = burst->at + picked->use,
-                            .from = seen - 1 - picked->use,
-                            .weight = told.weight * (double)burst->cut_count / (double)uses,
-                            .burst = fm_samples_bursts(sampler->samples),
-                            .use = picked->tag};
+    const fm_sample_watch watch = {.at = burst->at + picked->use,
+                                   .from = seen - 1 - picked->use,
+                                   .weight = told.weight * (double)burst->cut_count / (double)uses,
+                                   .burst = fm_samples_bursts(sampler->samples),
+                                   .use = picked->tag};
     return offer(sampler, watch, picked->block, last, error);
 }
 
@@ -301,7 +302,7 @@ static fm_status take_sample(fm_virtual_sampler *sampler, uint64_t block, uint32
     }
     pass(sampler, &block, &tag, 1);
     const uint64_t at = sampler->clock - 1;
-    const fm_watch watch = {.at = at, .weight = (double)sampler->options.period, .use = tag};
+    const fm_sample_watch watch = {.at = at, .weight = (double)sampler->options.period, .use = tag};
     return offer(sampler, watch, block, at, error);
 }
 
