@@ -185,7 +185,7 @@ static double end_of(const timeline *line, const fm_seen_watch *watch)
 }
 
 /* The use of a burst that a watch is of; false: it cannot be told, or was used again within the burst. */
-static bool describe_use(const timeline *line, size_t i, size_t granularity, fm_watch *watch)
+static bool describe_use(const timeline *line, size_t i, size_t granularity, fm_sample_watch *watch)
 {
     const fm_seen_burst *burst = line->thread->bursts[i];
     const fm_burst_view *view = &burst->views[granularity];
@@ -203,7 +203,7 @@ static bool describe_use(const timeline *line, size_t i, size_t granularity, fm_
     return watch->armed > 0;
 }
 
-static fm_watch_end kind_of(uint32_t end)
+static fm_sample_watch_end kind_of(uint32_t end)
 {
     return end == FM_SAMPLE_WATCH_USED       ? FM_WATCH_USED
            : end == FM_SAMPLE_WATCH_REPLACED ? FM_WATCH_REPLACED
@@ -211,13 +211,13 @@ static fm_watch_end kind_of(uint32_t end)
 }
 
 typedef struct watch_list {
-    fm_watch *watches;
+    fm_sample_watch *watches;
     size_t count;
 } watch_list;
 
 static int by_position(const void *a, const void *b)
 {
-    const fm_watch *x = a, *y = b;
+    const fm_sample_watch *x = a, *y = b;
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
@@ -229,7 +229,7 @@ static void list_watches(const timeline *line, uint32_t number, size_t granulari
     for (size_t k = 0; k < thread->watch_count; k++) {
         const fm_seen_watch *seen = &thread->watches[k];
         const size_t i = burst_numbered(thread, seen->is.burst);
-        fm_watch watch = {.thread = number, .end = kind_of(seen->is.end), .reuse = seen->tag};
+        fm_sample_watch watch = {.thread = number, .end = kind_of(seen->is.end), .reuse = seen->tag};
         if (i == SIZE_MAX || numbers[i] == 0 || !describe_use(line, i, granularity, &watch)) continue;
         const double end = end_of(line, seen) * line->ratio;
         if (end < 0) continue;
@@ -241,7 +241,7 @@ static void list_watches(const timeline *line, uint32_t number, size_t granulari
         list->watches[list->count++] = watch;
     }
     for (size_t i = 0; i < thread->burst_count; i++) {
-        fm_watch watch = {.thread = number, .end = FM_WATCH_NOT_ARMED, .burst = numbers[i]};
+        fm_sample_watch watch = {.thread = number, .end = FM_WATCH_NOT_ARMED, .burst = numbers[i]};
         if (numbers[i] == 0 || thread->bursts[i]->picked_armed || !describe_use(line, i, granularity, &watch))
             continue;
         watch.length = watch.from;
