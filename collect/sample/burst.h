@@ -35,7 +35,7 @@ typedef enum burst_mode {
 
 /* Why a burst ended. In each case the context is at the program's instruction that comes next. */
 typedef enum burst_end {
-    BURST_END_DONE,        /* as many accesses as were asked for (a block more, at most) */
+    BURST_END_DONE,        /* as many accesses as were asked for, or a block less; more after repetitions */
     BURST_END_LOG_FULL,    /* the log has no room for another block */
     BURST_END_FULL,        /* no room for more code, or in the table: burst_reset makes some */
     BURST_END_IDLE,        /* a million blocks without an access: the program waits in a loop */
@@ -103,10 +103,14 @@ bool burst_fault(burst *state, ucontext_t *context);
 /* Whether a burst of this state is running (in the handler of a fault, before anything else is done). */
 bool burst_running(const burst *state);
 
+/* The program's instruction that an address in translated code belongs to; 0: it is none. */
+uint64_t burst_where(const burst *state, uint64_t place);
+
 /*
- * Whether /proc/self/maps may be read to look for code that is seen for the first time (default: yes). A
- * program under seccomp could die of it; bursts then end at code outside the mappings known so far.
+ * Whether system calls may be made in bursts (default: yes): those of the program, and reading
+ * /proc/self/maps to look for code that is seen for the first time. A program under seccomp could die of the
+ * latter. If not, bursts end at each system call, and at code outside the mappings known so far.
  */
-void burst_allow_maps(burst *state, bool allowed);
+void burst_allow_calls(burst *state, bool allowed);
 
 #endif

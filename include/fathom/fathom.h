@@ -71,6 +71,7 @@
 #include <fathom/predict.h>
 #include <fathom/profile.h>
 #include <fathom/sample.h>
+#include <fathom/sampled_run.h>
 #include <fathom/static.h>
 #include <fathom/status.h>
 #include <fathom/trace.h>

@@ -55,6 +55,24 @@ static inline void fm_view_caches(FILE *out, const fm_profile *profile, const fm
 {
     fm_view_caches_sized(out, profile, caches, count, options, sizeof *options);
 }
+/* The first screen of a sampled run (profile->sampling): what was seen, and for each cache the misses, their
+ * band and the code where most of them are. */
+typedef struct fm_sampled_facts {
+    double seconds;    /* of the run */
+    double share;      /* of the processor time that sampling took */
+    const char *clock; /* "software clock", … */
+    uint64_t threads;
+} fm_sampled_facts;
+FM_API fm_status fm_view_sampled_sized(FILE *out, const fm_profile *profile, const fm_cache *caches,
+                                       size_t count, const fm_sampled_facts *facts, size_t facts_size,
+                                       const fm_view_options *options, size_t options_size, fm_error *error);
+static inline fm_status fm_view_sampled(FILE *out, const fm_profile *profile, const fm_cache *caches,
+                                        size_t count, const fm_sampled_facts *facts,
+                                        const fm_view_options *options, fm_error *error)
+{
+    return fm_view_sampled_sized(out, profile, caches, count, facts, sizeof *facts, options, sizeof *options,
+                                 error);
+}
 /* The miss-ratio curve as a plot, log-scaled sizes. */
 FM_API fm_status fm_view_curve_sized(FILE *out, const fm_profile *profile, const fm_view_options *options,
                                      size_t options_size, fm_error *error);

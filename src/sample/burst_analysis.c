@@ -144,13 +144,15 @@ static uint32_t rounded(uint32_t time)
     return (time >> shift << shift) + (UINT32_C(1) << shift >> 1);
 }
 
-static fm_status count_kind(fm_burst_table *table, uint32_t use, uint32_t reuse, uint32_t time, fm_error *error)
+/* most: of time distances. */
+static fm_status count_kind(fm_burst_table *table, uint32_t use, uint32_t reuse, uint32_t time, uint32_t most,
+                            fm_error *error)
 {
     if (table->kind_count * 2 >= table->kind_room) {
         fm_status status = grow_kinds(table, error);
         if (status != FM_OK) return status;
     }
-    time = rounded(time);
+    time = rounded(time) < most ? rounded(time) : most;
     kind_slot *slot = kind_place(table, use, reuse, time);
     if (slot->round != table->kind_round) {
         *slot = (kind_slot){.use = use, .reuse = reuse, .time = time, .round = table->kind_round};
@@ -194,7 +196,8 @@ static fm_status observe(fm_burst_table *table, const fm_burst_touch *touches, s
             block_slot *slot = meet(table, block, &fresh, error);
             if (!slot) return FM_E_NOMEM;
             if (!fresh && slot->last < view->uses) {
-                fm_status status = count_kind(table, slot->tag, touch->tag, number - slot->last, error);
+                fm_status status = count_kind(table, slot->tag, touch->tag, number - slot->last,
+                                              view->references - 1, error);
                 if (status != FM_OK) return status;
             }
             if (!fresh && slot->last == view->picked) view->picked = FM_BURST_NONE;
@@ -243,7 +246,8 @@ fm_status fm_burst_view_make(fm_burst_table *table, const fm_burst_touch *touche
     for (size_t i = 0; i < table->block_room && status == FM_OK; i++) {
         const block_slot *slot = &table->blocks[i];
         if (slot->round == table->block_round && slot->last < view->uses)
-            status = count_kind(table, slot->tag, 0, view->references - 1 - slot->last, error);
+            status = count_kind(table, slot->tag, 0, view->references - 1 - slot->last,
+                                view->references - 1, error);
     }
     if (status == FM_OK) status = copy_kinds(table, &view->cut_count, view, error);
     if (status != FM_OK) {
