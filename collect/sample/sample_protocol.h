@@ -69,17 +69,18 @@ typedef struct fm_sample_slab {
     uint32_t class;
 } fm_sample_slab;
 
-/* So many slabs, of so many bytes, are in a class: 7.5 MiB in all, of which only what is used takes memory. A
- * burst of n accesses takes 12 n bytes or less, and what is told of new code is behind it. */
+/* So many slabs, of so many bytes, are in a class: 8 MiB in all, of which only what is used takes memory. A
+ * burst takes 12 to 24 bytes for an access; FM_SAMPLE_TABLE_ROOM bytes behind it are for what is told of new
+ * code. */
 static inline uint32_t fm_sample_class_count(uint32_t class)
 {
-    return class == 0 ? 16 : class == 1 ? 6 : class == 2 ? 2 : class == 3 ? 1 : 0;
+    return class == 0 ? 12 : class == 1 ? 4 : class < FM_SAMPLE_CLASSES ? 1 : 0;
 }
 static inline uint32_t fm_sample_class_bytes(uint32_t class)
 {
-    return class == 3 ? UINT32_C(3) << 20 : UINT32_C(64) << (10 + 2 * class);
+    return (class == 0 ? 128u : class == 1 ? 384u : class == 2 ? 1280u : 3840u) << 10;
 }
-enum { FM_SAMPLE_SLABS_IN_ALL = 16 + 6 + 2 + 1 };
+enum { FM_SAMPLE_SLABS_IN_ALL = 12 + 4 + 1 + 1, FM_SAMPLE_TABLE_ROOM = 16 << 10 };
 
 /* ---- processes ---- */
 
@@ -197,10 +198,11 @@ typedef struct fm_sample_record {
             uint32_t picked_place;  /* register that it got; …_NOWHERE: none */
             uint64_t picked_armed;  /* probability that it was armed (reservoir.h) */
             /* The window before it, of the program's time too, in which accesses were only counted. */
-            uint32_t counted;       /* accesses; 0: none */
-            uint32_t counted_fresh; /* interruptions that make counted_ticks too large */
+            uint32_t counted; /* accesses; 0: none */
+            uint32_t calm;    /* of these, those of pieces that were timed and not disturbed */
             uint32_t spare;
-            uint64_t counted_ticks; /* of the time-stamp counter */
+            uint64_t calm_time;     /* that these took: nanoseconds of processor time */
+            uint64_t counted_ticks; /* of the time-stamp counter: all of it */
             uint64_t own;           /* nanoseconds that the sampler had used in this thread before it */
             uint64_t fs_base, gs_base;
         } burst;

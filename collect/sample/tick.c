@@ -8,8 +8,11 @@
 #include <string.h>
 
 enum {
-    COUNT_WINDOW = 64 << 10, /* accesses */
-    COUNT_LEAST = 4 << 10,   /* a window that ended before tells nothing */
+    COUNT_FIRST = 4 << 10, /* accesses of a window in which they are only counted, */
+    COUNT_PIECE = 16 << 10,
+    COUNT_PIECES = 4,
+    FRESH_MOST = 8,   /* new blocks, after which it is not gone on with */
+    CLOCK_COST = 300, /* nanoseconds that it takes to ask for the time */
     LOOK_AHEAD = 16 << 10,   /* accesses in which a use that is to be watched must not be used again */
     FIRST_COST = 1000000,    /* nanoseconds that a burst is expected to take before there was one */
     ROUND = 16,
@@ -189,32 +192,47 @@ static void count_cost(uint64_t cost)
 
 /* ---- a burst ---- */
 
-/* A stretch that is only counted: how fast accesses are made here. Nanoseconds that it took. */
+/*
+ * A stretch that is only counted: how fast accesses are made here. In pieces: code that has to be translated
+ * first takes its time, and what is mostly new is not worth it. Nanoseconds of the pieces that were not
+ * disturbed.
+ */
 static uint64_t count(fm_sampler_thread *thread, ucontext_t *context, fm_sample_record *record)
 {
-    burst_result counted = {0};
-    thread->traps = 0;
-    thread->window = fm_sampler_ticks();
-    const burst_end reason =
-        burst_run(thread->burst, context, BURST_COUNT, COUNT_WINDOW, NULL, 0, &counted);
-    const uint64_t ticks = fm_sampler_ticks() - thread->window, frequency = fm_self.session->frequency;
+    uint64_t accesses = 0, calm_accesses = 0, calm_time = 0;
+    const uint64_t first = fm_sampler_ticks();
+    thread->window = first;
+    for (uint32_t piece = 0; piece < COUNT_PIECES; piece++) {
+        burst_result counted = {0};
+        thread->traps = 0;
+        const uint64_t begin = fm_sampler_cpu();
+        const burst_end reason = burst_run(thread->burst, context, BURST_COUNT,
+                                           piece == 0 ? COUNT_FIRST : COUNT_PIECE, NULL, 0, &counted);
+        /* The counter goes on while another thread has the processor, the clock does not; but the clock has
+         * been asked inside the time that it tells. */
+        const uint64_t time = fm_sampler_cpu() - begin;
+        accesses += counted.accesses;
+        if (counted.fresh + thread->traps == 0 && counted.accesses >= COUNT_FIRST) {
+            calm_accesses += counted.accesses;
+            calm_time += time > CLOCK_COST ? time - CLOCK_COST : 1;
+        }
+        if (reason == BURST_END_FULL) begin_table(thread);
+        if (reason != BURST_END_DONE || counted.fresh > FRESH_MOST) break;
+    }
+    record->is.burst.counted = (uint32_t)accesses;
+    record->is.burst.counted_ticks = fm_sampler_ticks() - first;
     thread->window = 0;
-    record->is.burst.counted = (uint32_t)counted.accesses;
-    record->is.burst.counted_ticks = ticks;
-    record->is.burst.counted_fresh = (uint32_t)(counted.fresh + thread->traps);
-    const uint64_t nanoseconds =
-        frequency ? (uint64_t)((unsigned __int128)ticks * 1000000000u / frequency) : 0;
-    if (reason == BURST_END_FULL) begin_table(thread);
-    if (record->is.burst.counted_fresh > 0 || nanoseconds == 0) return 0;
-    if (counted.accesses >= COUNT_LEAST) thread->rate = (counted.accesses << 20) / nanoseconds + 1;
-    return nanoseconds;
+    record->is.burst.calm = (uint32_t)calm_accesses;
+    record->is.burst.calm_time = calm_time;
+    if (calm_time > 0 && calm_accesses >= COUNT_PIECE) thread->rate = (calm_accesses << 20) / calm_time + 1;
+    return calm_time;
 }
 
 static void sample(fm_sampler_thread *thread, ucontext_t *context, uint32_t slab, uint64_t *useful)
 {
     const size_t bytes = fm_sample_slab_at(slab).bytes;
     const uint32_t class = fm_sample_slab_at(slab).class;
-    const size_t log_words = bytes / 8 / 4 * 3;
+    const size_t log_words = (bytes - FM_SAMPLE_TABLE_ROOM) / 8;
     uint64_t *log = slab_memory(slab);
     fm_sample_record record = {.kind = FM_SAMPLE_RECORD_BURST, .slab = slab};
     burst_result result = {0};

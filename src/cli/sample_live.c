@@ -126,6 +126,11 @@ static int watch_run(live_run *self)
 static void say_troubles(const live_run *self)
 {
     const fm_sampled_run_state *state = &self->state;
+    for (const char *line = state->notes; *line;) {
+        const size_t length = strcspn(line, "\n");
+        cli_note("%.*s", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
     if (state->clock_error && state->clock == FM_SAMPLED_RUN_TIMER)
         cli_note("perf events were refused (%s): a timer took their place, and nothing was watched beyond the "
                  "bursts. Remedy: sysctl kernel.perf_event_paranoid=2 or less; in a container "

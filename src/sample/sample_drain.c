@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sample_drain.c - the thread that takes samples out of the shared memory while the program runs. It stands
- * back: it has the lowest priority, and what it does not come to is left out, and counted.
+ * back: it has a low priority, and what it does not come to is left out, and counted.
  */
 #define _GNU_SOURCE
 #include "sample/sampled_run_state.h"
@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { NAP = 10000000, LOWEST_PRIORITY = 19 }; /* nanoseconds */
+enum { NAP = 10000000, LOW_PRIORITY = 5 }; /* nanoseconds */
 
 /* The process with this serial number; NULL: it is not known yet. */
 static fm_sampled_process *owner_of(fm_sampled_run *run, uint32_t serial)
@@ -121,7 +121,7 @@ static fm_status pass(fm_sampled_run *run, bool last, fm_error *error)
 static void *drain(void *argument)
 {
     fm_sampled_run *run = argument;
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LOWEST_PRIORITY); /* of this thread alone */
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LOW_PRIORITY); /* of this thread alone */
     fm_status status = FM_OK;
     for (unsigned round = 0; status == FM_OK; round++) {
         uint32_t *wake = &run->memory.session->wake;

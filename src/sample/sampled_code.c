@@ -90,7 +90,6 @@ fm_status fm_sampled_maps_read(fm_sampled_maps *maps, fm_sampled_code *code, uin
     fm_sampled_maps read = {0};
     snprintf(name, sizeof name, "/proc/%" PRIu32 "/maps", pid);
     FILE *file = fopen(name, "re");
-    maps->reads++;
     if (!file) return FM_OK;
     while (status == FM_OK && read.count < MOST_MAPS && getline(&line, &room, file) > 0) {
         uint64_t from, to, offset;
@@ -109,7 +108,6 @@ fm_status fm_sampled_maps_read(fm_sampled_maps *maps, fm_sampled_code *code, uin
         free(read.maps);
         return status;
     }
-    read.reads = maps->reads;
     free(maps->maps);
     *maps = read;
     return FM_OK;

@@ -21,7 +21,6 @@ typedef struct fm_sampled_map {
 typedef struct fm_sampled_maps {
     fm_sampled_map *maps; /* ascending */
     size_t count, capacity;
-    uint64_t reads; /* how often they were read */
 } fm_sampled_maps;
 
 typedef struct fm_sampled_file {

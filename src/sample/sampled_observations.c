@@ -30,15 +30,15 @@ void fm_sampled_thread_counted(const fm_sampled_thread *thread, double *accesses
 {
     for (size_t i = 0; i < thread->burst_count; i++) {
         const fm_seen_burst *burst = thread->bursts[i];
-        if (!(burst->counted_time > 0)) continue;
-        *accesses += burst->counted;
-        *nanoseconds += burst->counted_time;
+        if (!(burst->calm_time > 0)) continue;
+        *accesses += burst->calm;
+        *nanoseconds += burst->calm_time;
     }
 }
 
 static double rate_of(const fm_seen_burst *burst)
 {
-    return burst->counted_time > 0 ? burst->counted / burst->counted_time : 0;
+    return burst->calm_time > 0 ? burst->calm / burst->calm_time : 0;
 }
 
 /* Where a rate is not known it is that of the nearest burst whose is. */

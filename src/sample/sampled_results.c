@@ -7,9 +7,7 @@
 #include "base/sized.h"
 #include "sample/sampled_run_state.h"
 
-#include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -77,6 +75,14 @@ static const char *missing_of(const fm_sampled_run *run, const fm_sampled_run_pr
     return NULL;
 }
 
+/* Bursts whose logs could be read. */
+static uint64_t understood(const fm_sampled_thread *thread)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < thread->burst_count; i++) count += thread->bursts[i]->views[0].uses > 0;
+    return count;
+}
+
 void fm_sampled_run_process_get_sized(const fm_sampled_run *run, size_t index, fm_sampled_run_process *process,
                                       size_t process_size)
 {
@@ -95,7 +101,7 @@ void fm_sampled_run_process_get_sized(const fm_sampled_run *run, size_t index, f
         status = seen->watched.wait_status;
         trouble = seen->trouble;
         for (size_t i = 0; i < run->thread_count; i++)
-            if (run->owners[i] == seen) known.bursts += run->threads[i]->burst_count;
+            if (run->owners[i] == seen) known.bursts += understood(run->threads[i]);
     } else {
         known = (fm_sampled_run_process){
             .pid = (uint32_t)run->watch.child, .program = run->program, .ended = run->watch.child_gone};

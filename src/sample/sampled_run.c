@@ -350,6 +350,24 @@ static fm_status look_at_places(fm_sampled_run *run, fm_error *error)
     return status;
 }
 
+/* What the command has become by exec, where that is not followed. */
+static void look_for_exec(fm_sampled_run *run)
+{
+    const double now = fm_now();
+    fm_sampled_process *process = run->process_count ? run->processes[0] : NULL;
+    if (!process || run->options.follow_children || process->executed || now < run->exec_next ||
+        process->watched.gone || !process->program)
+        return;
+    run->exec_next = now + 0.05;
+    char *program = program_of(process->watched.pid);
+    if (program && strcmp(program, process->program) != 0) {
+        process->executed = true;
+        fm_sampled_run_note(run, "%s executed %s, which was not sampled: only children that are followed are",
+                            process->program, program);
+    }
+    free(program);
+}
+
 /* Those that are gone: the drain takes what they left, and then their places are free. */
 static void look_at_ends(fm_sampled_run *run)
 {
@@ -384,6 +402,7 @@ fm_status fm_sampled_run_wait(fm_sampled_run *run, double seconds, bool *ended, 
         if (status != FM_OK) return status;
         fm_watch_attend(&run->watch);
         fm_watch_look(&run->watch);
+        look_for_exec(run);
         look_at_ends(run);
         if (run->watch.time_over && !run->stopped) {
             run->limit_reached = true;

@@ -22,6 +22,7 @@ typedef struct fm_sampled_process {
     fm_sample_code_of code;
     char *program;
     bool attached, by_exec;
+    bool executed; /* another program, which is not followed */
     int clock; /* descriptor; -1: none */
     fm_sampled_run_clock clock_kind;
     int clock_error, watch_error;
@@ -40,6 +41,7 @@ struct fm_sampled_run {
     fm_watch watch;
     bool ended, stopped, limit_reached;
     double seconds, sampled_seconds;
+    double exec_next; /* when to look for an exec again */
     char *notes;
 
     pthread_mutex_t lock;

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "sample/sampled_thread.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "collect/sample/burst_log.h"
@@ -12,10 +13,11 @@
 #include <string.h>
 
 enum {
-    COUNT_LEAST = 4096,       /* accesses of a window that tells a rate */
+    COUNT_LEAST = 4096,       /* accesses that tell a rate */
     MOST_BURSTS = 1 << 22,    /* of a thread */
-    MAPS_READS_MOST = 10000,  /* of a process: code that is in no file must not keep us reading */
 };
+/* Code that is in no file must not keep us reading where files are. */
+static const double MAPS_SECONDS = 0.1;
 
 fm_status fm_sampled_thread_create(fm_sampled_thread **thread, const fm_sample_context *context, uint32_t lane,
                                    fm_sample_code_of *process, fm_error *error)
@@ -58,7 +60,8 @@ static fm_status tag_of(fm_sampled_thread *thread, fm_sample_context *context, u
     *tag = process->recent[slot].tag;
     if (*tag && process->recent[slot].address == address) return FM_OK;
     const fm_sampled_map *map = fm_sampled_map_at(&process->maps, address);
-    if (!map && __atomic_load_n(&process->alive, __ATOMIC_RELAXED) && process->maps.reads < MAPS_READS_MOST) {
+    if (!map && __atomic_load_n(&process->alive, __ATOMIC_RELAXED) && fm_now() >= process->maps_next) {
+        process->maps_next = fm_now() + MAPS_SECONDS;
         fm_status status = fm_sampled_maps_read(&process->maps, context->code, process->pid, error);
         if (status != FM_OK) return status;
         map = fm_sampled_map_at(&process->maps, address);
@@ -182,8 +185,10 @@ static fm_status take_burst(fm_sampled_thread *thread, fm_sample_context *contex
     burst->picked = record->is.burst.picked;
     burst->picked_armed = record->is.burst.picked_place != FM_SAMPLE_NOWHERE;
     burst->armed = (double)record->is.burst.picked_armed / (double)(UINT64_C(1) << 40);
-    if (burst->counted >= COUNT_LEAST && record->is.burst.counted_fresh == 0)
-        burst->counted_time = (double)record->is.burst.counted_ticks * context->nanoseconds;
+    if (record->is.burst.calm >= COUNT_LEAST && record->is.burst.calm_time > 0) {
+        burst->calm = record->is.burst.calm;
+        burst->calm_time = (double)record->is.burst.calm_time;
+    }
     thread->bursts[thread->burst_count++] = burst;
     const size_t bytes = (size_t)record->is.burst.words * sizeof *context->log;
     const bool readable =

@@ -34,7 +34,8 @@ typedef struct fm_sample_context {
 typedef struct fm_sample_code_of {
     fm_sampled_maps maps;
     uint32_t pid;
-    bool alive; /* /proc can be asked */
+    bool alive;       /* /proc can be asked */
+    double maps_next; /* not before */
     struct {
         uint64_t address;
         uint32_t tag;
@@ -48,7 +49,8 @@ typedef struct fm_seen_burst {
     uint64_t planned;
     uint32_t accesses;
     uint32_t counted; /* accesses of the window before it */
-    double counted_time; /* nanoseconds that this took; 0: not known */
+    uint32_t calm;    /* of these, those that tell the rate */
+    double calm_time; /* nanoseconds that they took; 0: not known */
     uint32_t picked, picked_of, picked_unused; /* the access; chosen among so many, of which so many were unused */
     uint32_t picked_tag;
     bool picked_armed; /* a register was got */

@@ -66,12 +66,12 @@ static void write_summary(FILE *out, const fm_profile *profile, const fm_sampled
     put_words(&text, "%s, %.1f s, %s thread%s, slowed by %s: sampled, %s,", name, facts->seconds,
               fm_text_count(facts->threads).text, facts->threads == 1 ? "" : "s",
               fm_text_percent(facts->share).text, facts->clock);
-    put_words(&text, "%s bursts", fm_text_count(sampling ? sampling->bursts : 0).text);
+    put_words(&text, "%s bursts,", fm_text_count(sampling ? sampling->bursts : 0).text);
     if (sampling && sampling->used + sampling->replaced + sampling->never > 0)
-        put_words(&text, ", %s watches;",
+        put_words(&text, "%s watches;",
                   fm_text_count(sampling->used + sampling->replaced + sampling->never).text);
     else
-        put_words(&text, ", no watches;");
+        put_words(&text, "no watches;");
     if (sampling && sampling->burst_time > 0)
         put_words(&text, "exact in bursts of up to %s accesses, estimated beyond",
                   fm_text_count(sampling->burst_time).text);
