@@ -171,7 +171,7 @@ typedef struct fm_sample_watched {
     uint64_t burst;    /* number of the burst, in its thread, whose use it is */
     uint64_t address;  /* of the use */
     uint64_t position; /* number of the use among the accesses of the log */
-    uint64_t in_burst; /* number of the burst in which, or in the window before which, it ended; 0: none */
+    uint64_t in_burst; /* number of the burst in which, or in the window behind which, it ended; 0: none */
     uint64_t in_window; /* ticks of the time-stamp counter since that window began; 0: not in it */
     uint64_t begin;    /* work when it was armed: that of the burst's end */
     uint64_t finish;   /* work when it ended */
@@ -197,7 +197,7 @@ typedef struct fm_sample_record {
             uint32_t picked;      /* number, in the log, of the access that is watched; …_NOWHERE: none */
             uint32_t picked_place;  /* register that it got; …_NOWHERE: none */
             uint64_t picked_armed;  /* probability that it was armed (reservoir.h) */
-            /* The window before it, of the program's time too, in which accesses were only counted. */
+            /* The window behind it, in which accesses were only counted; the work stands still there, too. */
             uint32_t counted; /* accesses; 0: none */
             uint32_t calm;    /* of these, those of pieces that were timed and not disturbed */
             uint32_t spare;

@@ -193,7 +193,7 @@ static void count_cost(uint64_t cost)
 /* ---- a burst ---- */
 
 /*
- * A stretch that is only counted: how fast accesses are made here. In pieces: code that has to be translated
+ * The stretch behind a burst is only counted: how fast accesses are made here. In pieces: code that has to be translated
  * first takes its time, and what is mostly new is not worth it. Nanoseconds of the pieces that were not
  * disturbed.
  */
@@ -243,7 +243,6 @@ static void sample(fm_sampler_thread *thread, ucontext_t *context, uint32_t slab
     record.is.burst.planned = thread->planned;
     record.is.burst.picked = record.is.burst.picked_place = FM_SAMPLE_NOWHERE;
     thread->in_burst = true;
-    *useful = count(thread, context, &record);
     const burst_end reason = burst_run(thread->burst, context, BURST_LOG,
                                        (uint64_t)FM_SAMPLE_SHORTEST << (2 * class), log, log_words, &result);
     record.is.burst.reason = reason;
@@ -254,7 +253,6 @@ static void sample(fm_sampler_thread *thread, ucontext_t *context, uint32_t slab
     record.is.burst.generation = thread->generation;
     candidate picked;
     const bool found = fm_self.watching && pick(thread, log, &result, result.accesses, &picked);
-    thread->in_burst = false;
     if (found) watch(thread, &picked, &record);
     const size_t room = bytes - (size_t)result.words * 8;
     if (tell_table(thread, room)) {
@@ -266,13 +264,15 @@ static void sample(fm_sampler_thread *thread, ucontext_t *context, uint32_t slab
         free_slab(slab);
         record.slab = FM_SAMPLE_NOWHERE;
     }
+    if (reason == BURST_END_FULL) begin_table(thread);
+    if (reason == BURST_END_DONE || reason == BURST_END_LOG_FULL) *useful = count(thread, context, &record);
+    thread->in_burst = false;
     if (!fm_sampler_record(thread, &record)) {
         if (record.slab != FM_SAMPLE_NOWHERE) {
             free_slab(slab);
-            thread->told -= record.is.burst.table_bytes;
+            if (thread->generation == record.is.burst.generation) thread->told -= record.is.burst.table_bytes;
         }
     }
-    if (reason == BURST_END_FULL) begin_table(thread);
 }
 
 void fm_sampler_tick(fm_sampler_thread *thread, ucontext_t *context)

@@ -323,7 +323,13 @@ static int finish(live_run *self)
     say_troubles(self);
     const int complete = completeness(self);
     const fm_sampled_run_state *state = &self->state;
-    if (state->bursts == 0) {
+    uint64_t understood = 0;
+    for (size_t i = 0; i < fm_sampled_run_processes(self->run); i++) {
+        fm_sampled_run_process process;
+        fm_sampled_run_process_get(self->run, i, &process);
+        understood += process.bursts;
+    }
+    if (understood == 0) {
         cli_complain("%s ended after %.3f s, before a sample was taken: too short to tell anything. `fathom "
                      "run` measures it exactly; --rate 1000 takes more samples",
                      self->options.command[0], state->seconds);

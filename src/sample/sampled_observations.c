@@ -3,7 +3,7 @@
  * sampled_observations.c - what was seen of a thread becomes observations (fathom/sample.h).
  *
  * Clock samples are uniform in time, and watches are timed in time; both have to be told in accesses. In the
- * window before each burst accesses were counted and timed: the rate there. Between two bursts the rate is
+ * window behind each burst accesses were counted and timed: the rate there. Between two bursts the rate is
  * the mean of theirs. In bursts and windows the accesses are known, and the thread's clock stands still.
  */
 #include "sample/sampled_results.h"
@@ -20,7 +20,7 @@
 typedef struct timeline {
     const fm_sampled_thread *thread;
     double *rates;  /* accesses in a nanosecond, at each burst */
-    double *before; /* accesses before the window of each burst */
+    double *before; /* accesses before each burst */
     double end;     /* all of the thread */
     double ratio;   /* references in an access */
     double tick;    /* nanoseconds of one of the time-stamp counter's */
@@ -80,7 +80,7 @@ static fm_status make_timeline(timeline *line, const fm_sampled_thread *thread, 
         line->before[i] = i == 0 ? (double)burst->work * line->rates[0]
                                  : behind(line, i - 1) + (double)(burst->work - thread->bursts[i - 1]->work) *
                                                              (line->rates[i - 1] + line->rates[i]) / 2;
-        burst->position = (uint64_t)(line->before[i] + burst->counted);
+        burst->position = (uint64_t)line->before[i];
         if (burst->views[granularity].references == 0) continue;
         accesses += burst->accesses;
         references += burst->views[granularity].references;
@@ -178,10 +178,10 @@ static double end_of(const timeline *line, const fm_seen_watch *watch)
     if (watch->is.in_window) {
         const double whole = line->rates[i] > 0 ? burst->counted / line->rates[i] : 0;
         const double share = whole > 0 ? (double)watch->is.in_window * line->tick / whole : 0.5;
-        return line->before[i] + burst->counted * (share < 1 ? share : 1);
+        return line->before[i] + burst->accesses + burst->counted * (share < 1 ? share : 1);
     }
     if (watch->is.end == FM_SAMPLE_WATCH_USED && watch->found == FM_BURST_NONE) return -1;
-    return line->before[i] + burst->counted + (watch->found == FM_BURST_NONE ? burst->accesses : watch->found);
+    return line->before[i] + (watch->found == FM_BURST_NONE ? burst->accesses : watch->found);
 }
 
 /* The use of a burst that a watch is of; false: it cannot be told, or was used again within the burst. */
