@@ -193,7 +193,7 @@ static void link_code(burst *state, const burst_code *from, uint32_t which, cons
 static void remember_target(burst *state, burst_mode mode, const burst_code *to)
 {
     if (to->trust != BURST_TRUST_FILE) return;
-    burst_lookup *lookup = &state->lookup[mode][(to->address & 255) + 4 * (to->address >> 8 & 255)];
+    burst_lookup *lookup = &state->lookup[mode][(to->address & 255) + 8 * (to->address >> 8 & 255)];
     lookup->negated = 0 - to->address;
     lookup->code = (uint64_t)burst_at(state, to->code);
 }

@@ -202,12 +202,29 @@ static void put_mask(maker *m, uint32_t reg, uint32_t count, uint32_t word)
     emit_32(out, (uint32_t)place_of(word));
 }
 
+/* The same as name_address, where what is to be added has 32 bits only. */
+static int32_t name_short_address(maker *m, const burst_instruction *in, burst_access *access)
+{
+    int64_t addend = name_address(m, in, access);
+    if (addend >= INT32_MIN && addend <= INT32_MAX) return (int32_t)addend;
+    /* An address relative to rip: it becomes a word. */
+    burst_emitter *out = &m->out;
+    access->base = new_words(m, 1);
+    burst_need_cursor(m);
+    for (uint32_t half = 0; half < 2; half++) {
+        emit_byte(out, 0x41), emit_byte(out, 0xc7), emit_byte(out, 0x87); /* mov dword [r15 + …], … */
+        emit_32(out, (uint32_t)place_of(access->base) + 4 * half);
+        emit_32(out, (uint32_t)((uint64_t)addend >> 32 * half));
+    }
+    return 0;
+}
+
 static void vector_access(maker *m, const burst_instruction *in)
 {
     bool gather = in->index_register != BURST_NO_REGISTER;
     burst_access *access =
         new_access(m, in, gather ? BURST_GATHER : BURST_MASKED, in->shape.kind, in->shape.size);
-    access->vector.addend = (int32_t)name_address(m, in, access);
+    access->vector.addend = name_short_address(m, in, access);
     access->vector.count = in->count;
     access->vector.index_bytes = in->index_bytes;
     access->vector.mask = BURST_NO_WORD;
@@ -293,7 +310,7 @@ void burst_log_before(maker *m, const burst_instruction *in)
         break;
     case BURST_BIT_STRING: {
         burst_access *access = new_access(m, in, BURST_BIT, shape->kind, 1);
-        access->vector.addend = (int32_t)name_address(m, in, access);
+        access->vector.addend = name_short_address(m, in, access);
         access->vector.count = 1;
         access->vector.index_bytes = (uint8_t)shape->size;
         access->vector.unused = 0;

@@ -14,7 +14,7 @@
 enum {
     BURST_BLOCKS = 4096,  /* of both modes together */
     BURST_HEADS = 4096,   /* of the table that finds them; a power of two */
-    BURST_LOOKUPS = 1280, /* at least 255 + 4 * 255 + 1: see burst_stubs.c */
+    BURST_LOOKUPS = 2304, /* at least 255 + 8 * 255 + 1: see burst_stubs.c */
     BURST_RANGES = 192,   /* of mappings with code */
     BURST_BYTES_ALL = 1 << 20,
     BURST_INSTRUCTIONS = 40, /* of a block, at most */

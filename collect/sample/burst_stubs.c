@@ -35,7 +35,7 @@ static void make_exit(burst_emitter *out)
 
 /*
  * rax is the target, the program's rax is in saved[0]. Flags must stay: additions are made by lea, the
- * comparison by jrcxz. The entry is number (lowest byte) + 4 * (next byte).
+ * comparison by jrcxz. The entry is number (lowest byte) + 8 * (next byte).
  */
 static void make_lookup(burst_emitter *out, burst_mode mode)
 {
@@ -43,7 +43,7 @@ static void make_lookup(burst_emitter *out, burst_mode mode)
     static const unsigned char number[] = {
         0x0f, 0xb6, 0xc8,       /* movzx ecx, al */
         0x0f, 0xb6, 0xd4,       /* movzx edx, ah */
-        0x8d, 0x14, 0x91,       /* lea edx, [rcx + rdx*4] */
+        0x8d, 0x14, 0xd1,       /* lea edx, [rcx + rdx*8] */
         0x48, 0x8d, 0x14, 0x12, /* lea rdx, [rdx + rdx] */
     };
     static const unsigned char compare[] = {

@@ -358,9 +358,6 @@ static bool is_tellable(const burst *state, const burst_instruction *in)
     switch (in->shape.group) {
     case BURST_REPEATED:
         return !in->segment;
-    case BURST_VECTOR:
-    case BURST_BIT_STRING:
-        return !in->relative;
     case BURST_JUMP_TO:
     case BURST_CALL_TO:
         return !(in->relative && in->segment);
