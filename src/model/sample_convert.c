@@ -101,7 +101,7 @@ static void spread_one(double mean, double share, double trials, double *spread)
 
 void fm_sample_spread(const fm_sample_masses *masses, const double *means, double distinct, double *spread)
 {
-    const double trials = fmin(fmax(1, floor(distinct - 1)), 0x1p60);
+    const double trials = fmin(fmax(1, nearbyint(distinct) - 1), 0x1p60);
     memset(spread, 0, masses->bin_count * sizeof *spread);
     for (size_t bin = 1; bin < masses->bin_count; bin++)
         if (masses->bins[bin] > 0) spread_one(means[bin], masses->bins[bin], trials, spread);
