@@ -50,27 +50,32 @@ typedef struct observation {
     double weight;
 } observation;
 
-/* S(t) by its definition: the product over all times of 1 - events / those in view. Times are below 1000. */
-static double naive_survival(const observation *all, size_t count, uint64_t upto)
+/* What was used again by t, by its definition: the sum over all times of the share that was left, times those
+ * used again then over those in view. What is left shrinks by those and by those that the end of the thread
+ * ended. Times are below 1000. */
+static double naive_reused(const observation *all, size_t count, uint64_t upto)
 {
-    double survive = 1;
+    double left = 1, reused = 0;
     for (uint64_t t = 1; t <= upto; t++) {
-        double there = 0, ended = 0;
+        double there = 0, again = 0, never = 0;
         for (size_t i = 0; i < count; i++) {
-            const bool in_view = all[i].from < t && (all[i].length >= t || all[i].end == FM_WATCH_NEVER);
-            if (in_view) there += all[i].weight;
-            if (in_view && all[i].end == FM_WATCH_USED && all[i].length == t) ended += all[i].weight;
+            if (all[i].from >= t || all[i].length < t) continue;
+            there += all[i].weight;
+            if (all[i].length == t && all[i].end == FM_WATCH_USED) again += all[i].weight;
+            if (all[i].length == t && all[i].end == FM_WATCH_NEVER) never += all[i].weight;
         }
-        if (there > 0) survive *= 1 - ended / there;
+        if (there <= 0) continue;
+        reused += left * again / there;
+        left *= 1 - (again + never) / there;
     }
-    return survive;
+    return reused;
 }
 
 static void compare_with_naive(const fm_profile *profile, const observation *all, size_t count)
 {
     for (uint64_t t = 1; t < 1000; t += 7) {
         const double ended = (double)times_within(profile, 1, t) / (double)profile->references;
-        assert_true(fabs(1 - ended - naive_survival(all, count, t)) < 1e-7);
+        assert_true(fabs(ended - naive_reused(all, count, t)) < 1e-7);
     }
 }
 
@@ -156,7 +161,7 @@ static void a_burst_is_its_uses(void **state)
         observation one = all[i];
         if (one.from > 0) {
             one.from = one.from > 60 ? one.from : 60;
-            if (one.end != FM_WATCH_NEVER && one.length <= one.from) continue;
+            if (one.length <= one.from) continue;
         } else if (one.length >= 60) {
             one.length = 60;
             one.end = FM_WATCH_REPLACED;
