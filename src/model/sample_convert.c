@@ -50,9 +50,10 @@ void fm_sample_distances(const fm_sample_masses *masses, bool shen, double *dist
     walk at;
     for (walk_start(&at, masses); walk_on(&at);) {
         const double aet = at.distinct + (at.wide - 1) / 2 * (at.over - at.here / 4);
-        /* Shen's sum begins one later and ends one later. */
+        /* Shen's sum begins and ends one later; and these straight lines are lower than sums by half of what P
+         * falls. */
         const double last = at.wide > 1 ? at.over - at.here / 2 : at.over;
-        distances[at.bin] = shen ? fmax(0, aet - 1 + last) : aet;
+        distances[at.bin] = shen ? fmax(0, aet - (1 - last) / 2) : aet;
     }
 }
 
@@ -101,7 +102,7 @@ static void spread_one(double mean, double share, double trials, double *spread)
 
 void fm_sample_spread(const fm_sample_masses *masses, const double *means, double distinct, double *spread)
 {
-    const double trials = fmin(fmax(1, floor(distinct - 1)), 0x1p60);
+    const double trials = fmin(fmax(1, nearbyint(distinct) - 1), 0x1p60);
     memset(spread, 0, masses->bin_count * sizeof *spread);
     for (size_t bin = 1; bin < masses->bin_count; bin++)
         if (masses->bins[bin] > 0) spread_one(means[bin], masses->bins[bin], trials, spread);

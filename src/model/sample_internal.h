@@ -65,12 +65,13 @@ const fm_estimator *fm_estimator_named(const char *name);
 
 /* ---- in the order of time distances ---- */
 
-/* At the same time distance in this order: who is used again was still there, who enters comes after. */
-typedef enum fm_sample_kind { FM_ITEM_REUSED, FM_ITEM_CUT, FM_ITEM_ENTERS, FM_ITEM_NEVER } fm_sample_kind;
+/* At the same time distance in this order: who is used again was still there, who enters comes after.
+ * FM_ITEM_NEVER: the thread ended so many references after the use. */
+typedef enum fm_sample_kind { FM_ITEM_REUSED, FM_ITEM_NEVER, FM_ITEM_CUT, FM_ITEM_ENTERS } fm_sample_kind;
 
 enum { FM_ITEM_OF_BURSTS = UINT32_MAX };
 typedef struct fm_sample_item {
-    uint64_t time; /* UINT64_MAX: FM_ITEM_NEVER */
+    uint64_t time;
     double weight;
     uint32_t block; /* of the bootstrap */
     uint32_t kind;  /* fm_sample_kind */
@@ -106,7 +107,6 @@ typedef struct fm_sample_masses {
     double unseen; /* part of `never` that no observation shows: what was cut off last */
     /* Share of the references that a weight of 1 stands for; NULL: not wanted. */
     double *per_weight_of_watch, *per_weight_of_bin;
-    double per_weight_of_never;
 } fm_sample_masses;
 fm_status fm_sample_masses_create(fm_sample_masses *masses, size_t watch_count, fm_error *error);
 void fm_sample_masses_clear(fm_sample_masses *masses);

@@ -149,10 +149,7 @@ static fm_status add_watch(fm_sample_items *items, const fm_sample_watch *watch,
     fm_sample_item item = {.weight = weight, .block = block, .watch = index, .time = watch->length};
     if (watch->end == FM_WATCH_NOT_ARMED || weight <= 0) return FM_OK;
     item.kind = watch->end == FM_WATCH_USED ? FM_ITEM_REUSED : FM_ITEM_CUT;
-    if (watch->end == FM_WATCH_NEVER) {
-        item.kind = FM_ITEM_NEVER;
-        item.time = UINT64_MAX;
-    }
+    if (watch->end == FM_WATCH_NEVER) item.kind = FM_ITEM_NEVER;
     if (!items->survival) return item.kind == FM_ITEM_CUT ? FM_OK : append(items, item, error);
     const uint64_t from = watch->from > reach ? watch->from : reach;
     if (item.time <= from && from > 0) return FM_OK; /* it ended before it counts */
@@ -195,14 +192,9 @@ static fm_status add_bursts(fm_sample_items *items, const fm_samples *samples, u
                             fm_error *error)
 {
     const size_t bins = fm_sample_bin_count();
-    enum { KINDS = 2 };
+    enum { KINDS = 3 };
     double *sums = fm_calloc(bins * KINDS * items->blocks + 1, sizeof *sums);
-    double *never = fm_calloc(items->blocks + 1, sizeof *never);
-    if (!sums || !never) {
-        free(sums);
-        free(never);
-        return no_memory(error, bins * KINDS * items->blocks * sizeof *sums);
-    }
+    if (!sums) return no_memory(error, bins * KINDS * items->blocks * sizeof *sums);
     const size_t end = reach ? fm_bins_index(FM_SAMPLE_BINS, reach) : bins;
     for (size_t i = 0; i < samples->burst_count; i++) {
         const fm_sample_burst *burst = &samples->bursts[i];
@@ -211,34 +203,24 @@ static fm_status add_bursts(fm_sample_items *items, const fm_samples *samples, u
         const fm_burst_reuse *reuse = samples->reuses + burst->first;
         items->initial[block] += burst->weight;
         for (size_t k = 0; k < burst->found_count + burst->cut_count; k++, reuse++) {
-            size_t kind = k < burst->found_count ? FM_ITEM_REUSED : FM_ITEM_CUT;
+            size_t kind = k < burst->found_count ? FM_ITEM_REUSED
+                          : burst->ended         ? FM_ITEM_NEVER
+                                                 : FM_ITEM_CUT;
             size_t bin = fm_bins_index(FM_SAMPLE_BINS, reuse->time);
             const double weight = each * (double)reuse->count;
-            if (kind == FM_ITEM_CUT && burst->ended) {
-                never[block] += weight;
-                continue;
-            }
             if (bin >= end) kind = FM_ITEM_CUT, bin = end;
             sums[(block * KINDS + kind) * bins + bin] += weight;
         }
     }
     fm_status status = FM_OK;
-    for (uint32_t block = 0; block < items->blocks && status == FM_OK; block++) {
-        for (uint32_t kind = 0; kind < KINDS; kind++)
-            for (size_t bin = 0; bin < bins && status == FM_OK; bin++) {
-                const double weight = sums[(block * KINDS + kind) * bins + bin];
-                const uint64_t time = reach && bin == end ? reach : fm_sample_bin_middle(bin);
-                if (weight > 0 && (items->survival || kind == FM_ITEM_REUSED))
-                    status = append(items, (fm_sample_item){time, weight, block, kind, FM_ITEM_OF_BURSTS, 0},
-                                    error);
-            }
-        if (never[block] > 0 && status == FM_OK)
-            status = append(
-                items, (fm_sample_item){UINT64_MAX, never[block], block, FM_ITEM_NEVER, FM_ITEM_OF_BURSTS, 0},
-                error);
+    for (size_t i = 0; i < KINDS * items->blocks * bins && status == FM_OK; i++) {
+        const size_t bin = i % bins, kind = i / bins % KINDS, block = i / bins / KINDS;
+        if (!(sums[i] > 0) || (!items->survival && kind == FM_ITEM_CUT)) continue;
+        const uint64_t time = reach && bin == end ? reach : fm_sample_bin_middle(bin);
+        const fm_sample_item item = {time, sums[i], (uint32_t)block, (uint32_t)kind, FM_ITEM_OF_BURSTS, 0};
+        status = append(items, item, error);
     }
     free(sums);
-    free(never);
     return status;
 }
 

@@ -70,9 +70,9 @@ static fm_status add_bursts(parts *to, const context *of, fm_error *error)
                         of->items->burst_blocks[i],
                         i,
                         burst->weight / (double)burst->uses * (double)reuse->count};
-            if (found && of->reach && bin >= fm_bins_index(FM_SAMPLE_BINS, of->reach)) continue;
+            if (of->reach && bin >= fm_bins_index(FM_SAMPLE_BINS, of->reach)) continue;
             if (!found && !burst->ended) continue;
-            one.share *= found ? of->masses->per_weight_of_bin[bin] : of->masses->per_weight_of_never;
+            one.share *= of->masses->per_weight_of_bin[bin];
             if (found) one.range = range_of(of->options, of->distances[bin]);
             status = add_part(to, one, error);
         }
@@ -96,7 +96,7 @@ static fm_status add_watches(parts *to, const context *of, fm_error *error)
                     item->block,
                     of->samples->burst_count + item->watch,
                     item->weight};
-        one.share *= again ? of->masses->per_weight_of_watch[item->watch] : of->masses->per_weight_of_never;
+        one.share *= of->masses->per_weight_of_watch[item->watch];
         if (again) one.range = range_of(of->options, of->distances[item->bin]);
         status = add_part(to, one, error);
     }

@@ -100,8 +100,9 @@ static fm_status make_room_for_bursts(fm_virtual_sampler *sampler, fm_error *err
 static uint64_t draw_period(fm_virtual_sampler *sampler)
 {
     const uint64_t period = sampler->options.period;
-    if (sampler->options.even || period == 1) return period;
-    return (period + 1) / 2 + fm_sample_random_below(&sampler->random, period);
+    if (sampler->options.even) return period;
+    const uint64_t least = (period + 1) / 2; /* and as far above the period: that is the mean */
+    return least + fm_sample_random_below(&sampler->random, 2 * (period - least) + 1);
 }
 
 fm_status fm_virtual_sampler_create_sized(fm_virtual_sampler **sampler,

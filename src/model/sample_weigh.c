@@ -8,6 +8,12 @@
  * An observation that is cut off leaves Y and says nothing more. S / Y, what a weight of 1 is worth, does not
  * change when something is used again, only when something is cut off or enters.
  *
+ * The end of the thread is an end like a reuse, of another kind (O. Aalen, S. Johansen: An empirical
+ * transition matrix for non-homogeneous Markov chains based on censored observations, Scand. J. Stat. 1978):
+ * what it ends, so many references after the use, was never used again. To let these last for ever would be
+ * wrong: uses near the end could not be cut off any more, and would stand for those of earlier times that
+ * were.
+ *
  * Without survival (Horvitz-Thompson, the paper's estimator): shares are the weights of what was seen to its
  * end, over their sum.
  */
@@ -41,12 +47,10 @@ void fm_sample_masses_clear(fm_sample_masses *masses)
 /* A share of the references was used again, or never. */
 static void give(fm_sample_masses *masses, const fm_sample_item *item, double per_weight, double share)
 {
-    if (item->kind == FM_ITEM_NEVER) {
+    if (item->kind == FM_ITEM_NEVER)
         masses->never += share;
-        masses->per_weight_of_never = per_weight;
-        return;
-    }
-    masses->bins[item->bin] += share;
+    else
+        masses->bins[item->bin] += share;
     if (!masses->per_weight_of_watch) return;
     if (item->watch == FM_ITEM_OF_BURSTS)
         masses->per_weight_of_bin[item->bin] = per_weight;
@@ -84,6 +88,7 @@ static bool weigh_survival(const fm_sample_items *items, const uint32_t *times, 
         left -= share;
         there -= weight;
     }
+    if (left < 1e-12) left = 0; /* crumbs */
     masses->unseen = left;
     masses->never += left;
     return true;
@@ -106,6 +111,6 @@ static bool weigh_sums(const fm_sample_items *items, const uint32_t *times, fm_s
 bool fm_sample_weigh(const fm_sample_items *items, const uint32_t *times, fm_sample_masses *masses)
 {
     memset(masses->bins, 0, masses->bin_count * sizeof *masses->bins);
-    masses->never = masses->unseen = masses->per_weight_of_never = 0;
+    masses->never = masses->unseen = 0;
     return items->survival ? weigh_survival(items, times, masses) : weigh_sums(items, times, masses);
 }

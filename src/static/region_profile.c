@@ -8,7 +8,7 @@
 #include "static/polyhedra/points.h"
 #include "static/reconstruct/reconstruct.h"
 #include "static/region/region.h"
-#include "static/oracle/sample.h"
+#include "static/oracle/oracle_sample.h"
 
 #include "base/error.h"
 #include "base/memory.h"
