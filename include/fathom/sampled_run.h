@@ -107,6 +107,7 @@ typedef struct fm_sampled_run_process {
     uint32_t parent_pid;
     const char *program; /* path; NULL: not known */
     bool by_exec;        /* the process was another program before */
+    const char *became;  /* path of the program that it became by exec, and that was sampled; NULL: none */
     bool attached;       /* the library was loaded into it */
     uint32_t threads;
     uint64_t bursts;

@@ -161,10 +161,22 @@ static int completeness(const live_run *self)
 
 /* ---- profiles ---- */
 
-static int describe_run(const live_run *self, size_t index, fm_profile *profile)
+/* What a process had become when it ended. */
+static fm_sampled_run_process last_program(const live_run *self, fm_sampled_run_process process)
+{
+    for (size_t i = 0; i < fm_sampled_run_processes(self->run); i++) {
+        fm_sampled_run_process next;
+        fm_sampled_run_process_get(self->run, i, &next);
+        if (next.pid == process.pid && next.by_exec && !next.became) return next;
+    }
+    return process;
+}
+
+/* whole: the profile is of all processes, of which this is the first. */
+static int describe_run(const live_run *self, size_t index, bool whole, fm_profile *profile)
 {
     fm_sampled_run_process process;
-    char ending[64];
+    char ending[CLI_ENDING];
     fm_run *run = profile->run = calloc(1, sizeof *run);
     if (!run) return cli_out_of_memory();
     fm_sampled_run_process_get(self->run, index, &process);
@@ -176,10 +188,11 @@ static int describe_run(const live_run *self, size_t index, fm_profile *profile)
     run->process = process.pid;
     run->parent = index > 0 ? process.parent_pid : 0;
     run->by_exec = process.by_exec;
-    run->exit_code = process.ended && !process.signal ? process.exit_code : -1;
-    run->signal = process.signal;
+    const fm_sampled_run_process last = whole ? last_program(self, process) : process;
+    run->exit_code = last.ended && !last.signal ? last.exit_code : -1;
+    run->signal = last.signal;
     const fm_collected_process end = {
-        .ended = process.ended, .exit_code = process.exit_code, .signal = process.signal};
+        .ended = last.ended, .exit_code = last.exit_code, .signal = last.signal, .became = last.became};
     run->ending = strdup(cli_collect_ending(&end, ending, sizeof ending));
     profile->name = strdup(process.program ? process.program : self->options.command[0]);
     if (process.complete) return profile->name ? -1 : cli_out_of_memory();
@@ -217,8 +230,9 @@ static int take_profile(live_run *self, size_t granularity, size_t process, fm_p
     };
     if (fm_sampled_run_take(self->run, granularity, process, &samples, &error)) return cli_fail(&error);
     int code = fm_estimate_create(&estimate, samples, &options, &error) ? cli_fail(&error) : -1;
-    if (code < 0) code = describe_run(self, process == FM_SAMPLED_RUN_ALL ? 0 : process, estimate->profile);
-    if (code < 0 && granularity == 0) code = attach_sites(self, estimate, process != FM_SAMPLED_RUN_ALL);
+    const bool whole = process == FM_SAMPLED_RUN_ALL;
+    if (code < 0) code = describe_run(self, whole ? 0 : process, whole, estimate->profile);
+    if (code < 0 && granularity == 0) code = attach_sites(self, estimate, !whole);
     if (code < 0) {
         *profile = estimate->profile;
         estimate->profile = NULL;

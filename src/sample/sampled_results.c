@@ -75,6 +75,19 @@ static const char *missing_of(const fm_sampled_run *run, const fm_sampled_run_pr
     return NULL;
 }
 
+/* The program that a process became. */
+static const char *became(const fm_sampled_run *run, const fm_sampled_process *process)
+{
+    const fm_sampled_process *next = NULL;
+    for (size_t i = 0; i < run->process_count; i++) {
+        const fm_sampled_process *other = run->processes[i];
+        if (other->watched.pid == process->watched.pid && other->serial > process->serial &&
+            (!next || other->serial < next->serial))
+            next = other;
+    }
+    return next && process->watched.replaced ? next->program : NULL;
+}
+
 /* Bursts whose logs could be read. */
 static uint64_t understood(const fm_sampled_thread *thread)
 {
@@ -95,6 +108,7 @@ void fm_sampled_run_process_get_sized(const fm_sampled_run *run, size_t index, f
                                          .parent_pid = seen->parent_pid,
                                          .program = seen->program,
                                          .by_exec = seen->by_exec,
+                                         .became = became(run, seen),
                                          .attached = true,
                                          .threads = seen->threads,
                                          .ended = seen->watched.ended && !seen->watched.replaced};
