@@ -209,6 +209,18 @@ static void make_call(burst *state, uint64_t next)
     registers[11] = state->flags;
 }
 
+/* Whether an address is one that code can have: not above those of programs. */
+static bool is_canonical(uint64_t address)
+{
+    return address >> 47 == 0 || address >> 47 == (1 << 17) - 1;
+}
+
+static uint64_t last_instruction(burst *state, const burst_code *code)
+{
+    const burst_mark *marks = (const void *)burst_at(state, code->marks);
+    return code->address + code->bytes - marks[code->instructions - 1].length;
+}
+
 /* Goes on from *address until there is a reason to end, and says where then. */
 static burst_end dispatch(burst *state, burst_mode mode, uint64_t *address, burst_result *result)
 {
@@ -248,7 +260,11 @@ static burst_end dispatch(burst *state, burst_mode mode, uint64_t *address, burs
         case BURST_EXIT_INDIRECT:
             indirect = true;
             *address = state->jump_target;
-            break;
+            if (is_canonical(*address)) break;
+            /* The branch itself faults. */
+            state->registers[BURST_RSP] -= (uint64_t)(int64_t)last->popped;
+            *address = last_instruction(state, last);
+            return BURST_END_FAULT;
         case BURST_EXIT_HEAD:
             state->left += last->accesses;
             *address = last->address;

@@ -40,7 +40,7 @@ typedef struct burst_range {
 typedef enum burst_exit {
     BURST_EXIT_FIRST,    /* to target[0] */
     BURST_EXIT_SECOND,   /* to target[1] */
-    BURST_EXIT_INDIRECT, /* to state->jump_target */
+    BURST_EXIT_INDIRECT, /* to state->jump_target, which may be anything */
     BURST_EXIT_HEAD,     /* not executed: enough accesses, or the log is full */
     BURST_EXIT_IDLE,     /* not executed: nothing but waiting */
     BURST_EXIT_LOG_FULL, /* not executed, nor counted */
@@ -76,6 +76,7 @@ typedef struct burst_code {
     uint8_t trust;
     uint8_t stop;   /* a burst_end, of a block without code; BURST_END_DONE: a system call */
     bool dropped;   /* not in the table any more */
+    int32_t popped; /* what its last branch, an indirect one, added to the stack pointer */
     uint16_t words; /* that it writes, its number included; 0: none */
 } burst_code;
 

@@ -34,8 +34,8 @@ static void make_exit(burst_emitter *out)
 }
 
 /*
- * rax is the target, the program's rax is in saved[0]. Flags must stay: additions are made by lea, the
- * comparison by jrcxz. The entry is number (lowest byte) + 8 * (next byte).
+ * rax is the target, the program's rax is in saved[0], state->exit says which block it was. Flags must stay:
+ * additions are made by lea, the comparison by jrcxz. The entry is number (lowest byte) + 8 * (next byte).
  */
 static void make_lookup(burst_emitter *out, burst_mode mode)
 {
@@ -64,7 +64,6 @@ static void make_lookup(burst_emitter *out, burst_mode mode)
     emit_restore(out, &state->saved[0], BURST_RAX);
     emit_restore(out, &state->saved[1], BURST_RCX);
     emit_restore(out, &state->saved[2], BURST_RDX);
-    emit_store_32(out, &state->exit, BURST_EXIT_INDIRECT);
     emit_jump(out, burst_at(state, state->stub_exit));
     *hop = (unsigned char)(out->at - hop - 1);
     emit_based(out, 0x8b, BURST_RDX, BURST_RDX, 8);

@@ -279,13 +279,23 @@ static void put_repeated(maker *m, const burst_instruction *in)
     emit_restore(out, &state->saved[2], BURST_RDX);
 }
 
+/* To the block at the address in rax. */
+static void put_lookup(maker *m, int32_t popped)
+{
+    burst *state = m->out.state;
+    commit(m);
+    m->code->popped = popped;
+    emit_store_32(&m->out, &state->exit,
+                  (uint32_t)(m->code - state->codes) * BURST_EXITS + BURST_EXIT_INDIRECT);
+    emit_jump(&m->out, burst_at(state, state->stub_lookup[m->mode]));
+}
+
 /* The block's last instruction, if it is a branch. */
 static void put_branch(maker *m, const burst_instruction *in)
 {
     burst_emitter *out = &m->out;
     burst *state = out->state;
     uint64_t next = in->address + in->length, target = (uint64_t)in->immediate;
-    const unsigned char *lookup = burst_at(state, state->stub_lookup[m->mode]);
     m->moved = 0;
     switch (in->shape.group) {
     case BURST_JUMP:
@@ -316,19 +326,16 @@ static void put_branch(maker *m, const burst_instruction *in)
         m->moved = BURST_RAX_SPILLED;
         emit_based(out, 0x8b, BURST_RAX, BURST_RSP, 0);
         emit_based(out, 0x8d, BURST_RSP, BURST_RSP, 8 + (int32_t)in->immediate);
-        commit(m);
-        emit_jump(out, lookup);
+        put_lookup(m, 8 + (int32_t)in->immediate);
         break;
     case BURST_JUMP_TO:
         put_target(m, in);
-        commit(m);
-        emit_jump(out, lookup);
+        put_lookup(m, 0);
         break;
     case BURST_CALL_TO:
         put_target(m, in);
         put_return_address(m, next);
-        commit(m);
-        emit_jump(out, lookup);
+        put_lookup(m, -8);
         break;
     default:
         break;
@@ -480,6 +487,7 @@ burst_code *burst_translate(burst *state, burst_mode mode, uint64_t address)
     code->patch[0] = code->patch[1] = 0;
     code->code = code->code_end = code->marks = 0;
     code->bytes = code->instructions = code->accesses = code->words = 0;
+    code->popped = 0;
     code->mode = (uint8_t)mode;
     code->dropped = false;
     burst_end stop = BURST_END_MEMORY;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * burst_driver.h - runs pieces of machine code natively, step by step, and in bursts, from the same registers and
- * memory, and tells what each left behind. Code ends at an int3.
+ * burst_driver.h - runs pieces of machine code natively, step by step, and in bursts, from the same registers
+ * and memory, and tells what each left behind. Code ends at an int3.
  */
 #ifndef FATHOM_TEST_BURST_DRIVER_H
 #define FATHOM_TEST_BURST_DRIVER_H
@@ -19,7 +19,13 @@
 
 #include "collect/sample/burst.h"
 
-enum { DATA_BYTES = 1 << 16, CODE_BYTES = 1 << 16, FRAME_BYTES = 832, STEPS_MOST = 4096, USES_MOST = 1 << 14 };
+enum {
+    DATA_BYTES = 1 << 16,
+    CODE_BYTES = 1 << 16,
+    FRAME_BYTES = 832,
+    STEPS_MOST = 4096,
+    USES_MOST = 1 << 14
+};
 
 /* Registers and memory at the end of a run. */
 typedef struct ending {
@@ -45,6 +51,7 @@ typedef struct driver {
     ending *end;
     enum { DRIVER_IDLE, DRIVER_NATIVE, DRIVER_BURST } what;
     bool stepping;
+    uint32_t steps;
     uint64_t end_address; /* of the int3 */
     burst_mode mode;
     uint64_t most;
@@ -79,7 +86,7 @@ static void driver_set(ucontext_t *context)
     for (int i = 0; i <= REG_RIP; i++) registers[i] = d->registers[i];
     registers[REG_EFL] = d->registers[REG_EFL];
     unsigned char *frame = (unsigned char *)context->uc_mcontext.fpregs;
-    memcpy(frame, d->frame, 416);            /* x87 and xmm */
+    memcpy(frame, d->frame, 416);             /* x87 and xmm */
     memcpy(frame + 576, d->frame + 576, 256); /* ymm */
     uint64_t present = 7;
     memcpy(frame + 512, &present, sizeof present);
@@ -108,15 +115,16 @@ static void driver_handler(int signal, siginfo_t *info, void *argument)
         }
         stack_t stack = {.ss_sp = driver_fault_stack, .ss_size = 1 << 18, .ss_flags = 0};
         sigaltstack(&stack, NULL);
-        d->burst_ended =
-            burst_run(d->state, context, d->mode, d->most, d->log, d->log_words, &d->result);
+        d->burst_ended = burst_run(d->state, context, d->mode, d->most, d->log, d->log_words, &d->result);
         driver_take(context, 0);
         siglongjmp(d->back, 1);
     }
     uint64_t rip = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
     if (signal == SIGTRAP && rip != d->end_address + 1 && d->stepping) {
         if (rip != d->end_address) d->on_step(context);
-        return;
+        if (++d->steps < STEPS_MOST) return;
+        d->end->signal = -1; /* it may never end */
+        siglongjmp(d->back, 1);
     }
     context->uc_mcontext.gregs[REG_EFL] &= ~0x100;
     driver_take(context, signal == SIGTRAP && rip == d->end_address + 1 ? 0 : signal);
@@ -131,6 +139,7 @@ static void driver_run(ending *end, uint64_t end_address)
     d->end = end;
     d->end_address = end_address;
     d->what = DRIVER_IDLE;
+    d->steps = 0;
     memcpy(d->data, d->initial, DATA_BYTES);
     if (sigsetjmp(d->back, 1) == 0) raise(SIGUSR1);
     d->what = DRIVER_IDLE;
@@ -148,11 +157,13 @@ static void driver_begin(void *place)
     int file = mkstemp(name);
     if (file < 0 || ftruncate(file, CODE_BYTES)) abort();
     unlink(name);
-    unsigned char *all = mmap(place, CODE_BYTES + DATA_BYTES + 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1, 0);
+    unsigned char *all =
+        mmap(place, CODE_BYTES + DATA_BYTES + 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1, 0);
     if (all == MAP_FAILED) abort();
     d->code = mmap(NULL, CODE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     d->code_address = mmap(all, CODE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, file, 0);
-    d->data = mmap(all + CODE_BYTES, DATA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    d->data = mmap(all + CODE_BYTES, DATA_BYTES, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     close(file);
     d->table_bytes = 1 << 22;
     d->table = mmap(NULL, d->table_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -161,12 +172,14 @@ static void driver_begin(void *place)
     d->state = burst_create(d->table, d->table_bytes);
     d->most = 1 << 14;
     if (!d->state) abort();
-    if (!driver_stack) driver_stack = mmap(NULL, 1 << 18, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!driver_stack)
+        driver_stack = mmap(NULL, 1 << 18, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (!driver_fault_stack)
         driver_fault_stack = mmap(NULL, 1 << 18, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     stack_t stack = {.ss_sp = driver_stack, .ss_size = 1 << 18, .ss_flags = (int)(1U << 31)};
     sigaltstack(&stack, NULL);
-    struct sigaction action = {.sa_sigaction = driver_handler, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    struct sigaction action = {.sa_sigaction = driver_handler,
+                               .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     static const int signals[] = {SIGUSR1, SIGTRAP, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaction(signals[i], &action, NULL);
 }
@@ -199,7 +212,8 @@ static const char *driver_differ(const ending *a, const ending *b, greg_t flags_
     for (int i = 0; i < 416; i++) {
         if (i >= 8 && i < 24) continue; /* the last x87 instruction's address and operand's */
         if (a->frame[i] != b->frame[i]) {
-            snprintf(text, sizeof text, "byte %d of the floating-point state is %x and %x", i, a->frame[i], b->frame[i]);
+            snprintf(text, sizeof text, "byte %d of the floating-point state is %x and %x", i, a->frame[i],
+                     b->frame[i]);
             return text;
         }
     }
