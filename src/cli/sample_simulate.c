@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_ROUNDS = 100000 }; /* of the bootstrap, as the library has it */
+
 typedef struct simulation {
     cli_reading heard;
     const cli_sample_simulation *how;
@@ -76,11 +78,15 @@ static int choose(simulation *self)
     if (code < 0) code = choose_bursts(self);
     if (code >= 0) return code;
     const cli_sample_simulation *how = self->how;
+    const char *conversion = self->estimating->conversion;
+    if (conversion && strcmp(conversion, "aet") != 0 && strcmp(conversion, "shen") != 0)
+        return cli_misuse("--conversion: expected aet or shen, found '%s'", conversion);
     if (self->estimating->period == UINT64_MAX) return cli_misuse("--simulate: needs --period");
     if (how->registers < 1 || how->registers > FM_MOST_REGISTERS)
         return cli_misuse("--registers: expected 1 to %d, found %" PRIu64, FM_MOST_REGISTERS, how->registers);
-    if (self->estimating->bootstrap < 1 || self->estimating->bootstrap > UINT32_MAX)
-        return cli_misuse("--bootstrap: expected 1 or more rounds");
+    if (self->estimating->bootstrap < 1 || self->estimating->bootstrap > MOST_ROUNDS)
+        return cli_misuse("--bootstrap: expected 1 to %d rounds, found %" PRIu64, MOST_ROUNDS,
+                          self->estimating->bootstrap);
     self->options.period = self->estimating->period;
     self->options.registers = (unsigned)how->registers;
     self->options.seed = how->seed;
@@ -173,9 +179,12 @@ static int make_estimate(simulation *self)
                                          .seed = self->how->seed,
                                          .edges = self->edges,
                                          .edge_count = self->edge_count};
+    /* Options were looked at before: what is wrong now is the trace. */
     if (fm_virtual_sampler_finish(self->sampler, &self->samples, &error) ||
-        fm_estimate_create(&self->estimate, self->samples, &options, &error))
-        return cli_fail(&error);
+        fm_estimate_create(&self->estimate, self->samples, &options, &error)) {
+        cli_fail(&error);
+        return CLI_FAILED;
+    }
     fm_profile *profile = self->estimate->profile;
     profile->name = strdup(strcmp(self->how->trace, "-") != 0 ? self->how->trace : "standard input");
     return profile->name ? cli_reading_mark(&self->heard, profile) : cli_out_of_memory();

@@ -50,8 +50,8 @@ void fm_sample_distances(const fm_sample_masses *masses, bool shen, double *dist
     walk at;
     for (walk_start(&at, masses); walk_on(&at);) {
         const double aet = at.distinct + (at.wide - 1) / 2 * (at.over - at.here / 4);
-        /* Shen's sum begins and ends one later; and these straight lines are lower than sums by half of what P
-         * falls. */
+        /* Shen's sum begins and ends one later; and these straight lines are lower than sums by half of what
+         * P falls. */
         const double last = at.wide > 1 ? at.over - at.here / 2 : at.over;
         distances[at.bin] = shen ? fmax(0, aet - (1 - last) / 2) : aet;
     }

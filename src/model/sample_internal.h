@@ -4,6 +4,7 @@
  *
  *     sample_observations.c  bursts and watches as they were told
  *     sample_items.c         the same in the order of time distances, each with its weight
+ *     sample_calibrate.c     weights that fit what is known of all samples
  *     sample_weigh.c         from these to the histogram of time distances: Kaplan-Meier, and plain sums
  *     sample_convert.c       from time distances to distances
  *     sample_band.c          the bootstrap
@@ -95,6 +96,8 @@ fm_status fm_sample_items_create(fm_sample_items *items, const fm_samples *sampl
                                  const fm_estimator *estimator, uint64_t reach, uint32_t blocks,
                                  fm_error *error);
 void fm_sample_items_clear(fm_sample_items *items);
+/* Scales the weights of watches, of each code, to what is known of all samples. */
+fm_status fm_sample_calibrate(const fm_samples *samples, double *weights, fm_error *error);
 /* The weight of each watch by the paper, 0 for those that were not used again. */
 fm_status fm_sample_proportional(const fm_samples *samples, double *weights, fm_error *error);
 

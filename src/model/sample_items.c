@@ -121,11 +121,18 @@ fm_status fm_sample_proportional(const fm_samples *samples, double *weights, fm_
     return FM_OK;
 }
 
-static double weight_of(const fm_sample_watch *watch, fm_sample_weights weights)
+static fm_status weigh_watches(const fm_samples *samples, fm_sample_weights how, double *weights,
+                               fm_error *error)
 {
-    if (weights == FM_WEIGHTS_ENTRY) return watch->weight / watch->armed;
-    if (weights == FM_WEIGHTS_BOTH) return watch->weight / watch->armed / watch->kept;
-    return watch->weight;
+    if (how == FM_WEIGHTS_PROPORTIONAL) return fm_sample_proportional(samples, weights, error);
+    const bool papers = how == FM_WEIGHTS_TRAPPED; /* it knows of traps only */
+    for (size_t i = 0; i < samples->watch_count; i++) {
+        const fm_sample_watch *watch = &samples->watches[i];
+        weights[i] = papers && watch->end != FM_WATCH_USED ? 0 : watch->weight;
+        if (how == FM_WEIGHTS_ENTRY || how == FM_WEIGHTS_BOTH) weights[i] /= watch->armed;
+        if (how == FM_WEIGHTS_BOTH && watch->kept > 0) weights[i] /= watch->kept;
+    }
+    return how == FM_WEIGHTS_ENTRY ? fm_sample_calibrate(samples, weights, error) : FM_OK;
 }
 
 /* ---- items ---- */
@@ -161,28 +168,21 @@ static fm_status add_watch(fm_sample_items *items, const fm_sample_watch *watch,
     return status;
 }
 
-static fm_status add_watches(fm_sample_items *items, const fm_samples *samples, fm_sample_weights weights,
+static fm_status add_watches(fm_sample_items *items, const fm_samples *samples, fm_sample_weights how,
                              uint64_t reach, fm_error *error)
 {
-    double *proportional = NULL;
-    fm_status status = FM_OK;
-    if (weights == FM_WEIGHTS_PROPORTIONAL) {
-        proportional = fm_calloc(samples->watch_count + 1, sizeof *proportional);
-        status = proportional ? fm_sample_proportional(samples, proportional, error)
-                              : no_memory(error, samples->watch_count * sizeof *proportional);
-    }
-    const bool papers = weights == FM_WEIGHTS_PROPORTIONAL || weights == FM_WEIGHTS_TRAPPED;
+    double *weights = fm_calloc(samples->watch_count + 1, sizeof *weights);
+    fm_status status = weights ? weigh_watches(samples, how, weights, error)
+                               : no_memory(error, samples->watch_count * sizeof *weights);
     double sum = 0, squares = 0;
     for (size_t i = 0; i < samples->watch_count && status == FM_OK; i++) {
         const fm_sample_watch *watch = &samples->watches[i];
-        if (papers && watch->end != FM_WATCH_USED) continue; /* it knows of traps only */
-        const double weight = proportional ? proportional[i] : weight_of(watch, weights);
-        status = add_watch(items, watch, (uint32_t)i, weight, reach, error);
+        status = add_watch(items, watch, (uint32_t)i, weights[i], reach, error);
         if (watch->end == FM_WATCH_NOT_ARMED) continue;
-        sum += weight;
-        squares += weight * weight;
+        sum += weights[i];
+        squares += weights[i] * weights[i];
     }
-    free(proportional);
+    free(weights);
     items->effective = squares > 0 ? sum * sum / squares : 0;
     return status;
 }

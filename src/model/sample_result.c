@@ -103,7 +103,8 @@ static fm_status check_samples(making *self, fm_error *error)
         if (__builtin_add_overflow(self->references, samples->references[i], &self->references))
             return fm_fail(error, FM_E_ARGUMENT, NULL, "the references of all threads exceed 64 bits");
     if (self->references == 0)
-        return fm_fail(error, FM_E_ARGUMENT, NULL, "the samples are of threads without references");
+        return fm_fail(error, FM_E_ARGUMENT, NULL,
+                       "too few samples to tell anything: no references were made");
     return FM_OK;
 }
 

@@ -279,19 +279,40 @@ static fm_status end_burst(fm_virtual_sampler *sampler, uint64_t seen, fm_error 
 
 /* ---- references ---- */
 
-/* Until the next sample, or while there are no bursts: only registers look at references. Returns how many
- * were taken. */
-static size_t pass(fm_virtual_sampler *sampler, const uint64_t *blocks, const uint32_t *tags, size_t count)
+/* The first reference that a register watches; count: none. Most are not, and are looked at eight at a time.
+ */
+static size_t find_watched(const fm_virtual_sampler *sampler, const uint64_t *blocks, size_t from,
+                           size_t count)
+{
+    enum { STEP = 8, GROUP = 4 };
+    const uint32_t armed = sampler->armed;
+    if (armed == 0) return count;
+    for (; from < count; from += STEP) {
+        const size_t end = count - from < STEP ? count : from + STEP;
+        bool any = end - from < STEP; /* a short rest is looked at one by one */
+        for (uint32_t group = 0; group < armed && !any; group += GROUP) {
+            uint64_t watched[GROUP], equal = 0;
+            for (uint32_t k = 0; k < GROUP; k++)
+                watched[k] = sampler->blocks[group + k < armed ? group + k : group];
+            for (size_t i = 0; i < STEP; i++)
+                for (uint32_t k = 0; k < GROUP; k++) equal |= blocks[from + i] == watched[k];
+            any = equal != 0;
+        }
+        for (size_t i = from; i < end && any; i++)
+            for (uint32_t k = 0; k < armed; k++)
+                if (blocks[i] == sampler->blocks[k]) return i;
+    }
+    return count;
+}
+
+/* Only registers look at these references. */
+static void pass(fm_virtual_sampler *sampler, const uint64_t *blocks, const uint32_t *tags, size_t count)
 {
     const uint64_t clock = sampler->clock;
-    for (size_t i = 0; i < count; i++)
-        for (uint32_t k = 0; k < sampler->armed; k++)
-            if (blocks[i] == sampler->blocks[k]) {
-                trap(sampler, k, clock + i, tags ? tags[i] : 0);
-                k--; /* another one is in its place now */
-            }
+    for (size_t i = 0; (i = find_watched(sampler, blocks, i, count)) < count; i++)
+        for (uint32_t k = sampler->armed; k-- > 0;) /* a trap moves the last one into its place */
+            if (blocks[i] == sampler->blocks[k]) trap(sampler, k, clock + i, tags ? tags[i] : 0);
     sampler->clock = clock + count;
-    return count;
 }
 
 static fm_status take_sample(fm_virtual_sampler *sampler, uint64_t block, uint32_t tag, fm_error *error)
@@ -336,8 +357,8 @@ fm_status fm_virtual_sampler_feed(fm_virtual_sampler *sampler, const uint64_t *b
             taken = (size_t)(sampler->clock - before);
         } else {
             const uint64_t until = sampler->next - sampler->clock;
-            taken = pass(sampler, blocks + done, tags ? tags + done : NULL,
-                         count - done < until ? count - done : (size_t)until);
+            taken = count - done < until ? count - done : (size_t)until;
+            pass(sampler, blocks + done, tags ? tags + done : NULL, taken);
         }
         done += taken;
     }
