@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-fm_sampler fm_self;
+fm_sampler_self fm_self;
 extern char **environ;
 
 enum { CLOCK_PATIENCE = 2000, CLOCK_STEP = 50 }; /* milliseconds */
@@ -144,7 +144,7 @@ static void forked(void)
     if (!(fm_self.session->wants & FM_SAMPLE_WANT_CHILDREN) || fm_sampler_halted() ||
         !claim_process(parent)) {
         fm_unmap(fm_self.session, fm_sample_file_bytes());
-        fm_self = (fm_sampler){0};
+        fm_self = (fm_sampler_self){0};
         return;
     }
     ask_for_clock();
@@ -172,7 +172,7 @@ __attribute__((constructor(101))) static void begin(void)
     fm_self.session = session;
     if (fm_sampler_halted() || !claim_process(0)) {
         fm_unmap(session, fm_sample_file_bytes());
-        fm_self = (fm_sampler){0};
+        fm_self = (fm_sampler_self){0};
         return;
     }
     fm_sampler_threads_begin();

@@ -33,9 +33,9 @@
  * slab_owner (compare-and-swap from 0); the record of the burst names it; the receiver copies its words and
  * sets slab_owner to 0. No free slab: the burst is left out, and counted.
  *
- * THE LOG is what burst_log.h describes. Behind its words are those bytes of the thread's table of blocks that
- * were not told before: the receiver puts them together again. A table that was begun anew (burst_reset) has
- * another generation.
+ * THE LOG is what burst_log.h describes. Behind its words are those bytes of the thread's table of blocks
+ * that were not told before: the receiver puts them together again. A table that was begun anew (burst_reset)
+ * has another generation.
  *
  * TIME. `work` is the processor time of the thread in nanoseconds, without what the sampler itself used. In a
  * burst it stands still.
@@ -53,12 +53,12 @@ enum {
     FM_SAMPLE_PROCESSES = 256,
     FM_SAMPLE_THREADS = 2048, /* lanes */
     FM_SAMPLE_LANE_BYTES = 8 << 10,
-    FM_SAMPLE_CELLS = 44,   /* records in a lane's ring */
-    FM_SAMPLE_WATCHES = 4,  /* debug registers of a thread */
-    FM_SAMPLE_CLASSES = 4,  /* sizes of slabs */
-    FM_SAMPLE_SLAB_MOST = 32, /* slabs in all, at most */
+    FM_SAMPLE_CELLS = 44,              /* records in a lane's ring */
+    FM_SAMPLE_WATCHES = 4,             /* debug registers of a thread */
+    FM_SAMPLE_CLASSES = 4,             /* sizes of slabs */
+    FM_SAMPLE_SLAB_MOST = 32,          /* slabs in all, at most */
     FM_SAMPLE_TABLE_BYTES = 256 << 10, /* of a thread's table of blocks */
-    FM_SAMPLE_SHORTEST = 4096, /* accesses of the shortest burst; each class has four times as many */
+    FM_SAMPLE_SHORTEST = 4096,         /* accesses of the shortest burst; each class has four times as many */
 };
 
 /* ---- slabs ---- */
@@ -91,7 +91,7 @@ enum {
     FM_SAMPLE_CLOCK_RUNS = 2,    /* the receiver's */
     FM_SAMPLE_CLOCK_REFUSED = 3, /* clock_error says why */
     FM_SAMPLE_CLOCK_TIMER = 4,   /* the process has a timer of its own */
-    FM_SAMPLE_CLOCK_STOP = 5,    /* the process asks to have it stopped, as it may make no system calls soon */
+    FM_SAMPLE_CLOCK_STOP = 5, /* the process asks to have it stopped, as it may make no system calls soon */
     FM_SAMPLE_CLOCK_STOPPED = 6,
 };
 /* Why a process takes no samples, or less than it might. */
@@ -104,18 +104,18 @@ enum {
 };
 
 typedef struct fm_sample_process {
-    uint32_t state; /* FM_SAMPLE_… */
-    uint32_t pid;   /* as the receiver sees it (same pid namespace) */
-    uint32_t tid;   /* of the thread that asks for the clock */
+    uint32_t state;  /* FM_SAMPLE_… */
+    uint32_t pid;    /* as the receiver sees it (same pid namespace) */
+    uint32_t tid;    /* of the thread that asks for the clock */
     uint32_t serial; /* fm_sample_session.serial when it was claimed, from 1 */
     uint32_t parent; /* serial number of the process that forked it; 0: it was executed */
     uint32_t parent_pid;
-    uint32_t clock;  /* futex: FM_SAMPLE_CLOCK_… */
+    uint32_t clock;                   /* futex: FM_SAMPLE_CLOCK_… */
     int32_t clock_error, watch_error; /* errno */
     uint32_t trouble;                 /* FM_SAMPLE_TROUBLE_… */
     uint32_t refused_threads;         /* that found no lane */
-    uint64_t cost;      /* nanoseconds that a burst takes lately, with all that is around it */
-    uint64_t ended_at;  /* processor time of the process at its exit, in nanoseconds; 0: not told */
+    uint64_t cost;                    /* nanoseconds that a burst takes lately, with all that is around it */
+    uint64_t ended_at; /* processor time of the process at its exit, in nanoseconds; 0: not told */
     uint64_t spare[8];
 } __attribute__((aligned(64))) fm_sample_process;
 
@@ -134,7 +134,7 @@ typedef struct fm_sample_session {
     uint64_t tick;     /* nanoseconds from tick to tick */
     uint64_t interval; /* nanoseconds from burst to burst; 0: as the budget allows */
     uint64_t period;   /* accesses from burst to burst; 0: by time */
-    uint64_t budget;   /* what may be used for sampling, in millionths of the program's own time; 0: no limit */
+    uint64_t budget; /* what may be used for sampling, in millionths of the program's own time; 0: no limit */
     uint64_t seed;
     uint64_t frequency; /* of the time-stamp counter, in Hz */
     uint64_t spare0[5];
@@ -145,7 +145,7 @@ typedef struct fm_sample_session {
     uint32_t refused;        /* processes that found no place */
     uint64_t spare1[6];
     uint32_t slab_owner[FM_SAMPLE_SLAB_MOST]; /* 0: free; else lane + 1 */
-    uint32_t lane_state[FM_SAMPLE_THREADS];   /* FM_SAMPLE_…: here, so that lanes nobody uses take no memory */
+    uint32_t lane_state[FM_SAMPLE_THREADS]; /* FM_SAMPLE_…: here, so that lanes nobody uses take no memory */
     fm_sample_process processes[FM_SAMPLE_PROCESSES];
 } fm_sample_session;
 
@@ -166,18 +166,18 @@ enum { FM_SAMPLE_WATCH_USED = 0, FM_SAMPLE_WATCH_REPLACED = 1, FM_SAMPLE_WATCH_E
 
 /* A use that is, or was, watched. */
 typedef struct fm_sample_watched {
-    uint32_t on;       /* in fm_sample_lane.watches: 1 while it is armed */
-    uint32_t end;      /* FM_SAMPLE_WATCH_… */
-    uint64_t burst;    /* number of the burst, in its thread, whose use it is */
-    uint64_t address;  /* of the use */
-    uint64_t position; /* number of the use among the accesses of the log */
-    uint64_t in_burst; /* number of the burst in which, or in the window behind which, it ended; 0: none */
+    uint32_t on;        /* in fm_sample_lane.watches: 1 while it is armed */
+    uint32_t end;       /* FM_SAMPLE_WATCH_… */
+    uint64_t burst;     /* number of the burst, in its thread, whose use it is */
+    uint64_t address;   /* of the use */
+    uint64_t position;  /* number of the use among the accesses of the log */
+    uint64_t in_burst;  /* number of the burst in which, or in the window behind which, it ended; 0: none */
     uint64_t in_window; /* ticks of the time-stamp counter since that window began; 0: not in it */
-    uint64_t begin;    /* work when it was armed: that of the burst's end */
-    uint64_t finish;   /* work when it ended */
-    uint64_t code;     /* address behind the instruction that used it again */
-    uint64_t armed;    /* probability, in units of 2^-40 (reservoir.h) */
-    uint64_t kept;     /* likewise, in units of 2^-31 */
+    uint64_t begin;     /* work when it was armed: that of the burst's end */
+    uint64_t finish;    /* work when it ended */
+    uint64_t code;      /* address behind the instruction that used it again */
+    uint64_t armed;     /* probability, in units of 2^-40 (reservoir.h) */
+    uint64_t kept;      /* likewise, in units of 2^-31 */
 } fm_sample_watched;
 
 typedef struct fm_sample_record {
@@ -185,18 +185,18 @@ typedef struct fm_sample_record {
     uint32_t slab; /* of a burst; FM_SAMPLE_NOWHERE: its log was left out */
     union {
         struct {
-            uint64_t number;    /* of the burst in its thread, from 1 */
-            uint64_t work;      /* at its beginning */
-            uint64_t planned;   /* nanoseconds of work that it stands for */
-            uint32_t accesses;  /* that were logged */
-            uint32_t words;     /* of the log */
-            uint32_t table_from;  /* bytes of the table that were told before */
-            uint32_t table_bytes; /* that are told now, behind the words */
-            uint32_t generation;  /* of the table */
-            uint32_t reason;      /* why it ended: burst.h */
-            uint32_t picked;      /* number, in the log, of the access that is watched; …_NOWHERE: none */
-            uint32_t picked_place;  /* register that it got; …_NOWHERE: none */
-            uint64_t picked_armed;  /* probability that it was armed (reservoir.h) */
+            uint64_t number;       /* of the burst in its thread, from 1 */
+            uint64_t work;         /* at its beginning */
+            uint64_t planned;      /* nanoseconds of work that it stands for */
+            uint32_t accesses;     /* that were logged */
+            uint32_t words;        /* of the log */
+            uint32_t table_from;   /* bytes of the table that were told before */
+            uint32_t table_bytes;  /* that are told now, behind the words */
+            uint32_t generation;   /* of the table */
+            uint32_t reason;       /* why it ended: burst.h */
+            uint32_t picked;       /* number, in the log, of the access that is watched; …_NOWHERE: none */
+            uint32_t picked_place; /* register that it got; …_NOWHERE: none */
+            uint64_t picked_armed; /* probability that it was armed (reservoir.h) */
             /* The window behind it, in which accesses were only counted; the work stands still there, too. */
             uint32_t counted; /* accesses; 0: none */
             uint32_t calm;    /* of these, those of pieces that were timed and not disturbed */
@@ -222,13 +222,13 @@ typedef struct fm_sample_lane {
     uint32_t tid;
     uint32_t serial; /* of the process */
     uint32_t pid;
-    uint64_t work, own; /* as last known */
-    uint64_t ticks;     /* clock ticks that came */
+    uint64_t work, own;  /* as last known */
+    uint64_t ticks;      /* clock ticks that came */
     uint64_t ticks_then; /* of these, before `work` was told */
-    uint64_t bursts;    /* that were made */
-    uint64_t crowded;   /* bursts that found no slab */
-    uint64_t lost;      /* records that found no cell */
-    uint32_t written;   /* records finished, modulo 2^32 */
+    uint64_t bursts;     /* that were made */
+    uint64_t crowded;    /* bursts that found no slab */
+    uint64_t lost;       /* records that found no cell */
+    uint32_t written;    /* records finished, modulo 2^32 */
     uint32_t spare0;
     uint64_t spare1[6];
     uint32_t taken; /* the receiver's */
@@ -254,7 +254,7 @@ _Static_assert(sizeof(fm_sample_session) <= FM_SAMPLE_HEAD_BYTES, "the session's
 static inline fm_sample_slab fm_sample_slab_at(uint32_t index)
 {
     fm_sample_slab slab = {FM_SAMPLE_SLABS, 0, 0};
-    for (uint32_t class = 0; class < FM_SAMPLE_CLASSES; class++) {
+    for (uint32_t class = 0; class < FM_SAMPLE_CLASSES; class ++) {
         const uint32_t count = fm_sample_class_count(class), bytes = fm_sample_class_bytes(class);
         slab.class = class;
         slab.bytes = bytes;

@@ -48,34 +48,34 @@ typedef struct fm_sampler_thread {
     fm_sample_lane *lane;
     uint32_t lane_number;
     uint32_t tid;
-    bool busy;       /* in a handler of ours */
-    uint64_t random; /* state of a generator, not 0 */
-    uint64_t own;    /* nanoseconds that we used */
-    uint64_t work;   /* as of the last handler's end */
+    bool busy;              /* in a handler of ours */
+    uint64_t random;        /* state of a generator, not 0 */
+    uint64_t own;           /* nanoseconds that we used */
+    uint64_t work;          /* as of the last handler's end */
     uint64_t countdown;     /* ticks until the next burst */
     uint64_t planned;       /* nanoseconds that this is */
     uint64_t rate;          /* accesses in 2^20 nanoseconds, as last counted; 0: not known */
     uint64_t bursts;        /* made so far */
     fm_reservoir reservoir; /* which register is for whom */
     fm_sampler_watch watches[FM_SAMPLE_WATCHES];
-    uint32_t written; /* records in the lane */
-    bool in_burst;    /* the program runs in the translator */
-    uint64_t window;  /* time-stamp counter when the window began in which accesses are counted; 0: none */
-    uint32_t traps;   /* in that window */
-    burst *burst;     /* the translator's */
-    uint32_t told;    /* bytes of its table that the receiver has */
+    uint32_t written;    /* records in the lane */
+    bool in_burst;       /* the program runs in the translator */
+    uint64_t window;     /* time-stamp counter when the window began in which accesses are counted; 0: none */
+    uint32_t traps;      /* in that window */
+    burst *burst;        /* the translator's */
+    uint32_t told;       /* bytes of its table that the receiver has */
     uint32_t generation; /* of the table */
     void *table;
 } fm_sampler_thread;
 
-typedef struct fm_sampler {
+typedef struct fm_sampler_self {
     fm_sample_session *session; /* NULL: not attached */
     fm_sample_process *process;
     uint32_t pid;
     bool watching; /* debug registers are wanted, and can be had */
     bool stopped;  /* for good */
-} fm_sampler;
-extern fm_sampler fm_self __attribute__((visibility("hidden")));
+} fm_sampler_self;
+extern fm_sampler_self fm_self __attribute__((visibility("hidden")));
 extern __thread fm_sampler_thread *fm_me __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* ---- attach.c ---- */

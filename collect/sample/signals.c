@@ -72,8 +72,7 @@ static void hand_on(int number, siginfo_t *information, ucontext_t *context)
     if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
         to_default(number);
         /* An instruction that faults does so again. */
-        if (!forced || number == SIGTRAP)
-            fm_syscall(__NR_tgkill, fm_getpid(), fm_gettid(), number, 0, 0, 0);
+        if (!forced || number == SIGTRAP) fm_syscall(__NR_tgkill, fm_getpid(), fm_gettid(), number, 0, 0, 0);
         return;
     }
     if (action.sa_flags & (int)SA_RESETHAND) actions[i] = (struct sigaction){0};
@@ -97,7 +96,10 @@ static bool in_our_code(const ucontext_t *context)
 /* Leaves the handler by a frame that lies elsewhere. */
 __attribute__((noreturn)) static void leave(void *context)
 {
-    __asm__ volatile("mov %0, %%rsp\n\tmov %1, %%eax\n\tsyscall" : : "r"(context), "i"(__NR_rt_sigreturn) : "memory");
+    __asm__ volatile("mov %0, %%rsp\n\tmov %1, %%eax\n\tsyscall"
+                     :
+                     : "r"(context), "i"(__NR_rt_sigreturn)
+                     : "memory");
     __builtin_unreachable();
 }
 
@@ -241,7 +243,8 @@ bool fm_sampler_timer_begin(uint64_t nanoseconds)
     const struct timespec each = {(time_t)(nanoseconds / 1000000000), (long)(nanoseconds % 1000000000)};
     const struct itimerspec when = {each, each};
     int timer;
-    return fm_syscall(__NR_timer_create, CLOCK_PROCESS_CPUTIME_ID, (long)&event, (long)&timer, 0, 0, 0) == 0 &&
+    return fm_syscall(__NR_timer_create, CLOCK_PROCESS_CPUTIME_ID, (long)&event, (long)&timer, 0, 0, 0) ==
+               0 &&
            fm_syscall(__NR_timer_settime, timer, 0, (long)&when, 0, 0, 0) == 0;
 }
 

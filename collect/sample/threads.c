@@ -122,8 +122,7 @@ fm_sampler_thread *fm_sampler_thread_get(void)
         fm_sampler_trouble(FM_SAMPLE_TROUBLE_MEMORY);
         return NULL;
     }
-    *thread =
-        (fm_sampler_thread){.burst = thread->burst, .table = thread->table, .tid = fm_gettid()};
+    *thread = (fm_sampler_thread){.burst = thread->burst, .table = thread->table, .tid = fm_gettid()};
     burst_reset(thread->burst, thread->table, FM_SAMPLE_TABLE_BYTES); /* another's, if it was in use before */
     thread->random = (fm_self.session->seed + thread->tid) * UINT64_C(0x9E3779B97F4A7C15) | 1;
     if (!claim_lane(thread)) {

@@ -11,10 +11,10 @@ enum {
     COUNT_FIRST = 4 << 10, /* accesses of a window in which they are only counted, */
     COUNT_PIECE = 16 << 10,
     COUNT_PIECES = 4,
-    FRESH_MOST = 8,   /* new blocks, after which it is not gone on with */
-    CLOCK_COST = 300, /* nanoseconds that it takes to ask for the time */
-    LOOK_AHEAD = 16 << 10,   /* accesses in which a use that is to be watched must not be used again */
-    FIRST_COST = 1000000,    /* nanoseconds that a burst is expected to take before there was one */
+    FRESH_MOST = 8,        /* new blocks, after which it is not gone on with */
+    CLOCK_COST = 300,      /* nanoseconds that it takes to ask for the time */
+    LOOK_AHEAD = 16 << 10, /* accesses in which a use that is to be watched must not be used again */
+    FIRST_COST = 1000000,  /* nanoseconds that a burst is expected to take before there was one */
     ROUND = 16,
 };
 
@@ -91,8 +91,8 @@ static bool touches(const burst_use *use, uint64_t word)
 }
 
 /* A use among the first ones that was not used again: one of these at random. False: none was found. */
-static bool pick(fm_sampler_thread *thread, const uint64_t *log, const burst_result *result, uint64_t accesses,
-                 candidate *picked)
+static bool pick(fm_sampler_thread *thread, const uint64_t *log, const burst_result *result,
+                 uint64_t accesses, candidate *picked)
 {
     candidate tried[FM_SAMPLE_TRIES];
     const uint64_t half = accesses / 2, from = half < FM_SAMPLE_PICK_FROM ? half : FM_SAMPLE_PICK_FROM;
@@ -193,9 +193,9 @@ static void count_cost(uint64_t cost)
 /* ---- a burst ---- */
 
 /*
- * The stretch behind a burst is only counted: how fast accesses are made here. In pieces: code that has to be translated
- * first takes its time, and what is mostly new is not worth it. Nanoseconds of the pieces that were not
- * disturbed.
+ * The stretch behind a burst is only counted: how fast accesses are made here. In pieces: code that has to be
+ * translated first takes its time, and what is mostly new is not worth it. Nanoseconds of the pieces that
+ * were not disturbed.
  */
 static uint64_t count(fm_sampler_thread *thread, ucontext_t *context, fm_sample_record *record)
 {
@@ -281,7 +281,7 @@ void fm_sampler_tick(fm_sampler_thread *thread, ucontext_t *context)
     uint64_t useful = 0;
     thread->work = begin - thread->own;
     uint32_t class = 0;
-    while (class + 1 < FM_SAMPLE_CLASSES && fm_sampler_random(thread, 4) == 0) class++;
+    while (class + 1 < FM_SAMPLE_CLASSES && fm_sampler_random(thread, 4) == 0) class ++;
     const uint32_t slab = claim_slab(thread, class);
     if (slab == FM_SAMPLE_NOWHERE) {
         thread->lane->crowded++;

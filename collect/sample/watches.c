@@ -29,8 +29,7 @@ bool fm_sampler_arm(fm_sampler_thread *thread, uint32_t place, uint64_t address)
     event.exclude_kernel = 1;
     event.exclude_hv = 1;
     event.sig_data = FM_SAMPLER_WATCH + place;
-    const long file =
-        fm_syscall(__NR_perf_event_open, (long)&event, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
+    const long file = fm_syscall(__NR_perf_event_open, (long)&event, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
     long mapping = file;
     if (file >= 0) {
         mapping = fm_syscall(__NR_mmap, 0, PAGE, PROT_READ, MAP_SHARED, file, 0);

@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-    FEW_BURSTS = 20,     /* with fewer, nothing is said without a warning */
+    FEW_BURSTS = 20,        /* with fewer, nothing is said without a warning */
     BELIEVED_FROM = 100000, /* accesses: what a watch that is timed by a clock tells is no use below */
 };
 
@@ -82,8 +82,8 @@ static int check(live_run *self, char **command, uint64_t seed)
     for (size_t i = 1; name && info && strcmp(name, info->name) != 0; i++) info = fm_estimator_at(i);
     if (!info) return cli_misuse("--estimator: there is none called '%s'", name);
     if (!info->bursts)
-        return cli_misuse("--estimator: %s is for samples of single references; programs are sampled by bursts",
-                          name);
+        return cli_misuse(
+            "--estimator: %s is for samples of single references; programs are sampled by bursts", name);
     if (cli_is_stdout(how->json) + cli_is_stdout(how->report) + cli_is_stdout(how->output) +
             cli_attribution_takes_stdout(self->attribution) >
         1)
@@ -132,10 +132,11 @@ static void say_troubles(const live_run *self)
         line += length + (line[length] == '\n');
     }
     if (state->clock_error && state->clock == FM_SAMPLED_RUN_TIMER)
-        cli_note("perf events were refused (%s): a timer took their place, and nothing was watched beyond the "
-                 "bursts. Remedy: sysctl kernel.perf_event_paranoid=2 or less; in a container "
-                 "--cap-add=PERFMON, and a seccomp profile that allows perf_event_open",
-                 strerror(state->clock_error));
+        cli_note(
+            "perf events were refused (%s): a timer took their place, and nothing was watched beyond the "
+            "bursts. Remedy: sysctl kernel.perf_event_paranoid=2 or less; in a container "
+            "--cap-add=PERFMON, and a seccomp profile that allows perf_event_open",
+            strerror(state->clock_error));
     else if (state->watch_error)
         cli_note("some debug registers could not be had (%s): less is known beyond the bursts",
                  strerror(state->watch_error));
@@ -181,7 +182,8 @@ static int describe_run(const live_run *self, size_t index, bool whole, fm_profi
     if (!run) return cli_out_of_memory();
     fm_sampled_run_process_get(self->run, index, &process);
     if (index == 0) run->command = cli_collect_command(self->options.command, false);
-    run->collector = strdup(self->state.clock == FM_SAMPLED_RUN_TIMER ? "sampling (timer)" : "sampling (perf)");
+    run->collector =
+        strdup(self->state.clock == FM_SAMPLED_RUN_TIMER ? "sampling (timer)" : "sampling (perf)");
     run->what = strdup("samples of all references");
     run->notes = strdup(self->state.notes);
     run->seconds = self->state.seconds;
@@ -275,11 +277,11 @@ static int take_profiles(live_run *self)
 static int show(FILE *out, const fm_view_options *view, const live_run *self)
 {
     fm_error error;
-    const fm_sampled_facts facts = {
-        .seconds = self->state.seconds,
-        .share = self->state.share,
-        .threads = self->state.threads,
-        .clock = self->state.clock == FM_SAMPLED_RUN_TIMER ? "software timer" : "software clock"};
+    const fm_sampled_facts facts = {.seconds = self->state.seconds,
+                                    .share = self->state.share,
+                                    .threads = self->state.threads,
+                                    .clock = self->state.clock == FM_SAMPLED_RUN_TIMER ? "software timer"
+                                                                                       : "software clock"};
     for (size_t i = 0; i < self->analysis.count; i++) {
         if (i > 0) fputc('\n', out);
         if (fm_view_sampled(out, self->profile[i], self->caches.caches, self->caches.count, &facts, view,

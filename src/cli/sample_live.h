@@ -19,8 +19,7 @@ typedef struct cli_live_options {
 
 /* To be put into the verb's table of options; --json is the verb's own. */
 #define CLI_LIVE_OPTIONS(l)                                                                                  \
-    {"report", 0,      CLI_STRING, &(l)->report,                                                             \
-     "FILE",   "write a page to look at, as fathom report does"},                                            \
+    {"report", 0, CLI_STRING, &(l)->report, "FILE", "write a page to look at, as fathom report does"},       \
         {"no-source", 0, CLI_FLAG, &(l)->no_source, NULL, "no text of source files on that page"},           \
         {"output",                                                                                           \
          'o',                                                                                                \
@@ -36,8 +35,7 @@ typedef struct cli_live_options {
          "PERCENT",                                                                                          \
          "take as many samples as slow the program down by so much\n"                                        \
          "(default 2%; with --rate or --period: no limit)"},                                                 \
-        {"rate",     0,    CLI_REAL,                                                                         \
-         &(l)->rate, "HZ", "samples a second of each thread's processor time"},                              \
+        {"rate", 0, CLI_REAL, &(l)->rate, "HZ", "samples a second of each thread's processor time"},         \
         {"duration",     0,         CLI_REAL,                                                                \
          &(l)->duration, "SECONDS", "take samples for so long; then the program runs on without"},           \
         {"follow-children",     0,    CLI_FLAG,                                                              \

@@ -32,14 +32,15 @@ int cli_verb_sample(int argc, char **argv)
             "--simulate does the same with a stored trace and a virtual counter: so one can see how far an\n"
             "estimate is from what `fathom analyze --time` finds.",
         .options = table,
-        .notes = "The program's own exit status is in the profile; fathom's is 0 when it was sampled until its\n"
-                 "end, 3 when it was killed or interrupted, 1 when there is no result.\n\n"
-                 "Examples:\n"
-                 "  fathom sample -- ./server --port 8080\n"
-                 "  fathom sample --duration 60 --report page.html -- ./simulation input\n"
-                 "  fathom sample --rate 1000 --json sampled.json -- gzip -k data\n"
-                 "  fathom sample --simulate trace.fathom --period 10K -g 8 --estimator rdx --registers 1\n"
-                 "  fathom sample --simulate trace.fathom --period 100K --bursts 4K:4\n",
+        .notes =
+            "The program's own exit status is in the profile; fathom's is 0 when it was sampled until its\n"
+            "end, 3 when it was killed or interrupted, 1 when there is no result.\n\n"
+            "Examples:\n"
+            "  fathom sample -- ./server --port 8080\n"
+            "  fathom sample --duration 60 --report page.html -- ./simulation input\n"
+            "  fathom sample --rate 1000 --json sampled.json -- gzip -k data\n"
+            "  fathom sample --simulate trace.fathom --period 10K -g 8 --estimator rdx --registers 1\n"
+            "  fathom sample --simulate trace.fathom --period 100K --bursts 4K:4\n",
         .least = 0,
         .most = SIZE_MAX,
         .command_follows = true,

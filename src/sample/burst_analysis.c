@@ -40,7 +40,8 @@ fm_status fm_burst_table_create(fm_burst_table **table, fm_error *error)
     }
     fm_burst_table_destroy(made);
     *table = NULL;
-    return fm_fail_memory(error, FIRST_ROOM * (sizeof(block_slot) + sizeof(kind_slot)), "the tables of bursts");
+    return fm_fail_memory(error, FIRST_ROOM * (sizeof(block_slot) + sizeof(kind_slot)),
+                          "the tables of bursts");
 }
 
 void fm_burst_table_destroy(fm_burst_table *table)
@@ -124,7 +125,8 @@ static fm_status grow_kinds(fm_burst_table *table, fm_error *error)
     table->kinds = grown;
     table->kind_room = room * 2;
     for (size_t i = 0; i < room; i++)
-        if (old[i].round == table->kind_round) *kind_place(table, old[i].use, old[i].reuse, old[i].time) = old[i];
+        if (old[i].round == table->kind_round)
+            *kind_place(table, old[i].use, old[i].reuse, old[i].time) = old[i];
     free(old);
     return FM_OK;
 }
@@ -216,8 +218,7 @@ static fm_status observe(fm_burst_table *table, const fm_burst_touch *touches, s
 static fm_status copy_kinds(fm_burst_table *table, uint32_t *count, fm_burst_view *view, fm_error *error)
 {
     const size_t before = view->found_count;
-    fm_burst_kind *grown =
-        realloc(view->kinds, (before + table->kind_count + 1) * sizeof *grown);
+    fm_burst_kind *grown = realloc(view->kinds, (before + table->kind_count + 1) * sizeof *grown);
     if (!grown) return fm_fail_memory(error, table->kind_count * sizeof *grown, "the uses of a burst");
     view->kinds = grown;
     size_t at = before;
@@ -239,15 +240,14 @@ fm_status fm_burst_view_make(fm_burst_table *table, const fm_burst_touch *touche
     view->uses = view->references / 2;
     begin_blocks(table);
     begin_kinds(table);
-    fm_status status =
-        observe(table, touches, count, granularity_shift, picked, picked_address, view, error);
+    fm_status status = observe(table, touches, count, granularity_shift, picked, picked_address, view, error);
     if (status == FM_OK) status = copy_kinds(table, &view->found_count, view, error);
     begin_kinds(table);
     for (size_t i = 0; i < table->block_room && status == FM_OK; i++) {
         const block_slot *slot = &table->blocks[i];
         if (slot->round == table->block_round && slot->last < view->uses)
-            status = count_kind(table, slot->tag, 0, view->references - 1 - slot->last,
-                                view->references - 1, error);
+            status = count_kind(table, slot->tag, 0, view->references - 1 - slot->last, view->references - 1,
+                                error);
     }
     if (status == FM_OK) status = copy_kinds(table, &view->cut_count, view, error);
     if (status != FM_OK) {
@@ -257,8 +257,8 @@ fm_status fm_burst_view_make(fm_burst_table *table, const fm_burst_touch *touche
     return status;
 }
 
-fm_status fm_burst_unused_words(fm_burst_table *table, const fm_burst_touch *touches, size_t count, size_t from,
-                                size_t *unused, fm_error *error)
+fm_status fm_burst_unused_words(fm_burst_table *table, const fm_burst_touch *touches, size_t count,
+                                size_t from, size_t *unused, fm_error *error)
 {
     enum { WORD_SHIFT = 3 };
     begin_blocks(table);

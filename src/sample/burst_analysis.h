@@ -50,7 +50,7 @@ fm_status fm_burst_view_make(fm_burst_table *table, const fm_burst_touch *touche
 
 /* How many of the first `from` accesses went to words of 8 bytes (their first one) that no later access
  * touches. */
-fm_status fm_burst_unused_words(fm_burst_table *table, const fm_burst_touch *touches, size_t count, size_t from,
-                                size_t *unused, fm_error *error);
+fm_status fm_burst_unused_words(fm_burst_table *table, const fm_burst_touch *touches, size_t count,
+                                size_t from, size_t *unused, fm_error *error);
 
 #endif

@@ -17,7 +17,8 @@ static int kernel_is_older(long major, long minor)
     struct utsname name;
     char *end;
     if (uname(&name) != 0) return 0;
-    const long is_major = strtol(name.release, &end, 10), is_minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+    const long is_major = strtol(name.release, &end, 10),
+               is_minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
     return is_major < major || (is_major == major && is_minor < minor);
 }
 
@@ -40,7 +41,6 @@ int fm_sample_clock_open(uint32_t thread, uint64_t nanoseconds, uint64_t data)
     event.remove_on_exec = 1;
     event.sigtrap = 1;
     event.sig_data = data;
-    const long file =
-        syscall(SYS_perf_event_open, &event, (pid_t)thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    const long file = syscall(SYS_perf_event_open, &event, (pid_t)thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
     return file < 0 ? -errno : (int)file;
 }

@@ -25,8 +25,7 @@ fm_status fm_sample_memory_create(fm_sample_memory *memory, fm_error *error)
     if (memory->session == MAP_FAILED) {
         const int cause = errno;
         fm_sample_memory_destroy(memory);
-        if (cause != EFBIG)
-            return fm_fail_io(error, NULL, "make memory to share with the program", cause);
+        if (cause != EFBIG) return fm_fail_io(error, NULL, "make memory to share with the program", cause);
         return fm_fail(error, FM_E_IO, NULL,
                        "cannot make memory to share with the program: it counts as a file, and files must "
                        "not be larger than 'ulimit -f' says; that must be %" PRIu64
@@ -90,7 +89,6 @@ void fm_sample_slab_release(const fm_sample_memory *memory, uint32_t lane, uint3
 
 void fm_sample_lane_release(const fm_sample_memory *memory, uint32_t lane)
 {
-    for (uint32_t slab = 0; slab < FM_SAMPLE_SLABS_IN_ALL; slab++)
-        fm_sample_slab_release(memory, lane, slab);
+    for (uint32_t slab = 0; slab < FM_SAMPLE_SLABS_IN_ALL; slab++) fm_sample_slab_release(memory, lane, slab);
     __atomic_store_n(&memory->session->lane_state[lane], FM_SAMPLE_FREE, __ATOMIC_RELEASE);
 }

@@ -54,14 +54,15 @@ static bool find_bias(const char *path, uint64_t from, uint64_t offset, uint64_t
     if (file < 0) return false;
     bool found = false;
     if (fstat(file, &about) == 0 && S_ISREG(about.st_mode) &&
-        pread(file, &head, sizeof head, 0) == (ssize_t)sizeof head && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
-        head.e_phentsize == sizeof load[0] && head.e_phnum <= MOST_HEADERS &&
+        pread(file, &head, sizeof head, 0) == (ssize_t)sizeof head &&
+        memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && head.e_phentsize == sizeof load[0] &&
+        head.e_phnum <= MOST_HEADERS &&
         pread(file, load, head.e_phnum * sizeof load[0], (off_t)head.e_phoff) ==
             (ssize_t)(head.e_phnum * sizeof load[0]))
         for (size_t i = 0; i < head.e_phnum && !found; i++) {
             const uint64_t begin = load[i].p_offset & ~(uint64_t)(PAGE - 1);
-            found = load[i].p_type == PT_LOAD && offset >= begin &&
-                    offset < load[i].p_offset + load[i].p_filesz;
+            found =
+                load[i].p_type == PT_LOAD && offset >= begin && offset < load[i].p_offset + load[i].p_filesz;
             if (found) *bias = from - offset - (load[i].p_vaddr - load[i].p_offset);
         }
     close(file);

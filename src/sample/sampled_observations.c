@@ -98,9 +98,10 @@ static fm_status make_timeline(timeline *line, const fm_sampled_thread *thread, 
         accesses += burst->accesses;
         references += burst->views[granularity].references;
     }
-    line->end = count == 0 ? (double)thread->work * fallback
-                           : behind(line, count - 1) +
-                                 (double)(thread->work - thread->bursts[count - 1]->work) * line->rates[count - 1];
+    line->end = count == 0
+                    ? (double)thread->work * fallback
+                    : behind(line, count - 1) +
+                          (double)(thread->work - thread->bursts[count - 1]->work) * line->rates[count - 1];
     if (accesses > 0) line->ratio = references / accesses;
     return FM_OK;
 }
@@ -263,8 +264,8 @@ static void list_watches(const timeline *line, uint32_t number, size_t granulari
     qsort(list->watches, list->count, sizeof *list->watches, by_position);
 }
 
-static fm_status add_watches(const timeline *line, uint32_t number, size_t granularity, const uint64_t *numbers,
-                             fm_samples *samples, fm_error *error)
+static fm_status add_watches(const timeline *line, uint32_t number, size_t granularity,
+                             const uint64_t *numbers, fm_samples *samples, fm_error *error)
 {
     const size_t most = line->thread->watch_count + line->thread->burst_count;
     watch_list list = {fm_calloc(most + 1, sizeof *list.watches), 0};

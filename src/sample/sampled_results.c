@@ -54,8 +54,8 @@ void fm_sampled_run_state_get_sized(fm_sampled_run *run, fm_sampled_run_state *s
 
 static bool is_crash(int number)
 {
-    return number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE || number == SIGABRT ||
-           number == SIGTRAP || number == SIGSYS;
+    return number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE ||
+           number == SIGABRT || number == SIGTRAP || number == SIGSYS;
 }
 
 size_t fm_sampled_run_processes(const fm_sampled_run *run)
@@ -63,7 +63,8 @@ size_t fm_sampled_run_processes(const fm_sampled_run *run)
     return run->process_count ? run->process_count : 1;
 }
 
-static const char *missing_of(const fm_sampled_run *run, const fm_sampled_run_process *process, uint32_t trouble)
+static const char *missing_of(const fm_sampled_run *run, const fm_sampled_run_process *process,
+                              uint32_t trouble)
 {
     if (!process->attached) return "the sampling runtime was never loaded into it";
     if (run->watch.interrupted) return "it was interrupted before its end";
@@ -96,8 +97,8 @@ static uint64_t understood(const fm_sampled_thread *thread)
     return count;
 }
 
-void fm_sampled_run_process_get_sized(const fm_sampled_run *run, size_t index, fm_sampled_run_process *process,
-                                      size_t process_size)
+void fm_sampled_run_process_get_sized(const fm_sampled_run *run, size_t index,
+                                      fm_sampled_run_process *process, size_t process_size)
 {
     fm_sampled_run_process known = {0};
     uint32_t trouble = 0;
@@ -155,7 +156,8 @@ fm_status fm_sampled_run_take(fm_sampled_run *run, size_t granularity, size_t pr
             (process >= run->process_count || run->owners[i] != run->processes[process]))
             continue;
         if (run->threads[i]->burst_count == 0 && run->threads[i]->work == 0) continue;
-        status = fm_sampled_thread_observe(run->threads[i], &run->context, granularity, rate, *samples, error);
+        status =
+            fm_sampled_thread_observe(run->threads[i], &run->context, granularity, rate, *samples, error);
     }
     if (status != FM_OK) {
         fm_sampled_samples_destroy(*samples);
@@ -164,8 +166,8 @@ fm_status fm_sampled_run_take(fm_sampled_run *run, size_t granularity, size_t pr
     return status;
 }
 
-fm_status fm_sampled_run_describe(const fm_sampled_run *run, fm_attribution *attribution, const uint32_t **map,
-                                  size_t *map_count, fm_error *error)
+fm_status fm_sampled_run_describe(const fm_sampled_run *run, fm_attribution *attribution,
+                                  const uint32_t **map, size_t *map_count, fm_error *error)
 {
     return fm_sampled_code_describe(&run->code, attribution, map, map_count, error);
 }

@@ -65,12 +65,13 @@ static fm_status check_program(const fm_program_file *program, fm_error *error)
     case FM_RIGHTS_CAPABILITIES:
     case FM_RIGHTS_SETUID:
     case FM_RIGHTS_SETGID:
-        return fm_fail(error, FM_E_UNSUPPORTED, file,
-                       "%s: the loader preloads nothing into such programs; a copy without (cp makes one) can "
-                       "be sampled",
-                       program->rights == FM_RIGHTS_CAPABILITIES ? "has capabilities of its own"
-                       : program->rights == FM_RIGHTS_SETUID     ? "is setuid (set-user-ID)"
-                                                                 : "is setgid (set-group-ID)");
+        return fm_fail(
+            error, FM_E_UNSUPPORTED, file,
+            "%s: the loader preloads nothing into such programs; a copy without (cp makes one) can "
+            "be sampled",
+            program->rights == FM_RIGHTS_CAPABILITIES ? "has capabilities of its own"
+            : program->rights == FM_RIGHTS_SETUID     ? "is setuid (set-user-ID)"
+                                                      : "is setgid (set-group-ID)");
     }
     switch (program->kind) {
     case FM_PROGRAM_X86_64:
@@ -437,8 +438,7 @@ void fm_sampled_run_close(fm_sampled_run *run)
     if (run->memory.session) fm_sampled_run_stop(run);
     fm_watch_end(&run->watch);
     fm_sample_drain_abandon(run);
-    for (size_t i = 0; i < run->thread_count; i++)
-        fm_sampled_thread_destroy(run->threads[i], &run->context);
+    for (size_t i = 0; i < run->thread_count; i++) fm_sampled_thread_destroy(run->threads[i], &run->context);
     free(run->threads);
     free(run->owners);
     for (size_t i = 0; i < run->process_count; i++) {

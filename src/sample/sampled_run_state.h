@@ -23,7 +23,7 @@ typedef struct fm_sampled_process {
     char *program;
     bool attached, by_exec;
     bool executed; /* another program, which is not followed */
-    int clock; /* descriptor; -1: none */
+    int clock;     /* descriptor; -1: none */
     fm_sampled_run_clock clock_kind;
     int clock_error, watch_error;
     uint32_t trouble;

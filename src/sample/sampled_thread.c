@@ -13,14 +13,14 @@
 #include <string.h>
 
 enum {
-    COUNT_LEAST = 4096,       /* accesses that tell a rate */
-    MOST_BURSTS = 1 << 22,    /* of a thread */
+    COUNT_LEAST = 4096,    /* accesses that tell a rate */
+    MOST_BURSTS = 1 << 22, /* of a thread */
 };
 /* Code that is in no file must not keep us reading where files are. */
 static const double MAPS_SECONDS = 0.1;
 
-fm_status fm_sampled_thread_create(fm_sampled_thread **thread, const fm_sample_context *context, uint32_t lane,
-                                   fm_sample_code_of *process, fm_error *error)
+fm_status fm_sampled_thread_create(fm_sampled_thread **thread, const fm_sample_context *context,
+                                   uint32_t lane, fm_sample_code_of *process, fm_error *error)
 {
     fm_sampled_thread *made = *thread = fm_calloc(1, sizeof *made);
     if (made) made->table = fm_calloc(1, FM_SAMPLE_TABLE_BYTES);
@@ -52,8 +52,8 @@ void fm_sampled_thread_destroy(fm_sampled_thread *thread, const fm_sample_contex
 
 /* ---- code ---- */
 
-static fm_status tag_of(fm_sampled_thread *thread, fm_sample_context *context, uint64_t address, uint32_t *tag,
-                        fm_error *error)
+static fm_status tag_of(fm_sampled_thread *thread, fm_sample_context *context, uint64_t address,
+                        uint32_t *tag, fm_error *error)
 {
     fm_sample_code_of *process = thread->process;
     const size_t slot = (address ^ address >> 12) % (sizeof process->recent / sizeof process->recent[0]);
@@ -75,22 +75,23 @@ static fm_status tag_of(fm_sampled_thread *thread, fm_sample_context *context, u
 /* ---- logs ---- */
 
 /* More of the table. False: it does not fit to what was told before. */
-static bool extend_table(fm_sampled_thread *thread, const fm_sample_context *context, uint32_t slab, size_t at,
-                         uint32_t from, uint32_t bytes, uint32_t generation)
+static bool extend_table(fm_sampled_thread *thread, const fm_sample_context *context, uint32_t slab,
+                         size_t at, uint32_t from, uint32_t bytes, uint32_t generation)
 {
     if (generation != thread->generation) {
         thread->generation = generation;
         thread->told = 0;
     }
     if (from != thread->told || bytes > FM_SAMPLE_TABLE_BYTES - from) return false;
-    if (!fm_sample_slab_copy(context->memory, thread->lane, slab, at, thread->table + from, bytes)) return false;
+    if (!fm_sample_slab_copy(context->memory, thread->lane, slab, at, thread->table + from, bytes))
+        return false;
     thread->told += bytes;
     return true;
 }
 
 /* The accesses of a log, into context->touches. */
-static fm_status read_log(fm_sampled_thread *thread, fm_sample_context *context, const fm_sample_record *record,
-                          size_t *count, size_t *blocks, fm_error *error)
+static fm_status read_log(fm_sampled_thread *thread, fm_sample_context *context,
+                          const fm_sample_record *record, size_t *count, size_t *blocks, fm_error *error)
 {
     burst_reader reader;
     burst_use use;
@@ -119,7 +120,8 @@ static bool touches_word(const fm_burst_touch *touch, uint64_t address)
 }
 
 /* Watches that ended in this burst: by which access. */
-static void find_ends(fm_sampled_thread *thread, const fm_sample_context *context, uint64_t number, size_t count)
+static void find_ends(fm_sampled_thread *thread, const fm_sample_context *context, uint64_t number,
+                      size_t count)
 {
     for (size_t i = thread->watch_count; i-- > 0;) {
         fm_seen_watch *watch = &thread->watches[i];
@@ -160,8 +162,8 @@ static fm_status look_at_log(fm_sampled_thread *thread, fm_sample_context *conte
         burst->picked = FM_BURST_NONE;
     }
     for (size_t g = 0; g < context->granularity_count && status == FM_OK; g++)
-        status = fm_burst_view_make(context->table, context->touches, count, context->shifts[g], burst->picked,
-                                    picked_address, &burst->views[g], error);
+        status = fm_burst_view_make(context->table, context->touches, count, context->shifts[g],
+                                    burst->picked, picked_address, &burst->views[g], error);
     context->accesses += count;
     return status;
 }
@@ -179,8 +181,7 @@ static fm_status take_burst(fm_sampled_thread *thread, fm_sample_context *contex
         thread->damaged++;
         return FM_OK;
     }
-    fm_seen_burst *burst =
-        fm_calloc(1, sizeof *burst + context->granularity_count * sizeof burst->views[0]);
+    fm_seen_burst *burst = fm_calloc(1, sizeof *burst + context->granularity_count * sizeof burst->views[0]);
     if (!burst) return fm_fail_memory(error, sizeof *burst, "a burst");
     burst->number = record->is.burst.number;
     burst->work = record->is.burst.work;

@@ -52,11 +52,12 @@ typedef struct fm_seen_burst {
     uint32_t blocks;  /* of code, that were executed */
     uint32_t calm;    /* of these, those that tell the rate */
     double calm_time; /* nanoseconds that they took; 0: not known */
-    uint32_t picked, picked_of, picked_unused; /* the access; chosen among so many, of which so many were unused */
+    uint32_t picked, picked_of,
+        picked_unused; /* the access; chosen among so many, of which so many were unused */
     uint32_t picked_tag;
-    bool picked_armed; /* a register was got */
-    double armed;      /* probability */
-    uint64_t position; /* accesses of the thread before it; known at the end */
+    bool picked_armed;     /* a register was got */
+    double armed;          /* probability */
+    uint64_t position;     /* accesses of the thread before it; known at the end */
     fm_burst_view views[]; /* one for each granularity; references 0: its log is not known */
 } fm_seen_burst;
 
@@ -81,8 +82,8 @@ typedef struct fm_sampled_thread {
     bool ended;
 } fm_sampled_thread;
 
-fm_status fm_sampled_thread_create(fm_sampled_thread **thread, const fm_sample_context *context, uint32_t lane,
-                                   fm_sample_code_of *process, fm_error *error);
+fm_status fm_sampled_thread_create(fm_sampled_thread **thread, const fm_sample_context *context,
+                                   uint32_t lane, fm_sample_code_of *process, fm_error *error);
 void fm_sampled_thread_destroy(fm_sampled_thread *thread, const fm_sample_context *context);
 
 /* Takes what is in the lane. */

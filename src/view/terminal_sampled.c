@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * terminal_sampled.c - the first screen of a sampled run: what was seen and how sure it is, then the misses at
- * each cache with their band and where most of them are.
+ * terminal_sampled.c - the first screen of a sampled run: what was seen and how sure it is, then the misses
+ * at each cache with their band and where most of them are.
  */
 #include <fathom/view.h>
 

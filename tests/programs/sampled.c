@@ -92,8 +92,8 @@ static void signals(void)
     raise(SIGTRAP);
     spend(0.05);
     sigpending(&pending);
-    printf("blocked before: %d, traps while blocked: %d, pending: %d\n", sigismember(&before, SIGTRAP), (int)traps,
-           sigismember(&pending, SIGTRAP));
+    printf("blocked before: %d, traps while blocked: %d, pending: %d\n", sigismember(&before, SIGTRAP),
+           (int)traps, sigismember(&pending, SIGTRAP));
     sigprocmask(SIG_SETMASK, &before, &set);
     printf("was blocked: %d, traps afterwards: %d\n", sigismember(&set, SIGTRAP), (int)traps);
     signal(SIGTRAP, SIG_IGN);
@@ -227,8 +227,12 @@ static void sandbox(int strict)
             uint16_t code;
             uint8_t jt, jf;
             uint32_t k;
-        } filter[] = {{0x20, 0, 0, 0},         {0x15, 4, 0, SYS_write}, {0x15, 3, 0, SYS_exit},
-                      {0x15, 2, 0, SYS_exit_group}, {0x15, 1, 0, SYS_rt_sigreturn}, {0x06, 0, 0, 0x80000000u},
+        } filter[] = {{0x20, 0, 0, 0},
+                      {0x15, 4, 0, SYS_write},
+                      {0x15, 3, 0, SYS_exit},
+                      {0x15, 2, 0, SYS_exit_group},
+                      {0x15, 1, 0, SYS_rt_sigreturn},
+                      {0x06, 0, 0, 0x80000000u},
                       {0x06, 0, 0, 0x7fff0000u}};
         struct {
             unsigned short length;

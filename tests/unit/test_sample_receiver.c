@@ -33,7 +33,8 @@ static void test_cyclic(void **state)
     assert_int_equal(fm_burst_table_create(&table, NULL), FM_OK);
     for (unsigned i = 0; i < COUNT; i++)
         touches[i] = (fm_burst_touch){.address = i % BLOCKS * 64 + 8, .size = 8, .tag = 1 + i % 2};
-    assert_int_equal(fm_burst_view_make(table, touches, COUNT, 6, 10, touches[10].address, &view, NULL), FM_OK);
+    assert_int_equal(fm_burst_view_make(table, touches, COUNT, 6, 10, touches[10].address, &view, NULL),
+                     FM_OK);
     assert_int_equal(view.references, COUNT);
     assert_int_equal(view.uses, COUNT / 2);
     assert_int_equal(view.cut_count, 0);
@@ -61,9 +62,11 @@ static void test_straddling_and_cut_off(void **state)
     (void)state;
     fm_burst_table *table;
     fm_burst_view view;
-    const fm_burst_touch touches[] = {
-        {.address = 60, .size = 8, .tag = 1}, {.address = 640, .size = 4, .tag = 2},
-        {.address = 64, .size = 1, .tag = 3}, {.address = 0, .size = 1, .tag = 4}, {.address = 128, .size = 8, .tag = 5}};
+    const fm_burst_touch touches[] = {{.address = 60, .size = 8, .tag = 1},
+                                      {.address = 640, .size = 4, .tag = 2},
+                                      {.address = 64, .size = 1, .tag = 3},
+                                      {.address = 0, .size = 1, .tag = 4},
+                                      {.address = 128, .size = 8, .tag = 5}};
     assert_int_equal(fm_burst_table_create(&table, NULL), FM_OK);
     assert_int_equal(fm_burst_view_make(table, touches, 5, 6, 1, 640, &view, NULL), FM_OK);
     assert_int_equal(view.references, 6);
@@ -102,7 +105,8 @@ static void test_naive(void **state)
             touches[i] = (fm_burst_touch){
                 .address = (random >> 33) % 3000, .size = 1 + (uint32_t)(random >> 20) % 70, .tag = 1};
             const uint64_t last = (touches[i].address + touches[i].size - 1) >> shift;
-            for (uint64_t block = touches[i].address >> shift; block <= last; block++) blocks[count++] = block;
+            for (uint64_t block = touches[i].address >> shift; block <= last; block++)
+                blocks[count++] = block;
         }
         uint64_t found = 0, cut = 0, sum = 0, seen = 0;
         for (size_t i = 0; i < count / 2; i++) {
@@ -113,7 +117,8 @@ static void test_naive(void **state)
             if (next < count && next - i < 1024) sum += next - i;
         }
         fm_burst_view view;
-        assert_int_equal(fm_burst_view_make(table, touches, COUNT, shift, FM_BURST_NONE, 0, &view, NULL), FM_OK);
+        assert_int_equal(fm_burst_view_make(table, touches, COUNT, shift, FM_BURST_NONE, 0, &view, NULL),
+                         FM_OK);
         assert_int_equal(view.references, count);
         assert_int_equal(total(view.kinds, view.found_count), found);
         assert_int_equal(total(view.kinds + view.found_count, view.cut_count), cut);
@@ -158,8 +163,11 @@ static receiver *make(void)
     receiver *self = calloc(1, sizeof *self);
     assert_non_null(self);
     assert_int_equal(fm_sample_memory_create(&self->memory, NULL), FM_OK);
-    self->context = (fm_sample_context){.memory = &self->memory, .code = &self->code, .shifts = {6, 3},
-                                        .granularity_count = 2, .nanoseconds = 0.3};
+    self->context = (fm_sample_context){.memory = &self->memory,
+                                        .code = &self->code,
+                                        .shifts = {6, 3},
+                                        .granularity_count = 2,
+                                        .nanoseconds = 0.3};
     self->context.log = malloc(fm_sample_class_bytes(FM_SAMPLE_CLASSES - 1));
     self->context.touches = malloc((size_t)FM_BURST_ACCESSES_MOST * sizeof *self->context.touches);
     assert_non_null(self->context.log);
@@ -274,7 +282,8 @@ static void test_a_burst(void **state)
     destroy(self);
 }
 
-/* Whatever is written there: it ends, stays inside (the sanitizers look), and gives nothing that is not there. */
+/* Whatever is written there: it ends, stays inside (the sanitizers look), and gives nothing that is not
+ * there. */
 static void test_garbage(void **state)
 {
     (void)state;
