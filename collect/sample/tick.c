@@ -9,8 +9,8 @@
 
 enum {
     COUNT_FIRST = 4 << 10, /* accesses of a window in which they are only counted, */
-    COUNT_PIECE = 16 << 10,
-    COUNT_PIECES = 4,
+    COUNT_PIECE = 48 << 10,
+    COUNT_PIECES = 3,
     FRESH_MOST = 8,        /* new blocks, after which it is not gone on with */
     CLOCK_COST = 300,      /* nanoseconds that it takes to ask for the time */
     LOOK_AHEAD = 16 << 10, /* accesses in which a use that is to be watched must not be used again */
@@ -199,7 +199,7 @@ static void count_cost(uint64_t cost)
  */
 static uint64_t count(fm_sampler_thread *thread, ucontext_t *context, fm_sample_record *record)
 {
-    uint64_t accesses = 0, calm_accesses = 0, calm_time = 0;
+    uint64_t accesses = 0, calm_accesses = 0, calm_time = 0, calm_entries = 0;
     const uint64_t first = fm_sampler_ticks();
     thread->window = first;
     for (uint32_t piece = 0; piece < COUNT_PIECES; piece++) {
@@ -212,8 +212,10 @@ static uint64_t count(fm_sampler_thread *thread, ucontext_t *context, fm_sample_
          * been asked inside the time that it tells. */
         const uint64_t time = fm_sampler_cpu() - begin;
         accesses += counted.accesses;
-        if (counted.fresh + thread->traps == 0 && counted.accesses >= COUNT_FIRST) {
+        /* The first piece is there to get code and data into the caches. */
+        if (piece > 0 && counted.fresh + thread->traps == 0 && counted.accesses >= COUNT_FIRST) {
             calm_accesses += counted.accesses;
+            calm_entries += counted.blocks;
             calm_time += time > CLOCK_COST ? time - CLOCK_COST : 1;
         }
         if (reason == BURST_END_FULL) begin_table(thread);
@@ -224,6 +226,7 @@ static uint64_t count(fm_sampler_thread *thread, ucontext_t *context, fm_sample_
     thread->window = 0;
     record->is.burst.calm = (uint32_t)calm_accesses;
     record->is.burst.calm_time = calm_time;
+    record->is.burst.calm_entries = (uint32_t)calm_entries;
     if (calm_time > 0 && calm_accesses >= COUNT_PIECE) thread->rate = (calm_accesses << 20) / calm_time + 1;
     return calm_time;
 }

@@ -194,6 +194,7 @@ static fm_status take_burst(fm_sampled_thread *thread, fm_sample_context *contex
     if (record->is.burst.calm >= COUNT_LEAST && record->is.burst.calm_time > 0) {
         burst->calm = record->is.burst.calm;
         burst->calm_time = (double)record->is.burst.calm_time;
+        burst->calm_entries = record->is.burst.calm_entries;
     }
     thread->bursts[thread->burst_count++] = burst;
     const size_t bytes = (size_t)record->is.burst.words * sizeof *context->log;
