@@ -38,7 +38,7 @@ typedef enum burst_end {
     BURST_END_DONE,        /* as many accesses as were asked for, or a block less; more after repetitions */
     BURST_END_LOG_FULL,    /* the log has no room for another block */
     BURST_END_FULL,        /* no room for more code, or in the table: burst_reset makes some */
-    BURST_END_IDLE,        /* a million blocks without an access: the program waits in a loop */
+    BURST_END_IDLE,        /* a million loops without an access, and more: the program waits */
     BURST_END_SYSTEM_CALL, /* a system call that may wait, or that changes threads, signals or mappings */
     BURST_END_INSTRUCTION, /* an instruction that is unknown, privileged, or that is not run here (int3,
                               xbegin …) */

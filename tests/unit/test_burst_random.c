@@ -974,6 +974,7 @@ static bool one_sequence(uint64_t number, uint64_t seed)
     if (native.signal == 0 && native.registers[REG_RIP] != (greg_t)end)
         return true; /* not a sequence that ends there */
     const char *why = NULL, *what = "log";
+    uint64_t counted = 0;
     for (int turn = 0; turn < 3 && !why; turn++) { /* new code, known code, counting */
         d->mode = turn < 2 ? BURST_LOG : BURST_COUNT;
         what = turn == 0 ? "log" : turn == 1 ? "log, known code" : "count";
@@ -988,6 +989,8 @@ static bool one_sequence(uint64_t number, uint64_t seed)
         else
             why = driver_differ(&native, &other, flags);
         if (!why && d->mode == BURST_LOG && !native.signal) why = compare_uses();
+        if (!why && turn > 0 && d->result.accesses != counted) why = "not as many accesses as before";
+        counted = d->result.accesses;
         if (!why && !native.signal && turn == 1 && d->result.fresh) why = "known code was translated again";
         if (why && d->burst_ended != right)
             fprintf(stderr, "ended by %d at %llx, native signal %d at %llx\n", d->burst_ended,
