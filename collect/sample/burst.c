@@ -266,8 +266,10 @@ static burst_end dispatch(burst *state, burst_mode mode, uint64_t *address, burs
             *address = last_instruction(state, last);
             return BURST_END_FAULT;
         case BURST_EXIT_HEAD:
-            if (mode == BURST_LOG) state->left += last->accesses;
-            else state->registers[BURST_R15] += last->accesses;
+            if (mode == BURST_LOG)
+                state->left += last->accesses;
+            else
+                state->registers[BURST_R15] += last->accesses;
             *address = last->address;
             return BURST_END_DONE;
         case BURST_EXIT_IDLE:
@@ -282,7 +284,8 @@ static burst_end dispatch(burst *state, burst_mode mode, uint64_t *address, burs
             *address = state->jump_target;
             return BURST_END_FAULT;
         }
-        if ((mode == BURST_LOG ? state->left : (int64_t)state->registers[BURST_R15]) <= 0) return BURST_END_DONE;
+        if ((mode == BURST_LOG ? state->left : (int64_t)state->registers[BURST_R15]) <= 0)
+            return BURST_END_DONE;
     }
 }
 
@@ -348,8 +351,10 @@ burst_end burst_run(burst *state, ucontext_t *context, burst_mode mode, uint64_t
     __asm__ volatile("xrstor64 (%0)" : : "r"(context->uc_mcontext.fpregs), "a"(low), "d"(high) : "memory");
     burst_end end = dispatch(state, mode, &address, result);
     __asm__ volatile("xsave64 (%0)" : : "r"(context->uc_mcontext.fpregs), "a"(low), "d"(high) : "memory");
-    if (mode == BURST_LOG) result->words = (uint64_t)((const uint64_t *)state->registers[BURST_R15] - log);
-    else state->left = (int64_t)state->registers[BURST_R15];
+    if (mode == BURST_LOG)
+        result->words = (uint64_t)((const uint64_t *)state->registers[BURST_R15] - log);
+    else
+        state->left = (int64_t)state->registers[BURST_R15];
     state->registers[BURST_R15] = state->program_r15;
     for (uint32_t i = 0; i < 16; i++) registers[context_places[i]] = (greg_t)state->registers[i];
     registers[REG_EFL] =

@@ -284,7 +284,7 @@ void burst_decode(burst_instruction *in, const burst_vectors *vectors, const uns
         goto rare;
     }
     in->opcode = opcode;
-    in->wide = (rex & REX_W) != 0;
+    in->wide = (rex & REX_W) != 0 && !in->vex;
     uint32_t key = KEY_VALID | opcode | map << 8 | (in->vex ? 1u << 11 : 0) | longer << 12 | prefixes << 13 |
                    (rex & REX_W ? 1u << 16 : 0);
     bool modrm = in->vex   ? map != MAP_0F || opcode != 0x77

@@ -68,8 +68,10 @@ bool burst_fault(burst *state, ucontext_t *context)
         state->cursor = (uint64_t)registers[REG_R15];
         registers[REG_R15] = (greg_t)state->program_r15;
     }
-    if (code->mode == BURST_LOG) state->left += code->accesses;
-    else state->cursor += code->accesses;
+    if (code->mode == BURST_LOG)
+        state->left += code->accesses;
+    else
+        state->cursor += code->accesses;
     state->jump_target = address;
     state->exit = BURST_EXIT_FAULT;
     registers[REG_RIP] = (greg_t)((uint64_t)state + state->stub_exit);

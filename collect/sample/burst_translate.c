@@ -11,12 +11,12 @@
  *     lea r15, [r15 + 8 * words]       at the end, so that the log has whole blocks only
  *     jump to the next block, or to the stub that has it made
  *
- * r15 is the log's cursor. Instructions that use r15 get the program's for as long as they follow each other; it
- * is in state->program_r15 otherwise.
+ * r15 is the log's cursor. Instructions that use r15 get the program's for as long as they follow each other;
+ * it is in state->program_r15 otherwise.
  *
- * In BURST_COUNT r15 is the number of accesses left, and a block begins with lea r15, [r15 - accesses]. Only blocks
- * that end by a jump backwards look whether it is negative; so does the lookup of indirect branches, so that
- * there is no way round.
+ * In BURST_COUNT r15 is the number of accesses left, and a block begins with lea r15, [r15 - accesses]. Only
+ * blocks that end by a jump backwards look whether it is negative; so does the lookup of indirect branches,
+ * so that there is no way round.
  */
 #include "burst_translate.h"
 
@@ -182,8 +182,10 @@ static void count(maker *m, bool check)
     } else {
         bool near_by = m->accesses < 128; /* sub r15, accesses */
         emit_byte(out, 0x49), emit_byte(out, near_by ? 0x83 : 0x81), emit_byte(out, 0xef);
-        if (near_by) emit_byte(out, m->accesses);
-        else emit_32(out, m->accesses);
+        if (near_by)
+            emit_byte(out, m->accesses);
+        else
+            emit_32(out, m->accesses);
         jump_to_stub(m, 0x88, STUB_ENOUGH); /* js */
     }
     if (!check || m->dead) return;
