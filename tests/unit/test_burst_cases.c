@@ -169,11 +169,11 @@ static void test_accesses(void **unused)
     CHECK(case_rep_movsb, {L, 1, -8192}, {S, 1, 0}, {L, 1, -8191}, {S, 1, 1}, {L, 1, -8190}, {S, 1, 2},
           {L, 1, -8189}, {S, 1, 3}, {L, 1, -8188}, {S, 1, 4});
     CHECK(case_rep_back, {S, 8, 0}, {S, 8, -8}, {S, 8, -16});
-    CHECK(case_rep_none, {L, 1, -8192}, {L, 1, 0});
+    CHECK(case_rep_none, {L, 1, 0}, {L, 1, -8192});
     CHECK(case_scan, {S, 1, 2}, {L, 1, 0}, {L, 1, 1}, {L, 1, 2});
-    CHECK(case_compare, {L, 8, -8192}, {S, 8, 0}, {L, 4, -8192}, {L, 4, 0}, {L, 4, -8188}, {L, 4, 4});
+    CHECK(case_compare, {L, 8, -8192}, {S, 8, 0}, {L, 4, 0}, {L, 4, -8192}, {L, 4, 4}, {L, 4, -8188});
     CHECK(case_string, {L, 1, -8192}, {S, 1, 0}, {L, 8, -8191}, {S, 8, 1}, {L, 2, -8183}, {S, 4, 9},
-          {L, 1, 13}, {L, 1, -8181}, {L, 1, 14});
+          {L, 1, 13}, {L, 1, 14}, {L, 1, -8181});
     CHECK(case_xlat, {L, 1, 255}, {L, 1, 7});
     CHECK(case_bits, {L, 1, -2}, {C, 1, 12}, {C, 2, -8192}, {C, 1, -8190});
     CHECK_NONE(case_nothing);

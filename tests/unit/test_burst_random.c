@@ -102,7 +102,12 @@ static void on_step(ucontext_t *context)
     /* Loads before stores. */
     for (int turn = 0; turn < 2; turn++)
         for (int i = 0; i < in.operand_count; i++) {
-            const ZydisDecodedOperand *operand = &operands[i];
+            /* Of cmps, [rdi] before [rsi]. */
+            bool compares = in.meta.category == ZYDIS_CATEGORY_STRINGOP &&
+                            operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+                            operands[1].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+                            !(operands[0].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE);
+            const ZydisDecodedOperand *operand = &operands[compares && i < 2 ? 1 - i : i];
             if (operand->type != ZYDIS_OPERAND_TYPE_MEMORY || operand->mem.type == ZYDIS_MEMOP_TYPE_AGEN)
                 continue;
             bool reads = (operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
