@@ -15,6 +15,8 @@
  *   reach while a burst runs: an alternate signal stack. That one must not be armed during the burst, or the
  *   frame of a fault would be put over the handler's own: install it with SS_AUTODISARM (and call
  *   sigaltstack with another one for the time of the burst, if a fault in the program's stack is to be seen).
+ *   Linux disarms such a stack at every signal, until the handler returns; a program that leaves its handlers
+ * by longjmp leaves it disarmed. So look whether the context really lies there, before each burst.
  * - Signals that come from outside are blocked while it runs. SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGTRAP
  *   are not, and their handler calls burst_fault.
  * - The shared library is linked with -z now: the first call of a function must not look for it.
