@@ -5,7 +5,7 @@
 # copy of the former. See bench/README.md.
 #
 #     bench/run.sh [quick] [PART…]       PART: engines isas real threads scaling flooding memory closed-forms
-#                                        formats collect parda approx predict
+#                                        formats collect burst parda approx predict
 #     FATHOM_BUILD=DIRECTORY             where the programs are (default: build/)
 set -eu
 
@@ -20,7 +20,7 @@ export BENCH_LINES
 
 quick=
 [ "${1-}" != quick ] || { quick=1; shift; }
-parts=${*:-engines isas real threads scaling flooding memory closed-forms formats collect parda approx predict}
+parts=${*:-engines isas real threads scaling flooding memory closed-forms formats collect burst parda approx predict}
 [ -x "$bin/bench_engines" ] || { echo "run.sh: no $bin/bench_engines: build first (make)" >&2; exit 1; }
 
 if [ "$quick" ]; then
@@ -139,6 +139,11 @@ for part in $parts; do
     collect)
         section 'Running programs'
         "$here/bench_collect.py" --build "$build" ${quick:+--quick --repeat 1} >>"$results"
+        ;;
+    burst)
+        [ -x "$bin/bench_burst" ] || continue
+        section 'Bursts'
+        { echo '```' && "$bin/bench_burst" && echo '```'; } >>"$results"
         ;;
     parda)
         section "PARDA's scheme beside one tree"

@@ -29,6 +29,7 @@ build module:jansson libjansson-dev
 build command:valgrind valgrind
 build file:/usr/include/valgrind/pub_tool_basics.h valgrind
 build module:cmocka libcmocka-dev
+build header:Zydis/Zydis.h libzydis-dev
 build command:scdoc scdoc
 build command:node nodejs
 build command:npm npm

@@ -266,7 +266,10 @@ static burst_end dispatch(burst *state, burst_mode mode, uint64_t *address, burs
             *address = last_instruction(state, last);
             return BURST_END_FAULT;
         case BURST_EXIT_HEAD:
-            state->left += last->accesses;
+            if (mode == BURST_LOG)
+                state->left += last->accesses;
+            else
+                state->registers[BURST_R15] += last->accesses;
             *address = last->address;
             return BURST_END_DONE;
         case BURST_EXIT_IDLE:
@@ -276,14 +279,13 @@ static burst_end dispatch(burst *state, burst_mode mode, uint64_t *address, burs
             *address = last->address;
             return BURST_END_LOG_FULL;
         default:
-            if (mode == BURST_LOG) {
-                state->program_r15 = state->registers[BURST_R15];
-                state->registers[BURST_R15] = state->cursor;
-            }
+            state->program_r15 = state->registers[BURST_R15];
+            state->registers[BURST_R15] = state->cursor;
             *address = state->jump_target;
             return BURST_END_FAULT;
         }
-        if (state->left <= 0) return BURST_END_DONE;
+        if ((mode == BURST_LOG ? state->left : (int64_t)state->registers[BURST_R15]) <= 0)
+            return BURST_END_DONE;
     }
 }
 
@@ -335,26 +337,25 @@ burst_end burst_run(burst *state, ucontext_t *context, burst_mode mode, uint64_t
     compare_code(state);
     uint64_t address = (uint64_t)registers[REG_RIP];
     for (uint32_t i = 0; i < 16; i++) state->registers[i] = (uint64_t)registers[context_places[i]];
-    if (mode == BURST_LOG) {
-        state->program_r15 = state->registers[BURST_R15];
-        state->registers[BURST_R15] = (uint64_t)log;
-    }
+    state->program_r15 = state->registers[BURST_R15];
+    state->registers[BURST_R15] = mode == BURST_LOG ? (uint64_t)log : most;
     state->log_limit = (uint64_t)(log + log_words - BURST_WORDS_MOST - 1);
     state->minus_log_limit = 0 - state->log_limit;
     state->flags = (uint64_t)registers[REG_EFL];
     state->mode = mode;
     state->most = most;
     state->left = (int64_t)most;
-    state->idle = BURST_IDLE_MOST;
+    state->idle = BURST_IDLE_MOST + (int64_t)most;
     state->fresh = state->entered = 0;
     uint32_t low = (uint32_t)features, high = (uint32_t)(features >> 32);
     __asm__ volatile("xrstor64 (%0)" : : "r"(context->uc_mcontext.fpregs), "a"(low), "d"(high) : "memory");
     burst_end end = dispatch(state, mode, &address, result);
     __asm__ volatile("xsave64 (%0)" : : "r"(context->uc_mcontext.fpregs), "a"(low), "d"(high) : "memory");
-    if (mode == BURST_LOG) {
+    if (mode == BURST_LOG)
         result->words = (uint64_t)((const uint64_t *)state->registers[BURST_R15] - log);
-        state->registers[BURST_R15] = state->program_r15;
-    }
+    else
+        state->left = (int64_t)state->registers[BURST_R15];
+    state->registers[BURST_R15] = state->program_r15;
     for (uint32_t i = 0; i < 16; i++) registers[context_places[i]] = (greg_t)state->registers[i];
     registers[REG_EFL] =
         (greg_t)(((uint64_t)registers[REG_EFL] & ~(uint64_t)FLAGS_PROGRAM) | (state->flags & FLAGS_PROGRAM));

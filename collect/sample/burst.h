@@ -15,6 +15,8 @@
  *   reach while a burst runs: an alternate signal stack. That one must not be armed during the burst, or the
  *   frame of a fault would be put over the handler's own: install it with SS_AUTODISARM (and call
  *   sigaltstack with another one for the time of the burst, if a fault in the program's stack is to be seen).
+ *   Linux disarms such a stack at every signal, until the handler returns; a program that leaves its handlers
+ * by longjmp leaves it disarmed. So look whether the context really lies there, before each burst.
  * - Signals that come from outside are blocked while it runs. SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGTRAP
  *   are not, and their handler calls burst_fault.
  * - The shared library is linked with -z now: the first call of a function must not look for it.
@@ -38,7 +40,7 @@ typedef enum burst_end {
     BURST_END_DONE,        /* as many accesses as were asked for, or a block less; more after repetitions */
     BURST_END_LOG_FULL,    /* the log has no room for another block */
     BURST_END_FULL,        /* no room for more code, or in the table: burst_reset makes some */
-    BURST_END_IDLE,        /* a million blocks without an access: the program waits in a loop */
+    BURST_END_IDLE,        /* a million loops without an access, and more: the program waits */
     BURST_END_SYSTEM_CALL, /* a system call that may wait, or that changes threads, signals or mappings */
     BURST_END_INSTRUCTION, /* an instruction that is unknown, privileged, or that is not run here (int3,
                               xbegin …) */

@@ -88,12 +88,10 @@ static uint16_t bit(uint32_t number)
     return number < 16 ? (uint16_t)(1u << number) : 0;
 }
 
-/* A register in a field; of one byte without REX, ah to bh too. */
+/* A register in a field; of one byte without REX, 4 to 7 are ah to bh. */
 static uint16_t field_bits(uint32_t number, bool byte, bool rex)
 {
-    uint16_t bits = bit(number);
-    if (byte && !rex && number >= 4 && number < 8) bits |= bit(number - 4);
-    return bits;
+    return bit(byte && !rex && number >= 4 && number < 8 ? number - 4 : number);
 }
 
 /* Which registers it uses, of its shape and its fields. */
@@ -286,7 +284,7 @@ void burst_decode(burst_instruction *in, const burst_vectors *vectors, const uns
         goto rare;
     }
     in->opcode = opcode;
-    in->wide = (rex & REX_W) != 0;
+    in->wide = (rex & REX_W) != 0 && !in->vex;
     uint32_t key = KEY_VALID | opcode | map << 8 | (in->vex ? 1u << 11 : 0) | longer << 12 | prefixes << 13 |
                    (rex & REX_W ? 1u << 16 : 0);
     bool modrm = in->vex   ? map != MAP_0F || opcode != 0x77

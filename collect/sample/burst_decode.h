@@ -97,7 +97,7 @@ typedef struct burst_instruction {
     bool vex;
     bool memory;   /* modrm (or an absolute address) names memory */
     bool relative; /* its address is relative to rip; displacement is then the address */
-    bool wide;     /* REX.W */
+    bool wide;     /* REX.W, not of vex */
     bool uses_r15;
     bool short_address; /* prefix 67 */
     uint8_t segment;    /* BURST_FS, BURST_GS or 0 */

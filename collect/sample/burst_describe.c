@@ -244,20 +244,23 @@ static void vector_access(maker *m, const burst_instruction *in)
     }
 }
 
+/* Of cmps, what rdi points to is loaded first, as `fathom run` has it. */
 static void string_accesses(maker *m, const burst_instruction *in, burst_form form)
 {
     uint8_t string = in->shape.string;
     bool two = string & 1 && string & 6;
-    if (string & 1) {
-        burst_access *access = new_access(m, in, form, BURST_LOAD, in->shape.size);
-        access->base = word_for(m, BURST_RSI);
-        access->scale_flags = (uint8_t)(in->segment | (form == BURST_STRING && two ? BURST_PAIRED : 0));
-        access->addend = form == BURST_PLAIN ? m->delta[BURST_RSI] : 0;
-    }
-    if (string & 6) {
-        burst_access *access = new_access(m, in, form, string & 2 ? BURST_STORE : BURST_LOAD, in->shape.size);
-        access->base = word_for(m, BURST_RDI);
-        access->addend = form == BURST_PLAIN ? m->delta[BURST_RDI] : 0;
+    for (uint32_t turn = 0; turn < 2; turn++) {
+        bool source = (turn == 0) == !(string & 4);
+        if (!(string & (source ? 1 : 6))) continue;
+        uint32_t reg = source ? BURST_RSI : BURST_RDI;
+        burst_access *access =
+            new_access(m, in, form, string & 2 && !source ? BURST_STORE : BURST_LOAD, in->shape.size);
+        access->base = word_for(m, reg);
+        access->scale_flags = source ? in->segment : 0;
+        if (form == BURST_PLAIN)
+            access->addend = m->delta[reg];
+        else if (two && access == m->described->access)
+            access->scale_flags |= BURST_PAIRED;
     }
 }
 
@@ -329,7 +332,7 @@ void burst_log_before(maker *m, const burst_instruction *in)
 void burst_log_after(maker *m, const burst_instruction *in)
 {
     if (!m->described) return;
-    uint32_t reg = in->shape.string & 1 ? BURST_RSI : BURST_RDI;
+    uint32_t reg = in->shape.string & 1 && !(in->shape.string & 4) ? BURST_RSI : BURST_RDI;
     uint8_t word = new_words(m, 1);
     burst_need_cursor(m);
     emit_based(&m->out, 0x89, reg, BURST_R15, place_of(word));

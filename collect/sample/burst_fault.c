@@ -64,13 +64,14 @@ bool burst_fault(burst *state, ucontext_t *context)
     if (!mark) return false;
     if (mark->moved & BURST_SPILLED) *register_at(context, mark->moved >> 4) = (greg_t)state->spilled;
     if (mark->moved & BURST_RAX_SPILLED) registers[REG_RAX] = (greg_t)state->saved[0];
-    if (code->mode == BURST_LOG) {
-        if (!(mark->moved & BURST_R15_LOADED)) {
-            state->cursor = (uint64_t)registers[REG_R15];
-            registers[REG_R15] = (greg_t)state->program_r15;
-        }
+    if (!(mark->moved & BURST_R15_LOADED)) {
+        state->cursor = (uint64_t)registers[REG_R15];
+        registers[REG_R15] = (greg_t)state->program_r15;
     }
-    state->left += code->accesses;
+    if (code->mode == BURST_LOG)
+        state->left += code->accesses;
+    else
+        state->cursor += code->accesses;
     state->jump_target = address;
     state->exit = BURST_EXIT_FAULT;
     registers[REG_RIP] = (greg_t)((uint64_t)state + state->stub_exit);

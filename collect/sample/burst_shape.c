@@ -167,6 +167,8 @@ static burst_group string_group(const ZydisDecodedInstruction *zydis, burst_shap
         return BURST_STOP;
     }
     shape->size = zydis->opcode & 1 ? zydis->operand_width / 8 : 1;
+    /* Zydis does not say of all of them that rsi, rdi and rcx change. */
+    shape->writes |= (uint16_t)(1u << BURST_RSI | 1u << BURST_RDI | 1u << BURST_RCX);
     return zydis->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)
                ? BURST_REPEATED
                : BURST_ONE_STRING;
@@ -479,6 +481,8 @@ void burst_shape_ask(burst_instruction *in, const burst_vectors *vectors, size_t
             else
                 shape->group = BURST_ORDINARY;
         }
+        in->reads |= shape->reads;
+        in->writes |= shape->writes;
         if (in->base != BURST_NO_REGISTER) in->reads |= bit(in->base);
         if (in->index != BURST_NO_REGISTER) in->reads |= bit(in->index);
         in->uses_r15 = ((in->reads | in->writes) & bit(BURST_R15)) != 0;

@@ -56,7 +56,7 @@ typedef struct burst_mark {
 } burst_mark;
 
 enum {
-    BURST_R15_LOADED = 1, /* r15 is the program's; otherwise, in BURST_LOG, the cursor */
+    BURST_R15_LOADED = 1, /* r15 is the program's */
     BURST_SPILLED = 2,    /* a register (moved >> 4) is in state->spilled */
     BURST_RAX_SPILLED = 4 /* rax is in state->saved[0] */
 };
@@ -91,12 +91,12 @@ struct burst {
     uint64_t flags;
     uint64_t host_stack;
     uint64_t enter_target;
-    int64_t left; /* accesses until the end, negative: reached */
+    int64_t left; /* accesses until the end, negative: reached; in BURST_COUNT it is in r15 */
     int64_t idle;
     uint64_t log_limit;
     uint64_t minus_log_limit;
-    uint64_t cursor;      /* while r15 is the program's */
-    uint64_t program_r15; /* while r15 is the cursor */
+    uint64_t cursor;      /* of the log, or accesses left, while r15 is the program's */
+    uint64_t program_r15; /* while r15 is that */
     uint64_t saved[3];    /* rax, rcx, rdx */
     uint64_t spilled;
     uint64_t repeats; /* rcx before a repeated instruction */

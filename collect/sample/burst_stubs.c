@@ -35,7 +35,8 @@ static void make_exit(burst_emitter *out)
 
 /*
  * rax is the target, the program's rax is in saved[0], state->exit says which block it was. Flags must stay:
- * additions are made by lea, the comparison by jrcxz. The entry is number (lowest byte) + 8 * (next byte).
+ * additions are made by lea, the comparison by jrcxz. In BURST_COUNT it ends
+ * the burst too, when there are enough accesses. The entry is number (lowest byte) + 8 * (next byte).
  */
 static void make_lookup(burst_emitter *out, burst_mode mode)
 {
@@ -53,6 +54,16 @@ static void make_lookup(burst_emitter *out, burst_mode mode)
     };
     emit_save(out, &state->saved[1], BURST_RCX);
     emit_save(out, &state->saved[2], BURST_RDX);
+    unsigned char *enough = NULL;
+    if (mode == BURST_COUNT) {
+        emit_save(out, &state->scratch, BURST_R15);
+        emit_byte(out, 0x0f), emit_byte(out, 0xb6), emit_byte(out, 0x0d); /* movzx ecx, byte [scratch + 7] */
+        emit_relative(out, (unsigned char *)&state->scratch + 7, 0);
+        emit_byte(out, 0xe3), emit_byte(out, 5); /* jrcxz over the jump */
+        emit_byte(out, 0xe9);
+        enough = out->at;
+        emit_32(out, 0);
+    }
     emit_bytes(out, number, sizeof number);
     emit_byte(out, 0x48), emit_byte(out, 0x8d), emit_byte(out, 0x0d); /* lea rcx, [lookup] */
     emit_relative(out, state->lookup[mode], 0);
@@ -60,6 +71,10 @@ static void make_lookup(burst_emitter *out, burst_mode mode)
     emit_byte(out, 0xe3); /* jrcxz found */
     unsigned char *hop = out->at;
     emit_byte(out, 0);
+    if (enough) {
+        uint32_t distance = (uint32_t)(out->at - (enough + 4));
+        __builtin_memcpy(enough, &distance, 4);
+    }
     emit_save(out, &state->jump_target, BURST_RAX);
     emit_restore(out, &state->saved[0], BURST_RAX);
     emit_restore(out, &state->saved[1], BURST_RCX);

@@ -11,8 +11,12 @@
  *     lea r15, [r15 + 8 * words]       at the end, so that the log has whole blocks only
  *     jump to the next block, or to the stub that has it made
  *
- * In BURST_LOG r15 is the log's cursor. Instructions that use r15 get the program's for as long as they
- * follow each other; it is in state->program_r15 otherwise.
+ * r15 is the log's cursor. Instructions that use r15 get the program's for as long as they follow each other;
+ * it is in state->program_r15 otherwise.
+ *
+ * In BURST_COUNT r15 is the number of accesses left, and a block begins with lea r15, [r15 - accesses]. Only
+ * blocks that end by a jump backwards look whether it is negative; so does the lookup of indirect branches,
+ * so that there is no way round.
  */
 #include "burst_translate.h"
 
@@ -24,7 +28,7 @@ static uint32_t offset_of(const maker *m)
 /* Where r15 is what it was for the program. */
 static void need_program(maker *m)
 {
-    if (m->mode != BURST_LOG || m->r15_loaded) return;
+    if (m->r15_loaded) return;
     burst *state = m->out.state;
     if (!m->cursor_kept) emit_save(&m->out, &state->cursor, BURST_R15);
     m->cursor_kept = true;
@@ -35,7 +39,7 @@ static void need_program(maker *m)
 
 void burst_need_cursor(maker *m)
 {
-    if (m->mode != BURST_LOG || !m->r15_loaded) return;
+    if (!m->r15_loaded) return;
     burst *state = m->out.state;
     if (m->r15_changed) emit_save(&m->out, &state->program_r15, BURST_R15);
     emit_restore(&m->out, &state->cursor, BURST_R15);
@@ -168,6 +172,31 @@ static void check_log_and_count(maker *m, int64_t *counter, uint32_t amount, uin
     emit_restore(out, &state->saved[1], BURST_RCX);
 }
 
+/* BURST_COUNT: subtracts the block's accesses, and looks at what is left where `check`. */
+static void count(maker *m, bool check)
+{
+    burst_emitter *out = &m->out;
+    burst *state = out->state;
+    if (!check || !m->dead) {
+        if (m->accesses) emit_based(out, 0x8d, BURST_R15, BURST_R15, -(int32_t)m->accesses);
+    } else {
+        bool near_by = m->accesses < 128; /* sub r15, accesses */
+        emit_byte(out, 0x49), emit_byte(out, near_by ? 0x83 : 0x81), emit_byte(out, 0xef);
+        if (near_by)
+            emit_byte(out, m->accesses);
+        else
+            emit_32(out, m->accesses);
+        jump_to_stub(m, 0x88, STUB_ENOUGH); /* js */
+    }
+    if (!check || m->dead) return;
+    emit_save(out, &state->saved[1], BURST_RCX);
+    emit_save(out, &state->scratch, BURST_R15);
+    emit_byte(out, 0x0f), emit_byte(out, 0xb6), emit_byte(out, 0x0d); /* movzx ecx, byte [scratch + 7] */
+    emit_relative(out, (unsigned char *)&state->scratch + 7, 0);
+    leave_unless_zero(m, STUB_ENOUGH);
+    emit_restore(out, &state->saved[1], BURST_RCX);
+}
+
 /* A block without accesses can be a part of a loop without any: these must end too. */
 static bool may_loop(const maker *m)
 {
@@ -188,7 +217,9 @@ static void put_head(maker *m)
 {
     burst *state = m->out.state;
     bool logs = m->mode == BURST_LOG && m->described;
-    if (m->accesses || m->repeated) {
+    if (m->mode == BURST_COUNT && (m->accesses || m->repeated)) {
+        count(m, may_loop(m) || m->repeated);
+    } else if (m->accesses || m->repeated) {
         check_log_and_count(m, &state->left, m->accesses, STUB_ENOUGH, logs);
     } else if (may_loop(m)) {
         check_log_and_count(m, &state->idle, 1, STUB_IDLE, false);
@@ -272,9 +303,14 @@ static void put_repeated(maker *m, const burst_instruction *in)
     emit_restore(out, &state->repeats, BURST_RDX);
     emit_bytes(out, done, sizeof done);
     if (in->shape.string & 1 && in->shape.string & 6) emit_bytes(out, twice, sizeof twice);
-    emit_restore(out, &state->left, BURST_RDX);
-    emit_bytes(out, subtract, sizeof subtract);
-    emit_save(out, &state->left, BURST_RDX);
+    if (m->mode == BURST_COUNT) {
+        static const unsigned char subtract_count[] = {0x4d, 0x8d, 0x3c, 0x0f}; /* lea r15, [r15 + rcx] */
+        emit_bytes(out, subtract_count, sizeof subtract_count);
+    } else {
+        emit_restore(out, &state->left, BURST_RDX);
+        emit_bytes(out, subtract, sizeof subtract);
+        emit_save(out, &state->left, BURST_RDX);
+    }
     emit_restore(out, &state->saved[1], BURST_RCX);
     emit_restore(out, &state->saved[2], BURST_RDX);
 }

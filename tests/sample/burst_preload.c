@@ -4,7 +4,7 @@
  * modes, and checks that each log can be read and has as many accesses as were counted. Main thread only.
  * What it did goes to the file that BURST_OUT names; the program must do what it does without it.
  *
- * BURST_EVERY: microseconds of processor time between signals; BURST_MOST: accesses at most; BURST_SEED;
+ * BURST_EVERY: microseconds between signals; BURST_MOST: accesses at most; BURST_SEED;
  * BURST_MODE: log, count or both.
  */
 #include <fcntl.h>
@@ -38,6 +38,7 @@ static pid_t owner;
 static uint64_t bursts, accesses, fresh, damaged, nanoseconds, ends[BURST_ENDS], counted, count_ns, log_ns,
     log_total, all_words, entered;
 static struct sigaction program_actions[8];
+static stack_t alternate;
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 enum { FAULTS = sizeof faults / sizeof *faults };
 
@@ -51,11 +52,14 @@ static uint64_t next_random(void)
 
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
-    (void)info;
     if (burst_fault(state, context)) return;
-    (void)signal;
-    static const char text[] = "burst_preload: a fault that is not the program's\n";
-    if (write(2, text, sizeof text - 1) < 0) _exit(98);
+    char text[200];
+    uint64_t place = (uint64_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+    int length = snprintf(
+        text, sizeof text,
+        "burst_preload: signal %d at %llx (translated from %llx), for %p: not the program's\n", signal,
+        (unsigned long long)place, (unsigned long long)burst_where(state, place), info->si_addr);
+    if (write(2, text, (size_t)length) < 0) _exit(98);
     _exit(99);
 }
 
@@ -92,6 +96,13 @@ static void on_clock(int signal, siginfo_t *info, void *context)
 {
     (void)signal, (void)info;
     if (getpid() != owner) return;
+    /* Left by a jump, any handler of the program's leaves the stack disarmed: this is not ours then. */
+    size_t depth = (size_t)((char *)&signal - (char *)alternate.ss_sp);
+    if (depth >= STACK_BYTES) {
+        ((ucontext_t *)context)->uc_stack = alternate;
+        arm();
+        return;
+    }
     burst_mode mode = modes == 3   ? (burst_mode)(next_random() >> 20 & 1)
                       : modes == 1 ? BURST_LOG
                                    : BURST_COUNT;
@@ -154,7 +165,7 @@ __attribute__((constructor)) static void begin(void)
         fprintf(stderr, "burst_preload: no state\n");
         _exit(97);
     }
-    stack_t alternate = {.ss_sp = stack, .ss_size = STACK_BYTES, .ss_flags = (int)SS_AUTODISARM_};
+    alternate = (stack_t){.ss_sp = stack, .ss_size = STACK_BYTES, .ss_flags = (int)SS_AUTODISARM_};
     if (sigaltstack(&alternate, NULL)) _exit(96);
     struct sigaction clock = {.sa_sigaction = on_clock, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
     sigfillset(&clock.sa_mask);
@@ -162,7 +173,7 @@ __attribute__((constructor)) static void begin(void)
     sigaction(clock_signal, &clock, NULL);
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = clock_signal};
     event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
-    if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer)) _exit(95);
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer)) _exit(95);
     atexit(finish);
     arm();
 }

@@ -16,6 +16,8 @@
 
 #include "burst_driver.h"
 
+#include "collect/sample/burst_decode.h"
+
 static uint64_t random_state;
 
 static uint32_t pick(uint32_t below)
@@ -69,10 +71,24 @@ static void judge(uint64_t instruction, uint64_t address, uint32_t size, burst_k
             (burst_use){.address = address, .instruction = instruction, .size = size, .kind = kind};
 }
 
+/* The step before: its registers, and those that it may change. */
+static greg_t before[NGREG];
+static uint32_t may_change;
+static uint64_t before_rip, undeclared;
+
 static void on_step(ucontext_t *context)
 {
+    static const int places[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+                                   REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
     const greg_t *registers = context->uc_mcontext.gregs;
     uint64_t rip = (uint64_t)registers[REG_RIP];
+    for (int i = 0; i < 16 && before_rip; i++)
+        if (registers[places[i]] != before[places[i]] && !(may_change >> i & 1)) undeclared = before_rip;
+    memcpy(before, registers, sizeof before);
+    before_rip = rip;
+    burst_instruction known;
+    burst_decode(&known, NULL, (const unsigned char *)rip, rip, 15);
+    may_change = known.writes;
     ZydisDecodedInstruction in;
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, (const void *)rip, 15, &in, operands))) return;
@@ -86,7 +102,12 @@ static void on_step(ucontext_t *context)
     /* Loads before stores. */
     for (int turn = 0; turn < 2; turn++)
         for (int i = 0; i < in.operand_count; i++) {
-            const ZydisDecodedOperand *operand = &operands[i];
+            /* Of cmps, [rdi] before [rsi]. */
+            bool compares = in.meta.category == ZYDIS_CATEGORY_STRINGOP &&
+                            operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+                            operands[1].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+                            !(operands[0].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE);
+            const ZydisDecodedOperand *operand = &operands[compares && i < 2 ? 1 - i : i];
             if (operand->type != ZYDIS_OPERAND_TYPE_MEMORY || operand->mem.type == ZYDIS_MEMOP_TYPE_AGEN)
                 continue;
             bool reads = (operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
@@ -442,6 +463,9 @@ static const template templates[] = {
     {M(FADD), X87_64, 0},
     {M(FNSTCW), M16, 0},
     {M(FNINIT), NONE, 0},
+    {M(LODSW), STRING, 2},
+    {M(STOSW), STRING, 2},
+    {M(SCASQ), STRING, 8},
 };
 
 /* Registers that sequences compute with, and those that addresses are made of. */
@@ -745,6 +769,7 @@ static void put_random(void)
         if (!ZYAN_SUCCESS(ZydisEncoderEncodeInstruction(&request, bytes, &length))) continue;
         if (again && pick(2)) put("\xdb\xe3", 2);
         put(bytes, length);
+        if (what->pattern == STRING && pick(2)) return; /* what follows uses the registers as they are now */
         if (what->pattern == REP_STRING || what->pattern == STRING) { /* address registers as they were */
             put("\xfc", 1);
             put("\x4c\x89\xe6", 3); /* mov rsi, r12 */
@@ -965,6 +990,7 @@ static bool one_sequence(uint64_t number, uint64_t seed)
     put("\xcc", 1);
     make_initial();
     judged_count = 0;
+    before_rip = undeclared = 0;
     d->stepping = true;
     d->on_step = on_step;
     driver_run(&native, end);
@@ -974,6 +1000,11 @@ static bool one_sequence(uint64_t number, uint64_t seed)
     if (native.signal == 0 && native.registers[REG_RIP] != (greg_t)end)
         return true; /* not a sequence that ends there */
     const char *why = NULL, *what = "log";
+    uint64_t counted = 0;
+    if (undeclared) {
+        fprintf(stderr, "instruction %llx\n", (unsigned long long)undeclared);
+        why = "an instruction changes registers that the decoder does not know of";
+    }
     for (int turn = 0; turn < 3 && !why; turn++) { /* new code, known code, counting */
         d->mode = turn < 2 ? BURST_LOG : BURST_COUNT;
         what = turn == 0 ? "log" : turn == 1 ? "log, known code" : "count";
@@ -988,6 +1019,8 @@ static bool one_sequence(uint64_t number, uint64_t seed)
         else
             why = driver_differ(&native, &other, flags);
         if (!why && d->mode == BURST_LOG && !native.signal) why = compare_uses();
+        if (!why && turn > 0 && d->result.accesses != counted) why = "not as many accesses as before";
+        counted = d->result.accesses;
         if (!why && !native.signal && turn == 1 && d->result.fresh) why = "known code was translated again";
         if (why && d->burst_ended != right)
             fprintf(stderr, "ended by %d at %llx, native signal %d at %llx\n", d->burst_ended,
