@@ -6,6 +6,7 @@
 #
 #     bench/run.sh [quick] [PART…]       PART: engines isas real threads scaling flooding memory closed-forms
 #                                        formats collect burst parda approx predict
+#                                        formats collect parda approx predict sample
 #     FATHOM_BUILD=DIRECTORY             where the programs are (default: build/)
 set -eu
 
@@ -21,6 +22,7 @@ export BENCH_LINES
 quick=
 [ "${1-}" != quick ] || { quick=1; shift; }
 parts=${*:-engines isas real threads scaling flooding memory closed-forms formats collect burst parda approx predict}
+parts=${*:-engines isas real threads scaling flooding memory closed-forms formats collect parda approx predict sample}
 [ -x "$bin/bench_engines" ] || { echo "run.sh: no $bin/bench_engines: build first (make)" >&2; exit 1; }
 
 if [ "$quick" ]; then
@@ -166,6 +168,12 @@ for part in $parts; do
     predict)
         section 'Prediction for other inputs'
         "$here/bench_predict.py" --build "$build" ${quick:+--quick} >>"$results"
+        ;;
+    sample)
+        section 'Samples: how far estimates are from the truth'
+        # The pictures of docs/ are the committed copies.
+        "$here/bench_sample_accuracy.py" --build "$build" --figures "$work/sample" \
+            ${quick:+--seeds 2 --references 1000000 sqlite3 matmul listing2} >>"$results"
         ;;
     *)
         echo "run.sh: no part '$part'" >&2
