@@ -54,12 +54,12 @@ def numbers(count):
 MATMUL = """#include <stdio.h>
 static double a[260][260], b[260][260], c[260][260];
 int main(void) { for (int i = 0; i < 260; i++) for (int j = 0; j < 260; j++) a[i][j] = i + j, b[i][j] = i - j;
-for (int r = 0; r < 4; r++) for (int i = 0; i < 260; i++) for (int j = 0; j < 260; j++) { double s = 0;
+for (int r = 0; r < 12; r++) for (int i = 0; i < 260; i++) for (int j = 0; j < 260; j++) { double s = 0;
 for (int k = 0; k < 260; k++) s += a[i][k] * b[k][j]; c[i][j] += s; } printf("%g\\n", c[7][9]); }"""
 STENCIL = """#include <stdio.h>
 static double a[700][700], b[700][700];
 int main(void) { for (int i = 0; i < 700; i++) for (int j = 0; j < 700; j++) a[i][j] = i * j % 7;
-for (int t = 0; t < 40; t++) { for (int i = 1; i < 699; i++) for (int j = 1; j < 699; j++)
+for (int t = 0; t < 120; t++) { for (int i = 1; i < 699; i++) for (int j = 1; j < 699; j++)
 b[i][j] = 0.25 * (a[i-1][j] + a[i+1][j] + a[i][j-1] + a[i][j+1]); for (int i = 1; i < 699; i++) for (int j = 1; j < 699; j++)
 a[i][j] = b[i][j]; } printf("%g\\n", a[300][300]); }"""
 LIST = """#include <stdio.h>

@@ -5,8 +5,7 @@
 # copy of the former. See bench/README.md.
 #
 #     bench/run.sh [quick] [PART…]       PART: engines isas real threads scaling flooding memory closed-forms
-#                                        formats collect burst parda approx predict
-#                                        formats collect parda approx predict sample
+#                                        formats collect burst parda approx predict sample
 #     FATHOM_BUILD=DIRECTORY             where the programs are (default: build/)
 set -eu
 
@@ -21,8 +20,8 @@ export BENCH_LINES
 
 quick=
 [ "${1-}" != quick ] || { quick=1; shift; }
-parts=${*:-engines isas real threads scaling flooding memory closed-forms formats collect burst parda approx predict}
-parts=${*:-engines isas real threads scaling flooding memory closed-forms formats collect parda approx predict sample}
+parts=${*:-engines isas real threads scaling flooding memory closed-forms formats collect burst parda approx predict \
+    sample}
 [ -x "$bin/bench_engines" ] || { echo "run.sh: no $bin/bench_engines: build first (make)" >&2; exit 1; }
 
 if [ "$quick" ]; then

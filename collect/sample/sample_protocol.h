@@ -200,7 +200,7 @@ typedef struct fm_sample_record {
             /* The window behind it, in which accesses were only counted; the work stands still there, too. */
             uint32_t counted; /* accesses; 0: none */
             uint32_t calm;    /* of these, those of pieces that were timed and not disturbed */
-            uint32_t calm_entries; /* in these, blocks that were looked up, as an indirect branch led there */
+            uint32_t spare;
             uint64_t calm_time;     /* that these took: nanoseconds of processor time */
             uint64_t counted_ticks; /* of the time-stamp counter: all of it */
             uint64_t own;           /* nanoseconds that the sampler had used in this thread before it */

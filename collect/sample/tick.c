@@ -199,7 +199,7 @@ static void count_cost(uint64_t cost)
  */
 static uint64_t count(fm_sampler_thread *thread, ucontext_t *context, fm_sample_record *record)
 {
-    uint64_t accesses = 0, calm_accesses = 0, calm_time = 0, calm_entries = 0;
+    uint64_t accesses = 0, calm_accesses = 0, calm_time = 0;
     const uint64_t first = fm_sampler_ticks();
     thread->window = first;
     for (uint32_t piece = 0; piece < COUNT_PIECES; piece++) {
@@ -215,7 +215,6 @@ static uint64_t count(fm_sampler_thread *thread, ucontext_t *context, fm_sample_
         /* The first piece is there to get code and data into the caches. */
         if (piece > 0 && counted.fresh + thread->traps == 0 && counted.accesses >= COUNT_FIRST) {
             calm_accesses += counted.accesses;
-            calm_entries += counted.blocks;
             calm_time += time > CLOCK_COST ? time - CLOCK_COST : 1;
         }
         if (reason == BURST_END_FULL) begin_table(thread);
@@ -226,7 +225,6 @@ static uint64_t count(fm_sampler_thread *thread, ucontext_t *context, fm_sample_
     thread->window = 0;
     record->is.burst.calm = (uint32_t)calm_accesses;
     record->is.burst.calm_time = calm_time;
-    record->is.burst.calm_entries = (uint32_t)calm_entries;
     if (calm_time > 0 && calm_accesses >= COUNT_PIECE) thread->rate = (calm_accesses << 20) / calm_time + 1;
     return calm_time;
 }

@@ -91,18 +91,14 @@ static bool extend_table(fm_sampled_thread *thread, const fm_sample_context *con
 
 /* The accesses of a log, into context->touches. */
 static fm_status read_log(fm_sampled_thread *thread, fm_sample_context *context,
-                          const fm_sample_record *record, size_t *count, size_t *blocks, fm_error *error)
+                          const fm_sample_record *record, size_t *count, fm_error *error)
 {
     burst_reader reader;
     burst_use use;
     burst_reader_begin(&reader, thread->table, thread->told, context->log, record->is.burst.words,
                        record->is.burst.fs_base, record->is.burst.gs_base);
     *count = 0;
-    size_t at = SIZE_MAX;
-    *blocks = 0;
     while (*count < FM_BURST_ACCESSES_MOST && burst_reader_next(&reader, &use) == BURST_READ_USE) {
-        *blocks += reader.at != at;
-        at = reader.at;
         fm_burst_touch *touch = &context->touches[*count];
         touch->address = use.address;
         touch->size = use.size ? use.size : 1;
@@ -142,11 +138,10 @@ static void find_ends(fm_sampled_thread *thread, const fm_sample_context *contex
 static fm_status look_at_log(fm_sampled_thread *thread, fm_sample_context *context,
                              const fm_sample_record *record, fm_seen_burst *burst, fm_error *error)
 {
-    size_t count, blocks, unused = 0;
-    fm_status status = read_log(thread, context, record, &count, &blocks, error);
+    size_t count, unused = 0;
+    fm_status status = read_log(thread, context, record, &count, error);
     if (status != FM_OK) return status;
     if (count == 0) return FM_OK;
-    burst->blocks = (uint32_t)blocks;
     burst->accesses = (uint32_t)count; /* what was understood, which is all but for a damaged log */
     find_ends(thread, context, burst->number, count);
     uint64_t picked_address = 0;
@@ -194,7 +189,6 @@ static fm_status take_burst(fm_sampled_thread *thread, fm_sample_context *contex
     if (record->is.burst.calm >= COUNT_LEAST && record->is.burst.calm_time > 0) {
         burst->calm = record->is.burst.calm;
         burst->calm_time = (double)record->is.burst.calm_time;
-        burst->calm_entries = record->is.burst.calm_entries;
     }
     thread->bursts[thread->burst_count++] = burst;
     const size_t bytes = (size_t)record->is.burst.words * sizeof *context->log;

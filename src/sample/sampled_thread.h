@@ -49,9 +49,7 @@ typedef struct fm_seen_burst {
     uint64_t planned;
     uint32_t accesses;
     uint32_t counted; /* accesses of the window behind it */
-    uint32_t blocks;  /* of code, that were executed */
     uint32_t calm;    /* of these, those that tell the rate */
-    uint32_t calm_entries; /* indirect branches in them */
     double calm_time; /* nanoseconds that they took; 0: not known */
     uint32_t picked, picked_of,
         picked_unused; /* the access; chosen among so many, of which so many were unused */
