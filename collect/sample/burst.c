@@ -182,10 +182,15 @@ static burst_code *get_code(burst *state, burst_mode mode, uint64_t address)
     return code;
 }
 
+static const burst_direct *exits_of(burst *state, const burst_code *code)
+{
+    return (const void *)burst_at(state, code->exits);
+}
+
 static void link_code(burst *state, const burst_code *from, uint32_t which, const burst_code *to)
 {
-    if (to->trust != BURST_TRUST_FILE || !from->patch[which]) return;
-    unsigned char *patch = burst_at(state, from->patch[which]);
+    if (to->trust != BURST_TRUST_FILE) return;
+    unsigned char *patch = burst_at(state, exits_of(state, from)[which].patch);
     uint32_t distance = (uint32_t)(burst_at(state, to->code) - (patch + 4));
     __builtin_memcpy(patch, &distance, 4);
 }
@@ -251,12 +256,6 @@ static burst_end dispatch(burst *state, burst_mode mode, uint64_t *address, burs
         ((void (*)(void))(uint64_t)burst_at(state, state->stub_enter))();
         burst_code *last = &state->codes[state->exit / BURST_EXITS];
         switch (state->exit % BURST_EXITS) {
-        case BURST_EXIT_FIRST:
-        case BURST_EXIT_SECOND:
-            from = last;
-            which = state->exit % BURST_EXITS;
-            *address = last->target[which];
-            break;
         case BURST_EXIT_INDIRECT:
             indirect = true;
             *address = state->jump_target;
@@ -278,11 +277,16 @@ static burst_end dispatch(burst *state, burst_mode mode, uint64_t *address, burs
         case BURST_EXIT_LOG_FULL:
             *address = last->address;
             return BURST_END_LOG_FULL;
-        default:
+        case BURST_EXIT_FAULT:
             state->program_r15 = state->registers[BURST_R15];
             state->registers[BURST_R15] = state->cursor;
             *address = state->jump_target;
             return BURST_END_FAULT;
+        default:
+            from = last;
+            which = state->exit % BURST_EXITS;
+            *address = exits_of(state, last)[which].target;
+            break;
         }
         if ((mode == BURST_LOG ? state->left : (int64_t)state->registers[BURST_R15]) <= 0)
             return BURST_END_DONE;
