@@ -232,6 +232,7 @@ static burst_end dispatch(burst *state, burst_mode mode, uint64_t *address, burs
     burst_code *from = NULL;
     uint32_t which = 0;
     bool indirect = false;
+    burst_code *branch = NULL;
     for (;;) {
         burst_code *code = get_code(state, mode, *address);
         if (!code) return BURST_END_FULL;
@@ -248,7 +249,10 @@ static burst_end dispatch(burst *state, burst_mode mode, uint64_t *address, burs
             continue;
         }
         if (from) link_code(state, from, which, code);
-        if (indirect) remember_target(state, mode, code);
+        if (indirect) {
+            remember_target(state, mode, code);
+            if (branch) burst_guess_target(state, branch, code);
+        }
         from = NULL;
         indirect = false;
         state->enter_target = (uint64_t)burst_at(state, code->code);
@@ -258,6 +262,7 @@ static burst_end dispatch(burst *state, burst_mode mode, uint64_t *address, burs
         switch (state->exit % BURST_EXITS) {
         case BURST_EXIT_INDIRECT:
             indirect = true;
+            branch = last;
             *address = state->jump_target;
             if (is_canonical(*address)) break;
             /* The branch itself faults. */

@@ -81,6 +81,8 @@ typedef struct burst_code {
     uint8_t trust;
     uint8_t stop;   /* a burst_end, of a block without code; BURST_END_DONE: a system call */
     bool dropped;   /* not in the table any more */
+    uint32_t guess; /* offset of the first target's value in its indirect branch, 0: there is none to be
+                       filled in */
     int32_t popped; /* what its last branch, an indirect one, added to the stack pointer */
     uint16_t words; /* that it writes, its number included; 0: none */
 } burst_code;
@@ -120,7 +122,7 @@ struct burst {
     uint32_t code_begin; /* offsets in the state */
     uint32_t code_used;
     uint32_t code_end;
-    uint32_t stub_enter, stub_exit, stub_lookup[BURST_MODES];
+    uint32_t stub_enter, stub_exit, stub_first, stub_lookup[BURST_MODES];
     burst_table *table;
     size_t table_bytes;
     uint32_t ranges_used;
@@ -141,6 +143,9 @@ void burst_make_stubs(burst *state);
 
 /* burst_translate.c: translates the block at `address`; NULL: no room. */
 burst_code *burst_translate(burst *state, burst_mode mode, uint64_t address);
+
+/* The same: fills in the first target of a block's indirect branch. */
+void burst_guess_target(burst *state, burst_code *from, const burst_code *to);
 
 /* burst_maps.c: the mapping with code at `address`; false: none that can be read. */
 bool burst_find_range(burst *state, uint64_t address, burst_range *range);

@@ -205,6 +205,7 @@ static bool may_loop(const maker *m)
     case BURST_JUMP:
     case BURST_JUMP_IF:
     case BURST_JUMP_RCX:
+    case BURST_CALL:
         return (uint64_t)last->immediate <= last->address;
     case BURST_JUMP_TO:
         return true;
@@ -319,15 +320,68 @@ static void put_repeated(maker *m, const burst_instruction *in)
     emit_restore(out, &state->saved[2], BURST_RDX);
 }
 
-/* To the block at the address in rax. */
+/* Places in the code of put_lookup, from the first target's value on. */
+enum {
+    GUESS_LOOK = 8 + 4 + 2,
+    GUESS_EQUAL = GUESS_LOOK + 7 + 10 + 5,
+    GUESS_CHECK = 7 + 7 + 2 + 2,
+    GUESS_JUMP = 7 + 7 + 1,
+};
+
+static void lead_to(unsigned char *from, const unsigned char *to)
+{
+    uint32_t distance = (uint32_t)(to - (from + 4));
+    __builtin_memcpy(from, &distance, 4);
+}
+
+/*
+ * To the block at the address in rax. The first target that this branch had is compared with first (the
+ * dispatcher fills it in, burst_guess_target); others are looked up.
+ */
 static void put_lookup(maker *m, int32_t popped)
 {
-    burst *state = m->out.state;
+    burst_emitter *out = &m->out;
+    burst *state = out->state;
     commit(m);
     m->code->popped = popped;
-    emit_store_32(&m->out, &state->exit,
-                  (uint32_t)(m->code - state->codes) * BURST_EXITS + BURST_EXIT_INDIRECT);
-    emit_jump(&m->out, burst_at(state, state->stub_lookup[m->mode]));
+    emit_save(out, &state->saved[1], BURST_RCX);
+    emit_byte(out, 0x48), emit_byte(out, 0xb9); /* mov rcx, - the first target */
+    m->code->guess = offset_of(m);
+    emit_64(out, 0);
+    static const unsigned char compare[] = {0x48, 0x8d,
+                                            0x0c, 0x01,                      /* lea rcx, [rcx + rax] */
+                                            0xe3, GUESS_EQUAL - GUESS_LOOK}; /* jrcxz */
+    emit_bytes(out, compare, sizeof compare);
+    /* GUESS_LOOK: another one */
+    emit_restore(out, &state->saved[1], BURST_RCX);
+    emit_store_32(out, &state->exit, (uint32_t)(m->code - state->codes) * BURST_EXITS + BURST_EXIT_INDIRECT);
+    emit_jump(out, burst_at(state, state->stub_first));
+    /* GUESS_EQUAL */
+    if (m->mode == BURST_COUNT) { /* are accesses left? */
+        emit_save(out, &state->scratch, BURST_R15);
+        emit_byte(out, 0x0f), emit_byte(out, 0xb6), emit_byte(out, 0x0d); /* movzx ecx, byte [scratch + 7] */
+        emit_relative(out, (unsigned char *)&state->scratch + 7, 0);
+        emit_byte(out, 0xe3), emit_byte(out, 2); /* jrcxz over the jump */
+        emit_byte(out, 0xeb);                    /* jmp GUESS_LOOK */
+        emit_byte(out, (uint32_t)(burst_at(state, m->code->guess) + GUESS_LOOK - (out->at + 1)) & 0xff);
+    }
+    emit_restore(out, &state->saved[1], BURST_RCX);
+    emit_restore(out, &state->saved[0], BURST_RAX);
+    emit_byte(out, 0xe9);
+    emit_32(out, 0); /* not taken before it is filled in: no address is 0 */
+}
+
+void burst_guess_target(burst *state, burst_code *from, const burst_code *to)
+{
+    if (!from->guess) return;
+    unsigned char *guess = burst_at(state, from->guess);
+    uint32_t jump = GUESS_EQUAL + (from->mode == BURST_COUNT ? GUESS_CHECK : 0) + GUESS_JUMP;
+    lead_to(guess + GUESS_EQUAL - 4, burst_at(state, state->stub_lookup[from->mode]));
+    from->guess = 0;
+    if (to->trust != BURST_TRUST_FILE) return;
+    uint64_t negated = 0 - to->address;
+    __builtin_memcpy(guess, &negated, 8);
+    lead_to(guess + jump, burst_at(state, to->code));
 }
 
 /* A branch; the block's last instruction, or one after which `rest` accesses follow. */
@@ -482,8 +536,7 @@ static burst_end decode_block(maker *m, uint64_t address, const burst_range *ran
 
 static void lead_here(const burst_emitter *out, unsigned char *from)
 {
-    uint32_t distance = (uint32_t)(out->at - (from + 4));
-    __builtin_memcpy(from, &distance, 4);
+    lead_to(from, out->at);
 }
 
 static void put_stub(burst_emitter *out, uint32_t number)
@@ -555,6 +608,7 @@ burst_code *burst_translate(burst *state, burst_mode mode, uint64_t address)
     code->code = code->code_end = code->marks = code->exits = 0;
     code->bytes = code->instructions = code->accesses = code->words = 0;
     code->popped = 0;
+    code->guess = 0;
     code->mode = (uint8_t)mode;
     code->dropped = false;
     burst_end stop = BURST_END_MEMORY;
