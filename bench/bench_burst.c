@@ -115,7 +115,7 @@ static char *table;
 static uint64_t *log_words;
 static const struct subject *now;
 static burst_mode mode;
-static uint64_t most, accesses, fresh, bursts, words;
+static uint64_t most, accesses, fresh, bursts, words, bursts_most;
 static double seconds_taken;
 static bool began;
 
@@ -148,7 +148,7 @@ static void on_trap(int signal, siginfo_t *info, void *context)
         accesses += result.accesses;
         fresh += result.fresh;
         words += result.words;
-        bursts++;
+        if (++bursts == bursts_most) break;
         if (end == BURST_END_FULL)
             burst_reset(state, table, TABLE_BYTES);
         else if (end != BURST_END_DONE && end != BURST_END_LOG_FULL)
@@ -205,11 +205,13 @@ int main(void)
                 if (way == 1) all_words = words;
                 counted = accesses;
             }
+            bursts_most = 1;
             burst_reset(state, table, TABLE_BYTES); /* all code is new again */
-            in_bursts(BURST_LOG, 1 << 18);
+            in_bursts(BURST_LOG, 1 << 14);
             if (seconds_taken < first) first = seconds_taken;
             blocks = fresh;
-            in_bursts(BURST_LOG, 1 << 18);
+            in_bursts(BURST_LOG, 1 << 14);
+            bursts_most = 0;
             if (seconds_taken < again) again = seconds_taken;
         }
         double each = 1e9 / (double)counted;

@@ -182,10 +182,15 @@ static burst_code *get_code(burst *state, burst_mode mode, uint64_t address)
     return code;
 }
 
+static const burst_direct *exits_of(burst *state, const burst_code *code)
+{
+    return (const void *)burst_at(state, code->exits);
+}
+
 static void link_code(burst *state, const burst_code *from, uint32_t which, const burst_code *to)
 {
-    if (to->trust != BURST_TRUST_FILE || !from->patch[which]) return;
-    unsigned char *patch = burst_at(state, from->patch[which]);
+    if (to->trust != BURST_TRUST_FILE) return;
+    unsigned char *patch = burst_at(state, exits_of(state, from)[which].patch);
     uint32_t distance = (uint32_t)(burst_at(state, to->code) - (patch + 4));
     __builtin_memcpy(patch, &distance, 4);
 }
@@ -227,6 +232,7 @@ static burst_end dispatch(burst *state, burst_mode mode, uint64_t *address, burs
     burst_code *from = NULL;
     uint32_t which = 0;
     bool indirect = false;
+    burst_code *branch = NULL;
     for (;;) {
         burst_code *code = get_code(state, mode, *address);
         if (!code) return BURST_END_FULL;
@@ -243,7 +249,10 @@ static burst_end dispatch(burst *state, burst_mode mode, uint64_t *address, burs
             continue;
         }
         if (from) link_code(state, from, which, code);
-        if (indirect) remember_target(state, mode, code);
+        if (indirect) {
+            remember_target(state, mode, code);
+            if (branch) burst_guess_target(state, branch, code);
+        }
         from = NULL;
         indirect = false;
         state->enter_target = (uint64_t)burst_at(state, code->code);
@@ -251,14 +260,9 @@ static burst_end dispatch(burst *state, burst_mode mode, uint64_t *address, burs
         ((void (*)(void))(uint64_t)burst_at(state, state->stub_enter))();
         burst_code *last = &state->codes[state->exit / BURST_EXITS];
         switch (state->exit % BURST_EXITS) {
-        case BURST_EXIT_FIRST:
-        case BURST_EXIT_SECOND:
-            from = last;
-            which = state->exit % BURST_EXITS;
-            *address = last->target[which];
-            break;
         case BURST_EXIT_INDIRECT:
             indirect = true;
+            branch = last;
             *address = state->jump_target;
             if (is_canonical(*address)) break;
             /* The branch itself faults. */
@@ -278,11 +282,16 @@ static burst_end dispatch(burst *state, burst_mode mode, uint64_t *address, burs
         case BURST_EXIT_LOG_FULL:
             *address = last->address;
             return BURST_END_LOG_FULL;
-        default:
+        case BURST_EXIT_FAULT:
             state->program_r15 = state->registers[BURST_R15];
             state->registers[BURST_R15] = state->cursor;
             *address = state->jump_target;
             return BURST_END_FAULT;
+        default:
+            from = last;
+            which = state->exit % BURST_EXITS;
+            *address = exits_of(state, last)[which].target;
+            break;
         }
         if ((mode == BURST_LOG ? state->left : (int64_t)state->registers[BURST_R15]) <= 0)
             return BURST_END_DONE;

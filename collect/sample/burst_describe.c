@@ -24,6 +24,7 @@ void burst_maker_begin(maker *m, burst *state, burst_mode mode)
         m->word_of[i] = BURST_NO_WORD;
         m->delta[i] = 0;
     }
+    m->exits = 0;
     for (uint32_t i = 0; i < STUBS; i++) m->stub_jumps[i] = 0;
 }
 

@@ -36,17 +36,23 @@ typedef struct burst_range {
     burst_trust trust;
 } burst_range;
 
-/* How a block ends, for the dispatcher. */
+/* How a block ends, for the dispatcher: by one of its direct exits, or so. */
+enum { BURST_DIRECT = 8 }; /* at most */
 typedef enum burst_exit {
-    BURST_EXIT_FIRST,    /* to target[0] */
-    BURST_EXIT_SECOND,   /* to target[1] */
-    BURST_EXIT_INDIRECT, /* to state->jump_target, which may be anything */
-    BURST_EXIT_HEAD,     /* not executed: enough accesses, or the log is full */
-    BURST_EXIT_IDLE,     /* not executed: nothing but waiting */
-    BURST_EXIT_LOG_FULL, /* not executed, nor counted */
-    BURST_EXIT_FAULT,    /* in the middle; burst_fault has seen to registers */
-    BURST_EXITS = 8      /* a power of two */
+    BURST_EXIT_INDIRECT = BURST_DIRECT, /* to state->jump_target, which may be anything */
+    BURST_EXIT_HEAD,                    /* not executed: enough accesses */
+    BURST_EXIT_IDLE,                    /* not executed: nothing but waiting */
+    BURST_EXIT_LOG_FULL,                /* not executed, nor counted */
+    BURST_EXIT_FAULT,                   /* in the middle; burst_fault has seen to registers */
+    BURST_EXITS = 16                    /* a power of two */
 } burst_exit;
+
+/* A direct exit of a block. */
+typedef struct burst_direct {
+    uint64_t target;
+    uint32_t patch; /* offset in the state of the displacement that leads there */
+    uint32_t unused;
+} burst_direct;
 
 /* Where an instruction of a block ends in the translated code, and what lies elsewhere while it runs. */
 typedef struct burst_mark {
@@ -63,12 +69,11 @@ enum {
 
 typedef struct burst_code {
     uint64_t address; /* of the program's code */
-    uint64_t target[2];
-    uint32_t patch[2]; /* offset in the state of the displacement that leads to target, 0: none */
-    uint32_t code;     /* offset in the state; 0: nothing is executed, `stop` says why */
+    uint32_t code;    /* offset in the state; 0: nothing is executed, `stop` says why */
     uint32_t code_end;
-    uint32_t marks; /* offset of `instructions` marks, behind them a copy of the program's code */
-    uint32_t next;  /* of the same head: number + 1 */
+    uint32_t exits; /* offset of its direct exits, behind them its marks, behind these a copy of its code */
+    uint32_t marks;
+    uint32_t next; /* of the same head: number + 1 */
     uint16_t bytes;
     uint16_t instructions;
     uint16_t accesses;
@@ -76,6 +81,8 @@ typedef struct burst_code {
     uint8_t trust;
     uint8_t stop;   /* a burst_end, of a block without code; BURST_END_DONE: a system call */
     bool dropped;   /* not in the table any more */
+    uint32_t guess; /* offset of the first target's value in its indirect branch, 0: there is none to be
+                       filled in */
     int32_t popped; /* what its last branch, an indirect one, added to the stack pointer */
     uint16_t words; /* that it writes, its number included; 0: none */
 } burst_code;
@@ -103,7 +110,7 @@ struct burst {
     uint64_t scratch;
     uint64_t jump_target;
     uint64_t jump_slot;
-    uint32_t exit; /* block number * BURST_EXITS + burst_exit */
+    uint32_t exit; /* block number * BURST_EXITS + number of a direct exit or burst_exit */
     uint32_t running;
     /* What only C uses. */
     burst_mode mode;
@@ -115,7 +122,7 @@ struct burst {
     uint32_t code_begin; /* offsets in the state */
     uint32_t code_used;
     uint32_t code_end;
-    uint32_t stub_enter, stub_exit, stub_lookup[BURST_MODES];
+    uint32_t stub_enter, stub_exit, stub_first, stub_lookup[BURST_MODES];
     burst_table *table;
     size_t table_bytes;
     uint32_t ranges_used;
@@ -136,6 +143,9 @@ void burst_make_stubs(burst *state);
 
 /* burst_translate.c: translates the block at `address`; NULL: no room. */
 burst_code *burst_translate(burst *state, burst_mode mode, uint64_t address);
+
+/* The same: fills in the first target of a block's indirect branch. */
+void burst_guess_target(burst *state, burst_code *from, const burst_code *to);
 
 /* burst_maps.c: the mapping with code at `address`; false: none that can be read. */
 bool burst_find_range(burst *state, uint64_t address, burst_range *range);

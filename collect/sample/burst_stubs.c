@@ -89,6 +89,15 @@ static void make_lookup(burst_emitter *out, burst_mode mode)
     emit_byte(out, 0xff), emit_byte(out, 0x25), emit_relative(out, &state->jump_slot, 0);
 }
 
+/* rax is a target that is met for the first time at this place: the dispatcher finds it. */
+static void make_first(burst_emitter *out)
+{
+    burst *state = out->state;
+    emit_save(out, &state->jump_target, BURST_RAX);
+    emit_restore(out, &state->saved[0], BURST_RAX);
+    emit_jump(out, burst_at(state, state->stub_exit));
+}
+
 static uint32_t offset_of(const burst_emitter *out)
 {
     return (uint32_t)(out->at - (unsigned char *)out->state);
@@ -101,6 +110,8 @@ void burst_make_stubs(burst *state)
     make_enter(&out);
     state->stub_exit = offset_of(&out);
     make_exit(&out);
+    state->stub_first = offset_of(&out);
+    make_first(&out);
     for (burst_mode mode = BURST_LOG; mode <= BURST_COUNT; mode++) {
         state->stub_lookup[mode] = offset_of(&out);
         make_lookup(&out, mode);

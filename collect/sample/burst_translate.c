@@ -205,6 +205,7 @@ static bool may_loop(const maker *m)
     case BURST_JUMP:
     case BURST_JUMP_IF:
     case BURST_JUMP_RCX:
+    case BURST_CALL:
         return (uint64_t)last->immediate <= last->address;
     case BURST_JUMP_TO:
         return true;
@@ -239,16 +240,20 @@ static void commit(maker *m)
         emit_based(&m->out, 0x8d, BURST_R15, BURST_R15, 8 * (int32_t)(1 + m->words));
 }
 
-/* A jump (opcode 0: always, or the second byte of a conditional one) to a block that may not be there yet. */
-static void put_exit(maker *m, uint32_t which, uint32_t opcode, uint64_t target)
+/*
+ * A jump (opcode 0: always, or the second byte of a conditional one) to a block that may not be there yet.
+ * `rest`: accesses of this block that are not done then.
+ */
+static void put_exit(maker *m, uint32_t opcode, uint64_t target, uint32_t rest)
 {
     if (opcode)
         emit_byte(&m->out, 0x0f), emit_byte(&m->out, opcode);
     else
         emit_byte(&m->out, 0xe9);
-    m->code->target[which] = target;
-    m->code->patch[which] = offset_of(m);
-    m->stub_from[which][m->stub_jumps[which]++] = m->out.at;
+    m->exit[m->exits].target = target;
+    m->exit[m->exits].from = m->out.at;
+    m->exit[m->exits].rest = rest;
+    m->exit[m->exits++].patch = offset_of(m);
     emit_32(&m->out, 0);
 }
 
@@ -315,19 +320,72 @@ static void put_repeated(maker *m, const burst_instruction *in)
     emit_restore(out, &state->saved[2], BURST_RDX);
 }
 
-/* To the block at the address in rax. */
-static void put_lookup(maker *m, int32_t popped)
+/* Places in the code of put_lookup, from the first target's value on. */
+enum {
+    GUESS_LOOK = 8 + 4 + 2,
+    GUESS_EQUAL = GUESS_LOOK + 7 + 10 + 5,
+    GUESS_CHECK = 7 + 7 + 2 + 2,
+    GUESS_JUMP = 7 + 7 + 1,
+};
+
+static void lead_to(unsigned char *from, const unsigned char *to)
 {
-    burst *state = m->out.state;
-    commit(m);
-    m->code->popped = popped;
-    emit_store_32(&m->out, &state->exit,
-                  (uint32_t)(m->code - state->codes) * BURST_EXITS + BURST_EXIT_INDIRECT);
-    emit_jump(&m->out, burst_at(state, state->stub_lookup[m->mode]));
+    uint32_t distance = (uint32_t)(to - (from + 4));
+    __builtin_memcpy(from, &distance, 4);
 }
 
-/* The block's last instruction, if it is a branch. */
-static void put_branch(maker *m, const burst_instruction *in)
+/*
+ * To the block at the address in rax. The first target that this branch had is compared with first (the
+ * dispatcher fills it in, burst_guess_target); others are looked up.
+ */
+static void put_lookup(maker *m, int32_t popped)
+{
+    burst_emitter *out = &m->out;
+    burst *state = out->state;
+    commit(m);
+    m->code->popped = popped;
+    emit_save(out, &state->saved[1], BURST_RCX);
+    emit_byte(out, 0x48), emit_byte(out, 0xb9); /* mov rcx, - the first target */
+    m->code->guess = offset_of(m);
+    emit_64(out, 0);
+    static const unsigned char compare[] = {0x48, 0x8d,
+                                            0x0c, 0x01,                      /* lea rcx, [rcx + rax] */
+                                            0xe3, GUESS_EQUAL - GUESS_LOOK}; /* jrcxz */
+    emit_bytes(out, compare, sizeof compare);
+    /* GUESS_LOOK: another one */
+    emit_restore(out, &state->saved[1], BURST_RCX);
+    emit_store_32(out, &state->exit, (uint32_t)(m->code - state->codes) * BURST_EXITS + BURST_EXIT_INDIRECT);
+    emit_jump(out, burst_at(state, state->stub_first));
+    /* GUESS_EQUAL */
+    if (m->mode == BURST_COUNT) { /* are accesses left? */
+        emit_save(out, &state->scratch, BURST_R15);
+        emit_byte(out, 0x0f), emit_byte(out, 0xb6), emit_byte(out, 0x0d); /* movzx ecx, byte [scratch + 7] */
+        emit_relative(out, (unsigned char *)&state->scratch + 7, 0);
+        emit_byte(out, 0xe3), emit_byte(out, 2); /* jrcxz over the jump */
+        emit_byte(out, 0xeb);                    /* jmp GUESS_LOOK */
+        emit_byte(out, (uint32_t)(burst_at(state, m->code->guess) + GUESS_LOOK - (out->at + 1)) & 0xff);
+    }
+    emit_restore(out, &state->saved[1], BURST_RCX);
+    emit_restore(out, &state->saved[0], BURST_RAX);
+    emit_byte(out, 0xe9);
+    emit_32(out, 0); /* not taken before it is filled in: no address is 0 */
+}
+
+void burst_guess_target(burst *state, burst_code *from, const burst_code *to)
+{
+    if (!from->guess) return;
+    unsigned char *guess = burst_at(state, from->guess);
+    uint32_t jump = GUESS_EQUAL + (from->mode == BURST_COUNT ? GUESS_CHECK : 0) + GUESS_JUMP;
+    lead_to(guess + GUESS_EQUAL - 4, burst_at(state, state->stub_lookup[from->mode]));
+    from->guess = 0;
+    if (to->trust != BURST_TRUST_FILE) return;
+    uint64_t negated = 0 - to->address;
+    __builtin_memcpy(guess, &negated, 8);
+    lead_to(guess + jump, burst_at(state, to->code));
+}
+
+/* A branch; the block's last instruction, or one after which `rest` accesses follow. */
+static void put_branch(maker *m, const burst_instruction *in, bool last, uint32_t rest)
 {
     burst_emitter *out = &m->out;
     burst *state = out->state;
@@ -336,25 +394,25 @@ static void put_branch(maker *m, const burst_instruction *in)
     switch (in->shape.group) {
     case BURST_JUMP:
         commit(m);
-        put_exit(m, 0, 0, target);
+        put_exit(m, 0, target, 0);
         break;
     case BURST_JUMP_IF:
         commit(m);
-        put_exit(m, 0, 0x80 | (in->opcode & 15), target);
-        put_exit(m, 1, 0, next);
+        put_exit(m, 0x80 | (in->opcode & 15), target, rest);
+        if (last) put_exit(m, 0, next, 0);
         break;
     case BURST_JUMP_RCX:
         commit(m);
         emit_bytes(out, in->bytes, (size_t)in->length - 1);
         emit_byte(out, 5);
-        put_exit(m, 1, 0, next);
-        put_exit(m, 0, 0, target);
+        put_exit(m, 0, next, 0);
+        put_exit(m, 0, target, 0);
         break;
     case BURST_CALL:
         burst_need_cursor(m);
         put_return_address(m, next);
         commit(m);
-        put_exit(m, 0, 0, target);
+        put_exit(m, 0, target, 0);
         break;
     case BURST_RETURN:
         burst_need_cursor(m);
@@ -409,6 +467,17 @@ static bool is_tellable(const burst *state, const burst_instruction *in)
     }
 }
 
+/* BURST_COUNT: a block goes on after a branch forwards that is not taken, so that less is counted and jumped.
+ */
+static bool goes_on(maker *m, const burst_instruction *in, const burst_range *range)
+{
+    if (m->mode != BURST_COUNT || range->trust != BURST_TRUST_FILE || in->shape.group != BURST_JUMP_IF)
+        return false;
+    if ((uint64_t)in->immediate <= in->address || m->exits + 2 >= BURST_DIRECT) return false;
+    m->exits++; /* so many are needed */
+    return true;
+}
+
 /* Copies the program's code, as far as the instruction at `address` may reach; returns how many bytes of it.
  */
 static size_t fetch(maker *m, uint64_t address, const burst_range *range)
@@ -459,26 +528,41 @@ static burst_end decode_block(maker *m, uint64_t address, const burst_range *ran
         address += in->length;
         m->accesses += burst_count_accesses(in);
         words += group == BURST_VECTOR ? 19 : 3;
-        if (is_branch(in)) break;
+        if (is_branch(in) && !goes_on(m, in, range)) break;
     }
     m->code->bytes = (uint16_t)(address - m->in[0].address);
     return BURST_END_DONE;
 }
 
+static void lead_here(const burst_emitter *out, unsigned char *from)
+{
+    lead_to(from, out->at);
+}
+
+static void put_stub(burst_emitter *out, uint32_t number)
+{
+    emit_store_32(out, &out->state->exit, number);
+    emit_jump(out, burst_at(out->state, out->state->stub_exit));
+}
+
 static void put_stubs(maker *m, uint32_t number)
 {
-    static const uint8_t exits[STUBS] = {BURST_EXIT_FIRST, BURST_EXIT_SECOND, BURST_EXIT_HEAD,
-                                         BURST_EXIT_IDLE, BURST_EXIT_LOG_FULL};
+    static const uint8_t exits[STUBS] = {BURST_EXIT_HEAD, BURST_EXIT_IDLE, BURST_EXIT_LOG_FULL};
     burst_emitter *out = &m->out;
+    for (uint32_t i = 0; i < m->exits; i++) {
+        lead_here(out, m->exit[i].from);
+        if (m->exit[i].rest) { /* of what was counted at the beginning, this was not done */
+            emit_based(out, 0x8d, BURST_R15, BURST_R15, (int32_t)m->exit[i].rest);
+            emit_byte(out, 0xe9);
+            m->exit[i].patch = offset_of(m);
+            emit_32(out, 0);
+        }
+        put_stub(out, number * BURST_EXITS + i);
+    }
     for (uint32_t stub = 0; stub < STUBS; stub++) {
         if (!m->stub_jumps[stub]) continue;
-        for (uint32_t i = 0; i < m->stub_jumps[stub]; i++) {
-            unsigned char *from = m->stub_from[stub][i];
-            uint32_t distance = (uint32_t)(out->at - (from + 4));
-            __builtin_memcpy(from, &distance, 4);
-        }
-        emit_store_32(out, &out->state->exit, number * BURST_EXITS + exits[stub]);
-        emit_jump(out, burst_at(out->state, out->state->stub_exit));
+        for (uint32_t i = 0; i < m->stub_jumps[stub]; i++) lead_here(out, m->stub_from[stub][i]);
+        put_stub(out, number * BURST_EXITS + exits[stub]);
     }
 }
 
@@ -487,13 +571,15 @@ static void put_block(maker *m)
     burst_code *code = m->code;
     burst_mark *marks = m->marks;
     unsigned char *begin = m->out.at;
+    uint32_t rest = m->accesses;
     m->dead = flags_dead(m);
     put_head(m);
     for (uint32_t i = 0; i < m->count; i++) {
         const burst_instruction *in = &m->in[i];
         burst_log_before(m, in);
+        rest -= burst_count_accesses(in);
         if (is_branch(in))
-            put_branch(m, in);
+            put_branch(m, in, i + 1 == m->count, rest);
         else if (in->shape.group == BURST_REPEATED)
             put_repeated(m, in);
         else
@@ -505,7 +591,7 @@ static void put_block(maker *m)
     }
     if (!is_branch(&m->in[m->count - 1])) {
         commit(m);
-        put_exit(m, 0, 0, code->address + code->bytes);
+        put_exit(m, 0, code->address + code->bytes, 0);
     }
 }
 
@@ -519,11 +605,10 @@ burst_code *burst_translate(burst *state, burst_mode mode, uint64_t address)
     uint32_t number = state->codes_used;
     burst_code *code = m.code = &state->codes[number];
     code->address = address;
-    code->target[0] = code->target[1] = 0;
-    code->patch[0] = code->patch[1] = 0;
-    code->code = code->code_end = code->marks = 0;
+    code->code = code->code_end = code->marks = code->exits = 0;
     code->bytes = code->instructions = code->accesses = code->words = 0;
     code->popped = 0;
+    code->guess = 0;
     code->mode = (uint8_t)mode;
     code->dropped = false;
     burst_end stop = BURST_END_MEMORY;
@@ -536,6 +621,7 @@ burst_code *burst_translate(burst *state, burst_mode mode, uint64_t address)
     if (stop == BURST_END_DONE) {
         if (mode == BURST_LOG && (m.accesses || m.repeated) && !burst_describe_begin(&m)) return NULL;
         m.out.at = burst_at(state, state->code_used);
+        m.exits = 0;
         code->code = state->code_used;
         put_block(&m);
         put_stubs(&m, number);
@@ -546,10 +632,16 @@ burst_code *burst_translate(burst *state, burst_mode mode, uint64_t address)
         if (m.described) burst_describe_end(&m);
     } else {
         m.out.at = burst_at(state, state->code_used);
-        m.count = 0;
+        m.count = m.exits = 0;
     }
-    /* Behind the code: where its instructions end, and what they were. */
-    while ((uint64_t)m.out.at & 3) emit_byte(&m.out, 0xcc);
+    /* Behind the code: where it leads, where its instructions end, and what they were. */
+    while ((uint64_t)m.out.at & 7) emit_byte(&m.out, 0xcc);
+    code->exits = offset_of(&m);
+    for (uint32_t i = 0; i < m.exits; i++) {
+        burst_direct direct = {.target = m.exit[i].target, .patch = m.exit[i].patch, .unused = 0};
+        __builtin_memcpy(m.out.at, &direct, sizeof direct);
+        m.out.at += sizeof direct;
+    }
     code->marks = offset_of(&m);
     for (uint32_t i = 0; i < m.count; i++) {
         __builtin_memcpy(m.out.at, &m.marks[i], sizeof m.marks[i]);

@@ -9,7 +9,7 @@
 #include "burst_emit.h"
 
 enum { FETCH_AT_ONCE = 64 };
-enum { STUB_FIRST, STUB_SECOND, STUB_ENOUGH, STUB_IDLE, STUB_LOG_FULL, STUBS };
+enum { STUB_ENOUGH, STUB_IDLE, STUB_LOG_FULL, STUBS };
 
 typedef struct maker {
     burst_emitter out;
@@ -29,6 +29,14 @@ typedef struct maker {
     uint32_t words;
     uint8_t word_of[16]; /* the word with a register's value, or BURST_NO_WORD */
     int64_t delta[16];   /* what was added to the register since */
+    /* Direct exits. */
+    uint32_t exits;
+    struct {
+        uint64_t target;
+        unsigned char *from; /* the displacement of the jump that is there now */
+        uint32_t rest;       /* accesses of the block that are not done then */
+        uint32_t patch;
+    } exit[BURST_DIRECT];
     /* Jumps to stubs. */
     uint32_t stub_jumps[STUBS];
     unsigned char *stub_from[STUBS][2];

@@ -10,18 +10,21 @@
  *     fm_sampled_run_options options = {.command = command, .overhead = 0.02, .granularities = &granularity,
  *                                    .granularity_count = 1};
  *     fm_samples *samples = NULL;
+ *     fm_estimate *estimate = NULL;
+ *     const fm_estimate_options how = {.reach = 100000};
  *     if (fm_sampled_run_start(&run, &options, &error)) return;
  *     while (fm_sampled_run_wait(run, 1.0, &ended, &error) == FM_OK && !ended) continue;
  *     if (ended && fm_sampled_run_take(run, 0, FM_SAMPLED_RUN_ALL, &samples, &error) == FM_OK)
- *         use_samples(samples); // fm_estimate_create, sample.h
+ *         fm_estimate_create(&estimate, samples, &how, &error); // sample.h: the profile is in it
+ *     fm_estimate_destroy(estimate);
  *     fm_samples_destroy(samples);
- *     fm_sampled_run_close(sampling);
+ *     fm_sampled_run_close(run);
  *
  * A library is preloaded into the program (collect/sample): at clock ticks it runs the program's next
  * accesses itself and logs them, and watches a use now and then by a debug register. The logs come through
  * shared memory; a thread of this process reads them.
  *
- * A sampling is used by one thread, and one process has one at a time, as of collections (collect.h).
+ * A run is used by one thread, and one process has one at a time, as of collections (collect.h).
  */
 #ifndef FATHOM_SAMPLED_RUN_H
 #define FATHOM_SAMPLED_RUN_H

@@ -267,6 +267,7 @@ CODE(spin_alive, "stc; 1: mov (%rbx),%rax; jmp 1b")
 CODE(spin_rep, "1: xor %ecx,%ecx; rep movsb; jmp 1b")
 CODE(to_nowhere, "mov $0x1000,%eax; jmp *%rax")
 CODE(to_vsyscall, "mov $0xffffffffff600000,%rax; jmp *%rax")
+CODE(call_without_stack, "mov $0x1234,%eax; xor %esp,%esp; call *(%rbx)")
 CODE(divide, "mov (%rbx),%r15; xor %ecx,%ecx; xor %edx,%edx; div %rcx")
 
 static void test_limits(void **unused)
@@ -292,6 +293,13 @@ static void test_limits(void **unused)
         assert_int_equal(other.registers[REG_RIP], 0x1000);
         place_code(to_vsyscall, to_vsyscall_end);
         assert_int_equal(run_burst(mode), BURST_END_MEMORY);
+        /* The return address cannot be stored when the target is known already. */
+        place_code(call_without_stack, call_without_stack_end);
+        assert_int_equal(run_burst(mode), BURST_END_FAULT);
+        assert_int_equal(other.registers[REG_RIP],
+                         d->code_address + (call_without_stack_end - call_without_stack) - 2);
+        assert_int_equal(other.registers[REG_RAX], 0x1234);
+        assert_int_equal(other.registers[REG_RSP], 0);
         place_code(divide, divide_end);
         assert_int_equal(run_burst(mode), BURST_END_FAULT);
         assert_int_equal(other.registers[REG_RIP], d->code_address + (divide_end - divide) - 3);

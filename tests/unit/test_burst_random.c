@@ -1019,7 +1019,8 @@ static bool one_sequence(uint64_t number, uint64_t seed)
         else
             why = driver_differ(&native, &other, flags);
         if (!why && d->mode == BURST_LOG && !native.signal) why = compare_uses();
-        if (!why && turn > 0 && d->result.accesses != counted) why = "not as many accesses as before";
+        if (!why && turn > 0 && !native.signal && d->result.accesses != counted)
+            why = "not as many accesses as before";
         counted = d->result.accesses;
         if (!why && !native.signal && turn == 1 && d->result.fresh) why = "known code was translated again";
         if (why && d->burst_ended != right)
@@ -1042,7 +1043,7 @@ static uint64_t number_of(const char *name, uint64_t without)
 static void sequences_at(void *place)
 {
     driver_begin(place);
-    uint64_t count = number_of("FATHOM_TEST_TRACES", 1500), only = number_of("FATHOM_TEST_ONLY", UINT64_MAX);
+    uint64_t count = number_of("FATHOM_TEST_TRACES", 500), only = number_of("FATHOM_TEST_ONLY", UINT64_MAX);
     uint64_t seed = number_of("FATHOM_TEST_SEED", 1), failed = 0, faults = 0;
     for (uint64_t i = 0; i < count && failed < 5; i++) {
         if (only != UINT64_MAX && i != only) continue;
