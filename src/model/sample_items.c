@@ -244,10 +244,8 @@ fm_status fm_sample_items_create(fm_sample_items *items, const fm_samples *sampl
         status = add_bursts(items, samples, reach, error);
         items->effective = (double)samples->burst_count;
     }
-    if (status == FM_OK)
-        qsort(items->items, items->count, items->count ? sizeof *items->items : 1, by_time);
-    else
-        fm_sample_items_clear(items);
+    if (status == FM_OK && items->count > 0) qsort(items->items, items->count, sizeof *items->items, by_time);
+    if (status != FM_OK) fm_sample_items_clear(items);
     return status;
 }
 
