@@ -250,6 +250,7 @@ int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "work") == 0) printf("%lu\n", (unsigned long)work(30000));
+        if (strcmp(argv[i], "little") == 0) printf("%lu\n", (unsigned long)work(400));
         if (strcmp(argv[i], "signals") == 0) signals();
         if (strcmp(argv[i], "faults") == 0) faults();
         if (strcmp(argv[i], "crash") == 0) crash();

@@ -74,6 +74,25 @@ def plain_work():
     expect_in("work (sampled.c", result.text, "first screen names the code")
 
 
+def shares(profile, edges):
+    """Of the re-uses, by distance."""
+    found = [0] * (len(edges) + 1)
+    for low, high, count in profile["histogram"]:
+        found[sum(edge <= (low + high) // 2 for edge in edges)] += count
+    return [count / sum(found) for count in found]
+
+
+@case
+def distances_are_those_of_fathom_run():
+    # The same rounds over and over: some hundred of them, exactly, are like thirty thousand.
+    exact = run(["-g", "8", "--no-sites"], [program(), "little"]).profile
+    profile = sample([program(), "work"], "-g", "8").profile
+    edges = [2 ** k for k in range(4, 20)]
+    likeness = 1 - sum(abs(a - b) for a, b in zip(shares(exact, edges), shares(profile, edges))) / 2
+    if likeness < 0.9:
+        raise Failure(f"S of the distances is {likeness}:\n{shares(exact, edges)}\n{shares(profile, edges)}")
+
+
 @case
 def own_trap_and_profiling_signals():
     same(["signals"])
