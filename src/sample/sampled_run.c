@@ -168,10 +168,10 @@ static fm_status launch(fm_sampled_run *run, fm_error *error)
     char runtime[PATH_MAX], path[64], session[96];
     fm_program_file program;
     fm_status status = check_proc(run, error);
-    if (status == FM_OK) status = find_runtime(run->options.parts, runtime, sizeof runtime, error);
     if (status == FM_OK) status = fm_program_find(run->options.command[0], &program, error);
     if (status == FM_OK) status = fm_program_look(&program, error);
     if (status == FM_OK) status = check_program(&program, error);
+    if (status == FM_OK) status = find_runtime(run->options.parts, runtime, sizeof runtime, error);
     if (status != FM_OK) return status;
     fm_sample_memory_path(&run->memory, path, sizeof path);
     snprintf(session, sizeof session, FM_SAMPLE_ENVIRONMENT "=%s", path);

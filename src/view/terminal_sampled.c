@@ -66,12 +66,10 @@ static void write_summary(FILE *out, const fm_profile *profile, const fm_sampled
     put_words(&text, "%s, %.1f s, %s thread%s, slowed by %s: sampled, %s,", name, facts->seconds,
               fm_text_count(facts->threads).text, facts->threads == 1 ? "" : "s",
               fm_text_percent(facts->share).text, facts->clock);
-    put_words(&text, "%s bursts,", fm_text_count(sampling ? sampling->bursts : 0).text);
-    if (sampling && sampling->used + sampling->replaced + sampling->never > 0)
-        put_words(&text, "%s watches;",
-                  fm_text_count(sampling->used + sampling->replaced + sampling->never).text);
-    else
-        put_words(&text, "no watches;");
+    const uint64_t bursts = sampling ? sampling->bursts : 0;
+    const uint64_t watches = sampling ? sampling->used + sampling->replaced + sampling->never : 0;
+    put_words(&text, "%s burst%s,", fm_text_count(bursts).text, bursts == 1 ? "" : "s");
+    put_words(&text, "%s watch%s;", watches ? fm_text_count(watches).text : "no", watches == 1 ? "" : "es");
     if (sampling && sampling->burst_time > 0)
         put_words(&text, "exact in bursts of up to %s accesses, estimated beyond",
                   fm_text_count(sampling->burst_time).text);
