@@ -651,7 +651,7 @@ burst_code *burst_translate(burst *state, burst_mode mode, uint64_t address)
         m.out.at += sizeof m.marks[i];
     }
     if (stop == BURST_END_DONE || stop == BURST_END_SYSTEM_CALL) emit_bytes(&m.out, m.bytes, code->bytes);
-    state->code_used = (offset_of(&m) + 15) / 16 * 16;
+    state->code_used = (offset_of(&m) + 31) / 32 * 32;
     state->codes_used++;
     state->fresh++;
     return code;

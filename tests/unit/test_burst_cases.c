@@ -556,7 +556,7 @@ static void test_wide_vectors(void **unused)
                                     .scale_flags = BURST_MASK_BITS | BURST_COMPRESSED,
                                     .vector = {.count = 16}},
                                    {.form_kind = BURST_PLAIN << 4 | BURST_LOAD, .size = 64, .addend = 64}};
-    const char *const masked_stores[] = {"kmovq qword ptr [r15+0x10], k5", "kmovw word ptr [r15+0x20], k2",
+    const char *const masked_stores[] = {"kmovq [r15+0x10], k5", "kmovw word ptr [r15+0x20], k2",
                                          "kmovw word ptr [r15+0x30], k4", NULL};
     wide_code(wide_masked, wide_masked_end, masked, 5, masked_stores);
     driver_end();
