@@ -25,7 +25,7 @@ enum {
 
 size_t burst_bytes(void)
 {
-    return BURST_BYTES_ALL;
+    return BURST_BYTES_LEAST;
 }
 
 /* Which parts of the vector state there are, and how long they are together; false: no XSAVE. */
@@ -71,25 +71,37 @@ void burst_reset(burst *state, void *table, size_t table_bytes)
 
 burst *burst_create(void *table, size_t table_bytes)
 {
+    return burst_create_sized(table, table_bytes, BURST_BYTES_LEAST);
+}
+
+burst *burst_create_sized(void *table, size_t table_bytes, size_t bytes)
+{
     uint64_t mask;
     uint32_t area;
+    if (bytes < BURST_BYTES_LEAST || bytes > BURST_BYTES_MOST || bytes % BURST_PAGE) return NULL;
     if (table_bytes < sizeof(burst_table) || !vector_state(&mask, &area) || has_shadow_stack()) return NULL;
-    uint64_t area_at = (sizeof(burst) + AREA_ALIGNMENT - 1) / AREA_ALIGNMENT * AREA_ALIGNMENT;
+    uint64_t codes_at = (sizeof(burst) + AREA_ALIGNMENT - 1) / AREA_ALIGNMENT * AREA_ALIGNMENT;
+    uint64_t codes_most = bytes / BURST_BLOCK_BYTES;
+    uint64_t area_at =
+        (codes_at + codes_most * sizeof(burst_code) + AREA_ALIGNMENT - 1) / AREA_ALIGNMENT * AREA_ALIGNMENT;
     uint64_t code_at = (area_at + area + BURST_PAGE - 1) / BURST_PAGE * BURST_PAGE;
-    if (code_at + (BURST_BYTES_ALL >> 2) > BURST_BYTES_ALL) return NULL;
-    int64_t place = burst_kernel(SYS_mmap, 0, BURST_BYTES_ALL, PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0);
+    if (code_at + bytes / 4 > bytes) return NULL;
+    int64_t place = burst_kernel(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                                 (uint64_t)-1, 0);
     if (place < 0 && place > -4096) return NULL;
-    if (burst_kernel(SYS_mprotect, (uint64_t)place + code_at, BURST_BYTES_ALL - code_at,
+    if (burst_kernel(SYS_mprotect, (uint64_t)place + code_at, bytes - code_at,
                      PROT_READ | PROT_WRITE | PROT_EXEC, 0, 0, 0) != 0) {
-        burst_kernel(SYS_munmap, (uint64_t)place, BURST_BYTES_ALL, 0, 0, 0, 0);
+        burst_kernel(SYS_munmap, (uint64_t)place, bytes, 0, 0, 0, 0);
         return NULL;
     }
     burst *state = (burst *)place;
     state->vectors.area = (void *)((uint64_t)place + area_at);
     state->vectors.mask = mask;
     state->code_begin = (uint32_t)code_at;
-    state->code_end = BURST_BYTES_ALL;
+    state->code_end = (uint32_t)bytes;
+    state->codes = (void *)((uint64_t)place + codes_at);
+    state->codes_most = (uint32_t)codes_most;
+    state->bytes = bytes;
     state->calls_allowed = true;
     state->gs_readable = (getauxval(AT_HWCAP2) & 2) != 0;
     burst_reset(state, table, table_bytes);
@@ -98,7 +110,7 @@ burst *burst_create(void *table, size_t table_bytes)
 
 void burst_destroy(burst *state)
 {
-    if (state) burst_kernel(SYS_munmap, (uint64_t)state, BURST_BYTES_ALL, 0, 0, 0, 0);
+    if (state) burst_kernel(SYS_munmap, (uint64_t)state, state->bytes, 0, 0, 0, 0);
 }
 
 void burst_allow_calls(burst *state, bool allowed)

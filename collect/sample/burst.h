@@ -9,6 +9,7 @@
  *
  * x86-64 only. No function here allocates (but burst_create, by mmap), takes a lock, touches errno or calls
  * libc; all but burst_create and burst_destroy may be called in a signal handler. One thread uses a state.
+ * They take up to 12 KiB of stack, Zydis included.
  *
  * What the signal handler has to see to:
  * - It runs on a stack that the program does not use, and whose place the program's stack pointer cannot
@@ -72,6 +73,12 @@ size_t burst_bytes(void);
  * signal handlers the first time it is called in a process.
  */
 burst *burst_create(void *table, size_t table_bytes);
+/*
+ * The same with `bytes` bytes of memory, a multiple of 4096, 1 MiB to 64 MiB; burst_create takes
+ * burst_bytes(). A megabyte holds some three thousand blocks, which is little for a compiler or an
+ * interpreter: bursts then often end by BURST_END_FULL.
+ */
+burst *burst_create_sized(void *table, size_t table_bytes, size_t bytes);
 void burst_destroy(burst *state);
 
 /*

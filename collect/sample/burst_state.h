@@ -2,8 +2,9 @@
 /*
  * burst_state.h - a thread's state, and what the parts of the translator share.
  *
- * One mapping holds everything: this struct, tables, then the code, which reaches all of it relative to rip.
- * Data and code lie on pages of their own: a processor that sees writes beside code it executes begins anew.
+ * One mapping holds everything: this struct, the blocks, then the code, which reaches all of it relative to
+ * rip. Data and code lie on pages of their own: a processor that sees writes beside code it executes begins
+ * anew.
  */
 #ifndef FATHOM_BURST_STATE_H
 #define FATHOM_BURST_STATE_H
@@ -12,11 +13,12 @@
 #include "burst_decode.h"
 
 enum {
-    BURST_BLOCKS = 4096,  /* of both modes together */
-    BURST_HEADS = 4096,   /* of the table that finds them; a power of two */
-    BURST_LOOKUPS = 2304, /* at least 255 + 8 * 255 + 1: see burst_stubs.c */
-    BURST_RANGES = 192,   /* of mappings with code */
-    BURST_BYTES_ALL = 1 << 20,
+    BURST_BLOCK_BYTES = 256, /* of a state, for each block of both modes */
+    BURST_HEADS = 4096,      /* of the table that finds them; a power of two */
+    BURST_LOOKUPS = 2304,    /* at least 255 + 8 * 255 + 1: see burst_stubs.c */
+    BURST_RANGES = 192,      /* of mappings with code */
+    BURST_BYTES_LEAST = 1 << 20,
+    BURST_BYTES_MOST = 1 << 26,
     BURST_INSTRUCTIONS = 40, /* of a block, at most */
     BURST_CODE_MOST = 6144,  /* bytes that a block can become, what belongs to it included */
     BURST_IDLE_MOST = 1 << 20,
@@ -119,6 +121,9 @@ struct burst {
     bool calls_allowed;
     bool gs_readable; /* the processor's instructions for bases of segments may be used */
     uint32_t codes_used;
+    uint32_t codes_most;
+    burst_code *codes;   /* behind this struct */
+    size_t bytes;        /* of all this */
     uint32_t code_begin; /* offsets in the state */
     uint32_t code_used;
     uint32_t code_end;
@@ -130,7 +135,6 @@ struct burst {
     burst_range ranges[BURST_RANGES];
     burst_lookup lookup[BURST_MODES][BURST_LOOKUPS];
     uint32_t heads[BURST_HEADS];
-    burst_code codes[BURST_BLOCKS];
 };
 
 static inline unsigned char *burst_at(burst *state, uint32_t offset)

@@ -467,13 +467,16 @@ static bool is_tellable(const burst *state, const burst_instruction *in)
     }
 }
 
+/* Each costs code, which is then not there for other blocks. */
+enum { SIDE_EXITS = 2 };
+
 /* BURST_COUNT: a block goes on after a branch forwards that is not taken, so that less is counted and jumped.
  */
 static bool goes_on(maker *m, const burst_instruction *in, const burst_range *range)
 {
     if (m->mode != BURST_COUNT || range->trust != BURST_TRUST_FILE || in->shape.group != BURST_JUMP_IF)
         return false;
-    if ((uint64_t)in->immediate <= in->address || m->exits + 2 >= BURST_DIRECT) return false;
+    if ((uint64_t)in->immediate <= in->address || m->exits >= SIDE_EXITS) return false;
     m->exits++; /* so many are needed */
     return true;
 }
@@ -597,7 +600,7 @@ static void put_block(maker *m)
 
 burst_code *burst_translate(burst *state, burst_mode mode, uint64_t address)
 {
-    if (state->codes_used == BURST_BLOCKS || state->code_end - state->code_used < BURST_CODE_MOST)
+    if (state->codes_used == state->codes_most || state->code_end - state->code_used < BURST_CODE_MOST)
         return NULL;
     burst_range range;
     maker m;
@@ -648,7 +651,7 @@ burst_code *burst_translate(burst *state, burst_mode mode, uint64_t address)
         m.out.at += sizeof m.marks[i];
     }
     if (stop == BURST_END_DONE || stop == BURST_END_SYSTEM_CALL) emit_bytes(&m.out, m.bytes, code->bytes);
-    state->code_used = (offset_of(&m) + 15) / 16 * 16;
+    state->code_used = (offset_of(&m) + 31) / 32 * 32;
     state->codes_used++;
     state->fresh++;
     return code;

@@ -5,7 +5,7 @@
  * What it did goes to the file that BURST_OUT names; the program must do what it does without it.
  *
  * BURST_EVERY: microseconds between signals; BURST_MOST: accesses at most; BURST_SEED;
- * BURST_MODE: log, count or both.
+ * BURST_MODE: log, count or both; BURST_BYTES: of a state.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -160,7 +160,8 @@ __attribute__((constructor)) static void begin(void)
     table = mmap(NULL, TABLE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     log_words = mmap(NULL, 8 * (size_t)LOG_WORDS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    state = burst_create(table, TABLE_BYTES);
+    size_t bytes = getenv("BURST_BYTES") ? (size_t)atol(getenv("BURST_BYTES")) : burst_bytes();
+    state = burst_create_sized(table, TABLE_BYTES, bytes);
     if (!state || stack == MAP_FAILED) {
         fprintf(stderr, "burst_preload: no state\n");
         _exit(97);

@@ -3,6 +3,7 @@
  * test_burst_cases.c - single instructions and situations in bursts: what is logged of each, where bursts
  * end, code that changes. Judges: lists written by hand, and the processor.
  */
+#include <Zydis/Zydis.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -19,6 +20,7 @@
 #include <sys/syscall.h>
 
 #include "collect/sample/burst_decode.h"
+#include "collect/sample/burst_state.h"
 
 /* Code between two labels; what follows it is an int3. */
 #define CODE(name, text)                                                                                     \
@@ -470,6 +472,96 @@ static void test_decoder(void **unused)
     decode_file("/lib/x86_64-linux-gnu/libc.so.6");
 }
 
+CODE(wide_gather, "vpgatherdd 8(%rbx,%zmm17,4),%zmm3{%k3}; vpscatterqq %zmm9,(%rbx,%zmm8,8){%k1}")
+CODE(wide_masked, "vmovdqu8 (%rsi),%zmm20{%k5}{z}; vmovups %zmm2,64(%rdi){%k2}; vaddpd "
+                  "8(%rbx){1to8},%zmm1,%zmm2{%k1}; vpcompressd %zmm3,(%rdi){%k4}; "
+                  "vmovdqu64 64(%rbx),%zmm31")
+
+/* AVX-512, which this machine may not have: what is said of its accesses, and what the translated code
+ * stores. */
+static void wide_code(const unsigned char *begin, const unsigned char *end, const burst_access *right,
+                      uint32_t count, const char *const *stores)
+{
+    driver *d = &the_driver;
+    place_code(begin, end);
+    const burst_code *code = burst_translate(d->state, BURST_LOG, (uint64_t)d->code_address);
+    assert_non_null(code);
+    const burst_block *block = (const void *)((char *)d->table + sizeof(burst_table));
+    assert_int_equal(block->accesses, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const burst_access *one = &block->access[i];
+        assert_int_equal(one->form_kind, right[i].form_kind);
+        assert_int_equal(one->size, right[i].size);
+        assert_int_equal(one->scale_flags, right[i].scale_flags);
+        if (one->form_kind >> 4 != BURST_PLAIN) {
+            assert_int_equal(one->vector.count, right[i].vector.count);
+            assert_int_equal(one->vector.addend, right[i].vector.addend);
+        } else {
+            assert_int_equal(one->addend, right[i].addend);
+        }
+    }
+    /* The stores are there, in this order, as Zydis reads them. */
+    ZydisDecoder decoder;
+    ZydisFormatter formatter;
+    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL);
+    const unsigned char *at = (const unsigned char *)d->state + code->code,
+                        *behind = (const unsigned char *)d->state + code->code_end;
+    while (at < behind && *stores) {
+        ZydisDecodedInstruction in;
+        ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+        char line[128];
+        assert_true(ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, at, 15, &in, operands)));
+        ZydisFormatterFormatInstruction(&formatter, &in, operands, in.operand_count_visible, line,
+                                        sizeof line, 0, NULL);
+        if (!strcmp(line, *stores)) stores++;
+        at += in.length;
+    }
+    if (*stores) fail_msg("no %s", *stores);
+    burst_reset(d->state, d->table, d->table_bytes);
+}
+
+static void test_wide_vectors(void **unused)
+{
+    (void)unused;
+    driver_begin(NULL);
+    const burst_access gathers[] = {{.form_kind = BURST_GATHER << 4 | BURST_LOAD,
+                                     .size = 4,
+                                     .scale_flags = 2 << 6 | BURST_MASK_BITS,
+                                     .vector = {.count = 16, .addend = 8}},
+                                    {.form_kind = BURST_GATHER << 4 | BURST_STORE,
+                                     .size = 8,
+                                     .scale_flags = 3 << 6 | BURST_MASK_BITS,
+                                     .vector = {.count = 8}}};
+    /* Words: the block's number, rbx, 8 of indices, the mask; 8 of indices, the mask. */
+    const char *const gather_stores[] = {"mov [r15+0x08], rbx",
+                                         "vmovdqu64 zmmword ptr [r15+0x10], zmm17",
+                                         "mov qword ptr [r15+0x50], 0x00",
+                                         "kmovw word ptr [r15+0x50], k3",
+                                         "vmovdqu64 zmmword ptr [r15+0x58], zmm8",
+                                         "kmovw word ptr [r15+0x98], k1",
+                                         NULL};
+    wide_code(wide_gather, wide_gather_end, gathers, 2, gather_stores);
+    const burst_access masked[] = {{.form_kind = BURST_MASKED << 4 | BURST_LOAD,
+                                    .size = 1,
+                                    .scale_flags = BURST_MASK_BITS,
+                                    .vector = {.count = 64}},
+                                   {.form_kind = BURST_MASKED << 4 | BURST_STORE,
+                                    .size = 4,
+                                    .scale_flags = BURST_MASK_BITS,
+                                    .vector = {.count = 16, .addend = 64}},
+                                   {.form_kind = BURST_PLAIN << 4 | BURST_LOAD, .size = 8, .addend = 8},
+                                   {.form_kind = BURST_MASKED << 4 | BURST_STORE,
+                                    .size = 4,
+                                    .scale_flags = BURST_MASK_BITS | BURST_COMPRESSED,
+                                    .vector = {.count = 16}},
+                                   {.form_kind = BURST_PLAIN << 4 | BURST_LOAD, .size = 64, .addend = 64}};
+    const char *const masked_stores[] = {"kmovq [r15+0x10], k5", "kmovw word ptr [r15+0x20], k2",
+                                         "kmovw word ptr [r15+0x30], k4", NULL};
+    wide_code(wide_masked, wide_masked_end, masked, 5, masked_stores);
+    driver_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -477,6 +569,7 @@ int main(void)
         cmocka_unit_test(test_system_calls), cmocka_unit_test(test_limits),
         cmocka_unit_test(test_segments),     cmocka_unit_test(test_changed_code),
         cmocka_unit_test(test_damaged_log),  cmocka_unit_test(test_decoder),
+        cmocka_unit_test(test_wide_vectors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
