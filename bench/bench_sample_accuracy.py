@@ -4,9 +4,9 @@
 
   bench_sample_accuracy.py [--build DIR] [--work DIR] [--seeds N] [--references N] [--figures DIR] [NAME...]
 
-Records the programs (Valgrind, or `fathom cc` for the kernels of bench/programs), each up to --references accesses, adds
-the paper's listings 1 and 2 and a stream with phases, and shows each to the virtual sampler (bench_sample) with every
-seed. Prints the tables of bench/RESULTS.md; with --figures, draws figures 4, 6 and 7 of the paper (Wang et al.,
+Records the programs (Valgrind, or `fathom cc` for the kernels of bench/programs), each up to --references accesses,
+adds the paper's listings 1 and 2 and a stream with phases, and shows each to the virtual sampler (bench_sample) with
+every seed. Prints the tables of bench/RESULTS.md; with --figures, draws figures 4, 6 and 7 of the paper (Wang et al.,
 HPCA 2019) for these programs: sample-time.svg, sample-registers.svg, sample-stack.svg. Blocks are 8-byte words.
 Traces and results are kept in the work directory and used again.
 """
@@ -75,13 +75,13 @@ def record(name):
     return trace
 
 
-def lines_of(name):
+def lines_of(name, seeds):
     """What bench_sample says of it: one dictionary for each estimate."""
-    kept = os.path.join(work, f"{name}-{options.seeds}-{options.references}.lines")
+    kept = os.path.join(work, f"{name}-{seeds}-{options.references}.lines")
     if not os.path.exists(kept):
         source = name if name in SYNTHETIC else record(name)
         with open(kept + ".part", "w", encoding="utf-8") as out:
-            run(os.path.join(build, "bench", "bench_sample"), name, source, str(options.seeds), str(options.references),
+            run(os.path.join(build, "bench", "bench_sample"), name, source, str(seeds), str(options.references),
                 stdout=out)
         os.rename(kept + ".part", kept)
     with open(kept, encoding="utf-8") as lines:
@@ -89,7 +89,7 @@ def lines_of(name):
 
 
 names = options.names or [*REAL, "git", *KERNELS, *SYNTHETIC]
-everything = {name: lines_of(name) for name in names}
+everything = {name: lines_of(name, options.seeds) + lines_of(name, 0) for name in names}
 
 
 def by_program(value, **wanted):
@@ -128,8 +128,8 @@ ROWS = (
 def table(title, value, places):
     print(f"\n{title}\n\n| | " + " | ".join(f"{count:,}" for count in COUNTS) + " |\n|---|" + "---|" * len(COUNTS))
     for label, wanted in ROWS:
-        print(f"| {label} | " + " | ".join(cell(value, places, registers=4, samples=count, **wanted) for count in COUNTS)
-              + " |")
+        cells = (cell(value, places, registers=4, samples=count, **wanted) for count in COUNTS)
+        print(f"| {label} | " + " | ".join(cells) + " |")
 
 
 def covered(**wanted):
@@ -145,6 +145,14 @@ def covered(**wanted):
     return f"{sum(x for x, _ in each) / sum(y for _, y in each):.3f} / {min(x / y for x, y in each):.2f}"
 
 
+def conversions():
+    print("\nThe conversions alone, from the time distances of all references\n\n"
+          "| | error of the curve | S, the paper's bins | S, powers of two |\n|---|---|---|---|")
+    for label, conversion in (("average eviction time", "aet"), ("Shen", "shen")):
+        print(f"| {label} | " + " | ".join(cell(value, places, design="all", conversion=conversion)
+                                           for value, places in (("mae", 4), ("sdp", 3), ("sd", 3))) + " |")
+
+
 print(f"{len(names)} programs, {options.seeds} seeds, 4 registers. Cells: median over programs / worst program.")
 table("Mean absolute error of the miss-ratio curve", "mae", 4)
 table("S of time distances, the paper's bins", "stp", 3)
@@ -155,14 +163,15 @@ print("\nPoints of the curve within the 95 % band: all / worst program\n\n| | "
       + " | ".join(f"{count:,}" for count in COUNTS) + " |\n|---|" + "---|" * len(COUNTS))
 for label, wanted in ROWS:
     print(f"| {label} | " + " | ".join(covered(registers=4, samples=count, **wanted) for count in COUNTS) + " |")
-print("\nBy registers, 5,000 samples: error of the curve; S of time distances (the paper's bins)\n\n| | 1 | 2 | 3 | 4 |\n"
-      "|---|---|---|---|---|")
+print("\nBy registers, 5,000 samples: error of the curve; S of time distances (the paper's bins)\n\n"
+      "| | 1 | 2 | 3 | 4 |\n|---|---|---|---|---|")
 for label, wanted in (ROWS[1], ROWS[0], ROWS[6]):
     for value, places in (("mae", 4), ("stp", 3)):
         print(f"| {label}, {'error' if value == 'mae' else 'S'} | "
               + " | ".join(cell(value, places, samples=5000, registers=k, **wanted) for k in (1, 2, 3, 4)) + " |")
+conversions()
 print("\nEach program, 1,000 samples: error of the curve, S of time and of distances (the paper's bins), band\n\n"
-      "| | capped | | | | rdx | | | bound |\n|---|---|---|---|---|---|---|---|---|")
+      "| | capped | | | | rdx | | | bound | conversion |\n|---|---|---|---|---|---|---|---|---|---|")
 for name in names:
     row = []
     for _, wanted in (ROWS[6], ROWS[1]):
@@ -174,6 +183,7 @@ for name in names:
             points = sum(int(line["of"]) for line in chosen)
             row.append(f"{sum(int(line['in']) for line in chosen) / points:.2f}" if points else "–")
     row.append(f"{by_program('mae', registers=4, samples=1000, **ROWS[9][1]).get(name, float('nan')):.4f}")
+    row.append(f"{by_program('mae', design='all', conversion='aet').get(name, float('nan')):.4f}")
     print(f"| {name} | " + " | ".join(row) + " |")
 
 
@@ -187,7 +197,8 @@ def picture(path, title, value, series):
     """Groups of bars: a group for each program, a bar for each of the series (label, what is wanted)."""
     group = (WIDE - LEFT - 10) / len(names)
     bar = group * 0.8 / len(series)
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {HIGH}" font-family="sans-serif" font-size="12">',
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {HIGH}" font-family="sans-serif" '
+           'font-size="12">',
            f'<rect width="{WIDE}" height="{HIGH}" fill="#ffffff"/>',
            f'<text x="{LEFT}" y="20" font-size="14" fill="#1f2933">{title}</text>']
     tall = HIGH - TOP - BOTTOM
