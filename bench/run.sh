@@ -5,7 +5,7 @@
 # copy of the former. See bench/README.md.
 #
 #     bench/run.sh [quick] [PART…]       PART: engines isas real threads scaling flooding memory closed-forms
-#                                        formats collect parda approx predict
+#                                        formats collect burst parda approx predict sample
 #     FATHOM_BUILD=DIRECTORY             where the programs are (default: build/)
 set -eu
 
@@ -20,7 +20,8 @@ export BENCH_LINES
 
 quick=
 [ "${1-}" != quick ] || { quick=1; shift; }
-parts=${*:-engines isas real threads scaling flooding memory closed-forms formats collect parda approx predict}
+parts=${*:-engines isas real threads scaling flooding memory closed-forms formats collect burst parda approx predict \
+    sample}
 [ -x "$bin/bench_engines" ] || { echo "run.sh: no $bin/bench_engines: build first (make)" >&2; exit 1; }
 
 if [ "$quick" ]; then
@@ -140,6 +141,11 @@ for part in $parts; do
         section 'Running programs'
         "$here/bench_collect.py" --build "$build" ${quick:+--quick --repeat 1} >>"$results"
         ;;
+    burst)
+        [ -x "$bin/bench_burst" ] || continue
+        section 'Bursts'
+        { echo '```' && "$bin/bench_burst" && echo '```'; } >>"$results"
+        ;;
     parda)
         section "PARDA's scheme beside one tree"
         contenders='exact,tree,parda*1,parda*2'
@@ -161,6 +167,12 @@ for part in $parts; do
     predict)
         section 'Prediction for other inputs'
         "$here/bench_predict.py" --build "$build" ${quick:+--quick} >>"$results"
+        ;;
+    sample)
+        section 'Samples: how far estimates are from the truth'
+        # The pictures of docs/ are the committed copies.
+        "$here/bench_sample_accuracy.py" --build "$build" --figures "$work/sample" \
+            ${quick:+--seeds 2 --references 1000000 sqlite3 matmul listing2} >>"$results"
         ;;
     *)
         echo "run.sh: no part '$part'" >&2

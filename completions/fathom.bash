@@ -9,6 +9,7 @@ _fathom_options() {
     local collect='--collector --function --region --loads --stores --no-stack --follow-children --limit --limit-time --at-limit'
     case $1 in
     run) echo "--json --report --no-source --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --embed-source --by --pairs --histogram --top --granularity --engine --engine-option --bound --bins --time --max-memory --isa --threads --distances --reproducible --quiet --progress" ;;
+    sample) echo "--json --report --no-source --output --overhead --rate --duration --follow-children --no-watches --granularity --estimator --conversion --period --bootstrap --simulate --registers --bursts --reservoir --seed --even --no-sites --callgrind --csv --size --embed-source --by --pairs --histogram --top --quiet --progress $trace" ;;
     record) echo "--output $collect --level --store --quiet --progress" ;;
     analyze) echo "--json --granularity --engine --engine-option --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --embed-source --by --pairs --histogram --top --mpi --mpi-shards --quiet --progress $trace" ;;
     mrc) echo '--csv --json --size --blocks --cache --hit-ratio --machine --no-machine --select --quiet' ;;
@@ -42,7 +43,7 @@ _fathom_files() {
 
 _fathom() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]}
-    local verbs='run record analyze mrc diff compare report convert gen check train predict phases static cc c++ fc'
+    local verbs='run record sample analyze mrc diff compare report convert gen check train predict phases static cc c++ fc'
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
         _fathom_words "$verbs help --help --version" "$current"
@@ -62,6 +63,9 @@ _fathom() {
     --format | --to) _fathom_words 'u64 text csv lackey din oracle fathom' "$current" ;;
     --engine) _fathom_words 'exact tree list parda approx shards aet gpu auto hp-rda hp-rda-gpu' "$current" ;;
     --engine-option) _fathom_words 'error= abs-error= cutoff= rate= samples= hashes= exact-below= hash-seed= card= cards= trace-size= thread-trace-size= hash-size= pool-size= disable-adjusting=' "$current" ;;
+    --estimator) _fathom_words 'capped rdx rdx-trapped kaplan-meier horvitz-thompson' "$current" ;;
+    --conversion) _fathom_words 'aet shen' "$current" ;;
+    --reservoir) _fathom_words 'capped plain' "$current" ;;
     --bins) _fathom_words 'exact log2 loglinear' "$current" ;;
     --instructions) _fathom_words 'skip only all' "$current" ;;
     --header) _fathom_words 'yes no' "$current" ;;
@@ -74,7 +78,7 @@ _fathom() {
     --isa) _fathom_words 'avx512 avx2 portable' "$current" ;;
     --granularity | --threads | --bound | --data-samples | --select | --sizes | --dimensions | --percent | --data-size | --threshold | --peaks | --alike | --profiles | --max-memory | --key | --size-column | --key-unit | --size-unit | --delimiter | \
         --size | --blocks | --cache | --hit-ratio | --title | --keys | --references | --seed | --skew | --level | \
-        --function | --region | --limit | --limit-time | --fail-if | --top | --param | --assume | --draws) ;;
+        --period | --bootstrap | --registers | --bursts | --function | --region | --limit | --limit-time | --fail-if | --top | --param | --assume | --draws) ;;
     *)
         if [[ $current == -* ]]; then
             _fathom_words "$(_fathom_options "$verb")" "$current"

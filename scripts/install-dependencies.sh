@@ -29,6 +29,7 @@ test module:jansson libjansson-dev
 parts command:valgrind valgrind
 parts file:/usr/include/valgrind/pub_tool_basics.h valgrind
 test module:cmocka libcmocka-dev
+parts header:Zydis/Zydis.h libzydis-dev
 parts command:scdoc scdoc
 parts command:node nodejs
 parts command:npm npm

@@ -8,6 +8,9 @@ done
 for module in valgrind ompi-c mpich cmocka jansson; do
     echo "$module $(pkg-config --modversion "$module" 2>/dev/null)"
 done
+for header in /usr/include/Zydis/Zydis.h /usr/local/include/Zydis/Zydis.h; do
+    [ ! -e "$header" ] || echo "zydis $header"
+done
 # libclang has no pkg-config file: its headers, of any version.
 for headers in /usr/lib/llvm-*/include/clang-c /usr/include/clang-c /usr/local/include/clang-c; do
     [ ! -d "$headers" ] || echo "libclang $headers"

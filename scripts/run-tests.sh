@@ -5,7 +5,7 @@
 #
 #   scripts/run-tests.sh [--quick | --only GROUP]
 #
-# GROUP: unit oracle fuzz cli fault collect static soak mpi browser install docs asan tsan. --quick (make check): those
+# GROUP: unit oracle fuzz cli fault collect sample static soak mpi browser install docs asan tsan. --quick (make check): those
 # that find most for their time, of the ordinary build alone.
 #
 # Every test program speaks TAP on standard output ("ok 1 - name", "not ok 2 - name", "ok 3 - name # SKIP why", or
@@ -17,7 +17,7 @@ cd "$(dirname "$0")/.." || exit
 jobs=${JOBS:-$(nproc)}
 # Some tests wait for programs more than they compute: one more than there are processors.
 at_once=$((jobs + 1))
-groups="unit oracle fuzz cli fault collect static soak mpi browser install docs asan tsan"
+groups="unit oracle fuzz cli fault collect static sample soak mpi browser install docs asan tsan"
 quick=no
 case "$# ${1:-}" in
 "0 ") ;;
@@ -95,6 +95,12 @@ for script in tests/collect/*_test.py tests/collect/*_test.sh; do
     [ -x "$script" ] || continue
     name=$(basename "$script")
     wanted collect && add "collect/${name%_test.*}" "$script"
+done
+# fathom sample: programs with the sampler inside.
+for script in tests/sample/*_test.py; do
+    [ -x "$script" ] || continue
+    name=$(basename "$script")
+    wanted sample && add "sample/${name%_test.py}" "$script"
 done
 # Regions of source code (fathom static): front ends on kernels and hard cases.
 for script in tests/static/*_test.py; do

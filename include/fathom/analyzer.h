@@ -132,6 +132,21 @@ static inline fm_status fm_analyze(fm_reader *reader, fm_analyzer *const *analyz
     return fm_analyze_sized(reader, analyzers, count, options, sizeof *options, error);
 }
 
+/*
+ * References without an analyzer: the blocks that accesses touch, in order, with the tags of the accesses
+ * (NULL where a batch has none). For whoever looks at references himself, as a virtual sampler does
+ * (sample.h).
+ */
+typedef struct fm_block_stream fm_block_stream;
+typedef fm_status (*fm_block_taker)(void *context, const uint64_t *blocks, const uint32_t *tags, size_t count,
+                                    fm_error *error);
+FM_API fm_status fm_block_stream_create(fm_block_stream **stream, uint64_t granularity, fm_error *error);
+FM_API void fm_block_stream_destroy(fm_block_stream *stream); /* NULL is fine */
+/* Calls `take` one or several times. FM_E_CORRUPT: an access is of a size that no trace has; what was before
+ * it was taken. */
+FM_API fm_status fm_block_stream_feed(fm_block_stream *stream, const fm_batch *batch, fm_block_taker take,
+                                      void *context, fm_error *error);
+
 /* Bytes held now, and the most held at any moment (growth included). */
 FM_API uint64_t fm_analyzer_memory(const fm_analyzer *analyzer);
 FM_API uint64_t fm_analyzer_memory_peak(const fm_analyzer *analyzer);

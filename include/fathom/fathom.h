@@ -17,6 +17,7 @@
  *     profile.h    the distances' histogram: read, write, merge
  *     attribution.h  and which code, which data they come from
  *     model.h      what it means: miss ratios, caches, likeness
+ *     sample.h     profiles of runs of which only samples were seen
  *     predict.h    profiles of inputs that were never run
  *     phases.h     where a trace begins anew
  *     view.h       for people: terminal, CSV, JSON, HTML
@@ -72,6 +73,8 @@
 #include <fathom/pipeline.h>
 #include <fathom/predict.h>
 #include <fathom/profile.h>
+#include <fathom/sample.h>
+#include <fathom/sampled_run.h>
 #include <fathom/static.h>
 #include <fathom/status.h>
 #include <fathom/trace.h>

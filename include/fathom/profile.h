@@ -187,6 +187,26 @@ typedef struct fm_cache {
     unsigned shared_by; /* processing units that share it */
 } fm_cache;
 
+/* How the run was sampled that a profile is an estimate of (sample.h); accuracy has the number of samples and
+ * the band. Numbers that do not apply are 0. */
+typedef struct fm_sampling {
+    char *method;           /* what took the samples: "software", "pmu", "simulated" */
+    char *estimator;        /* "capped", "rdx", … */
+    char *conversion;       /* of time distances into distances: "aet", "shen" */
+    uint64_t bursts;        /* stretches that were seen whole */
+    uint64_t burst_uses;    /* references in them that are observed */
+    uint64_t used;          /* watches that ended because their blocks were used again, */
+    uint64_t replaced;      /* that were cut off, */
+    uint64_t never;         /* and that lasted to the end; */
+    uint64_t not_armed;     /* samples that could not be watched */
+    uint64_t burst_time;    /* time distances up to this were seen in bursts */
+    uint64_t measured_time; /* up to this, FM_MEASURED_LEAST observations at least lasted longer: beyond it,
+                               the estimate is inferred from fewer, or from none */
+    uint64_t measured;      /* the same as a distance, in blocks */
+} fm_sampling;
+enum { FM_MEASURED_LEAST = 10 };
+FM_API void fm_sampling_destroy(fm_sampling *sampling); /* NULL is fine */
+
 /* What an engine spent its time on. */
 typedef struct fm_stage {
     const char *name; /* a constant of the engine's */
@@ -233,6 +253,7 @@ typedef struct fm_profile {
     size_t set_count;
     fm_set_misses *set_misses; /* of caches with sets. Owned */
     char *addresses;           /* that these are for: "A at 65536, …". Owned */
+    fm_sampling *sampling;     /* how it was sampled; NULL: it was not */
 } fm_profile;
 
 FM_API fm_status fm_profile_create(fm_profile **profile, fm_error *error); /* empty, complete */

@@ -62,6 +62,21 @@ static inline void fm_view_bounds(FILE *out, const fm_profile *profile, const fm
 {
     fm_view_bounds_sized(out, profile, options, sizeof *options);
 }
+
+/* What was seen of a sampled run (profile->sampling), and what it cost: above the verdict. */
+typedef struct fm_sampled_facts {
+    double seconds;    /* of the run */
+    double share;      /* of the processor time that sampling took */
+    const char *clock; /* "software clock", … */
+    uint64_t threads;
+} fm_sampled_facts;
+FM_API void fm_view_sampled_sized(FILE *out, const fm_profile *profile, const fm_sampled_facts *facts,
+                                  size_t facts_size, const fm_view_options *options, size_t options_size);
+static inline void fm_view_sampled(FILE *out, const fm_profile *profile, const fm_sampled_facts *facts,
+                                   const fm_view_options *options)
+{
+    fm_view_sampled_sized(out, profile, facts, sizeof *facts, options, sizeof *options);
+}
 /* The miss-ratio curve as a plot, log-scaled sizes. */
 FM_API fm_status fm_view_curve_sized(FILE *out, const fm_profile *profile, const fm_view_options *options,
                                      size_t options_size, fm_error *error);

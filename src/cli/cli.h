@@ -23,6 +23,7 @@ extern const cli_verb cli_verbs[]; /* ends with a NULL name */
 
 int cli_verb_run(int argc, char **argv);
 int cli_verb_record(int argc, char **argv);
+int cli_verb_sample(int argc, char **argv);
 int cli_verb_analyze(int argc, char **argv);
 int cli_verb_mrc(int argc, char **argv);
 int cli_verb_compare(int argc, char **argv);

@@ -22,6 +22,7 @@
 const cli_verb cli_verbs[] = {
     {"run", "runs a program: its profile, and the code that re-uses data too late", cli_verb_run},
     {"record", "runs a program and stores its references", cli_verb_record},
+    {"sample", "the profile of a run of which only samples were seen", cli_verb_sample},
     {"analyze", "the reuse-distance profile of a stored or piped trace", cli_verb_analyze},
     {"mrc", "the miss-ratio curve of a profile, and misses at named cache sizes", cli_verb_mrc},
     {"diff", "what got better and worse between two profiles", cli_verb_diff},

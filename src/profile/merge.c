@@ -15,6 +15,7 @@
 #include "profile/attribution_check.h"
 #include "profile/attribution_merge.h"
 #include "profile/histogram.h"
+#include "profile/sampling.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -91,6 +92,7 @@ fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *e
     sum.attribution = NULL;
     sum.accuracy = NULL;
     sum.phases = NULL;
+    sum.sampling = NULL;
     sum.distances = sum.times = (fm_histogram){0, NULL};
     sum.bins = fm_bins_coarser(into->bins, from->bins);
     sum.exact = into->exact && from->exact;
@@ -112,9 +114,11 @@ fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *e
     if (!status && sum.has_times)
         status = fm_histogram_sum(&sum.times, &into->times, &from->times, sum.bins, 0, error);
     if (!status) status = fm_accuracy_weaker(&sum.accuracy, into, from, error);
+    if (!status) status = fm_sampling_sum(&sum.sampling, into, from, error);
     if (!status) status = add_attributions(&sum.attribution, into, from, error);
     if (status) {
         fm_accuracy_destroy(sum.accuracy);
+        fm_sampling_destroy(sum.sampling);
         free(sum.times.bins);
         free(sum.name);
         free(sum.engine);
@@ -129,6 +133,7 @@ fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *e
     free(into->times.bins);
     fm_attribution_destroy(into->attribution);
     fm_accuracy_destroy(into->accuracy);
+    fm_sampling_destroy(into->sampling);
     fm_phases_destroy(into->phases);
     *into = sum;
     return FM_OK;

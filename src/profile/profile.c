@@ -59,6 +59,7 @@ void fm_profile_destroy(fm_profile *profile)
     fm_bounds_destroy(profile->bounds);
     free(profile->set_misses);
     free(profile->addresses);
+    fm_sampling_destroy(profile->sampling);
     for (size_t i = 0; i < profile->part_count; i++) fm_profile_destroy(profile->parts[i]);
     free(profile->parts);
     free(profile->caches);

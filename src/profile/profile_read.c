@@ -17,6 +17,7 @@
 #include "profile/histogram.h"
 #include "profile/json_scan.h"
 #include "profile/phases_json.h"
+#include "profile/sampling.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -50,6 +51,7 @@ typedef enum field {
     RUN,
     KERNEL,
     COUNTS,
+    SAMPLING,
     ATTRIBUTION,
     PARTS,
     PROFILES,
@@ -83,6 +85,7 @@ static const struct {
     [RUN] = {"run", false},
     [KERNEL] = {"kernel", false},
     [COUNTS] = {"counts", false},
+    [SAMPLING] = {"sampling", false},
     [ATTRIBUTION] = {"attribution", false},
     [PARTS] = {"parts", false},
     [PROFILES] = {"profiles", false},
@@ -267,6 +270,8 @@ static fm_status read_field(source *from, field which)
     case KERNEL:
     case COUNTS:
         return fm_kernel_read(scan, from->where, which == COUNTS, &profile->kernel);
+    case SAMPLING:
+        return fm_sampling_read(scan, from->where, &profile->sampling);
     case ATTRIBUTION:
         return fm_attribution_read(scan, from->where, &profile->attribution);
     case PARTS:

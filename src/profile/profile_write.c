@@ -15,6 +15,7 @@
 #include "profile/histogram.h"
 #include "profile/json_text.h"
 #include "profile/phases_json.h"
+#include "profile/sampling.h"
 
 #include <inttypes.h>
 
@@ -78,6 +79,11 @@ static void write_counts(FILE *out, const fm_profile *profile, const char *inden
     if (profile->accuracy) {
         fprintf(out, "%s\"accuracy\": ", indent);
         fm_accuracy_write(out, profile->accuracy, indent);
+        fputs(",\n", out);
+    }
+    if (profile->sampling) {
+        fprintf(out, "%s\"sampling\": ", indent);
+        fm_sampling_write(out, profile->sampling, indent);
         fputs(",\n", out);
     }
     fprintf(out, "%s\"granularity\": %" PRIu64 ",\n", indent, profile->granularity);

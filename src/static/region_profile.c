@@ -5,7 +5,7 @@
  */
 #include "static/counter/count_exact.h"
 #include "static/counter/counted_profile.h"
-#include "static/oracle/sample.h"
+#include "static/oracle/oracle_sample.h"
 #include "static/polyhedra/points.h"
 #include "static/reconstruct/reconstruct.h"
 #include "static/region/region.h"

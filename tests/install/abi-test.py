@@ -26,7 +26,8 @@ HEADER = """# What programs that were compiled with libfathom rely on (LP64): te
 """
 # Besides structs whose sizes travel with calls: those that only the library allocates may grow at their ends too.
 LIBRARY_OWN = set("""fm_profile fm_attribution fm_model fm_phases fm_accuracy fm_block_report fm_engine_info fm_format_info
-                     fm_pattern_info fm_kernel fm_region_counts fm_region_statement""".split())
+                     fm_pattern_info fm_kernel fm_region_counts fm_region_statement fm_sampling fm_estimate
+                     fm_pair_estimate fm_estimator_info""".split())
 
 
 def run(*command):

@@ -870,6 +870,52 @@ static void reader_by_threads(void **state)
     unlink(path);
 }
 
+/* Samples of a stream, by bursts or by single references; what they tell; threads and profiles together. */
+static bool sample_by_bursts;
+
+static fm_status take_samples(fm_samples **samples, fm_error *error)
+{
+    const fm_virtual_sampler_options options = {.period = sample_by_bursts ? 1000 : 50,
+                                                .bursts = sample_by_bursts,
+                                                .burst_length = 200,
+                                                .burst_steps = 2};
+    fm_virtual_sampler *sampler;
+    *samples = NULL;
+    fm_status status = fm_virtual_sampler_create(&sampler, &options, error);
+    if (status == FM_OK) status = fm_virtual_sampler_feed(sampler, addresses, sizes, REFERENCES, error);
+    if (status == FM_OK) status = fm_virtual_sampler_finish(sampler, samples, error);
+    fm_virtual_sampler_destroy(sampler);
+    return status;
+}
+
+static fm_status sample_and_estimate(fm_error *error)
+{
+    fm_samples *first = NULL, *second = NULL;
+    fm_estimate *estimate = NULL;
+    fm_profile *sum = NULL;
+    const fm_estimate_options options = {.estimator = sample_by_bursts ? NULL : "rdx", .bootstrap = 3};
+    fm_status status = take_samples(&first, error);
+    if (status == FM_OK) status = take_samples(&second, error);
+    if (status == FM_OK) status = fm_samples_merge(first, second, error);
+    if (status == FM_OK) status = fm_estimate_create(&estimate, first, &options, error);
+    if (status == FM_OK) status = fm_profile_create(&sum, error);
+    if (status == FM_OK) status = fm_profile_merge(sum, estimate->profile, error);
+    fm_profile_destroy(sum);
+    fm_estimate_destroy(estimate);
+    fm_samples_destroy(first);
+    fm_samples_destroy(second);
+    return status;
+}
+
+static void samples_of_a_run(void **state)
+{
+    (void)state;
+    for (int bursts = 0; bursts <= 1; bursts++) {
+        sample_by_bursts = bursts;
+        refuse_each_request(sample_and_estimate);
+    }
+}
+
 static fm_status generate(fm_error *error)
 {
     fm_generator_options options = {
@@ -1176,6 +1222,7 @@ int main(void)
         cmocka_unit_test(code_sites),
         cmocka_unit_test(readers_of_parts),
         cmocka_unit_test(reader_by_threads),
+        cmocka_unit_test(samples_of_a_run),
         cmocka_unit_test(generators),
         cmocka_unit_test_setup_teardown(attributions, make_profiles, drop_profiles),
         cmocka_unit_test_setup_teardown(profiles_written_read_merged, make_profiles, drop_profiles),

@@ -4,7 +4,7 @@
  * 95 of 100 repetitions where not; against distances by a list.
  */
 #include "static/polyhedra/points.h"
-#include "static/oracle/sample.h"
+#include "static/oracle/oracle_sample.h"
 #include "static_samples.h"
 
 typedef struct truth {

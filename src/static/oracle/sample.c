@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sample.c - see sample.h.
+ * sample.c - see oracle_sample.h.
  *
  * The sampled share of first touches differs from the true one, which is known. The difference is taken from,
  * or given to, the largest sampled distances: the curve moves towards what is surely so, so that it stays
  * within the band.
  */
-#include "static/oracle/sample.h"
+#include "static/oracle/oracle_sample.h"
 
 #include "base/error.h"
 #include "base/memory.h"

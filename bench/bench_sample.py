@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""fathom sample on real programs: how far its profile is from that of fathom run, and how much it slows them down.
+
+    bench/bench_sample.py [--accuracy] [--overhead] [--rate HZ] [--repeat N] [--build DIRECTORY] [SUBJECT…]
+
+Accuracy: S of the distances in the paper's bins ([0, 4K), [4K, 8K), … words of 8 bytes; RDX, HPCA 2019, section VI), over
+the re-uses, and the mean difference of the miss-ratio curves, both from exact profiles of the same input, which are made
+once (bench/work/exact-*.json: minutes). Of N sampled runs the median is told. Overhead: native and sampled runs in turn,
+N times; processor time (of program and sampler inside it, not of the receiver) and wall time, medians, ratios. Prints
+Markdown."""
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+
+here = os.path.dirname(os.path.abspath(__file__))
+work = os.path.join(here, "work")
+parser = argparse.ArgumentParser()
+parser.add_argument("--accuracy", action="store_true")
+parser.add_argument("--overhead", action="store_true")
+parser.add_argument("--rate", help="samples a second (default: 500 for accuracy, the budget of 2 % for overhead)")
+parser.add_argument("--repeat", type=int, default=5)
+parser.add_argument("--build", default=os.path.join(here, "..", "build"))
+parser.add_argument("subjects", nargs="*")
+arguments = parser.parse_args()
+fathom = os.path.abspath(os.path.join(arguments.build, "fathom"))
+os.makedirs(work, exist_ok=True)
+
+
+def compiled(name, text):
+    path = os.path.join(work, "sample-" + name)
+    if not os.path.exists(path):
+        with open(path + ".c", "w") as file:
+            file.write(text)
+        subprocess.run(["gcc", "-O2", "-g", path + ".c", "-o", path], check=True)
+    return path
+
+
+def numbers(count):
+    path = os.path.join(work, f"sample-numbers-{count}")
+    if not os.path.exists(path):
+        with open(path, "w") as file:
+            value = 1
+            for _ in range(count):
+                value = value * 48271 % 2147483647
+                file.write(f"{value}\n")
+    return path
+
+
+MATMUL = """#include <stdio.h>
+static double a[260][260], b[260][260], c[260][260];
+int main(void) { for (int i = 0; i < 260; i++) for (int j = 0; j < 260; j++) a[i][j] = i + j, b[i][j] = i - j;
+for (int r = 0; r < 12; r++) for (int i = 0; i < 260; i++) for (int j = 0; j < 260; j++) { double s = 0;
+for (int k = 0; k < 260; k++) s += a[i][k] * b[k][j]; c[i][j] += s; } printf("%g\\n", c[7][9]); }"""
+STENCIL = """#include <stdio.h>
+static double a[700][700], b[700][700];
+int main(void) { for (int i = 0; i < 700; i++) for (int j = 0; j < 700; j++) a[i][j] = i * j % 7;
+for (int t = 0; t < 120; t++) { for (int i = 1; i < 699; i++) for (int j = 1; j < 699; j++)
+b[i][j] = 0.25 * (a[i-1][j] + a[i+1][j] + a[i][j-1] + a[i][j+1]); for (int i = 1; i < 699; i++) for (int j = 1; j < 699; j++)
+a[i][j] = b[i][j]; } printf("%g\\n", a[300][300]); }"""
+LIST = """#include <stdio.h>
+#include <stdlib.h>
+struct node { struct node *next; long value[3]; };
+int main(void) { enum { N = 60000 }; struct node *all = malloc(N * sizeof *all); unsigned *order = malloc(N * sizeof *order);
+unsigned x = 1; for (unsigned i = 0; i < N; i++) order[i] = i; for (unsigned i = N - 1; i > 0; i--) { x = x * 1664525u + 1013904223u;
+unsigned k = (x >> 8) % (i + 1), t = order[i]; order[i] = order[k]; order[k] = t; }
+for (unsigned i = 0; i < N; i++) { all[order[i]].next = &all[order[(i + 1) % N]]; all[i].value[0] = i; }
+long sum = 0; struct node *at = all; for (long i = 0; i < 12000000; i++) { sum += at->value[0]++; at = at->next; }
+printf("%ld\\n", sum); }"""
+SQL = ("create table t(a integer primary key, b); with recursive c(x) as (values(1) union all select x+1 from c where x<120000) "
+       "insert into t select x, x*7919%10007 from c; create index i on t(b); select count(*), sum(a) from t where b>500; "
+       "select b, count(*) from t group by b order by 2 desc, 1 limit 5; select sum(t.a) from t join t u on t.b = u.a;")
+PERL = 'my %h; my $s = 0; for my $i (1..400000) { $h{$i*7919%20011} .= "x"; $s += length $h{$i%20011} if exists $h{$i%20011}; } print "$s\\n"'
+PYTHON = "d={}\nfor i in range(250000):\n    d[i*7919%20011]=d.get(i*7919%20011,0)+i\nprint(sum(d.values()))"
+AWK = "{ s += $1 % 1000; h[$1 % 5003]++ } END { print s; n = 0; for (k in h) n += h[k]; print n }"
+
+
+def python():
+    real = shutil.which("python3", path="/usr/bin:/usr/local/bin")
+    return real or os.path.realpath(sys.executable)
+
+
+SUBJECTS = {
+    "gzip": lambda: ["gzip", "-c", numbers(250000)],
+    "xz": lambda: ["xz", "-T1", "-1", "-c", numbers(100000)],
+    "sort": lambda: ["sort", "--parallel=1", numbers(250000)],
+    "sqlite": lambda: ["sqlite3", ":memory:", SQL],
+    "perl": lambda: ["perl", "-e", PERL],
+    "python": lambda: [python(), "-c", PYTHON],
+    "awk": lambda: ["awk", AWK, numbers(250000)],
+    "matmul": lambda: [compiled("matmul", MATMUL)],
+    "stencil": lambda: [compiled("stencil", STENCIL)],
+    "list": lambda: [compiled("list", LIST)],
+}
+
+
+def distances(profile):
+    """Shares of the re-uses in the paper's bins."""
+    shares = [0.0] * 20
+    for low, high, count in profile["histogram"]:
+        middle = (low + high) // 2
+        shares[min(19, max(0, middle.bit_length() - 12))] += count
+    whole = sum(shares) or 1
+    return [share / whole for share in shares]
+
+
+def profile_of(path, granularity):
+    with open(path) as file:
+        data = json.load(file)
+    return next(p for p in data.get("profiles", [data]) if p["granularity"] == granularity)
+
+
+def exact(name, command):
+    path = os.path.join(work, f"exact-{name}.json")
+    if not os.path.exists(path):
+        part = path + ".part"
+        subprocess.run([fathom, "run", "-q", "--no-sites", "-g", "8,64", "--json", part, "--", *command], check=True,
+                       stdout=subprocess.DEVNULL)
+        os.rename(part, path)
+    return path
+
+
+def accuracy(names):
+    print("| | references, estimated / exact | S, paper's bins | S, log2 | error of the curve (64 B) | bursts | watches |")
+    print("|---|---|---|---|---|---|---|")
+    overall = []
+    for name in names:
+        command = SUBJECTS[name]()
+        truth = exact(name, command)
+        rows = []
+        for _ in range(arguments.repeat):
+            found = os.path.join(work, f"sampled-{name}.json")
+            subprocess.run([fathom, "sample", "-q", "--rate", arguments.rate or "500", "-g", "8,64", "--no-sites", "--json", found, "--",
+                            *command], check=True, stdout=subprocess.DEVNULL)
+            a, b = profile_of(truth, 8), profile_of(found, 8)
+            paper = 1 - sum(abs(x - y) for x, y in zip(distances(a), distances(b))) / 2
+            likeness = {}
+            for granularity in ("8", "64"):
+                told = subprocess.run([fathom, "compare", "-q", "--select", granularity, "--json", "-", truth, found], check=True,
+                                      capture_output=True, text=True)
+                likeness[granularity] = json.loads(told.stdout)
+            sampling = b["sampling"]
+            rows.append((b["references"] / a["references"], paper, likeness["8"]["similarity"], likeness["64"]["curve_mean"],
+                         sampling["bursts"], sampling.get("used", 0) + sampling.get("replaced", 0) + sampling.get("never", 0)))
+        middle = [statistics.median(row[i] for row in rows) for i in range(6)]
+        overall.append(middle)
+        print(f"| {name} | {middle[0]:.2f} | {middle[1]:.3f} | {middle[2]:.3f} | {middle[3]:.4f} | {middle[4]:.0f} | {middle[5]:.0f} |",
+              flush=True)
+    if len(overall) > 1:
+        median = [statistics.median(row[i] for row in overall) for i in range(6)]
+        print(f"| median | {median[0]:.2f} | {median[1]:.3f} | {median[2]:.3f} | {median[3]:.4f} | | |")
+        print(f"| worst | | {min(row[1] for row in overall):.3f} | {min(row[2] for row in overall):.3f} | "
+              f"{max(row[3] for row in overall):.4f} | | |")
+
+
+def overhead(names):
+    """The program's own times are told by a wrapper inside: bash's `times` would count the receiver."""
+    clock = compiled("clock", """#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+int main(int argc, char **argv) { (void)argc; struct timespec a, b; clock_gettime(CLOCK_MONOTONIC, &a); pid_t p = fork();
+if (p == 0) { execvp(argv[2], argv + 2); _exit(127); } int s; struct rusage u; wait4(p, &s, 0, &u); clock_gettime(CLOCK_MONOTONIC, &b);
+FILE *f = fopen(argv[1], "w"); fprintf(f, "%.6f %.6f", (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec),
+(double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec)); fclose(f);
+return WIFEXITED(s) ? WEXITSTATUS(s) : 128; }""")
+    told = os.path.join(work, "sample-times")
+
+    def measure(prefix, command):
+        full = [*prefix, clock, told, *command]
+        subprocess.run(full, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with open(told) as file:
+            return [float(x) for x in file.read().split()]
+
+    print("| | native | processor time | wall time |")
+    print("|---|---|---|---|")
+    every = []
+    rate = ["--rate", arguments.rate] if arguments.rate else []
+    for name in names:
+        command = SUBJECTS[name]()
+        pairs = []
+        for _ in range(arguments.repeat):
+            alone = measure([], command)
+            sampled = measure([fathom, "sample", "-q", "--follow-children", *rate, "-o", os.devnull, "--"], command)
+            pairs.append((alone, sampled))
+        cpu = statistics.median(s[1] for _, s in pairs) / statistics.median(a[1] for a, _ in pairs) - 1
+        wall = statistics.median(s[0] for _, s in pairs) / statistics.median(a[0] for a, _ in pairs) - 1
+        every.append((cpu, wall))
+        print(f"| {name} | {statistics.median(a[1] for a, _ in pairs):.2f} s | {100 * cpu:+.1f} % | {100 * wall:+.1f} % |", flush=True)
+    if len(every) > 1:
+        print(f"| median | | {100 * statistics.median(c for c, _ in every):+.1f} % | {100 * statistics.median(w for _, w in every):+.1f} % |")
+
+
+chosen = arguments.subjects or list(SUBJECTS)
+if arguments.accuracy or not arguments.overhead:
+    accuracy(chosen)
+if arguments.overhead:
+    overhead(chosen)

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* burst_log.c - reads the log of a burst; see burst_log.h. Whatever it is given, it stays inside. */
+#include "burst_log.h"
+
+enum {
+    UNITS = 8, /* bytes of the table for one of a block's number */
+};
+
+void burst_reader_begin(burst_reader *reader, const void *table, size_t table_bytes, const uint64_t *log,
+                        size_t words, uint64_t fs_base, uint64_t gs_base)
+{
+    reader->table = table;
+    reader->table_bytes = table_bytes;
+    reader->log = log;
+    reader->words = words;
+    reader->fs_base = fs_base;
+    reader->gs_base = gs_base;
+    reader->at = 0;
+    reader->block = NULL;
+    reader->values = NULL;
+    reader->access = 0;
+    reader->element = 0;
+}
+
+/* The next block of the log. */
+static burst_reading next_block(burst_reader *reader)
+{
+    if (reader->at == reader->words) return BURST_READ_END;
+    uint64_t number = reader->log[reader->at];
+    size_t units = reader->table_bytes / UNITS;
+    if (number < sizeof(burst_table) / UNITS || number >= units) return BURST_READ_DAMAGED;
+    size_t left = (units - (size_t)number) * UNITS;
+    if (left < sizeof(burst_block)) return BURST_READ_DAMAGED;
+    const burst_block *block = (const void *)(reader->table + number * UNITS);
+    if ((left - sizeof *block) / sizeof(burst_access) < block->accesses ||
+        reader->words - reader->at - 1 < block->words)
+        return BURST_READ_DAMAGED;
+    reader->block = block;
+    reader->values = reader->log + reader->at + 1;
+    reader->at += 1 + (size_t)block->words;
+    reader->access = 0;
+    reader->element = 0;
+    return BURST_READ_USE;
+}
+
+static uint64_t word_at(const burst_reader *reader, uint32_t place)
+{
+    return place < reader->block->words ? reader->values[place] : 0;
+}
+
+/* Element `i` of a row of numbers of `bytes` bytes, which begins at a word. */
+static int64_t element_at(const burst_reader *reader, uint32_t place, uint32_t bytes, uint64_t i)
+{
+    if (bytes == 8) return (int64_t)word_at(reader, place + (uint32_t)i);
+    uint64_t word = word_at(reader, place + (uint32_t)(i * bytes / 8));
+    uint32_t shift = (uint32_t)(i * bytes % 8) * 8;
+    word >>= shift;
+    if (bytes == 4) return (int32_t)word;
+    if (bytes == 2) return (int16_t)word;
+    return (int8_t)word;
+}
+
+static uint64_t in_segment(const burst_reader *reader, const burst_access *access, uint64_t sum)
+{
+    if (access->scale_flags & BURST_SHORT) sum = (uint32_t)sum;
+    if (access->scale_flags & BURST_FS) sum += reader->fs_base;
+    if (access->scale_flags & BURST_GS) sum += reader->gs_base;
+    return sum;
+}
+
+static uint64_t plain(const burst_reader *reader, const burst_access *access, int64_t addend)
+{
+    uint64_t sum = (uint64_t)addend;
+    if (access->base != BURST_NO_WORD) sum += word_at(reader, access->base);
+    if (access->index != BURST_NO_WORD) {
+        uint64_t index = word_at(reader, access->index);
+        if (access->form_kind >> 4 == BURST_TABLE) index &= 0xff;
+        sum += index << (access->scale_flags >> 6);
+    }
+    return sum;
+}
+
+static void tell(const burst_reader *reader, const burst_access *access, uint64_t address, burst_use *use)
+{
+    use->address = address;
+    use->instruction = reader->block->address + access->instruction;
+    use->size = access->size;
+    use->kind = (burst_kind)(access->form_kind & 15);
+}
+
+/* One of the accesses of a repeated string instruction; false when there are no more. */
+static bool string_next(burst_reader *reader, const burst_access *access, burst_use *use)
+{
+    bool paired = (access->scale_flags & BURST_PAIRED) != 0 && reader->access + 1 < reader->block->accesses;
+    uint64_t each = paired ? 2 : 1;
+    uint64_t size = access->size ? access->size : 1;
+    int64_t moved = (int64_t)(word_at(reader, access->index) - word_at(reader, access->base));
+    bool down = moved < 0;
+    uint64_t times = (down ? 0 - (uint64_t)moved : (uint64_t)moved) / size;
+    if (reader->element / each >= times) {
+        reader->access += (uint32_t)each;
+        reader->element = 0;
+        return false;
+    }
+    uint64_t offset = reader->element / each * size;
+    const burst_access *turn = access + (paired ? reader->element % 2 : 0);
+    uint64_t address = word_at(reader, turn->base) + (down ? 0 - offset : offset);
+    tell(reader, turn, in_segment(reader, turn, address), use);
+    reader->element++;
+    return true;
+}
+
+static bool masked_in(const burst_reader *reader, const burst_access *access, uint64_t element)
+{
+    const burst_vector *vector = &access->vector;
+    if (vector->mask == BURST_NO_WORD) return true;
+    if (access->scale_flags & BURST_MASK_BITS) return word_at(reader, vector->mask) >> (element & 63) & 1;
+    return element_at(reader, vector->mask, access->size, element) < 0;
+}
+
+/* One element of an access under a mask, or of a gather; false when there are no more. */
+static bool element_next(burst_reader *reader, const burst_access *access, burst_use *use)
+{
+    const burst_vector *vector = &access->vector;
+    burst_form form = (burst_form)(access->form_kind >> 4);
+    while (reader->element < vector->count) {
+        uint64_t i = reader->element++;
+        if (!masked_in(reader, access, i)) continue;
+        uint64_t sum;
+        if (form == BURST_GATHER) {
+            sum = (uint64_t)(int64_t)vector->addend;
+            if (access->base != BURST_NO_WORD) sum += word_at(reader, access->base);
+            sum += (uint64_t)element_at(reader, access->index, vector->index_bytes, i)
+                   << (access->scale_flags >> 6);
+        } else {
+            uint64_t place = i;
+            if (access->scale_flags & BURST_COMPRESSED)
+                for (uint64_t before = place = 0; before < i; before++)
+                    place += masked_in(reader, access, before);
+            sum = plain(reader, access, vector->addend) + place * access->size;
+        }
+        tell(reader, access, in_segment(reader, access, sum), use);
+        return true;
+    }
+    reader->access++;
+    reader->element = 0;
+    return false;
+}
+
+burst_reading burst_reader_next(burst_reader *reader, burst_use *use)
+{
+    for (;;) {
+        while (!reader->block || reader->access >= reader->block->accesses) {
+            burst_reading reading = next_block(reader);
+            if (reading != BURST_READ_USE) return reading;
+        }
+        const burst_access *access = &reader->block->access[reader->access];
+        switch (access->form_kind >> 4) {
+        case BURST_PLAIN:
+        case BURST_TABLE:
+            tell(reader, access, in_segment(reader, access, plain(reader, access, access->addend)), use);
+            reader->access++;
+            return BURST_READ_USE;
+        case BURST_BIT: {
+            int64_t bit = element_at(reader, access->vector.mask, access->vector.index_bytes, 0);
+            uint64_t sum = plain(reader, access, access->vector.addend) + (uint64_t)(bit >> 3);
+            tell(reader, access, in_segment(reader, access, sum), use);
+            reader->access++;
+            return BURST_READ_USE;
+        }
+        case BURST_STRING:
+            if (string_next(reader, access, use)) return BURST_READ_USE;
+            break;
+        case BURST_MASKED:
+        case BURST_GATHER:
+            if (element_next(reader, access, use)) return BURST_READ_USE;
+            break;
+        default:
+            return BURST_READ_DAMAGED;
+        }
+    }
+}

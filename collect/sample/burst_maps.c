@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * burst_maps.c - where code lies, and how far it can be trusted not to change. Mappings are read from
+ * /proc/self/maps when code is met that is in none of those known.
+ */
+#include "burst_kernel.h"
+#include "burst_state.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+
+enum { AT_ONCE = 2048, LINE_MOST = 512 };
+
+/* A line of the file, as far as it was read. */
+typedef struct line_reader {
+    burst *state;
+    uint64_t wanted;
+    bool found;
+    uint32_t length;
+    char line[LINE_MOST];
+} line_reader;
+
+static uint64_t hexadecimal(const char **text)
+{
+    uint64_t value = 0;
+    for (;; ++*text) {
+        char c = **text;
+        uint32_t digit;
+        if (c >= '0' && c <= '9')
+            digit = (uint32_t)(c - '0');
+        else if (c >= 'a' && c <= 'f')
+            digit = (uint32_t)(c - 'a' + 10);
+        else
+            return value;
+        value = value << 4 | digit;
+    }
+}
+
+static void skip_field(const char **text)
+{
+    while (**text && **text != ' ') ++*text;
+    while (**text == ' ') ++*text;
+}
+
+static bool begins_with(const char *text, const char *beginning)
+{
+    while (*beginning)
+        if (*text++ != *beginning++) return false;
+    return true;
+}
+
+static void keep(burst *state, const burst_range *range, bool wanted)
+{
+    uint32_t place = state->ranges_used;
+    if (place == BURST_RANGES) {
+        if (!wanted) return; /* the wanted one is always kept */
+        place--;
+    } else {
+        state->ranges_used++;
+    }
+    state->ranges[place] = *range;
+}
+
+/* first-behind rwxp offset device inode path */
+static void take_line(line_reader *reader)
+{
+    reader->line[reader->length] = 0;
+    reader->length = 0;
+    const char *text = reader->line;
+    burst_range range;
+    range.first = hexadecimal(&text);
+    if (*text != '-') return;
+    text++;
+    range.behind = hexadecimal(&text);
+    if (*text != ' ') return;
+    text++;
+    const char *rights = text;
+    for (uint32_t i = 0; i < 4; i++)
+        if (!rights[i]) return;
+    if (rights[0] != 'r' || rights[2] != 'x') return;
+    for (uint32_t i = 0; i < 3; i++) skip_field(&text);
+    bool file = *text != '0';
+    skip_field(&text);
+    if (begins_with(text, "[vdso]")) file = true;
+    if (begins_with(text, "[vsyscall]")) return;
+    range.trust = rights[1] == 'w'                                            ? BURST_TRUST_WRITABLE
+                  : !file || rights[3] != 'p' || begins_with(text, "/memfd:") ? BURST_TRUST_NONE
+                                                                              : BURST_TRUST_FILE;
+    bool wanted = reader->wanted >= range.first && reader->wanted < range.behind;
+    if (wanted) reader->found = true;
+    keep(reader->state, &range, wanted);
+}
+
+static void read_maps(burst *state, uint64_t address)
+{
+    int64_t file = burst_kernel(SYS_openat, (uint64_t)AT_FDCWD, (uint64_t) "/proc/self/maps",
+                                O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (file < 0) return;
+    line_reader reader;
+    reader.state = state;
+    reader.wanted = address;
+    reader.found = false;
+    reader.length = 0;
+    state->ranges_used = 0;
+    for (;;) {
+        char text[AT_ONCE];
+        int64_t got = burst_kernel(SYS_read, (uint64_t)file, (uint64_t)text, sizeof text, 0, 0, 0);
+        if (got <= 0) break;
+        for (int64_t i = 0; i < got; i++) {
+            if (text[i] == '\n')
+                take_line(&reader);
+            else if (reader.length + 1 < LINE_MOST)
+                reader.line[reader.length++] = text[i];
+        }
+    }
+    burst_kernel(SYS_close, (uint64_t)file, 0, 0, 0, 0, 0);
+}
+
+static const burst_range *known_range(burst *state, uint64_t address)
+{
+    for (uint32_t i = 0; i < state->ranges_used; i++) {
+        burst_range *range = &state->ranges[i];
+        if (address < range->first || address >= range->behind) continue;
+        if (i) { /* the next look will be here too */
+            burst_range other = state->ranges[0];
+            state->ranges[0] = *range;
+            *range = other;
+        }
+        return &state->ranges[0];
+    }
+    return NULL;
+}
+
+bool burst_find_range(burst *state, uint64_t address, burst_range *range)
+{
+    const burst_range *known = known_range(state, address);
+    if (!known && state->calls_allowed) {
+        read_maps(state, address);
+        known = known_range(state, address);
+    }
+    if (known) *range = *known;
+    return known != NULL;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * limits.c - a program that gives up system calls (seccomp) would be killed for ours: sampling ends before it
+ * does. It is noticed in prctl and syscall, which are the ways there in libc and in libseccomp.
+ */
+#define _GNU_SOURCE
+#include "collect/sample/sampler.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* Called by the assembler below. */
+void fm_sampler_give_up(void) __attribute__((visibility("hidden")));
+long fm_sampler_failed(long result) __attribute__((visibility("hidden")));
+
+void fm_sampler_give_up(void)
+{
+    if (!fm_self.session || fm_self.stopped) return;
+    fm_sampler_stop_clock();
+    fm_sampler_thread *thread = fm_me;
+    if (thread) {
+        thread->busy = true;
+        thread->work = fm_sampler_cpu() - thread->own;
+        fm_sampler_watches_end(thread);
+        thread->lane->work = thread->work;
+        thread->lane->ticks_then = thread->lane->ticks;
+    }
+    fm_self.stopped = true;
+    fm_sampler_trouble(FM_SAMPLE_TROUBLE_SECCOMP);
+}
+
+long fm_sampler_failed(long result)
+{
+    errno = (int)-result;
+    return -1;
+}
+
+__attribute__((visibility("default"))) int prctl(int option, ...)
+{
+    va_list arguments;
+    long given[4];
+    va_start(arguments, option);
+    for (int i = 0; i < 4; i++) given[i] = va_arg(arguments, long);
+    va_end(arguments);
+    if (option == PR_SET_SECCOMP) fm_sampler_give_up();
+    const long result = fm_syscall(__NR_prctl, option, given[0], given[1], given[2], given[3], 0);
+    return (int)(result < 0 ? fm_sampler_failed(result) : result);
+}
+
+/* No frame of C: what is called may change the stack (clone). */
+__asm__(
+    ".pushsection .text\n"
+    ".globl syscall\n"
+    ".type syscall, @function\n"
+    "syscall:\n"
+    "    cmp $317, %rdi\n" /* seccomp */
+    "    jne 1f\n"
+    "    push %rdi\n    push %rsi\n    push %rdx\n    push %rcx\n    push %r8\n    push %r9\n    push %rax\n"
+    "    call fm_sampler_give_up\n"
+    "    pop %rax\n    pop %r9\n    pop %r8\n    pop %rcx\n    pop %rdx\n    pop %rsi\n    pop %rdi\n"
+    "1:  mov %rdi, %rax\n"
+    "    mov %rsi, %rdi\n"
+    "    mov %rdx, %rsi\n"
+    "    mov %rcx, %rdx\n"
+    "    mov %r8, %r10\n"
+    "    mov %r9, %r8\n"
+    "    mov 8(%rsp), %r9\n"
+    "    syscall\n"
+    "    cmp $-4095, %rax\n"
+    "    jae 2f\n"
+    "    ret\n"
+    "2:  mov %rax, %rdi\n"
+    "    jmp fm_sampler_failed\n"
+    ".size syscall, . - syscall\n"
+    ".popsection\n");

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * sample_protocol.h - how samples travel from a program to fathom while it runs: the layout of the memory
+ * that they share.
+ *
+ * Two parties include this file: the receiver (src/sample) and the runtime that is preloaded into programs
+ * (collect/sample). It is freestanding and holds no code but inline functions.
+ *
+ * THE SESSION is one memory file (memfd) that the receiver makes, and that never has a name. A program finds
+ * it through the environment variable FATHOM_SAMPLE, "/proc/<receiver>/fd/<n>", maps it in its first
+ * constructor and closes the descriptor: what the program does with its descriptors does not concern us.
+ *
+ *     FM_SAMPLE_HEAD     fm_sample_session: what the receiver wants; processes; which slabs are taken
+ *     FM_SAMPLE_LANES    FM_SAMPLE_THREADS lanes of FM_SAMPLE_LANE_BYTES: the records of one thread
+ *     FM_SAMPLE_SLABS    the logs of bursts, in slabs of a few sizes
+ *
+ * The file is sparse and cannot change its size. Nothing in it is trusted by the receiver: a program may
+ * write anything there at any time. So every number is read once, into memory of the receiver's own, and
+ * checked before it is used; what is impossible is dropped and counted.
+ *
+ * A PROCESS claims a place in `processes` (state FREE to CLAIMED by compare-and-swap), fills it in, sets
+ * OPEN, and asks for a clock (clock = ASKED). The receiver opens the clock on it (a perf event that sends
+ * SIGTRAP, and that new threads inherit), keeps its descriptor to itself, and answers RUNS; or REFUSED, with
+ * the reason in clock_error, after which the process uses timers of its own. A clock of the receiver's ends
+ * with the receiver. After a fork the child, if children are wanted, claims a place of its own.
+ *
+ * A THREAD claims a lane when a clock tick finds it without one. Its records are in a ring of cells in the
+ * lane: `written` counts those that are finished, `taken` those that the receiver has read. A ring that is
+ * full costs the record, never time: `lost` counts them. What the thread watches at the moment is in
+ * `watches`, so that the receiver knows it however the thread ends.
+ *
+ * A SLAB holds the log of one burst. A thread claims a free one by writing its lane's number + 1 into
+ * slab_owner (compare-and-swap from 0); the record of the burst names it; the receiver copies its words and
+ * sets slab_owner to 0. No free slab: the burst is left out, and counted.
+ *
+ * THE LOG is what burst_log.h describes. Behind its words are those bytes of the thread's table of blocks
+ * that were not told before: the receiver puts them together again. A table that was begun anew (burst_reset)
+ * has another generation.
+ *
+ * TIME. `work` is the processor time of the thread in nanoseconds, without what the sampler itself used. In a
+ * burst it stands still.
+ */
+#ifndef FATHOM_SAMPLE_PROTOCOL_H
+#define FATHOM_SAMPLE_PROTOCOL_H
+
+#include <stdint.h>
+
+#define FM_SAMPLE_MAGIC UINT64_C(0x4C504D534D4F4854)
+#define FM_SAMPLE_VERSION 1
+#define FM_SAMPLE_ENVIRONMENT "FATHOM_SAMPLE"
+
+enum {
+    FM_SAMPLE_PROCESSES = 256,
+    FM_SAMPLE_THREADS = 2048, /* lanes */
+    FM_SAMPLE_LANE_BYTES = 8 << 10,
+    FM_SAMPLE_CELLS = 44,              /* records in a lane's ring */
+    FM_SAMPLE_WATCHES = 4,             /* debug registers of a thread */
+    FM_SAMPLE_CLASSES = 4,             /* sizes of slabs */
+    FM_SAMPLE_SLAB_MOST = 32,          /* slabs in all, at most */
+    FM_SAMPLE_TABLE_BYTES = 256 << 10, /* of a thread's table of blocks */
+    FM_SAMPLE_SHORTEST = 4096,         /* accesses of the shortest burst; each class has four times as many */
+};
+
+/* ---- slabs ---- */
+
+typedef struct fm_sample_slab {
+    uint64_t offset; /* in the file */
+    uint32_t bytes;
+    uint32_t class;
+} fm_sample_slab;
+
+/* So many slabs, of so many bytes, are in a class: 8 MiB in all, of which only what is used takes memory. A
+ * burst takes 12 to 24 bytes for an access; FM_SAMPLE_TABLE_ROOM bytes behind it are for what is told of new
+ * code. */
+static inline uint32_t fm_sample_class_count(uint32_t class)
+{
+    return class == 0 ? 12 : class == 1 ? 4 : class < FM_SAMPLE_CLASSES ? 1 : 0;
+}
+static inline uint32_t fm_sample_class_bytes(uint32_t class)
+{
+    return (class == 0 ? 128u : class == 1 ? 384u : class == 2 ? 1280u : 3840u) << 10;
+}
+enum { FM_SAMPLE_SLABS_IN_ALL = 12 + 4 + 1 + 1, FM_SAMPLE_TABLE_ROOM = 16 << 10 };
+
+/* ---- processes ---- */
+
+enum { FM_SAMPLE_FREE = 0, FM_SAMPLE_CLAIMED = 1, FM_SAMPLE_OPEN = 2, FM_SAMPLE_CLOSED = 3 };
+enum {
+    FM_SAMPLE_CLOCK_NONE = 0,
+    FM_SAMPLE_CLOCK_ASKED = 1,
+    FM_SAMPLE_CLOCK_RUNS = 2,    /* the receiver's */
+    FM_SAMPLE_CLOCK_REFUSED = 3, /* clock_error says why */
+    FM_SAMPLE_CLOCK_TIMER = 4,   /* the process has a timer of its own */
+    FM_SAMPLE_CLOCK_STOP = 5, /* the process asks to have it stopped, as it may make no system calls soon */
+    FM_SAMPLE_CLOCK_STOPPED = 6,
+};
+/* Why a process takes no samples, or less than it might. */
+enum {
+    FM_SAMPLE_TROUBLE_SECCOMP = 1 << 0,  /* it gave up most system calls */
+    FM_SAMPLE_TROUBLE_MEMORY = 1 << 1,   /* there was no memory for a thread */
+    FM_SAMPLE_TROUBLE_WATCHES = 1 << 2,  /* no debug registers: watch_error */
+    FM_SAMPLE_TROUBLE_TIMER = 1 << 3,    /* no timer either */
+    FM_SAMPLE_TROUBLE_UNLOGGED = 1 << 4, /* no translator in this build */
+};
+
+typedef struct fm_sample_process {
+    uint32_t state;  /* FM_SAMPLE_… */
+    uint32_t pid;    /* as the receiver sees it (same pid namespace) */
+    uint32_t tid;    /* of the thread that asks for the clock */
+    uint32_t serial; /* fm_sample_session.serial when it was claimed, from 1 */
+    uint32_t parent; /* serial number of the process that forked it; 0: it was executed */
+    uint32_t parent_pid;
+    uint32_t clock;                   /* futex: FM_SAMPLE_CLOCK_… */
+    int32_t clock_error, watch_error; /* errno */
+    uint32_t trouble;                 /* FM_SAMPLE_TROUBLE_… */
+    uint32_t refused_threads;         /* that found no lane */
+    uint64_t cost;                    /* nanoseconds that a burst takes lately, with all that is around it */
+    uint64_t ended_at; /* processor time of the process at its exit, in nanoseconds; 0: not told */
+    uint64_t spare[8];
+} __attribute__((aligned(64))) fm_sample_process;
+
+/* ---- the session ---- */
+
+enum { FM_SAMPLE_WANT_CHILDREN = 1 << 0, FM_SAMPLE_WANT_WATCHES = 1 << 1 };
+enum { FM_SAMPLE_GO = 0, FM_SAMPLE_HALT = 1 };
+
+typedef struct fm_sample_session {
+    /* The receiver's. */
+    uint64_t magic;
+    uint32_t version;
+    uint32_t wants; /* FM_SAMPLE_WANT_… */
+    uint32_t receiver_pid;
+    uint32_t order;    /* FM_SAMPLE_GO, FM_SAMPLE_HALT: take no more samples */
+    uint64_t tick;     /* nanoseconds from tick to tick */
+    uint64_t interval; /* nanoseconds from burst to burst; 0: as the budget allows */
+    uint64_t period;   /* accesses from burst to burst; 0: by time */
+    uint64_t budget; /* what may be used for sampling, in millionths of the program's own time; 0: no limit */
+    uint64_t seed;
+    uint64_t frequency; /* of the time-stamp counter, in Hz */
+    uint64_t spare0[5];
+    /* Changed by programs. */
+    uint32_t wake;           /* futex of the receiver */
+    uint32_t receiver_waits; /* 1 while it waits there */
+    uint32_t serial;         /* next serial number of a process */
+    uint32_t refused;        /* processes that found no place */
+    uint64_t spare1[6];
+    uint32_t slab_owner[FM_SAMPLE_SLAB_MOST]; /* 0: free; else lane + 1 */
+    uint32_t lane_state[FM_SAMPLE_THREADS]; /* FM_SAMPLE_…: here, so that lanes nobody uses take no memory */
+    fm_sample_process processes[FM_SAMPLE_PROCESSES];
+} fm_sample_session;
+
+/* ---- records ---- */
+
+enum {
+    FM_SAMPLE_RECORD_BURST = 1,
+    FM_SAMPLE_RECORD_WATCH = 2,
+    FM_SAMPLE_RECORD_END = 3,   /* of the thread */
+    FM_SAMPLE_RECORD_TABLE = 4, /* more of the table than fits behind a log */
+};
+enum {
+    FM_SAMPLE_PICK_FROM = 4096, /* uses, at most, from the first on, of which one is picked to be watched */
+    FM_SAMPLE_TRIES = 8,        /* so many of them are looked at */
+};
+enum { FM_SAMPLE_WATCH_USED = 0, FM_SAMPLE_WATCH_REPLACED = 1, FM_SAMPLE_WATCH_ENDED = 2 };
+#define FM_SAMPLE_NOWHERE UINT32_MAX
+
+/* A use that is, or was, watched. */
+typedef struct fm_sample_watched {
+    uint32_t on;        /* in fm_sample_lane.watches: 1 while it is armed */
+    uint32_t end;       /* FM_SAMPLE_WATCH_… */
+    uint64_t burst;     /* number of the burst, in its thread, whose use it is */
+    uint64_t address;   /* of the use */
+    uint64_t position;  /* number of the use among the accesses of the log */
+    uint64_t in_burst;  /* number of the burst in which, or in the window behind which, it ended; 0: none */
+    uint64_t in_window; /* ticks of the time-stamp counter since that window began; 0: not in it */
+    uint64_t begin;     /* work when it was armed: that of the burst's end */
+    uint64_t finish;    /* work when it ended */
+    uint64_t code;      /* address behind the instruction that used it again */
+    uint64_t armed;     /* probability, in units of 2^-40 (reservoir.h) */
+    uint64_t kept;      /* likewise, in units of 2^-31 */
+} fm_sample_watched;
+
+typedef struct fm_sample_record {
+    uint32_t kind;
+    uint32_t slab; /* of a burst; FM_SAMPLE_NOWHERE: its log was left out */
+    union {
+        struct {
+            uint64_t number;       /* of the burst in its thread, from 1 */
+            uint64_t work;         /* at its beginning */
+            uint64_t planned;      /* nanoseconds of work that it stands for */
+            uint32_t accesses;     /* that were logged */
+            uint32_t words;        /* of the log */
+            uint32_t table_from;   /* bytes of the table that were told before */
+            uint32_t table_bytes;  /* that are told now, behind the words */
+            uint32_t generation;   /* of the table */
+            uint32_t reason;       /* why it ended: burst.h */
+            uint32_t picked;       /* number, in the log, of the access that is watched; …_NOWHERE: none */
+            uint32_t picked_place; /* register that it got; …_NOWHERE: none */
+            uint64_t picked_armed; /* probability that it was armed (reservoir.h) */
+            /* The window behind it, in which accesses were only counted; the work stands still there, too. */
+            uint32_t counted; /* accesses; 0: none */
+            uint32_t calm;    /* of these, those of pieces that were timed and not disturbed */
+            uint32_t spare;
+            uint64_t calm_time;     /* that these took: nanoseconds of processor time */
+            uint64_t counted_ticks; /* of the time-stamp counter: all of it */
+            uint64_t own;           /* nanoseconds that the sampler had used in this thread before it */
+            uint64_t fs_base, gs_base;
+        } burst;
+        fm_sample_watched watch;
+        struct {
+            uint64_t work, own;
+        } end;
+        struct {
+            uint32_t from, bytes, generation;
+        } table;
+    } is;
+} fm_sample_record;
+_Static_assert(sizeof(fm_sample_record) <= 160, "a cell");
+
+typedef struct fm_sample_lane {
+    uint32_t spare;
+    uint32_t tid;
+    uint32_t serial; /* of the process */
+    uint32_t pid;
+    uint64_t work, own;  /* as last known */
+    uint64_t ticks;      /* clock ticks that came */
+    uint64_t ticks_then; /* of these, before `work` was told */
+    uint64_t bursts;     /* that were made */
+    uint64_t crowded;    /* bursts that found no slab */
+    uint64_t lost;       /* records that found no cell */
+    uint32_t written;    /* records finished, modulo 2^32 */
+    uint32_t spare0;
+    uint64_t spare1[6];
+    uint32_t taken; /* the receiver's */
+    uint32_t spare2[15];
+    fm_sample_watched watches[FM_SAMPLE_WATCHES];
+    uint64_t spare3[8];
+    union {
+        fm_sample_record record;
+        uint8_t bytes[160];
+    } cells[FM_SAMPLE_CELLS];
+} fm_sample_lane;
+_Static_assert(sizeof(fm_sample_lane) <= FM_SAMPLE_LANE_BYTES, "a lane");
+
+/* ---- where things are ---- */
+
+enum {
+    FM_SAMPLE_HEAD_BYTES = 64 << 10,
+    FM_SAMPLE_LANES = FM_SAMPLE_HEAD_BYTES,
+    FM_SAMPLE_SLABS = FM_SAMPLE_LANES + FM_SAMPLE_THREADS * FM_SAMPLE_LANE_BYTES,
+};
+_Static_assert(sizeof(fm_sample_session) <= FM_SAMPLE_HEAD_BYTES, "the session's head");
+
+static inline fm_sample_slab fm_sample_slab_at(uint32_t index)
+{
+    fm_sample_slab slab = {FM_SAMPLE_SLABS, 0, 0};
+    for (uint32_t class = 0; class < FM_SAMPLE_CLASSES; class ++) {
+        const uint32_t count = fm_sample_class_count(class), bytes = fm_sample_class_bytes(class);
+        slab.class = class;
+        slab.bytes = bytes;
+        if (index < count) {
+            slab.offset += (uint64_t)index * bytes;
+            return slab;
+        }
+        slab.offset += (uint64_t)count * bytes;
+        index -= count;
+    }
+    return slab; /* the end of the file */
+}
+static inline uint64_t fm_sample_file_bytes(void)
+{
+    return fm_sample_slab_at(FM_SAMPLE_SLABS_IN_ALL).offset;
+}
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * sampler.h - the parts of the runtime that is preloaded into programs, and what they share. Internal to
+ * collect/sample.
+ *
+ *     attach.c    the beginning: the session, the environment, the clock; fork and the end
+ *     tick.c      the clock's signal: whether and what to sample; plans the next one
+ *     watches.c   debug registers
+ *     threads.c   memory of a thread, its lane in the session
+ *     signals.c   what the program sees of SIGTRAP
+ *     limits.c    the program gives up system calls
+ *     burst.h     runs the program's next accesses and logs them
+ *
+ * Everything that runs in a signal handler makes its own system calls (system.h), takes no lock, allocates by
+ * mmap only and uses no floating point.
+ */
+#ifndef FATHOM_SAMPLER_H
+#define FATHOM_SAMPLER_H
+
+#include "collect/cc/system.h"
+#include "collect/sample/burst.h"
+#include "collect/sample/reservoir.h"
+#include "collect/sample/sample_protocol.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <ucontext.h>
+
+/* What perf events carry (sig_data): whose they are. */
+#define FM_SAMPLER_CLOCK UINT64_C(0x666174686F6D0000)
+#define FM_SAMPLER_WATCH UINT64_C(0x666174686F6D0100) /* + register */
+
+enum {
+    FM_SAMPLER_STACK = 64 << 10,
+    FM_SAMPLER_GUARD = 4096,
+    /* What a signal costs beside what its handler can see, in nanoseconds. */
+    FM_SAMPLER_TICK_COST = 3000,
+    FM_SAMPLER_TRAP_COST = 15000,
+};
+
+typedef struct fm_sampler_watch {
+    void *event; /* a mapping that keeps the perf event alive; NULL: none */
+} fm_sampler_watch;
+
+/* A thread that is sampled. */
+typedef struct fm_sampler_thread {
+    struct fm_sampler_thread *next; /* among those that are not in use */
+    fm_sample_lane *lane;
+    uint32_t lane_number;
+    uint32_t tid;
+    bool busy;              /* in a handler of ours */
+    uint64_t random;        /* state of a generator, not 0 */
+    uint64_t own;           /* nanoseconds that we used */
+    uint64_t work;          /* as of the last handler's end */
+    uint64_t countdown;     /* ticks until the next burst */
+    uint64_t planned;       /* nanoseconds that this is */
+    uint64_t rate;          /* accesses in 2^20 nanoseconds, as last counted; 0: not known */
+    uint64_t bursts;        /* made so far */
+    fm_reservoir reservoir; /* which register is for whom */
+    fm_sampler_watch watches[FM_SAMPLE_WATCHES];
+    uint32_t written;    /* records in the lane */
+    bool in_burst;       /* the program runs in the translator */
+    uint64_t window;     /* time-stamp counter when the window began in which accesses are counted; 0: none */
+    uint32_t traps;      /* in that window */
+    burst *burst;        /* the translator's */
+    uint32_t told;       /* bytes of its table that the receiver has */
+    uint32_t generation; /* of the table */
+    void *table;
+} fm_sampler_thread;
+
+typedef struct fm_sampler_self {
+    fm_sample_session *session; /* NULL: not attached */
+    fm_sample_process *process;
+    uint32_t pid;
+    bool watching; /* debug registers are wanted, and can be had */
+    bool stopped;  /* for good */
+} fm_sampler_self;
+extern fm_sampler_self fm_self __attribute__((visibility("hidden")));
+extern __thread fm_sampler_thread *fm_me __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* ---- attach.c ---- */
+
+/* Asks the receiver to stop the clock, and waits for it a little. */
+void fm_sampler_stop_clock(void);
+static inline bool fm_sampler_halted(void)
+{
+    return __atomic_load_n(&fm_self.session->order, __ATOMIC_RELAXED) != FM_SAMPLE_GO;
+}
+static inline void fm_sampler_trouble(uint32_t which)
+{
+    __atomic_fetch_or(&fm_self.process->trouble, which, __ATOMIC_RELAXED);
+}
+/* The receiver may look. */
+void fm_sampler_wake(void);
+
+/* ---- threads.c ---- */
+
+/* The calling thread's state, made where there is none. NULL: there is no room for it. */
+fm_sampler_thread *fm_sampler_thread_get(void);
+/* When threads have an end: to be called once, before the first. */
+void fm_sampler_threads_begin(void);
+/* In a child of fork: no thread but this one is there, and nothing of it is the session's. */
+void fm_sampler_threads_forget(void);
+/* Puts a record into the thread's lane. False: there is no room. */
+bool fm_sampler_record(fm_sampler_thread *thread, const fm_sample_record *record);
+void *fm_sampler_stack_top(const fm_sampler_thread *thread);
+
+/* ---- tick.c ---- */
+
+/* A tick at which a burst is due, on the thread's own stack. */
+void fm_sampler_tick(fm_sampler_thread *thread, ucontext_t *context);
+/* How long until the first burst of a thread. */
+void fm_sampler_plan(fm_sampler_thread *thread);
+
+/* ---- watches.c ---- */
+
+bool fm_sampler_arm(fm_sampler_thread *thread, uint32_t place, uint64_t address);
+void fm_sampler_disarm(fm_sampler_thread *thread, uint32_t place);
+/* Another use takes its place. */
+void fm_sampler_replaced(fm_sampler_thread *thread, uint32_t place, uint32_t kept);
+/* The use that a register watched was used again. */
+void fm_sampler_trapped(fm_sampler_thread *thread, uint32_t place, const ucontext_t *context);
+/* What is watched ends, as the thread does. */
+void fm_sampler_watches_end(fm_sampler_thread *thread);
+
+/* ---- signals.c ---- */
+
+/* Our handler is installed. */
+bool fm_sampler_signals_begin(void);
+/* A timer instead of the receiver's clock. */
+bool fm_sampler_timer_begin(uint64_t nanoseconds);
+
+/* ---- time ---- */
+
+static inline uint64_t fm_sampler_clock(clockid_t clock)
+{
+    struct timespec time = {0};
+    fm_syscall(__NR_clock_gettime, clock, (long)&time, 0, 0, 0, 0);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+static inline uint64_t fm_sampler_cpu(void)
+{
+    return fm_sampler_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+static inline uint64_t fm_sampler_ticks(void)
+{
+    return __builtin_ia32_rdtsc();
+}
+/* A number below `most`, which is not 0. */
+static inline uint64_t fm_sampler_random(fm_sampler_thread *thread, uint64_t most)
+{
+    uint64_t x = thread->random;
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    thread->random = x;
+    return (uint64_t)(((unsigned __int128)(x * UINT64_C(0x2545F4914F6CDD1D)) * most) >> 64);
+}
+
+#endif

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * signals.c - our handlers, and what the program sees of the signals that they take.
+ *
+ * SIGTRAP carries the clock and the watches. SIGSEGV, SIGBUS, SIGFPE and SIGILL may come while the translator
+ * runs the program, and must then lead back to the program's own instruction. For these five the program's
+ * actions are kept here; what is not ours is handed to them. SIGTRAP is never really blocked by the program:
+ * a thread that blocks everything (as worker threads do) would not be seen.
+ *
+ * The kernel puts a signal's frame onto the stack of what it interrupts. A burst lets the program run on from
+ * there, on that stack. So the frame is copied away first, and the program is returned to by way of the copy.
+ */
+#define _GNU_SOURCE
+#include "collect/sample/sampler.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#ifndef TRAP_PERF
+#define TRAP_PERF 6
+#endif
+#define EXPORT __attribute__((visibility("default")))
+
+enum { OURS = 5, SIGNALS_BYTES = 8, FP_SOFTWARE = 464, FP_MAGIC = 0x46505853 };
+static const int ours[OURS] = {SIGTRAP, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+static struct sigaction actions[OURS]; /* the program's */
+static bool installed;
+static __thread bool trap_blocked __attribute__((tls_model("initial-exec"))); /* as the program sees it */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+
+static int index_of(int number)
+{
+    for (int i = 0; installed && i < OURS; i++)
+        if (ours[i] == number) return i;
+    return -1;
+}
+
+/* ---- handing on ---- */
+
+static uint64_t bits(const sigset_t *set)
+{
+    uint64_t value;
+    memcpy(&value, set, sizeof value);
+    return value;
+}
+
+static void to_default(int number)
+{
+    const uint64_t action[4] = {0};
+    fm_syscall(__NR_rt_sigaction, number, (long)action, 0, SIGNALS_BYTES, 0, 0);
+}
+
+/* As the kernel would, had we not been there. */
+static void hand_on(int number, siginfo_t *information, ucontext_t *context)
+{
+    const int i = index_of(number);
+    const struct sigaction action = i >= 0 ? actions[i] : (struct sigaction){0};
+    const bool forced = information->si_code > 0;
+    const uint64_t one = UINT64_C(1) << (number - 1);
+    if (number == SIGTRAP && trap_blocked && !forced) { /* it has to wait: really blocked, until it is not */
+        uint64_t mask = bits(&context->uc_sigmask) | one;
+        memcpy(&context->uc_sigmask, &mask, sizeof mask);
+        fm_syscall(__NR_rt_sigprocmask, SIG_BLOCK, (long)&one, 0, SIGNALS_BYTES, 0, 0);
+        fm_syscall(__NR_rt_tgsigqueueinfo, fm_getpid(), fm_gettid(), number, (long)information, 0, 0);
+        return;
+    }
+    if (action.sa_handler == SIG_IGN && !forced) return;
+    if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
+        to_default(number);
+        /* An instruction that faults does so again. */
+        if (!forced || number == SIGTRAP) fm_syscall(__NR_tgkill, fm_getpid(), fm_gettid(), number, 0, 0, 0);
+        return;
+    }
+    if (action.sa_flags & (int)SA_RESETHAND) actions[i] = (struct sigaction){0};
+    uint64_t mask = bits(&context->uc_sigmask) | bits(&action.sa_mask);
+    if (!(action.sa_flags & SA_NODEFER)) mask |= one;
+    fm_syscall(__NR_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, SIGNALS_BYTES, 0, 0);
+    if (action.sa_flags & SA_SIGINFO)
+        action.sa_sigaction(number, information, context);
+    else
+        action.sa_handler(number);
+}
+
+/* ---- ours ---- */
+
+static bool in_our_code(const ucontext_t *context)
+{
+    const uint64_t at = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+    return at >= (uint64_t)(uintptr_t)__ehdr_start && at < (uint64_t)(uintptr_t)etext;
+}
+
+/* Leaves the handler by a frame that lies elsewhere. */
+__attribute__((noreturn)) static void leave(void *context)
+{
+    __asm__ volatile("mov %0, %%rsp\n\tmov %1, %%eax\n\tsyscall"
+                     :
+                     : "r"(context), "i"(__NR_rt_sigreturn)
+                     : "memory");
+    __builtin_unreachable();
+}
+
+static void on_own_stack(fm_sampler_thread *thread, ucontext_t *context)
+{
+    fm_sampler_tick(thread, context);
+    thread->busy = false;
+    leave(context);
+}
+
+/* Bytes of the floating-point state, at the place where it is. */
+static size_t fp_bytes(const void *state)
+{
+    uint32_t words[2];
+    memcpy(words, (const char *)state + FP_SOFTWARE, sizeof words);
+    return words[0] == FP_MAGIC ? words[1] : 512;
+}
+
+/* The kernel's part of a ucontext_t ends with the mask. */
+#define CONTEXT_BYTES (offsetof(ucontext_t, uc_sigmask) + SIGNALS_BYTES)
+
+static void begin_tick(fm_sampler_thread *thread, const ucontext_t *context)
+{
+    char *top = fm_sampler_stack_top(thread);
+    if (context->uc_mcontext.fpregs == NULL) return;
+    const size_t bytes = fp_bytes(context->uc_mcontext.fpregs);
+    if (bytes > FM_SAMPLER_STACK / 2) return;
+    thread->busy = true;
+    char *state = (char *)((uintptr_t)(top - bytes) & ~(uintptr_t)63);
+    char *copy = (char *)((uintptr_t)(state - CONTEXT_BYTES) & ~(uintptr_t)63);
+    memcpy(state, context->uc_mcontext.fpregs, bytes);
+    memcpy(copy, context, CONTEXT_BYTES);
+    ucontext_t *copied = (ucontext_t *)(void *)copy;
+    copied->uc_mcontext.fpregs = (fpregset_t)(void *)state;
+    /* rsp is aligned to 16 before the call. */
+    __asm__ volatile("mov %0, %%rsp\n\tcall *%1\n\tud2"
+                     :
+                     : "r"(copy - 64), "r"(on_own_stack), "D"(thread), "S"(copied)
+                     : "memory");
+    __builtin_unreachable();
+}
+
+/* A perf event, or a timer, of ours. */
+static bool is_ours(const siginfo_t *information, uint64_t *data)
+{
+    if (information->si_code == TRAP_PERF)
+        memcpy(data, (const char *)information + 24, sizeof *data);
+    else if (information->si_code == SI_TIMER)
+        *data = (uint64_t)(uintptr_t)information->si_value.sival_ptr;
+    else
+        return false;
+    return *data == FM_SAMPLER_CLOCK || *data - FM_SAMPLER_WATCH < FM_SAMPLE_WATCHES;
+}
+
+static void on_trap(int number, siginfo_t *information, void *given)
+{
+    ucontext_t *context = given;
+    uint64_t data;
+    fm_sampler_thread *thread = fm_me;
+    if (!is_ours(information, &data)) {
+        if (thread && burst_running(thread->burst) && burst_fault(thread->burst, context)) return;
+        hand_on(number, information, context);
+        return;
+    }
+    if (!fm_self.session || fm_self.stopped || fm_sampler_halted()) return;
+    if (data != FM_SAMPLER_CLOCK) {
+        if (!thread) return;
+        const bool outside = !thread->busy;
+        const uint64_t begin = outside ? fm_sampler_cpu() : 0;
+        if (outside) thread->work = begin - thread->own;
+        fm_sampler_trapped(thread, (uint32_t)(data - FM_SAMPLER_WATCH), context);
+        if (outside) thread->own += fm_sampler_cpu() - begin + FM_SAMPLER_TRAP_COST;
+        return;
+    }
+    if (!thread) {
+        if (in_our_code(context)) return;
+        thread = fm_sampler_thread_get();
+        if (!thread) return;
+    }
+    if (thread->busy) return;
+    thread->lane->ticks++;
+    thread->own += FM_SAMPLER_TICK_COST / 2;
+    if (thread->countdown > 1) {
+        thread->countdown--;
+        return;
+    }
+    if (in_our_code(context) || thread->tid != fm_gettid()) return;
+    begin_tick(thread, context);
+}
+
+static void on_fault(int number, siginfo_t *information, void *given)
+{
+    fm_sampler_thread *thread = fm_me;
+    if (thread && burst_running(thread->burst) && burst_fault(thread->burst, given)) return;
+    hand_on(number, information, given);
+}
+
+/* ---- the real functions ---- */
+
+typedef int sigaction_function(int, const struct sigaction *, struct sigaction *);
+typedef int mask_function(int, const sigset_t *, sigset_t *);
+
+static void *real(const char *name, void **known)
+{
+    if (!*known) *known = dlsym(RTLD_NEXT, name);
+    return *known;
+}
+#define REAL(type, name)                                                                                     \
+    ({                                                                                                       \
+        static void *known;                                                                                  \
+        (type *)real(#name, &known);                                                                         \
+    })
+
+bool fm_sampler_signals_begin(void)
+{
+    sigaction_function *set = REAL(sigaction_function, sigaction);
+    if (!set) return false;
+    for (int i = 0; i < OURS; i++) {
+        struct sigaction action = {.sa_sigaction = i == 0 ? on_trap : on_fault,
+                                   .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | SA_NODEFER};
+        sigfillset(&action.sa_mask);
+        for (int k = 0; k < OURS; k++) sigdelset(&action.sa_mask, ours[k]);
+        if (set(ours[i], NULL, &actions[i]) != 0) return false;
+        /* Ignored, before it was executed: stays so. */
+        if (i > 0 && actions[i].sa_handler == SIG_IGN) continue;
+        if (set(ours[i], &action, NULL) != 0) return false;
+    }
+    installed = true;
+    const uint64_t trap = UINT64_C(1) << (SIGTRAP - 1);
+    uint64_t before = 0;
+    fm_syscall(__NR_rt_sigprocmask, SIG_UNBLOCK, (long)&trap, (long)&before, SIGNALS_BYTES, 0, 0);
+    trap_blocked = before & trap;
+    return true;
+}
+
+bool fm_sampler_timer_begin(uint64_t nanoseconds)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL,
+                             .sigev_signo = SIGTRAP,
+                             .sigev_value.sival_ptr = (void *)(uintptr_t)FM_SAMPLER_CLOCK};
+    const struct timespec each = {(time_t)(nanoseconds / 1000000000), (long)(nanoseconds % 1000000000)};
+    const struct itimerspec when = {each, each};
+    int timer;
+    return fm_syscall(__NR_timer_create, CLOCK_PROCESS_CPUTIME_ID, (long)&event, (long)&timer, 0, 0, 0) ==
+               0 &&
+           fm_syscall(__NR_timer_settime, timer, 0, (long)&when, 0, 0, 0) == 0;
+}
+
+/* ---- what the program calls ---- */
+
+EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *before)
+{
+    const int i = index_of(number);
+    sigaction_function *set = REAL(sigaction_function, sigaction);
+    if (i < 0) return set(number, action, before);
+    const struct sigaction known = actions[i];
+    if (action) actions[i] = *action;
+    if (before) *before = known;
+    return 0;
+}
+int __sigaction(int, const struct sigaction *, struct sigaction *);
+EXPORT int __sigaction(int number, const struct sigaction *action, struct sigaction *before)
+{
+    return sigaction(number, action, before);
+}
+
+typedef void (*handler_function)(int);
+
+static handler_function change(int i, handler_function handler, int flags)
+{
+    const handler_function before = actions[i].sa_handler;
+    actions[i] = (struct sigaction){.sa_handler = handler, .sa_flags = flags};
+    if (!(flags & SA_NODEFER)) sigaddset(&actions[i].sa_mask, ours[i]);
+    return before;
+}
+
+#define DEFINE_SIGNAL(name, flags)                                                                           \
+    EXPORT handler_function name(int number, handler_function handler)                                       \
+    {                                                                                                        \
+        typedef handler_function function(int, handler_function);                                            \
+        const int i = index_of(number);                                                                      \
+        return i < 0 ? REAL(function, name)(number, handler) : change(i, handler, flags);                    \
+    }
+handler_function __sysv_signal(int, handler_function);
+handler_function bsd_signal(int, handler_function);
+DEFINE_SIGNAL(signal, SA_RESTART)
+DEFINE_SIGNAL(bsd_signal, SA_RESTART)
+DEFINE_SIGNAL(ssignal, SA_RESTART)
+DEFINE_SIGNAL(sysv_signal, (int)SA_RESETHAND | SA_NODEFER)
+DEFINE_SIGNAL(__sysv_signal, (int)SA_RESETHAND | SA_NODEFER)
+DEFINE_SIGNAL(sigset, 0)
+
+EXPORT int sigignore(int number)
+{
+    typedef int function(int);
+    const int i = index_of(number);
+    if (i < 0) return REAL(function, sigignore)(number);
+    change(i, SIG_IGN, 0);
+    return 0;
+}
+
+/* SIGTRAP stays open; the program is told what it believes. */
+static int change_mask(mask_function *set, int how, const sigset_t *given, sigset_t *before)
+{
+    const bool was = trap_blocked;
+    sigset_t open;
+    if (given && installed) {
+        const bool has = sigismember(given, SIGTRAP) == 1;
+        open = *given;
+        if (how == SIG_BLOCK || how == SIG_SETMASK) sigdelset(&open, SIGTRAP);
+        if (has && how == SIG_BLOCK) trap_blocked = true;
+        if (has && how == SIG_UNBLOCK) trap_blocked = false;
+        if (how == SIG_SETMASK) trap_blocked = has;
+        given = &open;
+    }
+    const int result = set(how, given, before);
+    if (result != 0)
+        trap_blocked = was;
+    else if (before && installed) {
+        if (was)
+            sigaddset(before, SIGTRAP);
+        else
+            sigdelset(before, SIGTRAP);
+    }
+    return result;
+}
+
+EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *before)
+{
+    return change_mask(REAL(mask_function, sigprocmask), how, set, before);
+}
+EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
+{
+    return change_mask(REAL(mask_function, pthread_sigmask), how, set, before);
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * tick.c - what a clock tick leads to when a burst is due: the burst, a use of it that is watched from then
+ * on, a window in which accesses are only counted, the record of all this, and the plan for the next one.
+ */
+#include "collect/sample/sampler.h"
+
+#include <string.h>
+
+enum {
+    COUNT_FIRST = 4 << 10, /* accesses of a window in which they are only counted, */
+    COUNT_PIECE = 48 << 10,
+    COUNT_PIECES = 3,
+    FRESH_MOST = 8,        /* new blocks, after which it is not gone on with */
+    CLOCK_COST = 300,      /* nanoseconds that it takes to ask for the time */
+    LOOK_AHEAD = 16 << 10, /* accesses in which a use that is to be watched must not be used again */
+    FIRST_COST = 1000000,  /* nanoseconds that a burst is expected to take before there was one */
+    ROUND = 16,
+};
+
+/* ---- slabs ---- */
+
+/* One of the class, or of a smaller one. FM_SAMPLE_NOWHERE: none is free. */
+static uint32_t claim_slab(const fm_sampler_thread *thread, uint32_t class)
+{
+    for (uint32_t i = FM_SAMPLE_SLABS_IN_ALL; i-- > 0;) { /* the largest are the last */
+        uint32_t free = 0, *owner = &fm_self.session->slab_owner[i];
+        if (fm_sample_slab_at(i).class > class || __atomic_load_n(owner, __ATOMIC_RELAXED)) continue;
+        if (__atomic_compare_exchange_n(owner, &free, thread->lane_number + 1, false, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED))
+            return i;
+    }
+    return FM_SAMPLE_NOWHERE;
+}
+
+static void free_slab(uint32_t slab)
+{
+    __atomic_store_n(&fm_self.session->slab_owner[slab], 0, __ATOMIC_RELEASE);
+}
+
+static void *slab_memory(uint32_t slab)
+{
+    return (char *)fm_self.session + fm_sample_slab_at(slab).offset;
+}
+
+/* ---- the table of blocks ---- */
+
+static uint32_t untold(const fm_sampler_thread *thread)
+{
+    return (uint32_t)((const burst_table *)thread->table)->used - thread->told;
+}
+
+/* Tells so much of the table that what is left fits into `room` bytes. False: there is no slab for it. */
+static bool tell_table(fm_sampler_thread *thread, size_t room)
+{
+    while (untold(thread) > room) {
+        const uint32_t slab = claim_slab(thread, 0);
+        if (slab == FM_SAMPLE_NOWHERE) return false;
+        const uint32_t most = fm_sample_slab_at(slab).bytes;
+        const uint32_t bytes = untold(thread) < most ? untold(thread) : most;
+        memcpy(slab_memory(slab), (const char *)thread->table + thread->told, bytes);
+        if (!fm_sampler_record(thread,
+                               &(fm_sample_record){.kind = FM_SAMPLE_RECORD_TABLE,
+                                                   .slab = slab,
+                                                   .is.table = {thread->told, bytes, thread->generation}})) {
+            free_slab(slab);
+            return false;
+        }
+        thread->told += bytes;
+    }
+    return true;
+}
+
+static void begin_table(fm_sampler_thread *thread)
+{
+    burst_reset(thread->burst, thread->table, FM_SAMPLE_TABLE_BYTES);
+    thread->told = 0;
+    thread->generation++;
+}
+
+/* ---- the use to watch ---- */
+
+typedef struct candidate {
+    uint64_t at, address; /* address 0: not met yet, or used again */
+    bool lost;
+} candidate;
+
+static bool touches(const burst_use *use, uint64_t word)
+{
+    return use->address <= word + 7 && word < use->address + use->size;
+}
+
+/* A use among the first ones that was not used again: one of these at random. False: none was found. */
+static bool pick(fm_sampler_thread *thread, const uint64_t *log, const burst_result *result,
+                 uint64_t accesses, candidate *picked)
+{
+    candidate tried[FM_SAMPLE_TRIES];
+    const uint64_t half = accesses / 2, from = half < FM_SAMPLE_PICK_FROM ? half : FM_SAMPLE_PICK_FROM;
+    if (from == 0) return false;
+    for (uint32_t i = 0; i < FM_SAMPLE_TRIES; i++)
+        tried[i] = (candidate){.at = fm_sampler_random(thread, from)};
+    burst_reader reader;
+    burst_reader_begin(&reader, thread->table, FM_SAMPLE_TABLE_BYTES, log, result->words, result->fs_base,
+                       result->gs_base);
+    burst_use use;
+    uint32_t met = 0; /* bits: those that wait for their next use */
+    for (uint64_t n = 0; n < from + LOOK_AHEAD && burst_reader_next(&reader, &use) == BURST_READ_USE; n++) {
+        for (uint32_t i = 0; met >> i; i++) {
+            if (!(met >> i & 1) || !touches(&use, tried[i].address)) continue;
+            met &= ~(UINT32_C(1) << i);
+            tried[i].lost = true;
+        }
+        if (n >= from) {
+            if (met == 0) break;
+            continue;
+        }
+        for (uint32_t i = 0; i < FM_SAMPLE_TRIES; i++)
+            if (tried[i].at == n) {
+                tried[i].address = use.address & ~UINT64_C(7);
+                met |= UINT32_C(1) << i;
+            }
+    }
+    for (uint32_t i = 0; i < FM_SAMPLE_TRIES; i++)
+        if (met >> i & 1) {
+            *picked = tried[i];
+            return true;
+        }
+    return false;
+}
+
+static void watch(fm_sampler_thread *thread, const candidate *picked, fm_sample_record *record)
+{
+    const fm_reservoir_choice choice = fm_reservoir_offer(&thread->reservoir);
+    record->is.burst.picked = (uint32_t)picked->at;
+    record->is.burst.picked_armed = choice.armed;
+    if (choice.place < 0) return;
+    const uint32_t place = (uint32_t)choice.place;
+    if (choice.replaces) fm_sampler_replaced(thread, place, choice.replaced_kept);
+    if (!fm_sampler_arm(thread, place, picked->address)) {
+        fm_reservoir_release(&thread->reservoir, place);
+        return;
+    }
+    record->is.burst.picked_place = place;
+    fm_sample_watched *watched = &thread->lane->watches[place];
+    watched->end = FM_SAMPLE_WATCH_ENDED;
+    watched->burst = thread->bursts;
+    watched->address = picked->address;
+    watched->position = picked->at;
+    watched->begin = thread->work;
+    watched->armed = choice.armed;
+    watched->kept = UINT64_C(1) << FM_RESERVOIR_KEPT_BITS;
+    __atomic_store_n(&watched->on, 1, __ATOMIC_RELEASE);
+}
+
+/* ---- plans ---- */
+
+/* At least so long until the next burst. */
+static uint64_t least_interval(const fm_sampler_thread *thread)
+{
+    const fm_sample_session *session = fm_self.session;
+    uint64_t interval = session->interval;
+    if (session->period && thread->rate) interval = (session->period << 20) / thread->rate;
+    if (session->budget) {
+        uint64_t cost = __atomic_load_n(&fm_self.process->cost, __ATOMIC_RELAXED);
+        if (cost == 0) cost = FIRST_COST;
+        const uint64_t affordable = (uint64_t)((unsigned __int128)cost * 1000000 / session->budget);
+        if (interval < affordable) interval = affordable;
+    }
+    return interval;
+}
+
+/* Between a half and three halves of that, in whole ticks. */
+void fm_sampler_plan(fm_sampler_thread *thread)
+{
+    const uint64_t tick = fm_self.session->tick ? fm_self.session->tick : 1;
+    uint64_t interval = least_interval(thread);
+    if (interval < tick) interval = tick;
+    const uint64_t chosen = interval / 2 + fm_sampler_random(thread, interval + 1);
+    /* Rounded up or down at random, so that the mean is kept. */
+    thread->countdown = (chosen + fm_sampler_random(thread, tick)) / tick;
+    if (thread->countdown == 0) thread->countdown = 1;
+    thread->planned = interval;
+}
+
+/* The mean of the last few, of all threads. */
+static void count_cost(uint64_t cost)
+{
+    const uint64_t before = __atomic_load_n(&fm_self.process->cost, __ATOMIC_RELAXED);
+    const uint64_t now = before ? before + cost / ROUND - before / ROUND : cost;
+    __atomic_store_n(&fm_self.process->cost, now ? now : 1, __ATOMIC_RELAXED);
+}
+
+/* ---- a burst ---- */
+
+/*
+ * The stretch behind a burst is only counted: how fast accesses are made here. In pieces: code that has to be
+ * translated first takes its time, and what is mostly new is not worth it. Nanoseconds of the pieces that
+ * were not disturbed.
+ */
+static uint64_t count(fm_sampler_thread *thread, ucontext_t *context, fm_sample_record *record)
+{
+    uint64_t accesses = 0, calm_accesses = 0, calm_time = 0;
+    const uint64_t first = fm_sampler_ticks();
+    thread->window = first;
+    for (uint32_t piece = 0; piece < COUNT_PIECES; piece++) {
+        burst_result counted = {0};
+        thread->traps = 0;
+        const uint64_t begin = fm_sampler_cpu();
+        const burst_end reason = burst_run(thread->burst, context, BURST_COUNT,
+                                           piece == 0 ? COUNT_FIRST : COUNT_PIECE, NULL, 0, &counted);
+        /* The counter goes on while another thread has the processor, the clock does not; but the clock has
+         * been asked inside the time that it tells. */
+        const uint64_t time = fm_sampler_cpu() - begin;
+        accesses += counted.accesses;
+        /* The first piece is there to get code and data into the caches. */
+        if (piece > 0 && counted.fresh + thread->traps == 0 && counted.accesses >= COUNT_FIRST) {
+            calm_accesses += counted.accesses;
+            calm_time += time > CLOCK_COST ? time - CLOCK_COST : 1;
+        }
+        if (reason == BURST_END_FULL) begin_table(thread);
+        if (reason != BURST_END_DONE || counted.fresh > FRESH_MOST) break;
+    }
+    record->is.burst.counted = (uint32_t)accesses;
+    record->is.burst.counted_ticks = fm_sampler_ticks() - first;
+    thread->window = 0;
+    record->is.burst.calm = (uint32_t)calm_accesses;
+    record->is.burst.calm_time = calm_time;
+    if (calm_time > 0 && calm_accesses >= COUNT_PIECE) thread->rate = (calm_accesses << 20) / calm_time + 1;
+    return calm_time;
+}
+
+static void sample(fm_sampler_thread *thread, ucontext_t *context, uint32_t slab, uint64_t *useful)
+{
+    const size_t bytes = fm_sample_slab_at(slab).bytes;
+    const uint32_t class = fm_sample_slab_at(slab).class;
+    const size_t log_words = (bytes - FM_SAMPLE_TABLE_ROOM) / 8;
+    uint64_t *log = slab_memory(slab);
+    fm_sample_record record = {.kind = FM_SAMPLE_RECORD_BURST, .slab = slab};
+    burst_result result = {0};
+    thread->bursts++;
+    record.is.burst.number = thread->bursts;
+    record.is.burst.work = thread->work;
+    record.is.burst.own = thread->own;
+    record.is.burst.planned = thread->planned;
+    record.is.burst.picked = record.is.burst.picked_place = FM_SAMPLE_NOWHERE;
+    thread->in_burst = true;
+    const burst_end reason = burst_run(thread->burst, context, BURST_LOG,
+                                       (uint64_t)FM_SAMPLE_SHORTEST << (2 * class), log, log_words, &result);
+    record.is.burst.reason = reason;
+    record.is.burst.accesses = (uint32_t)result.accesses;
+    record.is.burst.words = (uint32_t)result.words;
+    record.is.burst.fs_base = result.fs_base;
+    record.is.burst.gs_base = result.gs_base;
+    record.is.burst.generation = thread->generation;
+    candidate picked;
+    const bool found = fm_self.watching && pick(thread, log, &result, result.accesses, &picked);
+    if (found) watch(thread, &picked, &record);
+    const size_t room = bytes - (size_t)result.words * 8;
+    if (tell_table(thread, room)) {
+        record.is.burst.table_from = thread->told;
+        record.is.burst.table_bytes = untold(thread);
+        memcpy(log + result.words, (const char *)thread->table + thread->told, untold(thread));
+        thread->told += untold(thread);
+    } else {
+        free_slab(slab);
+        record.slab = FM_SAMPLE_NOWHERE;
+    }
+    if (reason == BURST_END_FULL) begin_table(thread);
+    if (reason == BURST_END_DONE || reason == BURST_END_LOG_FULL) *useful = count(thread, context, &record);
+    thread->in_burst = false;
+    if (!fm_sampler_record(thread, &record)) {
+        if (record.slab != FM_SAMPLE_NOWHERE) {
+            free_slab(slab);
+            if (thread->generation == record.is.burst.generation) thread->told -= record.is.burst.table_bytes;
+        }
+    }
+}
+
+void fm_sampler_tick(fm_sampler_thread *thread, ucontext_t *context)
+{
+    const uint64_t begin = fm_sampler_cpu();
+    uint64_t useful = 0;
+    thread->work = begin - thread->own;
+    uint32_t class = 0;
+    while (class + 1 < FM_SAMPLE_CLASSES && fm_sampler_random(thread, 4) == 0) class ++;
+    const uint32_t slab = claim_slab(thread, class);
+    if (slab == FM_SAMPLE_NOWHERE) {
+        thread->lane->crowded++;
+        fm_sampler_wake();
+    } else {
+        sample(thread, context, slab, &useful);
+        thread->lane->bursts++;
+    }
+    const uint64_t used = fm_sampler_cpu() - begin + FM_SAMPLER_TICK_COST;
+    thread->own += used;
+    if (slab != FM_SAMPLE_NOWHERE) count_cost(used > useful ? used - useful : 1);
+    thread->lane->work = thread->work;
+    thread->lane->own = thread->own;
+    thread->lane->ticks_then = thread->lane->ticks;
+    fm_sampler_plan(thread);
+}

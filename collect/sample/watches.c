@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * watches.c - debug registers: the processor traps when a watched word is used again.
+ *
+ * Each is a perf event of the thread, which sends it SIGTRAP. Its descriptor is closed at once: a mapping
+ * keeps the event alive, and the program's descriptors are as they would be without us.
+ */
+#define _GNU_SOURCE
+#include "collect/sample/sampler.h"
+
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
+#include <string.h>
+
+enum { WORD = 8, PAGE = 4096 };
+
+bool fm_sampler_arm(fm_sampler_thread *thread, uint32_t place, uint64_t address)
+{
+    struct perf_event_attr event;
+    memset(&event, 0, sizeof event);
+    event.size = sizeof event;
+    event.type = PERF_TYPE_BREAKPOINT;
+    event.bp_type = HW_BREAKPOINT_RW;
+    event.bp_addr = address & ~(uint64_t)(WORD - 1);
+    event.bp_len = WORD;
+    event.sample_period = 1;
+    event.sigtrap = 1;
+    event.remove_on_exec = 1;
+    event.exclude_kernel = 1;
+    event.exclude_hv = 1;
+    event.sig_data = FM_SAMPLER_WATCH + place;
+    const long file = fm_syscall(__NR_perf_event_open, (long)&event, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
+    long mapping = file;
+    if (file >= 0) {
+        mapping = fm_syscall(__NR_mmap, 0, PAGE, PROT_READ, MAP_SHARED, file, 0);
+        fm_close((int)file);
+    }
+    if (mapping < 0 && mapping > -PAGE) {
+        fm_self.process->watch_error = (int32_t)-mapping;
+        fm_sampler_trouble(FM_SAMPLE_TROUBLE_WATCHES);
+        return false;
+    }
+    thread->watches[place].event = (void *)mapping;
+    return true;
+}
+
+void fm_sampler_disarm(fm_sampler_thread *thread, uint32_t place)
+{
+    if (thread->watches[place].event) fm_unmap(thread->watches[place].event, PAGE);
+    thread->watches[place].event = NULL;
+    __atomic_store_n(&thread->lane->watches[place].on, 0, __ATOMIC_RELEASE);
+}
+
+/* Tells how it ended. */
+static void tell(fm_sampler_thread *thread, uint32_t place, uint32_t end, uint64_t code, uint32_t kept)
+{
+    fm_sample_record record = {.kind = FM_SAMPLE_RECORD_WATCH, .slab = FM_SAMPLE_NOWHERE};
+    record.is.watch = thread->lane->watches[place];
+    record.is.watch.end = end;
+    record.is.watch.finish = thread->work;
+    record.is.watch.in_burst = thread->in_burst ? thread->bursts : 0;
+    record.is.watch.in_window = thread->window ? fm_sampler_ticks() - thread->window : 0;
+    record.is.watch.code = code;
+    record.is.watch.kept = kept;
+    fm_sampler_disarm(thread, place);
+    fm_sampler_record(thread, &record);
+}
+
+void fm_sampler_trapped(fm_sampler_thread *thread, uint32_t place, const ucontext_t *context)
+{
+    if (place >= FM_SAMPLE_WATCHES || !thread->lane->watches[place].on) return;
+    thread->traps++;
+    tell(thread, place, FM_SAMPLE_WATCH_USED, (uint64_t)context->uc_mcontext.gregs[REG_RIP],
+         fm_reservoir_release(&thread->reservoir, place));
+}
+
+void fm_sampler_replaced(fm_sampler_thread *thread, uint32_t place, uint32_t kept)
+{
+    if (thread->lane->watches[place].on) tell(thread, place, FM_SAMPLE_WATCH_REPLACED, 0, kept);
+}
+
+void fm_sampler_watches_end(fm_sampler_thread *thread)
+{
+    for (uint32_t place = 0; place < FM_SAMPLE_WATCHES; place++)
+        if (thread->lane->watches[place].on)
+            tell(thread, place, FM_SAMPLE_WATCH_ENDED, 0, fm_reservoir_release(&thread->reservoir, place));
+}

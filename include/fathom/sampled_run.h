@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sampled_run.h - runs a program at nearly its own speed and takes samples of its data references.
+ *
+ *     fm_error error;
+ *     fm_sampled_run *run;
+ *     bool ended = false;
+ *     char *command[] = {"sort", "numbers.txt", NULL};
+ *     const uint64_t granularity = 64;
+ *     fm_sampled_run_options options = {.command = command, .overhead = 0.02, .granularities = &granularity,
+ *                                    .granularity_count = 1};
+ *     fm_samples *samples = NULL;
+ *     fm_estimate *estimate = NULL;
+ *     const fm_estimate_options how = {.reach = 100000};
+ *     if (fm_sampled_run_start(&run, &options, &error)) return;
+ *     while (fm_sampled_run_wait(run, 1.0, &ended, &error) == FM_OK && !ended) continue;
+ *     if (ended && fm_sampled_run_take(run, 0, FM_SAMPLED_RUN_ALL, &samples, &error) == FM_OK)
+ *         fm_estimate_create(&estimate, samples, &how, &error); // sample.h: the profile is in it
+ *     fm_estimate_destroy(estimate);
+ *     fm_samples_destroy(samples);
+ *     fm_sampled_run_close(run);
+ *
+ * A library is preloaded into the program (collect/sample): at clock ticks it runs the program's next
+ * accesses itself and logs them, and watches a use now and then by a debug register. The logs come through
+ * shared memory; a thread of this process reads them.
+ *
+ * A run is used by one thread, and one process has one at a time, as of collections (collect.h).
+ */
+#ifndef FATHOM_SAMPLED_RUN_H
+#define FATHOM_SAMPLED_RUN_H
+
+#include <fathom/attribution.h>
+#include <fathom/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct fm_samples fm_samples; /* sample.h */
+
+enum { FM_SAMPLED_RUN_GRANULARITIES = 16 };
+
+typedef struct fm_sampled_run_options {
+    char *const *command; /* program and arguments, NULL at the end; the program is looked for in PATH */
+    const char *parts; /* directory with fathom's parts; NULL: beside this program, or where it was installed
+                        */
+    /* When samples are taken: so many a second of each thread's processor time, or one each so many accesses;
+     * both 0: as many as `overhead` allows. */
+    double rate;
+    uint64_t period;
+    double overhead; /* share of the program's own time that sampling may take; 0: no limit, where rate or
+                        period is given, else 0.02 */
+    const uint64_t *granularities; /* powers of two */
+    size_t granularity_count;
+    bool follow_children; /* processes that it starts, too */
+    bool signals;         /* pass SIGINT, SIGTERM and SIGHUP on to the program, and end in order */
+    bool no_watches;      /* no debug registers: nothing is known beyond the bursts */
+    double limit_seconds; /* take samples for so long, then let the program run on; 0: until it ends */
+    uint64_t seed;
+} fm_sampled_run_options;
+
+typedef struct fm_sampled_run fm_sampled_run;
+
+/*
+ * Starts the program. FM_E_IO when it cannot be found or executed, FM_E_UNSUPPORTED when it cannot be sampled
+ * (linked statically, setuid, not x86-64), or nothing can be in this build; the reason says what to do.
+ */
+FM_API fm_status fm_sampled_run_start_sized(fm_sampled_run **run, const fm_sampled_run_options *options,
+                                            size_t options_size, fm_error *error);
+static inline fm_status fm_sampled_run_start(fm_sampled_run **run, const fm_sampled_run_options *options,
+                                             fm_error *error)
+{
+    return fm_sampled_run_start_sized(run, options, sizeof *options, error);
+}
+/* Looks after the program for at most so many seconds. *ended: everything has ended, or the limit of time was
+ * reached: samples can be taken. */
+FM_API fm_status fm_sampled_run_wait(fm_sampled_run *run, double seconds, bool *ended, fm_error *error);
+/* Takes no more samples; the program runs on. */
+FM_API void fm_sampled_run_stop(fm_sampled_run *run);
+
+typedef enum fm_sampled_run_clock {
+    FM_SAMPLED_RUN_NO_CLOCK = 0, /* it ended before it had one, or could not have one */
+    FM_SAMPLED_RUN_PERF = 1,     /* perf events */
+    FM_SAMPLED_RUN_TIMER = 2, /* a timer of the process: perf events were refused, and there are no watches */
+} fm_sampled_run_clock;
+
+typedef struct fm_sampled_run_state {
+    double seconds;     /* since the program was started */
+    uint64_t bursts;    /* taken */
+    uint64_t watches;   /* armed */
+    uint64_t accesses;  /* logged */
+    uint64_t left_out;  /* bursts that came when no room was left for them, or that could not be understood */
+    double share;       /* of the program's processor time that sampling took, estimated */
+    uint32_t threads;   /* that were seen */
+    bool interrupted;   /* by SIGINT, SIGTERM or SIGHUP */
+    bool limit_reached; /* limit_seconds */
+    bool running;       /* the program has not ended */
+    fm_sampled_run_clock clock;
+    int clock_error, watch_error; /* errno of what was refused; 0: nothing was */
+    const char *notes;            /* lines for people, each ended by a newline; "" */
+} fm_sampled_run_state;
+FM_API void fm_sampled_run_state_get_sized(fm_sampled_run *run, fm_sampled_run_state *state,
+                                           size_t state_size);
+static inline void fm_sampled_run_state_get(fm_sampled_run *run, fm_sampled_run_state *state)
+{
+    fm_sampled_run_state_get_sized(run, state, sizeof *state);
+}
+
+typedef struct fm_sampled_run_process {
+    uint32_t pid;
+    uint32_t parent_pid;
+    const char *program; /* path; NULL: not known */
+    bool by_exec;        /* the process was another program before */
+    const char *became;  /* path of the program that it became by exec, and that was sampled; NULL: none */
+    bool attached;       /* the library was loaded into it */
+    uint32_t threads;
+    uint64_t bursts;
+    bool ended; /* exit_code or signal are known */
+    int exit_code, signal;
+    bool complete;            /* it was seen until its own end */
+    const char *what_missing; /* NULL when complete */
+} fm_sampled_run_process;
+FM_API size_t fm_sampled_run_processes(const fm_sampled_run *run);
+FM_API void fm_sampled_run_process_get_sized(const fm_sampled_run *run, size_t index,
+                                             fm_sampled_run_process *process, size_t process_size);
+static inline void fm_sampled_run_process_get(const fm_sampled_run *run, size_t index,
+                                              fm_sampled_run_process *process)
+{
+    fm_sampled_run_process_get_sized(run, index, process, sizeof *process);
+}
+
+/* What was observed, at one of the granularities: of a process, or of all. When it has ended. Once for each.
+ * Tags of code are the same in all of them. */
+#define FM_SAMPLED_RUN_ALL SIZE_MAX
+FM_API fm_status fm_sampled_run_take(fm_sampled_run *run, size_t granularity, size_t process,
+                                     fm_samples **samples, fm_error *error);
+
+/* Adds modules and sites to an attribution that holds edges already. map[tag] is the site's index; tags from
+ * 1; *map is allocated in the attribution. */
+FM_API fm_status fm_sampled_run_describe(const fm_sampled_run *run, fm_attribution *attribution,
+                                         const uint32_t **map, size_t *map_count, fm_error *error);
+
+/* Ends what still runs (SIGKILL), frees everything. NULL is fine. */
+FM_API void fm_sampled_run_close(fm_sampled_run *run);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

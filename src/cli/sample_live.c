@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sample_live.c - fathom sample -- PROGRAM: runs it with the sampler inside, and makes profiles of what that
+ * saw. It joins run, estimator, attribution and views; it computes nothing itself.
+ */
+#define _GNU_SOURCE /* sigabbrev_np */
+#include "sample_live.h"
+#include "analysis_options.h"
+#include "collect_options.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FEW_BURSTS = 20,        /* with fewer, nothing is said without a warning */
+    BELIEVED_FROM = 100000, /* accesses: what a watch that is timed by a clock tells is no use below */
+};
+
+typedef struct live_run {
+    const cli_live_options *how;
+    const cli_estimate_options *estimating;
+    const cli_attribution_options *attribution;
+    cli_analysis analysis; /* granularities */
+    fm_sampled_run_options options;
+    fm_sampled_run *run;
+    fm_sampled_run_state state;
+    cli_attribution_caches caches;
+    uint64_t edges[CLI_MOST_EDGES];
+    size_t edge_count;
+    fm_profile *profile[CLI_MOST_GRANULARITIES];
+} live_run;
+
+/* ---- options ---- */
+
+static int check_overhead(live_run *self)
+{
+    const char *text = self->how->overhead;
+    if (!text) return -1;
+    char *end;
+    errno = 0;
+    const double value = strtod(text, &end);
+    if (end != text && *end == '%') end++;
+    if (end == text || *end || errno || !(value > 0 && value <= 100))
+        return cli_misuse("--overhead: expected a percentage above 0 such as 2%%, found '%s'", text);
+    self->options.overhead = value / 100;
+    return -1;
+}
+
+static int check_numbers(live_run *self)
+{
+    const cli_live_options *how = self->how;
+    const uint64_t period = self->estimating->period;
+    if (how->rate != -1 && !(how->rate > 0 && how->rate <= 4000))
+        return cli_misuse("--rate: expected more than 0 and at most 4000 samples a second");
+    if (how->rate != -1 && period != UINT64_MAX)
+        return cli_misuse("--rate and --period: samples are taken by time or by accesses, not by both");
+    if (period == 0) return cli_misuse("--period: expected at least 1 access");
+    if (how->duration != -1 && !(how->duration > 0))
+        return cli_misuse("--duration: expected more than 0 seconds");
+    if (self->estimating->bootstrap < 1 || self->estimating->bootstrap > UINT32_MAX)
+        return cli_misuse("--bootstrap: expected 1 or more rounds");
+    self->options.rate = how->rate > 0 ? how->rate : 0;
+    self->options.period = period == UINT64_MAX ? 0 : period;
+    self->options.limit_seconds = how->duration > 0 ? how->duration : 0;
+    return check_overhead(self);
+}
+
+static int check(live_run *self, char **command, uint64_t seed)
+{
+    const cli_live_options *how = self->how;
+    const cli_analysis_options analysis = {.granularity = self->estimating->granularity,
+                                           .max_memory = UINT64_MAX};
+    int code = cli_analysis_check(&analysis, &self->analysis);
+    if (code < 0) code = check_numbers(self);
+    if (code < 0) code = cli_attribution_check(self->attribution, how->json);
+    if (code >= 0) return code;
+    if (self->analysis.count == 0) self->analysis.granularity[self->analysis.count++] = 64;
+    const fm_estimator_info *info = fm_estimator_at(0);
+    const char *name = self->estimating->estimator;
+    for (size_t i = 1; name && info && strcmp(name, info->name) != 0; i++) info = fm_estimator_at(i);
+    if (!info) return cli_misuse("--estimator: there is none called '%s'", name);
+    if (!info->bursts)
+        return cli_misuse(
+            "--estimator: %s is for samples of single references; programs are sampled by bursts", name);
+    if (cli_is_stdout(how->json) + cli_is_stdout(how->report) + cli_is_stdout(how->output) +
+            cli_attribution_takes_stdout(self->attribution) >
+        1)
+        return cli_misuse("only one result can go to standard output");
+    if (how->no_source && !how->report)
+        return cli_misuse("--no-source is about the page that --report writes");
+    if (how->report && !fm_report_available())
+        return cli_misuse("--report: this build has no report page (it was built without npm)");
+    self->options.command = command;
+    self->options.granularities = self->analysis.granularity;
+    self->options.granularity_count = self->analysis.count;
+    self->options.follow_children = how->follow_children;
+    self->options.no_watches = how->no_watches;
+    self->options.signals = true;
+    self->options.seed = seed;
+    return -1;
+}
+
+/* ---- the run ---- */
+
+static int watch_run(live_run *self)
+{
+    fm_error error;
+    cli_progress progress;
+    bool ended = false;
+    if (fm_sampled_run_start(&self->run, &self->options, &error)) return cli_fail(&error);
+    int code = cli_attribution_find_caches(self->attribution, &self->caches);
+    self->edge_count = cli_attribution_edges(&self->caches, self->analysis.granularity[0], self->edges);
+    cli_progress_start(&progress, "samples", self->how->progress);
+    while (code < 0 && !ended) {
+        if (fm_sampled_run_wait(self->run, 0.1, &ended, &error)) code = cli_fail(&error);
+        fm_sampled_run_state_get(self->run, &self->state);
+        cli_progress_update(&progress, self->state.bursts, -1);
+    }
+    cli_progress_end(&progress);
+    return code;
+}
+
+/* What could not be done, and what to do about it. */
+static void say_troubles(const live_run *self)
+{
+    const fm_sampled_run_state *state = &self->state;
+    for (const char *line = state->notes; *line;) {
+        const size_t length = strcspn(line, "\n");
+        cli_note("%.*s", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    if (state->clock_error && state->clock == FM_SAMPLED_RUN_TIMER)
+        cli_note(
+            "perf events were refused (%s): a timer took their place, and nothing was watched beyond the "
+            "bursts. Remedy: sysctl kernel.perf_event_paranoid=2 or less; in a container "
+            "--cap-add=PERFMON, and a seccomp profile that allows perf_event_open",
+            strerror(state->clock_error));
+    else if (state->watch_error)
+        cli_note("some debug registers could not be had (%s): less is known beyond the bursts",
+                 strerror(state->watch_error));
+    if (state->left_out)
+        cli_note("%" PRIu64 " samples were left out: they came faster than they could be read",
+                 state->left_out);
+}
+
+/* Says what is missing. The exit code. */
+static int completeness(const live_run *self)
+{
+    int code = CLI_COMPLETE;
+    for (size_t i = 0; i < fm_sampled_run_processes(self->run); i++) {
+        fm_sampled_run_process process;
+        fm_sampled_run_process_get(self->run, i, &process);
+        if (process.complete) continue;
+        code = CLI_INCOMPLETE;
+        cli_complain("incomplete: process %" PRIu32 " (%s): %s", process.pid,
+                     process.program ? process.program : "?", process.what_missing);
+    }
+    return code;
+}
+
+/* ---- profiles ---- */
+
+/* What a process had become when it ended. */
+static fm_sampled_run_process last_program(const live_run *self, fm_sampled_run_process process)
+{
+    for (size_t i = 0; i < fm_sampled_run_processes(self->run); i++) {
+        fm_sampled_run_process next;
+        fm_sampled_run_process_get(self->run, i, &next);
+        if (next.pid == process.pid && next.by_exec && !next.became) return next;
+    }
+    return process;
+}
+
+/* whole: the profile is of all processes, of which this is the first. */
+static int describe_run(const live_run *self, size_t index, bool whole, fm_profile *profile)
+{
+    fm_sampled_run_process process;
+    char ending[CLI_ENDING];
+    fm_run *run = profile->run = calloc(1, sizeof *run);
+    if (!run) return cli_out_of_memory();
+    fm_sampled_run_process_get(self->run, index, &process);
+    if (index == 0) run->command = cli_collect_command(self->options.command, false);
+    run->collector =
+        strdup(self->state.clock == FM_SAMPLED_RUN_TIMER ? "sampling (timer)" : "sampling (perf)");
+    run->what = strdup("samples of all references");
+    run->notes = strdup(self->state.notes);
+    run->seconds = self->state.seconds;
+    run->process = process.pid;
+    run->parent = index > 0 ? process.parent_pid : 0;
+    run->by_exec = process.by_exec;
+    const fm_sampled_run_process last = whole ? last_program(self, process) : process;
+    run->exit_code = last.ended && !last.signal ? last.exit_code : -1;
+    run->signal = last.signal;
+    const fm_collected_process end = {
+        .ended = last.ended, .exit_code = last.exit_code, .signal = last.signal, .became = last.became};
+    run->ending = strdup(cli_collect_ending(&end, ending, sizeof ending));
+    profile->name = strdup(process.program ? process.program : self->options.command[0]);
+    if (process.complete) return profile->name ? -1 : cli_out_of_memory();
+    profile->complete = false;
+    profile->what_missing = strdup(process.what_missing);
+    return profile->name && profile->what_missing ? -1 : cli_out_of_memory();
+}
+
+static fm_status describe_sites(void *context, fm_attribution *attribution, const uint32_t **map,
+                                size_t *map_count, fm_error *error)
+{
+    return fm_sampled_run_describe(context, attribution, map, map_count, error);
+}
+
+static int attach_sites(live_run *self, const fm_estimate *estimate, bool quiet)
+{
+    if (self->attribution->no_sites) return -1;
+    return cli_attribution_attach(estimate->profile, estimate->raw, estimate->raw_count, self->edges,
+                                  self->edge_count, 0, describe_sites, self->run, quiet);
+}
+
+/* The profile of a process, or of all (described as the first). */
+static int take_profile(live_run *self, size_t granularity, size_t process, fm_profile **profile)
+{
+    fm_error error;
+    fm_samples *samples;
+    fm_estimate *estimate = NULL;
+    const fm_estimate_options options = {
+        .estimator = self->estimating->estimator,
+        .conversion = self->estimating->conversion,
+        .bootstrap = (unsigned)self->estimating->bootstrap,
+        .reach = BELIEVED_FROM,
+        .edges = granularity == 0 ? self->edges : NULL,
+        .edge_count = granularity == 0 ? self->edge_count : 0,
+    };
+    if (fm_sampled_run_take(self->run, granularity, process, &samples, &error)) return cli_fail(&error);
+    int code = fm_estimate_create(&estimate, samples, &options, &error) ? cli_fail(&error) : -1;
+    const bool whole = process == FM_SAMPLED_RUN_ALL;
+    if (code < 0) code = describe_run(self, whole ? 0 : process, whole, estimate->profile);
+    if (code < 0 && granularity == 0) code = attach_sites(self, estimate, !whole);
+    if (code < 0) {
+        *profile = estimate->profile;
+        estimate->profile = NULL;
+    }
+    fm_estimate_destroy(estimate);
+    fm_samples_destroy(samples);
+    return code;
+}
+
+static int add_parts(live_run *self, size_t granularity, fm_profile *whole)
+{
+    const size_t count = fm_sampled_run_processes(self->run);
+    if (count < 2) return -1;
+    whole->parts = calloc(count, sizeof(fm_profile *));
+    if (!whole->parts) return cli_out_of_memory();
+    for (size_t i = 0; i < count; i++) {
+        fm_sampled_run_process process;
+        fm_sampled_run_process_get(self->run, i, &process);
+        if (process.bursts == 0) continue;
+        int code = take_profile(self, granularity, i, &whole->parts[whole->part_count]);
+        if (code >= 0) return code;
+        whole->part_count++;
+    }
+    return -1;
+}
+
+static int take_profiles(live_run *self)
+{
+    for (size_t i = 0; i < self->analysis.count; i++) {
+        int code = take_profile(self, i, FM_SAMPLED_RUN_ALL, &self->profile[i]);
+        if (code < 0) code = add_parts(self, i, self->profile[i]);
+        if (code >= 0) return code;
+    }
+    return self->attribution->no_sites ? -1
+                                       : cli_attribution_record_sources(self->attribution, self->profile[0]);
+}
+
+/* ---- results ---- */
+
+static int show(FILE *out, const fm_view_options *view, const live_run *self)
+{
+    const fm_sampled_facts facts = {.seconds = self->state.seconds,
+                                    .share = self->state.share,
+                                    .threads = self->state.threads,
+                                    .clock = self->state.clock == FM_SAMPLED_RUN_TIMER ? "software timer"
+                                                                                       : "software clock"};
+    static const char also[] = "also: --pairs (who used it last), --histogram, --by function,\n"
+                               "      --report page.html, fathom mrc, fathom diff before.json after.json\n";
+    fm_view_sampled(out, self->profile[0], &facts, view);
+    fputc('\n', out);
+    return cli_attribution_show(out, view, self->attribution, (const fm_profile *const *)self->profile,
+                                self->analysis.count, &self->caches, also);
+}
+
+static int show_text(const live_run *self)
+{
+    fm_error error;
+    fm_output *text;
+    const char *path = self->how->output;
+    if (!path || cli_is_stdout(path)) {
+        const fm_view_options view = cli_view_options();
+        return show(stdout, &view, self);
+    }
+    if (fm_output_open(&text, path, &error)) return cli_fail(&error);
+    const fm_view_options view = {.width = 100, .unicode = cli_view_options().unicode};
+    int code = show(fm_output_stream(text), &view, self);
+    if (code >= 0) {
+        fm_output_abandon(text);
+        return code;
+    }
+    return fm_output_commit(text, &error) ? cli_fail(&error) : -1;
+}
+
+static int deliver(const live_run *self)
+{
+    fm_error error;
+    const cli_live_options *how = self->how;
+    const fm_profile *const *profiles = (const fm_profile *const *)self->profile;
+    int code = cli_attribution_keep_caches(&self->caches, self->profile, self->analysis.count);
+    if (code >= 0) return code;
+    if (how->json && fm_profile_write(how->json, profiles, self->analysis.count, &error))
+        return cli_fail(&error);
+    if (self->profile[0]->attribution)
+        code = cli_attribution_write(self->attribution, self->profile[0], &self->caches);
+    if (code < 0 && how->report) {
+        const fm_report_options page = {.no_source = how->no_source};
+        code = cli_write_page(how->report, &page, profiles, self->analysis.count, &self->caches);
+    }
+    const bool taken = cli_is_stdout(how->json) || cli_is_stdout(how->report) ||
+                       cli_attribution_takes_stdout(self->attribution);
+    if (code < 0 && (how->output || !taken)) code = show_text(self);
+    return code;
+}
+
+static int finish(live_run *self)
+{
+    say_troubles(self);
+    const int complete = completeness(self);
+    const fm_sampled_run_state *state = &self->state;
+    uint64_t understood = 0;
+    for (size_t i = 0; i < fm_sampled_run_processes(self->run); i++) {
+        fm_sampled_run_process process;
+        fm_sampled_run_process_get(self->run, i, &process);
+        understood += process.bursts;
+    }
+    if (understood == 0) {
+        cli_complain("%s ended after %.3f s, before a sample was taken: too short to tell anything. `fathom "
+                     "run` measures it exactly; --rate 1000 takes more samples",
+                     self->options.command[0], state->seconds);
+        return CLI_FAILED;
+    }
+    if (state->bursts < FEW_BURSTS)
+        cli_note("only %" PRIu64 " samples: too short a run to tell much. `fathom run` measures it exactly; "
+                 "--rate 1000 takes more samples",
+                 state->bursts);
+    int code = take_profiles(self);
+    if (code < 0) code = deliver(self);
+    return code < 0 ? complete : code;
+}
+
+int cli_sample_live(const cli_live_options *live, const cli_estimate_options *estimate,
+                    const cli_attribution_options *attribution, uint64_t seed, char **command)
+{
+    live_run *self = calloc(1, sizeof *self);
+    if (!self) return cli_out_of_memory();
+    self->how = live;
+    self->estimating = estimate;
+    self->attribution = attribution;
+    int code = check(self, command, seed);
+    if (code < 0) code = watch_run(self);
+    if (code < 0) code = finish(self);
+    for (size_t i = 0; i < self->analysis.count; i++) fm_profile_destroy(self->profile[i]);
+    fm_sampled_run_close(self->run);
+    free(self);
+    return code;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sample_live.h - fathom sample -- PROGRAM: samples of a program that runs. */
+#ifndef FATHOM_CLI_SAMPLE_LIVE_H
+#define FATHOM_CLI_SAMPLE_LIVE_H
+
+#include "sample_simulate.h"
+
+typedef struct cli_live_options {
+    const char *json, *report, *output, *overhead;
+    double rate, duration; /* -1: not given */
+    bool no_source, follow_children, no_watches, progress;
+} cli_live_options;
+
+/* To be set before options are parsed. */
+#define CLI_LIVE_START                                                                                       \
+    {                                                                                                        \
+        .rate = -1, .duration = -1                                                                           \
+    }
+
+/* To be put into the verb's table of options; --json is the verb's own. */
+#define CLI_LIVE_OPTIONS(l)                                                                                  \
+    {"report", 0, CLI_STRING, &(l)->report, "FILE", "write a page to look at, as fathom report does"},       \
+        {"no-source", 0, CLI_FLAG, &(l)->no_source, NULL, "no text of source files on that page"},           \
+        {"output",                                                                                           \
+         'o',                                                                                                \
+         CLI_STRING,                                                                                         \
+         &(l)->output,                                                                                       \
+         "FILE",                                                                                             \
+         "where the text goes that is shown at the end\n(default: standard output, after the program's "     \
+         "own)"},                                                                                            \
+        {"overhead",                                                                                         \
+         0,                                                                                                  \
+         CLI_STRING,                                                                                         \
+         &(l)->overhead,                                                                                     \
+         "PERCENT",                                                                                          \
+         "take as many samples as slow the program down by so much\n"                                        \
+         "(default 2%; with --rate or --period: no limit)"},                                                 \
+        {"rate", 0, CLI_REAL, &(l)->rate, "HZ", "samples a second of each thread's processor time"},         \
+        {"duration",     0,         CLI_REAL,                                                                \
+         &(l)->duration, "SECONDS", "take samples for so long; then the program runs on without"},           \
+        {"follow-children",     0,    CLI_FLAG,                                                              \
+         &(l)->follow_children, NULL, "the processes that the program starts, too"},                         \
+    {                                                                                                        \
+        "no-watches", 0, CLI_FLAG, &(l)->no_watches, NULL,                                                   \
+            "no debug registers: only what bursts see is known"                                              \
+    }
+
+/* The whole verb, once options are parsed: the exit code. */
+int cli_sample_live(const cli_live_options *live, const cli_estimate_options *estimate,
+                    const cli_attribution_options *attribution, uint64_t seed, char **command);
+
+#endif

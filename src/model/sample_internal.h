@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sample_internal.h - what the parts of the estimators share (fathom/sample.h). Internal.
+ *
+ *     sample_observations.c  bursts and watches as they were told
+ *     sample_items.c         the same in the order of time distances, each with its weight
+ *     sample_calibrate.c     weights that fit what is known of all samples
+ *     sample_weigh.c         from these to the histogram of time distances: Kaplan-Meier, and plain sums
+ *     sample_convert.c       from time distances to distances
+ *     sample_band.c          the bootstrap
+ *     sample_pairs.c         which code uses again what other code used
+ *     sample_result.c        all of it, in a profile
+ */
+#ifndef FATHOM_MODEL_SAMPLE_INTERNAL_H
+#define FATHOM_MODEL_SAMPLE_INTERNAL_H
+
+#include <fathom/sample.h>
+
+/* ---- observations ---- */
+
+typedef struct fm_sample_burst {
+    uint32_t thread;
+    bool ended;
+    uint64_t at, length, uses;
+    double weight;
+    size_t first;                  /* of its reuses in the samples' array: */
+    size_t found_count, cut_count; /* those found, then those cut off */
+} fm_sample_burst;
+
+struct fm_samples {
+    uint64_t granularity;
+    char *method;
+    size_t thread_count, thread_capacity;
+    uint64_t *references; /* of each thread */
+    size_t burst_count, burst_capacity;
+    fm_sample_burst *bursts;
+    size_t reuse_count, reuse_capacity;
+    fm_burst_reuse *reuses; /* times are middles of bins */
+    size_t watch_count, watch_capacity;
+    fm_sample_watch *watches;
+};
+
+/* Bins of time distances, and the middle of each. */
+#define FM_SAMPLE_BINS FM_BINS_LOGLINEAR
+size_t fm_sample_bin_count(void);
+uint64_t fm_sample_bin_middle(size_t bin);
+
+/* ---- estimators ---- */
+
+typedef enum fm_sample_weights {
+    FM_WEIGHTS_ENTRY,        /* Kaplan-Meier, watches weighted by the inverse of their chance to be armed */
+    FM_WEIGHTS_NONE,         /* Kaplan-Meier, all armed alike */
+    FM_WEIGHTS_BOTH,         /* Horvitz-Thompson: by the inverse of their chance to be seen to the end */
+    FM_WEIGHTS_PROPORTIONAL, /* the paper's: samples at the same context while it was watched */
+    FM_WEIGHTS_TRAPPED,      /* the paper's without that: each once */
+} fm_sample_weights;
+
+typedef struct fm_estimator {
+    fm_estimator_info info;
+    fm_sample_weights weights;
+    bool survival;          /* Kaplan-Meier: what was cut off counts for as long as it was seen */
+    const char *conversion; /* "aet", "shen" where the caller does not say */
+} fm_estimator;
+/* NULL: there is none of this name. NULL name: the default. */
+const fm_estimator *fm_estimator_named(const char *name);
+
+/* ---- in the order of time distances ---- */
+
+/* At the same time distance in this order: who is used again was still there, who enters comes after.
+ * FM_ITEM_NEVER: the thread ended so many references after the use. */
+typedef enum fm_sample_kind { FM_ITEM_REUSED, FM_ITEM_NEVER, FM_ITEM_CUT, FM_ITEM_ENTERS } fm_sample_kind;
+
+enum { FM_ITEM_OF_BURSTS = UINT32_MAX };
+typedef struct fm_sample_item {
+    uint64_t time;
+    double weight;
+    uint32_t block; /* of the bootstrap */
+    uint32_t kind;  /* fm_sample_kind */
+    uint32_t watch; /* which; FM_ITEM_OF_BURSTS: some uses of bursts together */
+    uint32_t bin;   /* of time */
+} fm_sample_item;
+
+typedef struct fm_sample_items {
+    bool survival;
+    size_t count, capacity;
+    fm_sample_item *items;
+    uint32_t blocks;        /* of the bootstrap */
+    double *initial;        /* of each block: weight that is there from the beginning */
+    uint32_t *burst_blocks; /* of each burst */
+    uint32_t *watch_blocks; /* of each watch */
+    double effective; /* observations that the watches are worth: (sum of weights)² / sum of squares; of
+                         bursts: how many there are */
+} fm_sample_items;
+
+fm_status fm_sample_items_create(fm_sample_items *items, const fm_samples *samples,
+                                 const fm_estimator *estimator, uint64_t reach, uint32_t blocks,
+                                 fm_error *error);
+void fm_sample_items_clear(fm_sample_items *items);
+/* Scales the weights of watches, of each code, to what is known of all samples. */
+fm_status fm_sample_calibrate(const fm_samples *samples, double *weights, fm_error *error);
+/* The weight of each watch by the paper, 0 for those that were not used again. */
+fm_status fm_sample_proportional(const fm_samples *samples, double *weights, fm_error *error);
+
+/* ---- the histogram of time distances ---- */
+
+typedef struct fm_sample_masses {
+    size_t bin_count;
+    double *bins;  /* share of the references with a time distance in each bin */
+    double never;  /* share never used again; with the bins: 1 */
+    double unseen; /* part of `never` that no observation shows: what was cut off last */
+    /* Share of the references that a weight of 1 stands for; NULL: not wanted. */
+    double *per_weight_of_watch, *per_weight_of_bin;
+} fm_sample_masses;
+fm_status fm_sample_masses_create(fm_sample_masses *masses, size_t watch_count, fm_error *error);
+void fm_sample_masses_clear(fm_sample_masses *masses);
+/* times: how often each block of the bootstrap was drawn; NULL: once. False: nothing was observed. */
+bool fm_sample_weigh(const fm_sample_items *items, const uint32_t *times, fm_sample_masses *masses);
+
+/* ---- distances ---- */
+
+/* Mean number of distinct other blocks between a use and its reuse, for the middle of each bin of time
+ * distances. shen: by Shen et al., else as in eviction_time.c. */
+void fm_sample_distances(const fm_sample_masses *masses, bool shen, double *distances);
+/* Miss ratios at these sizes, ascending: the share whose mean distance is at least that, within bins in
+ * straight lines. */
+void fm_sample_miss_ratios(const fm_sample_masses *masses, const uint64_t *sizes, size_t count,
+                           double *ratios);
+/* Shen's distances: each bin's references are spread binomially about its mean. spread: shares by bins of
+ * distances, fm_sample_bin_count of them. distinct: all blocks of the run. */
+void fm_sample_spread(const fm_sample_masses *masses, const double *means, double distinct, double *spread);
+
+/* ---- results ---- */
+
+fm_status fm_sample_band(fm_profile *profile, const fm_sample_items *items, const fm_sample_masses *masses,
+                         const fm_estimate_options *options, fm_error *error);
+fm_status fm_sample_pairs(fm_estimate *estimate, const fm_samples *samples, const fm_sample_items *items,
+                          const fm_sample_masses *masses, const double *distances,
+                          const fm_estimate_options *options, fm_error *error);
+/* ---- random numbers ---- */
+
+static inline uint64_t fm_sample_random(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15); /* splitmix64 */
+    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+    return z ^ z >> 31;
+}
+/* Below most, which is not 0. */
+static inline uint64_t fm_sample_random_below(uint64_t *state, uint64_t most)
+{
+    return (uint64_t)((unsigned __int128)fm_sample_random(state) * most >> 64);
+}
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sample_pairs.c - which code uses again what other code used: each observation that was seen to its end
+ * brings its share of the references to its pair of code.
+ *
+ * The error of a pair is that of a sum over the stretches of the run (the blocks of the bootstrap), what a
+ * weight is worth taken as given: B / (B - 1) times the sum of squares about their mean.
+ */
+#include "model/sample_internal.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* What one observation brings. */
+typedef struct part {
+    uint32_t use, reuse;
+    uint32_t range, block;
+    uint64_t unit; /* bursts, then watches */
+    double share;
+} part;
+
+typedef struct parts {
+    size_t count, capacity;
+    part *all;
+} parts;
+
+static fm_status add_part(parts *to, part one, fm_error *error)
+{
+    void *grown = to->all;
+    if (!(one.share > 0)) return FM_OK;
+    if (to->count == to->capacity && fm_array_reserve(&grown, &to->capacity, to->count + 1, sizeof one))
+        return fm_fail_memory(error, (to->count + 1) * sizeof one, "the pairs of code");
+    to->all = grown;
+    to->all[to->count++] = one;
+    return FM_OK;
+}
+
+static uint32_t range_of(const fm_estimate_options *options, double distance)
+{
+    const uint64_t whole = (uint64_t)llround(fmin(fmax(distance, 0), 0x1p62));
+    size_t range = 0;
+    while (range + 1 < options->edge_count && options->edges[range + 1] <= whole) range++;
+    return (uint32_t)range;
+}
+
+typedef struct context {
+    const fm_samples *samples;
+    const fm_sample_items *items;
+    const fm_sample_masses *masses;
+    const double *distances;
+    const fm_estimate_options *options;
+    uint64_t reach;
+} context;
+
+static fm_status add_bursts(parts *to, const context *of, fm_error *error)
+{
+    fm_status status = FM_OK;
+    for (size_t i = 0; i < of->samples->burst_count && status == FM_OK; i++) {
+        const fm_sample_burst *burst = &of->samples->bursts[i];
+        const fm_burst_reuse *reuse = of->samples->reuses + burst->first;
+        for (size_t k = 0; k < burst->found_count + burst->cut_count && status == FM_OK; k++, reuse++) {
+            const size_t bin = fm_bins_index(FM_SAMPLE_BINS, reuse->time);
+            const bool found = k < burst->found_count;
+            part one = {reuse->use,
+                        reuse->reuse,
+                        FM_RANGE_COLD,
+                        of->items->burst_blocks[i],
+                        i,
+                        burst->weight / (double)burst->uses * (double)reuse->count};
+            if (of->reach && bin >= fm_bins_index(FM_SAMPLE_BINS, of->reach)) continue;
+            if (!found && !burst->ended) continue;
+            one.share *= of->masses->per_weight_of_bin[bin];
+            if (found) one.range = range_of(of->options, of->distances[bin]);
+            status = add_part(to, one, error);
+        }
+    }
+    return status;
+}
+
+/* By items and not by watches: these have the weights. */
+static fm_status add_watches(parts *to, const context *of, fm_error *error)
+{
+    fm_status status = FM_OK;
+    for (size_t i = 0; i < of->items->count && status == FM_OK; i++) {
+        const fm_sample_item *item = &of->items->items[i];
+        if (item->watch == FM_ITEM_OF_BURSTS || (item->kind != FM_ITEM_REUSED && item->kind != FM_ITEM_NEVER))
+            continue;
+        const fm_sample_watch *watch = &of->samples->watches[item->watch];
+        const bool again = item->kind == FM_ITEM_REUSED;
+        part one = {watch->use,
+                    again ? watch->reuse : 0,
+                    FM_RANGE_COLD,
+                    item->block,
+                    of->samples->burst_count + item->watch,
+                    item->weight};
+        one.share *= of->masses->per_weight_of_watch[item->watch];
+        if (again) one.range = range_of(of->options, of->distances[item->bin]);
+        status = add_part(to, one, error);
+    }
+    return status;
+}
+
+static int by_pair(const void *a, const void *b)
+{
+    const part *x = a, *y = b;
+    const bool never_x = x->range == FM_RANGE_COLD, never_y = y->range == FM_RANGE_COLD;
+    if (never_x != never_y) return never_x - never_y;
+    if (x->use != y->use) return x->use < y->use ? -1 : 1;
+    if (x->reuse != y->reuse) return x->reuse < y->reuse ? -1 : 1;
+    if (x->range != y->range) return x->range < y->range ? -1 : 1;
+    return (x->unit > y->unit) - (x->unit < y->unit);
+}
+
+static int by_unit(const void *a, const void *b)
+{
+    const part *x = a, *y = b;
+    return (x->unit > y->unit) - (x->unit < y->unit);
+}
+
+static bool same_pair(const part *a, const part *b)
+{
+    return a->use == b->use && a->reuse == b->reuse &&
+           (a->range == FM_RANGE_COLD) == (b->range == FM_RANGE_COLD);
+}
+
+/* parts[0 … count) are of one pair. sums: a number for each block. */
+static fm_pair_estimate sum_pair(part *of, size_t count, uint32_t blocks, double references, double *sums)
+{
+    fm_pair_estimate pair = {.use = of->use, .reuse = of->reuse, .never = of->range == FM_RANGE_COLD};
+    double share = 0, squares = 0;
+    for (uint32_t block = 0; block < blocks; block++) sums[block] = 0;
+    for (size_t i = 0; i < count; i++) {
+        share += of[i].share;
+        sums[of[i].block] += of[i].share;
+    }
+    for (uint32_t block = 0; block < blocks; block++) {
+        const double off = sums[block] - share / blocks;
+        squares += off * off;
+    }
+    pair.references = share * references;
+    /* One block alone tells nothing: it may be wholly wrong. */
+    pair.error = blocks > 1 ? sqrt(squares * blocks / (blocks - 1)) * references : pair.references;
+    qsort(of, count, sizeof *of, by_unit);
+    for (size_t i = 0; i < count; i++) pair.samples += i == 0 || of[i].unit != of[i - 1].unit;
+    return pair;
+}
+
+static int by_references(const void *a, const void *b)
+{
+    const fm_pair_estimate *x = a, *y = b;
+    if (x->references != y->references) return x->references > y->references ? -1 : 1;
+    if (x->use != y->use) return x->use < y->use ? -1 : 1;
+    if (x->reuse != y->reuse) return x->reuse < y->reuse ? -1 : 1;
+    return x->never - y->never;
+}
+
+/* Counts by pair and range that sum to those of the profile: each is what the running sum, rounded, grows by.
+ */
+static fm_status make_raw(fm_estimate *estimate, const parts *of, fm_error *error)
+{
+    const uint64_t reused = estimate->profile->references - estimate->profile->cold;
+    fm_raw_pair *raw = fm_calloc(of->count + 2, sizeof *raw);
+    if (!raw) return fm_fail_memory(error, (of->count + 2) * sizeof *raw, "the pairs of code");
+    size_t count = 0;
+    double all = 0, running = 0;
+    uint64_t given = 0;
+    for (size_t i = 0; i < of->count && of->all[i].range != FM_RANGE_COLD; i++) all += of->all[i].share;
+    for (size_t i = 0; i < of->count && of->all[i].range != FM_RANGE_COLD; i++) {
+        const part *one = &of->all[i];
+        running += one->share;
+        const bool last = i + 1 == of->count || of->all[i + 1].range == FM_RANGE_COLD;
+        const double scaled = running / all * (double)reused;
+        uint64_t upto = last || scaled >= (double)reused ? reused : (uint64_t)scaled;
+        if (upto < given) upto = given;
+        if (upto == given) continue;
+        fm_raw_pair *before = count > 0 ? &raw[count - 1] : NULL;
+        if (before && before->use == one->use && before->reuse == one->reuse && before->range == one->range)
+            before->count += upto - given;
+        else
+            raw[count++] = (fm_raw_pair){one->use, one->reuse, one->range, upto - given};
+        given = upto;
+    }
+    if (given < reused) raw[count++] = (fm_raw_pair){0, 0, 0, reused - given};
+    if (estimate->profile->cold > 0)
+        raw[count++] = (fm_raw_pair){0, 0, FM_RANGE_COLD, estimate->profile->cold};
+    estimate->raw = raw;
+    estimate->raw_count = count;
+    return FM_OK;
+}
+
+static fm_status make_pairs(fm_estimate *estimate, parts *of, uint32_t blocks, double unseen, fm_error *error)
+{
+    const double references = (double)estimate->profile->references;
+    estimate->pairs = fm_calloc(of->count + 1, sizeof *estimate->pairs);
+    double *sums = fm_calloc(blocks + 1, sizeof *sums);
+    if (!estimate->pairs || !sums) {
+        free(sums);
+        return fm_fail_memory(error, of->count * sizeof *estimate->pairs, "the pairs of code");
+    }
+    size_t count = 0;
+    for (size_t from = 0, to; from < of->count; from = to) {
+        for (to = from + 1; to < of->count && same_pair(&of->all[from], &of->all[to]);) to++;
+        estimate->pairs[count++] = sum_pair(&of->all[from], to - from, blocks, references, sums);
+    }
+    free(sums);
+    /* What was cut off last, of unknown code, and so not sure at all. */
+    if (unseen * references >= 1)
+        estimate->pairs[count++] = (fm_pair_estimate){
+            .references = unseen * references, .error = unseen * references, .never = true};
+    estimate->pair_count = count;
+    qsort(estimate->pairs, count, sizeof *estimate->pairs, by_references);
+    return FM_OK;
+}
+
+fm_status fm_sample_pairs(fm_estimate *estimate, const fm_samples *samples, const fm_sample_items *items,
+                          const fm_sample_masses *masses, const double *distances,
+                          const fm_estimate_options *options, fm_error *error)
+{
+    const context of = {samples, items, masses, distances, options, items->survival ? options->reach : 0};
+    parts all = {0};
+    fm_status status = add_bursts(&all, &of, error);
+    if (status == FM_OK) status = add_watches(&all, &of, error);
+    if (all.count) qsort(all.all, all.count, sizeof *all.all, by_pair);
+    if (status == FM_OK) status = make_raw(estimate, &all, error);
+    if (status == FM_OK) status = make_pairs(estimate, &all, items->blocks, masses->unseen, error);
+    free(all.all);
+    return status;
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sample_result.c - from observations to an estimate: options checked, the steps one after the other, and
+ * what comes out in a profile.
+ */
+#define _GNU_SOURCE
+#include "model/sample_internal.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/sized.h"
+#include "profile/histogram.h"
+#include "profile/sampling.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCKS = 40, MOST_BLOCKS = 10000, ROUNDS = 200, MOST_ROUNDS = 100000, MOST_EDGES = 250 };
+
+/* One estimate on its way. */
+typedef struct making {
+    const fm_samples *samples;
+    const fm_estimator *estimator;
+    fm_estimate_options options;
+    bool shen;
+    uint64_t references;
+    fm_sample_items items;
+    fm_sample_masses masses;
+    double *distances; /* mean distance of each bin of time distances */
+    fm_estimate *estimate;
+} making;
+
+/* ---- options ---- */
+
+static fm_status check_choice(making *self, fm_error *error)
+{
+    fm_estimate_options *options = &self->options;
+    self->estimator = fm_estimator_named(options->estimator);
+    if (!self->estimator)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no estimator '%s'", options->estimator);
+    const char *conversion = options->conversion ? options->conversion : self->estimator->conversion;
+    self->shen = strcmp(conversion, "shen") == 0;
+    if (!self->shen && strcmp(conversion, "aet") != 0)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no conversion '%s'", conversion);
+    options->conversion = self->shen ? "shen" : "aet";
+    if (options->bins != FM_BINS_LOGLINEAR && options->bins != FM_BINS_LOG2)
+        return fm_fail(error, FM_E_UNSUPPORTED, NULL, "an estimate has no bins of single distances");
+    if (options->blocks == 0) options->blocks = BLOCKS;
+    if (options->bootstrap == 0) options->bootstrap = ROUNDS;
+    if (options->confidence == 0) options->confidence = 0.95;
+    if (options->blocks > MOST_BLOCKS || options->bootstrap > MOST_ROUNDS ||
+        !(options->confidence > 0 && options->confidence < 1))
+        return fm_fail(error, FM_E_ARGUMENT, NULL,
+                       "a bootstrap of %u rounds, %u blocks and confidence %g: expected at most %d, at most "
+                       "%d, and between 0 and 1",
+                       options->bootstrap, options->blocks, options->confidence, MOST_ROUNDS, MOST_BLOCKS);
+    return FM_OK;
+}
+
+static fm_status check_edges(making *self, fm_error *error)
+{
+    static const uint64_t one_range[] = {0};
+    fm_estimate_options *options = &self->options;
+    if (!options->edges) {
+        options->edges = one_range;
+        options->edge_count = 1;
+    }
+    bool ascending = options->edge_count > 0 && options->edge_count <= MOST_EDGES && options->edges[0] == 0;
+    for (size_t i = 1; i < options->edge_count && ascending; i++)
+        ascending = options->edges[i] > options->edges[i - 1];
+    return ascending ? FM_OK
+                     : fm_fail(error, FM_E_ARGUMENT, NULL, "expected 1 to %d ascending edges from 0 on",
+                               MOST_EDGES);
+}
+
+/* What the estimator needs, and what is there. */
+static fm_status check_samples(making *self, fm_error *error)
+{
+    const fm_samples *samples = self->samples;
+    const char *name = self->estimator->info.name;
+    const bool bursts = samples->burst_count > 0;
+    if (bursts && !self->estimator->info.bursts)
+        return fm_fail(error, FM_E_UNSUPPORTED, NULL,
+                       "the estimator '%s' is for samples of single references, and these are bursts", name);
+    if (self->options.reach && !self->estimator->survival)
+        return fm_fail(error, FM_E_UNSUPPORTED, NULL, "the estimator '%s' cannot leave out short watches",
+                       name);
+    if (self->options.reach && !bursts)
+        return fm_fail(error, FM_E_ARGUMENT, NULL,
+                       "watches count from a time distance of %" PRIu64
+                       " on, but there are no bursts to tell "
+                       "what is below",
+                       self->options.reach);
+    for (size_t i = 0; i < samples->watch_count && self->estimator->weights == FM_WEIGHTS_BOTH; i++) {
+        const fm_sample_watch *watch = &samples->watches[i];
+        if ((watch->end == FM_WATCH_USED || watch->end == FM_WATCH_NEVER) && !(watch->kept > 0))
+            return fm_fail(error, FM_E_UNSUPPORTED, NULL,
+                           "the estimator '%s' needs the probability with which each watch was kept", name);
+    }
+    for (size_t i = 0; i < samples->thread_count; i++)
+        if (__builtin_add_overflow(self->references, samples->references[i], &self->references))
+            return fm_fail(error, FM_E_ARGUMENT, NULL, "the references of all threads exceed 64 bits");
+    if (self->references == 0)
+        return fm_fail(error, FM_E_ARGUMENT, NULL,
+                       "too few samples to tell anything: no references were made");
+    return FM_OK;
+}
+
+/* ---- the profile ---- */
+
+/* Shares as counts of all references: each is what the running sum, rounded, has grown by. rest: the share
+ * that is in no bin. */
+static fm_status count_shares(fm_histogram *histogram, const double *shares, size_t count, double rest,
+                              uint64_t references, fm_error *error)
+{
+    *histogram = (fm_histogram){0, fm_calloc(count, sizeof *histogram->bins)};
+    if (!histogram->bins) return fm_fail_memory(error, count * sizeof *histogram->bins, "the histogram");
+    size_t last = 0;
+    for (size_t i = 0; i < count; i++)
+        if (shares[i] > 0) last = i;
+    double running = 0;
+    uint64_t given = 0;
+    for (size_t i = 0; i <= last; i++) {
+        running += shares[i];
+        uint64_t upto = running < 1 ? (uint64_t)nearbyint(running * (double)references) : references;
+        if (i == last && rest <= 0) upto = references;
+        if (upto > references) upto = references;
+        if (upto <= given || !(shares[i] > 0)) continue;
+        fm_bin bin = {.count = upto - given};
+        fm_bins_range(FM_SAMPLE_BINS, i, &bin.lo, &bin.hi);
+        histogram->bins[histogram->count++] = bin;
+        given = upto;
+    }
+    return FM_OK;
+}
+
+/* Bins of the estimate become those that were asked for. */
+static fm_status coarsen(fm_histogram *histogram, fm_bins bins, fm_error *error)
+{
+    if (bins == FM_SAMPLE_BINS) return FM_OK;
+    fm_histogram sum;
+    fm_status status = fm_histogram_sum(&sum, histogram, NULL, bins, 0, error);
+    if (status != FM_OK) return status;
+    free(histogram->bins);
+    *histogram = sum;
+    return FM_OK;
+}
+
+/* The mean time distance is the number of blocks where all are used again and again. */
+static double mean_time(const fm_sample_masses *masses)
+{
+    double sum = 0;
+    for (size_t bin = 1; bin < masses->bin_count; bin++)
+        sum += masses->bins[bin] * (double)fm_sample_bin_middle(bin);
+    return sum;
+}
+
+static fm_status set_distances(making *self, fm_profile *profile, fm_error *error)
+{
+    const fm_sample_masses *masses = &self->masses;
+    if (!self->shen) {
+        fm_status status =
+            fm_profile_from_times(profile, &profile->times, profile->cold, self->references, error);
+        if (status == FM_OK && masses->never <= 0)
+            profile->distinct = (uint64_t)fmin(mean_time(masses) + 0.5, (double)self->references);
+        return status;
+    }
+    double *spread = fm_calloc(masses->bin_count, sizeof *spread);
+    if (!spread) return fm_fail_memory(error, masses->bin_count * sizeof *spread, "the histogram");
+    const double distinct = masses->never > 0 ? masses->never * (double)self->references : mean_time(masses);
+    fm_sample_spread(masses, self->distances, distinct, spread);
+    fm_status status =
+        count_shares(&profile->distances, spread, masses->bin_count, masses->never, self->references, error);
+    free(spread);
+    uint64_t total = 0;
+    if (status == FM_OK) fm_histogram_total(&profile->distances, &total);
+    profile->cold = self->references - total;
+    profile->distinct = (uint64_t)fmin(distinct + 0.5, (double)self->references);
+    if (profile->distinct < profile->cold) profile->distinct = profile->cold;
+    return status == FM_OK ? coarsen(&profile->distances, profile->bins, error) : status;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x < y) - (x > y);
+}
+
+/* The largest time distance that so many observations lasted longer than. 0: there are not so many. */
+static uint64_t lasted(uint64_t *lengths, size_t count)
+{
+    qsort(lengths, count, sizeof *lengths, by_size);
+    return count >= FM_MEASURED_LEAST ? lengths[FM_MEASURED_LEAST - 1] : 0;
+}
+
+static fm_status set_reach(making *self, fm_sampling *sampling, fm_error *error)
+{
+    const fm_samples *samples = self->samples;
+    uint64_t *lengths = fm_calloc(samples->burst_count + samples->watch_count + 1, sizeof *lengths);
+    if (!lengths) return fm_fail_memory(error, samples->watch_count * sizeof *lengths, "the estimate");
+    size_t count = 0;
+    for (size_t i = 0; i < samples->burst_count; i++) lengths[count++] = samples->bursts[i].length - 1;
+    sampling->burst_time = lasted(lengths, count);
+    if (self->options.reach && sampling->burst_time > self->options.reach)
+        sampling->burst_time = self->options.reach;
+    for (size_t i = 0; i < samples->watch_count; i++)
+        if (samples->watches[i].end != FM_WATCH_NOT_ARMED) lengths[count++] = samples->watches[i].length;
+    sampling->measured_time = lasted(lengths, count);
+    free(lengths);
+    const double distance = self->distances[fm_bins_index(FM_SAMPLE_BINS, sampling->measured_time)];
+    sampling->measured = (uint64_t)fmin(distance, 0x1p62);
+    return FM_OK;
+}
+
+static fm_status set_sampling(making *self, fm_profile *profile, fm_error *error)
+{
+    const fm_samples *samples = self->samples;
+    fm_status status = fm_sampling_create(&profile->sampling, samples->method, self->estimator->info.name,
+                                          self->options.conversion, error);
+    if (status != FM_OK) return status;
+    fm_sampling *sampling = profile->sampling;
+    sampling->bursts = samples->burst_count;
+    for (size_t i = 0; i < samples->burst_count; i++) sampling->burst_uses += samples->bursts[i].uses;
+    for (size_t i = 0; i < samples->watch_count; i++) {
+        const fm_sample_watch_end end = samples->watches[i].end;
+        sampling->used += end == FM_WATCH_USED;
+        sampling->replaced += end == FM_WATCH_REPLACED;
+        sampling->never += end == FM_WATCH_NEVER;
+        sampling->not_armed += end == FM_WATCH_NOT_ARMED;
+    }
+    return set_reach(self, sampling, error);
+}
+
+/* Units of the plan of the sampler: a watch of a burst's use is part of the burst. */
+static uint64_t count_samples(const fm_samples *samples)
+{
+    uint64_t count = samples->burst_count;
+    for (size_t i = 0; i < samples->watch_count; i++) count += samples->watches[i].burst == 0;
+    return count;
+}
+
+static fm_status set_accuracy(making *self, fm_profile *profile, fm_error *error)
+{
+    const uint64_t count = count_samples(self->samples);
+    char band[120] = "";
+    if (self->options.bootstrap > 1)
+        snprintf(band, sizeof band,
+                 "; with probability %g %% the miss ratio at a size is within the band there",
+                 self->options.confidence * 100);
+    fm_status status =
+        fm_accuracy_create(&profile->accuracy, error,
+                           "estimated from %" PRIu64 " samples: measured up to time distances of %" PRIu64
+                           " references (some %" PRIu64 " blocks), inferred beyond%s",
+                           count, profile->sampling->measured_time, profile->sampling->measured, band);
+    if (status != FM_OK) return status;
+    profile->accuracy->samples = count;
+    if (self->options.bootstrap > 1)
+        status = fm_sample_band(profile, &self->items, &self->masses, &self->options, error);
+    return status;
+}
+
+static fm_status make_profile(making *self, fm_error *error)
+{
+    fm_status status = fm_profile_create(&self->estimate->profile, error);
+    if (status != FM_OK) return status;
+    fm_profile *profile = self->estimate->profile;
+    char *engine = strdup("sample");
+    if (!engine) return fm_fail_memory(error, sizeof "sample", "a profile");
+    free(profile->engine);
+    profile->engine = engine;
+    profile->exact = false;
+    profile->granularity = self->samples->granularity;
+    profile->references = self->references;
+    profile->bins = self->options.bins;
+    status = count_shares(&profile->times, self->masses.bins, self->masses.bin_count, self->masses.never,
+                          self->references, error);
+    uint64_t total = 0;
+    if (status == FM_OK) fm_histogram_total(&profile->times, &total);
+    profile->cold = self->references - total;
+    if (status == FM_OK) status = set_distances(self, profile, error);
+    if (status == FM_OK) status = coarsen(&profile->times, profile->bins, error);
+    profile->has_times = true;
+    if (status == FM_OK) status = set_sampling(self, profile, error);
+    if (status == FM_OK) status = set_accuracy(self, profile, error);
+    return status;
+}
+
+/* ---- all of it ---- */
+
+static fm_status make(making *self, fm_error *error)
+{
+    fm_status status = fm_sample_items_create(&self->items, self->samples, self->estimator,
+                                              self->options.reach, self->options.blocks, error);
+    if (status == FM_OK) status = fm_sample_masses_create(&self->masses, self->samples->watch_count, error);
+    if (status != FM_OK) return status;
+    if (!fm_sample_weigh(&self->items, NULL, &self->masses))
+        return fm_fail(error, FM_E_ARGUMENT, NULL,
+                       "too few samples to tell anything: %" PRIu64 " taken, no time distance seen",
+                       count_samples(self->samples));
+    self->distances = fm_calloc(self->masses.bin_count, sizeof *self->distances);
+    self->estimate = fm_calloc(1, sizeof *self->estimate);
+    if (!self->distances || !self->estimate)
+        return fm_fail_memory(error, self->masses.bin_count * sizeof *self->distances, "the estimate");
+    fm_sample_distances(&self->masses, self->shen, self->distances);
+    status = make_profile(self, error);
+    if (status == FM_OK)
+        status = fm_sample_pairs(self->estimate, self->samples, &self->items, &self->masses, self->distances,
+                                 &self->options, error);
+    return status;
+}
+
+fm_status fm_estimate_create_sized(fm_estimate **estimate, const fm_samples *samples,
+                                   const fm_estimate_options *given, size_t given_size, fm_error *error)
+{
+    *estimate = NULL;
+    making self = {.samples = samples};
+    fm_status status =
+        fm_sized_read(&self.options, sizeof self.options, given, given_size, "fm_estimate_options", error);
+    if (status == FM_OK) status = check_choice(&self, error);
+    if (status == FM_OK) status = check_edges(&self, error);
+    if (status == FM_OK) status = check_samples(&self, error);
+    if (status == FM_OK) status = make(&self, error);
+    fm_sample_items_clear(&self.items);
+    fm_sample_masses_clear(&self.masses);
+    free(self.distances);
+    if (status != FM_OK) {
+        fm_estimate_destroy(self.estimate);
+        return status;
+    }
+    *estimate = self.estimate;
+    return FM_OK;
+}
+
+void fm_estimate_destroy(fm_estimate *estimate)
+{
+    if (!estimate) return;
+    fm_profile_destroy(estimate->profile);
+    free(estimate->pairs);
+    free(estimate->raw);
+    free(estimate);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sample_drain.c - the thread that takes samples out of the shared memory while the program runs. It stands
+ * back: it has a low priority, and what it does not come to is left out, and counted.
+ */
+#define _GNU_SOURCE
+#include "sample/sampled_run_state.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/thread.h"
+
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { NAP = 10000000, LOW_PRIORITY = 5 }; /* nanoseconds */
+
+/* The process with this serial number; NULL: it is not known yet. */
+static fm_sampled_process *owner_of(fm_sampled_run *run, uint32_t serial)
+{
+    fm_sampled_process *found = NULL;
+    pthread_mutex_lock(&run->lock);
+    for (size_t i = run->process_count; i-- > 0 && !found;)
+        if (run->processes[i]->serial == serial) found = run->processes[i];
+    pthread_mutex_unlock(&run->lock);
+    return found;
+}
+
+static fm_status open_lane(fm_sampled_run *run, uint32_t lane, fm_error *error)
+{
+    const fm_sample_lane *shared = fm_sample_memory_lane(&run->memory, lane);
+    fm_sampled_process *owner = owner_of(run, __atomic_load_n(&shared->serial, __ATOMIC_RELAXED));
+    if (!owner || __atomic_load_n(&owner->drained, __ATOMIC_RELAXED)) return FM_OK;
+    if (fm_array_reserve((void **)&run->threads, &run->thread_capacity, run->thread_count + 1,
+                         sizeof(fm_sampled_thread *)) != 0 ||
+        fm_array_reserve((void **)&run->owners, &run->owner_capacity, run->thread_count + 1,
+                         sizeof(fm_sampled_process *)) != 0)
+        return fm_fail_memory(error, (run->thread_count + 1) * sizeof(void *), "the threads");
+    fm_status status = fm_sampled_thread_create(&run->lanes[lane], &run->context, lane, &owner->code, error);
+    if (status != FM_OK) return status;
+    run->owners[run->thread_count] = owner;
+    run->threads[run->thread_count++] = run->lanes[lane];
+    owner->threads++;
+    return FM_OK;
+}
+
+static fm_status close_lane(fm_sampled_run *run, uint32_t lane, fm_error *error)
+{
+    fm_status status = fm_sampled_thread_finish(run->lanes[lane], &run->context, run->tick, error);
+    run->lanes[lane] = NULL;
+    fm_sample_lane_release(&run->memory, lane);
+    return status;
+}
+
+static bool has_records(const fm_sampled_run *run, uint32_t lane)
+{
+    const fm_sample_lane *shared = fm_sample_memory_lane(&run->memory, lane);
+    return __atomic_load_n(&shared->written, __ATOMIC_ACQUIRE) != run->lanes[lane]->taken;
+}
+
+static fm_status drain_lane(fm_sampled_run *run, uint32_t lane, bool last, fm_error *error)
+{
+    const uint32_t state = __atomic_load_n(&run->memory.session->lane_state[lane], __ATOMIC_ACQUIRE);
+    fm_status status = FM_OK;
+    if (!run->lanes[lane] && state != FM_SAMPLE_OPEN && state != FM_SAMPLE_CLOSED) return FM_OK;
+    if (!run->lanes[lane]) status = open_lane(run, lane, error);
+    fm_sampled_thread *thread = run->lanes[lane];
+    if (status != FM_OK || !thread) return status;
+    /* What is gone writes no more: it was so before we look for the last time. */
+    const bool gone = last || state == FM_SAMPLE_CLOSED || thread->ended ||
+                      !__atomic_load_n(&thread->process->alive, __ATOMIC_ACQUIRE);
+    pthread_mutex_lock(&run->code_lock);
+    status = fm_sampled_thread_drain(thread, &run->context, error);
+    pthread_mutex_unlock(&run->code_lock);
+    if (status == FM_OK && gone && (thread->ended || last || !has_records(run, lane)))
+        status = close_lane(run, lane, error);
+    return status;
+}
+
+/* Processes that are gone, and have nothing left. */
+static void mark_drained(fm_sampled_run *run)
+{
+    pthread_mutex_lock(&run->lock);
+    for (size_t i = 0; i < run->process_count; i++) {
+        fm_sampled_process *process = run->processes[i];
+        if (process->drained || __atomic_load_n(&process->code.alive, __ATOMIC_ACQUIRE)) continue;
+        bool open = false;
+        for (uint32_t lane = 0; lane < FM_SAMPLE_THREADS && !open; lane++)
+            open = run->lanes[lane] && run->lanes[lane]->process == &process->code;
+        if (!open) __atomic_store_n(&process->drained, true, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&run->lock);
+}
+
+/* Lanes of processes that are gone and that were never opened: claimed, and then the process was killed. */
+static void free_orphans(fm_sampled_run *run)
+{
+    for (uint32_t lane = 0; lane < FM_SAMPLE_THREADS; lane++) {
+        const uint32_t state = __atomic_load_n(&run->memory.session->lane_state[lane], __ATOMIC_ACQUIRE);
+        if (state == FM_SAMPLE_FREE || run->lanes[lane]) continue;
+        const fm_sample_lane *shared = fm_sample_memory_lane(&run->memory, lane);
+        const fm_sampled_process *owner = owner_of(run, __atomic_load_n(&shared->serial, __ATOMIC_RELAXED));
+        if (owner && __atomic_load_n(&owner->drained, __ATOMIC_ACQUIRE))
+            fm_sample_lane_release(&run->memory, lane);
+    }
+}
+
+static fm_status pass(fm_sampled_run *run, bool last, fm_error *error)
+{
+    fm_status status = FM_OK;
+    /* Seen before the lanes are: a process that is gone now wrote all it ever will. */
+    for (uint32_t lane = 0; lane < FM_SAMPLE_THREADS && status == FM_OK; lane++)
+        status = drain_lane(run, lane, last, error);
+    if (status == FM_OK) mark_drained(run);
+    return status;
+}
+
+static void *drain(void *argument)
+{
+    fm_sampled_run *run = argument;
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LOW_PRIORITY); /* of this thread alone */
+    fm_status status = FM_OK;
+    for (unsigned round = 0; status == FM_OK; round++) {
+        uint32_t *wake = &run->memory.session->wake;
+        const uint32_t seen = __atomic_load_n(wake, __ATOMIC_SEQ_CST);
+        const int finish = __atomic_load_n(&run->finish, __ATOMIC_ACQUIRE);
+        if (finish > 1) break;
+        status = pass(run, finish, &run->drain_error);
+        if (round % 64 == 0) free_orphans(run);
+        if (finish) break;
+        const struct timespec nap = {.tv_nsec = NAP};
+        syscall(SYS_futex, wake, FUTEX_WAIT, seen, &nap, NULL, 0);
+    }
+    __atomic_store_n(&run->drain_status, status, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+fm_status fm_sample_drain_begin(fm_sampled_run *run, fm_error *error)
+{
+    const int why = fm_thread_start(&run->drain, drain, run);
+    if (why != 0) return fm_fail_io(error, NULL, "start a thread", why);
+    run->draining = true;
+    return FM_OK;
+}
+
+fm_status fm_sample_drain_status(fm_sampled_run *run, fm_error *error)
+{
+    const fm_status status = __atomic_load_n(&run->drain_status, __ATOMIC_ACQUIRE);
+    if (status != FM_OK && error) *error = run->drain_error;
+    return status;
+}
+
+static void join(fm_sampled_run *run, int how)
+{
+    if (!run->draining) return;
+    __atomic_store_n(&run->finish, how, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&run->memory.session->wake, 1, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, &run->memory.session->wake, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+    pthread_join(run->drain, NULL);
+    run->draining = false;
+}
+
+fm_status fm_sample_drain_end(fm_sampled_run *run, fm_error *error)
+{
+    join(run, 1);
+    return fm_sample_drain_status(run, error);
+}
+
+void fm_sample_drain_abandon(fm_sampled_run *run)
+{
+    join(run, 2);
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sampled_observations.c - what was seen of a thread becomes observations (fathom/sample.h).
+ *
+ * Clock samples are uniform in time, and watches are timed in time; both have to be told in accesses. In the
+ * window behind each burst accesses were counted and timed: the rate there. Between two bursts the rate is
+ * the mean of theirs. In bursts and windows the accesses are known, and the thread's clock stands still.
+ */
+#include "sample/sampled_results.h"
+#include "sample/sampled_thread.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <fathom/sample.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* A(t) of a thread. */
+typedef struct timeline {
+    const fm_sampled_thread *thread;
+    double *rates;  /* accesses in a nanosecond, at each burst */
+    double *before; /* accesses before each burst */
+    double end;     /* all of the thread */
+    double ratio;   /* references in an access */
+    double tick;    /* nanoseconds of one of the time-stamp counter's */
+} timeline;
+
+/*
+ * Counting takes time itself: an addition for each block of code that is executed, and returns that the
+ * processor cannot foresee. What is subtracted for it is the mean of what was found on programs that are
+ * known (bench/RESULTS.md); it is small beside what accesses take that wait for memory.
+ */
+static double calm_time_of(const fm_seen_burst *burst)
+{
+    static const double counting = 0.3, least_share = 0.5; /* nanoseconds an access; of what was measured */
+    const double time = burst->calm_time - counting * burst->calm;
+    return time > least_share * burst->calm_time ? time : least_share * burst->calm_time;
+}
+
+void fm_sampled_thread_counted(const fm_sampled_thread *thread, double *accesses, double *nanoseconds)
+{
+    for (size_t i = 0; i < thread->burst_count; i++) {
+        const fm_seen_burst *burst = thread->bursts[i];
+        if (!(burst->calm_time > 0)) continue;
+        *accesses += burst->calm;
+        *nanoseconds += calm_time_of(burst);
+    }
+}
+
+static double rate_of(const fm_seen_burst *burst)
+{
+    return burst->calm_time > 0 ? burst->calm / calm_time_of(burst) : 0;
+}
+
+/* Where a rate is not known it is that of the nearest burst whose is. */
+static void fill_rates(const fm_sampled_thread *thread, double fallback, double *rates)
+{
+    const size_t count = thread->burst_count;
+    double last = 0;
+    size_t last_at = 0;
+    for (size_t i = 0; i < count; i++) {
+        rates[i] = rate_of(thread->bursts[i]);
+        if (!(rates[i] > 0)) continue;
+        for (size_t gap = last > 0 ? last_at + 1 : 0; gap < i; gap++)
+            rates[gap] = last > 0 && gap - last_at <= i - gap ? last : rates[i];
+        last = rates[i];
+        last_at = i;
+    }
+    for (size_t i = last > 0 ? last_at + 1 : 0; i < count; i++) rates[i] = last > 0 ? last : fallback;
+}
+
+static double behind(const timeline *line, size_t i)
+{
+    const fm_seen_burst *burst = line->thread->bursts[i];
+    return line->before[i] + burst->counted + burst->accesses;
+}
+
+static fm_status make_timeline(timeline *line, const fm_sampled_thread *thread, double fallback,
+                               size_t granularity, fm_error *error)
+{
+    const size_t count = thread->burst_count;
+    double accesses = 0, references = 0;
+    *line = (timeline){.thread = thread, .ratio = 1};
+    line->rates = fm_calloc(count + 1, sizeof *line->rates);
+    line->before = fm_calloc(count + 1, sizeof *line->before);
+    if (!line->rates || !line->before)
+        return fm_fail_memory(error, 2 * (count + 1) * sizeof(double), "the rates of a thread");
+    fill_rates(thread, fallback, line->rates);
+    for (size_t i = 0; i < count; i++) {
+        fm_seen_burst *burst = thread->bursts[i];
+        line->before[i] = i == 0 ? (double)burst->work * line->rates[0]
+                                 : behind(line, i - 1) + (double)(burst->work - thread->bursts[i - 1]->work) *
+                                                             (line->rates[i - 1] + line->rates[i]) / 2;
+        burst->position = (uint64_t)line->before[i];
+        if (burst->views[granularity].references == 0) continue;
+        accesses += burst->accesses;
+        references += burst->views[granularity].references;
+    }
+    line->end = count == 0
+                    ? (double)thread->work * fallback
+                    : behind(line, count - 1) +
+                          (double)(thread->work - thread->bursts[count - 1]->work) * line->rates[count - 1];
+    if (accesses > 0) line->ratio = references / accesses;
+    return FM_OK;
+}
+
+static void free_timeline(timeline *line)
+{
+    free(line->rates);
+    free(line->before);
+}
+
+/* The last burst whose work is not above this; SIZE_MAX: none. */
+static size_t burst_before(const fm_sampled_thread *thread, uint64_t work)
+{
+    size_t low = 0, high = thread->burst_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (thread->bursts[middle]->work <= work)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low - 1;
+}
+
+static size_t burst_numbered(const fm_sampled_thread *thread, uint64_t number)
+{
+    size_t low = 0, high = thread->burst_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (thread->bursts[middle]->number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < thread->burst_count && thread->bursts[low]->number == number ? low : SIZE_MAX;
+}
+
+/* Accesses of the thread until a moment outside of bursts. */
+static double accesses_until(const timeline *line, uint64_t work)
+{
+    const fm_sampled_thread *thread = line->thread;
+    const size_t i = burst_before(thread, work);
+    if (i == SIZE_MAX) return (double)work * line->rates[0];
+    const double next = i + 1 < thread->burst_count ? line->rates[i + 1] : line->rates[i];
+    return behind(line, i) + (double)(work - thread->bursts[i]->work) * (line->rates[i] + next) / 2;
+}
+
+/* ---- bursts ---- */
+
+static fm_status add_burst(const timeline *line, uint32_t number, size_t i, size_t granularity,
+                           fm_samples *samples, fm_error *error)
+{
+    const fm_seen_burst *seen = line->thread->bursts[i];
+    const fm_burst_view *view = &seen->views[granularity];
+    const size_t count = (size_t)view->found_count + view->cut_count;
+    fm_burst_reuse *reuses = fm_calloc(count + 1, sizeof *reuses);
+    if (!reuses) return fm_fail_memory(error, count * sizeof *reuses, "the uses of a burst");
+    for (size_t k = 0; k < count; k++)
+        reuses[k] = (fm_burst_reuse){.use = view->kinds[k].use,
+                                     .reuse = view->kinds[k].reuse,
+                                     .time = view->kinds[k].time,
+                                     .count = view->kinds[k].count};
+    const double weight = (double)seen->planned * line->rates[i] * line->ratio;
+    const fm_burst burst = {.thread = number,
+                            .at = (uint64_t)((double)seen->position * line->ratio),
+                            .length = view->references,
+                            .uses = view->uses,
+                            .weight = weight > 0 ? weight : 1,
+                            .found = reuses,
+                            .found_count = view->found_count,
+                            .cut = reuses + view->found_count,
+                            .cut_count = view->cut_count};
+    const fm_status status = fm_samples_add_burst(samples, &burst, error);
+    free(reuses);
+    return status;
+}
+
+/* ---- watches ---- */
+
+/* Accesses of the thread until a watch ended. Below 0: not known. */
+static double end_of(const timeline *line, const fm_seen_watch *watch)
+{
+    if (watch->is.end == FM_SAMPLE_WATCH_ENDED) return line->end;
+    if (!watch->is.in_burst) return accesses_until(line, watch->is.finish);
+    const size_t i = burst_numbered(line->thread, watch->is.in_burst);
+    if (i == SIZE_MAX) return accesses_until(line, watch->is.finish);
+    const fm_seen_burst *burst = line->thread->bursts[i];
+    if (watch->is.in_window) {
+        const double whole = line->rates[i] > 0 ? burst->counted / line->rates[i] : 0;
+        const double share = whole > 0 ? (double)watch->is.in_window * line->tick / whole : 0.5;
+        return line->before[i] + burst->accesses + burst->counted * (share < 1 ? share : 1);
+    }
+    if (watch->is.end == FM_SAMPLE_WATCH_USED && watch->found == FM_BURST_NONE) return -1;
+    return line->before[i] + (watch->found == FM_BURST_NONE ? burst->accesses : watch->found);
+}
+
+/* The use of a burst that a watch is of; false: it cannot be told, or was used again within the burst. */
+static bool describe_use(const timeline *line, size_t i, size_t granularity, fm_sample_watch *watch)
+{
+    const fm_seen_burst *burst = line->thread->bursts[i];
+    const fm_burst_view *view = &burst->views[granularity];
+    if (burst->picked == FM_BURST_NONE || view->picked == FM_BURST_NONE || burst->picked_unused == 0 ||
+        !(burst->armed > 0))
+        return false;
+    const double unused = (double)burst->picked_unused / burst->picked_of;
+    const double weight = (double)burst->planned * line->rates[i] * line->ratio * unused;
+    watch->at = (uint64_t)((double)burst->position * line->ratio) + view->picked;
+    watch->from = view->references - 1 - view->picked;
+    watch->weight = weight > 0 ? weight : 1;
+    watch->armed = burst->armed * (1 - pow(1 - unused, FM_SAMPLE_TRIES));
+    if (watch->armed > 1) watch->armed = 1;
+    watch->use = burst->picked_tag;
+    return watch->armed > 0;
+}
+
+static fm_sample_watch_end kind_of(uint32_t end)
+{
+    return end == FM_SAMPLE_WATCH_USED       ? FM_WATCH_USED
+           : end == FM_SAMPLE_WATCH_REPLACED ? FM_WATCH_REPLACED
+                                             : FM_WATCH_NEVER;
+}
+
+typedef struct watch_list {
+    fm_sample_watch *watches;
+    size_t count;
+} watch_list;
+
+static int by_position(const void *a, const void *b)
+{
+    const fm_sample_watch *x = a, *y = b;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* numbers[i]: that of burst i among the samples; 0: it is not there. */
+static void list_watches(const timeline *line, uint32_t number, size_t granularity, const uint64_t *numbers,
+                         watch_list *list)
+{
+    const fm_sampled_thread *thread = line->thread;
+    for (size_t k = 0; k < thread->watch_count; k++) {
+        const fm_seen_watch *seen = &thread->watches[k];
+        const size_t i = burst_numbered(thread, seen->is.burst);
+        fm_sample_watch watch = {.thread = number, .end = kind_of(seen->is.end), .reuse = seen->tag};
+        if (i == SIZE_MAX || numbers[i] == 0 || !describe_use(line, i, granularity, &watch)) continue;
+        const double end = end_of(line, seen) * line->ratio;
+        if (end < 0) continue;
+        const double length = end - (double)watch.at;
+        watch.length = length > (double)watch.from ? (uint64_t)length : watch.from + 1;
+        watch.kept = (double)seen->is.kept / (double)(UINT32_C(1) << 31);
+        if (!(watch.kept <= 1)) watch.kept = 0;
+        watch.burst = numbers[i];
+        list->watches[list->count++] = watch;
+    }
+    for (size_t i = 0; i < thread->burst_count; i++) {
+        fm_sample_watch watch = {.thread = number, .end = FM_WATCH_NOT_ARMED, .burst = numbers[i]};
+        if (numbers[i] == 0 || thread->bursts[i]->picked_armed || !describe_use(line, i, granularity, &watch))
+            continue;
+        watch.length = watch.from;
+        list->watches[list->count++] = watch;
+    }
+    qsort(list->watches, list->count, sizeof *list->watches, by_position);
+}
+
+static fm_status add_watches(const timeline *line, uint32_t number, size_t granularity,
+                             const uint64_t *numbers, fm_samples *samples, fm_error *error)
+{
+    const size_t most = line->thread->watch_count + line->thread->burst_count;
+    watch_list list = {fm_calloc(most + 1, sizeof *list.watches), 0};
+    if (!list.watches) return fm_fail_memory(error, most * sizeof *list.watches, "the watches");
+    list_watches(line, number, granularity, numbers, &list);
+    fm_status status = FM_OK;
+    for (size_t i = 0; i < list.count && status == FM_OK; i++)
+        status = fm_samples_add_watch(samples, &list.watches[i], error);
+    free(list.watches);
+    return status;
+}
+
+fm_status fm_sampled_thread_observe(fm_sampled_thread *thread, const fm_sample_context *context,
+                                    size_t granularity, double fallback_rate, fm_samples *samples,
+                                    fm_error *error)
+{
+    timeline line;
+    uint32_t number = 0;
+    uint64_t *numbers = fm_calloc(thread->burst_count + 1, sizeof *numbers);
+    fm_status status = make_timeline(&line, thread, fallback_rate, granularity, error);
+    line.tick = context->nanoseconds;
+    if (status == FM_OK && !numbers)
+        status = fm_fail_memory(error, thread->burst_count * sizeof *numbers, "the bursts");
+    if (status == FM_OK)
+        status = fm_samples_add_thread(samples, (uint64_t)(line.end * line.ratio), &number, error);
+    for (size_t i = 0; i < thread->burst_count && status == FM_OK; i++) {
+        if (thread->bursts[i]->views[granularity].uses == 0) continue;
+        status = add_burst(&line, number, i, granularity, samples, error);
+        numbers[i] = fm_samples_bursts(samples);
+    }
+    if (status == FM_OK) status = add_watches(&line, number, granularity, numbers, samples, error);
+    free(numbers);
+    free_timeline(&line);
+    return status;
+}
+
+fm_status fm_sampled_samples_create(fm_samples **samples, uint64_t granularity, fm_error *error)
+{
+    const fm_samples_options options = {.granularity = granularity, .method = "software"};
+    return fm_samples_create(samples, &options, error);
+}
+
+void fm_sampled_samples_destroy(fm_samples *samples)
+{
+    fm_samples_destroy(samples);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sampled_results.c - what a sampled run has to tell: its processes, its state, its observations. */
+#define _GNU_SOURCE
+#include "sample/sampled_results.h"
+
+#include "base/error.h"
+#include "base/sized.h"
+#include "sample/sampled_run_state.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+/* ---- the state ---- */
+
+static void sum_threads(const fm_sampled_run *run, fm_sampled_run_state *state)
+{
+    double own = 0, work = 0;
+    for (size_t i = 0; i < run->thread_count; i++) {
+        const fm_sampled_thread *thread = run->threads[i];
+        own += (double)thread->own;
+        work += (double)thread->work;
+        state->left_out += thread->crowded + thread->lost + thread->damaged;
+    }
+    if (own + work > 0) state->share = own / (own + work);
+}
+
+void fm_sampled_run_state_get_sized(fm_sampled_run *run, fm_sampled_run_state *state, size_t state_size)
+{
+    fm_sampled_run_state now = {
+        .seconds = run->ended ? run->seconds : fm_now() - run->watch.started,
+        .bursts = __atomic_load_n(&run->context.bursts, __ATOMIC_RELAXED),
+        .watches = __atomic_load_n(&run->context.watches, __ATOMIC_RELAXED),
+        .accesses = __atomic_load_n(&run->context.accesses, __ATOMIC_RELAXED),
+        .left_out = __atomic_load_n(&run->context.left_out, __ATOMIC_RELAXED),
+        .threads = (uint32_t)__atomic_load_n(&run->thread_count, __ATOMIC_RELAXED),
+        .interrupted = run->watch.interrupted,
+        .limit_reached = run->limit_reached,
+        .running = !run->watch.child_gone,
+        .notes = run->notes ? run->notes : "",
+    };
+    for (size_t i = 0; i < run->process_count; i++) {
+        const fm_sampled_process *process = run->processes[i];
+        if (now.clock == FM_SAMPLED_RUN_NO_CLOCK) now.clock = process->clock_kind;
+        if (process->clock_error) now.clock_error = process->clock_error;
+        if (process->watch_error) now.watch_error = process->watch_error;
+    }
+    if (run->ended) sum_threads(run, &now);
+    fm_sized_copy(state, state_size, &now, sizeof now);
+}
+
+/* ---- processes ---- */
+
+static bool is_crash(int number)
+{
+    return number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE ||
+           number == SIGABRT || number == SIGTRAP || number == SIGSYS;
+}
+
+size_t fm_sampled_run_processes(const fm_sampled_run *run)
+{
+    return run->process_count ? run->process_count : 1;
+}
+
+static const char *missing_of(const fm_sampled_run *run, const fm_sampled_run_process *process,
+                              uint32_t trouble)
+{
+    if (!process->attached) return "the sampling runtime was never loaded into it";
+    if (run->watch.interrupted) return "it was interrupted before its end";
+    if (trouble & FM_SAMPLE_TROUBLE_SECCOMP)
+        return "it gave up system calls (seccomp): sampling ended there, as it would have been killed for it";
+    if (trouble & FM_SAMPLE_TROUBLE_TIMER) return "there was no clock for it";
+    if (process->ended && process->signal && !is_crash(process->signal) && !run->limit_reached)
+        return "it was killed before its end";
+    return NULL;
+}
+
+/* The program that a process became. */
+static const char *became(const fm_sampled_run *run, const fm_sampled_process *process)
+{
+    const fm_sampled_process *next = NULL;
+    for (size_t i = 0; i < run->process_count; i++) {
+        const fm_sampled_process *other = run->processes[i];
+        if (other->watched.pid == process->watched.pid && other->serial > process->serial &&
+            (!next || other->serial < next->serial))
+            next = other;
+    }
+    return next && process->watched.replaced ? next->program : NULL;
+}
+
+/* Bursts whose logs could be read. */
+static uint64_t understood(const fm_sampled_thread *thread)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < thread->burst_count; i++) count += thread->bursts[i]->views[0].uses > 0;
+    return count;
+}
+
+void fm_sampled_run_process_get_sized(const fm_sampled_run *run, size_t index,
+                                      fm_sampled_run_process *process, size_t process_size)
+{
+    fm_sampled_run_process known = {0};
+    uint32_t trouble = 0;
+    int status = 0;
+    if (index < run->process_count) {
+        const fm_sampled_process *seen = run->processes[index];
+        known = (fm_sampled_run_process){.pid = seen->watched.pid,
+                                         .parent_pid = seen->parent_pid,
+                                         .program = seen->program,
+                                         .by_exec = seen->by_exec,
+                                         .became = became(run, seen),
+                                         .attached = true,
+                                         .threads = seen->threads,
+                                         .ended = seen->watched.ended && !seen->watched.replaced};
+        status = seen->watched.wait_status;
+        trouble = seen->trouble;
+        for (size_t i = 0; i < run->thread_count; i++)
+            if (run->owners[i] == seen) known.bursts += understood(run->threads[i]);
+    } else {
+        known = (fm_sampled_run_process){
+            .pid = (uint32_t)run->watch.child, .program = run->program, .ended = run->watch.child_gone};
+        status = run->watch.child_status;
+    }
+    if (known.ended && WIFSIGNALED(status))
+        known.signal = WTERMSIG(status);
+    else if (known.ended)
+        known.exit_code = WEXITSTATUS(status);
+    known.what_missing = missing_of(run, &known, trouble);
+    known.complete = !known.what_missing;
+    fm_sized_copy(process, process_size, &known, sizeof known);
+}
+
+/* ---- observations ---- */
+
+/* Of all threads together: where a thread has none of its own. */
+static double mean_rate(const fm_sampled_run *run)
+{
+    double accesses = 0, nanoseconds = 0;
+    for (size_t i = 0; i < run->thread_count; i++)
+        fm_sampled_thread_counted(run->threads[i], &accesses, &nanoseconds);
+    return nanoseconds > 0 ? accesses / nanoseconds : 1;
+}
+
+fm_status fm_sampled_run_take(fm_sampled_run *run, size_t granularity, size_t process, fm_samples **samples,
+                              fm_error *error)
+{
+    *samples = NULL;
+    if (!run->ended || granularity >= run->context.granularity_count)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "the run has not ended, or has no such granularity");
+    fm_status status =
+        fm_sampled_samples_create(samples, UINT64_C(1) << run->context.shifts[granularity], error);
+    const double rate = mean_rate(run);
+    for (size_t i = 0; i < run->thread_count && status == FM_OK; i++) {
+        if (process != FM_SAMPLED_RUN_ALL &&
+            (process >= run->process_count || run->owners[i] != run->processes[process]))
+            continue;
+        if (run->threads[i]->burst_count == 0 && run->threads[i]->work == 0) continue;
+        status =
+            fm_sampled_thread_observe(run->threads[i], &run->context, granularity, rate, *samples, error);
+    }
+    if (status != FM_OK) {
+        fm_sampled_samples_destroy(*samples);
+        *samples = NULL;
+    }
+    return status;
+}
+
+fm_status fm_sampled_run_describe(const fm_sampled_run *run, fm_attribution *attribution,
+                                  const uint32_t **map, size_t *map_count, fm_error *error)
+{
+    return fm_sampled_code_describe(&run->code, attribution, map, map_count, error);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sampled_run_state.h - what a sampled run holds. Internal to src/sample.
+ *
+ * Two threads: that of the caller looks after processes and clocks (sampled_run.c), the other takes samples
+ * (sample_drain.c). `lock` is for the list of processes; `code_lock` for code and sites.
+ */
+#ifndef FATHOM_SAMPLE_SAMPLED_RUN_STATE_H
+#define FATHOM_SAMPLE_SAMPLED_RUN_STATE_H
+
+#include "process/watch.h"
+#include "sample/sampled_thread.h"
+
+#include <fathom/sampled_run.h>
+#include <pthread.h>
+
+typedef struct fm_sampled_process {
+    uint32_t place; /* in the session, as long as it is there */
+    uint32_t serial;
+    uint32_t parent_pid;
+    fm_watched_process watched;
+    fm_sample_code_of code;
+    char *program;
+    bool attached, by_exec;
+    bool executed; /* another program, which is not followed */
+    int clock;     /* descriptor; -1: none */
+    fm_sampled_run_clock clock_kind;
+    int clock_error, watch_error;
+    uint32_t trouble;
+    bool drained; /* it is gone, and all that it left was taken */
+    uint32_t threads;
+    uint64_t bursts;
+    char *missing;
+} fm_sampled_process;
+
+struct fm_sampled_run {
+    fm_sampled_run_options options;
+    fm_sample_memory memory;
+    uint64_t tick;
+    char *program;
+    fm_watch watch;
+    bool ended, stopped, limit_reached;
+    double seconds, sampled_seconds;
+    double exec_next; /* when to look for an exec again */
+    char *notes;
+
+    pthread_mutex_t lock;
+    fm_sampled_process **processes; /* all there were */
+    size_t process_count, process_capacity;
+    fm_sampled_process *places[FM_SAMPLE_PROCESSES]; /* those that have a place in the session */
+
+    pthread_mutex_t code_lock;
+    fm_sampled_code code;
+
+    /* The drain's. */
+    pthread_t drain;
+    bool draining;
+    int finish; /* 1: take what is there, and end; 2: end */
+    fm_status drain_status;
+    fm_error drain_error;
+    fm_sample_context context;
+    fm_sampled_thread **threads; /* all there were */
+    fm_sampled_process **owners; /* of each of them */
+    size_t thread_count, thread_capacity, owner_capacity;
+    fm_sampled_thread *lanes[FM_SAMPLE_THREADS]; /* those that live */
+};
+
+void fm_sampled_run_note(fm_sampled_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- sample_drain.c ---- */
+
+fm_status fm_sample_drain_begin(fm_sampled_run *run, fm_error *error);
+/* What went wrong there, if anything did. */
+fm_status fm_sample_drain_status(fm_sampled_run *run, fm_error *error);
+/* Takes the rest; the thread has ended. */
+fm_status fm_sample_drain_end(fm_sampled_run *run, fm_error *error);
+/* The same without taking anything. */
+void fm_sample_drain_abandon(fm_sampled_run *run);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sampled_thread.h - one thread of a sampled program: takes its records out of its lane, and keeps what they
+ * say until the end. Then all of it becomes observations (fathom/sample.h).
+ *
+ * Positions of bursts and watches are worked out from the thread's own processor time and the rates of
+ * accesses that were counted in between: A(t), the accesses as a function of time.
+ */
+#ifndef FATHOM_SAMPLE_SAMPLED_THREAD_H
+#define FATHOM_SAMPLE_SAMPLED_THREAD_H
+
+#include "sample/burst_analysis.h"
+#include "sample/sample_memory.h"
+#include "sample/sampled_code.h"
+
+#include <fathom/sampled_run.h>
+
+/* What all threads share. */
+typedef struct fm_sample_context {
+    fm_sample_memory *memory;
+    fm_sampled_code *code;
+    fm_burst_table *table;
+    unsigned shifts[FM_SAMPLED_RUN_GRANULARITIES]; /* granularities are 1 << shift */
+    size_t granularity_count;
+    double nanoseconds; /* of a tick of the time-stamp counter */
+    /* Buffers. */
+    uint64_t *log;
+    fm_burst_touch *touches;
+    /* Counted for people. */
+    uint64_t bursts, watches, accesses, left_out;
+} fm_sample_context;
+
+/* What a process has in common. */
+typedef struct fm_sample_code_of {
+    fm_sampled_maps maps;
+    uint32_t pid;
+    bool alive;       /* /proc can be asked */
+    double maps_next; /* not before */
+    struct {
+        uint64_t address;
+        uint32_t tag;
+    } recent[4096];
+} fm_sample_code_of;
+
+/* A burst that was seen. */
+typedef struct fm_seen_burst {
+    uint64_t number;
+    uint64_t work; /* nanoseconds */
+    uint64_t planned;
+    uint32_t accesses;
+    uint32_t counted; /* accesses of the window behind it */
+    uint32_t calm;    /* of these, those that tell the rate */
+    double calm_time; /* nanoseconds that they took; 0: not known */
+    uint32_t picked, picked_of,
+        picked_unused; /* the access; chosen among so many, of which so many were unused */
+    uint32_t picked_tag;
+    bool picked_armed;     /* a register was got */
+    double armed;          /* probability */
+    uint64_t position;     /* accesses of the thread before it; known at the end */
+    fm_burst_view views[]; /* one for each granularity; references 0: its log is not known */
+} fm_seen_burst;
+
+typedef struct fm_seen_watch {
+    fm_sample_watched is;
+    uint32_t found; /* access of the burst in_burst that used it again; FM_BURST_NONE: not found */
+    uint32_t tag;   /* of the code that used it again */
+} fm_seen_watch;
+
+typedef struct fm_sampled_thread {
+    uint32_t lane, tid;
+    fm_sample_code_of *process;
+    uint32_t taken;       /* records of the lane */
+    unsigned char *table; /* descriptions of blocks, as far as they were told */
+    uint32_t told, generation;
+    fm_seen_burst **bursts;
+    size_t burst_count, burst_capacity;
+    fm_seen_watch *watches;
+    size_t watch_count, watch_capacity;
+    uint64_t work, own; /* at the end */
+    uint64_t crowded, lost, damaged;
+    bool ended;
+} fm_sampled_thread;
+
+fm_status fm_sampled_thread_create(fm_sampled_thread **thread, const fm_sample_context *context,
+                                   uint32_t lane, fm_sample_code_of *process, fm_error *error);
+void fm_sampled_thread_destroy(fm_sampled_thread *thread, const fm_sample_context *context);
+
+/* Takes what is in the lane. */
+fm_status fm_sampled_thread_drain(fm_sampled_thread *thread, fm_sample_context *context, fm_error *error);
+/* The thread has ended, or nothing more will be taken of it: what its lane says of the end. */
+fm_status fm_sampled_thread_finish(fm_sampled_thread *thread, fm_sample_context *context, uint64_t tick,
+                                   fm_error *error);
+
+/* All that was seen, as a thread of the samples. */
+fm_status fm_sampled_thread_observe(fm_sampled_thread *thread, const fm_sample_context *context,
+                                    size_t granularity, double fallback_rate, fm_samples *samples,
+                                    fm_error *error);
+/* Accesses and nanoseconds of the windows in which they were counted. */
+void fm_sampled_thread_counted(const fm_sampled_thread *thread, double *accesses, double *nanoseconds);
+
+#endif

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# fathom sample: wrong options, programs that cannot be sampled.
+try 'fathom sample --rate 0 -- true'
+try 'fathom sample --rate 5000 -- true'
+try 'fathom sample --rate 100 --period 1M -- true'
+try 'fathom sample --period 0 -- true'
+try 'fathom sample --overhead 0 -- true'
+try 'fathom sample --overhead 2x -- true'
+try 'fathom sample --duration 0 -- true'
+try 'fathom sample --estimator rdx -- true'
+try 'fathom sample --estimator none -- true'
+try 'fathom sample --granularity 48 -- true'
+try 'fathom sample --json - --output - -- true'
+try 'fathom sample --no-source -- true'
+try 'fathom sample --simulate x.fathom --period 10 -- true'
+try 'fathom sample -- ./not-there'
+try 'fathom sample -- /'

@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""fathom sample on programs with odd behaviour: what they print, how they end and what they leave behind is the same
+with and without it. tests/programs/sampled.c says what each word does."""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "collect"))
+from collect_support import *
+
+cases = []
+RUNTIME = os.path.join(os.path.dirname(BUILDER), "lib", "fathom", "libfathom-sample.so")
+
+
+def case(function):
+    cases.append((function.__name__.replace("_", " "), function))
+    return function
+
+
+def program(*flags):
+    return build("sampled.c", "gcc", "-O1", "-pthread", "-Wno-clobbered", *flags)
+
+
+def native(command, **more):
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, **more)
+
+
+def sample(command, *options, code=0, env=None, timeout=90):
+    """fathom sample at 1,000 Hz; the profile, or None."""
+    path, text = os.path.join(work, "sampled.json"), os.path.join(work, "sampled.txt")
+    for old in (path, text):
+        if os.path.exists(old):
+            os.unlink(old)
+    full = [FATHOM, "sample", "--rate", "1000", "--json", path, "-o", text, *options, "--", *command]
+    done = subprocess.run(full, capture_output=True, text=True, errors="replace", timeout=timeout, stdin=subprocess.DEVNULL,
+                          env={**os.environ, **(env or {})})
+    if done.returncode != code:
+        raise Failure(f"{' '.join(full)}\nexit code {done.returncode}, expected {code}\n{done.stdout}\n{done.stderr}")
+    profile = None
+    if os.path.exists(path):
+        with open(path) as file:
+            profile = json.load(file)
+        check_sums(profile)
+        expect(profile["engine"], "sample", "engine")
+        expect(profile["exact"], False, "exact")
+    result = Result(done, profile)
+    result.text = open(text).read() if os.path.exists(text) else ""
+    return result
+
+
+def ending(status):
+    if status >= 0:
+        return f"exited with {status}"
+    return f"killed by {signal.Signals(-status).name}"
+
+
+def same(words, *options, code=0, env=None):
+    """The same output and the same end, with samples and without."""
+    alone = native([program(), *words])
+    result = sample([program(), *words], *options, code=code, env=env)
+    expect(result.out, alone.stdout, "output")
+    expect_in(ending(alone.returncode), result.profile["run"]["ending"], "ending")
+    expect(result.profile["sampling"]["bursts"] > 0, True, "bursts were taken")
+    return result
+
+
+@case
+def plain_work():
+    result = same(["work"], "--size", "4K")
+    expect_in("sampled, software clock", " ".join(result.text.split()), "first screen")
+    expect_in("work (sampled.c", result.text, "first screen names the code")
+
+
+def shares(profile, edges):
+    """Of the re-uses, by distance."""
+    found = [0] * (len(edges) + 1)
+    for low, high, count in profile["histogram"]:
+        found[sum(edge <= (low + high) // 2 for edge in edges)] += count
+    return [count / sum(found) for count in found]
+
+
+@case
+def distances_are_those_of_fathom_run():
+    # The same rounds over and over: some hundred of them, exactly, are like thirty thousand.
+    exact = run(["-g", "8", "--no-sites"], [program(), "little"]).profile
+    profile = sample([program(), "work"], "-g", "8").profile
+    edges = [2 ** k for k in range(4, 20)]
+    likeness = 1 - sum(abs(a - b) for a, b in zip(shares(exact, edges), shares(profile, edges))) / 2
+    if likeness < 0.9:
+        raise Failure(f"S of the distances is {likeness}:\n{shares(exact, edges)}\n{shares(profile, edges)}")
+
+
+@case
+def own_trap_and_profiling_signals():
+    same(["signals"])
+
+
+@case
+def faults_that_the_program_handles():
+    same(["faults"])
+
+
+@case
+def a_crash_is_the_programs_own():
+    same(["crash"])
+
+
+@case
+def many_short_threads_and_one_that_blocks_signals():
+    same(["threads"])
+
+
+@case
+def a_thousand_threads_at_once():
+    same(["crowd"])
+
+
+@case
+def descriptors_are_the_programs_own():
+    same(["descriptors"])
+
+
+@case
+def environment_is_put_back():
+    same(["environment"])
+    result = sample([program(), "environment"], env={"LD_TEST": "kept", "LD_PRELOAD": "libm.so.6"})
+    expect(sorted(result.out.split()), ["LD_PRELOAD=libm.so.6", "LD_TEST=kept"], "environment")
+
+
+@case
+def children_are_not_disturbed():
+    same(["children"])
+
+
+@case
+def children_are_followed():
+    result = same(["children"], "--follow-children")
+    expect(len(result.profile.get("parts", [])) >= 1, True, "parts")
+
+
+@case
+def exec_in_place():
+    same(["exec"])
+    result = same(["exec"], "--follow-children")
+    expect(any(part["run"].get("by_exec") for part in result.profile["parts"]), True, "a part by exec")
+
+
+@case
+def exec_that_is_not_followed_is_said():
+    result = sample(["sh", "-c", "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; exec sleep 0.3"])
+    expect_in("which was not sampled: only children that are followed are", result.err, "note")
+
+
+@case
+def seccomp_ends_sampling_and_nothing_else():
+    for word in ("strict", "filter"):
+        result = same([word], code=3)
+        expect_in("it gave up system calls (seccomp)", result.err, "message")
+
+
+@case
+def without_perf_events_a_timer_takes_their_place():
+    result = same(["work"], env={"FATHOM_TEST_NO_PERF": "1"})
+    expect_in("perf events were refused (Permission denied)", result.err, "note")
+    expect_in("--cap-add=PERFMON", result.err, "remedy")
+    expect_in("software timer", " ".join(result.text.split()), "first screen")
+    expect(result.profile["sampling"].get("used", 0), 0, "watches")
+
+
+@case
+def static_programs_are_refused():
+    result = sample([program("-static"), "work"], code=1)
+    expect_in("is linked statically: the sampling runtime cannot be loaded into it", result.err, "message")
+
+
+@case
+def setuid_programs_are_refused():
+    path = os.path.join(work, "setuid")
+    shutil.copy(program(), path)
+    os.chmod(path, 0o4755)
+    result = sample([path, "work"], code=1)
+    expect_in("is setuid (set-user-ID): the loader preloads nothing into such programs", result.err, "message")
+
+
+@case
+def a_build_without_the_runtime_says_so():
+    result = sample([program(), "work"], code=1, env={"FATHOM_PARTS": work})
+    expect_in("there is no sampling runtime here", result.err, "message")
+
+
+@case
+def runs_that_are_too_short_are_said_to_be():
+    result = sample(["true"], code=1)
+    expect_in("too short to tell anything", result.err, "message")
+
+
+@case
+def duration_ends_sampling_and_not_the_program():
+    result = sample([program(), "descriptors"], "--duration", "0.05")
+    expect_in("next 3", result.out, "output")
+    expect(result.profile["run"]["ending"], "exited with 5", "ending")
+
+
+def started(*options):
+    path = os.path.join(work, "killed.json")
+    if os.path.exists(path):
+        os.unlink(path)
+    full = [FATHOM, "sample", "--rate", "1000", "--json", path, *options, "--", program(), "endless"]
+    process = subprocess.Popen(full, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+    deadline = time.time() + 20
+    child = None
+    while not child and time.time() < deadline:
+        time.sleep(0.02)
+        with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+            child = (file.read().split() or [None])[0]
+    return process, int(child), path
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+@case
+def an_interrupt_gives_the_profile_so_far():
+    process, child, path = started()
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    expect(process.returncode, 3, f"exit code\n{err}")
+    expect_in("it was interrupted before its end", err, "message")
+    with open(path) as file:
+        expect(json.load(file)["sampling"]["bursts"] > 0, True, "bursts")
+    expect(alive(child), False, "the program is gone")
+
+
+@case
+def the_program_is_killed():
+    process, child, path = started()
+    time.sleep(0.3)
+    os.kill(child, signal.SIGKILL)
+    out, err = process.communicate(timeout=30)
+    expect(process.returncode, 3, f"exit code\n{err}")
+    expect_in("it was killed before its end", err, "message")
+
+
+@case
+def fathom_is_killed_and_the_program_runs_on():
+    process, child, path = started()
+    time.sleep(0.3)
+    process.kill()
+    process.wait()
+    time.sleep(0.3)
+    runs_on = alive(child)
+    # No clock any more: the signals that it would send are counted there.
+    os.kill(child, signal.SIGKILL)
+    expect(runs_on, True, "the program runs on")
+    expect(os.path.exists(path), False, "a profile")
+
+
+@case
+def killed_at_any_moment():
+    for delay in (0, 0.002, 0.01, 0.03, 0.06):
+        process = subprocess.Popen([FATHOM, "sample", "--rate", "1000", "-q", "--", program(), "endless"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        time.sleep(delay)
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=30)
+    gone_within(program() + "\0endless", 5)
+
+
+if not os.path.exists(RUNTIME):
+    cases = [("all cases", lambda: "this build has no sampling runtime (it was built without Zydis)")]
+main(cases)

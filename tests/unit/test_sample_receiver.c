@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The receiver of samples: time distances of bursts against closed forms and a naive computation, and memory
+ * that a hostile program has written to. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "collect/sample/burst_log.h"
+#include "sample/sampled_thread.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- bursts ---- */
+
+static uint64_t total(const fm_burst_kind *kinds, size_t count)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++) sum += kinds[i].count;
+    return sum;
+}
+
+/* m blocks, again and again: every use that is not near the end comes back after m. */
+static void test_cyclic(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 100, COUNT = 1000 };
+    fm_burst_table *table;
+    fm_burst_touch touches[COUNT];
+    fm_burst_view view;
+    assert_int_equal(fm_burst_table_create(&table, NULL), FM_OK);
+    for (unsigned i = 0; i < COUNT; i++)
+        touches[i] = (fm_burst_touch){.address = i % BLOCKS * 64 + 8, .size = 8, .tag = 1 + i % 2};
+    assert_int_equal(fm_burst_view_make(table, touches, COUNT, 6, 10, touches[10].address, &view, NULL),
+                     FM_OK);
+    assert_int_equal(view.references, COUNT);
+    assert_int_equal(view.uses, COUNT / 2);
+    assert_int_equal(view.cut_count, 0);
+    assert_int_equal(view.found_count, 2); /* of either tag */
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(view.kinds[i].time, BLOCKS);
+        assert_int_equal(view.kinds[i].count, COUNT / 4);
+        assert_int_equal(view.kinds[i].use, view.kinds[i].reuse);
+    }
+    assert_int_equal(view.picked, FM_BURST_NONE); /* it was used again */
+    free(view.kinds);
+    /* At 8 bytes the same; at 4096 bytes almost all are in one block. */
+    assert_int_equal(fm_burst_view_make(table, touches, COUNT, 12, FM_BURST_NONE, 0, &view, NULL), FM_OK);
+    uint64_t at_once = 0;
+    for (size_t i = 0; i < view.found_count; i++)
+        if (view.kinds[i].time == 1) at_once += view.kinds[i].count;
+    assert_true(at_once > 480);
+    free(view.kinds);
+    fm_burst_table_destroy(table);
+}
+
+/* An access over a boundary is two references; one that nobody repeats is cut off, and can be picked. */
+static void test_straddling_and_cut_off(void **state)
+{
+    (void)state;
+    fm_burst_table *table;
+    fm_burst_view view;
+    const fm_burst_touch touches[] = {{.address = 60, .size = 8, .tag = 1},
+                                      {.address = 640, .size = 4, .tag = 2},
+                                      {.address = 64, .size = 1, .tag = 3},
+                                      {.address = 0, .size = 1, .tag = 4},
+                                      {.address = 128, .size = 8, .tag = 5}};
+    assert_int_equal(fm_burst_table_create(&table, NULL), FM_OK);
+    assert_int_equal(fm_burst_view_make(table, touches, 5, 6, 1, 640, &view, NULL), FM_OK);
+    assert_int_equal(view.references, 6);
+    assert_int_equal(view.uses, 3); /* blocks 0 and 1 of the first access, block 10 */
+    assert_int_equal(view.found_count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const fm_burst_kind *kind = &view.kinds[i];
+        assert_int_equal(kind->use, 1);
+        assert_int_equal(kind->time, kind->reuse == 3 ? 2 : 4);
+    }
+    assert_int_equal(view.cut_count, 1);
+    assert_int_equal(view.kinds[2].use, 2);
+    assert_int_equal(view.kinds[2].time, 3); /* larger than what was seen behind it */
+    assert_int_equal(view.picked, 2);
+    free(view.kinds);
+    size_t unused;
+    assert_int_equal(fm_burst_unused_words(table, touches, 5, 2, &unused, NULL), FM_OK);
+    assert_int_equal(unused, 2); /* 56..63 and 640..647: nobody touches these words again */
+    fm_burst_table_destroy(table);
+}
+
+/* Against the definition, for random accesses and all granularities. */
+static void test_naive(void **state)
+{
+    (void)state;
+    enum { COUNT = 600 };
+    fm_burst_table *table;
+    static fm_burst_touch touches[COUNT];
+    static uint64_t blocks[COUNT * 80];
+    uint64_t random = 7;
+    assert_int_equal(fm_burst_table_create(&table, NULL), FM_OK);
+    for (unsigned shift = 0; shift < 13; shift++) {
+        size_t count = 0;
+        for (unsigned i = 0; i < COUNT; i++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            touches[i] = (fm_burst_touch){
+                .address = (random >> 33) % 3000, .size = 1 + (uint32_t)(random >> 20) % 70, .tag = 1};
+            const uint64_t last = (touches[i].address + touches[i].size - 1) >> shift;
+            for (uint64_t block = touches[i].address >> shift; block <= last; block++)
+                blocks[count++] = block;
+        }
+        uint64_t found = 0, cut = 0, sum = 0, seen = 0;
+        for (size_t i = 0; i < count / 2; i++) {
+            size_t next = i + 1;
+            while (next < count && blocks[next] != blocks[i]) next++;
+            found += next < count;
+            cut += next == count;
+            if (next < count && next - i < 1024) sum += next - i;
+        }
+        fm_burst_view view;
+        assert_int_equal(fm_burst_view_make(table, touches, COUNT, shift, FM_BURST_NONE, 0, &view, NULL),
+                         FM_OK);
+        assert_int_equal(view.references, count);
+        assert_int_equal(total(view.kinds, view.found_count), found);
+        assert_int_equal(total(view.kinds + view.found_count, view.cut_count), cut);
+        for (size_t i = 0; i < view.found_count; i++)
+            if (view.kinds[i].time < 1024) seen += (uint64_t)view.kinds[i].time * view.kinds[i].count;
+        assert_int_equal(seen, sum);
+        free(view.kinds);
+    }
+    fm_burst_table_destroy(table);
+}
+
+/* A size that no access has must not keep us for ever. */
+static void test_endless_access(void **state)
+{
+    (void)state;
+    fm_burst_table *table;
+    fm_burst_view view;
+    const fm_burst_touch touches[] = {{.address = 0, .size = 1, .tag = 1},
+                                      {.address = 64, .size = UINT32_MAX, .tag = 1},
+                                      {.address = UINT64_MAX - 3, .size = 64, .tag = 1}};
+    assert_int_equal(fm_burst_table_create(&table, NULL), FM_OK);
+    assert_int_equal(fm_burst_view_make(table, touches, 3, 0, FM_BURST_NONE, 0, &view, NULL), FM_OK);
+    assert_int_equal(view.references, 1);
+    free(view.kinds);
+    assert_int_equal(fm_burst_view_make(table, touches + 2, 1, 3, FM_BURST_NONE, 0, &view, NULL), FM_OK);
+    assert_int_equal(view.references, 1); /* up to the end of addresses */
+    free(view.kinds);
+    fm_burst_table_destroy(table);
+}
+
+/* ---- hostile memory ---- */
+
+typedef struct receiver {
+    fm_sample_memory memory;
+    fm_sampled_code code;
+    fm_sample_context context;
+    fm_sample_code_of process;
+} receiver;
+
+static receiver *make(void)
+{
+    receiver *self = calloc(1, sizeof *self);
+    assert_non_null(self);
+    assert_int_equal(fm_sample_memory_create(&self->memory, NULL), FM_OK);
+    self->context = (fm_sample_context){.memory = &self->memory,
+                                        .code = &self->code,
+                                        .shifts = {6, 3},
+                                        .granularity_count = 2,
+                                        .nanoseconds = 0.3};
+    self->context.log = malloc(fm_sample_class_bytes(FM_SAMPLE_CLASSES - 1));
+    self->context.touches = malloc((size_t)FM_BURST_ACCESSES_MOST * sizeof *self->context.touches);
+    assert_non_null(self->context.log);
+    assert_non_null(self->context.touches);
+    assert_int_equal(fm_burst_table_create(&self->context.table, NULL), FM_OK);
+    return self;
+}
+
+static void destroy(receiver *self)
+{
+    fm_burst_table_destroy(self->context.table);
+    free(self->context.log);
+    free(self->context.touches);
+    fm_sampled_code_free(&self->code);
+    fm_sample_memory_destroy(&self->memory);
+    free(self);
+}
+
+static void test_lanes(void **state)
+{
+    (void)state;
+    receiver *self = make();
+    fm_sample_lane *lane = fm_sample_memory_lane(&self->memory, 3);
+    fm_sample_record record;
+    uint32_t taken = 5;
+    bool damaged;
+    lane->written = 5;
+    assert_false(fm_sample_lane_next(lane, &taken, &record, &damaged));
+    assert_false(damaged);
+    lane->cells[5].record.kind = FM_SAMPLE_RECORD_END;
+    lane->written = 6;
+    assert_true(fm_sample_lane_next(lane, &taken, &record, &damaged));
+    assert_int_equal(record.kind, FM_SAMPLE_RECORD_END);
+    lane->written = 6 + FM_SAMPLE_CELLS + 1; /* more than there is room for */
+    assert_false(fm_sample_lane_next(lane, &taken, &record, &damaged));
+    assert_true(damaged);
+    assert_int_equal(taken, lane->written);
+    lane->written = 2; /* back in time */
+    assert_false(fm_sample_lane_next(lane, &taken, &record, &damaged));
+    assert_true(damaged);
+    destroy(self);
+}
+
+static void test_slabs(void **state)
+{
+    (void)state;
+    receiver *self = make();
+    uint64_t words[4];
+    uint32_t *owner = self->memory.session->slab_owner;
+    assert_false(fm_sample_slab_copy(&self->memory, 7, 0, 0, words, 8)); /* nobody's */
+    owner[0] = 8;
+    assert_true(fm_sample_slab_copy(&self->memory, 7, 0, 0, words, sizeof words));
+    assert_false(fm_sample_slab_copy(&self->memory, 6, 0, 0, words, 8)); /* another's */
+    assert_false(fm_sample_slab_copy(&self->memory, 7, 0, fm_sample_class_bytes(0) - 8, words, 16));
+    assert_false(fm_sample_slab_copy(&self->memory, 7, 0, SIZE_MAX - 4, words, 8));
+    assert_false(fm_sample_slab_copy(&self->memory, 7, FM_SAMPLE_SLABS_IN_ALL, 0, words, 8));
+    assert_false(fm_sample_slab_copy(&self->memory, 7, FM_SAMPLE_NOWHERE, 0, words, 8));
+    fm_sample_slab_release(&self->memory, 6, 0);
+    assert_int_equal(owner[0], 8);
+    fm_sample_lane_release(&self->memory, 7);
+    assert_int_equal(owner[0], 0);
+    /* The slabs are apart from each other, inside the file, and 8 MiB in all. */
+    uint64_t end = FM_SAMPLE_SLABS;
+    for (uint32_t i = 0; i < FM_SAMPLE_SLABS_IN_ALL; i++) {
+        assert_int_equal(fm_sample_slab_at(i).offset, end);
+        end += fm_sample_slab_at(i).bytes;
+    }
+    assert_int_equal(end, fm_sample_file_bytes());
+    assert_true(end - FM_SAMPLE_SLABS <= UINT64_C(8) << 20);
+    destroy(self);
+}
+
+/* One burst of one block with one access, as the runtime would tell it. */
+static void test_a_burst(void **state)
+{
+    (void)state;
+    enum { EXECUTIONS = 100 };
+    receiver *self = make();
+    fm_sampled_thread *thread;
+    fm_sample_lane *lane = fm_sample_memory_lane(&self->memory, 0);
+    assert_int_equal(fm_sampled_thread_create(&thread, &self->context, 0, &self->process, NULL), FM_OK);
+    struct {
+        burst_table head;
+        uint64_t address;
+        uint16_t bytes, words, accesses, instructions;
+        burst_access access;
+    } table = {.address = 0x401000, .bytes = 4, .words = 1, .accesses = 1, .instructions = 1};
+    table.access = (burst_access){.size = 8, .base = 0, .index = BURST_NO_WORD};
+    table.head.used = sizeof table;
+    uint64_t *log = (uint64_t *)(void *)((char *)self->memory.session + fm_sample_slab_at(0).offset);
+    for (uint64_t i = 0; i < EXECUTIONS; i++) {
+        log[2 * i] = sizeof table.head / 8; /* the block's number */
+        log[2 * i + 1] = i % 10 * 64;
+    }
+    memcpy(log + 2 * EXECUTIONS, &table, sizeof table);
+    self->memory.session->slab_owner[0] = 1;
+    lane->cells[0].record = (fm_sample_record){.kind = FM_SAMPLE_RECORD_BURST};
+    lane->cells[0].record.is.burst.number = 1;
+    lane->cells[0].record.is.burst.words = 2 * EXECUTIONS;
+    lane->cells[0].record.is.burst.table_bytes = sizeof table;
+    lane->cells[0].record.is.burst.picked = lane->cells[0].record.is.burst.picked_place = FM_SAMPLE_NOWHERE;
+    lane->written = 1;
+    assert_int_equal(fm_sampled_thread_drain(thread, &self->context, NULL), FM_OK);
+    assert_int_equal(thread->burst_count, 1);
+    assert_int_equal(thread->bursts[0]->accesses, EXECUTIONS);
+    const fm_burst_view *view = &thread->bursts[0]->views[0];
+    assert_int_equal(view->found_count, 1);
+    assert_int_equal(view->kinds[0].time, 10);
+    assert_int_equal(view->kinds[0].count, EXECUTIONS / 2);
+    assert_int_equal(self->memory.session->slab_owner[0], 0); /* given back */
+    fm_sampled_thread_destroy(thread, &self->context);
+    destroy(self);
+}
+
+/* Whatever is written there: it ends, stays inside (the sanitizers look), and gives nothing that is not
+ * there. */
+static void test_garbage(void **state)
+{
+    (void)state;
+    receiver *self = make();
+    uint64_t random = 99;
+    for (int round = 0; round < 300; round++) {
+        fm_sampled_thread *thread;
+        fm_sample_lane *lane = fm_sample_memory_lane(&self->memory, 0);
+        fm_sample_lane_release(&self->memory, 0);
+        assert_int_equal(fm_sampled_thread_create(&thread, &self->context, 0, &self->process, NULL), FM_OK);
+        for (uint64_t *at = (uint64_t *)lane; at < (uint64_t *)(lane + 1); at++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            *at = round % 3 ? random >> (random >> 58) : random;
+        }
+        for (uint32_t i = 0; i < FM_SAMPLE_CELLS && round % 4; i++) {
+            lane->cells[i].record.kind = 1 + (uint32_t)(random >> (i + 8)) % 4;
+            lane->cells[i].record.slab = i % FM_SAMPLE_SLABS_IN_ALL;
+            lane->cells[i].record.is.burst.number = i + 1;
+            lane->cells[i].record.is.burst.work = i;
+            lane->cells[i].record.is.burst.words %= 2000;
+            if (i % 2) lane->cells[i].record.is.burst.table_from = thread->told;
+        }
+        for (uint32_t i = 0; i < FM_SAMPLE_SLABS_IN_ALL; i++) {
+            uint64_t *slab = (uint64_t *)(void *)((char *)self->memory.session + fm_sample_slab_at(i).offset);
+            self->memory.session->slab_owner[i] = 1;
+            for (int k = 0; k < 4000; k++) {
+                random = random * 6364136223846793005u + 1442695040888963407u;
+                slab[k] = random >> (k % 3 ? 55 : 3);
+            }
+        }
+        thread->taken = 0;
+        lane->written = (uint32_t)(random >> 40) % (FM_SAMPLE_CELLS + 5);
+        assert_int_equal(fm_sampled_thread_drain(thread, &self->context, NULL), FM_OK);
+        assert_int_equal(fm_sampled_thread_finish(thread, &self->context, 1000, NULL), FM_OK);
+        for (size_t i = 0; i < thread->burst_count; i++) {
+            const fm_burst_view *view = &thread->bursts[i]->views[0];
+            assert_int_equal(total(view->kinds, (size_t)view->found_count + view->cut_count), view->uses);
+        }
+        fm_sampled_thread_destroy(thread, &self->context);
+    }
+    destroy(self);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cyclic),  cmocka_unit_test(test_straddling_and_cut_off),
+        cmocka_unit_test(test_naive),   cmocka_unit_test(test_endless_access),
+        cmocka_unit_test(test_lanes),   cmocka_unit_test(test_slabs),
+        cmocka_unit_test(test_a_burst), cmocka_unit_test(test_garbage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
