@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void clear_piece(fm_formula_piece *piece)
+void fm_formula_piece_clear(fm_formula_piece *piece)
 {
     free(piece->derived);
     free(piece->numbers);
@@ -18,7 +18,7 @@ static void clear_piece(fm_formula_piece *piece)
 
 void fm_formula_clear(fm_formula *formula)
 {
-    for (size_t i = 0; i < formula->count; i++) clear_piece(&formula->pieces[i]);
+    for (size_t i = 0; i < formula->count; i++) fm_formula_piece_clear(&formula->pieces[i]);
     free(formula->pieces);
     *formula = (fm_formula){0};
 }
@@ -40,8 +40,12 @@ static bool add_numbers(making *this, const fm_line *line, int64_t sign)
                          sizeof *piece->numbers))
         return fm_isl_no_memory(this->work);
     int64_t *to = &piece->numbers[piece->number_count];
-    for (unsigned i = 0; i < piece->columns; i++) to[i] = sign * line->at[i];
-    to[piece->columns] = sign * line->at[FM_CONSTANT];
+    for (unsigned i = 0; i <= piece->columns; i++) {
+        const int64_t number = line->at[i < piece->columns ? i : (unsigned)FM_CONSTANT];
+        if (number > FM_FORMULA_LARGEST || number < -FM_FORMULA_LARGEST)
+            return fm_isl_fail(this->work, FM_E_LIMIT, "no formula: numbers beyond 2^56");
+        to[i] = sign * number;
+    }
     piece->number_count += width;
     return true;
 }
@@ -187,7 +191,7 @@ bool fm_formula_add(fm_isl_work *work, fm_formula *formula, const fm_system *sys
         return fm_isl_fail(work, FM_E_LIMIT, "no formula: distances depend on too many variables");
     bool done = add_terms(&this, value);
     if (done && this.piece.term_count == 0) { /* it never adds anything */
-        clear_piece(&this.piece);
+        fm_formula_piece_clear(&this.piece);
         return true;
     }
     done = done && order_derived(&this) && add_lines(&this, &system->equalities) &&
@@ -199,7 +203,7 @@ bool fm_formula_add(fm_isl_work *work, fm_formula *formula, const fm_system *sys
     if (done)
         formula->pieces[formula->count++] = this.piece;
     else
-        clear_piece(&this.piece);
+        fm_formula_piece_clear(&this.piece);
     return done;
 }
 

@@ -14,6 +14,9 @@
 
 enum { FM_FORMULA_MOST_FACTORS = 8, FM_FORMULA_MOST_VARIABLES = 4 };
 
+/* The largest number in a line: a sum of them times 64 bits fits 128 bits. */
+#define FM_FORMULA_LARGEST ((int64_t)1 << 56)
+
 /* A column that is derived: the sum of factor * column, divided by `by` and rounded down; or, with by 0, the
  * product of columns. */
 typedef struct fm_derived {
@@ -50,6 +53,7 @@ typedef struct fm_formula {
 } fm_formula;
 
 void fm_formula_clear(fm_formula *formula);
+void fm_formula_piece_clear(fm_formula_piece *piece);
 
 /* A product that a system has as a kept variable without any conditions of its own: factors are columns of
  * the system. */
@@ -74,6 +78,9 @@ typedef enum fm_formula_status {
     FM_FORMULA_OVERFLOW, /* a number beyond 64 bits */
     FM_FORMULA_TOO_LONG, /* too many values of variables */
 } fm_formula_status;
+
+/* Drops conditions that hold for all parameters from `least` on, and joins pieces with the same conditions. */
+void fm_formula_tidy(fm_formula *formula, const int64_t *least);
 
 /* How many quotients a piece has: its conditions begin behind as many lines. */
 size_t fm_formula_quotients(const fm_formula_piece *piece);

@@ -156,7 +156,52 @@ static bool wrap(opening *this)
     return true;
 }
 
-static fm_status open_copy(fm_region **copy, const fm_region *region, const fm_open_class *class,
+/* One access to the last array for every statement. */
+static bool replace_accesses(fm_region *copy, fm_region_node *node)
+{
+    for (; node; node = node->next) {
+        if (node->kind == FM_NODE_STATEMENT) {
+            node->accesses = fm_arena_allocate(copy->arena, 1, sizeof *node->accesses);
+            if (!node->accesses) return false;
+            node->accesses[0] = (fm_region_access){.array = (uint32_t)copy->array_count - 1, .member_bytes = 1};
+            node->access_count = 1;
+            node->first_access = node->statement;
+        }
+        if (!replace_accesses(copy, node->body) || !replace_accesses(copy, node->otherwise)) return false;
+    }
+    return true;
+}
+
+static bool add_scalar(fm_region *copy)
+{
+    fm_region_array *arrays = fm_arena_allocate(copy->arena, copy->array_count + 1, sizeof *arrays);
+    if (!arrays) return false;
+    memcpy(arrays, copy->arrays, copy->array_count * sizeof *arrays);
+    arrays[copy->array_count++] = (fm_region_array){.name = "statement", .element = 1};
+    copy->arrays = arrays;
+    return true;
+}
+
+/* A statement more, the last in number, that is executed where all assumptions of the region hold. */
+static bool add_assumptions(opening *this, fm_region *copy)
+{
+    fm_region_node *node = fm_arena_allocate(copy->arena, 1, sizeof *node);
+    if (!node) return false;
+    *node = (fm_region_node){.kind = FM_NODE_STATEMENT, .statement = copy->statement_count};
+    for (size_t i = 0; i < copy->assumption_count; i++) {
+        fm_region_node *guard = fm_arena_allocate(copy->arena, 1, sizeof *guard);
+        if (!guard) return false;
+        open_condition(this, copy->assumptions[i]);
+        *guard = (fm_region_node){.kind = FM_NODE_IF, .condition = copy->assumptions[i], .body = node};
+        node = guard;
+    }
+    node->next = copy->body;
+    copy->body = node;
+    return !this->failed;
+}
+
+/* A copy of the region with loops for its parameters; executions: only these are of interest. */
+static fm_status open_copy(fm_region **copy, const fm_region *region, const fm_open_class *class, bool executions,
                            fm_error *error)
 {
     fm_status status = fm_region_copy(copy, region, error);
@@ -165,7 +210,8 @@ static fm_status open_copy(fm_region **copy, const fm_region *region, const fm_o
         .copy = *copy, .class = class, .first_variable = (uint32_t)region->variable_count};
     open_nodes(&this, (*copy)->body);
     for (size_t i = 0; i < (*copy)->array_count; i++) (*copy)->arrays[i].element = 1;
-    if (!this.failed && wrap(&this)) return FM_OK;
+    if (!executions || (add_assumptions(&this, *copy) && add_scalar(*copy) && replace_accesses(*copy, (*copy)->body)))
+        if (!this.failed && wrap(&this)) return FM_OK;
     fm_region_destroy(*copy);
     *copy = NULL;
     return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a region");
@@ -241,7 +287,7 @@ fm_status fm_open_references_create(fm_open_references *open, const fm_region *r
     unsigned dimensions = 0;
     *open = (fm_open_references){
         .region = region, .class = class, .granularity = granularity, .layout = layout};
-    fm_status status = open_copy(&copy, region, class, error);
+    fm_status status = open_copy(&copy, region, class, false, error);
     if (status != FM_OK) return status;
     for (size_t i = 0; i < region->array_count; i++)
         if (region->arrays[i].dimensions > dimensions) dimensions = region->arrays[i].dimensions;
@@ -259,42 +305,14 @@ fm_status fm_open_references_create(fm_open_references *open, const fm_region *r
     return status;
 }
 
-/* One access to the last array for every statement. */
-static bool replace_accesses(fm_region *copy, fm_region_node *node)
-{
-    for (; node; node = node->next) {
-        if (node->kind == FM_NODE_STATEMENT) {
-            node->accesses = fm_arena_allocate(copy->arena, 1, sizeof *node->accesses);
-            if (!node->accesses) return false;
-            node->accesses[0] = (fm_region_access){.array = (uint32_t)copy->array_count - 1, .member_bytes = 1};
-            node->access_count = 1;
-            node->first_access = node->statement;
-        }
-        if (!replace_accesses(copy, node->body) || !replace_accesses(copy, node->otherwise)) return false;
-    }
-    return true;
-}
-
-static bool add_scalar(fm_region *copy)
-{
-    fm_region_array *arrays = fm_arena_allocate(copy->arena, copy->array_count + 1, sizeof *arrays);
-    if (!arrays) return false;
-    memcpy(arrays, copy->arrays, copy->array_count * sizeof *arrays);
-    arrays[copy->array_count++] = (fm_region_array){.name = "statement", .element = 1};
-    copy->arrays = arrays;
-    return true;
-}
-
 fm_status fm_open_executions_create(fm_reference_list *list, const fm_region *region, const fm_open_class *class,
                                     fm_error *error)
 {
     fm_region *copy;
     *list = (fm_reference_list){0};
-    fm_status status = open_copy(&copy, region, class, error);
+    fm_status status = open_copy(&copy, region, class, true, error);
     if (status != FM_OK) return status;
-    if (!add_scalar(copy) || !replace_accesses(copy, copy->body))
-        status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a region");
-    if (status == FM_OK) status = lower_dimension(list, copy, 0, error);
+    status = lower_dimension(list, copy, 0, error);
     for (size_t i = 0; i < list->count && status == FM_OK; i++) drop_ends(&list->references[i], class);
     fm_region_destroy(copy);
     return status;

@@ -47,7 +47,8 @@ fm_status fm_open_references_create(fm_open_references *open, const fm_region *r
                                     fm_error *error);
 void fm_open_references_clear(fm_open_references *open);
 
-/* The executions of all statements, as references to nothing: `access` is the number of the statement. */
+/* The executions of all statements, as references to nothing: `access` is the number of the
+ * statement; one more, with the number behind the last, is executed once where the region's assumptions hold. */
 fm_status fm_open_executions_create(fm_reference_list *list, const fm_region *region, const fm_open_class *class,
                                     fm_error *error);
 
