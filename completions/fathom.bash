@@ -19,7 +19,7 @@ _fathom_options() {
     check) echo "--verbose --json --quiet --progress $trace" ;;
     train) echo '--output --sizes --dimensions --percent --select --quiet' ;;
     phases) echo "--threshold --depth --alike --granularity --json --profiles --top --quiet --progress $trace" ;;
-    static) echo '--function --param --granularity --layout --scalars --assume --counts --bins --json --report --callgrind --csv --size --embed-source --top --what-if --suggest --emit-ir --language --method --draws --verify --limit-time --threads --quiet --progress' ;;
+    static) echo '--function --param --granularity --layout --scalars --assume --counts --symbolic --open --emit-c --bins --json --report --callgrind --csv --size --embed-source --top --what-if --suggest --emit-ir --language --method --draws --verify --limit-time --threads --quiet --progress' ;;
     predict) echo "--data-size --size-from --threshold --data-samples --peaks --json --bins --quiet --progress $trace" ;;
     esac
     echo '--help'
@@ -72,7 +72,7 @@ _fathom() {
     --isa) _fathom_words 'avx512 avx2 portable' "$current" ;;
     --granularity | --threads | --bound | --data-samples | --select | --sizes | --dimensions | --percent | --data-size | --threshold | --peaks | --alike | --profiles | --max-memory | --key | --size-column | --key-unit | --size-unit | --delimiter | \
         --size | --blocks | --cache | --title | --keys | --references | --seed | --skew | --level | \
-        --function | --region | --limit | --limit-time | --top | --param | --assume | --draws) ;;
+        --function | --region | --limit | --limit-time | --top | --param | --open | --assume | --draws) ;;
     *)
         if [[ $current == -* ]]; then
             _fathom_words "$(_fathom_options "$verb")" "$current"

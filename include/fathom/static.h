@@ -138,9 +138,10 @@ static inline fm_status fm_region_profile(const fm_region *region, const fm_stat
 FM_API const char *fm_static_method_at(size_t index, const char **about);
 
 /*
- * Formulas for open parameters: how often what is done, first touches, and the misses of caches, for all values
- * of the parameters at once, proved. What a formula is right for, it says: a parameter that row lengths depend on
- * has one remainder of a division by the elements of a block, since rows lie differently in blocks with another.
+ * Formulas for open parameters: how often what is done, first touches, and the misses of caches, for all
+ * values of the parameters at once, proved. What a formula is right for, it says: a parameter that row
+ * lengths depend on has one remainder of a division by the elements of a block, since rows lie differently in
+ * blocks with another.
  */
 typedef struct fm_symbolic fm_symbolic;
 enum { FM_SYMBOLIC_MOST_SIZES = 16 };
@@ -177,8 +178,8 @@ typedef struct fm_symbolic_values {
     size_t size_count;
     uint64_t sizes[FM_SYMBOLIC_MOST_SIZES], misses[FM_SYMBOLIC_MOST_SIZES]; /* first touches included */
 } fm_symbolic_values;
-/* FM_E_ARGUMENT: a value is not among those that the formulas are right for; FM_E_LIMIT: a number is too large,
- * or it would take too long. */
+/* FM_E_ARGUMENT: a value is not among those that the formulas are right for; FM_E_LIMIT: a number is too
+ * large, or it would take too long. */
 FM_API fm_status fm_symbolic_evaluate_sized(const fm_symbolic *symbolic, const int64_t *values,
                                             fm_symbolic_values *result, size_t result_size, fm_error *error);
 static inline fm_status fm_symbolic_evaluate(const fm_symbolic *symbolic, const int64_t *values,
@@ -188,9 +189,9 @@ static inline fm_status fm_symbolic_evaluate(const fm_symbolic *symbolic, const 
 }
 
 /*
- * One of the formulas for people: its name ("loads", "misses of 32768 bytes"), and a polynomial that is right for
- * large parameters: from `from` on, as far as it was compared with the exact number. NULL for both: there is no
- * single one. False: there is no formula of this index.
+ * One of the formulas for people: its name ("loads", "misses of 32768 bytes"), and a polynomial that is right
+ * for large parameters: from `from` on, as far as it was compared with the exact number. NULL for both: there
+ * is no single one. False: there is no formula of this index.
  */
 typedef struct fm_symbolic_text {
     const char *name, *text, *from;
@@ -215,16 +216,16 @@ FM_API fm_status fm_symbolic_write_c(const fm_symbolic *symbolic, const char *pa
 FM_API fm_status fm_region_transform(const fm_region *region, const char *change, fm_region **changed,
                                      fm_error *error);
 /*
- * Is the order of all accesses kept that depend on each other? Exact, for the values that the parameters have.
- * FM_E_UNSUPPORTED: no, and the reason names two of them; or it is not known within limit_seconds (0: no
- * limit). region: what `changed` was made from.
+ * Is the order of all accesses kept that depend on each other? Exact, for the values that the parameters
+ * have. FM_E_UNSUPPORTED: no, and the reason names two of them; or it is not known within limit_seconds (0:
+ * no limit). region: what `changed` was made from.
  */
 FM_API fm_status fm_region_change_check(const fm_region *region, const fm_region *changed,
                                         double limit_seconds, fm_error *error);
 /*
  * Changes that are worth a try: interchanges, distributions, fusions, tiles of 16, 32 and 64. One text behind
- * the other, each ended by a null character, an empty one at the end; to be freed. Not all of them can be done
- * or are legal.
+ * the other, each ended by a null character, an empty one at the end; to be freed. Not all of them can be
+ * done or are legal.
  */
 FM_API fm_status fm_region_suggest(const fm_region *region, char **changes, fm_error *error);
 

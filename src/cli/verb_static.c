@@ -154,7 +154,8 @@ static int work(cli_static_run *run)
     const bool symbolic = run->options->symbolic || run->options->c;
     if (open[0] && !run->options->counts && !symbolic && (!run->options->ir || changes))
         return cli_misuse(
-            "%s: no value: give it by --param NAME=VALUE, or ask for formulas by --symbolic or --counts", open);
+            "%s: no value: give it by --param NAME=VALUE, or ask for formulas by --symbolic or --counts",
+            open);
     if (!run->options->ir || changes) code = find_caches(run);
     if (code < 0 && symbolic) {
         bool found = false;
@@ -206,13 +207,13 @@ int cli_verb_static(int argc, char **argv)
         {"symbolic", 0, CLI_FLAG, &options.symbolic, NULL,
          "formulas of the parameters: operations, first touches, misses of\nthe caches of --size; values of "
          "--param are put into them"},
-        {"open", 0, CLI_JOIN, &options.open, "NAMES",
-         "parameters that stay open in formulas (default: all)"},
+        {"open", 0, CLI_JOIN, &options.open, "NAMES", "parameters that stay open in formulas (default: all)"},
         {"emit-c", 0, CLI_STRING, &options.c, "FILE",
          "write the formulas as a C function; - for standard output"},
         {"bins", 0, CLI_STRING, &options.bins, "NAME",
          "histogram resolution: loglinear (default), log2, exact"},
-        {"json", 'j', CLI_STRING, &options.json, "FILE", "write the profile, or the formulas, as JSON; - for standard output"},
+        {"json", 'j', CLI_STRING, &options.json, "FILE",
+         "write the profile, or the formulas, as JSON; - for standard output"},
         {"report", 0, CLI_STRING, &options.report, "FILE", "write the HTML page of the profile"},
         CLI_ATTRIBUTION_OPTIONS(&options.attribution),
         {"what-if", 0, CLI_JOIN, &options.change, "CHANGE",

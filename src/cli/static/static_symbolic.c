@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * static_symbolic.c - formulas of a region (--symbolic, --emit-c): found, shown, written; and their values, for
- * parameters that are given.
+ * static_symbolic.c - formulas of a region (--symbolic, --emit-c): found, shown, written; and their values,
+ * for parameters that are given.
  */
 #define _GNU_SOURCE
 #include "static/static_run.h"
@@ -96,7 +96,8 @@ static void show_values(FILE *out, const fm_symbolic *symbolic, const int64_t *v
 /* ---- values ---- */
 
 /* The values that are given for the open parameters; false: not for all of them. *missing: the first one. */
-static bool take_values(cli_static_run *run, const fm_symbolic *symbolic, int64_t *values, const char **missing)
+static bool take_values(cli_static_run *run, const fm_symbolic *symbolic, int64_t *values,
+                        const char **missing)
 {
     *missing = NULL;
     for (size_t i = 0; i < fm_symbolic_parameter_count(symbolic); i++) {
@@ -129,8 +130,8 @@ int cli_static_evaluate(cli_static_run *run)
     fm_symbolic *symbolic;
     fm_error error;
     if (options->symbolic || options->json)
-        return cli_misuse("%s: these are formulas already; --param gives values, --emit-c writes a C function",
-                          run->path);
+        return cli_misuse(
+            "%s: these are formulas already; --param gives values, --emit-c writes a C function", run->path);
     if (fm_symbolic_read(&symbolic, run->path, &error)) return cli_fail(&error);
     int code = -1;
     if (options->c && fm_symbolic_write_c(symbolic, options->c, "kernel", &error)) code = cli_fail(&error);
@@ -138,7 +139,8 @@ int cli_static_evaluate(cli_static_run *run)
         bool known = false;
         for (size_t k = 0; k < fm_symbolic_parameter_count(symbolic); k++)
             known |= strcmp(fm_symbolic_parameter_at(symbolic, k).name, run->parameters[i].name) == 0;
-        if (!known) code = cli_misuse("--param %s: the formulas have no such parameter", run->parameters[i].name);
+        if (!known)
+            code = cli_misuse("--param %s: the formulas have no such parameter", run->parameters[i].name);
     }
     if (code < 0 && !cli_is_stdout(options->c)) {
         if (run->parameter_count || !fm_symbolic_parameter_count(symbolic))
@@ -200,7 +202,8 @@ static int deliver(cli_static_run *run, const fm_symbolic *symbolic)
     if (options->c && fm_symbolic_write_c(symbolic, options->c, name, &error)) return cli_fail(&error);
     if (cli_is_stdout(options->json) || cli_is_stdout(options->c)) return -1;
     printf("%s", fm_region_name(run->region) ? fm_region_name(run->region) : "region");
-    if (fm_region_lines(run->region, &file, &first, &last)) printf(" (lines %" PRIu32 "-%" PRIu32 ")", first, last);
+    if (fm_region_lines(run->region, &file, &first, &last))
+        printf(" (lines %" PRIu32 "-%" PRIu32 ")", first, last);
     printf(": exact, blocks of %" PRIu64 " bytes, rows %s\n\n", options->granularity,
            run->layout == FM_LAYOUT_ALIGNED ? "aligned" : "contiguous");
     show_formulas(stdout, symbolic);
@@ -217,7 +220,8 @@ static int give_values(cli_static_run *run)
     for (size_t i = 0; i < fm_region_parameter_count(run->region); i++) {
         const char *name = fm_region_parameter_name(run->region, i);
         const cli_given *given = given_value(run, name);
-        if (given && fm_region_set_parameter(run->region, name, given->value, &error)) return cli_fail(&error);
+        if (given && fm_region_set_parameter(run->region, name, given->value, &error))
+            return cli_fail(&error);
     }
     if (cli_static_open_parameters(run->region, open, sizeof open)[0]) {
         cli_complain("%s: no value, and no formula either", open);

@@ -53,7 +53,8 @@ bool fm_distance_simplified(fm_isl_work *work, const fm_counter_piece *piece, un
         *distance = replaced;
         for (size_t k = 0; k < system.equalities.count && done; k++) {
             const int64_t factor = system.equalities.lines[k].at[column];
-            if (k != i && factor) done = fm_line_subtract(work, &system.equalities.lines[k], factor * sign, &line);
+            if (k != i && factor)
+                done = fm_line_subtract(work, &system.equalities.lines[k], factor * sign, &line);
         }
     }
     fm_system_clear(&system);

@@ -140,7 +140,8 @@ static bool add_shadows(making *this, unsigned variable)
             size_t *count = alone ? &piece->alone_counts[variable] : &piece->shadow_counts[variable];
             for (unsigned i = first; i < end; i++)
                 marked[i] = alone ? i != first + variable : i > first + variable;
-            for (size_t i = 0; without && i < this->product_count; i++) marked[this->products[i].column] = true;
+            for (size_t i = 0; without && i < this->product_count; i++)
+                marked[this->products[i].column] = true;
             mark_dependent(piece, marked);
             if (alone && piece->variables == 1) continue;
             if (without && !this->product_count) continue;
@@ -214,8 +215,9 @@ bool fm_formula_add_pieces(fm_isl_work *work, fm_formula *formula, const fm_piec
         const fm_counter_piece *piece = &pieces->pieces[i];
         fm_poly value = {0};
         fm_poly_add(&value, &piece->value, times, 1);
-        done = value.failed ? fm_isl_no_memory(work)
-                            : fm_formula_add(work, formula, &piece->domain, &value, piece->domain.kept, 0, NULL, 0);
+        done = value.failed
+                   ? fm_isl_no_memory(work)
+                   : fm_formula_add(work, formula, &piece->domain, &value, piece->domain.kept, 0, NULL, 0);
         fm_poly_clear(&value);
     }
     return done;

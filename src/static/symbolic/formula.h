@@ -31,8 +31,9 @@ typedef struct fm_formula_piece {
     size_t derived_count, equality_count, inequality_count;
     size_t shadow_counts[FM_FORMULA_MOST_VARIABLES]; /* of each variable: conditions that bound it */
     size_t alone_counts[FM_FORMULA_MOST_VARIABLES];  /* the same without regard to other variables */
-    size_t plain_counts[FM_FORMULA_MOST_VARIABLES];  /* by parameters and variables before it, nothing derived */
-    fm_derived *derived;     /* in the order in which they are computed */
+    size_t
+        plain_counts[FM_FORMULA_MOST_VARIABLES]; /* by parameters and variables before it, nothing derived */
+    fm_derived *derived;                         /* in the order in which they are computed */
     int64_t *numbers; /* lines of columns + 1 numbers, the constant last: quotients, equalities,
                          inequalities, then of each variable shadow, alone and plain */
     size_t number_count;
@@ -79,7 +80,8 @@ typedef enum fm_formula_status {
     FM_FORMULA_TOO_LONG, /* too many values of variables */
 } fm_formula_status;
 
-/* Drops conditions that hold for all parameters from `least` on, and joins pieces with the same conditions. */
+/* Drops conditions that hold for all parameters from `least` on, and joins pieces with the same conditions.
+ */
 void fm_formula_tidy(fm_formula *formula, const int64_t *least);
 
 /* How many quotients a piece has: its conditions begin behind as many lines. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* formula_tidy.c - formulas made smaller (formula.h): conditions that always hold go, and pieces with the same
- * conditions become one. */
+/* formula_tidy.c - formulas made smaller (formula.h): conditions that always hold go, and pieces with the
+ * same conditions become one. */
 #define _GNU_SOURCE
 #include "static/symbolic/formula.h"
 
@@ -48,8 +48,8 @@ static void sort_conditions(fm_formula_piece *piece)
     size_t width = piece->columns + 1u;
     int64_t *first = &piece->numbers[fm_formula_quotients(piece) * width];
     qsort_r(first, piece->equality_count, width * sizeof *first, compare_lines, &width);
-    qsort_r(first + piece->equality_count * width, piece->inequality_count, width * sizeof *first, compare_lines,
-            &width);
+    qsort_r(first + piece->equality_count * width, piece->inequality_count, width * sizeof *first,
+            compare_lines, &width);
 }
 
 static bool same_conditions(const fm_formula_piece *a, const fm_formula_piece *b)

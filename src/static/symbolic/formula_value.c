@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_STEPS = 1 << 24, MOST_CHANGING = 256 };
+enum { MOST_STEPS = 1 << 22, MOST_CHANGING = 256 };
 
 typedef struct evaluation {
     const fm_formula_piece *piece;
@@ -74,7 +74,8 @@ static void add_point(evaluation *this)
     const fm_formula_piece *piece = this->piece;
     const size_t width = piece->columns + 1u;
     bool fits = true;
-    for (size_t i = 0; i < piece->derived_count && fits; i++) fits = derive(piece, &piece->derived[i], this->at);
+    for (size_t i = 0; i < piece->derived_count && fits; i++)
+        fits = derive(piece, &piece->derived[i], this->at);
     const int64_t *line = this->lines;
     for (size_t i = 0; i < piece->equality_count + piece->inequality_count && fits; i++, line += width) {
         int64_t value;
@@ -165,8 +166,10 @@ static void find_spans(const evaluation *this, unsigned variable, const double *
             made.low[0] -= (double)(one->by - 1);
             scale_span(&made, 1 / (double)one->by);
         }
-        for (unsigned k = 0; k < one->count; k++) made = product_span(&made, &columns[one->factors[k]], range);
-        if (!made.varies) made = (span){.low[0] = (double)this->at[one->column], .high[0] = (double)this->at[one->column]};
+        for (unsigned k = 0; k < one->count; k++)
+            made = product_span(&made, &columns[one->factors[k]], range);
+        if (!made.varies)
+            made = (span){.low[0] = (double)this->at[one->column], .high[0] = (double)this->at[one->column]};
         columns[one->column] = made;
     }
 }
@@ -187,14 +190,15 @@ static void cut_range(const double *row, double *range)
         range[1] = range[0] - 1;
         return;
     }
-    const double root = sqrt(inside) * (1 + 1e-9), first = (-b + root) / (2 * c), last = (-b - root) / (2 * c);
+    const double root = sqrt(inside) * (1 + 1e-9), first = (-b + root) / (2 * c),
+                 last = (-b - root) / (2 * c);
     if (first - 1 > range[0]) range[0] = first - 1;
     if (last + 1 < range[1]) range[1] = last + 1;
 }
 
 /* Of the variable with that number, by some lines that bound it. */
-static bool find_range(const evaluation *this, unsigned number, const int64_t *lines, size_t count, int64_t *first,
-                       int64_t *last)
+static bool find_range(const evaluation *this, unsigned number, const int64_t *lines, size_t count,
+                       int64_t *first, int64_t *last)
 {
     const fm_formula_piece *piece = this->piece;
     const unsigned variable = piece->parameters + number;
@@ -290,7 +294,8 @@ static bool shrink(const evaluation *this, int64_t (*box)[2])
     find_intervals(this, (const int64_t(*)[2])box, columns);
     for (int pass = 0; pass < 2; pass++) {
         const int64_t *line = this->lines;
-        for (size_t i = 0; i < piece->equality_count + piece->inequality_count; i++, line += piece->columns + 1u) {
+        for (size_t i = 0; i < piece->equality_count + piece->inequality_count;
+             i++, line += piece->columns + 1u) {
             const interval sum = line_interval(piece, line, columns);
             const double much = 1 + 1e-9 * (fabs(sum.low) + fabs(sum.high));
             if (sum.high < -much || (i < piece->equality_count && sum.low > much)) return false;
@@ -399,7 +404,8 @@ static void add_piece(evaluation *this)
     const fm_formula_piece *piece = this->piece;
     const size_t width = piece->columns + 1u;
     int64_t box[FM_FORMULA_MOST_VARIABLES][2] = {{0}};
-    const int64_t *shadow = this->lines + (piece->equality_count + piece->inequality_count) * width, *at = shadow;
+    const int64_t *shadow = this->lines + (piece->equality_count + piece->inequality_count) * width,
+                  *at = shadow;
     if (piece->variables == 0)
         add_point(this);
     else if (piece->variables == 1)

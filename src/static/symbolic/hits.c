@@ -19,7 +19,7 @@ typedef struct split {
     unsigned columns[FM_COLUMNS];
     unsigned kept, extra; /* of the new system; kept: without products */
     size_t product_count;
-    size_t terms[FM_COLUMNS]; /* of the distance: those that are products */
+    size_t terms[FM_COLUMNS];    /* of the distance: those that are products */
     fm_floor floors[FM_COLUMNS]; /* that stay, by new columns */
 } split;
 
@@ -86,10 +86,10 @@ static bool choose(split *this)
     }
     for (unsigned i = 0; i < this->old; i++)
         if (this->stays[i]) *(i < domain->kept ? &this->kept : &this->extra) += 1;
-    unsigned quotient = this->kept + (unsigned)this->product_count,
-             counted = quotient + this->extra;
+    unsigned quotient = this->kept + (unsigned)this->product_count, counted = quotient + this->extra;
     if (this->old + this->product_count >= FM_CONSTANT)
-        return fm_isl_fail(this->work, FM_E_LIMIT, "no formula: more than %d unknowns at a time", FM_CONSTANT);
+        return fm_isl_fail(this->work, FM_E_LIMIT, "no formula: more than %d unknowns at a time",
+                           FM_CONSTANT);
     for (unsigned i = 0; i < this->old; i++)
         this->columns[i] = !this->stays[i] ? counted++ : i < domain->kept ? place_of(this, i) : quotient++;
     return true;
@@ -176,8 +176,8 @@ static bool add_limit(split *this, fm_system *system, uint64_t blocks)
     fm_quick_poly quick;
     fm_line line = {{0}};
     const __int128 most = (int64_t)1 << 61;
-    bool fits = fm_quick_poly_create(&quick, &this->distance) && quick.denominator <= most / ((int64_t)1 << 40) &&
-                blocks < (uint64_t)1 << 40;
+    bool fits = fm_quick_poly_create(&quick, &this->distance) &&
+                quick.denominator <= most / ((int64_t)1 << 40) && blocks < (uint64_t)1 << 40;
     size_t product = 0;
     if (fits) line.at[FM_CONSTANT] = (int64_t)(blocks - 1) * (int64_t)quick.denominator;
     for (size_t i = 0; i < quick.count && fits; i++) {
@@ -232,7 +232,8 @@ static bool hits_of_part(fm_isl_work *work, fm_formula *hits, const fm_counter_p
     if (!this) return fm_isl_no_memory(work);
     *this = (split){.work = work, .piece = piece, .parameters = parameters};
     bool done = fm_distance_simplified(work, piece, parameters, &this->distance) && choose(this) &&
-                make_system(this, &system) && bound_products(this, &system) && add_limit(this, &system, blocks);
+                make_system(this, &system) && bound_products(this, &system) &&
+                add_limit(this, &system, blocks);
     if (done) {
         fm_emptiness emptiness = fm_system_emptiness(work, &system, NULL);
         done = emptiness != FM_EMPTINESS_FAILED;
@@ -261,8 +262,8 @@ static bool in_product(const fm_poly *poly, unsigned column)
 
 /* The difference of two quotients whose dividends differ by a number only: one of two numbers. Of those that
  * are in products, so that products may cancel. */
-static bool find_twins(const fm_counter_piece *piece, const fm_poly *distance, unsigned parameters, unsigned *left,
-                       unsigned *right, int64_t *difference)
+static bool find_twins(const fm_counter_piece *piece, const fm_poly *distance, unsigned parameters,
+                       unsigned *left, unsigned *right, int64_t *difference)
 {
     const fm_system *domain = &piece->domain;
     for (unsigned i = 0; i < domain->extra; i++)
@@ -282,8 +283,8 @@ static bool find_twins(const fm_counter_piece *piece, const fm_poly *distance, u
 }
 
 /* Cuts the piece until no such pair is left. */
-static bool hits_of_piece(fm_isl_work *work, fm_formula *hits, const fm_counter_piece *piece, unsigned parameters,
-                          uint64_t blocks)
+static bool hits_of_piece(fm_isl_work *work, fm_formula *hits, const fm_counter_piece *piece,
+                          unsigned parameters, uint64_t blocks)
 {
     fm_poly distance;
     unsigned left, right;

@@ -32,7 +32,8 @@ static bool pieces_of_reuse(fm_isl_work *work, fm_open_pieces *pieces, const fm_
     return done;
 }
 
-static bool pieces_of_touch(fm_isl_work *work, fm_open_pieces *pieces, const fm_touches *touches, size_t touch)
+static bool pieces_of_touch(fm_isl_work *work, fm_open_pieces *pieces, const fm_touches *touches,
+                            size_t touch)
 {
     fm_isl_reuses reuses;
     const fm_touch *one = &touches->touches[touch];

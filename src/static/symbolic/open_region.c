@@ -89,8 +89,7 @@ static void open_expression(opening *this, const fm_expr *expression)
         const fm_open_parameter *one = &this->class->parameters[i];
         if (expression->index != one->parameter) continue;
         const fm_expr *made = fm_expr_add(
-            arena,
-            fm_expr_scale(arena, one->modulus, fm_expr_variable(arena, this->first_variable + i)),
+            arena, fm_expr_scale(arena, one->modulus, fm_expr_variable(arena, this->first_variable + i)),
             fm_expr_number(arena, one->remainder));
         if (made)
             *(fm_expr *)(uintptr_t)expression = *made; /* the copy's own */
@@ -144,7 +143,8 @@ static bool wrap(opening *this)
         names[this->first_variable + i] = copy->parameters[one->parameter].name;
         loop->kind = FM_NODE_LOOP;
         loop->variable = this->first_variable + i;
-        loop->first = fm_expr_number(copy->arena, -fm_floor_divide(one->remainder - one->least, one->modulus));
+        loop->first =
+            fm_expr_number(copy->arena, -fm_floor_divide(one->remainder - one->least, one->modulus));
         loop->last = fm_expr_number(copy->arena, FM_OPEN_LARGEST / one->modulus);
         loop->step = 1;
         loop->body = copy->body;
@@ -163,7 +163,8 @@ static bool replace_accesses(fm_region *copy, fm_region_node *node)
         if (node->kind == FM_NODE_STATEMENT) {
             node->accesses = fm_arena_allocate(copy->arena, 1, sizeof *node->accesses);
             if (!node->accesses) return false;
-            node->accesses[0] = (fm_region_access){.array = (uint32_t)copy->array_count - 1, .member_bytes = 1};
+            node->accesses[0] =
+                (fm_region_access){.array = (uint32_t)copy->array_count - 1, .member_bytes = 1};
             node->access_count = 1;
             node->first_access = node->statement;
         }
@@ -201,16 +202,16 @@ static bool add_assumptions(opening *this, fm_region *copy)
 }
 
 /* A copy of the region with loops for its parameters; executions: only these are of interest. */
-static fm_status open_copy(fm_region **copy, const fm_region *region, const fm_open_class *class, bool executions,
-                           fm_error *error)
+static fm_status open_copy(fm_region **copy, const fm_region *region, const fm_open_class *class,
+                           bool executions, fm_error *error)
 {
     fm_status status = fm_region_copy(copy, region, error);
     if (status != FM_OK) return status;
-    opening this = {
-        .copy = *copy, .class = class, .first_variable = (uint32_t)region->variable_count};
+    opening this = {.copy = *copy, .class = class, .first_variable = (uint32_t)region->variable_count};
     open_nodes(&this, (*copy)->body);
     for (size_t i = 0; i < (*copy)->array_count; i++) (*copy)->arrays[i].element = 1;
-    if (!executions || (add_assumptions(&this, *copy) && add_scalar(*copy) && replace_accesses(*copy, (*copy)->body)))
+    if (!executions ||
+        (add_assumptions(&this, *copy) && add_scalar(*copy) && replace_accesses(*copy, (*copy)->body)))
         if (!this.failed && wrap(&this)) return FM_OK;
     fm_region_destroy(*copy);
     *copy = NULL;
@@ -285,8 +286,8 @@ fm_status fm_open_references_create(fm_open_references *open, const fm_region *r
 {
     fm_region *copy;
     unsigned dimensions = 0;
-    *open = (fm_open_references){
-        .region = region, .class = class, .granularity = granularity, .layout = layout};
+    *open =
+        (fm_open_references){.region = region, .class = class, .granularity = granularity, .layout = layout};
     fm_status status = open_copy(&copy, region, class, false, error);
     if (status != FM_OK) return status;
     for (size_t i = 0; i < region->array_count; i++)
@@ -294,7 +295,8 @@ fm_status fm_open_references_create(fm_open_references *open, const fm_region *r
     status = lower_dimension(&open->list, copy, 0, error);
     if (status == FM_OK) {
         open->subscripts = fm_calloc((open->list.count + 1) * FM_MOST_DIMENSIONS, sizeof *open->subscripts);
-        if (!open->subscripts) status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for subscripts");
+        if (!open->subscripts)
+            status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for subscripts");
     }
     for (unsigned d = 0; d < dimensions && status == FM_OK; d++)
         status = take_dimension(open, copy, d, error);
@@ -305,8 +307,8 @@ fm_status fm_open_references_create(fm_open_references *open, const fm_region *r
     return status;
 }
 
-fm_status fm_open_executions_create(fm_reference_list *list, const fm_region *region, const fm_open_class *class,
-                                    fm_error *error)
+fm_status fm_open_executions_create(fm_reference_list *list, const fm_region *region,
+                                    const fm_open_class *class, fm_error *error)
 {
     fm_region *copy;
     *list = (fm_reference_list){0};

@@ -48,9 +48,10 @@ fm_status fm_open_references_create(fm_open_references *open, const fm_region *r
 void fm_open_references_clear(fm_open_references *open);
 
 /* The executions of all statements, as references to nothing: `access` is the number of the
- * statement; one more, with the number behind the last, is executed once where the region's assumptions hold. */
-fm_status fm_open_executions_create(fm_reference_list *list, const fm_region *region, const fm_open_class *class,
-                                    fm_error *error);
+ * statement; one more, with the number behind the last, is executed once where the region's assumptions hold.
+ */
+fm_status fm_open_executions_create(fm_reference_list *list, const fm_region *region,
+                                    const fm_open_class *class, fm_error *error);
 
 /* The expression of parameters as a row of x; false: it is not affine, or it has a variable. */
 bool fm_open_form(const fm_open_references *open, const fm_expr *expression, fm_row *form);

@@ -54,7 +54,8 @@ static bool add_coordinate(fm_isl_work *work, fm_system *system, const fm_line *
 
 static bool unsupported(const laying *this, const char *why)
 {
-    return fm_isl_fail(this->work, FM_E_UNSUPPORTED, "%.60s: %s: there is no formula", this->array->name, why);
+    return fm_isl_fail(this->work, FM_E_UNSUPPORTED, "%.60s: %s: there is no formula", this->array->name,
+                       why);
 }
 
 /* Subscripts, extents, and how many rows are whole blocks. */
@@ -73,8 +74,7 @@ static bool describe_array(laying *this)
         this->bounded[place] =
             this->array->extents[d] && fm_open_form(open, this->array->extents[d], &this->extents[place]);
         if (place == 0) break;
-        if (!this->bounded[place])
-            return unsupported(this, "the length of its rows is no sum of parameters");
+        if (!this->bounded[place]) return unsupported(this, "the length of its rows is no sum of parameters");
         for (unsigned i = 0; i < FM_REFERENCE_DEPTH; i++)
             if (open->layout != FM_LAYOUT_ALIGNED && this->extents[place].factors[i] % this->elements)
                 return unsupported(this, "the remainder of its rows is not known");
@@ -183,7 +183,8 @@ static bool touches_of(laying *this)
             line.at[i] = 1;
             done = add_coordinate(work, &system, &line, 1, false);
         }
-        this->touches->axes[reference->array] = parameters + (this->array->dimensions ? this->array->dimensions : 1);
+        this->touches->axes[reference->array] =
+            parameters + (this->array->dimensions ? this->array->dimensions : 1);
         if (done && this->array->dimensions == 0) { /* one element */
             this->array = &(fm_region_array){.name = this->array->name, .dimensions = 1};
             this->subscripts[0] = (fm_row){0};

@@ -105,8 +105,8 @@ static bool count_distances(fm_isl_work *work, fm_symbolic *symbolic, const fm_o
 }
 
 /* All formulas for parameters from `least` on. */
-static fm_status find_from(fm_symbolic *symbolic, const fm_region *region, fm_open_class *class, int64_t least,
-                           double deadline, fm_error *error)
+static fm_status find_from(fm_symbolic *symbolic, const fm_region *region, fm_open_class *class,
+                           int64_t least, double deadline, fm_error *error)
 {
     fm_open_references open;
     fm_reference_list executions;
@@ -128,8 +128,8 @@ static fm_status find_from(fm_symbolic *symbolic, const fm_region *region, fm_op
         status = fm_fail(error, FM_E_LIMIT, NULL, "no formula was found: the time allowed is over");
     if (status == FM_OK) status = fm_isl_work_begin(&work, &limits, error);
     if (status == FM_OK) {
-        bool done = count_executions(&work, symbolic, region, &executions) &&
-                    count_distances(&work, symbolic, &open);
+        bool done =
+            count_executions(&work, symbolic, region, &executions) && count_distances(&work, symbolic, &open);
         if (!done && work.status == FM_OK) fm_isl_gave_up(&work);
         status = fm_isl_work_end(&work, error);
     }
@@ -171,8 +171,8 @@ static char *list_notes(const fm_region *region)
 
 bool fm_symbolic_name(fm_symbolic *symbolic)
 {
-    static const char *const first[FM_SYMBOLIC_HITS] = {"domain", "loads",      "stores",      "flops",
-                                                        "integer operations", "references", "first touches"};
+    static const char *const first[FM_SYMBOLIC_HITS] = {
+        "domain", "loads", "stores", "flops", "integer operations", "references", "first touches"};
     bool whole = true;
     for (size_t i = 0; i < fm_symbolic_formula_count(symbolic) && whole; i++) {
         char text[64];
@@ -224,22 +224,21 @@ static fm_status take_options(fm_symbolic *symbolic, const fm_symbolic_options *
     return FM_OK;
 }
 
-fm_status fm_region_symbolic_sized(const fm_region *region, const fm_symbolic_options *given, size_t given_size,
-                                   fm_symbolic **symbolic, fm_error *error)
+fm_status fm_region_symbolic_sized(const fm_region *region, const fm_symbolic_options *given,
+                                   size_t given_size, fm_symbolic **symbolic, fm_error *error)
 {
     fm_symbolic_options options = {0};
     fm_open_class class;
     const double began = fm_now();
     *symbolic = NULL;
-    fm_status status = fm_sized_read(&options, sizeof options, given, given ? given_size : 0,
-                                     "fm_symbolic_options", error);
+    fm_status status =
+        fm_sized_read(&options, sizeof options, given, given ? given_size : 0, "fm_symbolic_options", error);
     if (status != FM_OK) return status;
     fm_symbolic *made = fm_calloc(1, sizeof *made);
     if (!made) return fm_fail_memory(error, sizeof *made, "formulas");
     const double limit = options.limit_seconds > 0 ? options.limit_seconds : 60;
     status = take_options(made, &options, error);
-    if (status == FM_OK)
-        status = fm_open_class_find(&class, region, made->granularity, made->layout, error);
+    if (status == FM_OK) status = fm_open_class_find(&class, region, made->granularity, made->layout, error);
     if (status == FM_OK) status = label(made, region, &class, error);
     for (unsigned i = 0; status == FM_OK && options.remainders && i < class.count; i++) {
         fm_open_parameter *one = &class.parameters[i];
@@ -272,7 +271,8 @@ size_t fm_symbolic_parameter_count(const fm_symbolic *symbolic)
 fm_symbolic_parameter fm_symbolic_parameter_at(const fm_symbolic *symbolic, size_t index)
 {
     if (index >= symbolic->parameter_count) return (fm_symbolic_parameter){0};
-    const int64_t modulus = symbolic->parameters[index].modulus, remainder = symbolic->parameters[index].remainder;
+    const int64_t modulus = symbolic->parameters[index].modulus,
+                  remainder = symbolic->parameters[index].remainder;
     return (fm_symbolic_parameter){
         .name = symbolic->parameters[index].name,
         .least = symbolic->parameters[index].least,
@@ -304,10 +304,12 @@ double fm_symbolic_seconds(const fm_symbolic *symbolic)
 void fm_symbolic_quotients(const fm_symbolic *symbolic, const int64_t *values, int64_t *x)
 {
     for (unsigned i = 0; i < symbolic->parameter_count; i++)
-        x[i] = fm_floor_divide(values[i] - symbolic->parameters[i].remainder, symbolic->parameters[i].modulus);
+        x[i] =
+            fm_floor_divide(values[i] - symbolic->parameters[i].remainder, symbolic->parameters[i].modulus);
 }
 
-fm_formula_status fm_symbolic_number(const fm_symbolic *symbolic, size_t index, const int64_t *x, int64_t *number)
+fm_formula_status fm_symbolic_number(const fm_symbolic *symbolic, size_t index, const int64_t *x,
+                                     int64_t *number)
 {
     fm_formula_status status = fm_formula_value(&symbolic->formulas[index], x, number);
     if (status != FM_FORMULA_OK || index < FM_SYMBOLIC_HITS) return status;
@@ -348,12 +350,14 @@ fm_status fm_symbolic_evaluate_sized(const fm_symbolic *symbolic, const int64_t 
         if (done == FM_FORMULA_OVERFLOW)
             return fm_fail(error, FM_E_LIMIT, NULL, "%s: a number beyond 64 bits", symbolic->names[i]);
         if (done == FM_FORMULA_TOO_LONG)
-            return fm_fail(error, FM_E_LIMIT, NULL,
-                           "%s: the formula takes too long for these values; without --symbolic they are worked "
-                           "out by themselves",
-                           symbolic->names[i]);
+            return fm_fail(
+                error, FM_E_LIMIT, NULL,
+                "%s: the formula takes too long for these values; without --symbolic they are worked "
+                "out by themselves",
+                symbolic->names[i]);
         if (i == FM_SYMBOLIC_DOMAIN && numbers[i] != 1)
-            return fm_fail(error, FM_E_ARGUMENT, NULL, "an assumption of the region does not hold for these values");
+            return fm_fail(error, FM_E_ARGUMENT, NULL,
+                           "an assumption of the region does not hold for these values");
     }
     found.loads = (uint64_t)numbers[FM_SYMBOLIC_LOADS];
     found.stores = (uint64_t)numbers[FM_SYMBOLIC_STORES];
@@ -364,8 +368,9 @@ fm_status fm_symbolic_evaluate_sized(const fm_symbolic *symbolic, const int64_t 
     for (size_t i = 0; i < symbolic->size_count; i++) {
         const int64_t hits = numbers[FM_SYMBOLIC_HITS + i], all = numbers[FM_SYMBOLIC_REFERENCES];
         if (hits < 0 || hits > all - numbers[FM_SYMBOLIC_COLD])
-            return fm_fail(error, FM_E_CORRUPT, NULL, "the formulas contradict each other: %" PRId64
-                           " hits of %" PRId64 " references", hits, all);
+            return fm_fail(error, FM_E_CORRUPT, NULL,
+                           "the formulas contradict each other: %" PRId64 " hits of %" PRId64 " references",
+                           hits, all);
         found.sizes[i] = symbolic->sizes[i];
         found.misses[i] = (uint64_t)(all - hits);
     }

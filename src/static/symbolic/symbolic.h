@@ -50,7 +50,8 @@ static inline size_t fm_symbolic_formula_count(const fm_symbolic *symbolic)
 /* The x of the parameters (open_region.h) for these values, which must be right for the formulas. */
 void fm_symbolic_quotients(const fm_symbolic *symbolic, const int64_t *values, int64_t *x);
 /* The number of a formula; of hits: the misses. */
-fm_formula_status fm_symbolic_number(const fm_symbolic *symbolic, size_t index, const int64_t *x, int64_t *number);
+fm_formula_status fm_symbolic_number(const fm_symbolic *symbolic, size_t index, const int64_t *x,
+                                     int64_t *number);
 
 /* symbolic->names; false: no memory. */
 bool fm_symbolic_name(fm_symbolic *symbolic);

@@ -2,8 +2,9 @@
 /*
  * symbolic_c.c - formulas as a C function (C99, no library): every piece becomes an if, or loops around one.
  *
- * Its arithmetic is plain: parameters may be so large only that no intermediate number goes beyond 2^62, which is
- * worked out here, and larger ones are refused by the function. Sums of pieces are checked when it runs.
+ * Its arithmetic is plain: parameters may be so large only that no intermediate number goes beyond 2^62,
+ * which is worked out here, and larger ones are refused by the function. Sums of pieces are checked when it
+ * runs.
  */
 #include "static/symbolic/symbolic.h"
 
@@ -57,7 +58,8 @@ static const int64_t *plain_lines(const fm_formula_piece *piece, unsigned variab
 }
 
 /* A variable between its bounds; false: it has none. */
-static bool variable_interval(const fm_formula_piece *piece, unsigned number, interval *columns, long double *size)
+static bool variable_interval(const fm_formula_piece *piece, unsigned number, interval *columns,
+                              long double *size)
 {
     const unsigned column = piece->parameters + number;
     const int64_t *line = plain_lines(piece, number);
@@ -193,7 +195,8 @@ static void find_used(const fm_formula_piece *piece, bool *used)
     for (size_t i = piece->derived_count; i-- > 0;) {
         const fm_derived *one = &piece->derived[i];
         if (!used[one->column]) continue;
-        for (unsigned k = 0; one->by && k < piece->columns; k++) used[k] |= piece->numbers[one->line + k] != 0;
+        for (unsigned k = 0; one->by && k < piece->columns; k++)
+            used[k] |= piece->numbers[one->line + k] != 0;
         for (unsigned k = 0; k < one->count; k++) used[one->factors[k]] = true;
     }
 }
@@ -208,7 +211,8 @@ static void put_loop(FILE *out, const fm_formula_piece *piece, unsigned number, 
     for (size_t i = 0; i < piece->plain_counts[number]; i++, line += piece->columns + 1u) {
         if (!line[column]) continue;
         indent(out, depth);
-        fprintf(out, line[column] > 0 ? "first%u = larger(first%u, -divide(" : "last%u = smaller(last%u, divide(",
+        fprintf(out,
+                line[column] > 0 ? "first%u = larger(first%u, -divide(" : "last%u = smaller(last%u, divide(",
                 column, column);
         put_line(out, piece, line, column);
         fputs(", ", out);
@@ -216,7 +220,8 @@ static void put_loop(FILE *out, const fm_formula_piece *piece, unsigned number, 
         fputs("));\n", out);
     }
     indent(out, depth);
-    fprintf(out, "for (int64_t v%u = first%u; v%u <= last%u; v%u++) {\n", column, column, column, column, column);
+    fprintf(out, "for (int64_t v%u = first%u; v%u <= last%u; v%u++) {\n", column, column, column, column,
+            column);
 }
 
 static void put_piece(FILE *out, const fm_formula_piece *piece)
@@ -271,8 +276,10 @@ static void put_piece(FILE *out, const fm_formula_piece *piece)
 static void put_formula(FILE *out, const fm_symbolic *symbolic, size_t index)
 {
     const fm_formula *formula = &symbolic->formulas[index];
-    fprintf(out, "/* %s%s */\nstatic int formula%zu(const int64_t *x, int64_t *value)\n{\n    sum_of sum = {0, 0};\n",
-            index >= FM_SYMBOLIC_HITS ? "references less " : "", symbolic->names[index], index);
+    fprintf(
+        out,
+        "/* %s%s */\nstatic int formula%zu(const int64_t *x, int64_t *value)\n{\n    sum_of sum = {0, 0};\n",
+        index >= FM_SYMBOLIC_HITS ? "references less " : "", symbolic->names[index], index);
     fputs("    (void)x;\n", out);
     for (size_t i = 0; i < formula->count; i++) put_piece(out, &formula->pieces[i]);
     fputs("    *value = sum.value;\n    return sum.failed;\n}\n\n", out);
@@ -304,9 +311,10 @@ static void put_helpers(FILE *out, const fm_symbolic *symbolic)
 
 static void put_head(FILE *out, const fm_symbolic *symbolic, const char *name, int64_t limit)
 {
-    fprintf(out, "/*\n * %s: how often it does what, and its misses, by its parameters.\n * Made by fathom static "
-                 "--symbolic --emit-c; blocks of %" PRIu64 " bytes, %s rows, caches with the\n * least recently "
-                 "used block replaced.\n *\n",
+    fprintf(out,
+            "/*\n * %s: how often it does what, and its misses, by its parameters.\n * Made by fathom static "
+            "--symbolic --emit-c; blocks of %" PRIu64 " bytes, %s rows, caches with the\n * least recently "
+            "used block replaced.\n *\n",
             name, symbolic->granularity, symbolic->layout == FM_LAYOUT_ALIGNED ? "aligned" : "contiguous");
     for (unsigned i = 0; i < symbolic->parameter_count; i++) {
         fprintf(out, " * %s: from %" PRId64 " to %" PRId64, symbolic->parameters[i].name,
@@ -317,17 +325,21 @@ static void put_head(FILE *out, const fm_symbolic *symbolic, const char *name, i
         fputc('\n', out);
     }
     if (symbolic->given && symbolic->given[0]) fprintf(out, " * with %s\n", symbolic->given);
-    fputs(" * Returns 0; EDOM for other values of parameters; ERANGE where a number does not fit 64 bits.\n */\n"
+    fputs(" * Returns 0; EDOM for other values of parameters; ERANGE where a number does not fit 64 bits.\n "
+          "*/\n"
           "#include <errno.h>\n#include <stdint.h>\n\n",
           out);
-    fprintf(out, "struct %s_counts {\n    int64_t loads, stores, flops, integer_operations;\n"
-                 "    int64_t references, first_touches; /* of blocks */\n",
+    fprintf(out,
+            "struct %s_counts {\n    int64_t loads, stores, flops, integer_operations;\n"
+            "    int64_t references, first_touches; /* of blocks */\n",
             name);
     for (size_t i = 0; i < symbolic->size_count; i++)
-        fprintf(out, "    int64_t misses_%" PRIu64 "; /* of a cache of so many bytes, first touches included */\n",
+        fprintf(out,
+                "    int64_t misses_%" PRIu64 "; /* of a cache of so many bytes, first touches included */\n",
                 symbolic->sizes[i]);
     fprintf(out, "};\n\nint %s(", name);
-    for (unsigned i = 0; i < symbolic->parameter_count; i++) fprintf(out, "int64_t %s, ", symbolic->parameters[i].name);
+    for (unsigned i = 0; i < symbolic->parameter_count; i++)
+        fprintf(out, "int64_t %s, ", symbolic->parameters[i].name);
     fprintf(out, "struct %s_counts *counts);\n\n", name);
 }
 
@@ -335,12 +347,15 @@ static void put_function(FILE *out, const fm_symbolic *symbolic, const char *nam
 {
     const size_t count = fm_symbolic_formula_count(symbolic);
     fprintf(out, "int %s(", name);
-    for (unsigned i = 0; i < symbolic->parameter_count; i++) fprintf(out, "int64_t %s, ", symbolic->parameters[i].name);
-    fprintf(out, "struct %s_counts *counts)\n{\n    int64_t x[%u] = {0}, values[%zu];\n    int failed = 0;\n", name,
-            symbolic->parameter_count + 1, count);
+    for (unsigned i = 0; i < symbolic->parameter_count; i++)
+        fprintf(out, "int64_t %s, ", symbolic->parameters[i].name);
+    fprintf(out, "struct %s_counts *counts)\n{\n    int64_t x[%u] = {0}, values[%zu];\n    int failed = 0;\n",
+            name, symbolic->parameter_count + 1, count);
     for (unsigned i = 0; i < symbolic->parameter_count; i++) {
         const char *parameter = symbolic->parameters[i].name;
-        fprintf(out, "    if (%s < %" PRId64 " || %s > %" PRId64 " || %s %% %" PRId64 " != %" PRId64 ") return EDOM;\n",
+        fprintf(out,
+                "    if (%s < %" PRId64 " || %s > %" PRId64 " || %s %% %" PRId64 " != %" PRId64
+                ") return EDOM;\n",
                 parameter, symbolic->parameters[i].least, parameter, limit, parameter,
                 symbolic->parameters[i].modulus, symbolic->parameters[i].remainder);
     }
@@ -348,9 +363,11 @@ static void put_function(FILE *out, const fm_symbolic *symbolic, const char *nam
         fprintf(out, "    x[%u] = (%s - %" PRId64 ") / %" PRId64 ";\n", i, symbolic->parameters[i].name,
                 symbolic->parameters[i].remainder, symbolic->parameters[i].modulus);
     for (size_t i = 0; i < count; i++)
-        fprintf(out, "    %s = formula%zu(x, &values[%zu]);\n    if (failed) return failed;\n", "failed", i, i);
+        fprintf(out, "    %s = formula%zu(x, &values[%zu]);\n    if (failed) return failed;\n", "failed", i,
+                i);
     fprintf(out, "    if (values[%d] != 1) return EDOM;\n", FM_SYMBOLIC_DOMAIN);
-    static const char *const fields[] = {"loads", "stores", "flops", "integer_operations", "references", "first_touches"};
+    static const char *const fields[] = {"loads",      "stores",       "flops", "integer_operations",
+                                         "references", "first_touches"};
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         fprintf(out, "    counts->%s = values[%zu];\n", fields[i], i + FM_SYMBOLIC_LOADS);
     for (size_t i = 0; i < symbolic->size_count; i++)
@@ -367,13 +384,16 @@ static bool is_name(const char *name)
     return true;
 }
 
-fm_status fm_symbolic_write_c(const fm_symbolic *symbolic, const char *path, const char *name, fm_error *error)
+fm_status fm_symbolic_write_c(const fm_symbolic *symbolic, const char *path, const char *name,
+                              fm_error *error)
 {
     static const char *const taken[] = {"x", "values", "failed", "counts", "divide", "larger", "smaller"};
     fm_output *output;
-    if (!is_name(name)) return fm_fail(error, FM_E_ARGUMENT, NULL, "'%.60s' is no name of a C function", name);
+    if (!is_name(name))
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "'%.60s' is no name of a C function", name);
     for (unsigned i = 0; i < symbolic->parameter_count; i++) {
-        bool free_name = is_name(symbolic->parameters[i].name) && strcmp(symbolic->parameters[i].name, name) != 0;
+        bool free_name =
+            is_name(symbolic->parameters[i].name) && strcmp(symbolic->parameters[i].name, name) != 0;
         for (size_t k = 0; k < sizeof taken / sizeof taken[0]; k++)
             free_name &= strcmp(symbolic->parameters[i].name, taken[k]) != 0;
         if (!free_name)
@@ -382,7 +402,8 @@ fm_status fm_symbolic_write_c(const fm_symbolic *symbolic, const char *path, con
     }
     const int64_t limit = find_limit(symbolic);
     if (!limit)
-        return fm_fail(error, FM_E_LIMIT, NULL, "the formulas need numbers beyond 64 bits: no C function can be made");
+        return fm_fail(error, FM_E_LIMIT, NULL,
+                       "the formulas need numbers beyond 64 bits: no C function can be made");
     fm_status status = fm_output_open(&output, path, error);
     if (status != FM_OK) return status;
     FILE *out = fm_output_stream(output);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbolic_read.c - formulas from JSON (symbolic_write.c). Everything that evaluation relies on is checked: places
- * of columns, what is derived from what, and that all numbers are there. What the numbers mean is not.
+ * symbolic_read.c - formulas from JSON (symbolic_write.c). Everything that evaluation relies on is checked:
+ * places of columns, what is derived from what, and that all numbers are there. What the numbers mean is not.
  */
 #include "static/symbolic/symbolic.h"
 
@@ -74,7 +74,8 @@ static bool take_terms(row *from, fm_formula_piece *piece)
         fm_formula_term *term = &piece->terms[i];
         term->factor = take(from, -INT64_MAX, INT64_MAX);
         term->count = (uint8_t)take(from, 0, FM_MOST_DEGREE);
-        for (unsigned k = 0; k < term->count; k++) term->columns[k] = (uint8_t)take(from, 0, piece->columns - 1);
+        for (unsigned k = 0; k < term->count; k++)
+            term->columns[k] = (uint8_t)take(from, 0, piece->columns - 1);
     }
     return !from->failed;
 }
@@ -110,7 +111,8 @@ static bool take_piece(const char *text, unsigned parameters, fm_formula_piece *
     if (piece->number_count != lines * (piece->columns + 1u)) return false;
     for (size_t i = 0; i < piece->number_count && !from.failed; i++)
         piece->numbers[i] = take(&from, -FM_FORMULA_LARGEST, FM_FORMULA_LARGEST);
-    return !from.failed && take_terms(&from, piece) && quotients_in_order(piece) && from.at[strspn(from.at, " ")] == '\0';
+    return !from.failed && take_terms(&from, piece) && quotients_in_order(piece) &&
+           from.at[strspn(from.at, " ")] == '\0';
 }
 
 typedef struct reading {
@@ -130,16 +132,16 @@ static fm_status read_pieces(reading *this, fm_formula *formula)
         char *text = NULL;
         bool no_memory = false;
         status = fm_json_text(scan, "a piece", &text);
-        if (status == FM_OK && fm_array_reserve((void **)&formula->pieces, &formula->capacity, formula->count + 1,
-                                                sizeof *formula->pieces))
+        if (status == FM_OK && fm_array_reserve((void **)&formula->pieces, &formula->capacity,
+                                                formula->count + 1, sizeof *formula->pieces))
             status = fm_fail(scan->error, FM_E_NOMEM, scan->path, "out of memory: no room for formulas");
         if (status == FM_OK) {
             fm_formula_piece *piece = &formula->pieces[formula->count++];
             *piece = (fm_formula_piece){0};
             if (!take_piece(text, this->symbolic->parameter_count, piece, &no_memory))
-                status = no_memory
-                             ? fm_fail(scan->error, FM_E_NOMEM, scan->path, "out of memory: no room for formulas")
-                             : fm_json_refuse(scan, "a piece of a formula that makes no sense");
+                status = no_memory ? fm_fail(scan->error, FM_E_NOMEM, scan->path,
+                                             "out of memory: no room for formulas")
+                                   : fm_json_refuse(scan, "a piece of a formula that makes no sense");
         }
         free(text);
     }
@@ -154,9 +156,11 @@ static fm_status read_formula(reading *this)
     fm_json_scan *scan = &this->scan;
     fm_symbolic *symbolic = this->symbolic;
     const size_t index = this->formula_count;
-    if (index >= fm_symbolic_formula_count(symbolic)) return fm_json_refuse(scan, "more formulas than sizes of caches");
+    if (index >= fm_symbolic_formula_count(symbolic))
+        return fm_json_refuse(scan, "more formulas than sizes of caches");
     fm_status status = fm_json_enter_object(scan, "a formula", &list);
-    while (status == FM_OK && (status = fm_json_field(scan, &list, key, sizeof key, &more)) == FM_OK && more) {
+    while (status == FM_OK && (status = fm_json_field(scan, &list, key, sizeof key, &more)) == FM_OK &&
+           more) {
         if (strcmp(key, "name") == 0)
             status = fm_json_text(scan, key, &symbolic->names[index]);
         else if (strcmp(key, "large") == 0)
@@ -194,7 +198,8 @@ static fm_status read_parameter(reading *this)
     const unsigned index = symbolic->parameter_count++;
     symbolic->parameters[index].modulus = 1;
     fm_status status = fm_json_enter_object(scan, "a parameter", &list);
-    while (status == FM_OK && (status = fm_json_field(scan, &list, key, sizeof key, &more)) == FM_OK && more) {
+    while (status == FM_OK && (status = fm_json_field(scan, &list, key, sizeof key, &more)) == FM_OK &&
+           more) {
         if (strcmp(key, "name") == 0)
             status = fm_json_text(scan, key, &symbolic->parameters[index].name);
         else if (strcmp(key, "least") == 0)
@@ -219,7 +224,8 @@ static fm_status read_size(reading *this)
     int64_t size = 0;
     fm_symbolic *symbolic = this->symbolic;
     if (symbolic->size_count == FM_SYMBOLIC_MOST_SIZES || this->formula_count)
-        return fm_json_refuse(&this->scan, "more than %d sizes, or sizes behind formulas", FM_SYMBOLIC_MOST_SIZES);
+        return fm_json_refuse(&this->scan, "more than %d sizes, or sizes behind formulas",
+                              FM_SYMBOLIC_MOST_SIZES);
     fm_status status = read_whole(&this->scan, "a size", INT64_MAX, &size);
     if (status == FM_OK) symbolic->sizes[symbolic->size_count++] = (uint64_t)size;
     return status;
@@ -289,7 +295,8 @@ static fm_status read_all(reading *this)
         status = read_field(this, key);
     if (status == FM_OK) status = fm_json_end(scan);
     if (status != FM_OK) return status;
-    if (!this->schema) return fm_json_refuse(scan, "no schema: these are no formulas of fathom static --symbolic");
+    if (!this->schema)
+        return fm_json_refuse(scan, "no schema: these are no formulas of fathom static --symbolic");
     if (this->formula_count != fm_symbolic_formula_count(this->symbolic))
         return fm_json_refuse(scan, "%zu formulas for %zu sizes of caches", this->formula_count,
                               this->symbolic->size_count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbolic_write.c - formulas as JSON, schema fathom-symbolic-1 (docs/PROFILE.md). Pieces are rows of numbers, as
- * they are evaluated; the texts beside them are for people.
+ * symbolic_write.c - formulas as JSON, schema fathom-symbolic-1 (docs/PROFILE.md). Pieces are rows of
+ * numbers, as they are evaluated; the texts beside them are for people.
  */
 #include "static/symbolic/symbolic.h"
 
@@ -77,7 +77,8 @@ static void write_all(FILE *out, const fm_symbolic *symbolic)
         fputs(i ? ",\n    {\"name\": " : "\n    {\"name\": ", out);
         fm_json_write_string(out, symbolic->parameters[i].name, FM_JSON_PLAIN);
         fprintf(out, ", \"least\": %" PRId64 ", \"modulus\": %" PRId64 ", \"remainder\": %" PRId64 "}",
-                symbolic->parameters[i].least, symbolic->parameters[i].modulus, symbolic->parameters[i].remainder);
+                symbolic->parameters[i].least, symbolic->parameters[i].modulus,
+                symbolic->parameters[i].remainder);
     }
     fputs("]", out);
     fm_json_begin_field(&of, "sizes");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * describe.c - formulas for people: one polynomial for large parameters. What adds to a number at one large point
- * is summed up, with the parameters left open; from where on the sum is right is then found out by comparing it
- * with the exact number at many points. It is a description: values are never computed by it.
+ * formula_text.c - formulas for people: one polynomial for large parameters. What adds to a number at one
+ * large point is summed up, with the parameters left open; from where on the sum is right is then found out
+ * by comparing it with the exact number at many points. It is a description: values are never computed by it.
  */
 #include "static/symbolic/symbolic.h"
 
@@ -115,7 +115,8 @@ static fm_poly quotient_poly(description *this, fm_poly *of, int64_t by)
         result = number_poly(fm_floor_divide(mpz_get_si(mpq_numref(constant)), by));
     } else if (make_whole(of, &by)) {
         size_t at = 0;
-        while (at < this->atom_count && (this->atoms[at].by != by || !same_poly(&this->atoms[at].of, of))) at++;
+        while (at < this->atom_count && (this->atoms[at].by != by || !same_poly(&this->atoms[at].of, of)))
+            at++;
         if (at == MOST_ATOMS) {
             this->failed = true;
         } else {
@@ -164,8 +165,8 @@ static bool add_open(void *context, const fm_formula_piece *piece, const int64_t
         const fm_derived *one = &piece->derived[i];
         fm_poly of = {0};
         if (one->by) of = line_poly(piece, &piece->numbers[one->line], columns);
-        columns[one->column] = one->by ? quotient_poly(this, &of, one->by)
-                                       : product_poly(one->factors, one->count, columns);
+        columns[one->column] =
+            one->by ? quotient_poly(this, &of, one->by) : product_poly(one->factors, one->count, columns);
     }
     for (size_t i = 0; i < piece->term_count && !this->failed; i++) {
         const fm_formula_term *term = &piece->terms[i];
@@ -206,7 +207,8 @@ static bool text_value(const comparing *this, const int64_t *values, int64_t *va
 
 static int64_t value_from(const fm_symbolic *symbolic, unsigned parameter, int64_t from)
 {
-    const int64_t least = symbolic->parameters[parameter].least, modulus = symbolic->parameters[parameter].modulus;
+    const int64_t least = symbolic->parameters[parameter].least,
+                  modulus = symbolic->parameters[parameter].modulus;
     return from <= least ? least : least - fm_floor_divide(least - from, modulus) * modulus;
 }
 
@@ -222,7 +224,8 @@ static bool right_from(comparing *this, const int64_t *from)
             values[i] = value_from(symbolic, i, from[i] + more);
         }
         fm_symbolic_quotients(symbolic, values, x);
-        if (fm_now() > this->deadline || fm_symbolic_number(symbolic, this->index, x, &exact) != FM_FORMULA_OK)
+        if (fm_now() > this->deadline ||
+            fm_symbolic_number(symbolic, this->index, x, &exact) != FM_FORMULA_OK)
             return false;
         if (!text_value(this, values, &text) || text != exact) return false;
     }
@@ -359,5 +362,6 @@ static void describe(fm_symbolic *symbolic, size_t index, double deadline)
 
 void fm_symbolic_describe(fm_symbolic *symbolic, double deadline)
 {
-    for (size_t i = FM_SYMBOLIC_LOADS; i < fm_symbolic_formula_count(symbolic); i++) describe(symbolic, i, deadline);
+    for (size_t i = FM_SYMBOLIC_LOADS; i < fm_symbolic_formula_count(symbolic); i++)
+        describe(symbolic, i, deadline);
 }
