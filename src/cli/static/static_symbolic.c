@@ -207,7 +207,7 @@ static int deliver(cli_static_run *run, const fm_symbolic *symbolic)
     printf(": exact, blocks of %" PRIu64 " bytes, rows %s\n\n", options->granularity,
            run->layout == FM_LAYOUT_ALIGNED ? "aligned" : "contiguous");
     show_formulas(stdout, symbolic);
-    if (!take_values(run, symbolic, values, &missing)) return -1;
+    if (!fm_symbolic_parameter_count(symbolic) || !take_values(run, symbolic, values, &missing)) return -1;
     printf("\n");
     return evaluate(run, symbolic);
 }
