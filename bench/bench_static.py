@@ -3,6 +3,7 @@
 """Profiles from source code: the thirty kernels of tests/static/kernels by each method of fathom static.
 
     bench/bench_static.py [OPTION…] [KERNEL…]
+    bench/bench_static.py --symbolic [--check] [--limit SECONDS] [KERNEL…]     formulas of open parameters
     FATHOM_BUILD=DIRECTORY      where fathom is (default: build/)
 
     --size NAME                 of tests/static/sizes.txt (default: LARGE)
@@ -15,14 +16,20 @@
 
 Prints a table: accesses, and for each method the processor seconds of the whole command, with what it found. A cross
 is a method that gave up within the time allowed. The last line is the sum. Where two methods have found exact numbers,
-their histograms must be the same; samples must keep to their band."""
+their histograms must be the same; samples must keep to their band.
+
+--symbolic: formulas for 32 KiB and 1 MiB with all parameters open, rows being whole blocks: the seconds that finding
+them takes, pieces, and how long the evaluation of everything takes at sizes next to LARGE, through the library.
+--check: the values there are those of --method count."""
 import argparse
 import concurrent.futures
+import ctypes
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FATHOM = os.path.join(os.path.abspath(os.environ.get("FATHOM_BUILD", os.path.join(HERE, "..", "build"))), "fathom")
@@ -124,6 +131,83 @@ def compare_sizes(kernel, parameters, times, method, options, directory):
     return results, f"| {kernel} | {' … '.join((accesses[0], accesses[-1]))} | " + " | ".join(cells) + " |"
 
 
+class Values(ctypes.Structure):
+    """fm_symbolic_values"""
+    _fields_ = [("counts", ctypes.c_uint64 * 6), ("size_count", ctypes.c_size_t), ("sizes", ctypes.c_uint64 * 16),
+                ("misses", ctypes.c_uint64 * 16)]
+
+
+def evaluate(path, parameters):
+    """The values, and the microseconds that they take: the shortest of some calls."""
+    library = ctypes.CDLL(os.path.join(os.path.dirname(FATHOM), "libfathom.so"))
+    symbolic, values, shortest = ctypes.c_void_p(), Values(), 1e9
+    if library.fm_symbolic_read(ctypes.byref(symbolic), path.encode(), None):
+        sys.exit(f"{path}: cannot be read")
+    given = (ctypes.c_int64 * len(parameters))(*parameters)
+    for _ in range(30):
+        began = time.perf_counter()
+        failed = library.fm_symbolic_evaluate_sized(symbolic, given, ctypes.byref(values),
+                                                    ctypes.c_size_t(ctypes.sizeof(values)), None)
+        shortest = min(shortest, 1e6 * (time.perf_counter() - began))
+        if failed:
+            return None, shortest
+        if shortest > 20000:
+            break
+    library.fm_symbolic_destroy(symbolic)
+    return values, shortest
+
+
+def counted(source, parameters, path):
+    """First touches and misses by --method count; None where it gave up."""
+    done = subprocess.run([FATHOM, "static", source, "--param", parameters, "--quiet", "--bins", "exact", "--method",
+                           "count", "--json", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    if done.returncode:
+        return None
+    with open(path) as file:
+        profile = json.load(file)
+    return [profile["references"], profile["cold"]] + [
+        profile["references"] - sum(count for low, _, count in profile["histogram"] if low < size // 64)
+        for size in (32768, 1 << 20)]
+
+
+def symbolic(options):
+    print("| kernel | formulas, s | pieces | evaluation, µs | at |" + (" as counted |" if options.check else ""))
+    print("|---|--:|--:|--:|---|" + ("---|" if options.check else ""))
+    all_seconds, found, quick = 0, 0, 0
+    with tempfile.TemporaryDirectory(prefix="fathom-bench-") as directory:
+        path = os.path.join(directory, "formulas.json")
+        for kernel, parameters in sizes("LARGE"):
+            if options.kernels and kernel not in options.kernels:
+                continue
+            source = os.path.join(options.kernels_in, kernel + ".c")
+            source = source if os.path.exists(source) else os.path.join(options.kernels_in, kernel + ".fir")
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            done = subprocess.run([FATHOM, "static", source, "--symbolic", "--quiet", "--size", "32K,1M", "--json", path,
+                                   "--limit-time", str(options.limit), "--layout", options.layout],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            all_seconds += seconds
+            if done.returncode:
+                print(f"| {kernel} | ✗ ({seconds:.1f}) | | | {done.stderr.strip()} |", flush=True)
+                continue
+            with open(path) as file:
+                formulas = json.load(file)
+            point = [parameters[one["name"]] // one["modulus"] * one["modulus"] for one in formulas["parameters"]]
+            values, shortest = evaluate(path, point)
+            names = ",".join(f"{one['name']}={value}" for one, value in zip(formulas["parameters"], point))
+            pieces = sum(len(formula["pieces"]) for formula in formulas["formulas"])
+            found += 1
+            quick += values is not None and shortest < 1000
+            row = f"| {kernel} | {seconds:.2f} | {pieces} | {shortest:.0f}{'' if values else ' (given up)'} | {names} |"
+            if options.check:
+                truth = counted(source, names, path)
+                same = values and truth == [values.counts[4], values.counts[5], values.misses[0], values.misses[1]]
+                row += " – |" if truth is None else " yes |" if same else " NO |"
+            print(row, flush=True)
+    print(f"| all | **{all_seconds:.1f}** ({found} found) | | {quick} below 1 ms | |")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--size", default="LARGE")
@@ -135,8 +219,13 @@ def main():
     parser.add_argument("--limit", type=float, default=60)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--kernels", dest="kernels_in", default=KERNELS)
+    parser.add_argument("--symbolic", action="store_true")
+    parser.add_argument("--check", action="store_true")
     parser.add_argument("kernels", nargs="*")
     options = parser.parse_args()
+    if options.symbolic:
+        symbolic(options)
+        return
     methods = options.methods.split(",")
     times = [int(factor) for factor in options.times.split(",")] if options.times else None
     columns = [f"{factor} ×, s" for factor in times] if times else [f"{method}, s" for method in methods]

@@ -21,7 +21,7 @@ _fathom_options() {
     check) echo "--verbose --json --quiet --progress $trace" ;;
     train) echo '--output --sizes --dimensions --percent --select --quiet' ;;
     phases) echo "--threshold --depth --alike --granularity --json --profiles --top --quiet --progress $trace" ;;
-    static) echo '--function --param --granularity --layout --scalars --assume --counts --bins --json --report --callgrind --csv --size --embed-source --by --pairs --histogram --top --what-if --suggest --emit-ir --cache --machine --emit-machine --language --method --draws --verify --limit-time --threads --quiet --progress' ;;
+    static) echo '--function --param --granularity --layout --scalars --assume --counts --symbolic --open --emit-c --bins --json --report --callgrind --csv --size --embed-source --by --pairs --histogram --top --what-if --suggest --emit-ir --cache --machine --emit-machine --language --method --draws --verify --limit-time --threads --quiet --progress' ;;
     predict) echo "--data-size --size-from --threshold --data-samples --peaks --json --bins --quiet --progress $trace" ;;
     esac
     echo '--help'
@@ -78,7 +78,7 @@ _fathom() {
     --isa) _fathom_words 'avx512 avx2 portable' "$current" ;;
     --granularity | --threads | --bound | --data-samples | --select | --sizes | --dimensions | --percent | --data-size | --threshold | --peaks | --alike | --profiles | --max-memory | --key | --size-column | --key-unit | --size-unit | --delimiter | \
         --size | --blocks | --cache | --hit-ratio | --title | --keys | --references | --seed | --skew | --level | \
-        --period | --bootstrap | --registers | --bursts | --function | --region | --limit | --limit-time | --fail-if | --top | --param | --assume | --draws) ;;
+        --period | --bootstrap | --registers | --bursts | --function | --region | --limit | --limit-time | --fail-if | --top | --param | --open | --assume | --draws) ;;
     *)
         if [[ $current == -* ]]; then
             _fathom_words "$(_fathom_options "$verb")" "$current"

@@ -38,6 +38,12 @@ static int check(cli_static_run *run)
     if (!known) return cli_misuse("--method: there is no method '%s'", options->method);
     const bool changes = options->change.text[0] != '\0';
     if (changes && options->suggest) return cli_misuse("--what-if and --suggest: only one of them");
+    const bool symbolic = options->symbolic || options->c;
+    if (symbolic && (changes || options->suggest || options->counts || options->ir || options->report ||
+                     options->method || options->verify))
+        return cli_misuse("--symbolic and --emit-c do not go together with --what-if, --suggest, --counts, "
+                          "--emit-ir, --report, --method and --verify");
+    if (options->open.text[0] && !symbolic) return cli_misuse("--open: only with --symbolic or --emit-c");
     if ((changes || options->suggest) && options->counts)
         return cli_misuse("--counts: a change of loops does not change how often they do something");
     if (options->machine && options->counts)
@@ -143,18 +149,32 @@ static int analyze_original(cli_static_run *run)
     return code;
 }
 
+static bool is_formulas(const cli_static_run *run)
+{
+    const char *dot = strrchr(run->path, '.');
+    return !run->options->language && dot && strcmp(dot, ".json") == 0;
+}
+
 static int work(cli_static_run *run)
 {
     char open[256];
+    if (is_formulas(run)) return cli_static_evaluate(run);
     int code = cli_static_read(run);
     if (code >= 0) return code;
     const bool changes = run->options->change.text[0] || run->options->suggest;
     for (size_t i = 0; fm_region_note(run->region, i); i++) cli_note("%s", fm_region_note(run->region, i));
     cli_static_open_parameters(run->region, open, sizeof open);
-    if (open[0] && !run->options->counts && (!run->options->ir || changes))
+    const bool symbolic = run->options->symbolic || run->options->c;
+    if (open[0] && !run->options->counts && !symbolic && (!run->options->ir || changes))
         return cli_misuse(
-            "%s: no value: give it by --param NAME=VALUE, or ask for --counts, which are formulas", open);
+            "%s: no value: give it by --param NAME=VALUE, or ask for formulas by --symbolic or --counts",
+            open);
     if (!run->options->ir || changes) code = find_caches(run);
+    if (code < 0 && symbolic) {
+        bool found = false;
+        code = cli_static_symbolic(run, &found);
+        if (code >= 0 || found) return code < 0 ? CLI_COMPLETE : code;
+    }
     if (code < 0 && changes) code = cli_static_change(run);
     if (code >= 0) return code;
     if (run->options->ir) {
@@ -197,9 +217,16 @@ int cli_verb_static(int argc, char **argv)
          "only how often statements load, store and compute: numbers, or\nformulas of parameters that have "
          "no "
          "value"},
+        {"symbolic", 0, CLI_FLAG, &options.symbolic, NULL,
+         "formulas of the parameters: operations, first touches, misses of\nthe caches of --size; values of "
+         "--param are put into them"},
+        {"open", 0, CLI_JOIN, &options.open, "NAMES", "parameters that stay open in formulas (default: all)"},
+        {"emit-c", 0, CLI_STRING, &options.c, "FILE",
+         "write the formulas as a C function; - for standard output"},
         {"bins", 0, CLI_STRING, &options.bins, "NAME",
          "histogram resolution: loglinear (default), log2, exact"},
-        {"json", 'j', CLI_STRING, &options.json, "FILE", "write the profile as JSON; - for standard output"},
+        {"json", 'j', CLI_STRING, &options.json, "FILE",
+         "write the profile, or the formulas, as JSON; - for standard output"},
         {"report", 0, CLI_STRING, &options.report, "FILE", "write the HTML page of the profile"},
         CLI_ATTRIBUTION_OPTIONS(&options.attribution),
         {"what-if", 0, CLI_JOIN, &options.change, "CHANGE",
@@ -244,6 +271,8 @@ int cli_verb_static(int argc, char **argv)
         .notes = "Examples:\n"
                  "  fathom static gemm.c --function gemm --param n=1000\n"
                  "  fathom static --counts stencil.f90\n"
+                 "  fathom static gemm.c --symbolic --size 32K,1M --json formulas.json\n"
+                 "  fathom static formulas.json --param ni=1000,nj=1104,nk=1200\n"
                  "  fathom static blur.c --param width=2000 -- -Iinclude -O2\n"
                  "  fathom static gemm.c --param n=1000 --what-if 'tile:i,k,j=32,32,32'\n",
         .least = 0,

@@ -102,6 +102,7 @@ static int give_values(const cli_static_run *run, fm_region *region)
     for (size_t i = 0; i < run->parameter_count; i++) {
         const cli_given *parameter = &run->parameters[i];
         if (parameter->used && !has_parameter(region, parameter->name)) continue;
+        if (has_parameter(region, parameter->name) && cli_static_stays_open(run, parameter->name)) continue;
         if (fm_region_set_parameter(region, parameter->name, parameter->value, &error))
             return cli_fail(&error);
     }

@@ -11,11 +11,11 @@ enum { CLI_MOST_PARAMETERS = 64, CLI_MOST_FLAGS = 256, CLI_MOST_ASSUMPTIONS = 64
 
 typedef struct cli_static_options {
     const char *function, *language, *layout, *bins, *method, *json, *report, *ir, *machine, *caches,
-        *emit_machine;
-    cli_joined parameters, assumptions, change;
+        *emit_machine, *c;
+    cli_joined parameters, assumptions, change, open;
     uint64_t granularity, threads, samples;
     double limit;
-    bool scalars, counts, verify, progress, suggest;
+    bool scalars, counts, verify, progress, suggest, symbolic;
     cli_attribution_options attribution;
 } cli_static_options;
 
@@ -87,6 +87,14 @@ int cli_static_set_misses(cli_static_run *run);
 /* Checks --cache. */
 int cli_static_check_caches(cli_static_run *run);
 void cli_static_show_set_misses(FILE *out, const fm_profile *profile);
+
+/* --symbolic and --emit-c: formulas of the region, with its parameters open. *found is false where there are none,
+ * and a note has said why: the parameters have their values then. run->caches are known. */
+int cli_static_symbolic(cli_static_run *run, bool *found);
+/* The same for a file of formulas: their values. */
+int cli_static_evaluate(cli_static_run *run);
+/* Is this parameter to stay open? */
+bool cli_static_stays_open(const cli_static_run *run, const char *name);
 
 /* The open parameters, "n, m"; "" where there are none. Returns text. */
 const char *cli_static_open_parameters(const fm_region *region, char *text, size_t size);

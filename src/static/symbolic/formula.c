@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* formula.c - see formula.h: how pieces are made. Their values: formula_value.c. */
+#include "static/symbolic/formula.h"
+
+#include "base/memory.h"
+
+#include <isl/set.h>
+#include <stdlib.h>
+#include <string.h>
+
+void fm_formula_piece_clear(fm_formula_piece *piece)
+{
+    free(piece->derived);
+    free(piece->numbers);
+    free(piece->terms);
+    *piece = (fm_formula_piece){0};
+}
+
+void fm_formula_clear(fm_formula *formula)
+{
+    for (size_t i = 0; i < formula->count; i++) fm_formula_piece_clear(&formula->pieces[i]);
+    free(formula->pieces);
+    *formula = (fm_formula){0};
+}
+
+typedef struct making {
+    fm_isl_work *work;
+    const fm_system *system;
+    const fm_product *products;
+    size_t product_count;
+    fm_formula_piece piece;
+    size_t number_capacity;
+} making;
+
+static bool add_numbers(making *this, const fm_line *line, int64_t sign)
+{
+    fm_formula_piece *piece = &this->piece;
+    const size_t width = piece->columns + 1u;
+    if (fm_array_reserve((void **)&piece->numbers, &this->number_capacity, piece->number_count + width,
+                         sizeof *piece->numbers))
+        return fm_isl_no_memory(this->work);
+    int64_t *to = &piece->numbers[piece->number_count];
+    for (unsigned i = 0; i <= piece->columns; i++) {
+        const int64_t number = line->at[i < piece->columns ? i : (unsigned)FM_CONSTANT];
+        if (number > FM_FORMULA_LARGEST || number < -FM_FORMULA_LARGEST)
+            return fm_isl_fail(this->work, FM_E_LIMIT, "no formula: numbers beyond 2^56");
+        to[i] = sign * number;
+    }
+    piece->number_count += width;
+    return true;
+}
+
+static bool add_lines(making *this, const fm_counter_lines *lines)
+{
+    for (size_t i = 0; i < lines->count; i++)
+        if (!add_numbers(this, &lines->lines[i], 1)) return false;
+    return true;
+}
+
+/* Quotients and products, each after what it is made of. */
+static bool order_derived(making *this)
+{
+    fm_formula_piece *piece = &this->piece;
+    const fm_system *system = this->system;
+    bool known[FM_COLUMNS] = {false};
+    const size_t all = system->extra + this->product_count;
+    piece->derived = fm_calloc(all + 1, sizeof *piece->derived);
+    if (!piece->derived) return fm_isl_no_memory(this->work);
+    for (unsigned i = 0; i < piece->parameters + piece->variables; i++) known[i] = true;
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t i = 0; i < all; i++) {
+            fm_derived one = {0};
+            bool ready = true;
+            if (i < system->extra) {
+                const fm_floor *quotient = &system->floors[i];
+                one.column = (uint8_t)(system->kept + i);
+                one.by = quotient->by;
+                for (unsigned j = 0; j < piece->columns; j++) ready &= known[j] || !quotient->of.at[j];
+            } else {
+                const fm_product *product = &this->products[i - system->extra];
+                one.column = (uint8_t)product->column;
+                one.count = (uint8_t)product->count;
+                for (unsigned j = 0; j < product->count; j++) {
+                    ready &= known[product->factors[j]];
+                    one.factors[j] = (uint8_t)product->factors[j];
+                }
+            }
+            if (!ready || known[one.column]) continue;
+            known[one.column] = more = true;
+            one.line = piece->number_count;
+            if (one.by && !add_numbers(this, &system->floors[i].of, 1)) return false;
+            piece->derived[piece->derived_count++] = one;
+        }
+    }
+    return piece->derived_count == all ||
+           fm_isl_fail(this->work, FM_E_LIMIT, "no formula: a quotient of itself");
+}
+
+/* Columns that depend on one of the variables that are marked. */
+static void mark_dependent(const fm_formula_piece *piece, bool *marked)
+{
+    for (size_t i = 0; i < piece->derived_count; i++) {
+        const fm_derived *one = &piece->derived[i];
+        for (unsigned j = 0; one->by && j < piece->columns; j++)
+            if (piece->numbers[one->line + j] && marked[j]) marked[one->column] = true;
+        for (unsigned j = 0; j < one->count; j++)
+            if (marked[one->factors[j]]) marked[one->column] = true;
+    }
+}
+
+/* The conditions of what is not marked; without regard to whole numbers, which is enough for bounds. */
+static bool add_shadow(making *this, const bool *marked, size_t *count)
+{
+    fm_formula_piece *piece = &this->piece;
+    isl_basic_set *set = fm_system_to_isl(this->work, this->system, NULL);
+    for (unsigned i = piece->columns; i-- > 0;)
+        if (marked[i]) set = isl_basic_set_eliminate(set, isl_dim_set, i, 1);
+    set = isl_basic_set_remove_divs(set);
+    fm_system shadow;
+    if (!fm_system_from_isl(this->work, &shadow, set, piece->columns)) return false;
+    bool done = add_lines(this, &shadow.inequalities);
+    for (size_t i = 0; i < shadow.equalities.count && done; i++)
+        done = add_numbers(this, &shadow.equalities.lines[i], 1) &&
+               add_numbers(this, &shadow.equalities.lines[i], -1);
+    *count += shadow.inequalities.count + 2 * shadow.equalities.count;
+    fm_system_clear(&shadow);
+    return done;
+}
+
+/* What bounds a variable when those before it are known, and when only the parameters are: with products, as
+ * far as they are known, and without. */
+static bool add_shadows(making *this, unsigned variable)
+{
+    fm_formula_piece *piece = &this->piece;
+    const unsigned first = piece->parameters, end = first + piece->variables;
+    for (int alone = 0; alone < 2; alone++)
+        for (int without = 0; without < 2; without++) {
+            bool marked[FM_COLUMNS] = {false};
+            size_t *count = alone ? &piece->alone_counts[variable] : &piece->shadow_counts[variable];
+            for (unsigned i = first; i < end; i++)
+                marked[i] = alone ? i != first + variable : i > first + variable;
+            for (size_t i = 0; without && i < this->product_count; i++)
+                marked[this->products[i].column] = true;
+            mark_dependent(piece, marked);
+            if (alone && piece->variables == 1) continue;
+            if (without && !this->product_count) continue;
+            if (!add_shadow(this, marked, count)) return false;
+        }
+    bool marked[FM_COLUMNS] = {false};
+    for (unsigned i = first + variable + 1; i < piece->columns; i++) marked[i] = true;
+    return add_shadow(this, marked, &piece->plain_counts[variable]);
+}
+
+static bool add_terms(making *this, const fm_poly *value)
+{
+    fm_formula_piece *piece = &this->piece;
+    fm_quick_poly quick;
+    const __int128 most = INT64_MAX;
+    if (!fm_quick_poly_create(&quick, value))
+        return fm_isl_fail(this->work, FM_E_LIMIT, "no formula: numbers beyond 64 bits");
+    piece->terms = fm_calloc(quick.count + 1, sizeof *piece->terms);
+    bool fits = piece->terms && quick.denominator <= most;
+    for (size_t i = 0; i < quick.count && fits; i++) {
+        const fm_quick_term *from = &quick.terms[i];
+        fm_formula_term *to = &piece->terms[piece->term_count];
+        fits = from->factor <= most && from->factor >= -most;
+        if (from->factor == 0) continue;
+        to->factor = (int64_t)from->factor;
+        to->count = (uint8_t)from->count;
+        memcpy(to->columns, from->variables, sizeof to->columns);
+        piece->term_count++;
+    }
+    piece->denominator = (int64_t)quick.denominator;
+    fm_quick_poly_clear(&quick);
+    return fits || fm_isl_fail(this->work, FM_E_LIMIT, "no formula: numbers beyond 64 bits");
+}
+
+bool fm_formula_add(fm_isl_work *work, fm_formula *formula, const fm_system *system, const fm_poly *value,
+                    unsigned parameters, unsigned variables, const fm_product *products, size_t product_count)
+{
+    making this = {.work = work,
+                   .system = system,
+                   .products = products,
+                   .product_count = product_count,
+                   .piece = {.parameters = (uint8_t)parameters,
+                             .variables = (uint8_t)variables,
+                             .columns = (uint8_t)(system->kept + system->extra),
+                             .equality_count = system->equalities.count,
+                             .inequality_count = system->inequalities.count}};
+    if (variables > FM_FORMULA_MOST_VARIABLES)
+        return fm_isl_fail(work, FM_E_LIMIT, "no formula: distances depend on too many variables");
+    bool done = add_terms(&this, value);
+    if (done && this.piece.term_count == 0) { /* it never adds anything */
+        fm_formula_piece_clear(&this.piece);
+        return true;
+    }
+    done = done && order_derived(&this) && add_lines(&this, &system->equalities) &&
+           add_lines(&this, &system->inequalities);
+    for (unsigned i = 0; i < variables && done; i++) done = add_shadows(&this, i);
+    if (done && fm_array_reserve((void **)&formula->pieces, &formula->capacity, formula->count + 1,
+                                 sizeof *formula->pieces))
+        done = fm_isl_no_memory(work);
+    if (done)
+        formula->pieces[formula->count++] = this.piece;
+    else
+        fm_formula_piece_clear(&this.piece);
+    return done;
+}
+
+bool fm_formula_add_pieces(fm_isl_work *work, fm_formula *formula, const fm_pieces *pieces, int64_t times)
+{
+    bool done = true;
+    for (size_t i = 0; i < pieces->count && done; i++) {
+        const fm_counter_piece *piece = &pieces->pieces[i];
+        fm_poly value = {0};
+        fm_poly_add(&value, &piece->value, times, 1);
+        done = value.failed
+                   ? fm_isl_no_memory(work)
+                   : fm_formula_add(work, formula, &piece->domain, &value, piece->domain.kept, 0, NULL, 0);
+        fm_poly_clear(&value);
+    }
+    return done;
+}
+
+size_t fm_formula_quotients(const fm_formula_piece *piece)
+{
+    size_t quotients = 0;
+    for (size_t i = 0; i < piece->derived_count; i++) quotients += piece->derived[i].by != 0;
+    return quotients;
+}

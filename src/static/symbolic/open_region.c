@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * open_region.c - see open_region.h. A copy of the region gets a loop for every open parameter, and is then
+ * lowered (lower.c) once for each dimension, in memory in which only this dimension counts.
+ */
+#include "static/symbolic/open_region.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "static/change/copy.h"
+#include "static/polyhedra/affine.h"
+#include "static/polyhedra/rounding.h"
+#include "static/region/region_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const int64_t FAR = (int64_t)1 << 61;
+
+/* ---- which parameters ---- */
+
+static bool uses_parameter(const fm_expr *expression, uint32_t parameter)
+{
+    if (!expression) return false;
+    if (expression->kind == FM_EXPR_PARAMETER) return expression->index == parameter;
+    return uses_parameter(expression->left, parameter) || uses_parameter(expression->right, parameter);
+}
+
+/* The dimension that is so many-th from the outermost one in memory. */
+static unsigned from_outside(const fm_region_array *array, unsigned place)
+{
+    return array->column_major ? array->dimensions - 1 - place : place;
+}
+
+static fm_status check_array(const fm_region *region, const fm_region_array *array, uint64_t granularity,
+                             fm_error *error)
+{
+    if (array->offset % granularity)
+        return fm_region_fail(error, FM_E_UNSUPPORTED, region, &array->place,
+                              "'%.60s' does not begin with a block: there is no formula", array->name);
+    if (array->element && granularity % array->element == 0) return FM_OK;
+    return fm_region_fail(error, FM_E_UNSUPPORTED, region, &array->place,
+                          "elements of '%.60s' (%llu bytes) can cross borders of blocks: there is no formula",
+                          array->name, (unsigned long long)array->element);
+}
+
+fm_status fm_open_class_find(fm_open_class *class, const fm_region *region, uint64_t granularity,
+                             fm_layout layout, fm_error *error)
+{
+    *class = (fm_open_class){0};
+    for (uint32_t i = 0; i < region->parameter_count; i++) {
+        if (region->parameters[i].has_value) continue;
+        if (class->count == FM_OPEN_MOST)
+            return fm_fail(error, FM_E_UNSUPPORTED, NULL,
+                           "more than %d parameters without a value: there are no formulas", FM_OPEN_MOST);
+        class->parameters[class->count++] = (fm_open_parameter){.parameter = i, .modulus = 1};
+    }
+    for (size_t i = 0; i < region->array_count; i++) {
+        const fm_region_array *array = &region->arrays[i];
+        fm_status status = check_array(region, array, granularity, error);
+        if (status != FM_OK) return status;
+        int64_t elements = (int64_t)(granularity / array->element);
+        for (unsigned place = 1; place < array->dimensions && layout == FM_LAYOUT_CONTIGUOUS; place++)
+            for (unsigned k = 0; k < class->count; k++) {
+                fm_open_parameter *one = &class->parameters[k];
+                if (uses_parameter(array->extents[from_outside(array, place)], one->parameter) &&
+                    one->modulus < elements)
+                    one->modulus = elements;
+            }
+    }
+    return FM_OK;
+}
+
+/* ---- the copy ---- */
+
+typedef struct opening {
+    fm_region *copy;
+    const fm_open_class *class;
+    uint32_t first_variable;
+    bool failed;
+} opening;
+
+/* modulus * variable + remainder, in place of the parameter. */
+static void open_expression(opening *this, const fm_expr *expression)
+{
+    if (!expression) return;
+    fm_arena *arena = this->copy->arena;
+    for (unsigned i = 0; expression->kind == FM_EXPR_PARAMETER && i < this->class->count; i++) {
+        const fm_open_parameter *one = &this->class->parameters[i];
+        if (expression->index != one->parameter) continue;
+        const fm_expr *made = fm_expr_add(
+            arena, fm_expr_scale(arena, one->modulus, fm_expr_variable(arena, this->first_variable + i)),
+            fm_expr_number(arena, one->remainder));
+        if (made)
+            *(fm_expr *)(uintptr_t)expression = *made; /* the copy's own */
+        else
+            this->failed = true;
+        return;
+    }
+    open_expression(this, expression->left);
+    open_expression(this, expression->right);
+}
+
+static void open_condition(opening *this, const fm_condition *condition)
+{
+    if (!condition) return;
+    open_expression(this, condition->expression);
+    open_condition(this, condition->left);
+    open_condition(this, condition->right);
+}
+
+/* Every access touches the one byte of its element. */
+static void open_nodes(opening *this, fm_region_node *node)
+{
+    for (; node; node = node->next) {
+        open_expression(this, node->first);
+        open_expression(this, node->last);
+        open_condition(this, node->condition);
+        for (size_t i = 0; i < node->access_count; i++) {
+            fm_region_access *access = &node->accesses[i];
+            access->member_offset = 0;
+            access->member_bytes = 1;
+            for (unsigned d = 0; d < this->copy->arrays[access->array].dimensions; d++)
+                open_expression(this, access->subscripts[d]);
+        }
+        open_nodes(this, node->body);
+        open_nodes(this, node->otherwise);
+    }
+}
+
+/* A loop around everything for each parameter. */
+static bool wrap(opening *this)
+{
+    fm_region *copy = this->copy;
+    const size_t count = copy->variable_count + this->class->count;
+    const char **names = fm_arena_allocate(copy->arena, count + 1, sizeof *names);
+    if (!names) return false;
+    memcpy(names, copy->variables, copy->variable_count * sizeof *names);
+    for (unsigned i = this->class->count; i-- > 0;) {
+        const fm_open_parameter *one = &this->class->parameters[i];
+        fm_region_node *loop = fm_arena_allocate(copy->arena, 1, sizeof *loop);
+        if (!loop) return false;
+        names[this->first_variable + i] = copy->parameters[one->parameter].name;
+        loop->kind = FM_NODE_LOOP;
+        loop->variable = this->first_variable + i;
+        loop->first =
+            fm_expr_number(copy->arena, -fm_floor_divide(one->remainder - one->least, one->modulus));
+        loop->last = fm_expr_number(copy->arena, FM_OPEN_LARGEST / one->modulus);
+        loop->step = 1;
+        loop->body = copy->body;
+        copy->body = loop;
+        if (!loop->first || !loop->last) return false;
+    }
+    copy->variables = names;
+    copy->variable_count = count;
+    return true;
+}
+
+/* One access to the last array for every statement. */
+static bool replace_accesses(fm_region *copy, fm_region_node *node)
+{
+    for (; node; node = node->next) {
+        if (node->kind == FM_NODE_STATEMENT) {
+            node->accesses = fm_arena_allocate(copy->arena, 1, sizeof *node->accesses);
+            if (!node->accesses) return false;
+            node->accesses[0] =
+                (fm_region_access){.array = (uint32_t)copy->array_count - 1, .member_bytes = 1};
+            node->access_count = 1;
+            node->first_access = node->statement;
+        }
+        if (!replace_accesses(copy, node->body) || !replace_accesses(copy, node->otherwise)) return false;
+    }
+    return true;
+}
+
+static bool add_scalar(fm_region *copy)
+{
+    fm_region_array *arrays = fm_arena_allocate(copy->arena, copy->array_count + 1, sizeof *arrays);
+    if (!arrays) return false;
+    memcpy(arrays, copy->arrays, copy->array_count * sizeof *arrays);
+    arrays[copy->array_count++] = (fm_region_array){.name = "statement", .element = 1};
+    copy->arrays = arrays;
+    return true;
+}
+
+/* A statement more, the last in number, that is executed where all assumptions of the region hold. */
+static bool add_assumptions(opening *this, fm_region *copy)
+{
+    fm_region_node *node = fm_arena_allocate(copy->arena, 1, sizeof *node);
+    if (!node) return false;
+    *node = (fm_region_node){.kind = FM_NODE_STATEMENT, .statement = copy->statement_count};
+    for (size_t i = 0; i < copy->assumption_count; i++) {
+        fm_region_node *guard = fm_arena_allocate(copy->arena, 1, sizeof *guard);
+        if (!guard) return false;
+        open_condition(this, copy->assumptions[i]);
+        *guard = (fm_region_node){.kind = FM_NODE_IF, .condition = copy->assumptions[i], .body = node};
+        node = guard;
+    }
+    node->next = copy->body;
+    copy->body = node;
+    return !this->failed;
+}
+
+/* A copy of the region with loops for its parameters; executions: only these are of interest. */
+static fm_status open_copy(fm_region **copy, const fm_region *region, const fm_open_class *class,
+                           bool executions, fm_error *error)
+{
+    fm_status status = fm_region_copy(copy, region, error);
+    if (status != FM_OK) return status;
+    opening this = {.copy = *copy, .class = class, .first_variable = (uint32_t)region->variable_count};
+    open_nodes(&this, (*copy)->body);
+    for (size_t i = 0; i < (*copy)->array_count; i++) (*copy)->arrays[i].element = 1;
+    if (!executions ||
+        (add_assumptions(&this, *copy) && add_scalar(*copy) && replace_accesses(*copy, (*copy)->body)))
+        if (!this.failed && wrap(&this)) return FM_OK;
+    fm_region_destroy(*copy);
+    *copy = NULL;
+    return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a region");
+}
+
+/* ---- references ---- */
+
+/* Memory in which an address is the subscript of one dimension. */
+static fm_status lower_dimension(fm_reference_list *list, const fm_region *copy, unsigned dimension,
+                                 fm_error *error)
+{
+    fm_placement placement = {.granularity = 1, .array_count = copy->array_count};
+    placement.parameters = fm_calloc(copy->parameter_count + 1, sizeof *placement.parameters);
+    placement.arrays = fm_calloc(copy->array_count + 1, sizeof *placement.arrays);
+    fm_status status = FM_OK;
+    if (!placement.parameters || !placement.arrays)
+        status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for references");
+    for (size_t i = 0; i < copy->parameter_count && status == FM_OK; i++)
+        placement.parameters[i] = copy->parameters[i].value;
+    for (size_t i = 0; i < copy->array_count && status == FM_OK; i++) {
+        fm_placed_array *array = &placement.arrays[i];
+        array->base = -FAR;
+        array->end = FAR;
+        if (dimension < copy->arrays[i].dimensions) array->strides[dimension] = 1;
+    }
+    if (status == FM_OK) status = fm_references_create(list, copy, &placement, error);
+    free(placement.parameters);
+    free(placement.arrays);
+    return status;
+}
+
+static bool same_points(const fm_reference *a, const fm_reference *b)
+{
+    bool same = a->access == b->access && a->depth == b->depth && a->row_count == b->row_count;
+    for (size_t i = 0; same && i < a->row_count; i++) same = fm_affine_equal(&a->rows[i], &b->rows[i]);
+    return same;
+}
+
+static fm_status take_dimension(fm_open_references *open, const fm_region *copy, unsigned dimension,
+                                fm_error *error)
+{
+    fm_reference_list list;
+    fm_status status = lower_dimension(&list, copy, dimension, error);
+    if (status != FM_OK) return status;
+    bool same = list.count == open->list.count;
+    for (size_t i = 0; same && i < list.count; i++) {
+        same = same_points(&list.references[i], &open->list.references[i]);
+        open->subscripts[i * FM_MOST_DIMENSIONS + dimension] = list.references[i].address;
+    }
+    fm_references_clear(&list);
+    return same ? FM_OK
+                : fm_fail(error, FM_E_UNSUPPORTED, NULL,
+                          "subscripts with minima, maxima or quotients: there are no formulas");
+}
+
+/* The end of a parameter's loop is not needed by anybody. */
+static void drop_ends(fm_reference *reference, const fm_open_class *class)
+{
+    for (unsigned k = 0; k < class->count; k++)
+        for (size_t i = reference->row_count; i-- > 0;) {
+            fm_row end = {.constant = FM_OPEN_LARGEST / class->parameters[k].modulus};
+            end.factors[k] = -1;
+            if (fm_affine_equal(&reference->rows[i], &end))
+                reference->rows[i] = reference->rows[--reference->row_count];
+        }
+}
+
+fm_status fm_open_references_create(fm_open_references *open, const fm_region *region,
+                                    const fm_open_class *class, uint64_t granularity, fm_layout layout,
+                                    fm_error *error)
+{
+    fm_region *copy;
+    unsigned dimensions = 0;
+    *open =
+        (fm_open_references){.region = region, .class = class, .granularity = granularity, .layout = layout};
+    fm_status status = open_copy(&copy, region, class, false, error);
+    if (status != FM_OK) return status;
+    for (size_t i = 0; i < region->array_count; i++)
+        if (region->arrays[i].dimensions > dimensions) dimensions = region->arrays[i].dimensions;
+    status = lower_dimension(&open->list, copy, 0, error);
+    if (status == FM_OK) {
+        open->subscripts = fm_calloc((open->list.count + 1) * FM_MOST_DIMENSIONS, sizeof *open->subscripts);
+        if (!open->subscripts)
+            status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for subscripts");
+    }
+    for (unsigned d = 0; d < dimensions && status == FM_OK; d++)
+        status = take_dimension(open, copy, d, error);
+    for (size_t i = 0; i < open->list.count && status == FM_OK; i++)
+        drop_ends(&open->list.references[i], class);
+    fm_region_destroy(copy);
+    if (status != FM_OK) fm_open_references_clear(open);
+    return status;
+}
+
+fm_status fm_open_executions_create(fm_reference_list *list, const fm_region *region,
+                                    const fm_open_class *class, fm_error *error)
+{
+    fm_region *copy;
+    *list = (fm_reference_list){0};
+    fm_status status = open_copy(&copy, region, class, true, error);
+    if (status != FM_OK) return status;
+    status = lower_dimension(list, copy, 0, error);
+    for (size_t i = 0; i < list->count && status == FM_OK; i++) drop_ends(&list->references[i], class);
+    fm_region_destroy(copy);
+    return status;
+}
+
+void fm_open_references_clear(fm_open_references *open)
+{
+    fm_references_clear(&open->list);
+    free(open->subscripts);
+    *open = (fm_open_references){0};
+}
+
+bool fm_open_form(const fm_open_references *open, const fm_expr *expression, fm_row *form)
+{
+    const fm_region *region = open->region;
+    fm_row left, right;
+    *form = (fm_row){0};
+    switch (expression->kind) {
+    case FM_EXPR_NUMBER:
+        return fm_affine_add_constant(form, expression->number);
+    case FM_EXPR_PARAMETER:
+        if (region->parameters[expression->index].has_value)
+            return fm_affine_add_constant(form, region->parameters[expression->index].value);
+        for (unsigned i = 0; i < open->class->count; i++)
+            if (open->class->parameters[i].parameter == expression->index) {
+                form->factors[i] = open->class->parameters[i].modulus;
+                form->constant = open->class->parameters[i].remainder;
+                return true;
+            }
+        return false;
+    case FM_EXPR_ADD:
+        return fm_open_form(open, expression->left, &left) && fm_open_form(open, expression->right, &right) &&
+               fm_affine_add(form, &left, 1) && fm_affine_add(form, &right, 1);
+    case FM_EXPR_MULTIPLY: {
+        if (!fm_open_form(open, expression->left, &left) || !fm_open_form(open, expression->right, &right))
+            return false;
+        const fm_row zero = {.constant = left.constant}, other = {.constant = right.constant};
+        if (fm_affine_equal(&left, &zero)) return fm_affine_add(form, &right, left.constant);
+        return fm_affine_equal(&right, &other) && fm_affine_add(form, &left, right.constant);
+    }
+    default:
+        return false;
+    }
+}
