@@ -26,6 +26,7 @@ import concurrent.futures
 import ctypes
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
