@@ -129,10 +129,10 @@ wanted asan && add_programs asan/oracle build-asan/tests/oracle "env FATHOM_TEST
 wanted asan && add_programs asan build-asan/tests/unit "env FATHOM_TEST_STRIDE=19"
 if wanted tsan; then
     for name in $threaded_oracles; do
-        add "tsan/$name" "env FATHOM_TEST_TRACES=12 build-tsan/tests/oracle/$name"
+        add "tsan/$name" "env FATHOM_TEST_TRACES=6 build-tsan/tests/oracle/$name"
     done
     for name in $(threaded); do
-        add "tsan/$name" "env FATHOM_TEST_STRIDE=31 build-tsan/tests/unit/$name"
+        add "tsan/$name" "env FATHOM_TEST_STRIDE=61 build-tsan/tests/unit/$name"
     done
     add tsan/cli "tests/threads/run-read-ahead-test.sh build-tsan/fathom"
 fi

@@ -19,7 +19,7 @@
 
 #include "collect/cc/system.h"
 #include "collect/sample/burst.h"
-#include "collect/sample/reservoir.h"
+#include "collect/reservoir.h"
 #include "collect/sample/sample_protocol.h"
 
 #include <signal.h>

@@ -30,13 +30,12 @@
 #define FATHOM_SAMPLED_RUN_H
 
 #include <fathom/attribution.h>
+#include <fathom/sample.h>
 #include <fathom/status.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef struct fm_samples fm_samples; /* sample.h */
 
 enum { FM_SAMPLED_RUN_GRANULARITIES = 16 };
 

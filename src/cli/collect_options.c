@@ -6,9 +6,11 @@
 #define _GNU_SOURCE /* sigabbrev_np */
 #include "collect_options.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int choose_collector(const char *name, fm_collector *collector)
 {
@@ -30,10 +32,12 @@ static int choose_collector(const char *name, fm_collector *collector)
 /* Whether it is a script: a program that another one reads. */
 static bool is_script(const char *path)
 {
-    char begin[2] = "";
-    FILE *file = strchr(path, '/') ? fopen(path, "rbe") : NULL;
-    const bool script = file && fread(begin, 1, 2, file) == 2 && begin[0] == '#' && begin[1] == '!';
-    if (file) fclose(file);
+    char begin[3] = "";
+    const int file =
+        strchr(path, '/') ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1; /* it may be a pipe */
+    const bool script =
+        file >= 0 && read(file, begin, 3) == 3 && begin[0] == '#' && begin[1] == '!' && begin[2] != '\n';
+    if (file >= 0) close(file);
     return script;
 }
 

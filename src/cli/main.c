@@ -22,7 +22,7 @@
 const cli_verb cli_verbs[] = {
     {"run", "runs a program: its profile, and the code that re-uses data too late", cli_verb_run},
     {"record", "runs a program and stores its references", cli_verb_record},
-    {"sample", "the profile of a run of which only samples were seen", cli_verb_sample},
+    {"sample", "runs a program at nearly its own speed: its profile, from samples", cli_verb_sample},
     {"analyze", "the reuse-distance profile of a stored or piped trace", cli_verb_analyze},
     {"mrc", "the miss-ratio curve of a profile, and misses at named cache sizes", cli_verb_mrc},
     {"diff", "what got better and worse between two profiles", cli_verb_diff},
@@ -73,7 +73,8 @@ static void print_help(FILE *out)
           "  fathom mrc zipf.json\n"
           "  fathom report zipf.json -o zipf.html\n"
           "\n"
-          "Exit codes: 0 complete result, 1 failed, 2 wrong usage, 3 result of incomplete input.\n",
+          "Exit codes: 0 complete result, 1 failed, 2 wrong usage, 3 result of incomplete input,\n"
+          "4 a condition of diff --fail-if holds.\n",
           out);
 }
 

@@ -2,7 +2,7 @@
 /*
  * sample_virtual.c - a sampler whose counter, registers and bursts are computed: it is shown all references
  * of a trace, and takes the samples that a real one would take. The reservoir is the one that the runtime
- * inside programs uses (collect/sample/reservoir.h).
+ * inside programs uses (collect/reservoir.h).
  *
  * Time: a comparison with each armed register for each reference, and a lookup in bursts. Space: the samples,
  * and a table for the uses of one burst.
@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sized.h"
-#include "collect/sample/reservoir.h"
+#include "collect/reservoir.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

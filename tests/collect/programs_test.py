@@ -644,6 +644,12 @@ def the_source_of_the_run(collector, how):
     subprocess.run([*COMPILERS[how][0], "-g", "-O2", "-I" + os.path.join(ROOT, "include"), paths[0], "-o", program],
                    check=True)
 
+    def line_sum(line):
+        value = 0x811c9dc5  # FNV-1a, folded to 24 bits
+        for byte in line.strip():
+            value = (value ^ byte) * 0x01000193 & 0xffffffff
+        return f"{value >> 24 ^ value & 0xffffff:06x}"
+
     def sources(profile):
         return {row["path"]: row for row in profile["attribution"]["sources"] if row["path"] in paths}
 
@@ -654,7 +660,8 @@ def the_source_of_the_run(collector, how):
         for path, row in found.items():
             with open(path, "rb") as file:
                 text = file.read()
-            wanted = {"path": path, "sha256": hashlib.sha256(text).hexdigest(), "size": len(text)}
+            wanted = {"path": path, "sha256": hashlib.sha256(text).hexdigest(), "size": len(text),
+                      "lines": "".join(line_sum(line) for line in text.splitlines())}
             if "--embed-source" in options:
                 wanted["text"] = text.decode()
             expect(row, wanted, f"source with {options}")

@@ -71,7 +71,7 @@ def same(words, *options, code=0, env=None):
 def plain_work():
     result = same(["work"], "--size", "4K")
     expect_in("sampled, software clock", " ".join(result.text.split()), "first screen")
-    expect_in("work (sampled.c", result.text, "first screen names the code")
+    expect_in("sampled.c:", result.text, "first screen names the code")
 
 
 def shares(profile, edges):

@@ -124,7 +124,8 @@ static written write_trace(const char *format, size_t count, oddity odd, size_t 
         }
         line += write_line(&trace, &at, random, odd);
     }
-    if (next_random(random) % 2 && at > trace.text && at[-1] == '\n' && !trace.line) at--; /* the last line without its end */
+    if (next_random(random) % 2 && at > trace.text && at[-1] == '\n' && !trace.line)
+        at--; /* the last line without its end */
     trace.size = (size_t)(at - trace.text);
     return trace;
 }
@@ -242,10 +243,11 @@ static const char *const formats[] = {"text", "csv", "lackey", "din"};
 static void what_was_written_is_read(void **state)
 {
     (void)state;
+    const size_t step = test_stride() > 1 ? 3 : 1;
     uint64_t random = 7;
-    for (size_t i = 0; i<40; i += test_stride()> 1 ? 3 : 1) {
+    for (size_t i = 0; i < 40; i += step) {
         const char *format = formats[i % 4];
-        const size_t count = (i < 8 ? 0 : i < 16 ? 1 : 100000) + next_random(&random) % 3;
+        const size_t count = (i < 8 ? 0 : i < 16 ? 1 : 100000 / step) + next_random(&random) % 3;
         written trace =
             write_trace(format, count, i / 4 % 2 ? SOME_ODD : PLAIN, SIZE_MAX, i % 8 == 1, &random);
         if (strcmp(format, "csv") != 0 || trace.count > 0) try_all_ways(&trace, false);
@@ -268,10 +270,11 @@ static void strings_and_quotes(void **state)
 static void wrong_lines(void **state)
 {
     (void)state;
+    const size_t step = test_stride() > 1 ? 3 : 1;
     uint64_t random = 13;
-    for (size_t i = 0; i<16; i += test_stride()> 1 ? 3 : 1) {
-        written trace = write_trace(formats[i % 4], 90000, i / 4 % 2 ? SOME_ODD : PLAIN,
-                                    (size_t)(next_random(&random) % 80000), false, &random);
+    for (size_t i = 0; i < 16; i += step) {
+        written trace = write_trace(formats[i % 4], 90000 / step, i / 4 % 2 ? SOME_ODD : PLAIN,
+                                    (size_t)(next_random(&random) % (80000 / step)), false, &random);
         try_all_ways(&trace, false);
         written_free(&trace);
     }
@@ -280,10 +283,11 @@ static void wrong_lines(void **state)
 static void stretches(void **state)
 {
     (void)state;
+    const size_t step = test_stride() > 1 ? 3 : 1;
     uint64_t random = 17;
-    for (size_t i = 0; i<16; i += test_stride()> 1 ? 3 : 1) {
-        written trace =
-            write_trace(formats[i % 4], 150000, i / 4 % 2 ? SOME_ODD : PLAIN, SIZE_MAX, false, &random);
+    for (size_t i = 0; i < 16; i += step) {
+        written trace = write_trace(formats[i % 4], 150000 / step, i / 4 % 2 ? SOME_ODD : PLAIN, SIZE_MAX,
+                                    false, &random);
         const char *path = in_directory("plain");
         write_file(path, trace.text, trace.size);
         assert_shared(&trace, path, 1 + (unsigned)(i % 5));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_sample_reservoir.c - which sample gets a debug register: by counting, over many runs. */
-#include "collect/sample/reservoir.h"
+#include "collect/reservoir.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
