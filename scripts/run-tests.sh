@@ -83,9 +83,10 @@ add_programs() { # group, directory, what to start them with
 }
 
 # The longest first, so that they do not stand alone at the end.
-# Under a sanitizer without the transcripts whose time goes to the judge: what they run, others run on other input.
+# Under a sanitizer without the transcripts whose time goes to the judge (what they run, others run on other input), and
+# without the one that runs a program: the tool for that is in the release build.
 wanted asan && add asan/cli "env FATHOM=build-asan/fathom FATHOM_TEST_STRIDE=19 tests/cli/run.sh \
-    --but approximate-real --but independent-reader"
+    --but approximate-real --but independent-reader --but progress"
 wanted mpi && add mpi tests/mpi/mpi_test.py
 wanted browser && [ -x tests/browser/run-report-test.sh ] && add browser/report "tests/browser/run-report-test.sh build"
 wanted cli && add cli tests/cli/run.sh
