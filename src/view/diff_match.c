@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diff_match.c - what of before is what of after: files by their paths (or names, where only those agree),
- * lines through the edit, functions and objects by their names.
+ * diff_match.c - what of before is what of after: files by their paths (or names, or lines, where only those
+ * agree), lines through the edit, functions and objects by their names.
  */
 #include "base/error.h"
 #include "base/memory.h"
@@ -135,16 +135,46 @@ static fm_status match_paths(fm_diff *diff, path_list *before, path_list *after,
     return status;
 }
 
-/* The only file that is left on each side: it has another name now. */
-static size_t only_left(const path_list *list)
+static int by_value(const void *a, const void *b)
 {
-    size_t found = SIZE_MAX;
-    for (size_t i = 0; i < list->count; i++) {
-        if (list->taken[i]) continue;
-        if (found != SIZE_MAX) return SIZE_MAX;
-        found = i;
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Whether at least half of the lines of each of two files are lines of the other, in any order. */
+static bool alike(const fm_diff *diff, const char *before, const char *after, bool *failed)
+{
+    size_t a_count = 0, b_count = 0, common = 0;
+    uint32_t *a = sums_of(diff->profile[0]->attribution, before, &a_count, failed),
+             *b = sums_of(diff->profile[1]->attribution, after, &b_count, failed);
+    if (a && b) {
+        qsort(a, a_count, sizeof *a, by_value);
+        qsort(b, b_count, sizeof *b, by_value);
+        for (size_t i = 0, j = 0; i < a_count && j < b_count;) {
+            common += a[i] == b[j];
+            const bool next_a = a[i] <= b[j], next_b = b[j] <= a[i];
+            i += next_a;
+            j += next_b;
+        }
     }
-    return found;
+    free(a);
+    free(b);
+    return common > 0 && 2 * common >= a_count && 2 * common >= b_count;
+}
+
+/* Files that have another name now: their lines tell. */
+static fm_status match_renamed(fm_diff *diff, path_list *before, path_list *after, size_t *room,
+                               fm_error *error)
+{
+    fm_status status = FM_OK;
+    bool failed = false;
+    for (size_t i = 0; i < before->count && !status; i++)
+        for (size_t j = 0; j < after->count && !before->taken[i] && !status; j++) {
+            if (after->taken[j] || !alike(diff, before->paths[i], after->paths[j], &failed)) continue;
+            before->taken[i] = after->taken[j] = true;
+            status = add_match(diff, room, before->paths[i], after->paths[j], error);
+        }
+    return failed && !status ? no_memory(error) : status;
 }
 
 fm_status fm_diff_match_files(fm_diff *diff, fm_error *error)
@@ -157,11 +187,7 @@ fm_status fm_diff_match_files(fm_diff *diff, fm_error *error)
                            : no_memory(error);
     if (!status) status = match_paths(diff, &before, &after, &room, false, error);
     if (!status) status = match_paths(diff, &before, &after, &room, true, error);
-    const size_t a = status ? SIZE_MAX : only_left(&before), b = status ? SIZE_MAX : only_left(&after);
-    if (a != SIZE_MAX && b != SIZE_MAX) {
-        before.taken[a] = after.taken[b] = true;
-        status = add_match(diff, &room, before.paths[a], after.paths[b], error);
-    }
+    if (!status) status = match_renamed(diff, &before, &after, &room, error);
     free(before.paths);
     free(before.taken);
     free(after.paths);

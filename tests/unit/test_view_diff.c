@@ -211,6 +211,30 @@ static void better_and_worse_are_told(void **state)
     fm_profile_destroy(after);
 }
 
+/* The file has another name after; that a file is there that was not there before does not matter. */
+static void renamed_files_are_found_by_their_lines(void **state)
+{
+    (void)state;
+    fm_profile *before = sample(0, 8000, 1000, 10000), *after = sample(3, 2000, 3000, 10000);
+    fm_attribution *code = after->attribution;
+    for (size_t i = 0; i < 4; i++) {
+        fm_frame *frame = (fm_frame *)&code->sites[i].frames[0];
+        frame->file = i == 2 ? "/home/you/other.c" : "/home/you/b.c";
+    }
+    code->line_sums[0].path = "/home/you/b.c";
+    fm_diff *diff = made(before, after);
+    char *text = shown(diff, TERMINAL, FM_BY_LINE);
+    ORDER(text, "better   b.c:13", "8.00 k   2.00 k\n");
+    ORDER(text, "worse    b.c:23", "1.00 k   3.00 k\n");
+    free(text);
+    text = shown(diff, TERMINAL, FM_BY_FUNCTION);
+    ORDER(text, "better   solve", "8.00 k   2.00 k", "worse    scan", "1.00 k   3.00 k");
+    free(text);
+    fm_diff_destroy(diff);
+    fm_profile_destroy(before);
+    fm_profile_destroy(after);
+}
+
 static void a_ratio_is_no_progress(void **state)
 {
     (void)state;
@@ -366,6 +390,7 @@ int main(void)
         cmocka_unit_test(lines_are_matched_as_by_the_textbook),
         cmocka_unit_test(changed_lines_and_far_apart_files),
         cmocka_unit_test(better_and_worse_are_told),
+        cmocka_unit_test(renamed_files_are_found_by_their_lines),
         cmocka_unit_test(a_ratio_is_no_progress),
         cmocka_unit_test(what_bands_leave_open_is_no_change),
         cmocka_unit_test(conditions_are_judged),
