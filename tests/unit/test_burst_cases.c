@@ -203,7 +203,7 @@ CODE(end_in, "mov (%rbx),%rax; in %dx,%al")
 CODE(end_popf, "mov (%rbx),%rax; popfq")
 CODE(end_segment, "mov (%rbx),%rax; mov %eax,%gs")
 CODE(end_xbegin, "mov (%rbx),%rax; .byte 0xc7,0xf8,0,0,0,0")
-CODE(end_far, "mov (%rbx),%rax; lret")
+CODE(end_far, "mov (%rbx),%rax; lretq")
 CODE(end_unknown, "mov (%rbx),%rax; .byte 0x0f,0x04")
 
 /* The burst ends before what it does not run: after the load, which is three bytes long. */
