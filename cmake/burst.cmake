@@ -25,7 +25,7 @@ add_library(fathom_burst OBJECT
 target_compile_options(fathom_burst PRIVATE -O2 -fPIC -mgeneral-regs-only -ffreestanding -fno-stack-protector
   -fno-sanitize=all -fcf-protection=none -fomit-frame-pointer -fno-lto)
 target_compile_definitions(fathom_burst PRIVATE _GNU_SOURCE)
-target_include_directories(fathom_burst PRIVATE ${ZYDIS_INCLUDE} INTERFACE ${CMAKE_SOURCE_DIR})
+target_include_directories(fathom_burst PRIVATE ${ZYDIS_INCLUDE} PUBLIC ${CMAKE_SOURCE_DIR})
 # -z now: the first call of a function, in a signal handler, must not begin to look for it.
 target_link_options(fathom_burst INTERFACE LINKER:-z,now)
 target_link_libraries(fathom_burst INTERFACE ${ZYDIS_LIBRARY})

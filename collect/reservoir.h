@@ -47,15 +47,21 @@ typedef struct fm_reservoir_choice {
                        been */
 } fm_reservoir_choice;
 
-/* A number below `most`, not 0: xorshift64*, upper bits by multiplication. */
-static inline uint32_t fm_reservoir_random(fm_reservoir *reservoir, uint32_t most)
+/* The next 64 random bits: xorshift64*. The state is never 0. */
+static inline uint64_t fm_reservoir_bits(uint64_t *state)
 {
-    uint64_t x = reservoir->random;
+    uint64_t x = *state;
     x ^= x >> 12;
     x ^= x << 25;
     x ^= x >> 27;
-    reservoir->random = x;
-    return (uint32_t)(((x * UINT64_C(0x2545F4914F6CDD1D) >> 32) * most) >> 32);
+    *state = x;
+    return x * UINT64_C(0x2545F4914F6CDD1D);
+}
+
+/* A number below `most`, not 0: upper bits by multiplication. */
+static inline uint32_t fm_reservoir_random(fm_reservoir *reservoir, uint32_t most)
+{
+    return (uint32_t)(((fm_reservoir_bits(&reservoir->random) >> 32) * most) >> 32);
 }
 
 /* Caps for so many registers: 16 to 1024, evenly on the scale of logarithms; those in the middle for 1 and 2.

@@ -18,8 +18,8 @@
 #define FATHOM_SAMPLER_H
 
 #include "collect/cc/system.h"
-#include "collect/sample/burst.h"
 #include "collect/reservoir.h"
+#include "collect/sample/burst.h"
 #include "collect/sample/sample_protocol.h"
 
 #include <signal.h>
@@ -149,12 +149,7 @@ static inline uint64_t fm_sampler_ticks(void)
 /* A number below `most`, which is not 0. */
 static inline uint64_t fm_sampler_random(fm_sampler_thread *thread, uint64_t most)
 {
-    uint64_t x = thread->random;
-    x ^= x >> 12;
-    x ^= x << 25;
-    x ^= x >> 27;
-    thread->random = x;
-    return (uint64_t)(((unsigned __int128)(x * UINT64_C(0x2545F4914F6CDD1D)) * most) >> 64);
+    return (uint64_t)(((unsigned __int128)fm_reservoir_bits(&thread->random) * most) >> 64);
 }
 
 #endif

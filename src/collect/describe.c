@@ -7,6 +7,7 @@
 #include "collect/collection.h"
 
 #include "base/error.h"
+#include "base/notes.h"
 #include "base/sized.h"
 
 #include <stdarg.h>
@@ -81,33 +82,12 @@ void fm_collection_state_get_sized(const fm_collection *collection, fm_collectio
     fm_sized_copy(state, state_size, &now, sizeof now);
 }
 
-/* Is the line among these, each of which ends with a newline? */
-static bool has_line(const char *lines, const char *line)
-{
-    const size_t length = strlen(line);
-    for (const char *end; (end = strchr(lines, '\n')); lines = end + 1)
-        if ((size_t)(end - lines) == length && memcmp(lines, line, length) == 0) return true;
-    return false;
-}
-
 void fm_collection_note(fm_collection *collection, const char *format, ...)
 {
-    enum { MOST = 64 << 10 };
-    char *line = NULL, *all = NULL;
     va_list arguments;
     va_start(arguments, format);
-    int length = vasprintf(&line, format, arguments);
+    fm_notes_add(&collection->notes, format, arguments);
     va_end(arguments);
-    if (length < 0) return; /* a note is not worth failing for */
-    /* A note is one line, whatever a program put into it: so that it is found again. */
-    for (char *at = line; (at = strchr(at, '\n')); at++) *at = ' ';
-    const char *before = collection->notes ? collection->notes : "";
-    if (!has_line(before, line) && strlen(before) + (size_t)length < MOST &&
-        asprintf(&all, "%s%s\n", before, line) >= 0) {
-        free(collection->notes);
-        collection->notes = all;
-    }
-    free(line);
 }
 
 /* Is the name among these, with ", " between them? */

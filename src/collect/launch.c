@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/parts.h"
+#include "process/proc_files.h"
 #include "process/program_file.h"
 
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,25 +127,7 @@ static fm_status check(const fm_program_file *program, fm_error *error)
                        program->rights == FM_RIGHTS_SETUID ? "setuid (set-user-ID)"
                                                            : "setgid (set-group-ID)");
     }
-    switch (program->kind) {
-    case FM_PROGRAM_X86_64:
-        break;
-    case FM_PROGRAM_UNREADABLE:
-        return fm_fail(error, FM_E_UNSUPPORTED, file,
-                       "may be executed but not read: tracing needs to read it");
-    case FM_PROGRAM_32_BIT:
-        return fm_fail(error, FM_E_UNSUPPORTED, file, "is a 32-bit program; only x86-64 can be traced");
-    case FM_PROGRAM_OTHER_MACHINE:
-        return fm_fail(error, FM_E_UNSUPPORTED, file,
-                       "is a program for another processor (ELF machine %u); only x86-64 can be traced",
-                       program->machine);
-    case FM_PROGRAM_NO_PROGRAM:
-        return fm_fail(error, FM_E_UNSUPPORTED, file, "is an ELF file, but no program");
-    case FM_PROGRAM_UNKNOWN:
-        return fm_fail(error, FM_E_UNSUPPORTED, file,
-                       "is neither an x86-64 program nor a script that begins with #!");
-    }
-    return FM_OK;
+    return fm_program_refuse(program, "traced", "tracing", error);
 }
 
 /* The collector that was asked for, or the one that fits. */
@@ -192,15 +174,8 @@ static uint32_t wants(const fm_collection *collection)
 static fm_status check_proc(const fm_collection *collection, fm_error *error)
 {
     char path[64];
-    struct stat ours, found;
     fm_receiver_path(collection->receiver, path, sizeof path);
-    if (fstat(collection->receiver->file, &ours) == 0 && stat(path, &found) == 0 &&
-        found.st_dev == ours.st_dev && found.st_ino == ours.st_ino)
-        return FM_OK;
-    return fm_fail(
-        error, FM_E_UNSUPPORTED, "/proc",
-        "is not mounted here, or is that of other processes (another PID namespace); collecting needs "
-        "it: mount -t proc proc /proc");
+    return fm_proc_shows(collection->receiver->file, path, "collecting", error);
 }
 
 fm_status fm_launch(fm_collection *collection, fm_error *error)

@@ -3,11 +3,14 @@
 #define _GNU_SOURCE
 #include "process/proc_files.h"
 
+#include "base/error.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool fm_proc_stat(uint32_t pid, fm_proc_field field, long *value)
@@ -62,4 +65,17 @@ bool fm_proc_any_child(uint32_t parent, bool (*has)(void *context, uint32_t pare
     }
     if (tasks) closedir(tasks);
     return found;
+}
+
+fm_status fm_proc_shows(int file, const char *path, const char *doing, fm_error *error)
+{
+    struct stat ours, found;
+    if (fstat(file, &ours) == 0 && stat(path, &found) == 0 && found.st_dev == ours.st_dev &&
+        found.st_ino == ours.st_ino)
+        return FM_OK;
+    return fm_fail(
+        error, FM_E_UNSUPPORTED, "/proc",
+        "is not mounted here, or is that of other processes (another PID namespace); %s needs it: mount "
+        "-t proc proc /proc",
+        doing);
 }

@@ -3,6 +3,7 @@
 #ifndef FATHOM_PROCESS_PROC_FILES_H
 #define FATHOM_PROCESS_PROC_FILES_H
 
+#include <fathom/status.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,5 +25,9 @@ bool fm_proc_is_descendant(uint32_t pid);
 /* Does a child of a process have this property? Asked of one after the other until one does. */
 bool fm_proc_any_child(uint32_t parent, bool (*has)(void *context, uint32_t parent, uint32_t pid),
                        void *context);
+
+/* FM_E_UNSUPPORTED where `path`, a name of an open file of ours in /proc, does not lead to it: then programs
+ * that we start do not find it there either. doing: what needs it, "tracing". */
+fm_status fm_proc_shows(int file, const char *path, const char *doing, fm_error *error);
 
 #endif

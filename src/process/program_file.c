@@ -183,3 +183,28 @@ fm_status fm_program_look(fm_program_file *program, fm_error *error)
         program->script = true;
     }
 }
+
+fm_status fm_program_refuse(const fm_program_file *program, const char *done, const char *doing,
+                            fm_error *error)
+{
+    const char *file = program->file;
+    switch (program->kind) {
+    case FM_PROGRAM_X86_64:
+        break;
+    case FM_PROGRAM_UNREADABLE:
+        return fm_fail(error, FM_E_UNSUPPORTED, file, "may be executed but not read: %s needs to read it",
+                       doing);
+    case FM_PROGRAM_32_BIT:
+        return fm_fail(error, FM_E_UNSUPPORTED, file, "is a 32-bit program; only x86-64 can be %s", done);
+    case FM_PROGRAM_OTHER_MACHINE:
+        return fm_fail(error, FM_E_UNSUPPORTED, file,
+                       "is a program for another processor (ELF machine %u); only x86-64 can be %s",
+                       program->machine, done);
+    case FM_PROGRAM_NO_PROGRAM:
+        return fm_fail(error, FM_E_UNSUPPORTED, file, "is an ELF file, but no program");
+    case FM_PROGRAM_UNKNOWN:
+        return fm_fail(error, FM_E_UNSUPPORTED, file,
+                       "is neither an x86-64 program nor a script that begins with #!");
+    }
+    return FM_OK;
+}

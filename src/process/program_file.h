@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * program_file.h - the file of a program before it is started: where it is, and what it is. It starts
- * nothing, and does not judge: what can be traced or sampled is for whoever wants to.
+ * nothing.
  */
 #ifndef FATHOM_PROCESS_PROGRAM_FILE_H
 #define FATHOM_PROCESS_PROGRAM_FILE_H
@@ -44,5 +44,9 @@ typedef struct fm_program_file {
 fm_status fm_program_find(const char *name, fm_program_file *program, fm_error *error);
 /* Looks into the one that was found. FM_E_IO when it or its interpreter is not there or cannot be read. */
 fm_status fm_program_look(fm_program_file *program, fm_error *error);
+/* FM_E_UNSUPPORTED where it is no x86-64 program that can be read. done, doing: what it is wanted for,
+ * "traced" and "tracing". Its rights are for the caller to judge. */
+fm_status fm_program_refuse(const fm_program_file *program, const char *done, const char *doing,
+                            fm_error *error);
 
 #endif

@@ -8,9 +8,11 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/notes.h"
 #include "base/parts.h"
 #include "base/random_seed.h"
 #include "base/sized.h"
+#include "process/proc_files.h"
 #include "process/program_file.h"
 #include "sample/sample_clock.h"
 
@@ -22,7 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,21 +37,10 @@ enum { LONGEST_TICK = 5000000, SHORTEST_TICK = 250000 }; /* nanoseconds */
 
 void fm_sampled_run_note(fm_sampled_run *run, const char *format, ...)
 {
-    enum { MOST = 64 << 10 };
-    char *line = NULL, *all = NULL;
     va_list arguments;
     va_start(arguments, format);
-    int length = vasprintf(&line, format, arguments);
+    fm_notes_add(&run->notes, format, arguments);
     va_end(arguments);
-    if (length < 0) return; /* a note is not worth failing for */
-    for (char *at = line; (at = strchr(at, '\n')); at++) *at = ' ';
-    const char *before = run->notes ? run->notes : "";
-    if (!strstr(before, line) && strlen(before) + (size_t)length < MOST &&
-        asprintf(&all, "%s%s\n", before, line) >= 0) {
-        free(run->notes);
-        run->notes = all;
-    }
-    free(line);
 }
 
 /* ---- the program ---- */
@@ -73,24 +63,8 @@ static fm_status check_program(const fm_program_file *program, fm_error *error)
             : program->rights == FM_RIGHTS_SETUID     ? "is setuid (set-user-ID)"
                                                       : "is setgid (set-group-ID)");
     }
-    switch (program->kind) {
-    case FM_PROGRAM_X86_64:
-        break;
-    case FM_PROGRAM_UNREADABLE:
-        return fm_fail(error, FM_E_UNSUPPORTED, file,
-                       "may be executed but not read: sampling needs to read it");
-    case FM_PROGRAM_32_BIT:
-        return fm_fail(error, FM_E_UNSUPPORTED, file, "is a 32-bit program; only x86-64 can be sampled");
-    case FM_PROGRAM_OTHER_MACHINE:
-        return fm_fail(error, FM_E_UNSUPPORTED, file,
-                       "is a program for another processor (ELF machine %u); only x86-64 can be sampled",
-                       program->machine);
-    case FM_PROGRAM_NO_PROGRAM:
-        return fm_fail(error, FM_E_UNSUPPORTED, file, "is an ELF file, but no program");
-    case FM_PROGRAM_UNKNOWN:
-        return fm_fail(error, FM_E_UNSUPPORTED, file,
-                       "is neither an x86-64 program nor a script that begins with #!");
-    }
+    const fm_status status = fm_program_refuse(program, "sampled", "sampling", error);
+    if (status != FM_OK) return status;
     if (!program->loader[0])
         return fm_fail(error, FM_E_UNSUPPORTED, file,
                        "is linked statically: the sampling runtime cannot be loaded into it. Link it "
@@ -101,14 +75,8 @@ static fm_status check_program(const fm_program_file *program, fm_error *error)
 static fm_status check_proc(const fm_sampled_run *run, fm_error *error)
 {
     char path[64];
-    struct stat ours, found;
     fm_sample_memory_path(&run->memory, path, sizeof path);
-    if (fstat(run->memory.file, &ours) == 0 && stat(path, &found) == 0 && found.st_dev == ours.st_dev &&
-        found.st_ino == ours.st_ino)
-        return FM_OK;
-    return fm_fail(error, FM_E_UNSUPPORTED, "/proc",
-                   "is not mounted here, or is that of other processes (another PID namespace); sampling "
-                   "needs it: mount -t proc proc /proc");
+    return fm_proc_shows(run->memory.file, path, "sampling", error);
 }
 
 static fm_status find_runtime(const char *parts, char *path, size_t size, fm_error *error)
