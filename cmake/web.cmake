@@ -58,7 +58,7 @@ if(FATHOM_NO_REPORT)
   fathom_left_out("fathom report, page" "npm" "${FATHOM_NO_REPORT}")
   message(STATUS "report: `fathom report` is LEFT OUT of this build: ${FATHOM_NO_REPORT}")
   file(WRITE ${FATHOM_LEFT_OUT} "${FATHOM_NO_REPORT}\n")
-  set_source_files_properties(src/view/report.c PROPERTIES COMPILE_DEFINITIONS
+  set_source_files_properties(src/view/report/report.c PROPERTIES COMPILE_DEFINITIONS
                               "FATHOM_NO_REPORT=\"${FATHOM_NO_REPORT}\"")
 else()
   file(REMOVE ${FATHOM_LEFT_OUT})

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* verb_sample.c - fathom sample: the profile of a run of which only samples were seen. */
-#include "sample_live.h"
+#include "sample/sample_live.h"
 
 int cli_verb_sample(int argc, char **argv)
 {

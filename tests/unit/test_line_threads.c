@@ -28,8 +28,6 @@ typedef struct written {
     uint8_t *kind;    /* likewise */
     size_t wrong;     /* references before the line that is wrong; SIZE_MAX: none is */
     uint64_t line;    /* its number */
-    uint64_t strings; /* distinct ones */
-    uint64_t fetches;
 } written;
 
 static fm_reader_options options_of(const written *trace, unsigned threads)
@@ -73,8 +71,7 @@ static unsigned write_line(written *trace, char **at, uint64_t *random, oddity o
             *at += sprintf(*at, "key %u\n", (unsigned)dice);
             trace->address[n] = 0; /* whatever it is hashed to */
         } else if (dice < 4) {
-            *at +=
-                sprintf(*at, dice == 1 ? "0x%" PRIx64 "%s" : "  %" PRIu64 "\t%s", dice == 1 ? key : key, end);
+            *at += sprintf(*at, dice == 1 ? "0x%" PRIx64 "%s" : "  %" PRIu64 "\t%s", key, end);
         } else {
             *at += sprintf(*at, "%" PRIu64 "%s", key, end);
         }

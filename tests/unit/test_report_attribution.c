@@ -21,7 +21,7 @@
 
 #include "profile/sources.h"
 #include "view/late_choice.h"
-#include "view/report_data.h"
+#include "view/report/report_data.h"
 
 enum { EDGES = 12 };
 static const uint64_t edges[EDGES] = {0, 1, 2, 4, 8, 16, 24, 32, 64, 128, 256, 512};

@@ -12,7 +12,7 @@
 
 #include "attribution_samples.h"
 #include "profile/line_sums.h"
-#include "view/line_match.h"
+#include "view/diff/line_match.h"
 
 /* ---- lines ---- */
 

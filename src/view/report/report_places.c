@@ -5,7 +5,7 @@
  * The key of a place is its frames as an array of fm_place_frame; of an instruction without a line, a
  * bare_key. Their lengths tell them apart.
  */
-#include "view/report_places.h"
+#include "view/report/report_places.h"
 
 #include "base/error.h"
 #include "base/memory.h"

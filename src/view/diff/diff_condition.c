@@ -2,7 +2,7 @@
 /* diff_condition.c - fm_diff_condition: the small language of `fathom diff --fail-if`. */
 #include "base/error.h"
 #include "base/memory.h"
-#include "view/diff_parts.h"
+#include "view/diff/diff_parts.h"
 #include "view/text.h"
 
 #include <ctype.h>

@@ -12,7 +12,7 @@
  */
 #include "base/memory.h"
 #include "base/sized.h"
-#include "view/diff_parts.h"
+#include "view/diff/diff_parts.h"
 #include "view/source_text.h"
 #include "view/text.h"
 

@@ -25,8 +25,8 @@
 #include "view/cache_fit.h"
 #include "view/code_groups.h"
 #include "view/source_text.h"
+#include "view/terminal/verdict_sentence.h"
 #include "view/text.h"
-#include "view/verdict_sentence.h"
 
 #include <stdlib.h>
 #include <string.h>

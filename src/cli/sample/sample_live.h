@@ -3,7 +3,7 @@
 #ifndef FATHOM_CLI_SAMPLE_LIVE_H
 #define FATHOM_CLI_SAMPLE_LIVE_H
 
-#include "sample_simulate.h"
+#include "sample/sample_simulate.h"
 
 typedef struct cli_live_options {
     const char *json, *report, *output, *overhead;

@@ -4,7 +4,7 @@
  * that saw goes to an estimator. It joins reader, sampler, estimator, profile and views; it computes nothing
  * itself.
  */
-#include "sample_simulate.h"
+#include "sample/sample_simulate.h"
 #include "reading.h"
 
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #ifndef FATHOM_VIEW_REPORT_NAMES_H
 #define FATHOM_VIEW_REPORT_NAMES_H
 
-#include "view/report_selection.h"
+#include "view/report/report_selection.h"
 
 /* The fields modules, names and fullNames of report_attribution.h, each with a comma behind it.
  */

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "profile/attribution_check.h"
-#include "view/diff_parts.h"
+#include "view/diff/diff_parts.h"
 
 #include <inttypes.h>
 #include <math.h>

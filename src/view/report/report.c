@@ -21,9 +21,9 @@ bool fm_report_available(void)
 
 #ifdef FATHOM_HAS_REPORT
 #include "base/sized.h"
-#include "view/html_text.h"
-#include "view/report_assets.h"
-#include "view/report_data.h"
+#include "view/report/html_text.h"
+#include "view/report/report_assets.h"
+#include "view/report/report_data.h"
 
 #include <string.h>
 

@@ -34,8 +34,10 @@ typedef struct cli_estimate_options {
 
 /* To be put into the verb's table of options. */
 #define CLI_ESTIMATE_OPTIONS(e)                                                                              \
-    {"granularity",     'g',     CLI_STRING,                                                                 \
-     &(e)->granularity, "BYTES", "size of a block, a power of two; of programs several: 8,64\n(default 64)"},                            \
+    {                                                                                                        \
+        "granularity", 'g',                                                                                  \
+        CLI_STRING,    &(e)->granularity,                                                                    \
+        "BYTES",       "size of a block, a power of two; of programs several: 8,64\n(default 64)"},          \
         {"estimator",                                                                                        \
          0,                                                                                                  \
          CLI_STRING,                                                                                         \

@@ -7,7 +7,7 @@
 #define FATHOM_VIEW_REPORT_SELECTION_H
 
 #include "view/late_choice.h"
-#include "view/report_places.h"
+#include "view/report/report_places.h"
 
 /* Some of the elements of an array, renumbered. */
 typedef struct fm_subset {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* html_text.c - see html_text.h. */
-#include "view/html_text.h"
+#include "view/report/html_text.h"
 
 #include "profile/utf8.h"
 #include "profile/visible.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report_names.c - see report_names.h. */
-#include "view/report_names.h"
+#include "view/report/report_names.h"
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* diff_text.c - a diff in sentences: the verdict, what became of the references, what limits it. */
-#include "view/diff_parts.h"
+#include "view/diff/diff_parts.h"
 #include "view/text.h"
 
 #include <math.h>

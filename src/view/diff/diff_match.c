@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "profile/line_sums.h"
-#include "view/diff_parts.h"
+#include "view/diff/diff_parts.h"
 
 #include <ctype.h>
 #include <inttypes.h>

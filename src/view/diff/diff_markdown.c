@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* diff_markdown.c - a diff as Markdown, for a comment on a change. Text from profiles stands in code spans,
  * with what would end them replaced. */
-#include "view/diff_parts.h"
+#include "view/diff/diff_parts.h"
 #include "view/text.h"
 
 #include <string.h>

@@ -8,12 +8,12 @@
  * %); those of threads and processes, where they have more than PARTS_BINS together, by powers of two, and
  * above MOST_CURVES of them not at all. Pairs of code sites: see late_choice.h.
  */
-#include "view/report_data.h"
+#include "view/report/report_data.h"
 
 #include "profile/histogram.h"
 #include "profile/json_text.h"
 #include "view/cache_fit.h"
-#include "view/report_attribution.h"
+#include "view/report/report_attribution.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 
 #include "view/cache_fit.h"
 #include "view/code_groups.h"
-#include "view/line_match.h"
+#include "view/diff/line_match.h"
 
 enum { FM_DIFF_LEVELS = 32, FM_DIFF_TABLES = 3 };
 

@@ -4,7 +4,7 @@
  * saw. It joins run, estimator, attribution and views; it computes nothing itself.
  */
 #define _GNU_SOURCE /* sigabbrev_np */
-#include "sample_live.h"
+#include "sample/sample_live.h"
 #include "analysis_options.h"
 #include "collect_options.h"
 

@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "profile/line_sums.h"
-#include "view/diff_parts.h"
-#include "view/html_text.h"
+#include "view/diff/diff_parts.h"
+#include "view/report/html_text.h"
 #include "view/source_text.h"
 #include "view/text.h"
 
@@ -28,7 +28,8 @@ static const char style[] =
     "body{font:15px/1.45 system-ui,sans-serif;margin:0 auto;max-width:1400px;padding:12px 16px 40px}\n"
     "h1{font-size:1.25rem;margin:.3em 0}h2{font-size:1.05rem;margin:1.4em 0 .4em}\n"
     "p{margin:.3em 0}.quiet{color:var(--quiet)}.better{color:var(--good)}.worse{color:var(--bad)}\n"
-    "table{border-collapse:collapse}th,td{padding:2px 10px;text-align:right;white-space:nowrap;border-bottom:1px solid "
+    "table{border-collapse:collapse}th,td{padding:2px "
+    "10px;text-align:right;white-space:nowrap;border-bottom:1px solid "
     "var(--edge)}\n"
     "th:first-child,td:first-child,.l{text-align:left}th{font-weight:600;color:var(--quiet)}\n"
     ".scroll{overflow-x:auto}.code{font:12.5px/1.4 ui-monospace,monospace}\n"
@@ -38,7 +39,8 @@ static const char style[] =
     ".side .n{width:3.2em;color:var(--quiet);text-align:right}.side .m{width:4.6em;text-align:right}\n"
     ".side .t{text-align:left}.in{background:var(--in)}.out{background:var(--out)}.gap "
     "td{color:var(--quiet)}\n"
-    "@media(max-width:700px){th,td{padding:2px 5px}.side,.side tbody,.side tr{display:block}.side tr{border-bottom:1px solid "
+    "@media(max-width:700px){th,td{padding:2px 5px}.side,.side tbody,.side tr{display:block}.side "
+    "tr{border-bottom:1px solid "
     "var(--edge)}"
     ".side td{display:inline-block;width:auto!important}.side .t{display:block;padding-left:1.2em}}\n";
 

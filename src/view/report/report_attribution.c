@@ -4,12 +4,12 @@
  *
  * Everything is streamed; sums over places are made one place at a time, from pairs sorted by place.
  */
-#include "view/report_attribution.h"
+#include "view/report/report_attribution.h"
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "profile/json_text.h"
-#include "view/report_names.h"
+#include "view/report/report_names.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -189,7 +189,8 @@ static void write_pairs(const writer *w)
 
 static void write_object(const writer *w, const fm_object *object)
 {
-    static const char *const kinds[] = {"global", "heap", "stack", "module", "other", "thread-local", "array"};
+    static const char *const kinds[] = {"global", "heap",         "stack", "module",
+                                        "other",  "thread-local", "array"};
     size_t kind =
         (size_t)object->kind < sizeof kinds / sizeof *kinds ? (size_t)object->kind : FM_OBJECT_OTHER;
     fprintf(w->out, "{\"kind\":\"%s\",\"name\":", kinds[kind]);

@@ -6,7 +6,7 @@
  * calls. All sites need their places. Then other lines, that are not part of any chosen pair, are added as
  * long as there is room, by their references, so that the source can show how often every line touched data.
  */
-#include "view/report_selection.h"
+#include "view/report/report_selection.h"
 
 #include "base/error.h"
 #include "base/memory.h"

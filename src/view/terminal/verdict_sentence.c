@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* verdict_sentence.c - see verdict_sentence.h. */
 #define _GNU_SOURCE
-#include "view/verdict_sentence.h"
+#include "view/terminal/verdict_sentence.h"
 
 #include "view/text.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* line_match.c - see line_match.h. */
-#include "view/line_match.h"
+#include "view/diff/line_match.h"
 
 #include "base/error.h"
 #include "base/memory.h"
