@@ -14,6 +14,12 @@ void *fm_calloc(size_t count, size_t size)
     return calloc(count ? count : 1, size ? size : 1);
 }
 
+void *fm_malloc_array(size_t count, size_t size)
+{
+    if (size && count > SIZE_MAX / size) return NULL;
+    return malloc(count && size ? count * size : 1);
+}
+
 int fm_array_reserve(void **array, size_t *capacity, size_t needed, size_t element_size)
 {
     if (needed <= *capacity) return 0;

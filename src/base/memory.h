@@ -12,6 +12,9 @@
 
 /* count * size, zeroed; NULL when that overflows or memory is short. Release with free(). */
 void *fm_calloc(size_t count, size_t size);
+/* The same, not zeroed: for room that is written before it is read. A batch has room for 65536 references,
+ * most traces and parts of them have fewer; zeroing what they never use would cost more than reading them. */
+void *fm_malloc_array(size_t count, size_t size);
 /* Grows *array of *capacity elements to at least needed; doubles. Returns 0, or -1 with *array as it was. */
 int fm_array_reserve(void **array, size_t *capacity, size_t needed, size_t element_size);
 

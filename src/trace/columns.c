@@ -11,15 +11,15 @@
 fm_status fm_columns_allocate(fm_columns *columns, unsigned mask, fm_error *error)
 {
     memset(columns, 0, sizeof *columns);
-    bool enough = (columns->address = fm_calloc(FM_BATCH_MAX, sizeof *columns->address)) != NULL;
+    bool enough = (columns->address = fm_malloc_array(FM_BATCH_MAX, sizeof *columns->address)) != NULL;
     if (enough && mask & FM_COLUMN_SIZE)
-        enough = (columns->size = fm_calloc(FM_BATCH_MAX, sizeof *columns->size)) != NULL;
+        enough = (columns->size = fm_malloc_array(FM_BATCH_MAX, sizeof *columns->size)) != NULL;
     if (enough && mask & FM_COLUMN_KIND)
-        enough = (columns->kind = fm_calloc(FM_BATCH_MAX, sizeof *columns->kind)) != NULL;
+        enough = (columns->kind = fm_malloc_array(FM_BATCH_MAX, sizeof *columns->kind)) != NULL;
     if (enough && mask & FM_COLUMN_THREAD)
-        enough = (columns->thread = fm_calloc(FM_BATCH_MAX, sizeof *columns->thread)) != NULL;
+        enough = (columns->thread = fm_malloc_array(FM_BATCH_MAX, sizeof *columns->thread)) != NULL;
     if (enough && mask & FM_COLUMN_SITE)
-        enough = (columns->site = fm_calloc(FM_BATCH_MAX, sizeof *columns->site)) != NULL;
+        enough = (columns->site = fm_malloc_array(FM_BATCH_MAX, sizeof *columns->site)) != NULL;
     if (enough) return FM_OK;
     fm_columns_free(columns);
     return fm_fail_memory(error, FM_BATCH_MAX * sizeof(uint64_t), "a batch of references");

@@ -66,10 +66,10 @@ fm_native_packer *fm_native_packer_create(int level)
     packer->lookback = fm_native_lookback_create(NULL);
     packer->sites = fm_native_sites_create();
     packer->raw = malloc(column_most(FM_NATIVE_BLOCK_MAX));
-    packer->codes = fm_calloc(FM_NATIVE_BLOCK_MAX, sizeof *packer->codes);
+    packer->codes = fm_malloc_array(FM_NATIVE_BLOCK_MAX, sizeof *packer->codes);
     packer->last = fm_calloc(FM_NATIVE_SITES_MOST, sizeof *packer->last);
-    packer->back = fm_calloc(FM_NATIVE_BLOCK_MAX, 1);
-    packer->indices = fm_calloc(FM_NATIVE_BLOCK_MAX, sizeof *packer->indices);
+    packer->back = fm_malloc_array(FM_NATIVE_BLOCK_MAX, 1);
+    packer->indices = fm_malloc_array(FM_NATIVE_BLOCK_MAX, sizeof *packer->indices);
     packer->sample = malloc(ZSTD_COMPRESSBOUND(column_most(SAMPLE)));
     bool enough = packer->lookback && packer->sites && packer->raw && packer->codes && packer->last &&
                   packer->back && packer->indices && packer->sample;

@@ -30,10 +30,10 @@ fm_native_unpacker *fm_native_unpacker_create(void)
     if (!unpacker) return NULL;
     unpacker->zstd = ZSTD_createDCtx();
     unpacker->raw = malloc(fm_native_raw_most());
-    unpacker->scratch = fm_calloc(FM_NATIVE_BLOCK_MAX, sizeof *unpacker->scratch);
-    unpacker->table = fm_calloc(FM_NATIVE_BLOCK_MAX, sizeof *unpacker->table);
-    unpacker->indices = fm_calloc(FM_NATIVE_BLOCK_MAX, sizeof *unpacker->indices);
-    unpacker->site_indices = fm_calloc(FM_NATIVE_BLOCK_MAX, sizeof *unpacker->site_indices);
+    unpacker->scratch = fm_malloc_array(FM_NATIVE_BLOCK_MAX, sizeof *unpacker->scratch);
+    unpacker->table = fm_malloc_array(FM_NATIVE_BLOCK_MAX, sizeof *unpacker->table);
+    unpacker->indices = fm_malloc_array(FM_NATIVE_BLOCK_MAX, sizeof *unpacker->indices);
+    unpacker->site_indices = fm_malloc_array(FM_NATIVE_BLOCK_MAX, sizeof *unpacker->site_indices);
     if (unpacker->zstd && unpacker->raw && unpacker->scratch && unpacker->table && unpacker->indices &&
         unpacker->site_indices)
         return unpacker;
