@@ -52,9 +52,9 @@ build() { # directory, preset, targets…
 }
 
 # Tests that start threads: the only ones ThreadSanitizer has something to say about. Traces in parts open thousands of
-# readers, whose threads are those of test_trace_stream.
+# readers, whose threads are those of test_trace_stream; that of test_symbols is waited for at once.
 threaded() {
-    grep -lE 'read_ahead|pthread_create' tests/unit/test_*.c | grep -vE 'allocation_failure|trace_parts' | xargs basename -s .c
+    grep -lE 'read_ahead|pthread_create' tests/unit/test_*.c | grep -vE 'allocation_failure|trace_parts|test_symbols' | xargs basename -s .c
 }
 # Several threads, ranks, and engines with threads of their own.
 threaded_oracles="test_oracle_parallel test_oracle_team test_oracle_team_parda test_oracle_parda test_oracle_gpu test_oracle_hp_rda"
@@ -83,10 +83,10 @@ add_programs() { # group, directory, what to start them with
 }
 
 # The longest first, so that they do not stand alone at the end.
-# Under a sanitizer without the transcripts whose time goes to the judge (what they run, others run on other input), and
-# without the one that runs a program: the tool for that is in the release build.
+# Under a sanitizer without the transcripts whose time goes to the judge (what they run, others run on other input),
+# without constant texts (help), and without the one that runs a program: the tool for that is in the release build.
 wanted asan && add asan/cli "env FATHOM=build-asan/fathom FATHOM_TEST_STRIDE=19 tests/cli/run.sh \
-    --but approximate-real --but independent-reader --but progress"
+    --but approximate-real --but independent-reader --but progress --but naive-model --but help"
 wanted mpi && add mpi tests/mpi/mpi_test.py
 wanted browser && [ -x tests/browser/run-report-test.sh ] && add browser/report "tests/browser/run-report-test.sh build"
 wanted cli && add cli tests/cli/run.sh

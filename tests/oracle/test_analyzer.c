@@ -135,14 +135,14 @@ static void test_straddling(void **state)
 
 static void check_splitting(uint64_t granularity, const char *engine, bool sizes)
 {
-    enum { ACCESSES = 20000 };
+    const size_t accesses = few_rounds(20000);
     recipe_random random = {granularity + 1};
-    uint64_t *address = malloc(ACCESSES * sizeof *address);
-    uint32_t *size = malloc(ACCESSES * sizeof *size);
+    uint64_t *address = malloc(accesses * sizeof *address);
+    uint32_t *size = malloc(accesses * sizeof *size);
     assert_non_null(address);
     assert_non_null(size);
     numbers blocks = {0}, got = {0};
-    for (size_t i = 0; i < ACCESSES; i++) {
+    for (size_t i = 0; i < accesses; i++) {
         address[i] = recipe_below(&random, 2000 * granularity);
         if (recipe_chance(&random, 2))
             address[i] = UINT64_MAX - address[i] - 1000; /* high addresses, ends inside */
@@ -158,9 +158,9 @@ static void check_splitting(uint64_t granularity, const char *engine, bool sizes
     fm_analyzer_options options = {.granularity = granularity, .engine = engine, .bins = FM_BINS_EXACT};
     fm_analyzer *analyzer = analyzer_made(&options);
     assert_int_equal(fm_analyzer_set_sink(analyzer, collect, &got, NULL), FM_OK);
-    for (size_t i = 0; i < ACCESSES;) {
+    for (size_t i = 0; i < accesses;) {
         size_t count = 1 + recipe_below(&random, 3000);
-        if (count > ACCESSES - i) count = ACCESSES - i;
+        if (count > accesses - i) count = accesses - i;
         fm_batch batch = {.count = count, .address = address + i, .size = sizes ? size + i : NULL};
         assert_int_equal(fm_analyzer_feed(analyzer, &batch, NULL), FM_OK);
         i += count;

@@ -243,7 +243,7 @@ static void test_large_feeds(void **state)
     (void)state;
     if (!on_card()) stand_in.memory = UINT64_MAX;
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
-    const unsigned shift = on_card() ? 20 : 18;
+    const unsigned shift = on_card() ? 20 : 15;
     fm_gpu_first_sizes = (fm_gpu_sizes){.batch = (size_t)5 << shift,
                                         .each_batch = (size_t)3 << shift,
                                         .stack = (size_t)10 << shift,
@@ -315,9 +315,9 @@ static void test_shared_counting(void **state)
 {
     (void)state;
     if (on_card()) skip();
+    enum { BATCH = 250, BLOCKS = 6 * BATCH / 4, REFERENCES = 20 * BATCH };
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
-    fm_gpu_first_sizes = (fm_gpu_sizes){.batch = 1000, .each_batch = 1000, .stack = 4000, .piece = 300};
-    enum { BLOCKS = 1500, REFERENCES = 20000 };
+    fm_gpu_first_sizes = (fm_gpu_sizes){.batch = BATCH, .each_batch = BATCH, .stack = 4 * BATCH, .piece = 75};
     uint64_t blocks[REFERENCES];
     for (size_t i = 0; i < REFERENCES; i++) blocks[i] = i % BLOCKS;
     static const struct {
@@ -350,7 +350,7 @@ static void test_shared_counting(void **state)
         assert_in_range(BLOCKS - 1, profile->distances.bins[0].lo, profile->distances.bins[0].hi);
         assert_int_equal(profile->distances.bins[0].count, REFERENCES - BLOCKS);
         /* A batch on another card is counted there, and what it left open once more. */
-        const size_t batches = REFERENCES / 1000,
+        const size_t batches = REFERENCES / BATCH,
                      others = batches - (batches + cases[i].opened - 1) / cases[i].opened;
         assert_int_equal(stand_in.counted, batches + others);
         fm_profile_destroy(profile);

@@ -347,8 +347,7 @@ static void test_one_thread_trace_is_exact(void **state)
 static void test_who_works_does_not_matter(void **state)
 {
     (void)state;
-    /* Fewer where a sanitizer makes everything slow. */
-    const size_t length = from_environment("FATHOM_TEST_TRACES", TRACES) < TRACES / 2 ? 300000 : 1500000;
+    const size_t length = large_length(1200000);
     uint64_t *trace = malloc(length * sizeof *trace);
     if (!trace) abort();
     recipe_random random = {5};

@@ -107,6 +107,10 @@ static void test_many_live_blocks(void **state)
     } cases[] = {{600000, 0, 3}, {400000, 20000, 4}, {50000, 0, 8}, {1200000, 1, 2}};
     uint64_t *trace = malloc(length * sizeof *trace);
     if (!trace) abort();
+    /* As many pieces of fewer references. */
+    const size_t usual_piece = fm_parallel_piece, usual_least = fm_parallel_least;
+    fm_parallel_piece /= large_divisor();
+    fm_parallel_least /= large_divisor();
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         recipe_random random = {c};
         for (size_t i = 0; i < length; i++) trace[i] = recipe_below(&random, cases[c].keys);
@@ -125,6 +129,8 @@ static void test_many_live_blocks(void **state)
         fm_profile_destroy(profile[0]);
         fm_profile_destroy(profile[1]);
     }
+    fm_parallel_piece = usual_piece;
+    fm_parallel_least = usual_least;
     free(trace);
 }
 

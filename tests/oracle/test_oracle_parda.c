@@ -76,6 +76,8 @@ static void test_profiles(void **state)
     } cases[] = {{600000, 0, 3}, {400000, 20000, 4}, {1000, 0, 2}, {1200000, 1, 2}};
     uint64_t *trace = malloc(length * sizeof *trace);
     if (!trace) abort();
+    const size_t usual = fm_parda_share;
+    fm_parda_share = usual / large_divisor(); /* as many phases of fewer references */
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         recipe_random random = {c};
         for (size_t i = 0; i < length; i++) trace[i] = recipe_below(&random, cases[c].keys);
@@ -96,6 +98,7 @@ static void test_profiles(void **state)
         fm_profile_destroy(profile[0]);
         fm_profile_destroy(profile[1]);
     }
+    fm_parda_share = usual;
     free(trace);
 }
 
@@ -103,8 +106,10 @@ static void test_profiles(void **state)
 static void test_memory(void **state)
 {
     (void)state;
-    enum { BATCH = 100000, BATCHES = 60, KEYS = 5000 };
+    enum { BATCH = 12500, BATCHES = 60, KEYS = 5000 };
     static uint64_t blocks[BATCH];
+    const size_t usual = fm_parda_share;
+    fm_parda_share = usual / 8;
     const fm_engine_options options = {.seed = 3, .threads = 2};
     fm_engine *engine;
     fm_tally tally;
@@ -124,6 +129,7 @@ static void test_memory(void **state)
     assert_int_equal(tally.cold, KEYS);
     fm_engine_parda.destroy(engine);
     fm_tally_clear(&tally);
+    fm_parda_share = usual;
 }
 
 int main(void)

@@ -106,7 +106,7 @@ static void test_recipes(void **state)
     (void)state;
     const uint64_t seed = from_environment("FATHOM_TEST_SEED", 4096);
     recipe_random random = {seed};
-    for (uint64_t index = 0; index < 2000; index++) {
+    for (uint64_t index = 0; index < few_rounds(2000); index++) {
         recipe made = recipe_make(seed, index);
         uint64_t *trace = recipe_trace(&made);
         const uint64_t bound = 1 + recipe_below(&random, index % 3 == 0 ? 80 : FM_SMALL_BOUND);
@@ -122,23 +122,23 @@ static void test_recipes(void **state)
 static void test_restarts(void **state)
 {
     (void)state;
-    enum { LENGTH = 120000 };
+    const size_t length = few_rounds(120000);
     recipe_random random = {from_environment("FATHOM_TEST_SEED", 4096)};
-    uint64_t *trace = malloc(LENGTH * sizeof *trace);
+    uint64_t *trace = malloc(length * sizeof *trace);
     assert_non_null(trace);
     static const uint64_t bounds[] = {
         1, 63, 64, 65, 1000, 4095, 4096, 4097, FM_SMALL_BOUND - 1, FM_SMALL_BOUND};
-    for (size_t round = 0; round < large_length(40); round++) { /* each bound at least once */
+    for (size_t round = 0; round < few_rounds(40); round++) { /* each bound at least once */
         const uint64_t keys = UINT64_C(1) << (4 + recipe_below(&random, 14)),
                        drift = recipe_below(&random, 3);
         const unsigned runs = 1 + (unsigned)recipe_below(&random, 3);
-        for (size_t i = 0; i < LENGTH; i++) {
+        for (size_t i = 0; i < length; i++) {
             trace[i] = recipe_below(&random, keys) + drift * i / 2;
             if (i > 0 && recipe_below(&random, runs) > 0)
                 trace[i] = trace[i - 1 - recipe_below(&random, i < 100 ? i : 100)];
             if (round % 3 == 0) trace[i] *= UINT64_C(0x9E3779B97F4A7C15);
         }
-        check_all_isas(trace, LENGTH, bounds[round % 10], &random, round % 7 == 0 ? PART_CROWDED : NO_CROWD);
+        check_all_isas(trace, length, bounds[round % 10], &random, round % 7 == 0 ? PART_CROWDED : NO_CROWD);
     }
     free(trace);
 }
@@ -151,7 +151,7 @@ static void test_first_touches(void **state)
     recipe_random random = {from_environment("FATHOM_TEST_SEED", 4096)};
     uint64_t *trace = malloc(LENGTH * sizeof *trace);
     assert_non_null(trace);
-    for (size_t round = 0; round < large_length(60); round++) {
+    for (size_t round = 0; round < few_rounds(60); round++) {
         const uint64_t bound =
             round % 2 ? 1 + recipe_below(&random, 3 * FM_SMALL_BOUND) : 1 + recipe_below(&random, 500);
         const uint64_t keys = 1 + recipe_below(&random, 4 * bound);

@@ -27,11 +27,24 @@ static inline uint64_t from_environment(const char *name, uint64_t usual)
     return text && *text ? strtoull(text, NULL, 0) : usual;
 }
 
-/* References of one large trace: a quarter of the usual number where few traces are asked for, as it is under
- * sanitizers, which are ten times slower. */
+/* Large traces are so many times smaller where few traces are asked for; most so under sanitizers, which are
+ * ten times slower. What the engines take at a time is to be divided by it, too. */
+static inline size_t large_divisor(void)
+{
+    const uint64_t traces = from_environment("FATHOM_TEST_TRACES", 1000);
+    return traces < 100 ? 16 : traces < 1000 ? 4 : 1;
+}
+
+/* References of one large trace. */
 static inline size_t large_length(size_t usual)
 {
-    return from_environment("FATHOM_TEST_TRACES", 1000) < 1000 ? usual / 4 : usual;
+    return usual / large_divisor();
+}
+
+/* Rounds over traces of one length: a quarter where few are asked for. */
+static inline size_t few_rounds(size_t usual)
+{
+    return large_divisor() > 1 ? usual / 4 : usual;
 }
 
 /* ---- random numbers: splitmix64 ---- */

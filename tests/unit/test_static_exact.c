@@ -131,7 +131,7 @@ static void test_random_regions(void **state)
     (void)state;
     static const uint64_t granularities[] = {64, 8, 16, 128, 1, 4};
     const char *wanted = getenv("FATHOM_STATIC_REGIONS"); /* how many, and without a limit: by hand */
-    uint64_t count = wanted ? strtoull(wanted, NULL, 10) : getenv("FATHOM_TEST_STRIDE") ? 100 : 300;
+    uint64_t count = wanted ? strtoull(wanted, NULL, 10) : getenv("FATHOM_TEST_STRIDE") ? 50 : 300;
     sample_text text;
     size_t exact = 0;
     for (uint64_t seed = 0; seed < count; seed++) {
