@@ -9,6 +9,7 @@
  * atomic counter.
  */
 #include "link.cuh"
+#include "warp_rank.cuh"
 
 #include <algorithm>
 #include <cub/device/device_radix_sort.cuh>
@@ -20,7 +21,7 @@ namespace
 {
 
 constexpr int THREADS = 256;
-constexpr int ITEMS = 16;
+constexpr int ITEMS = 8; /* of a thread: with 16 there are too few blocks at a time on a processor */
 constexpr uint32_t TILE = THREADS * ITEMS;
 /* Links of so few references stay in the second-level cache anyway. */
 constexpr uint32_t DIRECT_MOST = 1u << 22;
@@ -113,16 +114,15 @@ __global__ void __launch_bounds__(THREADS)
         const bool valid = at < here;
         links[item] = valid ? link_of(keys, positions, tile + at) : make_uint2(0, 0);
         const uint32_t bucket = valid ? links[item].y >> shift : NO_POSITION;
-        /* A hot block's references lie close together in time: one bucket for a whole warp. */
-        int alike;
-        __match_all_sync(0xffffffffu, bucket, &alike);
-        if (!alike) {
-            ranks[item] = valid ? atomicAdd(&sizes[bucket], 1) : 0;
-        } else if (valid) {
-            uint32_t first = 0;
-            if (lane == 0) first = atomicAdd(&sizes[bucket], 32);
-            ranks[item] = __shfl_sync(0xffffffffu, first, 0) + lane;
-        }
+        /* A block's references are in the order of time here, so that neighbours are often of one bucket: one
+         * atomic addition for each such run. */
+        const uint32_t before = __shfl_up_sync(ALL_LANES, bucket, 1);
+        const uint32_t up_to_here = ALL_LANES >> (31 - lane);
+        const uint32_t heads = __ballot_sync(ALL_LANES, lane == 0 || bucket != before);
+        const uint32_t head = 31 - __clz(heads & up_to_here), later = heads & ~up_to_here;
+        uint32_t first = 0;
+        if (head == lane && valid) first = atomicAdd(&sizes[bucket], (later ? __ffs(later) - 1 : 32) - lane);
+        ranks[item] = __shfl_sync(ALL_LANES, first, head) + lane - head;
     }
     __syncthreads();
 
