@@ -32,10 +32,10 @@ endforeach()
 # The hot loops of `exact`, once per instruction set; chosen at run time (src/engine/exact/exact_isa.c).
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_source_files_properties(src/engine/exact/exact_avx512.c PROPERTIES COMPILE_OPTIONS
-                              "-O3;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512cd;-mavx2;-mbmi;-mbmi2;-mlzcnt;-mpopcnt")
+                              "${FATHOM_KERNEL_OPTIMIZATION};-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512cd;-mavx2;-mbmi;-mbmi2;-mlzcnt;-mpopcnt")
   set_source_files_properties(src/engine/exact/exact_avx2.c PROPERTIES COMPILE_OPTIONS
-                              "-O3;-mavx2;-mbmi;-mbmi2;-mlzcnt;-mpopcnt")
+                              "${FATHOM_KERNEL_OPTIMIZATION};-mavx2;-mbmi;-mbmi2;-mlzcnt;-mpopcnt")
   set_source_files_properties(src/trace/import/text_avx2.c PROPERTIES COMPILE_OPTIONS
-                              "-O3;-mavx2;-mbmi;-mbmi2;-mlzcnt;-mpopcnt")
-  set_source_files_properties(src/engine/exact/exact_portable.c PROPERTIES COMPILE_OPTIONS "-O3")
+                              "${FATHOM_KERNEL_OPTIMIZATION};-mavx2;-mbmi;-mbmi2;-mlzcnt;-mpopcnt")
+  set_source_files_properties(src/engine/exact/exact_portable.c PROPERTIES COMPILE_OPTIONS "${FATHOM_KERNEL_OPTIMIZATION}")
 endif()

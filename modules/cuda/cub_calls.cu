@@ -35,7 +35,7 @@ cudaError_t sort_buffers(void *space, size_t &bytes, SortBuffers<Key> &buffers, 
 
 } // namespace
 
-cudaError_t sum_before(void *space, size_t &bytes, const uint32_t *from, uint32_t *to, size_t count,
+cudaError_t sum_before(void *space, size_t &bytes, uint32_t *from, uint32_t *to, size_t count,
                        cudaStream_t stream)
 {
     return cub::DeviceScan::ExclusiveSum(space, bytes, from, to, count, stream);

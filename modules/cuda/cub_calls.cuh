@@ -16,7 +16,7 @@ namespace fathom
 {
 
 /* to[i]: the sum of from[0 … i-1]. The two may be the same. */
-cudaError_t sum_before(void *space, size_t &bytes, const uint32_t *from, uint32_t *to, size_t count,
+cudaError_t sum_before(void *space, size_t &bytes, uint32_t *from, uint32_t *to, size_t count,
                        cudaStream_t stream);
 
 /* Copies the blocks that are linked to nothing (NO_POSITION in `previous`), in order, and counts them. */

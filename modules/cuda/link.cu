@@ -9,9 +9,9 @@
  * atomic counter.
  */
 #include "link.cuh"
-#include "warp_rank.cuh"
 
 #include "cub_calls.cuh"
+#include "warp_rank.cuh"
 
 #include <algorithm>
 
