@@ -51,16 +51,18 @@ test: | $(STAMPS)/test all  ## all tests; the last line is "N passed, N failed, 
 	@scripts/run-tests.sh
 
 test-gpu: all  ## what needs a graphics card: oracles, compute-sanitizer; kept in bench/results/
+	@$(CMAKE) --build $(BUILD) --parallel $(JOBS) --target oracle_tests
 	@bench/run_gpu.sh test
 
 demo: all | $(STAMPS)/demo  ## a real program's trace, its profile on the terminal, report.html
 	@scripts/demo.sh
 
 bench: all | $(STAMPS)/bench  ## speed, as ratios within one run; see bench/RESULTS.md
+	@$(CMAKE) --build $(BUILD) --parallel $(JOBS) --target benches
 	@bench/run.sh
 
 bench-gpu: all  ## speed on a graphics card; kept in bench/results/
-	@$(CMAKE) --build $(BUILD) --target card_floor
+	@$(CMAKE) --build $(BUILD) --parallel $(JOBS) --target benches card_floor
 	@bench/run_gpu.sh
 
 lint: $(BUILD)/build.ninja | $(STAMPS)/lint  ## clang-format, clang-tidy, cppcheck, shellcheck

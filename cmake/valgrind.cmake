@@ -64,7 +64,7 @@ install(TARGETS fathom_valgrind RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/fath
 
 # A receiver of its own, for looking at what the tool sends: tests/collect/stream_dump --tool PATH -- PROGRAM.
 if(FATHOM_TESTS)
-  add_executable(stream_dump tests/collect/stream_dump.c)
+  add_executable(stream_dump EXCLUDE_FROM_ALL tests/collect/stream_dump.c)
   target_include_directories(stream_dump PRIVATE ${CMAKE_SOURCE_DIR})
   set_target_properties(stream_dump PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/collect)
 endif()

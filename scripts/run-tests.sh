@@ -59,8 +59,26 @@ threaded() {
 # Several threads, ranks, and engines with threads of their own.
 threaded_oracles="test_oracle_parallel test_oracle_team test_oracle_team_parda test_oracle_parda test_oracle_gpu test_oracle_hp_rda"
 
+# Unit tests of the ordinary build. Where those under AddressSanitizer run too, only those that do less there (fewer
+# places, shorter traces), that test vector code or code that is written at run time: the others do the same in both.
+units() {
+    if wanted asan; then
+        grep -lE 'FATHOM_TEST_|few_rounds|stride|large_divisor|isa|burst' tests/unit/test_*.c
+    else
+        echo tests/unit/test_*.c
+    fi | xargs basename -s .c
+}
+
 started=$SECONDS
-if [ "$groups" != asan ] && [ "$groups" != tsan ]; then build build release all; fi
+if [ "$groups" != asan ] && [ "$groups" != tsan ]; then
+    targets="all test_tools"
+    wanted oracle && targets+=" oracle_tests"
+    wanted fuzz && targets+=" fuzz_targets"
+    wanted unit && targets+=" $(units | tr '\n' ' ')"
+    [ $quick = no ] && targets+=" benches"
+    # shellcheck disable=SC2086 # a list of names
+    build build release $targets
+fi
 if wanted asan; then build build-asan asan unit_tests oracle_tests fuzz_targets fathom; fi
 # shellcheck disable=SC2046,SC2086 # lists of names
 if wanted tsan; then build build-tsan tsan $(threaded) $threaded_oracles fathom; fi
@@ -75,21 +93,27 @@ add() {
     commands+=("$2")
 }
 
-add_programs() { # group, directory, what to start them with
-    local program
-    for program in "$2"/test_*; do
-        [ -x "$program" ] && add "$1/$(basename "$program")" "${3:-} $program"
+add_programs() { # group, directory of sources, where the programs are, what to start them with
+    local name
+    for name in $(basename -s .c "$2"/test_*.c); do
+        [ -x "$3/$name" ] && add "$1/$name" "${4:-} $3/$name"
     done
 }
 
 # The longest first, so that they do not stand alone at the end.
-# Under a sanitizer without the transcripts whose time goes to the judge (what they run, others run on other input),
-# without constant texts (help), and without the one that runs a program: the tool for that is in the release build.
-wanted asan && add asan/cli "env FATHOM=build-asan/fathom FATHOM_TEST_STRIDE=19 tests/cli/run.sh \
-    --but approximate-real --but independent-reader --but progress --but naive-model --but help"
+# Transcripts run under AddressSanitizer where that is wanted; those whose time goes to the judge (what they run, others
+# run on other input), constant texts (help), and the one that runs a program (the tool for that is in the release
+# build) with the ordinary program. Without the sanitizer all run with that.
+ordinary="approximate-real independent-reader progress naive-model help"
+if wanted asan; then
+    # shellcheck disable=SC2086 # a list of names
+    add asan/cli "env FATHOM=build-asan/fathom FATHOM_TEST_STRIDE=19 tests/cli/run.sh $(printf ' --but %s' $ordinary)"
+    wanted cli && add cli "tests/cli/run.sh $ordinary"
+else
+    wanted cli && add cli tests/cli/run.sh
+fi
 wanted mpi && add mpi tests/mpi/mpi_test.py
 wanted browser && [ -x tests/browser/run-report-test.sh ] && add browser/report "tests/browser/run-report-test.sh build"
-wanted cli && add cli tests/cli/run.sh
 wanted fault && add fault "tests/cli/run.sh --directory tests/fault"
 # Real programs under the collectors, each script a list of cases.
 for script in tests/collect/*_test.py tests/collect/*_test.sh; do
@@ -124,10 +148,10 @@ wanted asan && add asan/collect "$(collect_with build-asan plain_program with_fo
     valgrind:_fortran valgrind:_kernel_matmul)"
 wanted tsan && add tsan/collect "$(collect_with build-tsan \
     valgrind:_plain compiler:_data_objects compiler:_sixty compiler:_analysed_by)"
-wanted oracle && add_programs oracle build/tests/oracle "$([ $quick = yes ] && echo env FATHOM_TEST_TRACES=100)"
+wanted oracle && add_programs oracle tests/oracle build/tests/oracle "$([ $quick = yes ] && echo env FATHOM_TEST_TRACES=100)"
 # A sanitizer makes tests some ten times slower: the same ones on fewer random traces, and with damage at fewer places.
-wanted asan && add_programs asan/oracle build-asan/tests/oracle "env FATHOM_TEST_TRACES=60 FATHOM_TEST_REFERENCES=130000"
-wanted asan && add_programs asan build-asan/tests/unit "env FATHOM_TEST_STRIDE=19"
+wanted asan && add_programs asan/oracle tests/oracle build-asan/tests/oracle "env FATHOM_TEST_TRACES=60 FATHOM_TEST_REFERENCES=130000"
+wanted asan && add_programs asan tests/unit build-asan/tests/unit "env FATHOM_TEST_STRIDE=19"
 if wanted tsan; then
     for name in $threaded_oracles; do
         add "tsan/$name" "env FATHOM_TEST_TRACES=6 build-tsan/tests/oracle/$name"
@@ -152,7 +176,11 @@ for source in tests/fuzz/fuzz_*.c; do
     [ "$name" = fuzz_fathom ] && fewer=50 || fewer=
     wanted asan && add "asan/$name" "env FATHOM_TEST_MUTATIONS=$fewer build-asan/tests/fuzz/$name $corpus"
 done
-wanted unit && add_programs unit build/tests/unit
+if wanted unit; then
+    for name in $(units); do
+        [ -x "build/tests/unit/$name" ] && add "unit/$name" "build/tests/unit/$name"
+    done
+fi
 
 # ---- run them, a few at a time ----
 

@@ -254,8 +254,12 @@ static void test_mean_error(void **state)
         const char *pattern;
         double skew;
     } kinds[] = {{"zipf", 0.99}, {"zipf", 0.7}, {"uniform", 0}};
-    /* These must be long, and are too long for sanitizers, which have seen all of it in the test before. */
+    /* These must be long, which is too long for sanitizers. */
     const size_t some = large_divisor() == 1 ? 3 : large_divisor() == 4 ? 1 : 0;
+    if (some == 0) {
+        print_message("SKIP: too long a trace for a sanitizer\n");
+        skip();
+    }
     for (size_t i = 0; i < some; i++) {
         uint64_t *trace = generated(kinds[i].pattern, 1000000, 4000000, kinds[i].skew);
         fm_profile *exact = profile_by("exact", NULL, FM_BINS_LOGLINEAR, trace, 4000000);
