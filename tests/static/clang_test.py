@@ -172,7 +172,9 @@ def judged_source(name, values):
         source = re.sub(r"\[%s\](?=.*\)$)" % value.split("=")[0], "[%s]" % value.split("=")[1], source, flags=re.M)
     source = re.sub(r"v\[n\]", "v[]", source) # a parameter
     source = re.sub(r"struct (particle|cell|grid) \{[^}]*\}", lambda m: re.sub(r"\bdouble\b", "R", m.group(0)), source)
-    source = source.replace("int kind", "recorded<int> kind").replace("(double)", "(DOUBLE)")
+    source = source.replace("int kind", "recorded<int> kind").replace("float colour", "recorded<float> colour")
+    source = source.replace("short first", "recorded<short> first").replace("char name", "recorded<char> name")
+    source = source.replace("(double)", "(DOUBLE)")
     source = re.sub(r"\bdouble(?=\s*(?:\(?\*|\w+\s*\[))", "R", source)
     source = source.replace("#pragma scop", "recording = true;").replace("#pragma endscop", "recording = false;")
     return source.replace("(DOUBLE)", "(double)")
@@ -232,6 +234,7 @@ LINES = {
         do divides 1 specials 2 { store y[i + 2] "y[at(i, 2)]" }""",
     "members.c": """
         array cells[20][30][9] of 8
+        array bodies[7][64] of 1
         do integers 1 { load p[i] member 24 4 "p[i].kind" store p[i] member 24 4 "p[i].kind" }""",
     "tiles.c": """
         for ii = 0 to n - 1 step 8 {

@@ -162,9 +162,6 @@ static void constructs_that_are_not_followed_are_refused(void **state)
         {"subroutine s(x, n)\nreal :: x(n)\ndo i = 1, n\ncall t(x(1:n:2))\nend do\ncontains\nsubroutine "
          "t(y)\nreal :: y(*)\ny(1) = 0\nend subroutine\nend\n",
          4, "not contiguous"},
-        {"subroutine s(x, n)\ntype t\nreal :: a\nreal(8) :: b(3)\nend type\ntype(t) :: x(n)\ndo i = 1, "
-         "n\nx(i)%b(mod(i, 3) + 1) = 0\n" END,
-         8, "parts of several sizes"},
         {"subroutine s(x, n)\nclass(*) :: x(n)\ndo i = 1, n\nx(i) = 0\n" END, 4, "polymorphic"},
         {"subroutine s(x, n)\nenum, bind(c)\nenumerator :: red = 1\nend enum\nreal :: x(n)\ndo i = 1, "
          "n\nx(i) = 0\n" END,

@@ -30,9 +30,11 @@ typedef struct ft_memory {
 
 typedef struct ft_layout {
     ft_base base;
-    uint64_t bytes;          /* of one element */
-    const ft_record *record; /* of derived types */
-    uint64_t unit; /* a derived type with arrays in it, all of whose parts have so many bytes; 0: another */
+    uint64_t bytes;                    /* of one element */
+    const ft_record *record;           /* of derived types */
+    uint64_t alignment, part, divisor; /* of a derived type: the size of each part (0: several), and what
+                                        * divides all of their sizes and alignments */
+    uint64_t unit; /* a derived type with arrays in it is addressed in pieces of so many bytes; 0: another */
 } ft_layout;
 
 /* What a name stands for while a procedure is walked. */
