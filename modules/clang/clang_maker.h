@@ -278,6 +278,7 @@ typedef enum type_class {
     TYPE_OTHER
 } type_class;
 type_class classify(CXType type);
+bool is_complex(CXType type); /* a floating-point number of two parts */
 CXType pointee(CXType type); /* of a pointer or a reference */
 uint64_t bytes_of(front *f, CXCursor where, CXType type);
 bool is_unsigned(CXType type);

@@ -35,6 +35,8 @@ type_class classify(CXType type)
     case CXType_Half:
     case CXType_Float16:
         return TYPE_FLOAT;
+    case CXType_Complex: /* counted by its parts: is_complex() */
+        return classify(clang_getElementType(plain)) == TYPE_FLOAT ? TYPE_FLOAT : TYPE_OTHER;
     case CXType_Pointer:
         return TYPE_POINTER;
     case CXType_LValueReference:
@@ -52,6 +54,11 @@ type_class classify(CXType type)
     default:
         return TYPE_OTHER;
     }
+}
+
+bool is_complex(CXType type)
+{
+    return clang_getCanonicalType(type).kind == CXType_Complex;
 }
 
 CXType pointee(CXType type)

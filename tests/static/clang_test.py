@@ -161,6 +161,8 @@ CASES = {
     "folded.c": ("n=9", {}, None),
     "containers.cc": ("n=7 v.size=10 m.columns_=8", {}, None),
     "template.cc": ("", {}, None),
+    "complex.c": ("n=9", {}, None),
+    "methods.cc": ("times=2 this.nx_=9 this.ny_=7", {}, None),
 }
 
 
@@ -197,7 +199,7 @@ def case_judge(name, text):
 
 
 def function_of(name):
-    said = re.search(r"--function (\w+)", open(os.path.join(here, "cases", name)).read())
+    said = re.search(r"--function ([\w:]+)", open(os.path.join(here, "cases", name)).read())
     return ["--function", said.group(1)] if said else []
 
 
@@ -225,6 +227,18 @@ LINES = {
         do multiplies 1 specials 1 { load a[i][x] "x" load v[i] "v[i]" store a[i][x] "x" }
         for j = 0 to min(i, 8) - 1 {
         do { load m.data_[m.columns_ * i + j] "here" store local.data_[j + 8 * i] "local(i, j)" }""",
+    "methods.cc": """
+        array this.u_[] of 8
+        for j = 1 to this.ny_ - 2 {
+        do adds 1 { load this[2] member 0 8 "dt_" load this.u_[this.ny_ * i + j - this.ny_] "at(i - 1, j)" store this.w_[j] "w_[j]" }
+        do adds 1 { load this.u_[this.ny_ * i + this.ny_ + j] "this->at(i + 1, j)" store this.v_[this.ny_ * i + j] "v_[idx(i, j)]" }""",
+    "complex.c": """
+        array b[] of 16
+        do adds 2 multiplies 4 { load a[i] "a[i]" load b[i] "b[i]" store a[i] "a[i]" }
+        do adds 4 multiplies 2 { load b[i] "b[i]" load x[i] "x[i]" load a[i] "a[i]" store a[i] "a[i]" }
+        do adds 3 multiplies 6 divides 2 { load b[i] "b[i]" load a[i] "a[i]" store b[i] "b[i]" }
+        do adds 2 { load a[i] "a[i]" store b[n - i - 1] "b[n - 1 - i]" }
+        do specials 1 { load b[i] "b[i]" store x[i] "x[i]" }""",
     "template.cc": """
         array b[12][12] of 4
         for i = 0 to 11 {
