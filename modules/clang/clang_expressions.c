@@ -380,6 +380,21 @@ static value reference(front *f, CXCursor expression)
     return load(f, expression, &at);
 }
 
+/* ({ int a = x, b = y; a > b ? a : b; }): variables of its own, and what it is worth. */
+static value statement_value(front *f, CXCursor expression)
+{
+    cursors all = children(f, only_child(f, expression));
+    for (size_t i = 0; i < all.count; i++) {
+        if (i + 1 == all.count && clang_isExpression(clang_getCursorKind(all.at[i])))
+            return evaluate(f, all.at[i]);
+        cursors declared = children(f, all.at[i]);
+        if (clang_getCursorKind(all.at[i]) != CXCursor_DeclStmt) break;
+        for (size_t k = 0; k < declared.count; k++)
+            if (clang_getCursorKind(declared.at[k]) == CXCursor_VarDecl) declare(f, declared.at[k]);
+    }
+    refuse(f, expression, "a statement inside an expression is not followed");
+}
+
 static value evaluate_one(front *f, CXCursor expression)
 {
     int64_t number;
@@ -433,7 +448,7 @@ static value evaluate_one(front *f, CXCursor expression)
     case CXCursor_LambdaExpr:
         refuse(f, expression, "a lambda is not followed: write the loop where it is used");
     case CXCursor_StmtExpr:
-        refuse(f, expression, "a statement inside an expression is not followed");
+        return statement_value(f, expression);
     case CXCursor_CXXNewExpr:
         return allocation(f, expression, expression, clang_getCursorType(expression), "new");
     case CXCursor_InitListExpr: {
