@@ -20,7 +20,8 @@
  *     expressions.c  values of expressions, and their operations
  *     conditions.c   comparisons, and, or, not, ?:
  *     statements.c   statements; branches.c those that fork
- *     loops.c        loops; trips.c how often they run
+ *     loops.c        loops; iteration.c one iteration; trips.c how often they run; swaps.c pointers that
+ *                    change places
  *     calls.c        functions of the source, of the mathematical library
  *     cxx.c          containers and functions of C++
  *     assumptions.c  what the user states

@@ -151,6 +151,7 @@ CASES = {
     "members.c": ("g.n=5 g.m=6", {"g.u": "30", "g.v": "30"},
                   "static grid g; g.n = 5; g.m = 6; g.u = g_u; g.v = g_v; known[G] = {\"g\", (char *)&g, sizeof g}; members(&g)"),
     "while.c": ("n=13", {}, "disguised(13)"),
+    "swaps.c": ("steps=5 n=20", {}, "swaps(5, 20)"),
     "pointers.c": ("n=11", {"from": "11"}, "pointers(11, from)"),
     "whole.c": ("n=90", {}, "whole(90)"),
     "guards.c": ("n=12", {}, "guards(12)"),
@@ -173,7 +174,7 @@ def judged_source(name, values):
     for value in values.split():
         source = re.sub(r"\[%s\](?=.*\)$)" % value.split("=")[0], "[%s]" % value.split("=")[1], source, flags=re.M)
     source = re.sub(r"v\[n\]", "v[]", source) # a parameter
-    source = re.sub(r"struct (particle|cell|grid) \{[^}]*\}", lambda m: re.sub(r"\bdouble\b", "R", m.group(0)), source)
+    source = re.sub(r"struct (particle|cell|grid|field) \{[^}]*\}", lambda m: re.sub(r"\bdouble\b", "R", m.group(0)), source)
     source = source.replace("int kind", "recorded<int> kind").replace("float colour", "recorded<float> colour")
     source = source.replace("short first", "recorded<short> first").replace("char name", "recorded<char> name")
     source = source.replace("(double)", "(DOUBLE)")
