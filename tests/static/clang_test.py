@@ -161,6 +161,7 @@ CASES = {
     "local.c": ("n=9", {}, None),
     "folded.c": ("n=9", {}, None),
     "containers.cc": ("n=7 v.size=10 m.columns_=8", {}, None),
+    "containers_swapped.cc": ("steps=3 n=9", {}, None),
     "template.cc": ("", {}, None),
     "complex.c": ("n=9", {}, None),
     "methods.cc": ("times=2 this.nx_=9 this.ny_=7", {}, None),
@@ -233,6 +234,10 @@ LINES = {
         for j = 1 to this.ny_ - 2 {
         do adds 1 { load this[2] member 0 8 "dt_" load this.u_[this.ny_ * i + j - this.ny_] "at(i - 1, j)" store this.w_[j] "w_[j]" }
         do adds 1 { load this.u_[this.ny_ * i + this.ny_ + j] "this->at(i + 1, j)" store this.v_[this.ny_ * i + j] "v_[idx(i, j)]" }""",
+    "containers_swapped.cc": """
+        for t = 0 to steps - 1 {
+        do adds 1 { load from[i - 1] "from[i - 1]" load from[i + 1] "from[i + 1]" store to[i] "to[i]" }
+        do adds 1 { load to[i - 1] "from[i - 1]" load to[i + 1] "from[i + 1]" store from[i] "to[i]" }""",
     "complex.c": """
         array b[] of 16
         do adds 2 multiplies 4 { load a[i] "a[i]" load b[i] "b[i]" store a[i] "a[i]" }
