@@ -292,7 +292,8 @@ static bool is_mathematical(const char *name)
         "cosh",   "tanh",     "asinh",     "acosh",   "atanh",  "hypot",  "fabs",      "fmin",  "fmax",
         "fmod",   "floor",    "ceil",      "round",   "trunc",  "rint",   "fma",       "erf",   "erfc",
         "fdim",   "ldexp",    "lround",    "llround", "lrint",  "llrint", "nearbyint", "abs",   "tgamma",
-        "lgamma", "copysign", "remainder", "logb",    "scalbn",
+        "lgamma", "copysign", "remainder", "logb",    "scalbn", "csqrt",  "cexp",      "clog",  "cpow",
+        "cabs",   "carg",     "csin",      "ccos",
     };
     if (strncmp(name, "__builtin_", 10) == 0) name += 10;
     size_t length = strlen(name);

@@ -172,6 +172,15 @@ static bool exchange(front *f, CXCursor expression, value *result)
 {
     location left = locate(f, bare(f, clang_Cursor_getArgument(expression, 0)));
     location right = locate(f, bare(f, clang_Cursor_getArgument(expression, 1)));
+    if (left.variable && right.variable) { /* pointers; containers, which change their contents */
+        value one = variable_value(f, left.variable), other = variable_value(f, right.variable);
+        if (one.kind == VALUE_POINTER && other.kind == VALUE_POINTER) {
+            variable_set(f, left.variable, other);
+            variable_set(f, right.variable, one);
+            *result = data(NULL);
+            return true;
+        }
+    }
     value l = load(f, expression, &left), r = load(f, expression, &right);
     store(f, expression, &left, r);
     store(f, expression, &right, l);

@@ -13,6 +13,7 @@ void count_operation(front *f, CXType type, char operation)
     if (!o) return;
     switch (classify(type)) {
     case TYPE_FLOAT:
+        if (is_complex(type) && operation != 's') o->adds++; /* a sum, a change of sign: of both parts */
         *(operation == '*'   ? &o->multiplies
           : operation == '/' ? &o->divides
           : operation == 's' ? &o->specials
@@ -23,6 +24,23 @@ void count_operation(front *f, CXType type, char operation)
         break;
     default:
         break;
+    }
+}
+
+/* left * right, left / right; complex ones by their parts, as docs/STATIC.md says. */
+static void count_product(front *f, bool divide, bool left, bool right)
+{
+    operations *o = operations_of(f);
+    if (!o) return;
+    if (divide && right) { /* by the conjugate: numerator, square of the right side, two quotients */
+        o->multiplies += left ? 6 : 4;
+        o->adds += left ? 3 : 1;
+        o->divides += 2;
+    } else if (divide) {
+        o->divides += 2;
+    } else {
+        o->multiplies += left && right ? 4 : 2;
+        o->adds += left && right ? 2 : 0;
     }
 }
 
@@ -111,8 +129,9 @@ static bool is_constant(const value *of)
                                      : of->kind == VALUE_DATA && of->constant;
 }
 
-static value arithmetic(front *f, CXCursor where, CXType type, char operation, const value *left,
-                        const value *right)
+/* one, other: the operands in the source, whose types count for complex numbers. */
+static value arithmetic(front *f, CXCursor where, CXType type, char operation, CXCursor one,
+                        const value *left, CXCursor other, const value *right)
 {
     if (left->kind == VALUE_POINTER || right->kind == VALUE_POINTER)
         return pointer_arithmetic(f, where, operation, left, right);
@@ -121,7 +140,11 @@ static value arithmetic(front *f, CXCursor where, CXType type, char operation, c
         refuse(f, where, "'%s' computes with the type '%s', which is not counted", source_text(f, where),
                type_name(f, type));
     const bool constant = is_constant(left) && is_constant(right);
-    if (!constant) count_operation(f, type, operation);
+    if (!constant && is_complex(type) && (operation == '*' || operation == '/'))
+        count_product(f, operation == '/', is_complex(clang_getCursorType(bare(f, one))),
+                      is_complex(clang_getCursorType(bare(f, other))));
+    else if (!constant)
+        count_operation(f, type, operation);
     if (class == TYPE_INTEGER && left->kind == VALUE_INTEGER && right->kind == VALUE_INTEGER)
         return combined(f, operation, left, right);
     if (class == TYPE_INTEGER) return data(left->kind == VALUE_DATA ? left->why : right->why);
@@ -177,8 +200,9 @@ static value compound(front *f, CXCursor expression)
     f->quiet -= address;
     /* int += double computes in double */
     CXType type = clang_getCursorType(expression);
-    if (classify(clang_getCursorType(all.at[1])) == TYPE_FLOAT) type = clang_getCursorType(all.at[1]);
-    value to = arithmetic(f, expression, type, sign[0], &left, &right);
+    if (classify(clang_getCursorType(all.at[1])) == TYPE_FLOAT && !is_complex(type))
+        type = clang_getCursorType(all.at[1]);
+    value to = arithmetic(f, expression, type, sign[0], all.at[0], &left, all.at[1], &right);
     if (at.variable && to.kind == VALUE_INTEGER && operations_of(f))
         operations_of(f)->integers = before.integers;
     store(f, all.at[0], &at, to);
@@ -206,7 +230,8 @@ static value binary(front *f, CXCursor expression)
     f->quiet += address;
     value left = evaluate(f, all.at[0]), right = evaluate(f, all.at[1]);
     f->quiet -= address;
-    return arithmetic(f, expression, clang_getCursorType(expression), sign[0], &left, &right);
+    return arithmetic(f, expression, clang_getCursorType(expression), sign[0], all.at[0], &left, all.at[1],
+                      &right);
 }
 
 /* ---- one operand ---- */
@@ -216,7 +241,8 @@ static value counted(front *f, CXCursor expression, CXCursor operand, bool up, b
     location at = locate(f, operand);
     operations kept = operations_of(f) ? *operations_of(f) : (operations){0};
     value old = load(f, operand, &at), one = integer(form_number(f, 1));
-    value new = arithmetic(f, expression, clang_getCursorType(operand), up ? '+' : '-', &old, &one);
+    value new =
+        arithmetic(f, expression, clang_getCursorType(operand), up ? '+' : '-', operand, &old, operand, &one);
     if (at.variable && new.kind == VALUE_INTEGER && operations_of(f))
         operations_of(f)->integers = kept.integers;
     store(f, operand, &at, new);
@@ -247,6 +273,10 @@ static value unary(front *f, CXCursor expression)
     }
     if (strcmp(sign, "&") == 0) return address_of(f, operand);
     if (strcmp(sign, "+") == 0 || strcmp(sign, "__extension__") == 0) return evaluate(f, operand);
+    if (strcmp(sign, "__real__") == 0 || strcmp(sign, "__imag__") == 0) {
+        value of = evaluate(f, operand);
+        return (value){.kind = VALUE_DATA, .why = of.why, .constant = of.constant};
+    }
     if (strcmp(sign, "!") == 0) return conditional(f, expression);
     if (strcmp(sign, "-") == 0 || strcmp(sign, "~") == 0) {
         value of = evaluate(f, operand);
@@ -350,6 +380,21 @@ static value reference(front *f, CXCursor expression)
     return load(f, expression, &at);
 }
 
+/* ({ int a = x, b = y; a > b ? a : b; }): variables of its own, and what it is worth. */
+static value statement_value(front *f, CXCursor expression)
+{
+    cursors all = children(f, only_child(f, expression));
+    for (size_t i = 0; i < all.count; i++) {
+        if (i + 1 == all.count && clang_isExpression(clang_getCursorKind(all.at[i])))
+            return evaluate(f, all.at[i]);
+        cursors declared = children(f, all.at[i]);
+        if (clang_getCursorKind(all.at[i]) != CXCursor_DeclStmt) break;
+        for (size_t k = 0; k < declared.count; k++)
+            if (clang_getCursorKind(declared.at[k]) == CXCursor_VarDecl) declare(f, declared.at[k]);
+    }
+    refuse(f, expression, "a statement inside an expression is not followed");
+}
+
 static value evaluate_one(front *f, CXCursor expression)
 {
     int64_t number;
@@ -403,7 +448,7 @@ static value evaluate_one(front *f, CXCursor expression)
     case CXCursor_LambdaExpr:
         refuse(f, expression, "a lambda is not followed: write the loop where it is used");
     case CXCursor_StmtExpr:
-        refuse(f, expression, "a statement inside an expression is not followed");
+        return statement_value(f, expression);
     case CXCursor_CXXNewExpr:
         return allocation(f, expression, expression, clang_getCursorType(expression), "new");
     case CXCursor_InitListExpr: {

@@ -43,6 +43,14 @@ beginning loop_begin(front *f, const loop_parts *p)
     return made;
 }
 
+void loop_reset(front *f, const beginning *b)
+{
+    f->now = state_copy(f, b->before);
+    f->list = b->list;
+    f->list->end = b->end;
+    *f->list->end = NULL;
+}
+
 bool loop_begin_again(front *f, beginning *b)
 {
     size_t known = b->changed.count;
@@ -57,10 +65,7 @@ bool loop_begin_again(front *f, beginning *b)
             variable_set_add(f, &b->changed, v);
     }
     if (b->changed.count == known) return false;
-    f->now = state_copy(f, b->before);
-    f->list = b->list;
-    f->list->end = b->end;
-    *f->list->end = NULL;
+    loop_reset(f, b);
     return true;
 }
 

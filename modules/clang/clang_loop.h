@@ -34,6 +34,7 @@ typedef struct beginning {
 
 entries loop_enter(front *f, const loop_parts *p, const variable_set_of *set);
 beginning loop_begin(front *f, const loop_parts *p);
+void loop_reset(front *f, const beginning *b); /* everything as before the iteration */
 /*
  * Variables that were changed though the text did not show it: those that were seen for the first time
  * inside (members, what a called function changes). Then the iteration is worked off once more, with them.
@@ -41,5 +42,19 @@ beginning loop_begin(front *f, const loop_parts *p);
 bool loop_begin_again(front *f, beginning *b);
 /* What each variable changes by. Amounts may use others that do not change at all. */
 void loop_find_amounts(front *f, const loop_parts *p, entries *all);
+
+/* Pointers that change places in every iteration: two and two of them; count 0: none. clang_swaps.c */
+typedef struct swaps {
+    size_t count;
+    variable **variables;
+    value *values;     /* before the loop */
+    variable *counter; /* changes by 1 in every iteration */
+} swaps;
+swaps loop_find_swaps(front *f, const loop_parts *p, entries *all);
+void swaps_leave_out(const swaps *of, variable_set_of *set);
+void swaps_set(front *f, const swaps *of, unsigned side);
+condition *swaps_condition(front *f, const swaps *of, const entries *all);
+void swaps_merge(front *f, const loop_parts *p, const swaps *of, const entries *all, const state *even,
+                 state *odd);
 
 #endif

@@ -245,7 +245,47 @@ static void check_depth(front *f, CXCursor where)
     if (depth > FM_MOST_LOOPS) refuse(f, where, "more than %d loops inside each other", FM_MOST_LOOPS);
 }
 
-static iteration work_off_once(front *f, const loop_parts *p, const variable_set_of *changed)
+/* The body and what is behind it. */
+static void work_off_inside(front *f, const loop_parts *p)
+{
+    leaving leaves = work_off_body(f, p->body, true);
+    if (leaves == LEAVES_RETURN) refuse(f, p->where, "a return inside the loop is not expressible");
+    if (leaves == LEAVES_BREAK) refuse(f, p->where, "a break without a condition: this is no loop");
+    if (clang_Cursor_isNull(p->increment)) return;
+    f->quiet++;
+    statement_begin(f, p->increment);
+    evaluate(f, p->increment);
+    statement_end(f);
+    f->quiet--;
+}
+
+/* Twice: with pointers that change places as they are in iterations with an even number, and an odd one. */
+static void work_off_sides(front *f, const loop_parts *p, const swaps *swapped, const entries *changed,
+                           const open_loop *opened)
+{
+    const state *begin = f->now;
+    state *after[2];
+    node_list *list = f->list;
+    node *choice_of = node_new(f, NODE_IF, place_of(f, p->where));
+    choice_of->condition = swaps_condition(f, swapped, changed);
+    if (!choice_of->condition)
+        refuse(f, p->where, "pointers change places in this loop, which does not count");
+    for (unsigned side = 0; side < 2; side++) {
+        f->now = state_copy(f, begin);
+        f->list = side ? &choice_of->otherwise : &choice_of->body;
+        swaps_set(f, swapped, side);
+        work_off_inside(f, p);
+        if (opened->ends)
+            refuse(f, p->where, "a break in a loop in which pointers change places is not followed");
+        after[side] = f->now;
+    }
+    f->list = list;
+    node_append(f->list, choice_of);
+    swaps_merge(f, p, swapped, changed, after[0], after[1]);
+}
+
+static iteration work_off_once(front *f, const loop_parts *p, const variable_set_of *changed,
+                               const swaps *swapped)
 {
     const char *why = NULL;
     node_list *outside = f->list;
@@ -256,16 +296,10 @@ static iteration work_off_once(front *f, const loop_parts *p, const variable_set
     f->list = &made.loop->body;
     f->loop = &opened;
     if (!p->body_first && !(made.goes_on = test(f, p, &why))) made.stated = stated_count(f, p, why);
-    leaving leaves = work_off_body(f, p->body, true);
-    if (leaves == LEAVES_RETURN) refuse(f, p->where, "a return inside the loop is not expressible");
-    if (leaves == LEAVES_BREAK) refuse(f, p->where, "a break without a condition: this is no loop");
-    if (!clang_Cursor_isNull(p->increment)) {
-        f->quiet++;
-        statement_begin(f, p->increment);
-        evaluate(f, p->increment);
-        statement_end(f);
-        f->quiet--;
-    }
+    if (swapped)
+        work_off_sides(f, p, swapped, &made.changed, &opened);
+    else
+        work_off_inside(f, p);
     if (p->body_first && !(made.goes_on = test(f, p, &why))) made.stated = stated_count(f, p, why);
     made.ends = opened.ends;
     f->loop = opened.parent;
@@ -277,8 +311,14 @@ static void work_off_loop(front *f, const loop_parts *p)
 {
     const char *why = NULL;
     beginning start = loop_begin(f, p);
-    iteration one = work_off_once(f, p, &start.changed);
-    while (loop_begin_again(f, &start)) one = work_off_once(f, p, &start.changed);
+    iteration one = work_off_once(f, p, &start.changed, NULL);
+    while (loop_begin_again(f, &start)) one = work_off_once(f, p, &start.changed, NULL);
+    swaps swapped = loop_find_swaps(f, p, &one.changed);
+    if (swapped.count) {
+        loop_reset(f, &start);
+        swaps_leave_out(&swapped, &start.changed);
+        one = work_off_once(f, p, &start.changed, &swapped);
+    }
     finish(f, p, one.loop, &one.changed, one.goes_on, one.stated, one.ends);
     if (!p->body_first) { /* the test that ends it */
         if (!one.stated) f->nowhere++;

@@ -20,7 +20,8 @@
  *     expressions.c  values of expressions, and their operations
  *     conditions.c   comparisons, and, or, not, ?:
  *     statements.c   statements; branches.c those that fork
- *     loops.c        loops; trips.c how often they run
+ *     loops.c        loops; iteration.c one iteration; trips.c how often they run; swaps.c pointers that
+ *                    change places
  *     calls.c        functions of the source, of the mathematical library
  *     cxx.c          containers and functions of C++
  *     assumptions.c  what the user states
@@ -278,6 +279,7 @@ typedef enum type_class {
     TYPE_OTHER
 } type_class;
 type_class classify(CXType type);
+bool is_complex(CXType type); /* a floating-point number of two parts */
 CXType pointee(CXType type); /* of a pointer or a reference */
 uint64_t bytes_of(front *f, CXCursor where, CXType type);
 bool is_unsigned(CXType type);

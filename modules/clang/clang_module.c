@@ -223,6 +223,20 @@ static void parse_twice(front *f)
 
 /* ---- the entry ---- */
 
+/* The object of a method that is the region itself: as if a pointer to it were handed over. */
+static void find_self(front *f)
+{
+    CXCursor method = f->region_function, class = clang_getCursorSemanticParent(method);
+    if (clang_getCursorKind(method) != CXCursor_CXXMethod || clang_CXXMethod_isStatic(method)) return;
+    if (clang_getCursorKind(class) == CXCursor_ClassTemplate)
+        refuse(f, method,
+               "'%s' belongs to a template: its types are not known; --function a function that uses it",
+               spelling(f, method));
+    shape of = {.element = clang_getCanonicalType(clang_getCursorType(class))};
+    f->frame->self = array_begin(f, array_new(f, method, "this", &of, true), &of);
+    f->frame->has_self = true;
+}
+
 static void make(front *f, FILE *out)
 {
     node_list region;
@@ -234,6 +248,7 @@ static void make(front *f, FILE *out)
     f->now = allocate(f, 1, sizeof *f->now);
     f->frame = allocate(f, 1, sizeof *f->frame);
     f->frame->function = f->region_function;
+    find_self(f);
     CXCursor body = body_of(f, f->region_function);
     work_off(f, body);
     check_assumptions(f);

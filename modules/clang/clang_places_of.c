@@ -144,10 +144,7 @@ location member(front *f, CXCursor where, const location *of, CXCursor field)
         made.subscripts[last] = form_add(f, made.subscripts[last], form_number(f, (int64_t)units));
         made.offset %= made.array->bytes;
     } else if (made.shape.rank > 0) {
-        refuse(f, where,
-               "'%s' is an array inside a struct whose members have different sizes: it cannot be addressed "
-               "by elements",
-               source_text(f, where));
+        refuse(f, where, "'%s' is an array inside a struct whose size is not known", source_text(f, where));
     }
     return made;
 }

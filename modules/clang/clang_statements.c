@@ -59,7 +59,7 @@ void access_add(front *f, CXCursor where, const location *at, bool is_store)
     memcpy(made->subscripts, at->subscripts, at->array->rank * sizeof *made->subscripts);
     made->offset = at->offset;
     made->bytes = bytes_of(f, where, at->shape.element);
-    if (made->offset + made->bytes > at->array->bytes)
+    if (made->offset + made->bytes > at->array->bytes && !at->array->units)
         refuse(f, where, "'%s' touches %" PRIu64 " bytes of an element of '%s', which has %" PRIu64,
                source_text(f, where), made->offset + made->bytes, at->array->name, at->array->bytes);
     made->place = place_of(f, where);

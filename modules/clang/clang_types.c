@@ -35,6 +35,8 @@ type_class classify(CXType type)
     case CXType_Half:
     case CXType_Float16:
         return TYPE_FLOAT;
+    case CXType_Complex: /* counted by its parts: is_complex() */
+        return classify(clang_getElementType(plain)) == TYPE_FLOAT ? TYPE_FLOAT : TYPE_OTHER;
     case CXType_Pointer:
         return TYPE_POINTER;
     case CXType_LValueReference:
@@ -52,6 +54,11 @@ type_class classify(CXType type)
     default:
         return TYPE_OTHER;
     }
+}
+
+bool is_complex(CXType type)
+{
+    return clang_getCanonicalType(type).kind == CXType_Complex;
 }
 
 CXType pointee(CXType type)
@@ -216,11 +223,21 @@ cursors fields_of(front *f, CXType record)
     return (cursors){s.room, s.fields};
 }
 
-/* The largest number inside; arrays: whether there are any, and their elements' largest and smallest sizes.
- */
+/* The largest number inside; arrays: whether there are any, and their elements' largest and smallest sizes;
+ * the largest size that divides all sizes and alignments of numbers. */
 typedef struct inside {
-    uint64_t largest, largest_element, smallest_element;
+    uint64_t largest, largest_element, smallest_element, divisor;
 } inside;
+
+static uint64_t greatest_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
 
 static void look_inside(front *f, CXType type, bool in_array, inside *found)
 {
@@ -242,20 +259,23 @@ static void look_inside(front *f, CXType type, bool in_array, inside *found)
     long long size = clang_Type_getSizeOf(plain);
     if (size <= 0) return;
     uint64_t bytes = (uint64_t)size;
+    found->divisor = greatest_divisor(bytes, found->divisor);
     if (bytes > found->largest) found->largest = bytes;
     if (!in_array) return;
     if (bytes > found->largest_element) found->largest_element = bytes;
     if (!found->smallest_element || bytes < found->smallest_element) found->smallest_element = bytes;
 }
 
-/* In which pieces a struct with arrays inside can be addressed; 0: it has none, or it cannot. */
+/* In which pieces a struct with arrays inside is addressed; 0: it has none. */
 static uint64_t unit_of(front *f, CXType record, uint64_t bytes)
 {
     inside found = {0};
     look_inside(f, record, false, &found);
-    if (!found.largest_element || found.largest_element != found.smallest_element) return 0;
-    if (found.largest != found.largest_element || bytes % found.largest) return 0;
-    return found.largest;
+    if (!found.largest_element) return 0;
+    if (found.largest == found.smallest_element && bytes % found.largest == 0) return found.largest;
+    /* Numbers of several sizes: in pieces that each of them begins with (member() looks at packed structs).
+     */
+    return greatest_divisor(bytes, found.divisor);
 }
 
 array *array_new(front *f, CXCursor where, const char *name, const shape *of, bool pointer)

@@ -53,6 +53,10 @@ p = json.load(open("few.json"))
 print(p["exact"], p["kernel"]["certainty"], p["accuracy"]["samples"], p["accuracy"]["confidence"])
 print(p["references"] == 2 * 100000 * 8 + 3 * 100000 * 8, p["cold"] == 100001)
 '
+# What a region does not do is left out of the first line.
+printf 'fathom-region 1\nfunction "zero"\narray A[9] of 8\nfor i = 0 to 8 { do { store A[i] } }\n' >zero.fir
+printf 'fathom-region 1\nfunction "none"\nparam n\narray A[9] of 8\nfor i = 1 to n { do { store A[i] } }\n' >none.fir
+try 'fathom static zero.fir --size 32K --quiet --top 0 2>&1 | head -1; fathom static none.fir -D n=0 --size 32K 2>&1 | head -1'
 # What is written reads as the same.
 fathom static sweep.fir --emit-ir again.fir
 try_silently 'fathom static again.fir --param n=100 --bins exact --json again.json'

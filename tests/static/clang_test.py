@@ -151,6 +151,7 @@ CASES = {
     "members.c": ("g.n=5 g.m=6", {"g.u": "30", "g.v": "30"},
                   "static grid g; g.n = 5; g.m = 6; g.u = g_u; g.v = g_v; known[G] = {\"g\", (char *)&g, sizeof g}; members(&g)"),
     "while.c": ("n=13", {}, "disguised(13)"),
+    "swaps.c": ("steps=5 n=20", {}, "swaps(5, 20)"),
     "pointers.c": ("n=11", {"from": "11"}, "pointers(11, from)"),
     "whole.c": ("n=90", {}, "whole(90)"),
     "guards.c": ("n=12", {}, "guards(12)"),
@@ -160,7 +161,10 @@ CASES = {
     "local.c": ("n=9", {}, None),
     "folded.c": ("n=9", {}, None),
     "containers.cc": ("n=7 v.size=10 m.columns_=8", {}, None),
+    "containers_swapped.cc": ("steps=3 n=9", {}, None),
     "template.cc": ("", {}, None),
+    "complex.c": ("n=9", {}, None),
+    "methods.cc": ("times=2 this.nx_=9 this.ny_=7", {}, None),
 }
 
 
@@ -171,8 +175,10 @@ def judged_source(name, values):
     for value in values.split():
         source = re.sub(r"\[%s\](?=.*\)$)" % value.split("=")[0], "[%s]" % value.split("=")[1], source, flags=re.M)
     source = re.sub(r"v\[n\]", "v[]", source) # a parameter
-    source = re.sub(r"struct (particle|cell|grid) \{[^}]*\}", lambda m: re.sub(r"\bdouble\b", "R", m.group(0)), source)
-    source = source.replace("int kind", "recorded<int> kind").replace("(double)", "(DOUBLE)")
+    source = re.sub(r"struct (particle|cell|grid|field) \{[^}]*\}", lambda m: re.sub(r"\bdouble\b", "R", m.group(0)), source)
+    source = source.replace("int kind", "recorded<int> kind").replace("float colour", "recorded<float> colour")
+    source = source.replace("short first", "recorded<short> first").replace("char name", "recorded<char> name")
+    source = source.replace("(double)", "(DOUBLE)")
     source = re.sub(r"\bdouble(?=\s*(?:\(?\*|\w+\s*\[))", "R", source)
     source = source.replace("#pragma scop", "recording = true;").replace("#pragma endscop", "recording = false;")
     return source.replace("(DOUBLE)", "(double)")
@@ -195,7 +201,7 @@ def case_judge(name, text):
 
 
 def function_of(name):
-    said = re.search(r"--function (\w+)", open(os.path.join(here, "cases", name)).read())
+    said = re.search(r"--function ([\w:]+)", open(os.path.join(here, "cases", name)).read())
     return ["--function", said.group(1)] if said else []
 
 
@@ -223,6 +229,22 @@ LINES = {
         do multiplies 1 specials 1 { load a[i][x] "x" load v[i] "v[i]" store a[i][x] "x" }
         for j = 0 to min(i, 8) - 1 {
         do { load m.data_[m.columns_ * i + j] "here" store local.data_[j + 8 * i] "local(i, j)" }""",
+    "methods.cc": """
+        array this.u_[] of 8
+        for j = 1 to this.ny_ - 2 {
+        do adds 1 { load this[2] member 0 8 "dt_" load this.u_[this.ny_ * i + j - this.ny_] "at(i - 1, j)" store this.w_[j] "w_[j]" }
+        do adds 1 { load this.u_[this.ny_ * i + this.ny_ + j] "this->at(i + 1, j)" store this.v_[this.ny_ * i + j] "v_[idx(i, j)]" }""",
+    "containers_swapped.cc": """
+        for t = 0 to steps - 1 {
+        do adds 1 { load from[i - 1] "from[i - 1]" load from[i + 1] "from[i + 1]" store to[i] "to[i]" }
+        do adds 1 { load to[i - 1] "from[i - 1]" load to[i + 1] "from[i + 1]" store from[i] "to[i]" }""",
+    "complex.c": """
+        array b[] of 16
+        do adds 2 multiplies 4 { load a[i] "a[i]" load b[i] "b[i]" store a[i] "a[i]" }
+        do adds 4 multiplies 2 { load b[i] "b[i]" load x[i] "x[i]" load a[i] "a[i]" store a[i] "a[i]" }
+        do adds 3 multiplies 6 divides 2 { load b[i] "b[i]" load a[i] "a[i]" store b[i] "b[i]" }
+        do adds 2 { load a[i] "a[i]" store b[n - i - 1] "b[n - 1 - i]" }
+        do specials 1 { load b[i] "b[i]" store x[i] "x[i]" }""",
     "template.cc": """
         array b[12][12] of 4
         for i = 0 to 11 {
@@ -232,6 +254,7 @@ LINES = {
         do divides 1 specials 2 { store y[i + 2] "y[at(i, 2)]" }""",
     "members.c": """
         array cells[20][30][9] of 8
+        array bodies[7][64] of 1
         do integers 1 { load p[i] member 24 4 "p[i].kind" store p[i] member 24 4 "p[i].kind" }""",
     "tiles.c": """
         for ii = 0 to n - 1 step 8 {

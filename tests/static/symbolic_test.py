@@ -28,8 +28,9 @@ QUICK = {
     "gemm.f90": [[(16, 24, 8), (64, 40, 32)]],
     "durbin": [[(16,), (1,), (2,), (29,), (87,)]],
     "trmm": [[(16, 24), (8, 8), (40, 16)]],
-    "trisolv": [[(n,), (n + 40,)] for n in range(9, 17)],
+    "trisolv": [[(n,), (n + 40,)] for n in (9, 11, 12, 14, 16)],
 }
+COMPILED = ("gemm", "durbin", "trmm") # quotients; many pieces; variables that are gone through
 REFUSED = {"gemm": [(5, 17, 24), (0, 16, 24), (5, 16, 1 << 40)], "durbin": [(0,), (-5,)]}
 
 DRIVER = """#include <stdio.h>
@@ -103,14 +104,18 @@ def compile_c(source, names, folder):
     return made
 
 
-def open_names(kernel):
-    text = run([FATHOM, "static", kernel, "--emit-ir", "-", "--quiet"]).stdout
-    return [line.split()[1] for line in text.splitlines() if line.startswith("param ")]
+def region_of(kernel, folder):
+    """The kernel as a region, so that the source is read once only, and the names of its parameters."""
+    path = os.path.join(folder, "region.fir")
+    done = run([FATHOM, "static", kernel, "--emit-ir", path, "--quiet"])
+    if done.returncode:
+        raise RuntimeError(f"{kernel}: {done.stderr}")
+    with open(path) as file:
+        return path, [line.split()[1] for line in file if line.startswith("param ")]
 
 
-def check_group(kernel, layout, points, refused, compiled, folder):
+def check_group(kernel, names, layout, points, refused, compiled, folder):
     """Problems, as texts."""
-    names = open_names(kernel)
     join = lambda point: ",".join(f"{name}={value}" for name, value in zip(names, point))
     formulas, source = os.path.join(folder, "formulas.json"), os.path.join(folder, "formulas.c")
     done = run([FATHOM, "static", kernel, "--symbolic", "--quiet", "--param", join(points[0]), "--json", formulas,
@@ -141,11 +146,10 @@ def check_group(kernel, layout, points, refused, compiled, folder):
     return wrong
 
 
-def many_points(kernel):
+def many_points(names):
     """For --all: whole blocks, several sizes of every parameter; time steps few."""
     def values(name):
         return [2, 1, 5] if name.startswith("t") else [32, 16, 48]
-    names = open_names(kernel)
     chosen = [values(name) for name in names]
     return [list(itertools.product(*chosen))[:9]]
 
@@ -159,15 +163,17 @@ def main():
     failed = 0
     for number, name in enumerate(kernels, 1):
         file, _, layout = name.partition(" ")
-        kernel, wrong = os.path.join(KERNELS, file if "." in file else file + ".c"), []
-        groups = many_points(kernel) if everything else QUICK[name]
-        for group in groups:
-            with tempfile.TemporaryDirectory(prefix="fathom-symbolic-") as folder:
-                try:
-                    wrong += check_group(kernel, layout or "contiguous", group,
-                                         REFUSED.get(name, []) if group is groups[0] else [], group is groups[0], folder)
-                except (RuntimeError, OSError) as error:
-                    wrong.append(str(error))
+        wrong = []
+        with tempfile.TemporaryDirectory(prefix="fathom-symbolic-") as folder:
+            try:
+                kernel, names = region_of(os.path.join(KERNELS, file if "." in file else file + ".c"), folder)
+                groups = many_points(names) if everything else QUICK[name]
+                for group in groups:
+                    wrong += check_group(kernel, names, layout or "contiguous", group,
+                                         REFUSED.get(name, []) if group is groups[0] else [],
+                                         group is groups[0] and (everything or name in COMPILED), folder)
+            except (RuntimeError, OSError) as error:
+                wrong.append(str(error))
         print(f"{'not ok' if wrong else 'ok'} {number} - {name}: formulas and a walk agree", flush=True)
         for text in wrong:
             print(f"# {text[:1500]}", flush=True)

@@ -113,6 +113,10 @@ static void test_single_regions(void **state)
         BEGIN "array A[20] of 40 offset 3 for i = 0 to 19 { do { load A[i] member 5 33 } }",
         BEGIN "array A[20][3] of 12 column-major low 0 0 for i = 0 to 2 { for j = 0 to 19 { do { load "
               "A[j][i] } } }",
+        /* members that reach over the elements behind */
+        BEGIN "array A[9][12] of 4 for i = 0 to 8 { for k = 0 to 2 { do { load A[i][2 * k] member 0 8 store "
+              "A[i][k + 8] load A[i][6] member 1 9 } } }",
+        BEGIN "array A[][7] of 2 for i = 0 to 8 { do { load A[i][5] member 1 40 } }",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         for (uint64_t granularity = 1; granularity <= 64; granularity *= 4)

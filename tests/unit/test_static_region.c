@@ -250,7 +250,8 @@ static void what_is_no_region(void **state)
     refuse(BEGIN "array A[3] of 8\nfor i = 0 to 9 { do { load A[1][2] } }", FM_E_FORMAT, 3,
            "more subscripts");
     refuse(BEGIN "array A[3] of 8\ndo { load A[i] }", FM_E_FORMAT, 3, "no loop here");
-    refuse(BEGIN "array A[3] of 8\ndo { load A[1] member 4 8 }", FM_E_FORMAT, 3, "not inside");
+    refuse(BEGIN "array A[3] of 8\ndo { load A[1] member 8 8 }", FM_E_FORMAT, 3, "not begin inside");
+    refuse(BEGIN "array A[3] of 8\ndo { load A[1] member 4 16777213 }", FM_E_FORMAT, 3, "more than 16777216");
     refuse(BEGIN "array A[9] of 8\nfor i = 0 to 2 { do { load A[i * i] } }", FM_E_FORMAT, 3, "not affine");
     refuse(BEGIN "array A[9] of 8\nfor i = 1 to 2 { do { load A[9 / i] } }", FM_E_FORMAT, 3, "not affine");
     refuse(BEGIN "do { load B[1] }", FM_E_FORMAT, 2, "no array");

@@ -280,7 +280,10 @@ static void put_statement(sample_text *self, unsigned scope)
                 sample_put(self, "3");
             sample_put(self, "]");
         }
-        if (sample_between(self, 0, 19) == 0) sample_put(self, " member 1 2");
+        if (sample_between(self, 0, 19) == 0)
+            sample_put(self, " member 1 2");
+        else if (sample_between(self, 0, 19) == 0)
+            sample_put(self, " member 2 %d", sample_between(self, 3, 14));
     }
     sample_put(self, " }\n");
 }

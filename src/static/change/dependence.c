@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "static/region/placement.h"
 #include "static/polyhedra/points.h"
+#include "static/region/placement.h"
 #include "static/region/region_text.h"
 
 #include <inttypes.h>
@@ -117,8 +117,11 @@ static isl_set *outside_row(const fm_dependence *self, const fm_touching *touchi
         if (d == (array->column_major ? array->dimensions - 1 : 0)) continue;
         if (!fm_expr_value(array->extents[d], self->before.parameters, NULL, &extent))
             return isl_set_free(set);
+        const bool innermost = d == (array->column_major ? 0 : array->dimensions - 1);
+        const uint64_t reach = innermost ? fm_access_reach(array, touching->access) : array->element;
         const fm_expr least = {.kind = FM_EXPR_NUMBER, .number = low},
-                      most = {.kind = FM_EXPR_NUMBER, .number = low + extent};
+                      most = {.kind = FM_EXPR_NUMBER,
+                              .number = low + extent - (int64_t)((reach - 1) / array->element)};
         isl_pw_aff *value = fm_polyhedral_form(&self->before, &at->scope, touching->access->subscripts[d]);
         isl_set *below =
             isl_pw_aff_lt_set(isl_pw_aff_copy(value), fm_polyhedral_form(&self->before, &at->scope, &least));
@@ -182,7 +185,8 @@ static isl_map *touch_same(const fm_dependence *self, const fm_touching *a, cons
     const fm_polyhedral *before = &self->before;
     const int64_t from = (int64_t)a->access->member_offset, to = (int64_t)b->access->member_offset,
                   bytes = (int64_t)a->access->member_bytes, others = (int64_t)b->access->member_bytes;
-    if (!rows)
+    if (!rows || fm_access_reach(array, a->access) > array->element ||
+        fm_access_reach(array, b->access) > array->element)
         return isl_map_apply_range(
             isl_map_apply_range(address_map(self, a, strides), overlap(before->ctx, bytes, others)),
             isl_map_reverse(address_map(self, b, strides)));

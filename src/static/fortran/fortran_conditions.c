@@ -26,6 +26,9 @@ static bool comparison(ft_walker *walker, const ft_expression *expression, ft_co
         condition->value = fm_ft_add_number(
             values, less ? fm_ft_plus(values, right, left, -1) : fm_ft_plus(values, left, right, -1),
             strict ? -1 : 0);
+    condition->equal = i == 0;
+    condition->unequal = i == 1;
+    if (i < 2) condition->value = fm_ft_plus(values, left, right, -1);
     return condition->text && walker->context->status == FM_OK;
 }
 

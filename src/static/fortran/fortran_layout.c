@@ -3,6 +3,7 @@
  * x86-64.
  */
 #include "static/fortran/fortran_walker.h"
+#include "static/polyhedra/affine.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -50,9 +51,9 @@ static bool scalar_bytes(ft_walker *walker, const ft_type *type, const ft_place 
     return true;
 }
 
-/* Largest alignment, end, and the one size of all parts (0: several). */
+/* Largest alignment, end, the one size of all parts (0: several), what divides all sizes and alignments. */
 typedef struct measure {
-    uint64_t alignment, end, unit;
+    uint64_t alignment, end, unit, divisor;
     bool arrays;
 } measure;
 
@@ -88,12 +89,15 @@ static bool add_member(ft_walker *walker, const ft_record *record, const ft_symb
     uint64_t alignment = layout->bytes, bytes = layout->bytes, unit = layout->bytes;
     if (layout->base == FT_COMPLEX_TYPE) alignment /= 2;
     if (layout->base == FT_CHARACTER_TYPE) alignment = 1;
+    uint64_t divisor = (uint64_t)fm_greatest_divisor((int64_t)alignment, (int64_t)bytes);
     if (layout->record) {
-        alignment = layout->unit ? layout->unit : 8;
-        unit = layout->unit;
+        alignment = layout->alignment;
+        unit = layout->part;
+        divisor = layout->divisor;
         sum->arrays |= layout->unit != 0;
     }
     if (alignment > 16) alignment = 16;
+    sum->divisor = (uint64_t)fm_greatest_divisor((int64_t)divisor, (int64_t)sum->divisor);
     if (member->rank) {
         int64_t lows[FT_MOST_RANK], extents[FT_MOST_RANK];
         sum->arrays = true;
@@ -134,7 +138,11 @@ static bool record_layout(ft_walker *walker, const ft_record *record, const ft_p
     /* With parts that are allocated by themselves it can only be a scalar (fortran_references.c). */
     layout->bytes = separate ? 0 : (sum.end + sum.alignment - 1) / sum.alignment * sum.alignment;
     if (!layout->bytes && !separate) layout->bytes = 1;
-    layout->unit = sum.arrays && sum.unit != UINT64_MAX && !separate ? sum.unit : 0;
+    layout->alignment = sum.alignment;
+    layout->part = sum.unit == UINT64_MAX ? 0 : sum.unit;
+    layout->divisor = sum.divisor ? sum.divisor : 1;
+    /* Parts of several sizes: in pieces that each of them begins with. */
+    layout->unit = sum.arrays && !separate ? (layout->part ? layout->part : layout->divisor) : 0;
     return done;
 }
 

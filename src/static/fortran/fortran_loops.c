@@ -73,8 +73,10 @@ static ft_object *loop_variable(ft_walker *walker, const ft_expression *name)
     return object;
 }
 
-static bool loop_body(ft_walker *walker, const ft_statement *s, ft_object *object, const ft_value *variable)
+static bool loop_body(ft_walker *walker, const ft_statement *s, ft_object *object, const ft_value *variable,
+                      const ft_inductions *inductions, const ft_value *first, int64_t step)
 {
+    if (!fm_ft_induce(walker, inductions, variable, first, step, false)) return false;
     fm_ft_set_known(object, variable, NULL);
     object->loop = true;
     bool done = fm_ft_walk(walker, s->body, NULL);
@@ -86,8 +88,9 @@ static bool loop_body(ft_walker *walker, const ft_statement *s, ft_object *objec
     return done;
 }
 
-static bool bounded_loop(ft_walker *walker, const ft_statement *s, ft_object *object, const ft_value *first,
-                         const ft_value *last, int64_t step)
+static bool bounded_loop(ft_walker *walker, const ft_statement *s, ft_object *object,
+                         const ft_inductions *inductions, const ft_value *first, const ft_value *last,
+                         int64_t step)
 {
     const ft_statement *saved = walker->exit;
     bool saved_first = walker->exit_first, exit_first;
@@ -99,6 +102,7 @@ static bool bounded_loop(ft_walker *walker, const ft_statement *s, ft_object *ob
         size_t size = walker->out.size;
         if (!fm_ft_begin_loop(walker, &loop, s->left->text, s->name, first, last, step, &s->place, &variable))
             return false;
+        if (!fm_ft_induce(walker, inductions, variable, first, step, true)) return false;
         fm_ft_set_known(object, variable, NULL);
         bool shorter = shorten(walker, exit, exit_first, variable, first, step, &last);
         object->value = NULL;
@@ -109,7 +113,7 @@ static bool bounded_loop(ft_walker *walker, const ft_statement *s, ft_object *ob
     walker->exit_first = exit_first;
     bool done =
         fm_ft_begin_loop(walker, &loop, s->left->text, s->name, first, last, step, &s->place, &variable) &&
-        loop_body(walker, s, object, variable) && fm_ft_end_loop(walker);
+        loop_body(walker, s, object, variable, inductions, first, step) && fm_ft_end_loop(walker);
     walker->exit = saved;
     walker->exit_first = saved_first;
     return done;
@@ -125,10 +129,16 @@ bool fm_ft_do_loop(ft_walker *walker, const ft_statement *s)
     if (!last || (s->step && !fm_ft_constant(walker, s->step, "the step of a loop", &step))) return false;
     if (step == 0) return fm_ft_fail(walker->context, FM_E_FORMAT, &s->place, "the step of a loop is 0");
     ft_assigned assigned = {0};
-    bool done = fm_ft_assigned(walker, s->body, &assigned) && fm_ft_forget(walker, &assigned, &s->place) &&
-                bounded_loop(walker, s, object, first, last, step) &&
-                fm_ft_forget(walker, &assigned, &s->place);
+    ft_inductions inductions = {0};
+    bool first_is_exit;
+    const ft_statement *exit = exit_of(s, &first_is_exit);
+    bool done = fm_ft_assigned(walker, s->body, &assigned) &&
+                fm_ft_inductions(walker, s, exit, object, &assigned, &inductions) &&
+                bounded_loop(walker, s, object, &inductions, first, last, step) &&
+                fm_ft_forget(walker, &assigned, &s->place) &&
+                (exit || fm_ft_induced(walker, &inductions, first, last, step));
     free(assigned.list);
+    free(inductions.list);
     return done;
 }
 
@@ -203,11 +213,104 @@ bool fm_ft_concurrent(ft_walker *walker, const ft_statement *s)
 
 /* ---- loops without bounds ---- */
 
+/* The condition that ends the loop, or keeps it going (do while): in which direction must the variable go? */
+static int direction_of(const ft_condition *condition, const ft_atom *atom, bool keeps, int64_t step,
+                        int64_t *factor)
+{
+    if (!condition->value || !fm_ft_factor(condition->value, atom, factor)) return 0;
+    if (*factor != 1 && *factor != -1) return 0;
+    if (condition->simple) return keeps ? (int)-*factor : (int)*factor;
+    /* One step after the other, it does not pass the number that it is compared with. */
+    bool ends = keeps ? condition->unequal : condition->equal;
+    return ends && (step == 1 || step == -1) ? (int)step : 0;
+}
+
+/* The last value of a variable that begins with `first` in a loop that ends by its exit, or by its own
+ * condition. NULL without a failure: this variable does not tell. */
+static bool last_of(ft_walker *walker, const ft_statement *s, const ft_statement *exit, bool exit_first,
+                    const ft_value *variable, const ft_value *first, int64_t step, const ft_value **last)
+{
+    ft_values *values = &walker->values;
+    ft_context *context = walker->context;
+    ft_condition condition;
+    fm_error kept, *error = context->error;
+    *last = NULL;
+    context->error = &kept;
+    bool known = fm_ft_condition(walker, s->right ? s->right : exit->branches->condition, &condition);
+    context->error = error;
+    if (context->status == FM_E_UNSUPPORTED || context->status == FM_E_LIMIT) context->status = FM_OK;
+    if (context->status != FM_OK && error) *error = kept;
+    int64_t factor;
+    const int direction = step > 0 ? 1 : -1;
+    if (!known || direction_of(&condition, variable->terms[0].atom, s->right, step, &factor) != direction)
+        return context->status == FM_OK;
+    /* factor * variable + rest is compared with 0: at `border` it is 0. */
+    const ft_value *rest = fm_ft_plus(values, condition.value, variable, -factor);
+    const ft_value *border = fm_ft_plus(values, fm_ft_number(values, 0), rest, -factor);
+    if (s->right && condition.simple) /* keeps going up to there */
+        *last = border;
+    else if (exit_first) /* ends from there on */
+        *last = fm_ft_add_number(values, border, -direction);
+    else
+        *last = fm_ft_extreme(values, step > 0, first, fm_ft_add_number(values, border, step - direction));
+    return *last != NULL;
+}
+
+/* A loop over a whole number that its body changes, in disguise. *done: it was one. */
+static bool disguised_loop(ft_walker *walker, const ft_statement *s, bool *done)
+{
+    bool exit_first = true, fine;
+    const ft_statement *exit = s->right ? NULL : exit_of(s, &exit_first);
+    ft_assigned assigned = {0};
+    ft_inductions all = {0};
+    *done = false;
+    if (!s->right && !exit) return true;
+    fine = fm_ft_assigned(walker, s->body, &assigned) &&
+           fm_ft_inductions(walker, s, exit, NULL, &assigned, &all);
+    for (size_t i = 0; i < all.count && fine && !*done; i++) {
+        const struct ft_induction *one = &all.list[i];
+        const ft_value *first = one->first, *last, *variable;
+        const size_t size = walker->out.size;
+        int64_t step;
+        ft_loop loop;
+        if (!fm_ft_fold(one->change, &step) || step == 0) continue;
+        fine = fm_ft_begin_loop(walker, &loop, one->object->symbol->name, s->name, first, first, step,
+                                &s->place, &variable) &&
+               fm_ft_induce(walker, &all, variable, first, step, true) &&
+               last_of(walker, s, exit, exit_first, variable, first, step, &last) && fm_ft_end_loop(walker);
+        walker->out.size = size;
+        if (!fine || !last) continue;
+        *done = true;
+        const ft_statement *saved = walker->exit;
+        const bool saved_first = walker->exit_first;
+        walker->exit = exit;
+        walker->exit_first = exit_first;
+        fine = fm_ft_forget(walker, &assigned, &s->place) &&
+               fm_ft_begin_loop(walker, &loop, one->object->symbol->name, s->name, first, last, step,
+                                &s->place, &variable) &&
+               fm_ft_induce(walker, &all, variable, first, step, false) &&
+               fm_ft_walk(walker, s->body, NULL) && fm_ft_end_loop(walker);
+        walker->escape = NULL;
+        walker->exit = saved;
+        walker->exit_first = saved_first;
+        fine = fine && fm_ft_forget(walker, &assigned, &s->place) &&
+               (exit || fm_ft_induced(walker, &all, first, last, step));
+    }
+    if (!*done && fine) /* as if nothing had been tried */
+        fm_ft_restore(&assigned);
+    free(assigned.list);
+    free(all.list);
+    return fine;
+}
+
 /* do while, and do without bounds. */
 bool fm_ft_endless_loop(ft_walker *walker, const ft_statement *s)
 {
     const ft_value *times, *variable;
-    if (!fm_ft_assumed_loop(walker, s->place.line, &times))
+    bool assumed = fm_ft_assumed_loop(walker, s->place.line, &times), is_loop;
+    if (!assumed && (!disguised_loop(walker, s, &is_loop) || is_loop))
+        return walker->context->status == FM_OK;
+    if (!assumed)
         return fm_ft_refuse(
             walker->context, &s->place,
             "%s: how often it runs depends on data (--assume 'loop at %u runs N times' would say it)",

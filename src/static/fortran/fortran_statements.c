@@ -89,13 +89,29 @@ static bool loop_control(ft_parser *parser, ft_statement *made)
     return fm_ft_at_end(parser) || fm_ft_unexpected(parser, "the end of the statement");
 }
 
+/* (integer :: i = 1:n): an index that is declared here, unless the unit has a whole number of that name,
+ * whose value the loop leaves alone. */
+static bool declare_index(ft_parser *parser, ft_unit *unit, const ft_type *type, const ft_expression *index)
+{
+    ft_symbol *symbol = fm_ft_own_symbol(parser->context, unit, index->text, true);
+    if (!symbol) return false;
+    if (symbol->rank || (symbol->typed && symbol->type.base != FT_INTEGER_TYPE))
+        return fm_ft_puzzled(parser, "an index that has the name of something else");
+    if (symbol->typed) return true;
+    symbol->type = *type;
+    symbol->typed = true;
+    symbol->place = index->place;
+    return true;
+}
+
 /* (i = 1:n, j = 1:m:2, i /= j), at hand. */
-static bool index_list(ft_parser *parser, ft_statement *made)
+static bool index_list(ft_parser *parser, ft_unit *unit, ft_statement *made)
 {
     ft_type type;
     if (!fm_ft_expect_sign(parser, '(', "'('")) return false;
     ft_token *start = parser->at;
-    if (!fm_ft_type_spec(parser, &type) || !fm_ft_sign(parser, FT_COLONS)) parser->at = start;
+    const bool typed = fm_ft_type_spec(parser, &type) && fm_ft_sign(parser, FT_COLONS);
+    if (!typed) parser->at = start;
     ft_expression *arguments;
     if (!fm_ft_arguments(parser, &arguments)) return false;
     ft_expression **link = &made->indices;
@@ -103,6 +119,7 @@ static bool index_list(ft_parser *parser, ft_statement *made)
         next = arguments->next;
         arguments->next = NULL;
         if (arguments->kind == FT_X_KEYWORD && arguments->left->kind == FT_X_RANGE) {
+            if (typed && !declare_index(parser, unit, &type, arguments)) return false;
             *link = arguments;
             link = &arguments->next;
         } else if (!made->mask && !next) {
@@ -115,7 +132,7 @@ static bool index_list(ft_parser *parser, ft_statement *made)
 }
 
 /* Behind `do`, and its label. */
-static bool do_header(ft_parser *parser, ft_statement *made)
+static bool do_header(ft_parser *parser, ft_unit *unit, ft_statement *made)
 {
     if (fm_ft_at_end(parser)) {
         made->kind = FT_S_WHILE;
@@ -130,7 +147,7 @@ static bool do_header(ft_parser *parser, ft_statement *made)
     }
     if (!loop && fm_ft_word(parser, "concurrent")) {
         made->kind = FT_S_CONCURRENT;
-        return index_list(parser, made) &&
+        return index_list(parser, unit, made) &&
                (fm_ft_at_end(parser) ||
                 fm_ft_puzzled(parser, "localities of do concurrent are not followed"));
     }
@@ -146,7 +163,7 @@ static ft_statement *do_construct(ft_parser *parser, ft_unit *unit)
     uint32_t label = 0;
     unit->has_loops = true;
     if (parser->at->kind == FT_INTEGER) label = (uint32_t)strtoul(parser->at++->text, NULL, 10);
-    if (!do_header(parser, made)) refused(parser, made, parser->why);
+    if (!do_header(parser, unit, made)) refused(parser, made, parser->why);
     fm_ft_advance(parser);
     made->body = fm_ft_block(parser, unit, label);
     if (parser->context->status != FM_OK) return NULL;
@@ -321,7 +338,7 @@ static ft_statement *forall(ft_parser *parser, ft_unit *unit)
     ft_statement *made = new_statement(parser, FT_S_CONCURRENT);
     if (!made) return NULL;
     unit->has_loops = made->forall = true;
-    if (!index_list(parser, made)) return refused(parser, made, parser->why);
+    if (!index_list(parser, unit, made)) return refused(parser, made, parser->why);
     if (!fm_ft_at_end(parser)) {
         made->body = assignment(parser);
         if (made->body) made->body->label = 0;

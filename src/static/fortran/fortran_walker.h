@@ -30,9 +30,11 @@ typedef struct ft_memory {
 
 typedef struct ft_layout {
     ft_base base;
-    uint64_t bytes;          /* of one element */
-    const ft_record *record; /* of derived types */
-    uint64_t unit; /* a derived type with arrays in it, all of whose parts have so many bytes; 0: another */
+    uint64_t bytes;                    /* of one element */
+    const ft_record *record;           /* of derived types */
+    uint64_t alignment, part, divisor; /* of a derived type: the size of each part (0: several), and what
+                                        * divides all of their sizes and alignments */
+    uint64_t unit; /* a derived type with arrays in it is addressed in pieces of so many bytes; 0: another */
 } ft_layout;
 
 /* What a name stands for while a procedure is walked. */
@@ -104,7 +106,8 @@ typedef struct ft_shape {
 
 typedef struct ft_condition {
     const char *text;
-    bool simple; /* is it a comparison, value >= 0? */
+    bool simple;         /* is it a comparison, value >= 0? */
+    bool equal, unequal; /* value == 0, value != 0 */
     const ft_value *value;
 } ft_condition;
 
@@ -251,6 +254,28 @@ bool fm_ft_assigned(ft_walker *walker, const ft_statement *statements, ft_assign
 void fm_ft_restore(const ft_assigned *assigned);
 /* They are not known from here on, because of what is at the place. */
 bool fm_ft_forget(ft_walker *walker, const ft_assigned *assigned, const ft_place *because);
+
+/* ---- fortran_induction.c ---- */
+/* Whole numbers that every iteration of a loop changes by the same. */
+typedef struct ft_inductions {
+    struct ft_induction {
+        ft_object *object;
+        const ft_value *first;                /* before the loop */
+        const ft_value *change, *before_exit; /* in an iteration; up to the loop's exit */
+    } * list;                                 /* malloc */
+    size_t count, room;
+} ft_inductions;
+/* Those among what is assigned, which then is forgotten. exit: the loop's own, counter: its variable; or
+ * NULL. */
+bool fm_ft_inductions(ft_walker *walker, const ft_statement *loop, const ft_statement *exit,
+                      ft_object *counter, const ft_assigned *assigned, ft_inductions *found);
+/* They have the values of the iteration in which the loop's variable has that one: at its begin, or its exit.
+ */
+bool fm_ft_induce(ft_walker *walker, const ft_inductions *all, const ft_value *variable,
+                  const ft_value *first, int64_t step, bool at_exit);
+/* They have the values of behind the loop. */
+bool fm_ft_induced(ft_walker *walker, const ft_inductions *all, const ft_value *first, const ft_value *last,
+                   int64_t step);
 
 /* ---- fortran_loops.c ---- */
 bool fm_ft_do_loop(ft_walker *walker, const ft_statement *s);

@@ -110,7 +110,7 @@ static fm_status survey_access(survey *self, const fm_region_access *access, fm_
 {
     const fm_region_array *array = &self->region->arrays[access->array];
     const fm_placed_array *placed = &self->placement->arrays[access->array];
-    int64_t bytes = (int64_t)array->element - 1;
+    int64_t bytes = (int64_t)fm_access_reach(array, access) - 1;
     fm_range all = {0, bytes};
     for (unsigned i = 0; i < array->dimensions; i++) {
         fm_range one, stride = {placed->strides[i], placed->strides[i]};

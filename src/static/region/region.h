@@ -24,7 +24,11 @@ typedef struct fm_region_parameter {
     int64_t value;
 } fm_region_parameter;
 
-enum { FM_MOST_DIMENSIONS = 16, FM_MOST_LOOPS = 24 }; /* of an array; inside each other */
+enum {
+    FM_MOST_DIMENSIONS = 16,  /* of an array */
+    FM_MOST_LOOPS = 24,       /* inside each other */
+    FM_MOST_ELEMENT = 1 << 24 /* bytes */
+};
 
 typedef struct fm_region_array {
     const char *name;
@@ -40,11 +44,20 @@ typedef struct fm_region_array {
 typedef struct fm_region_access {
     bool store;
     uint32_t array;
-    const fm_expr **subscripts;           /* as many as the array has dimensions */
-    uint64_t member_offset, member_bytes; /* bytes of the element that are touched; 0 and its size: all */
+    const fm_expr **subscripts; /* as many as the array has dimensions */
+    uint64_t member_offset,
+        member_bytes; /* bytes from the element on that are touched; 0 and its size: all */
     fm_region_place place;
     const char *text; /* as the source has it; NULL: not known */
 } fm_region_access;
+
+/* Bytes from the beginning of the element on that an access needs to be inside the array: its own, and those
+ * that a member reaches over into the elements behind. */
+static inline uint64_t fm_access_reach(const fm_region_array *of, const fm_region_access *access)
+{
+    uint64_t end = access->member_offset + access->member_bytes;
+    return end > of->element ? end : of->element;
+}
 
 /* Operations of one execution of a statement. */
 typedef struct fm_region_operations {

@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-enum { MOST_ELEMENT = 1 << 24 }; /* bytes */
 
 static fm_status read_quoted(fm_region_reader *reader, const char **text, fm_error *error)
 {
@@ -199,7 +198,7 @@ static fm_status read_array(fm_region_reader *reader, fm_error *error)
         return fm_lexer_unexpected(&reader->lexer, "'of' and the size of an element", error);
     if (status == FM_OK) status = fm_lexer_next(&reader->lexer, error);
     if (status == FM_OK)
-        status = read_whole(reader, 1, MOST_ELEMENT, "the size of an element", &element, error);
+        status = read_whole(reader, 1, FM_MOST_ELEMENT, "the size of an element", &element, error);
     array.element = (uint64_t)element;
     if (status == FM_OK) status = read_array_options(reader, &array, error);
     if (status == FM_OK) status = check_array(reader, &array, error);

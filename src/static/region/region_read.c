@@ -137,9 +137,12 @@ static fm_status read_member(fm_region_reader *reader, const fm_region_array *ar
             return fm_lexer_unexpected(lexer, "the offset and the size of a member", error);
         *numbers[i] = (uint64_t)lexer->number;
     }
-    if (access->member_bytes == 0 || access->member_bytes > array->element ||
-        access->member_offset > array->element - access->member_bytes)
-        return fm_lexer_fail(lexer, error, "that member is not inside the elements of '%.60s'", array->name);
+    /* A member may reach over the elements behind it: part of a struct that is addressed in small pieces. */
+    if (access->member_bytes == 0 || access->member_offset >= array->element)
+        return fm_lexer_fail(lexer, error, "that member does not begin inside the elements of '%.60s'",
+                             array->name);
+    if (access->member_bytes > FM_MOST_ELEMENT - access->member_offset)
+        return fm_lexer_fail(lexer, error, "that member has more than %d bytes", (int)FM_MOST_ELEMENT);
     return fm_lexer_next(lexer, error);
 }
 

@@ -61,7 +61,7 @@ static fm_status find_address(const walker *self, const fm_region_access *access
             return fm_region_fail(error, FM_E_ARGUMENT, self->region, &access->place,
                                   "subscript %u of '%.60s' cannot be worked out", i + 1, array->name);
     }
-    if (*address < placed->base || *address > placed->end - (int64_t)array->element)
+    if (*address < placed->base || *address > placed->end - (int64_t)fm_access_reach(array, access))
         return fm_region_fail(error, FM_E_ARGUMENT, self->region, &access->place,
                               "%s touches what is outside of '%.60s', at byte %lld of %lld",
                               access->text ? access->text : "an access", array->name,

@@ -3,12 +3,12 @@
  * formula_value.c - the value of a formula (formula.h). A variable is gone through between bounds that come
  * from all conditions, in floating point and a little wide; whether a point counts is decided exactly.
  */
-#include "static/symbolic/formula.h"
+#include "static/symbolic/formula_along.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MOST_STEPS = 1 << 22, MOST_CHANGING = 256 };
+enum { MOST_STEPS = 1 << 22, MOST_CHANGING = 256, MOST_MASKS = 192, FEW = 32 };
 
 typedef struct evaluation {
     const fm_formula_piece *piece;
@@ -19,43 +19,35 @@ typedef struct evaluation {
     void *context;
     uint64_t steps;
     fm_formula_status status;
+    /* Columns that a line has, of pieces with variables: of quotients, and of conditions. */
+    uint64_t derived_masks[FM_COLUMNS], masks[MOST_MASKS];
 } evaluation;
 
-static bool line_at(const fm_formula_piece *piece, const int64_t *line, const int64_t *at, int64_t *value)
+/* ---- which columns lines have ---- */
+
+static uint64_t mask_of(const fm_formula_piece *piece, const int64_t *line)
 {
-    __int128 sum = line[piece->columns];
-    for (unsigned i = 0; i < piece->columns; i++)
-        if (line[i]) sum += (__int128)line[i] * at[i];
-    *value = (int64_t)sum;
-    return *value == sum;
+    uint64_t mask = 0;
+    for (unsigned i = 0; i < piece->columns; i++) mask |= (uint64_t)(line[i] != 0) << i;
+    return mask;
 }
 
-static bool derive(const fm_formula_piece *piece, const fm_derived *one, int64_t *at)
+static void find_masks(evaluation *this, bool conditions)
 {
-    int64_t value = 1;
-    if (one->by) {
-        if (!line_at(piece, &piece->numbers[one->line], at, &value)) return false;
-        value = fm_floor_divide(value, one->by);
-    }
-    for (unsigned i = 0; i < one->count; i++)
-        if (__builtin_mul_overflow(value, at[one->factors[i]], &value)) return false;
-    at[one->column] = value;
-    return true;
+    const fm_formula_piece *piece = this->piece;
+    const size_t width = piece->columns + 1u;
+    const int64_t *line = this->lines, *end = piece->numbers + piece->number_count;
+    for (size_t i = 0; i < piece->derived_count; i++)
+        this->derived_masks[i] =
+            piece->derived[i].by ? mask_of(piece, &piece->numbers[piece->derived[i].line]) : 0;
+    for (size_t i = 0; conditions && i < MOST_MASKS && line < end; i++, line += width)
+        this->masks[i] = mask_of(piece, line);
 }
 
-static bool poly_at(const fm_formula_piece *piece, const int64_t *at, __int128 *value)
+/* Of the line with that number, conditions first. */
+static uint64_t mask_at(const evaluation *this, size_t number, const int64_t *line)
 {
-    __int128 sum = 0;
-    for (size_t i = 0; i < piece->term_count; i++) {
-        const fm_formula_term *term = &piece->terms[i];
-        __int128 product = term->factor;
-        for (unsigned k = 0; k < term->count; k++)
-            if (__builtin_mul_overflow(product, (__int128)at[term->columns[k]], &product)) return false;
-        if (__builtin_add_overflow(sum, product, &sum)) return false;
-    }
-    if (sum % piece->denominator) return false;
-    *value = sum / piece->denominator;
-    return true;
+    return number < MOST_MASKS ? this->masks[number] : mask_of(this->piece, line);
 }
 
 static void add_value(evaluation *this)
@@ -65,7 +57,8 @@ static void add_value(evaluation *this)
         if (!this->visit(this->context, this->piece, this->at)) this->status = FM_FORMULA_TOO_LONG;
         return;
     }
-    if (!poly_at(this->piece, this->at, &value) || __builtin_add_overflow(this->sum, value, &this->sum))
+    if (!fm_formula_poly_at(this->piece, this->at, &value) ||
+        __builtin_add_overflow(this->sum, value, &this->sum))
         this->status = FM_FORMULA_OVERFLOW;
 }
 
@@ -75,11 +68,11 @@ static void add_point(evaluation *this)
     const size_t width = piece->columns + 1u;
     bool fits = true;
     for (size_t i = 0; i < piece->derived_count && fits; i++)
-        fits = derive(piece, &piece->derived[i], this->at);
+        fits = fm_formula_derive(piece, &piece->derived[i], this->derived_masks[i], this->at);
     const int64_t *line = this->lines;
     for (size_t i = 0; i < piece->equality_count + piece->inequality_count && fits; i++, line += width) {
         int64_t value;
-        fits = line_at(piece, line, this->at, &value);
+        fits = fm_formula_line_at(piece, line, this->at, &value);
         if (fits && (i < piece->equality_count ? value != 0 : value < 0)) return;
     }
     if (fits)
@@ -132,11 +125,11 @@ static span product_span(const span *left, const span *right, const double *rang
 }
 
 /* The sum of a line: from below and above. */
-static span line_span(const fm_formula_piece *piece, const int64_t *line, const span *columns)
+static span line_span(const fm_formula_piece *piece, const int64_t *line, uint64_t mask, const span *columns)
 {
     span result = {.low[0] = (double)line[piece->columns], .high[0] = (double)line[piece->columns]};
-    for (unsigned i = 0; i < piece->columns; i++) {
-        if (!line[i]) continue;
+    for (; mask; mask &= mask - 1) {
+        const unsigned i = (unsigned)__builtin_ctzll(mask);
         span one = columns[i];
         result.varies |= one.varies;
         result.unknown |= one.unknown;
@@ -162,7 +155,7 @@ static void find_spans(const evaluation *this, unsigned variable, const double *
         const fm_derived *one = &piece->derived[i];
         span made = {.low[0] = 1, .high[0] = 1};
         if (one->by) {
-            made = line_span(piece, &piece->numbers[one->line], columns);
+            made = line_span(piece, &piece->numbers[one->line], this->derived_masks[i], columns);
             made.low[0] -= (double)(one->by - 1);
             scale_span(&made, 1 / (double)one->by);
         }
@@ -202,6 +195,7 @@ static bool find_range(const evaluation *this, unsigned number, const int64_t *l
 {
     const fm_formula_piece *piece = this->piece;
     const unsigned variable = piece->parameters + number;
+    const size_t first_line = (size_t)(lines - this->lines) / (piece->columns + 1u);
     const double far = 0x1p62;
     double range[2] = {-far, far};
     for (int pass = 0; pass < 2 && range[0] <= range[1]; pass++) {
@@ -210,7 +204,7 @@ static bool find_range(const evaluation *this, unsigned number, const int64_t *l
         const double before[2] = {range[0], range[1]};
         find_spans(this, variable, pass ? before : NULL, columns);
         for (size_t i = 0; i < count; i++, line += piece->columns + 1u) {
-            const span row = line_span(piece, line, columns);
+            const span row = line_span(piece, line, mask_at(this, first_line + i, line), columns);
             if (!row.unknown) cut_range(row.high, range);
         }
     }
@@ -241,12 +235,13 @@ static interval multiplied(interval left, interval right)
     return result;
 }
 
-static interval line_interval(const fm_formula_piece *piece, const int64_t *line, const interval *columns)
+static interval line_interval(const fm_formula_piece *piece, const int64_t *line, uint64_t mask,
+                              const interval *columns)
 {
     interval sum = {(double)line[piece->columns], (double)line[piece->columns]};
-    for (unsigned i = 0; i < piece->columns; i++) {
+    for (; mask; mask &= mask - 1) {
+        const unsigned i = (unsigned)__builtin_ctzll(mask);
         const double factor = (double)line[i];
-        if (!line[i]) continue;
         sum.low += factor * (factor > 0 ? columns[i].low : columns[i].high);
         sum.high += factor * (factor > 0 ? columns[i].high : columns[i].low);
     }
@@ -265,7 +260,7 @@ static void find_intervals(const evaluation *this, const int64_t (*box)[2], inte
         const fm_derived *one = &piece->derived[i];
         interval value = {1, 1};
         if (one->by) {
-            value = line_interval(piece, &piece->numbers[one->line], columns);
+            value = line_interval(piece, &piece->numbers[one->line], this->derived_masks[i], columns);
             value.low = floor(value.low / (double)one->by);
             value.high = floor(value.high / (double)one->by);
         }
@@ -296,7 +291,7 @@ static bool shrink(const evaluation *this, int64_t (*box)[2])
         const int64_t *line = this->lines;
         for (size_t i = 0; i < piece->equality_count + piece->inequality_count;
              i++, line += piece->columns + 1u) {
-            const interval sum = line_interval(piece, line, columns);
+            const interval sum = line_interval(piece, line, mask_at(this, i, line), columns);
             const double much = 1 + 1e-9 * (fabs(sum.low) + fabs(sum.high));
             if (sum.high < -much || (i < piece->equality_count && sum.low > much)) return false;
             for (unsigned k = 0; k < piece->variables && pass == 0; k++) {
@@ -318,49 +313,76 @@ static bool may_go_on(evaluation *this)
     return this->status == FM_FORMULA_OK;
 }
 
-/* The last variable: value by value, between its bounds. Only what depends on it is computed each time. */
-static void go_through(evaluation *this, unsigned number, const int64_t *shadow)
+/* The last variable, between its bounds: at once, or value by value; then only what depends on it is computed
+ * each time. box: where it is, NULL: not known. */
+static void go_through(evaluation *this, unsigned number, const int64_t *shadow, const int64_t *box)
 {
     const fm_formula_piece *piece = this->piece;
     const size_t width = piece->columns + 1u, all = piece->equality_count + piece->inequality_count;
     const unsigned variable = piece->parameters + number;
     bool varies[FM_COLUMNS] = {false};
+    uint64_t varying = (uint64_t)1 << variable;
     int64_t first = 0, last = -1;
     varies[variable] = true;
     for (size_t i = 0; i < piece->derived_count; i++) {
         const fm_derived *one = &piece->derived[i];
-        if (!derive(piece, one, this->at)) this->status = FM_FORMULA_OVERFLOW;
-        for (unsigned k = 0; one->by && k < piece->columns; k++)
-            if (piece->numbers[one->line + k] && varies[k]) varies[one->column] = true;
-        for (unsigned k = 0; k < one->count; k++) varies[one->column] |= varies[one->factors[k]];
+        if (!fm_formula_derive(piece, one, this->derived_masks[i], this->at))
+            this->status = FM_FORMULA_OVERFLOW;
+        bool vary = (this->derived_masks[i] & varying) != 0;
+        for (unsigned k = 0; k < one->count; k++) vary |= varies[one->factors[k]];
+        varies[one->column] = vary;
+        varying |= (uint64_t)vary << one->column;
     }
     const int64_t *line = this->lines, *changing[MOST_CHANGING];
+    uint64_t changing_masks[MOST_CHANGING];
     size_t count = 0, equalities = 0;
     for (size_t i = 0; i < all; i++, line += width) {
-        bool changes = false;
+        const bool changes = (mask_at(this, i, line) & varying) != 0;
         int64_t value;
-        for (unsigned k = 0; k < piece->columns; k++) changes |= line[k] && varies[k];
         if (changes && count < MOST_CHANGING) {
+            changing_masks[count] = mask_at(this, i, line);
             changing[count++] = line;
             equalities += i < piece->equality_count;
         } else if (changes) {
             this->status = FM_FORMULA_TOO_LONG;
-        } else if (!line_at(piece, line, this->at, &value)) {
+        } else if (!fm_formula_masked_line_at(piece, line, mask_at(this, i, line), this->at, &value)) {
             this->status = FM_FORMULA_OVERFLOW;
         } else if (i < piece->equality_count ? value != 0 : value < 0) {
             return;
         }
     }
-    if (!find_range(this, number, shadow, piece->shadow_counts[number], &first, &last))
+    const fm_formula_along along = {.piece = piece,
+                                    .variable = variable,
+                                    .varies = varies,
+                                    .masks = this->derived_masks,
+                                    .varying = varying,
+                                    .conditions = changing,
+                                    .condition_masks = changing_masks,
+                                    .condition_count = count,
+                                    .equality_count = equalities};
+    const bool at_once = !this->visit && this->status == FM_FORMULA_OK && may_go_on(this);
+    if (at_once && box && fm_formula_sum_along(&along, this->at, box[0], box[1], &this->sum)) {
+        this->at[variable] = 0;
+        return;
+    }
+    if (box && box[1] - box[0] < FEW) {
+        first = box[0];
+        last = box[1];
+    } else if (!find_range(this, number, shadow, piece->shadow_counts[number], &first, &last)) {
         this->status = FM_FORMULA_TOO_LONG;
+    }
+    if (at_once && !box && this->status == FM_FORMULA_OK &&
+        fm_formula_sum_along(&along, this->at, first, last, &this->sum))
+        last = first - 1; /* done */
     for (int64_t x = first; x <= last && may_go_on(this); x++) {
         bool fits = true, holds = true;
         this->at[variable] = x;
         for (size_t i = 0; i < piece->derived_count && fits; i++)
-            if (varies[piece->derived[i].column]) fits = derive(piece, &piece->derived[i], this->at);
+            if (varies[piece->derived[i].column])
+                fits = fm_formula_derive(piece, &piece->derived[i], this->derived_masks[i], this->at);
         for (size_t i = 0; i < count && fits && holds; i++) {
             int64_t value = 0;
-            fits = line_at(piece, changing[i], this->at, &value);
+            fits = fm_formula_masked_line_at(piece, changing[i], changing_masks[i], this->at, &value);
             holds = i < equalities ? value == 0 : value >= 0;
         }
         if (!fits)
@@ -393,7 +415,7 @@ static void divide(evaluation *this, unsigned number, int64_t (*box)[2], const i
     shadow += (piece->shadow_counts[number] + piece->alone_counts[number] + piece->plain_counts[number]) *
               (piece->columns + 1u);
     if (number + 2 == piece->variables)
-        go_through(this, number + 1, shadow);
+        go_through(this, number + 1, shadow, smaller[number + 1]);
     else
         divide(this, number + 1, smaller, shadow);
     this->at[piece->parameters + number] = 0;
@@ -406,13 +428,15 @@ static void add_piece(evaluation *this)
     int64_t box[FM_FORMULA_MOST_VARIABLES][2] = {{0}};
     const int64_t *shadow = this->lines + (piece->equality_count + piece->inequality_count) * width,
                   *at = shadow;
+    find_masks(this, piece->variables > 0);
     if (piece->variables == 0)
         add_point(this);
     else if (piece->variables == 1)
-        go_through(this, 0, shadow);
+        go_through(this, 0, shadow, NULL);
     if (piece->variables < 2) return;
     for (size_t i = 0; i < piece->derived_count; i++)
-        if (!derive(piece, &piece->derived[i], this->at)) this->status = FM_FORMULA_OVERFLOW;
+        if (!fm_formula_derive(piece, &piece->derived[i], this->derived_masks[i], this->at))
+            this->status = FM_FORMULA_OVERFLOW;
     for (unsigned i = 0; i < piece->variables; i++) {
         at += piece->shadow_counts[i] * width;
         if (!find_range(this, i, at, piece->alone_counts[i], &box[i][0], &box[i][1]))

@@ -44,10 +44,32 @@ static fm_status check_array(const fm_region *region, const fm_region_array *arr
                           array->name, (unsigned long long)array->element);
 }
 
+/* Accesses that reach over the elements behind theirs may cross a border. */
+static fm_status check_members(const fm_region *region, const fm_region_node *node, fm_error *error)
+{
+    fm_status status = FM_OK;
+    for (; node && status == FM_OK; node = node->next) {
+        for (size_t i = 0; i < node->access_count && status == FM_OK; i++) {
+            const fm_region_access *access = &node->accesses[i];
+            const fm_region_array *array = &region->arrays[access->array];
+            if (fm_access_reach(array, access) > array->element)
+                status = fm_region_fail(
+                    error, FM_E_UNSUPPORTED, region, &access->place,
+                    "%s is part of a struct whose parts have several sizes: there is no formula",
+                    access->text ? access->text : array->name);
+        }
+        if (status == FM_OK) status = check_members(region, node->body, error);
+        if (status == FM_OK) status = check_members(region, node->otherwise, error);
+    }
+    return status;
+}
+
 fm_status fm_open_class_find(fm_open_class *class, const fm_region *region, uint64_t granularity,
                              fm_layout layout, fm_error *error)
 {
     *class = (fm_open_class){0};
+    fm_status status = check_members(region, region->body, error);
+    if (status != FM_OK) return status;
     for (uint32_t i = 0; i < region->parameter_count; i++) {
         if (region->parameters[i].has_value) continue;
         if (class->count == FM_OPEN_MOST)
@@ -57,7 +79,7 @@ fm_status fm_open_class_find(fm_open_class *class, const fm_region *region, uint
     }
     for (size_t i = 0; i < region->array_count; i++) {
         const fm_region_array *array = &region->arrays[i];
-        fm_status status = check_array(region, array, granularity, error);
+        status = check_array(region, array, granularity, error);
         if (status != FM_OK) return status;
         int64_t elements = (int64_t)(granularity / array->element);
         for (unsigned place = 1; place < array->dimensions && layout == FM_LAYOUT_CONTIGUOUS; place++)

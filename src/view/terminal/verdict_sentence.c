@@ -73,15 +73,16 @@ static void say_counts(sentence *to, const fm_profile *profile)
     say_exactness(to, profile);
 }
 
-/* A number as numbers are shown, or a formula. */
-static void say_count(sentence *to, const char *before, const char *count, const char *what)
+/* A number as numbers are shown, or a formula; nothing of what is not done. */
+static void say_count(sentence *to, const char **before, const char *count, const char *what)
 {
     char *end;
     if (!count || strcmp(count, "0") == 0) return;
     errno = 0;
     unsigned long long number = strtoull(count, &end, 10);
     const bool formula = *end || end == count || errno;
-    say(to, "%s%s%s", before, formula ? count : fm_text_short((double)number).text, what);
+    say(to, "%s%s%s", *before, formula ? count : fm_text_short((double)number).text, what);
+    *before = ", ";
 }
 
 static void say_kernel(sentence *to, const fm_profile *profile)
@@ -95,10 +96,11 @@ static void say_kernel(sentence *to, const fm_profile *profile)
     }
     if (kernel->parameters && kernel->parameters[0]) say(to, ", %s", kernel->parameters);
     if (kernel->loads) {
-        say(to, ":");
-        say_count(to, " ", kernel->loads, " loads");
-        say_count(to, ", ", kernel->stores, " stores");
-        say_count(to, ", ", kernel->flops, " flops");
+        const char *before = ": ";
+        say_count(to, &before, kernel->loads, " loads");
+        say_count(to, &before, kernel->stores, " stores");
+        say_count(to, &before, kernel->flops, " flops");
+        if (before[0] == ':') say(to, ": it touches nothing");
     } else {
         say(to, ": %s references", fm_text_short((double)profile->references).text);
     }

@@ -11,7 +11,16 @@ struct particle {
 struct cell {
     double f[9];
 };
+struct body {
+    double at[3], mass;
+    float colour[3];
+    struct {
+        short first, second;
+    } tags[2];
+    char name[5];
+};
 static struct particle p[60];
+static struct body bodies[7];
 static struct cell cells[20][30];
 void members(struct grid *g)
 {
@@ -24,4 +33,12 @@ void members(struct grid *g)
     for (int i = 0; i < 20; i++)
         for (int j = 0; j < 30; j++)
             for (int k = 1; k < 9; k++) cells[i][j].f[k] = cells[i][j].f[k - 1];
+    for (int i = 0; i < 7; i++) { /* numbers of several sizes */
+        for (int k = 0; k < 3; k++) {
+            bodies[i].at[k] += bodies[i].colour[k] * bodies[i].mass;
+            bodies[i].colour[2 - k] = 0;
+        }
+        for (int k = 0; k < 2; k++) bodies[i].tags[k].second = bodies[i].tags[1 - k].first;
+        bodies[i].name[i % 5] = bodies[6 - i].name[1];
+    }
 }

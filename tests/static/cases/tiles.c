@@ -1,6 +1,7 @@
 /* Tiles: bounds by a macro, by ?:, by an if; two conditions. */
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) (((a) > (b)) ? (a) : (b))
+#define LEAST(a, b) ({ __typeof__(a) _a = (a); __typeof__(b) _b = (b); _a < _b ? _a : _b; })
 #define TILE (4 * 2)
 static double A[40][50], B[50][40];
 void tiles(int n, int m)
@@ -11,5 +12,6 @@ void tiles(int n, int m)
             if (end > m) end = m;
             for (int i = ii; i < MIN(n, ii + TILE); i++)
                 for (int j = MAX(jj, 1); j < end && j <= i + 5; j++) B[j][i] = A[i][j];
+            for (int i = ii; i < LEAST(n, ii + TILE); i++) B[LEAST(jj, i)][i] = A[i][jj];
         }
 }

@@ -11,11 +11,23 @@ program prints
   type box
     real(real64) :: low(3), high(0:2, 2)
   end type box
+  type pair
+    integer(4) :: left, right
+  end type pair
+  type mixed
+    integer(4) :: count
+    type(pair) :: inner
+    real(real64) :: values(3)
+    type(pair) :: pairs(2)
+    character(3) :: names(2)
+    integer(2) :: short
+  end type mixed
   integer, parameter :: n = 9, m = 4
   type(point) :: points(n)
   type(box) :: boxes(n)
   complex(real64) :: z(m:n)
   integer(8) :: k(n)
+  type(mixed) :: all(n)
   real(real64) :: work(0:n, 3)
   integer :: i, j
   do i = 1, n
@@ -35,6 +47,19 @@ program prints
   do i = m, n
     call touch('load', 'z', loc(z(i)) - loc(z), 16)
     call touch('store', 'z', loc(z(i)) - loc(z), 16)
+  end do
+  do i = 2, n
+    call touch('load', 'all', loc(all(i - 1)%inner%left) - loc(all), 4)
+    call touch('store', 'all', loc(all(i)%inner%right) - loc(all), 4)
+    do j = 1, 3
+      call touch('load', 'all', loc(all(i)%values(3)) - loc(all), 8)
+      call touch('store', 'all', loc(all(i)%values(j)) - loc(all), 8)
+    end do
+    call touch('load', 'all', loc(all(i)%pairs(1)%left) - loc(all), 4)
+    call touch('store', 'all', loc(all(i)%pairs(mod(i, 2) + 1)%right) - loc(all), 4)
+    call touch('load', 'all', loc(all(i - 1)%names(2)) - loc(all), 3)
+    call touch('store', 'all', loc(all(i)%names(mod(i, 2) + 1)) - loc(all), 3)
+    call touch('store', 'all', loc(all(i)%short) - loc(all), 2)
   end do
 contains
   subroutine touch(what, name, offset, bytes)
