@@ -12,8 +12,9 @@
  * References that are handed in are copied into pieces. Where there are many at once, or where threads can
  * fetch them (draw), pieces are drawn instead (parallel_draw.c).
  *
- * Space: that of `exact`, and for each thread a few MB: six pieces of 13 bytes a reference, or where they are
- * drawn, what an engine of its own takes for up to fm_parallel_drawn_events blocks, and their pieces.
+ * Space: that of `exact`, and for each thread a few MB: six pieces of 13 bytes a reference; or where they are
+ * drawn, what an engine of its own takes for the blocks of a piece, and the events of two, up to a quarter of
+ * the memory that is free. Under a limit of memory: docs/PARALLEL.md.
  */
 #include "engine/parallel/parallel.h"
 

@@ -6,12 +6,12 @@
  * A large piece is analysed as a whole, by an engine of one thread that begins empty: all distances within it
  * follow, and its events are first touches, each block once. In programs that is one reference in hundreds,
  * where parts leave one in ten, and what threads do together becomes little. How large a piece should be is
- * found on the way: twice as large as the one before, as long as its blocks are few enough; their number is
- * what the memory of a thread depends on.
+ * found on the way: four times as large as the one before, as long as that leaves fewer first touches in a
+ * hundred references, and their blocks have room in every thread.
  *
  * Where many references are first touches even so, pieces are worked off part by part, as those that are
- * handed in are. Larger ones have fewer, so that from time to time larger ones are tried. All threads try at
- * the same time: phases take pieces in order, and would wait for a large one among small ones.
+ * handed in are; and from time to time it is tried again. All threads try at the same time: phases take
+ * pieces in order, and would wait for a large one among small ones.
  */
 #include "base/error.h"
 #include "base/free_memory.h"
@@ -262,7 +262,9 @@ static uint64_t events_with_room(const fm_parallel *self)
     uint64_t bytes = fm_free_memory() / FREE_SHARES;
     if (limit && limit / 2 < bytes) bytes = limit / 2;
     const uint64_t fixed = limit ? self->threads * FM_THREAD_BYTES : 0;
-    const uint64_t events = bytes > fixed ? (bytes - fixed) / self->threads / BYTES_A_BLOCK : 0;
+    uint64_t events = bytes > fixed ? (bytes - fixed) / self->threads / BYTES_A_BLOCK : 0;
+    const uint64_t bound = self->options.bound; /* whoever sets one wants little memory used */
+    if (bound && events / 2 > bound) events = 2 * bound;
     if (events < EVENTS_LEAST) return EVENTS_LEAST;
     return events < EVENTS_MOST ? events : EVENTS_MOST;
 }
