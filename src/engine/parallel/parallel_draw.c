@@ -24,9 +24,10 @@ enum {
     /* First touches of a piece that is analysed as a whole: one in so many references, at least. Each costs
      * more than all that is done to a few others. */
     FEW = 4,
-    ENOUGH = 64, /* with one in so many, larger pieces would not bring much */
-    GROWTH = 4,  /* from one size to the next */
-    MORE = 2,    /* blocks that a piece of the next size has, about */
+    ENOUGH = 64,         /* with one in so many, larger pieces would not bring much */
+    GROWTH = 4,          /* from one size to the next */
+    MORE = 2,            /* blocks that a piece of the next size has, about */
+    EXPECTED_FIRST = 16, /* references for each block of the first piece, about */
     /* Where there are more than few, larger pieces are tried as long as the share of first touches falls by
      * one in so many at least, each time that their size doubles. */
     FALL = 16,
@@ -200,7 +201,7 @@ bool fm_parallel_claim_drawn(fm_parallel *self)
     piece->by_parts = parts;
     piece->wanted = wanted;
     piece->fetched = 0;
-    piece->expected = self->tried ? MORE * self->tried_events : wanted / MORE;
+    piece->expected = self->tried ? MORE * self->tried_events : wanted / EXPECTED_FIRST;
     if (piece->expected > self->drawn_events) piece->expected = self->drawn_events;
     if (parts) self->by_parts--;
     self->filled++;
