@@ -38,7 +38,9 @@ typedef struct fm_analyzer_options {
     /*
      * Threads that count, the one that feeds among them; 0: 1. Results never depend on it. One thread does
      * all where several make no sense: for short traces, for distances in order, for time distances, for
-     * attribution, under max_memory, and with engines other than "exact", "parda" and "hp-rda".
+     * attribution, and with engines other than "exact", "parda" and "hp-rda". Several take more memory, up
+     * to a quarter of what is free; under max_memory they count only what fm_analyze lets them read for
+     * themselves.
      */
     unsigned threads;
     /*

@@ -59,8 +59,9 @@ typedef struct fm_reader_options {
     bool read_ahead;    /* decode in a thread of its own, ahead of the caller */
     unsigned threads; /* so many threads decode ahead of the caller, 64 at most, the caller's among them while
                          it waits: traces of lines (text, csv, lackey, din), and native ones in a regular file
-                         with a name that are not compressed as a whole. What is read is the same. 0, 1, and
-                         other traces: as read_ahead says */
+                         with a name that are not compressed as a whole. They also decompress the zstd frames
+                         of a regular file, of any format. What is read is the same. 0, 1, and other traces:
+                         as read_ahead says */
     /* Only part number `part`, from 0, of `parts` parts of about the same number of references: see
      * fm_trace_divisible. 0 or 1 parts: the whole trace */
     uint32_t part, parts;

@@ -101,10 +101,10 @@ static fm_status start(fm_analyzer *self, const fm_analyzer_options *options, fm
     return status;
 }
 
-/* Several threads count where nothing asks for order, and no limit for exact knowledge of what is held. */
+/* Several threads count where nothing asks for order. */
 static bool for_several_threads(const fm_analyzer_options *options)
 {
-    return options->threads > 1 && !options->time_distances && !options->edges && !options->max_memory;
+    return options->threads > 1 && !options->time_distances && !options->edges;
 }
 
 fm_status fm_analyzer_create_sized(fm_analyzer **analyzer, const fm_analyzer_options *given,

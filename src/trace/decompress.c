@@ -5,6 +5,7 @@
  */
 #include "base/memory.h"
 #include "trace/stream.h"
+#include "trace/zstd_frame.h"
 
 #include "base/bytes.h"
 
@@ -14,9 +15,6 @@
 #include <zlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
-
-/* Largest zstd window we give memory for: 2^27 bytes, what `zstd --ultra` makes without --long. */
-enum { WINDOW_LOG_MOST = 27 };
 
 struct fm_decompressor {
     fm_compression compression;
@@ -80,7 +78,7 @@ fm_decompressor *fm_decompressor_create(fm_compression compression)
     if (compression == FM_COMPRESSION_ZSTD) {
         decoder->zstd = ZSTD_createDStream();
         if (decoder->zstd &&
-            !ZSTD_isError(ZSTD_DCtx_setParameter(decoder->zstd, ZSTD_d_windowLogMax, WINDOW_LOG_MOST)))
+            !ZSTD_isError(ZSTD_DCtx_setParameter(decoder->zstd, ZSTD_d_windowLogMax, FM_ZSTD_WINDOW_LOG)))
             return decoder;
     } else if (inflateInit2(&decoder->gzip, 15 + 16) == Z_OK) { /* 16: gzip wrapping only */
         decoder->gzip_ready = true;
@@ -96,6 +94,11 @@ void fm_decompressor_destroy(fm_decompressor *decoder)
     ZSTD_freeDStream(decoder->zstd);
     if (decoder->gzip_ready) inflateEnd(&decoder->gzip);
     free(decoder);
+}
+
+void fm_decompressor_go_on(fm_decompressor *decoder)
+{
+    decoder->started = true;
 }
 
 static void fail(fm_decompressor *decoder, fm_status status, const char *format, const char *detail)

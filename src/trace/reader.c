@@ -56,6 +56,8 @@ static fm_status find_format(fm_reader *reader, const char *path, const fm_reade
     fm_status status = fm_stream_open(&reader->import.stream, path, format && format->binary, error);
     if (status != FM_OK) return status;
     reader->import.name = reader->import.stream->input.name;
+    status = fm_stream_use_threads(reader->import.stream, options->threads, error);
+    if (status != FM_OK) return status;
     if (!options->format) {
         const uint8_t *bytes;
         size_t count;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STORED_CAPACITY = 256 << 10 };
+enum { STORED_CAPACITY = FM_FRAMES_CARRIED };
 
 const char *fm_compression_name(fm_compression compression)
 {
@@ -46,6 +46,16 @@ static fm_status fail_stays(fm_stream *stream, fm_status status)
     return status;
 }
 
+/* The next stored bytes: those that were read with frames first. */
+static fm_status take_stored(fm_stream *stream, void *to, size_t capacity, size_t *got)
+{
+    *got = 0;
+    fm_status status = FM_OK;
+    if (stream->frames) status = fm_frames_ahead_rest(stream->frames, to, capacity, got, &stream->error);
+    if (status != FM_OK || *got > 0) return status;
+    return fm_input_read(&stream->input, to, capacity, got, &stream->error);
+}
+
 /* More stored bytes behind those that are left. At the end of the input, input_ended is set. */
 static fm_status refill(fm_stream *stream)
 {
@@ -55,8 +65,7 @@ static fm_status refill(fm_stream *stream)
     stream->stored_end = left;
     if (left == STORED_CAPACITY) return FM_OK;
     size_t got;
-    fm_status status =
-        fm_input_read(&stream->input, stream->stored + left, STORED_CAPACITY - left, &got, &stream->error);
+    fm_status status = take_stored(stream, stream->stored + left, STORED_CAPACITY - left, &got);
     if (status != FM_OK) return fail_stays(stream, status);
     stream->stored_end += got;
     if (got == 0) stream->input_ended = true;
@@ -120,6 +129,25 @@ fm_status fm_stream_open(fm_stream **stream_out, const char *path, bool binary, 
     return FM_OK;
 }
 
+fm_status fm_stream_use_threads(fm_stream *stream, unsigned threads, fm_error *error)
+{
+    if (threads < 2 || stream->compression != FM_COMPRESSION_ZSTD || !stream->input.seekable) return FM_OK;
+    stream->frames = fm_frames_ahead_create(&stream->input, stream->stored + stream->stored_at,
+                                            stream->stored_end - stream->stored_at, threads);
+    if (!stream->frames) return fm_fail_memory(error, STORED_CAPACITY, "decompressing by several threads");
+    stream->stored_at = stream->stored_end = 0;
+    stream->input_ended = false;
+    return FM_OK;
+}
+
+/* What other threads have decoded; *got 0: no more. */
+static void produce_frames(fm_stream *stream, void *to, size_t capacity, size_t *got)
+{
+    *got = fm_frames_ahead_read(stream->frames, to, capacity);
+    stream->frames_over = *got == 0;
+    if (stream->frames_over && fm_frames_ahead_any(stream->frames)) fm_decompressor_go_on(stream->decoder);
+}
+
 /* The next bytes of the content, past what peek holds. */
 static fm_status produce(fm_stream *stream, void *to, size_t capacity, size_t *got)
 {
@@ -139,6 +167,8 @@ static fm_status produce(fm_stream *stream, void *to, size_t capacity, size_t *g
         if (*got == 0) stream->input_ended = true;
         return FM_OK;
     }
+    if (stream->frames && !stream->frames_over) produce_frames(stream, to, capacity, got);
+    if (*got > 0) return FM_OK;
     for (;;) {
         char reason[256];
         fm_status status =
@@ -232,12 +262,17 @@ fm_status fm_stream_read_full(fm_stream *stream, void *to, size_t capacity, size
 
 uint64_t fm_stream_stored_offset(const fm_stream *stream)
 {
-    return stream->input.taken - (stream->stored_end - stream->stored_at);
+    const uint64_t waiting = stream->stored_end - stream->stored_at;
+    if (stream->frames && !stream->frames_over) return fm_frames_ahead_passed(stream->frames);
+    /* The rest of what was read with frames comes before anything else from the input. */
+    const uint64_t unread = stream->frames ? fm_frames_ahead_unread(stream->frames) : 0;
+    return stream->input.taken - unread - waiting;
 }
 
 void fm_stream_close(fm_stream *stream)
 {
     if (!stream) return;
+    fm_frames_ahead_destroy(stream->frames);
     fm_input_close(&stream->input);
     fm_decompressor_destroy(stream->decoder);
     free(stream->stored);

@@ -10,6 +10,7 @@
 #define FATHOM_TRACE_STREAM_H
 
 #include "base/input.h"
+#include "trace/frames_ahead.h"
 
 #include <fathom/status.h>
 
@@ -33,6 +34,8 @@ typedef struct fm_stream {
     uint8_t *stored; /* bytes as read, not yet decoded or handed out: [stored_at, stored_end) */
     size_t stored_at, stored_end;
     fm_decompressor *decoder; /* NULL: not compressed */
+    fm_frames_ahead *frames;  /* what the decoder need not decode; NULL: nothing */
+    bool frames_over;
     bool input_ended;
     uint8_t peeked[FM_STREAM_PEEK]; /* decoded bytes that peek took in advance */
     size_t peeked_at, peeked_end;
@@ -46,6 +49,9 @@ typedef struct fm_stream {
  * unless the name says that it is compressed, a few bytes must then also decode.
  */
 fm_status fm_stream_open(fm_stream **stream, const char *path, bool binary, fm_error *error);
+/* So many threads may decompress what can be divided: zstd frames of a regular file. Before anything else.
+ */
+fm_status fm_stream_use_threads(fm_stream *stream, unsigned threads, fm_error *error);
 /* The first bytes, without taking them: fewer than FM_STREAM_PEEK only when there are no more. Failures
  * are left for fm_stream_read. Only before the first read. */
 void fm_stream_peek(fm_stream *stream, const uint8_t **bytes, size_t *count);
@@ -69,6 +75,8 @@ void fm_stream_close(fm_stream *stream); /* NULL is fine */
 fm_compression fm_decompressor_detect(const uint8_t *bytes, size_t count, bool trial);
 fm_decompressor *fm_decompressor_create(fm_compression compression); /* NULL when memory is short */
 void fm_decompressor_destroy(fm_decompressor *decoder);
+/* Others have decoded what came before: no more need come. */
+void fm_decompressor_go_on(fm_decompressor *decoder);
 /*
  * Decodes from [*from_at, from_end) to at most capacity bytes. ended: no more input will come. Fails with
  * FM_E_TRUNCATED, FM_E_CORRUPT, FM_E_UNSUPPORTED and *reason. *got 0 with FM_OK: more input is needed, or,

@@ -50,6 +50,11 @@ for name in whole cut damaged; do
         try_silently 'cmp one.json many.json && cmp one.said many.said'
     done
 done
+# Under a limit of memory, too: what has room for two threads and for seven.
+fathom analyze whole.fathom --threads 1 --json one.json --quiet >/dev/null
+for limit in 100M 200M 1G; do
+    try_silently "fathom analyze whole.fathom --engine exact --max-memory $limit --threads 7 --json many.json --quiet && cmp one.json many.json"
+done
 # Requests of 8 MiB, 16384 blocks each: no thread holds those of a whole stretch. Four of them, over and over.
 python3 -c 'print("key,size"); [print(i % 4 * 8388608, 8388608, sep=",") for i in range(100)]' >large.csv
 fathom convert large.csv --size-column 2 -o large.fathom --quiet

@@ -3,7 +3,7 @@
  * test_oracle_parallel.c - `exact` with several threads counts what the list engine finds, on thousands of
  * generated traces (trace_recipe.h): 1 to 8 threads, pieces from one reference up, bounds from 1 up, traces
  * shorter than a piece and than the number of threads, results asked for in between, distances in order after
- * counting; pieces that threads draw for themselves.
+ * counting; pieces that threads draw for themselves; limits of memory.
  *
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY   as in test_oracle_engines.c
  */
@@ -257,13 +257,51 @@ static void test_drawn_accesses(void **state)
     free(sizes);
 }
 
+/* Under a limit of memory threads that draw count the same, and never hold more, or refuse before they would:
+ * then one thread, which is fed, begins anew. */
+static void test_limits(void **state)
+{
+    (void)state;
+    if (getenv("FATHOM_TEST_ONLY")) return;
+    static const struct {
+        uint64_t megabytes;
+        bool refused;
+    } limits[] = {{60, true}, {100, true}, {400, false}};
+    const size_t count = 5000000;
+    if (large_length(count) < count) return; /* with fewer, nothing has to be refused */
+    access_supply from = {.address = malloc(count * sizeof *from.address), .count = count};
+    if (!from.address) abort();
+    /* Most of them are new blocks, to the end. */
+    recipe_random random = {77};
+    for (size_t i = 0; i < count; i++) from.address[i] = i % 8 ? i : recipe_below(&random, i + 1);
+    fm_profile *alone = profile_of_accesses(&from, (fm_analyzer_options){.threads = 1}, false);
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        const fm_analyzer_options options = {.threads = MOST_DRAWING,
+                                             .max_memory = limits[i].megabytes << 20};
+        const fm_supply supply = supply_of(&from);
+        fm_analyzer *analyzer;
+        fm_error error;
+        from.claimed = 0;
+        assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
+        const fm_status status = fm_analyzer_draw(analyzer, &supply, NULL, &error);
+        assert_int_equal(status, limits[i].refused ? FM_E_LIMIT : FM_OK);
+        assert_true(fm_analyzer_memory_peak(analyzer) <= options.max_memory);
+        fm_analyzer_destroy(analyzer);
+        if (limits[i].refused) continue;
+        fm_profile *drawn = profile_of_accesses(&from, options, true);
+        assert_same_counts(alone, drawn);
+        fm_profile_destroy(drawn);
+    }
+    fm_profile_destroy(alone);
+    free(from.address);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_generated_traces),
-        cmocka_unit_test(test_long_traces),
-        cmocka_unit_test(test_many_live_blocks),
-        cmocka_unit_test(test_drawn_accesses),
+        cmocka_unit_test(test_generated_traces), cmocka_unit_test(test_long_traces),
+        cmocka_unit_test(test_many_live_blocks), cmocka_unit_test(test_drawn_accesses),
+        cmocka_unit_test(test_limits),
     };
     return cmocka_run_group_tests_name("several threads", tests, NULL, NULL);
 }

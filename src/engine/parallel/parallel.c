@@ -12,8 +12,9 @@
  * References that are handed in are copied into pieces. Where there are many at once, or where threads can
  * fetch them (draw), pieces are drawn instead (parallel_draw.c).
  *
- * Space: that of `exact`, and for each thread a few MB: six pieces of 13 bytes a reference, or where they are
- * drawn, what an engine of its own takes for up to fm_parallel_drawn_events blocks, and their pieces.
+ * Space: that of `exact`, and for each thread a few MB: six pieces of 13 bytes a reference; or where they are
+ * drawn, what an engine of its own takes for the blocks of a piece, and the events of two, up to a quarter of
+ * the memory that is free. Under a limit of memory: docs/PARALLEL.md.
  */
 #include "engine/parallel/parallel.h"
 
@@ -60,6 +61,7 @@ static void release_workers(fm_parallel *self)
 static void release_pieces(fm_parallel *self)
 {
     for (size_t i = 0; self->pieces && i < self->piece_count; i++) fm_piece_release(self, &self->pieces[i]);
+    while (self->spare_count > 0) fm_piece_release(self, &self->spare[--self->spare_count]);
 }
 
 static void parallel_destroy(fm_engine *engine)
@@ -72,7 +74,28 @@ static void parallel_destroy(fm_engine *engine)
     fm_tally_clear(&self->counted);
     fm_engine_exact.destroy((fm_engine *)self->alone);
     free(self->pieces);
+    free(self->spare);
     free(self);
+}
+
+/* Under a limit of memory: threads that there is room for, at half of it. What each of them takes, whatever
+ * the trace: pieces, a decoder, an engine for the least blocks of a piece. */
+static unsigned threads_within(const fm_engine_options *options)
+{
+    const uint64_t most = options->max_memory / 2 / FM_THREAD_BYTES;
+    const unsigned threads = options->threads ? options->threads : 1;
+    if (!options->max_memory || most >= threads) return threads;
+    return most > 0 ? (unsigned)most : 1;
+}
+
+/*
+ * What threads do together under a limit can fail, and be begun anew by one, only where they fetch for
+ * themselves. With a bound, or with a bin for each distance, how much may be remembered depends on the limit.
+ */
+static bool may_go_together(const fm_parallel *self, bool drawing)
+{
+    if (!self->options.max_memory) return true;
+    return drawing && self->threads > 1 && !self->options.bound && self->counted.bins != FM_BINS_EXACT;
 }
 
 static fm_status parallel_create(fm_engine **engine, const fm_engine_options *options, fm_error *error)
@@ -83,7 +106,7 @@ static fm_status parallel_create(fm_engine **engine, const fm_engine_options *op
     memset(self, 0, sizeof *self);
     pthread_mutex_init(&self->shared_lock, NULL);
     self->options = *options;
-    self->threads = options->threads ? options->threads : 1;
+    self->threads = threads_within(options);
     self->piece_size = fm_parallel_piece;
     const bool divided = self->threads >= DIVIDE_FROM;
     self->partitions = divided ? FM_PARTITIONS : 1;
@@ -96,7 +119,8 @@ static fm_status parallel_create(fm_engine **engine, const fm_engine_options *op
     if (status == FM_OK) {
         self->kernels = self->alone->kernels;
         self->pieces = fm_calloc(self->piece_count, sizeof *self->pieces);
-        if (!self->pieces)
+        self->spare = fm_calloc(self->piece_count, sizeof *self->spare);
+        if (!self->pieces || !self->spare)
             status = fm_fail_memory(error, self->piece_count * sizeof *self->pieces, "the engine");
     }
     if (status != FM_OK) {
@@ -372,6 +396,8 @@ static fm_status parallel_count(fm_engine *engine, const fm_references *referenc
     if (!self->counted.counts) status = fm_tally_create(&self->counted, tally->bins, error);
     /* What is enough for all threads is left where it stands. */
     const bool draws = count >= WORTH_DRAWING * self->threads * fm_parallel_drawn_least;
+    if (status == FM_OK && self->mode == FM_GATHERING && !may_go_together(self, false))
+        status = count_gathered(self, tally, error);
     if (status == FM_OK && self->mode == FM_GATHERING)
         status = draws && self->gathered + count >= fm_parallel_least
                      ? go_together(self, tally, error)
@@ -419,9 +445,10 @@ static fm_status parallel_draw(fm_engine *engine, const fm_block_supply *supply,
     fm_status status = FM_OK;
     if (!self->counted.counts) status = fm_tally_create(&self->counted, tally->bins, error);
     if (status == FM_OK && self->mode == FM_GATHERING)
-        status = self->gathered + supply->left(supply->context) < fm_parallel_least
-                     ? count_gathered(self, tally, error)
-                     : go_together(self, tally, error);
+        status =
+            self->gathered + supply->left(supply->context) < fm_parallel_least || !may_go_together(self, true)
+                ? count_gathered(self, tally, error)
+                : go_together(self, tally, error);
     if (status != FM_OK) return status;
     if (self->mode == FM_ALONE) return draw_alone(self, supply, tally, error);
     status = hand_in_rest(self, error);
@@ -457,16 +484,23 @@ static bool parallel_cold_known(const fm_engine *engine)
 }
 
 /* Threads may be at work: what they change is read as it happens to be. */
-static uint64_t parallel_memory(const fm_engine *engine)
+uint64_t fm_parallel_memory_beside_tables(const fm_parallel *self)
 {
-    const fm_parallel *self = (const fm_parallel *)engine;
-    uint64_t bytes = sizeof *self + self->piece_count * sizeof *self->pieces;
+    uint64_t bytes = sizeof *self + 2 * self->piece_count * sizeof *self->pieces;
     if (self->alone) bytes += fm_exact_memory(self->alone);
     if (self->counted.counts) bytes += fm_tally_memory(&self->counted);
     bytes += __atomic_load_n(&self->piece_bytes, __ATOMIC_RELAXED);
     if (self->mode != FM_TOGETHER) return bytes;
     for (unsigned w = 0; w < self->threads; w++)
         bytes += sizeof *self->workers + __atomic_load_n(&self->workers[w].bytes, __ATOMIC_RELAXED);
+    return bytes;
+}
+
+static uint64_t parallel_memory(const fm_engine *engine)
+{
+    const fm_parallel *self = (const fm_parallel *)engine;
+    uint64_t bytes = fm_parallel_memory_beside_tables(self);
+    if (self->mode != FM_TOGETHER) return bytes;
     return bytes + __atomic_load_n(&self->table_bytes, __ATOMIC_RELAXED) +
            __atomic_load_n(&self->window_bytes, __ATOMIC_RELAXED);
 }

@@ -38,13 +38,17 @@
 
 #include <pthread.h>
 
+/* What a thread takes at most, beside the blocks of drawn pieces. */
+#define FM_THREAD_BYTES (UINT64_C(24) << 20)
+
 enum { FM_SAMPLES = 64 }; /* positions looked at in each partition before ranges are cut */
 
 /* References of a piece; and how many there must be before several threads are worth it. Only tests set them
  * to anything else. */
 extern FM_TUNABLE size_t fm_parallel_piece, fm_parallel_least;
-/* References of the smallest and the largest piece that a thread fetches for itself; and how many first
- * touches it should have at most. Likewise. */
+/* References of the smallest piece that a thread fetches for itself; of one from which on larger ones are
+ * taken only where they are needed; and how many first touches it should have at most, 0: as many as there is
+ * memory for. Likewise. */
 extern FM_TUNABLE uint64_t fm_parallel_drawn_least, fm_parallel_drawn_most, fm_parallel_drawn_events;
 
 /*
@@ -80,6 +84,7 @@ typedef struct fm_piece {
     bool drawn, by_parts;
     fm_stretch stretch;
     uint64_t wanted, fetched; /* references */
+    uint64_t expected;        /* blocks, about */
     uint64_t base;            /* number of its first event in the phase */
     uint64_t position;        /* of its run in the window */
     bool done;                /* its events are known */
@@ -173,6 +178,8 @@ typedef struct fm_parallel {
     size_t piece_size, pieces_a_phase, pieces_a_phase_drawn, piece_count;
     size_t partitions, most_ranges;
     fm_piece *pieces;
+    fm_piece *spare; /* arrays of pieces that are over, for the next ones: under the crew's lock */
+    size_t spare_count;
 
     /* From here on only when TOGETHER. Pieces are numbered; number n is pieces[n % piece_count]. */
     fm_crew *crew;
@@ -185,6 +192,10 @@ typedef struct fm_parallel {
     bool dry;                          /* all of it is claimed */
     size_t drawing;                    /* pieces that are being fetched from it */
     uint64_t drawn_size;               /* references of the next one */
+    uint64_t drawn_first;              /* what is tried first */
+    uint64_t drawn_events;             /* first touches that one may have */
+    uint64_t tried_events;             /* of a piece of the size before, */
+    uint64_t tried;                    /* and its references; 0: this is the first size */
     uint64_t by_parts;                 /* so many of the next ones are worked off part by part */
     uint64_t memory_peak;
     fm_parallel_phase phases[2];
@@ -209,6 +220,8 @@ typedef struct fm_parallel {
     bool failed;                        /* status, for tasks: atomic */
 } fm_parallel;
 
+/* What is held, but for the tables, the window and what goes with them. */
+uint64_t fm_parallel_memory_beside_tables(const fm_parallel *self);
 /* A failure that ends everything; the first one is kept. Without the lock. */
 void fm_parallel_fail(fm_parallel *self, fm_status status, const fm_error *error);
 static inline bool fm_parallel_failed(const fm_parallel *self)
@@ -227,6 +240,8 @@ static inline size_t fm_piece_most_bundles(size_t references)
 /* Room for so many events, or references; what is there stays. */
 fm_status fm_piece_reserve(fm_parallel *self, fm_piece *piece, size_t room, fm_error *error);
 void fm_piece_release(fm_parallel *self, fm_piece *piece);
+/* to has none; from has none afterwards. */
+void fm_piece_move_arrays(fm_piece *to, fm_piece *from);
 /* Finds the events of a piece that has its references, sorted by partitions. */
 void fm_piece_analyze(fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker);
 

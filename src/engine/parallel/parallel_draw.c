@@ -6,14 +6,15 @@
  * A large piece is analysed as a whole, by an engine of one thread that begins empty: all distances within it
  * follow, and its events are first touches, each block once. In programs that is one reference in hundreds,
  * where parts leave one in ten, and what threads do together becomes little. How large a piece should be is
- * found on the way: twice as large as the one before, as long as its blocks are few enough; their number is
- * what the memory of a thread depends on.
+ * found on the way: four times as large as the one before, as long as that leaves fewer first touches in a
+ * hundred references, and their blocks have room in every thread.
  *
  * Where many references are first touches even so, pieces are worked off part by part, as those that are
- * handed in are. Larger ones have fewer, so that from time to time larger ones are tried. All threads try at
- * the same time: phases take pieces in order, and would wait for a large one among small ones.
+ * handed in are; and from time to time it is tried again. All threads try at the same time: phases take
+ * pieces in order, and would wait for a large one among small ones.
  */
 #include "base/error.h"
+#include "base/free_memory.h"
 #include "base/memory.h"
 #include "engine/parallel/parallel.h"
 
@@ -22,14 +23,24 @@
 enum {
     /* First touches of a piece that is analysed as a whole: one in so many references, at least. Each costs
      * more than all that is done to a few others. */
-    FEW = 8,
-    /* After one that had more, so many times as many references go part by part; and if no larger one may be
-     * tried. */
-    WAIT = 16,
-    WAIT_LONG = 256,
-    HOPE = 4,        /* larger ones are tried where a piece had so many times fewer events than it may have */
-    LAST_SHARES = 2, /* pieces for each thread that what is left should be enough for */
+    FEW = 4,
+    ENOUGH = 64,         /* with one in so many, larger pieces would not bring much */
+    GROWTH = 4,          /* from one size to the next */
+    MORE = 2,            /* blocks that a piece of the next size has, about */
+    EXPECTED_FIRST = 16, /* references for each block of the first piece, about */
+    /* Where there are more than few, larger pieces are tried as long as the share of first touches falls by
+     * one in so many at least, each time that their size doubles. */
+    FALL = 16,
+    WAIT = 32,        /* then so many times as many references go part by part */
+    FIRST_SHARE = 32, /* of a thread's share of the trace: its first piece */
+    SMALLEST = 16,    /* pieces at the end are smaller, up to so many times */
+    SLACK = 4,      /* the next piece that has the same arrays has more events by one in so many, or fewer */
+    LAST_SHARES = 1 /* pieces for each thread that what is left should be enough for */
 };
+
+/* What an engine takes for a block of a piece, and the piece itself. */
+enum { BYTES_A_BLOCK = 128, ENGINE_BYTES_A_BLOCK = 112, ENGINE_BASE = 4 << 20 };
+enum { EVENTS_LEAST = 1 << 16, EVENTS_MOST = 1 << 28, FREE_SHARES = 4 };
 
 /* ---- in the thread that has the piece ---- */
 
@@ -37,9 +48,21 @@ static fm_status start_whole(const fm_parallel *self, fm_parallel_worker *worker
 {
     if (worker->whole) return FM_OK;
     fm_engine_options options = self->options;
+    if (options.max_memory) options.max_memory = ENGINE_BASE + self->drawn_events * ENGINE_BYTES_A_BLOCK;
     options.keep_all = true; /* what is beyond the bound here, is so in the trace: but all its blocks count */
     fm_status status = fm_engine_exact.create((fm_engine **)&worker->whole, &options, error);
     if (status == FM_OK) fm_exact_list_firsts((fm_engine *)worker->whole, &worker->firsts);
+    return status;
+}
+
+/* Room for the blocks of a piece, all at once: tables that grow step by step would be remapped each time, for
+ * which all threads have to wait. */
+static fm_status make_room(fm_exact *whole, uint64_t blocks, fm_error *error)
+{
+    if (fm_block_table_has_room(&whole->table, blocks)) return FM_OK;
+    fm_status status = fm_exact_make_room(whole, blocks, error);
+    if (status == FM_OK) status = fm_recency_window_reserve(&whole->window, blocks, error);
+    if (status == FM_OK) fm_recency_window_restart(&whole->window, 0);
     return status;
 }
 
@@ -84,12 +107,15 @@ static fm_status draw_whole(fm_parallel *self, fm_piece *piece, unsigned number,
     const uint64_t *blocks;
     size_t count = 1;
     fm_status status = start_whole(self, worker, error);
+    if (status == FM_OK) status = make_room(worker->whole, piece->expected, error);
     while (status == FM_OK && count > 0) {
         status = fetch(self, piece, number, &blocks, &count, error);
         if (status == FM_OK && count > 0)
             status = fm_exact_count_blocks((fm_engine *)worker->whole, blocks, count, &worker->tally, error);
     }
-    if (status == FM_OK) status = fm_piece_reserve(self, piece, worker->firsts.count, error);
+    const size_t events = worker->firsts.count;
+    if (status == FM_OK && events > piece->room)
+        status = fm_piece_reserve(self, piece, events + events / SLACK, error);
     if (status != FM_OK) return status;
     put_first_touches(self, piece, worker);
     fm_exact_empty((fm_engine *)worker->whole);
@@ -131,17 +157,28 @@ void fm_piece_draw(fm_parallel *self, fm_piece *piece, unsigned number)
 
 /* ---- under the lock ---- */
 
-/* Pieces under way. Large ones are few: their arrays are large, too. */
+/* Whether the share of first touches falls from size to size. */
+static bool falls(const fm_parallel *self, const fm_piece *piece)
+{
+    if (self->tried == 0) return piece->events <= piece->fetched - piece->fetched / FALL;
+    double share = (double)self->tried_events / (double)self->tried;
+    for (uint64_t size = self->tried; size < piece->fetched; size *= 2) share -= share / FALL;
+    return (double)piece->events <= share * (double)piece->fetched;
+}
+
+/* Pieces under way. Large ones are few: their arrays are large, too. But one more than can wait for others to
+ * make a phase with them. */
 static size_t drawn_limit(const fm_parallel *self)
 {
-    const size_t few = self->pieces_a_phase + self->pieces_a_phase_drawn;
-    return self->by_parts > 0 ? self->piece_count : few;
+    return self->by_parts > 0 ? self->piece_count : self->pieces_a_phase;
 }
 
 static uint64_t size_of_next(const fm_parallel *self)
 {
     const uint64_t share = self->supply->left(self->supply->context) / (LAST_SHARES * self->threads);
     const uint64_t wanted = share < self->drawn_size ? share : self->drawn_size;
+    const uint64_t least = self->drawn_size / SMALLEST;
+    if (wanted < least) return least;
     return wanted > fm_parallel_drawn_least ? wanted : fm_parallel_drawn_least;
 }
 
@@ -151,6 +188,8 @@ bool fm_parallel_claim_drawn(fm_parallel *self)
         self->filled - self->retired >= drawn_limit(self))
         return false;
     fm_piece *piece = &self->pieces[self->filled % self->piece_count];
+    if (piece->room == 0 && self->spare_count > 0)
+        fm_piece_move_arrays(piece, &self->spare[--self->spare_count]);
     const bool parts = self->by_parts > 0;
     const uint64_t wanted = parts ? fm_parallel_drawn_least : size_of_next(self);
     if (!self->supply->claim(self->supply->context, wanted, &piece->stretch)) {
@@ -162,6 +201,8 @@ bool fm_parallel_claim_drawn(fm_parallel *self)
     piece->by_parts = parts;
     piece->wanted = wanted;
     piece->fetched = 0;
+    piece->expected = self->tried ? MORE * self->tried_events : wanted / EXPECTED_FIRST;
+    if (piece->expected > self->drawn_events) piece->expected = self->drawn_events;
     if (parts) self->by_parts--;
     self->filled++;
     self->claimed++;
@@ -175,22 +216,35 @@ static void note_memory(fm_parallel *self)
     if (bytes > self->memory_peak) self->memory_peak = bytes;
 }
 
+static void go_by_parts(fm_parallel *self, const fm_piece *piece)
+{
+    if (self->by_parts > 0) return;
+    self->by_parts = WAIT * self->threads * (piece->wanted / fm_parallel_drawn_least);
+    self->drawn_size = self->drawn_first;
+    self->tried = 0;
+}
+
 void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece)
 {
     self->drawing--;
     if (piece->by_parts) return;
     note_memory(self);
-    const uint64_t most = fm_parallel_drawn_events;
-    const bool larger = piece->events <= most / HOPE;
-    if (piece->events > piece->fetched / FEW && self->by_parts == 0)
-        self->by_parts =
-            (larger ? WAIT : WAIT_LONG) * self->threads * (piece->wanted / fm_parallel_drawn_least);
-    if (piece->events > most && piece->wanted <= self->drawn_size)
-        self->drawn_size = piece->wanted / 2;
-    else if (larger && piece->wanted >= self->drawn_size)
-        self->drawn_size = 2 * piece->wanted;
+    const bool few = piece->events <= piece->fetched / FEW;
+    const bool enough = piece->events <= piece->fetched / ENOUGH && piece->wanted >= fm_parallel_drawn_most;
+    const bool room = piece->events <= self->drawn_events / GROWTH;
+    if (piece->events > self->drawn_events) {
+        if (piece->wanted <= self->drawn_size) self->drawn_size = piece->wanted / 2;
+        if (!few) go_by_parts(self, piece);
+    } else if (piece->wanted != self->drawn_size) {
+        return; /* it was begun with another size, and that was judged */
+    } else if (!enough && room && (few || falls(self, piece))) {
+        self->tried_events = piece->events;
+        self->tried = piece->fetched;
+        self->drawn_size = GROWTH * piece->wanted;
+    } else if (!few) {
+        go_by_parts(self, piece);
+    }
     if (self->drawn_size < fm_parallel_drawn_least) self->drawn_size = fm_parallel_drawn_least;
-    if (self->drawn_size > fm_parallel_drawn_most) self->drawn_size = fm_parallel_drawn_most;
 }
 
 /* ---- in the thread that feeds ---- */
@@ -201,9 +255,35 @@ static bool is_drawn(void *context)
     return self->drawing == 0 && (self->dry || self->status != FM_OK);
 }
 
+/* Pieces may take a share of the memory that is free; or, under a limit, half of that. */
+static uint64_t events_with_room(const fm_parallel *self)
+{
+    const uint64_t limit = self->options.max_memory;
+    if (fm_parallel_drawn_events) return fm_parallel_drawn_events;
+    uint64_t bytes = fm_free_memory() / FREE_SHARES;
+    if (limit && limit / 2 < bytes) bytes = limit / 2;
+    const uint64_t fixed = limit ? self->threads * FM_THREAD_BYTES : 0;
+    uint64_t events = bytes > fixed ? (bytes - fixed) / self->threads / BYTES_A_BLOCK : 0;
+    const uint64_t bound = self->options.bound; /* whoever sets one wants little memory used */
+    if (bound && events / 2 > bound) events = 2 * bound;
+    if (events < EVENTS_LEAST) return EVENTS_LEAST;
+    return events < EVENTS_MOST ? events : EVENTS_MOST;
+}
+
+/* Of a long trace, pieces are not tried that are much too small. */
+static uint64_t first_size(const fm_parallel *self, uint64_t references)
+{
+    const uint64_t share = references / self->threads / FIRST_SHARE;
+    const uint64_t first = share < fm_parallel_drawn_most / 2 ? share : fm_parallel_drawn_most / 2;
+    return first > fm_parallel_drawn_least ? first : fm_parallel_drawn_least;
+}
+
 fm_status fm_parallel_draw(fm_parallel *self, const fm_block_supply *supply, fm_error *error)
 {
     fm_crew_lock(self->crew);
+    if (self->drawn_events == 0) self->drawn_events = events_with_room(self);
+    self->drawn_first = self->drawn_size = first_size(self, supply->left(supply->context));
+    self->tried = 0;
     self->supply = supply;
     self->dry = false;
     fm_crew_call(self->crew);

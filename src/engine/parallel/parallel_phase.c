@@ -17,6 +17,7 @@
 enum {
     EVENTS_A_TASK = 2048,  /* that are worth a task of its own, at least */
     BOUND_SLACK = 1 << 16, /* as in exact_restart.c */
+    KEYS_A_LINE = 8,       /* of a cache */
     COLD = FM_RANGES,      /* the group of events whose block was not held */
 };
 
@@ -38,6 +39,34 @@ static size_t tasks_for_events(const fm_parallel_phase *phase, size_t most)
 
 /* ---- measure: what the phase will need ---- */
 
+static uint64_t events_of(const fm_parallel *self, const fm_parallel_phase *phase, size_t group)
+{
+    uint64_t events = 0;
+    for (size_t i = 0; i < phase->count; i++) {
+        const fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
+        for (size_t b = 0; b < piece->bundle_count; b++)
+            events += piece->bundles[b].begin[group + 1] - piece->bundles[b].begin[group];
+    }
+    return events;
+}
+
+/* Under a limit: nothing grows before it is known that all that may grow has room. */
+static fm_status check_limit(const fm_parallel *self, const fm_parallel_phase *phase, fm_error *error)
+{
+    uint64_t bytes = fm_parallel_memory_beside_tables(self);
+    for (size_t p = 0; p < self->partitions; p++) {
+        const fm_partition *partition = &self->partition[p];
+        const uint64_t events = self->partitions > 1 ? events_of(self, phase, p) : phase->events;
+        bytes += fm_block_table_memory_grown(&partition->table, events);
+    }
+    bytes += fm_shared_window_memory_for(&self->window, self->live, phase->lines) + self->range_of_bytes;
+    if (bytes <= self->options.max_memory) return FM_OK;
+    return fm_fail(error, FM_E_LIMIT, NULL,
+                   "the memory limit of %" PRIu64 " bytes cannot be kept by several threads: %" PRIu64
+                   " blocks are live and %" PRIu64 " bytes are needed to go on",
+                   self->options.max_memory, self->live, bytes);
+}
+
 static bool too_many(const fm_parallel *self)
 {
     const uint64_t bound = self->options.bound;
@@ -54,12 +83,15 @@ static void measure(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm
         phase->events += piece->events;
         phase->lines += fm_shared_window_lines(piece->events);
     }
-    phase->restarting = !fm_shared_window_fits(&self->window, phase->lines) || too_many(self);
-    if (self->live + phase->events <= LIVE_LIMIT) return;
     fm_error error;
-    fm_status status = fm_fail(&error, FM_E_LIMIT, NULL, "more than %" PRIu64 " distinct blocks are live",
-                               LIVE_LIMIT - phase->events);
-    fm_parallel_fail(self, status, &error);
+    fm_status status = FM_OK;
+    phase->restarting = !fm_shared_window_fits(&self->window, phase->lines) || too_many(self);
+    if (self->live + phase->events > LIVE_LIMIT)
+        status = fm_fail(&error, FM_E_LIMIT, NULL, "more than %" PRIu64 " distinct blocks are live",
+                         LIVE_LIMIT - phase->events);
+    else if (self->options.max_memory)
+        status = check_limit(self, phase, &error);
+    if (status != FM_OK) fm_parallel_fail(self, status, &error);
 }
 
 /* ---- room and restart: blocks get new positions, when the window is full ---- */
@@ -188,6 +220,20 @@ typedef struct segment {
     size_t first, count; /* places in the arrays of the piece */
 } segment;
 
+/* Other threads have written them, so that they are in the caches of other cores. */
+static void prefetch_segment(const fm_piece *piece, size_t number, size_t group)
+{
+    enum { HEADERS = 3, POSITIONS_A_LINE = 16 };
+    if (number + HEADERS < piece->bundle_count)
+        __builtin_prefetch(&piece->bundles[number + HEADERS].begin[group]);
+    if (number >= piece->bundle_count) return;
+    const fm_bundle *bundle = &piece->bundles[number];
+    const size_t first = bundle->first + bundle->begin[group], end = bundle->first + bundle->begin[group + 1];
+    if (end - first > FM_BUNDLE) return; /* nothing is sorted: it is in order */
+    for (size_t i = first; i < end; i += KEYS_A_LINE) __builtin_prefetch(piece->blocks + i, 1);
+    for (size_t i = first; i < end; i += POSITIONS_A_LINE) __builtin_prefetch(piece->known + i);
+}
+
 static bool next_segment(const fm_parallel *self, const fm_parallel_phase *phase, walk *at, segment *found)
 {
     for (; at->piece < phase->count; at->piece++, at->bundle = 0) {
@@ -198,6 +244,7 @@ static bool next_segment(const fm_parallel *self, const fm_parallel_phase *phase
                            .bundle = bundle,
                            .first = bundle->first + bundle->begin[at->group],
                            .count = (size_t)(bundle->begin[at->group + 1] - bundle->begin[at->group])};
+        prefetch_segment(piece, at->bundle + 1, at->group);
         return true;
     }
     return false;
@@ -225,14 +272,6 @@ static void gather_keys(const fm_parallel *self, const fm_parallel_phase *phase,
     self->kernels->home(table, chunk->key, chunk->count, chunk->home);
 }
 
-static uint64_t events_of(const fm_parallel *self, const fm_parallel_phase *phase, size_t group)
-{
-    uint64_t events = 0;
-    walk at = {.group = group};
-    for (segment found; next_segment(self, phase, &at, &found);) events += found.count;
-    return events;
-}
-
 /* The events of a partition: their keys are replaced by their blocks' old positions. */
 static fm_status look_up(const fm_parallel *self, fm_parallel_phase *phase, size_t group,
                          fm_partition *partition, fm_parallel_worker *worker, fm_error *error)
@@ -244,6 +283,9 @@ static fm_status look_up(const fm_parallel *self, fm_parallel_phase *phase, size
     fm_table_chunk *now = &worker->looked_up[0], *next = &worker->looked_up[1];
     walk at = {.group = group};
     segment rest = {0};
+    /* Samples are taken from the whole phase: later events go to later positions. */
+    const uint64_t stride = (events + FM_CHUNK - 1) / FM_CHUNK / FM_SAMPLES + 1;
+    uint64_t number = 0;
     gather_keys(self, phase, &at, &rest, table, now);
     for (size_t i = 0; i < now->count; i++) __builtin_prefetch(now->home[i], 1, 3);
     while (now->count > 0 && status == FM_OK) {
@@ -254,7 +296,7 @@ static fm_status look_up(const fm_parallel *self, fm_parallel_phase *phase, size
         if (table->used > held)
             status = count_fresh(self, partition, now->key, now->position, now->count, error);
         for (size_t i = 0; i < now->count; i++) *now->from[i] = now->position[i];
-        if (phase->sample_count[group] < FM_SAMPLES)
+        if (number++ % stride == 0)
             phase->samples[group][phase->sample_count[group]++] =
                 (uint32_t)(now->position[now->count / 2] >> FM_REGION_SHIFT);
         fm_table_chunk *swap = now;
@@ -424,11 +466,20 @@ static void split_bundle(const fm_parallel *self, const fm_piece *piece, fm_bund
                                 piece->known + bundle->first);
 }
 
+/* Those who looked them up have them in their caches. */
+static void prefetch_bundle(const fm_piece *piece, const fm_bundle *bundle)
+{
+    for (size_t i = bundle->first; i < bundle->first + bundle->count; i += KEYS_A_LINE)
+        __builtin_prefetch(piece->blocks + i, 1, 2);
+}
+
 static void split(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
 {
     const fm_piece *piece = fm_parallel_phase_piece(self, phase, task);
-    for (size_t b = 0; b < piece->bundle_count; b++)
+    for (size_t b = 0; b < piece->bundle_count; b++) {
+        if (b + 1 < piece->bundle_count) prefetch_bundle(piece, &piece->bundles[b + 1]);
         split_bundle(self, piece, &piece->bundles[b], &worker->ordered);
+    }
 }
 
 /* ---- range: the distances ---- */

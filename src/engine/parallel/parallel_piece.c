@@ -60,6 +60,13 @@ void fm_piece_release(fm_parallel *self, fm_piece *piece)
     memset(piece, 0, sizeof *piece);
 }
 
+void fm_piece_move_arrays(fm_piece *to, fm_piece *from)
+{
+    place_arrays(to, from->pages, from->room);
+    from->pages = NULL;
+    from->room = 0;
+}
+
 /* ---- events ---- */
 
 /* Stable. References that stood in the piece's arrays have become events, or were counted. */

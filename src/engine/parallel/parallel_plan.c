@@ -31,6 +31,9 @@ static void advance(fm_parallel *self)
         if (phase->tasks_done < phase->tasks || phase->step < fm_phase_step_count) continue;
         for (size_t i = 0; i < phase->count; i++) {
             fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
+            /* The arrays that were used last serve the next piece, whichever it is. */
+            if (piece->drawn && piece->room > 0 && self->spare_count < self->piece_count)
+                fm_piece_move_arrays(&self->spare[self->spare_count++], piece);
             piece->done = piece->drawn = false;
             piece->count = 0;
         }
@@ -50,20 +53,29 @@ static bool may_begin(fm_parallel *self)
     return !fm_phase_steps[before->step - 1].lets_next_begin || before->tasks_done == before->tasks;
 }
 
-/* A phase begins when enough pieces in a row are done; when nothing more comes, with those there are. */
+static bool is_whole(const fm_piece *piece)
+{
+    return piece->drawn && !piece->by_parts;
+}
+
+/* A phase begins when enough pieces of one kind in a row are done; when no more of them come, with those
+ * there are. */
 static bool begin_phase(fm_parallel *self)
 {
     if (!may_begin(self)) return false;
     const fm_parallel_phase *before = phase_of(self, self->begun + 1);
     fm_parallel_phase next = {.first =
                                   self->begun == self->ended ? self->retired : before->first + before->count};
-    const fm_piece *front = fm_parallel_phase_piece(self, &next, 0);
-    const bool whole = front->drawn && !front->by_parts;
+    const bool whole = is_whole(fm_parallel_phase_piece(self, &next, 0));
     const size_t enough = whole ? self->pieces_a_phase_drawn : self->pieces_a_phase;
-    while (next.count < self->pieces_a_phase && next.first + next.count < self->filled &&
-           fm_parallel_phase_piece(self, &next, next.count)->done)
+    bool more = true;
+    while (next.count < self->pieces_a_phase && next.first + next.count < self->filled) {
+        const fm_piece *piece = fm_parallel_phase_piece(self, &next, next.count);
+        more = is_whole(piece) == whole;
+        if (!more || !piece->done) break;
         next.count++;
-    const bool all = self->flushing && next.first + next.count == self->filled;
+    }
+    const bool all = !more || (self->flushing && next.first + next.count == self->filled);
     if (next.count == 0 || (next.count < enough && !all)) return false;
     *phase_of(self, self->begun++) = next;
     return true;

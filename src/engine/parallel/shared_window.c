@@ -66,15 +66,28 @@ fm_status fm_shared_window_create(fm_shared_window *window, fm_error *error)
     return FM_OK;
 }
 
+static uint64_t regions_for(const fm_shared_window *window, uint64_t live, uint64_t lines)
+{
+    const uint64_t regions = live * POSITIONS_A_BLOCK / FM_REGION_BITS + 2;
+    const uint64_t least =
+        fm_shared_window_regions(fm_shared_window_lines(live) + 1) + PHASES * fm_shared_window_regions(lines);
+    const uint64_t wanted = regions < least ? least : regions;
+    return wanted < window->regions ? window->regions : wanted;
+}
+
+uint64_t fm_shared_window_memory_for(const fm_shared_window *window, uint64_t live, uint64_t lines)
+{
+    fm_shared_window grown = *window;
+    grown.regions = regions_for(window, live, lines);
+    return fm_shared_window_memory(&grown);
+}
+
 /* The larger arrays of a window that could not grow as a whole go back to their size. */
 fm_status fm_shared_window_reserve(fm_shared_window *window, uint64_t live, uint64_t lines, fm_error *error)
 {
     array_of_window arrays[ARRAYS];
-    uint64_t regions = live * POSITIONS_A_BLOCK / FM_REGION_BITS + 2;
-    const uint64_t least =
-        fm_shared_window_regions(fm_shared_window_lines(live) + 1) + PHASES * fm_shared_window_regions(lines);
-    if (regions < least) regions = least;
-    if (regions <= window->regions) return FM_OK;
+    const uint64_t regions = regions_for(window, live, lines);
+    if (regions == window->regions) return FM_OK;
     arrays_of(window, arrays);
     for (int i = 0; i < ARRAYS; i++) {
         const size_t now = window->regions * arrays[i].bytes, wanted = regions * arrays[i].bytes;

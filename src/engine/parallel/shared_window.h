@@ -65,6 +65,8 @@ void fm_shared_window_end(fm_shared_window *window);
  * Ranks count from 1; the block of rank r gets fm_shared_window_packed_position(r).
  */
 fm_status fm_shared_window_reserve(fm_shared_window *window, uint64_t live, uint64_t lines, fm_error *error);
+/* What it holds after reserve. */
+uint64_t fm_shared_window_memory_for(const fm_shared_window *window, uint64_t live, uint64_t lines);
 void fm_shared_window_rank_regions(fm_shared_window *window);
 void fm_shared_window_restart(fm_shared_window *window, uint64_t live);
 
