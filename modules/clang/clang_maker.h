@@ -280,7 +280,7 @@ typedef enum type_class {
 } type_class;
 type_class classify(CXType type);
 bool is_complex(CXType type); /* a floating-point number of two parts */
-CXType pointee(CXType type); /* of a pointer or a reference */
+CXType pointee(CXType type);  /* of a pointer or a reference */
 uint64_t bytes_of(front *f, CXCursor where, CXType type);
 bool is_unsigned(CXType type);
 /* The shape of a type. Extents that the type does not tell are taken from [] in the declaration, if any. */

@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-
 static fm_status read_quoted(fm_region_reader *reader, const char **text, fm_error *error)
 {
     if (reader->lexer.kind != FM_TOKEN_TEXT)

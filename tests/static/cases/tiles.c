@@ -1,7 +1,12 @@
 /* Tiles: bounds by a macro, by ?:, by an if; two conditions. */
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) (((a) > (b)) ? (a) : (b))
-#define LEAST(a, b) ({ __typeof__(a) _a = (a); __typeof__(b) _b = (b); _a < _b ? _a : _b; })
+#define LEAST(a, b)                                                                                          \
+    ({                                                                                                       \
+        __typeof__(a) _a = (a);                                                                              \
+        __typeof__(b) _b = (b);                                                                              \
+        _a < _b ? _a : _b;                                                                                   \
+    })
 #define TILE (4 * 2)
 static double A[40][50], B[50][40];
 void tiles(int n, int m)
