@@ -20,6 +20,10 @@ typedef struct fm_sampled_process {
     uint32_t parent_pid;
     fm_watched_process watched;
     fm_sample_code_of code;
+    fm_sampled_memory_of memory;
+    uint32_t parent; /* serial number of the process that forked it; 0: it was executed */
+    bool heap_seen;  /* allocations come through the library */
+    uint64_t heap_lost;
     char *program;
     bool attached, by_exec;
     bool executed; /* another program, which is not followed */
@@ -51,6 +55,8 @@ struct fm_sampled_run {
 
     pthread_mutex_t code_lock;
     fm_sampled_code code;
+    fm_sampled_objects objects;
+    uint32_t *tag_codes, *tag_objects; /* of each tag, when all is known */
 
     /* The drain's. */
     pthread_t drain;
@@ -66,6 +72,11 @@ struct fm_sampled_run {
 };
 
 void fm_sampled_run_note(fm_sampled_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- sample_heap.c ---- */
+
+/* Takes what was told of the heap. */
+fm_status fm_sample_heap_drain(fm_sampled_run *run, fm_error *error);
 
 /* ---- sample_drain.c ---- */
 
