@@ -129,7 +129,7 @@ typedef struct fm_sample_process {
     uint64_t heap_limit; /* blocks whose hash is below this are told */
     uint64_t heap_large; /* and those of at least so many bytes */
     uint32_t heap_seen;  /* 1: allocations come through the library */
-    uint32_t heap_lost;  /* that found no cell */
+    uint32_t heap_lost;  /* small blocks that found no cell */
     uint64_t spare[5];
 } __attribute__((aligned(64))) fm_sample_process;
 
@@ -268,7 +268,7 @@ _Static_assert(sizeof(fm_sample_lane) <= FM_SAMPLE_LANE_BYTES, "a lane");
 /* ---- the heap ---- */
 
 enum {
-    FM_SAMPLE_ALLOCATIONS = 128, /* cells */
+    FM_SAMPLE_ALLOCATIONS = 512, /* cells */
     FM_SAMPLE_FREES = 1024,
     FM_SAMPLE_HEAP_STACK = 2048, /* bytes of the stack that are told with an allocation */
     FM_SAMPLE_STACK = 16 << 10,  /* with a burst or a watch, at most */
@@ -297,6 +297,8 @@ typedef struct fm_sample_free {
 } fm_sample_free;
 
 typedef struct fm_sample_heap {
+    uint32_t told; /* cells that were ever filled, modulo 2^32 */
+    uint32_t spare[15];
     fm_sample_free frees[FM_SAMPLE_FREES];
     fm_sample_allocation allocations[FM_SAMPLE_ALLOCATIONS];
 } fm_sample_heap;
