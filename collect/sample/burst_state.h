@@ -163,6 +163,12 @@ int burst_compare(const void *mine, const void *program, size_t bytes);
 /* Where to go on after a fault at this place in one of them; 0: it is not in them. */
 uint64_t burst_memory_fault(uint64_t place);
 
+/* burst_rseq.c: whether a struct rseq_cs lies at an address; whether an instruction has the address of one;
+ * whether a register of the program has, at the beginning of a burst. */
+bool burst_is_sequence(uint64_t address);
+bool burst_names_sequence(const burst_instruction *in);
+bool burst_is_before_sequence(const burst *state);
+
 /* burst.c: forgets all translated code, not the table. */
 void burst_forget(burst *state);
 
