@@ -63,12 +63,12 @@ enum {
     FM_SAMPLE_PROCESSES = 256,
     FM_SAMPLE_THREADS = 2048, /* lanes */
     FM_SAMPLE_LANE_BYTES = 8 << 10,
-    FM_SAMPLE_CELLS = 44,              /* records in a lane's ring */
-    FM_SAMPLE_WATCHES = 4,             /* debug registers of a thread */
-    FM_SAMPLE_CLASSES = 4,             /* sizes of slabs */
-    FM_SAMPLE_SLAB_MOST = 32,          /* slabs in all, at most */
-    FM_SAMPLE_TABLE_BYTES = 256 << 10, /* of a thread's table of blocks */
-    FM_SAMPLE_SHORTEST = 4096,         /* accesses of the shortest burst; each class has four times as many */
+    FM_SAMPLE_CELLS = 44,            /* records in a lane's ring */
+    FM_SAMPLE_WATCHES = 4,           /* debug registers of a thread */
+    FM_SAMPLE_CLASSES = 4,           /* sizes of slabs */
+    FM_SAMPLE_SLAB_MOST = 32,        /* slabs in all, at most */
+    FM_SAMPLE_TABLE_BYTES = 1 << 20, /* of a thread's table of blocks */
+    FM_SAMPLE_SHORTEST = 4096,       /* accesses of the shortest burst; each class has four times as many */
 };
 
 /* ---- slabs ---- */
