@@ -9,7 +9,7 @@
  *     threads.c   memory of a thread, its lane in the session
  *     signals.c   what the program sees of SIGTRAP
  *     limits.c    the program gives up system calls
- *     heap.c      blocks of the heap, some of them
+ *     allocations.c blocks of the heap, some of them
  *     burst.h     runs the program's next accesses and logs them
  *
  * Everything that runs in a signal handler makes its own system calls (system.h), takes no lock, allocates by
@@ -137,7 +137,7 @@ bool fm_sampler_signals_begin(void);
 /* A timer instead of the receiver's clock. */
 bool fm_sampler_timer_begin(uint64_t nanoseconds);
 
-/* ---- heap.c ---- */
+/* ---- allocations.c ---- */
 
 /* Blocks are told from now on, where they are wanted: when the process has its place, and after a fork. */
 void fm_sampler_heap_begin(void);
