@@ -24,6 +24,10 @@
  * the reason in clock_error, after which the process uses timers of its own. A clock of the receiver's ends
  * with the receiver. After a fork the child, if children are wanted, claims a place of its own.
  *
+ * A PROCESS THAT RUNS ALREADY (fathom sample -p) is stopped by the receiver (ptrace), which lets it make the
+ * memory file, loads the runtime into it and calls fathom_sampler_prepare and fathom_sampler_enter there
+ * (enter.c). It opens a clock on each thread. At the end it stops it again and calls fathom_sampler_leave.
+ *
  * A THREAD claims a lane when a clock tick finds it without one. Its records are in a ring of cells in the
  * lane: `written` counts those that are finished, `taken` those that the receiver has read. A ring that is
  * full costs the record, never time: `lost` counts them. What the thread watches at the moment is in
@@ -137,7 +141,8 @@ typedef struct fm_sample_session {
     uint64_t budget; /* what may be used for sampling, in millionths of the program's own time; 0: no limit */
     uint64_t seed;
     uint64_t frequency; /* of the time-stamp counter, in Hz */
-    uint64_t spare0[5];
+    uint64_t heartbeat; /* raised by the receiver, several times a second */
+    uint64_t spare0[4];
     /* Changed by programs. */
     uint32_t wake;           /* futex of the receiver */
     uint32_t receiver_waits; /* 1 while it waits there */

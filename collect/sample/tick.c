@@ -287,6 +287,7 @@ void fm_sampler_tick(fm_sampler_thread *thread, ucontext_t *context)
     if (slab == FM_SAMPLE_NOWHERE) {
         thread->lane->crowded++;
         fm_sampler_wake();
+        fm_sampler_unheard();
     } else {
         sample(thread, context, slab, &useful);
         thread->lane->bursts++;

@@ -44,10 +44,16 @@ bool fm_sampler_arm(fm_sampler_thread *thread, uint32_t place, uint64_t address)
     return true;
 }
 
-void fm_sampler_disarm(fm_sampler_thread *thread, uint32_t place)
+void fm_sampler_drop(fm_sampler_thread *thread, uint32_t place)
 {
+    if (place >= FM_SAMPLE_WATCHES) return;
     if (thread->watches[place].event) fm_unmap(thread->watches[place].event, PAGE);
     thread->watches[place].event = NULL;
+}
+
+void fm_sampler_disarm(fm_sampler_thread *thread, uint32_t place)
+{
+    fm_sampler_drop(thread, place);
     __atomic_store_n(&thread->lane->watches[place].on, 0, __ATOMIC_RELEASE);
 }
 

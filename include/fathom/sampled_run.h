@@ -56,6 +56,8 @@ typedef struct fm_sampled_run_options {
     bool no_watches;      /* no debug registers: nothing is known beyond the bursts */
     double limit_seconds; /* take samples for so long, then let the program run on; 0: until it ends */
     uint64_t seed;
+    uint32_t pid; /* a process that runs already is sampled, instead of a command; it runs on when sampling
+                     ends. 0: none */
 } fm_sampled_run_options;
 
 typedef struct fm_sampled_run fm_sampled_run;

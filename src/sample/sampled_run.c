@@ -79,9 +79,9 @@ static fm_status check_proc(const fm_sampled_run *run, fm_error *error)
     return fm_proc_shows(run->memory.file, path, "sampling", error);
 }
 
-static fm_status find_runtime(const char *parts, char *path, size_t size, fm_error *error)
+fm_status fm_sampled_runtime_find(const fm_sampled_run *run, char *path, size_t size, fm_error *error)
 {
-    if (fm_part_find(parts, runtime_name, path, size)) return FM_OK;
+    if (fm_part_find(run->options.parts, runtime_name, path, size)) return FM_OK;
     if (path[0]) return fm_fail(error, FM_E_UNSUPPORTED, path, "there is no sampling runtime here");
     return fm_fail(error, FM_E_UNSUPPORTED, NULL,
                    "this fathom has no sampling runtime: install Zydis (Debian package libzydis-dev) and "
@@ -101,7 +101,8 @@ static uint64_t counter_frequency(void)
 static fm_status set_up(fm_sampled_run *run, fm_error *error)
 {
     const fm_sampled_run_options *options = &run->options;
-    fm_status status = fm_sample_memory_create(&run->memory, error);
+    fm_status status =
+        options->pid ? fm_sampled_attach_begin(run, error) : fm_sample_memory_create(&run->memory, error);
     if (status != FM_OK) return status;
     fm_sample_session *session = run->memory.session;
     session->wants = (options->follow_children ? FM_SAMPLE_WANT_CHILDREN : 0u) |
@@ -139,7 +140,7 @@ static fm_status launch(fm_sampled_run *run, fm_error *error)
     if (status == FM_OK) status = fm_program_find(run->options.command[0], &program, error);
     if (status == FM_OK) status = fm_program_look(&program, error);
     if (status == FM_OK) status = check_program(&program, error);
-    if (status == FM_OK) status = find_runtime(run->options.parts, runtime, sizeof runtime, error);
+    if (status == FM_OK) status = fm_sampled_runtime_find(run, runtime, sizeof runtime, error);
     if (status != FM_OK) return status;
     fm_sample_memory_path(&run->memory, path, sizeof path);
     snprintf(session, sizeof session, FM_SAMPLE_ENVIRONMENT "=%s", path);
@@ -156,8 +157,11 @@ static fm_status launch(fm_sampled_run *run, fm_error *error)
 
 static fm_status check_options(const fm_sampled_run_options *options, fm_error *error)
 {
-    if (!options->command || !options->command[0])
+    if (!options->pid && (!options->command || !options->command[0]))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no program to be sampled");
+    if (options->pid && (options->command || options->follow_children))
+        return fm_fail(error, FM_E_ARGUMENT, NULL,
+                       "a process that runs already is sampled by itself: no command, no children");
     if (options->granularity_count == 0 || options->granularity_count > FM_SAMPLED_RUN_GRANULARITIES)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "1 to %d granularities can be sampled at a time, not %zu",
                        FM_SAMPLED_RUN_GRANULARITIES, options->granularity_count);
@@ -192,7 +196,8 @@ fm_status fm_sampled_run_start_sized(fm_sampled_run **run, const fm_sampled_run_
                                            .wake = &made->memory.session->wake};
         status = fm_watch_begin(&made->watch, &watching, error);
     }
-    if (status == FM_OK) status = launch(made, error);
+    if (status == FM_OK && options.pid) status = fm_watch_adopt(&made->watch, (pid_t)options.pid, error);
+    if (status == FM_OK) status = options.pid ? fm_sampled_attach_enter(made, error) : launch(made, error);
     if (status == FM_OK) status = fm_sample_drain_begin(made, error);
     if (status != FM_OK) {
         fm_sampled_run_close(made);
@@ -233,7 +238,6 @@ static fm_status attach(fm_sampled_run *run, uint32_t place, fm_error *error)
     *made = (fm_sampled_process){.place = place,
                                  .serial = shared.serial,
                                  .parent_pid = shared.parent_pid,
-                                 .clock = -1,
                                  .attached = true,
                                  .watched = {.pid = shared.pid, .order = shared.serial},
                                  .code = {.pid = shared.pid, .alive = true}};
@@ -272,30 +276,39 @@ static void answer(fm_sample_process *shared, uint32_t state)
 
 static void stop_clock(fm_sampled_process *process)
 {
-    if (process->clock >= 0) {
-        ioctl(process->clock, PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP);
-        close(process->clock);
-    }
-    process->clock = -1;
+    for (size_t i = 0; i < process->clock_count; i++)
+        ioctl(process->clocks[i], PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP);
+    for (size_t i = 0; i < process->clock_count; i++) close(process->clocks[i]);
+    process->clock_count = 0;
+}
+
+int fm_sampled_clock_add(fm_sampled_run *run, fm_sampled_process *process, uint32_t thread)
+{
+    if (fm_array_reserve((void **)&process->clocks, &process->clock_capacity, process->clock_count + 1,
+                         sizeof *process->clocks) != 0)
+        return -ENOMEM;
+    const int file = fm_sample_clock_open(thread, run->tick, CLOCK_DATA);
+    if (file < 0) return file;
+    process->clocks[process->clock_count++] = file;
+    return 0;
 }
 
 static void start_clock(fm_sampled_run *run, fm_sampled_process *process, fm_sample_process *shared)
 {
     const uint32_t thread = __atomic_load_n(&shared->tid, __ATOMIC_RELAXED);
-    int file = -ESRCH;
+    int why = -ESRCH;
     /* Only in what we have started, and in no other thread than its first. */
-    if (process->watched.ours && thread == process->watched.pid)
-        file = fm_sample_clock_open(thread, run->tick, CLOCK_DATA);
-    process->clock_kind = file >= 0 ? FM_SAMPLED_RUN_PERF : FM_SAMPLED_RUN_NO_CLOCK;
-    process->clock = file >= 0 ? file : -1;
-    if (file < 0) {
-        process->clock_error = -file;
-        shared->clock_error = -file;
+    if (process->watched.ours && thread == process->watched.pid && !run->attachment)
+        why = fm_sampled_clock_add(run, process, thread);
+    process->clock_kind = why == 0 ? FM_SAMPLED_RUN_PERF : FM_SAMPLED_RUN_NO_CLOCK;
+    if (why != 0) {
+        process->clock_error = -why;
+        shared->clock_error = -why;
     }
-    answer(shared, file >= 0 ? FM_SAMPLE_CLOCK_RUNS : FM_SAMPLE_CLOCK_REFUSED);
+    answer(shared, why == 0 ? FM_SAMPLE_CLOCK_RUNS : FM_SAMPLE_CLOCK_REFUSED);
 }
 
-static fm_status look_at_places(fm_sampled_run *run, fm_error *error)
+fm_status fm_sampled_run_look(fm_sampled_run *run, fm_error *error)
 {
     fm_sample_session *session = run->memory.session;
     fm_status status = FM_OK;
@@ -306,7 +319,7 @@ static fm_status look_at_places(fm_sampled_run *run, fm_error *error)
         fm_sampled_process *process = run->places[i];
         if (status != FM_OK || !process) continue;
         const uint32_t clock = __atomic_load_n(&shared->clock, __ATOMIC_ACQUIRE);
-        if (clock == FM_SAMPLE_CLOCK_ASKED && process->clock < 0 && !run->stopped)
+        if (clock == FM_SAMPLE_CLOCK_ASKED && process->clock_count == 0 && !run->stopped)
             start_clock(run, process, shared);
         if (clock == FM_SAMPLE_CLOCK_STOP) {
             stop_clock(process);
@@ -366,7 +379,7 @@ fm_status fm_sampled_run_wait(fm_sampled_run *run, double seconds, bool *ended, 
     while (!run->ended) {
         /* The wake-up call is raised before we look: what comes later ends the sleep at once. */
         __atomic_store_n(&run->memory.session->receiver_waits, 1, __ATOMIC_SEQ_CST);
-        fm_status status = look_at_places(run, error);
+        fm_status status = fm_sampled_run_look(run, error);
         if (status == FM_OK) status = fm_sample_drain_status(run, error);
         if (status != FM_OK) return status;
         fm_watch_attend(&run->watch);
@@ -377,7 +390,12 @@ fm_status fm_sampled_run_wait(fm_sampled_run *run, double seconds, bool *ended, 
             run->limit_reached = true;
             fm_sampled_run_stop(run);
         }
-        if (!any_is_left(run)) {
+        if (run->attachment && (run->stopped || run->watch.interrupted)) {
+            fm_sampled_run_stop(run);
+            fm_sampled_attach_leave(run);
+            run->left = true;
+        }
+        if (run->left || !any_is_left(run)) {
             run->ended = *ended = true;
             run->seconds = fm_now() - run->watch.started;
             return fm_sample_drain_end(run, error);
@@ -404,6 +422,7 @@ void fm_sampled_run_close(fm_sampled_run *run)
 {
     if (!run) return;
     if (run->memory.session) fm_sampled_run_stop(run);
+    fm_sampled_attach_leave(run);
     fm_watch_end(&run->watch);
     fm_sample_drain_abandon(run);
     for (size_t i = 0; i < run->thread_count; i++) fm_sampled_thread_destroy(run->threads[i], &run->context);
@@ -411,6 +430,7 @@ void fm_sampled_run_close(fm_sampled_run *run)
     free(run->owners);
     for (size_t i = 0; i < run->process_count; i++) {
         stop_clock(run->processes[i]);
+        free(run->processes[i]->clocks);
         fm_sampled_maps_free(&run->processes[i]->code.maps);
         free(run->processes[i]->program);
         free(run->processes[i]->missing);
