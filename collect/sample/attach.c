@@ -147,6 +147,10 @@ void fm_sampler_forked(void)
 {
     fm_self.inside = 0;
     if (!fm_self.session) return;
+    if (!fm_self.process) { /* sampling has not begun yet */
+        forget();
+        return;
+    }
     const uint32_t parent = fm_self.process->serial;
     fm_sampler_threads_forget();
     if (!(fm_self.session->wants & FM_SAMPLE_WANT_CHILDREN) || fm_sampler_halted() ||

@@ -19,7 +19,7 @@ enum { BEATS_SECONDS = 5 };
 ENTRY long fathom_sampler_prepare(fm_sample_session *session);
 ENTRY long fathom_sampler_enter(void);
 ENTRY long fathom_sampler_timer(void);
-ENTRY long fathom_sampler_leave(void);
+ENTRY long fathom_sampler_leave(long forget);
 ENTRY long fathom_sampler_unblock(void);
 ENTRY long fathom_sampler_reblock(void);
 ENTRY long fathom_sampler_session(void);
@@ -72,13 +72,14 @@ long fathom_sampler_timer(void)
     return begun ? 0 : 1;
 }
 
-/* While all threads stand, anywhere: no locks. 0: nothing is left but the library; 1: somebody is inside. */
-long fathom_sampler_leave(void)
+/* While all threads stand, anywhere: no locks. forget: traps of ours wait to be delivered. 0: nothing is left
+ * but the library; 1: somebody is inside. */
+long fathom_sampler_leave(long forget)
 {
     fm_sample_session *session = fm_self.session;
     if (__atomic_load_n(&fm_self.inside, __ATOMIC_SEQ_CST) != 0) return 1;
     fm_sampler_timer_end();
-    fm_sampler_signals_end();
+    fm_sampler_signals_end(forget);
     fm_sampler_threads_end();
     if (session) fm_unmap(session, fm_sample_file_bytes());
     fm_self = (fm_sampler_self){.joined = true, .epoch = fm_self.epoch + 1};

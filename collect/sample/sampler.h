@@ -158,8 +158,8 @@ void fm_sampler_watches_end(fm_sampler_thread *thread);
 bool fm_sampler_signals_prepare(void);
 /* Our handler is installed. */
 bool fm_sampler_signals_begin(void);
-/* The program's actions are, and a trap of ours that waits is forgotten. */
-void fm_sampler_signals_end(void);
+/* The program's actions are. forget: traps that wait to be delivered are not. */
+void fm_sampler_signals_end(bool forget);
 /* Whether the program believes that the calling thread blocks SIGTRAP; sets it. */
 bool fm_sampler_trap_blocked(int set);
 /* A timer instead of the receiver's clock. */

@@ -268,11 +268,11 @@ bool fm_sampler_signals_begin(void)
     return true;
 }
 
-void fm_sampler_signals_end(void)
+void fm_sampler_signals_end(bool forget)
 {
     if (!installed) return;
     const kernel_action ignore = {.handler = 1}; /* SIG_IGN: what waits to be delivered is forgotten */
-    fm_syscall(__NR_rt_sigaction, SIGTRAP, (long)&ignore, 0, SIGNALS_BYTES, 0, 0);
+    if (forget) fm_syscall(__NR_rt_sigaction, SIGTRAP, (long)&ignore, 0, SIGNALS_BYTES, 0, 0);
     for (int i = 0; i < OURS; i++) {
         if (changed[i])
             set_action(ours[i], &actions[i], NULL);
@@ -367,9 +367,9 @@ EXPORT int sigignore(int number)
 /* SIGTRAP stays open; the program is told what it believes. */
 static int change_mask(mask_function *set, int how, const sigset_t *given, sigset_t *before)
 {
-    const bool was = trap_blocked;
+    const bool was = trap_blocked, active = installed; /* sampling may begin or end while we are here */
     sigset_t open;
-    if (given && installed) {
+    if (given && active) {
         const bool has = sigismember(given, SIGTRAP) == 1;
         open = *given;
         if (how == SIG_BLOCK || how == SIG_SETMASK) sigdelset(&open, SIGTRAP);
@@ -381,7 +381,7 @@ static int change_mask(mask_function *set, int how, const sigset_t *given, sigse
     const int result = set(how, given, before);
     if (result != 0)
         trap_blocked = was;
-    else if (before && installed) {
+    else if (before && active) {
         if (was)
             sigaddset(before, SIGTRAP);
         else

@@ -2,12 +2,14 @@
 /*
  * safe_place.c - see safe_place.h.
  *
- * The stack is not unwound: every word of its last part that may be an address to return to counts as one. So
- * a place may be taken for unsafe that is not, never the other way round, as far as the stack was read.
+ * First every word of the stack's last part that may be an address to return to is looked at, which takes
+ * little time. Where one of them is unsafe, it may be left from earlier calls (those of the loader, in the
+ * first thread): then the stack is unwound, and believed where that comes to its end.
  */
 #define _GNU_SOURCE
 #include "process/safe_place.h"
 
+#include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +140,50 @@ static bool in_sequence(const fm_tracee *tracee, const fm_tracee_thread *thread)
     return fm_tracee_read(tracee, sequence.pointer + 8, &descriptor, 8) == 8 && descriptor != 0;
 }
 
+/* ---- calls ---- */
+
+typedef struct chain {
+    const fm_unsafe_places *places;
+    bool safe;
+    int depth;
+} chain;
+
+static int look_at_frame(Dwfl_Frame *frame, void *context)
+{
+    enum { DEEPEST = 4096 };
+    chain *calls = context;
+    Dwarf_Addr address = 0;
+    bool activation = false;
+    if (!dwfl_frame_pc(frame, &address, &activation)) return DWARF_CB_ABORT;
+    if (address == calls->places->handler_end || is_unsafe(calls->places, address)) calls->safe = false;
+    if (++calls->depth > DEEPEST) calls->safe = false;
+    return calls->safe ? DWARF_CB_OK : DWARF_CB_ABORT;
+}
+
+/* What is on the disk is enough; nobody is asked for debug information. */
+static int find_nothing(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base, const char *file,
+                        const char *link, GElf_Word sum, char **debug)
+{
+    (void)module, (void)user, (void)name, (void)base, (void)file, (void)link, (void)sum, (void)debug;
+    return -1;
+}
+
+/* Is every call that the thread is in a safe one? False also where it cannot be told. */
+static bool calls_are_safe(const fm_unsafe_places *places, const fm_tracee *tracee,
+                           const fm_tracee_thread *thread)
+{
+    static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_linux_proc_find_elf,
+                                             .find_debuginfo = find_nothing};
+    Dwfl *dwfl = dwfl_begin(&callbacks);
+    chain calls = {.places = places, .safe = true};
+    const bool known = dwfl && dwfl_linux_proc_report(dwfl, tracee->pid) == 0 &&
+                       dwfl_report_end(dwfl, NULL, NULL) == 0 &&
+                       dwfl_linux_proc_attach(dwfl, tracee->pid, true) == 0 &&
+                       dwfl_getthread_frames(dwfl, thread->tid, look_at_frame, &calls) == 0;
+    if (dwfl) dwfl_end(dwfl);
+    return known && calls.safe;
+}
+
 bool fm_is_safe_place(const fm_unsafe_places *places, const fm_tracee *tracee, const fm_tracee_thread *thread)
 {
     struct user_regs_struct registers;
@@ -151,5 +197,5 @@ bool fm_is_safe_place(const fm_unsafe_places *places, const fm_tracee *tracee, c
         safe = (!places->handler_end || stack[i] != places->handler_end) &&
                !(is_unsafe(places, stack[i]) && follows_call(tracee, stack[i]));
     free(stack);
-    return safe;
+    return words > 0 && (safe || calls_are_safe(places, tracee, thread));
 }

@@ -35,11 +35,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What the program calls, and shall call ours of the same name. */
+/* What the program calls, and shall call ours of the same name. The first three do at
+ * once what sampling changes when it begins. */
 static const char *const hooked[] = {
-    "sigaction", "__sigaction", "signal",      "bsd_signal",      "ssignal", "sysv_signal", "__sysv_signal",
-    "sigset",    "sigignore",   "sigprocmask", "pthread_sigmask", "prctl",   "syscall",     NULL};
-enum { HOOKED = sizeof hooked / sizeof hooked[0] - 1, SLOTS_MOST = 1 << 16, LEAVE_TRIES = 1000 };
+    "sigaction",   "sigprocmask",   "pthread_sigmask", "__sigaction", "signal", "bsd_signal", "ssignal",
+    "sysv_signal", "__sysv_signal", "sigset",          "sigignore",   "prctl",  "syscall",    NULL};
+enum { HOOKED = sizeof hooked / sizeof hooked[0] - 1, SLOTS_MOST = 1 << 16, ENTER_TRIES = 1000, HALFWAY = 3 };
 
 /* Functions of the runtime that are called from here (collect/sample/enter.c). */
 enum { PREPARE, ENTER, TIMER, LEAVE, UNBLOCK, REBLOCK, SESSION, ENTRIES };
@@ -204,16 +205,84 @@ static void restore_slots(const fm_sampled_attachment *self, const fm_tracee *tr
 
 /* ---- leaving ---- */
 
-/* Does a thread stand in our code? */
-static bool is_inside(const fm_sampled_attachment *self, const fm_tracee *tracee)
+static bool stands_in(const fm_tracee *tracee, uint64_t first, uint64_t behind)
 {
     for (size_t i = 0; i < tracee->count; i++) {
         struct user_regs_struct registers;
-        if (ptrace(PTRACE_GETREGS, tracee->threads[i].tid, NULL, &registers) == 0 &&
-            registers.rip >= self->code && registers.rip < self->code_behind)
+        if (ptrace(PTRACE_GETREGS, tracee->threads[i].tid, NULL, &registers) == 0 && registers.rip >= first &&
+            registers.rip < behind)
             return true;
     }
     return false;
+}
+
+/* Is a thread about to change, or to ask for, what we are going to change? */
+static bool is_halfway(const fm_sampled_attachment *self, const fm_tracee *tracee)
+{
+    enum { AROUND = 512 }; /* what they call lies beside them */
+    for (size_t i = 0; i < HALFWAY; i++) {
+        const uint64_t at = self->theirs[i];
+        if (at && stands_in(tracee, at - AROUND, at + AROUND)) return true;
+    }
+    return false;
+}
+
+/* Does a thread stand in our code? */
+static bool is_inside(const fm_sampled_attachment *self, const fm_tracee *tracee)
+{
+    return stands_in(tracee, self->code, self->code_behind);
+}
+
+/* A trap of the sampler's: a perf event's, or a timer's (collect/sample/sampler.h). */
+static bool is_our_trap(const siginfo_t *information)
+{
+    enum { PERF_DATA_AT = 24, PERF = 6 /* TRAP_PERF */ };
+    const uint64_t first = UINT64_C(0x666174686F6D0000), behind = first + 0x10000;
+    uint64_t data = 0;
+    if (information->si_signo != SIGTRAP) return false;
+    if (information->si_code == PERF)
+        memcpy(&data, (const char *)information + PERF_DATA_AT, sizeof data);
+    else if (information->si_code == SI_TIMER)
+        data = (uint64_t)(uintptr_t)information->si_value.sival_ptr;
+    return data >= first && data < behind;
+}
+
+typedef struct waiting_traps {
+    bool ours, others;
+} waiting_traps;
+
+static void look_at_queue(pid_t tid, bool shared, waiting_traps *waiting)
+{
+    enum { AT_ONCE = 16, MOST = 1024 };
+    siginfo_t some[AT_ONCE];
+    struct __ptrace_peeksiginfo_args range = {.flags = shared ? PTRACE_PEEKSIGINFO_SHARED : 0, .nr = AT_ONCE};
+    long got = AT_ONCE;
+    for (; got == AT_ONCE && range.off < MOST; range.off += AT_ONCE) {
+        got = ptrace(PTRACE_PEEKSIGINFO, tid, &range, some);
+        for (long i = 0; i < got; i++) {
+            if (some[i].si_signo != SIGTRAP) continue;
+            if (is_our_trap(&some[i]))
+                waiting->ours = true;
+            else
+                waiting->others = true;
+        }
+    }
+}
+
+/* Traps that were sent and not delivered yet. One of ours that is just being delivered is not. */
+static waiting_traps look_for_traps(fm_tracee *tracee)
+{
+    waiting_traps waiting = {0};
+    for (size_t i = 0; i < tracee->count; i++) {
+        fm_tracee_thread *thread = &tracee->threads[i];
+        siginfo_t information;
+        look_at_queue(thread->tid, i == 0, &waiting);
+        if (i == 0) look_at_queue(thread->tid, false, &waiting);
+        if (thread->signal == SIGTRAP && ptrace(PTRACE_GETSIGINFO, thread->tid, NULL, &information) == 0 &&
+            is_our_trap(&information))
+            thread->signal = 0;
+    }
+    return waiting;
 }
 
 /* SIGTRAP, for those that believe to block it. */
@@ -248,8 +317,12 @@ static fm_status leave(fm_sampled_attachment *self, fm_tracee *tracee, fm_error 
     while (inside) {
         fm_status status = fm_tracee_stop(tracee, error);
         fm_tracee_thread *thread = status == FM_OK ? fm_tracee_any(tracee) : NULL;
-        if (status == FM_OK && thread && !is_inside(self, tracee))
-            status = call(self, tracee, thread, LEAVE, 0, &inside, error);
+        const waiting_traps waiting = look_for_traps(tracee);
+        /* What the program sent to itself is not lost, if that can be helped. */
+        const bool late = fm_now() > until - leave_seconds / 2;
+        if (status == FM_OK && thread && !is_inside(self, tracee) &&
+            (late || !(waiting.ours && waiting.others)))
+            status = call(self, tracee, thread, LEAVE, waiting.ours, &inside, error);
         if (status != FM_OK) return status;
         if (!inside) break;
         fm_tracee_resume(tracee);
@@ -566,8 +639,10 @@ static fm_status enter(fm_sampled_attachment *self, fm_tracee *tracee, fm_error 
     long result = 0;
     fm_status status = fm_tracee_stop(tracee, error);
     fm_tracee_thread *thread = status == FM_OK ? fm_tracee_any(tracee) : NULL;
-    for (int tries = 0; status == FM_OK && !thread && tries < LEAVE_TRIES; tries++) {
-        fm_tracee_resume(tracee); /* all of them are about to get signals */
+    for (int tries = 0; status == FM_OK && (!thread || is_halfway(self, tracee)) && tries < ENTER_TRIES;
+         tries++) {
+        fm_tracee_resume(tracee); /* all of them are about to get signals, or one is in between */
+        usleep(tries < 10 ? 100 : 1000);
         status = fm_tracee_stop(tracee, error);
         thread = status == FM_OK ? fm_tracee_any(tracee) : NULL;
     }
