@@ -79,8 +79,8 @@ long fathom_sampler_leave(long forget)
     fm_sample_session *session = fm_self.session;
     if (__atomic_load_n(&fm_self.inside, __ATOMIC_SEQ_CST) != 0) return 1;
     fm_sampler_timer_end();
-    fm_sampler_signals_end(forget);
     fm_sampler_threads_end();
+    fm_sampler_signals_end(forget);
     if (session) fm_unmap(session, fm_sample_file_bytes());
     fm_self = (fm_sampler_self){.joined = true, .epoch = fm_self.epoch + 1};
     return 0;

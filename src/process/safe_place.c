@@ -199,3 +199,18 @@ bool fm_is_safe_place(const fm_unsafe_places *places, const fm_tracee *tracee, c
     free(stack);
     return words > 0 && (safe || calls_are_safe(places, tracee, thread));
 }
+
+bool fm_may_be_in_handler(const fm_unsafe_places *places, const fm_tracee *tracee,
+                          const fm_tracee_thread *thread)
+{
+    struct user_regs_struct registers;
+    uint64_t *stack = malloc(STACK_MOST);
+    bool inside = true;
+    if (stack && places->handler_end && ptrace(PTRACE_GETREGS, thread->tid, NULL, &registers) == 0) {
+        const size_t words = fm_tracee_read(tracee, registers.rsp & ~UINT64_C(7), stack, STACK_MOST) / 8;
+        inside = registers.rip == places->handler_end;
+        for (size_t i = 0; i < words && !inside; i++) inside = stack[i] == places->handler_end;
+    }
+    free(stack);
+    return inside;
+}

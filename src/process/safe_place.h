@@ -22,5 +22,8 @@ void fm_unsafe_places_find(fm_unsafe_places *places, const fm_tracee *tracee,
                            const fm_remote_modules *modules);
 bool fm_is_safe_place(const fm_unsafe_places *places, const fm_tracee *tracee,
                       const fm_tracee_thread *thread);
+/* Is it in a signal handler, as far as its stack tells? */
+bool fm_may_be_in_handler(const fm_unsafe_places *places, const fm_tracee *tracee,
+                          const fm_tracee_thread *thread);
 
 #endif

@@ -65,8 +65,8 @@ typedef struct fm_sampled_attachment {
     uint64_t ours[HOOKED], theirs[HOOKED]; /* functions */
     slot *slots;
     size_t slot_count, slot_capacity;
+    fm_unsafe_places places;
     bool prepared;
-    long clock_error;
 } fm_sampled_attachment;
 
 /* What a thread of ours does with a stopped program. */
@@ -95,10 +95,14 @@ static fm_status with_tracee(fm_sampled_attachment *self,
     fm_error unused;
     pthread_t thread;
     task given = {.self = self, .work = work, .error = error ? error : &unused};
+    /* A program whose thread does something for us would be lost without us: a signal that ends us waits. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
     const int why = fm_thread_start(&thread, do_task, &given);
-    if (why != 0) return fm_fail_io(error, NULL, "start a thread", why);
-    pthread_join(thread, NULL);
-    return given.status;
+    if (why == 0) pthread_join(thread, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return why == 0 ? given.status : fm_fail_io(error, NULL, "start a thread", why);
 }
 
 /* ---- what is loaded there ---- */
@@ -322,7 +326,7 @@ static fm_status leave(fm_sampled_attachment *self, fm_tracee *tracee, fm_error 
         const bool late = fm_now() > until - leave_seconds / 2;
         if (status == FM_OK && thread && !is_inside(self, tracee) &&
             (late || !(waiting.ours && waiting.others)))
-            status = call(self, tracee, thread, LEAVE, waiting.ours, &inside, error);
+            status = call(self, tracee, thread, LEAVE, waiting.ours || !waiting.others, &inside, error);
         if (status != FM_OK) return status;
         if (!inside) break;
         fm_tracee_resume(tracee);
@@ -385,7 +389,9 @@ static fm_status clean_up(fm_sampled_attachment *self, fm_tracee *tracee, const 
                        (long)self->pid, receiver);
     status = find_slots(self, tracee, modules, error);
     for (size_t i = 0; i < self->slot_count; i++) self->slots[i].before = self->theirs[self->slots[i].name];
-    return status == FM_OK ? leave(self, tracee, error) : status;
+    if (status == FM_OK) status = leave(self, tracee, error);
+    fm_tracee_resume(tracee);
+    return status;
 }
 
 /* A file in memory, made there, mapped there and here. */
@@ -516,9 +522,8 @@ static fm_status find_place(fm_sampled_attachment *self, fm_tracee *tracee, cons
 {
     enum { THREADS_MOST = 64 };
     pid_t tids[THREADS_MOST];
-    fm_unsafe_places places;
     const double until = fm_now() + search_seconds;
-    fm_unsafe_places_find(&places, tracee, modules);
+    fm_unsafe_places_find(&self->places, tracee, modules);
     useconds_t nap = 200;
     do {
         const size_t count = list_threads(self->pid, tids, THREADS_MOST);
@@ -526,7 +531,7 @@ static fm_status find_place(fm_sampled_attachment *self, fm_tracee *tracee, cons
         for (size_t i = 0; i < count; i++) {
             fm_status status = fm_tracee_stop_one(tracee, tids[i], found, error);
             if (status != FM_OK) return status;
-            if (*found && fm_is_safe_place(&places, tracee, *found)) return FM_OK;
+            if (*found && fm_is_safe_place(&self->places, tracee, *found)) return FM_OK;
             fm_tracee_resume(tracee);
         }
         usleep(nap);
@@ -620,15 +625,18 @@ static fm_status start_clocks(fm_sampled_attachment *self, fm_tracee *tracee, fm
     return status;
 }
 
-/* SIGTRAP reaches every thread; those that block it go on believing so. */
+/* SIGTRAP reaches every thread; those that block it go on believing so. Not those that are in a signal
+ * handler or in the midst of libc: what they block now, they will not soon. */
 static void open_masks(const fm_sampled_attachment *self, fm_tracee *tracee)
 {
-    const uint64_t trap = UINT64_C(1) << (SIGTRAP - 1);
+    const uint64_t trap = UINT64_C(1) << (SIGTRAP - 1), of_libc = UINT64_C(3) << 31;
     for (size_t i = 0; i < tracee->count; i++) {
         fm_tracee_thread *thread = &tracee->threads[i];
         uint64_t mask;
         long result;
-        if (thread->signal || !fm_tracee_mask(thread, &mask) || !(mask & trap)) continue;
+        if (thread->signal || !fm_tracee_mask(thread, &mask) || !(mask & trap) || (mask & of_libc) ||
+            fm_may_be_in_handler(&self->places, tracee, thread))
+            continue;
         if (call(self, tracee, thread, UNBLOCK, 0, &result, NULL) == FM_OK)
             fm_tracee_set_mask(thread, mask & ~trap);
     }

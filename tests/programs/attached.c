@@ -286,6 +286,7 @@ int main(int argc, char **argv)
     pthread_t threads[64];
     int count = 0;
     alarm(100); /* whatever becomes of the test */
+    if (argc > 1 && strcmp(argv[1], "once") == 0) return (int)(sum_of(400) & 1);
     for (int i = 1; i < argc && count < 64; i++)
         for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
             if (strcmp(argv[i], kinds[k].name) == 0 &&
