@@ -80,8 +80,11 @@ bool fm_sampler_claim_process(uint32_t parent)
         process->clock_error = process->watch_error = 0;
         process->trouble = process->refused_threads = 0;
         process->cost = process->ended_at = 0;
+        process->heap_limit = process->heap_large = 0;
+        process->heap_seen = process->heap_lost = 0;
         fm_self.process = process;
         fm_self.watching = session->wants & FM_SAMPLE_WANT_WATCHES;
+        fm_sampler_heap_begin();
         __atomic_store_n(&process->state, FM_SAMPLE_OPEN, __ATOMIC_RELEASE);
         return true;
     }
@@ -156,6 +159,7 @@ void fm_sampler_forked(void)
     if (!(fm_self.session->wants & FM_SAMPLE_WANT_CHILDREN) || fm_sampler_halted() ||
         !fm_sampler_claim_process(parent)) {
         forget();
+        fm_sampler_heap_begin();
         return;
     }
     ask_for_clock();

@@ -83,6 +83,7 @@ long fathom_sampler_leave(long forget)
     fm_sampler_signals_end(forget);
     if (session) fm_unmap(session, fm_sample_file_bytes());
     fm_self = (fm_sampler_self){.joined = true, .epoch = fm_self.epoch + 1};
+    fm_sampler_heap_begin();
     return 0;
 }
 

@@ -10,6 +10,7 @@
  *     threads.c   memory of a thread, its lane in the session
  *     signals.c   what the program sees of SIGTRAP
  *     limits.c    the program gives up system calls
+ *     heap.c      blocks of the heap, some of them
  *     burst.h     runs the program's next accesses and logs them
  *
  * Everything that runs in a signal handler makes its own system calls (system.h), takes no lock, allocates by
@@ -138,6 +139,11 @@ void *fm_sampler_stack_top(const fm_sampler_thread *thread);
 void fm_sampler_tick(fm_sampler_thread *thread, ucontext_t *context);
 /* How long until the first burst of a thread. */
 void fm_sampler_plan(fm_sampler_thread *thread);
+/* A slab of the class, or of a smaller one. FM_SAMPLE_NOWHERE: none is free. */
+uint32_t fm_sampler_claim_slab(const fm_sampler_thread *thread, uint32_t class);
+void fm_sampler_free_slab(uint32_t slab);
+/* Puts registers and stack at the end of a slab. Bytes of the stack. */
+uint32_t fm_sampler_tell_stack(uint32_t slab, const ucontext_t *context);
 
 /* ---- watches.c ---- */
 
@@ -167,6 +173,13 @@ bool fm_sampler_timer_begin(uint64_t nanoseconds);
 void fm_sampler_timer_end(void);
 /* There is nobody who reads: samples were left out for so long that the receiver must be gone. */
 void fm_sampler_unheard(void);
+
+/* ---- heap.c ---- */
+
+/* Blocks are told from now on, where they are wanted: when the process has its place, and after a fork. */
+void fm_sampler_heap_begin(void);
+/* Copies so much of the memory at `from`, at most, as is there. */
+uint32_t fm_sampler_copy_stack(void *to, uint64_t from, uint32_t most);
 
 /* ---- time ---- */
 

@@ -106,7 +106,9 @@ static fm_status set_up(fm_sampled_run *run, fm_error *error)
     if (status != FM_OK) return status;
     fm_sample_session *session = run->memory.session;
     session->wants = (options->follow_children ? FM_SAMPLE_WANT_CHILDREN : 0u) |
-                     (options->no_watches ? 0u : FM_SAMPLE_WANT_WATCHES);
+                     (options->no_watches ? 0u : FM_SAMPLE_WANT_WATCHES) |
+                     (options->objects ? FM_SAMPLE_WANT_OBJECTS : 0u) |
+                     (options->call_paths ? FM_SAMPLE_WANT_PATHS : 0u);
     session->interval = options->rate > 0 ? (uint64_t)(1e9 / options->rate) : 0;
     session->period = options->period;
     session->budget = (uint64_t)(options->overhead * 1e6);
@@ -121,6 +123,9 @@ static fm_status set_up(fm_sampled_run *run, fm_error *error)
     session->frequency = counter_frequency();
     run->context.memory = &run->memory;
     run->context.code = &run->code;
+    run->context.objects = &run->objects;
+    run->context.with_objects = options->objects;
+    run->context.with_paths = options->call_paths;
     run->context.nanoseconds = 1e9 / (double)session->frequency;
     run->context.granularity_count = options->granularity_count;
     for (size_t i = 0; i < options->granularity_count; i++)
@@ -238,6 +243,7 @@ static fm_status attach(fm_sampled_run *run, uint32_t place, fm_error *error)
     *made = (fm_sampled_process){.place = place,
                                  .serial = shared.serial,
                                  .parent_pid = shared.parent_pid,
+                                 .parent = shared.parent,
                                  .attached = true,
                                  .watched = {.pid = shared.pid, .order = shared.serial},
                                  .code = {.pid = shared.pid, .alive = true}};
@@ -432,12 +438,16 @@ void fm_sampled_run_close(fm_sampled_run *run)
         stop_clock(run->processes[i]);
         free(run->processes[i]->clocks);
         fm_sampled_maps_free(&run->processes[i]->code.maps);
+        fm_sampled_memory_free(&run->processes[i]->memory);
         free(run->processes[i]->program);
         free(run->processes[i]->missing);
         free(run->processes[i]);
     }
     free(run->processes);
     fm_sampled_code_free(&run->code);
+    fm_sampled_objects_free(&run->objects);
+    free(run->tag_codes);
+    free(run->tag_objects);
     fm_burst_table_destroy(run->context.table);
     free(run->context.log);
     free(run->context.touches);

@@ -20,6 +20,10 @@ typedef struct fm_sampled_process {
     uint32_t parent_pid;
     fm_watched_process watched;
     fm_sample_code_of code;
+    fm_sampled_memory_of memory;
+    uint32_t parent; /* serial number of the process that forked it; 0: it was executed */
+    bool heap_seen;  /* allocations come through the library */
+    uint64_t heap_lost;
     char *program;
     bool attached, by_exec;
     bool executed; /* another program, which is not followed */
@@ -56,6 +60,8 @@ struct fm_sampled_run {
 
     pthread_mutex_t code_lock;
     fm_sampled_code code;
+    fm_sampled_objects objects;
+    uint32_t *tag_codes, *tag_objects; /* of each tag, when all is known */
 
     /* The drain's. */
     pthread_t drain;
@@ -89,6 +95,11 @@ fm_status fm_sampled_attach_begin(fm_sampled_run *run, fm_error *error);
 fm_status fm_sampled_attach_enter(fm_sampled_run *run, fm_error *error);
 /* It is not sampled any more, and is as it was. Clocks are closed before. */
 void fm_sampled_attach_leave(fm_sampled_run *run);
+
+/* ---- sample_heap.c ---- */
+
+/* Takes what was told of the heap. */
+fm_status fm_sample_heap_drain(fm_sampled_run *run, fm_error *error);
 
 /* ---- sample_drain.c ---- */
 

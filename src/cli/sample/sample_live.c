@@ -31,6 +31,9 @@ typedef struct live_run {
     cli_attribution_caches caches;
     uint64_t edges[CLI_MOST_EDGES];
     size_t edge_count;
+    uint64_t late_from; /* what misses the smallest of the caches is late */
+    double known;       /* share of the late uses whose object is known; -1: not asked for */
+    double one_in;      /* of small heap blocks, one is told */
     fm_profile *profile[CLI_MOST_GRANULARITIES];
 } live_run;
 
@@ -107,6 +110,8 @@ static int check(live_run *self, char **command, uint64_t seed)
     if (!info->bursts)
         return cli_misuse(
             "--estimator: %s is for samples of single references; programs are sampled by bursts", name);
+    if (how->call_paths && self->attribution->no_sites)
+        return cli_misuse("--call-paths and --no-sites contradict each other");
     if (cli_is_stdout(how->json) + cli_is_stdout(how->report) + cli_is_stdout(how->output) +
             cli_attribution_takes_stdout(self->attribution) >
         1)
@@ -121,6 +126,8 @@ static int check(live_run *self, char **command, uint64_t seed)
     self->options.granularity_count = self->analysis.count;
     self->options.follow_children = how->follow_children;
     self->options.no_watches = how->no_watches;
+    self->options.objects = !self->attribution->no_sites;
+    self->options.call_paths = how->call_paths;
     self->options.signals = true;
     self->options.seed = seed;
     return -1;
@@ -136,6 +143,8 @@ static int watch_run(live_run *self)
     if (fm_sampled_run_start(&self->run, &self->options, &error)) return cli_fail(&error);
     int code = cli_attribution_find_caches(self->attribution, &self->caches);
     self->edge_count = cli_attribution_edges(&self->caches, self->analysis.granularity[0], self->edges);
+    self->late_from = self->edges[cli_attribution_late_range(&self->caches, self->analysis.granularity[0],
+                                                             self->edges, self->edge_count)];
     cli_progress_start(&progress, "samples", self->how->progress);
     while (code < 0 && !ended) {
         if (fm_sampled_run_wait(self->run, 0.1, &ended, &error)) code = cli_fail(&error);
@@ -229,17 +238,33 @@ static int describe_run(const live_run *self, size_t index, bool whole, fm_profi
     return profile->name && profile->what_missing ? -1 : cli_out_of_memory();
 }
 
+typedef struct described {
+    live_run *self;
+    const fm_estimate *estimate;
+    bool whole;
+} described;
+
 static fm_status describe_sites(void *context, fm_attribution *attribution, const uint32_t **map,
                                 size_t *map_count, fm_error *error)
 {
-    return fm_sampled_run_describe(context, attribution, map, map_count, error);
+    const described *what = context;
+    double known, one_in;
+    fm_status status = fm_sampled_run_describe(what->self->run, attribution, map, map_count, error);
+    if (status == FM_OK)
+        status = fm_sampled_run_describe_objects(what->self->run, what->estimate, *map, *map_count,
+                                                 attribution, &known, &one_in, error);
+    if (status != FM_OK || !what->whole) return status;
+    what->self->known = known;
+    what->self->one_in = one_in;
+    return FM_OK;
 }
 
 static int attach_sites(live_run *self, const fm_estimate *estimate, bool quiet)
 {
     if (self->attribution->no_sites) return -1;
+    described what = {self, estimate, !quiet};
     return cli_attribution_attach(estimate->profile, estimate->raw, estimate->raw_count, self->edges,
-                                  self->edge_count, 0, describe_sites, self->run, quiet);
+                                  self->edge_count, self->late_from, describe_sites, &what, quiet);
 }
 
 /* The profile of a process, or of all (described as the first). */
@@ -248,7 +273,7 @@ static int take_profile(live_run *self, size_t granularity, size_t process, fm_p
     fm_error error;
     fm_samples *samples;
     fm_estimate *estimate = NULL;
-    const fm_estimate_options options = {
+    fm_estimate_options options = {
         .estimator = self->estimating->estimator,
         .conversion = self->estimating->conversion,
         .bootstrap = (unsigned)self->estimating->bootstrap,
@@ -256,6 +281,10 @@ static int take_profile(live_run *self, size_t granularity, size_t process, fm_p
         .edges = granularity == 0 ? self->edges : NULL,
         .edge_count = granularity == 0 ? self->edge_count : 0,
     };
+    if (fm_sampled_run_tags(self->run, &options.codes, &options.groups, &options.tag_count, &error))
+        return cli_fail(&error);
+    options.late_from = self->late_from;
+    if (granularity > 0) options.groups = NULL;
     if (fm_sampled_run_take(self->run, granularity, process, &samples, &error)) return cli_fail(&error);
     int code = fm_estimate_create(&estimate, samples, &options, &error) ? cli_fail(&error) : -1;
     const bool whole = process == FM_SAMPLED_RUN_ALL;
@@ -296,6 +325,31 @@ static int take_profiles(live_run *self)
     }
     return self->attribution->no_sites ? -1
                                        : cli_attribution_record_sources(self->attribution, self->profile[0]);
+}
+
+/* How much is known of objects; in the profile, too. */
+static int note_objects(const live_run *self)
+{
+    enum { KNOWN_ENOUGH = 90 };
+    const double known = self->known * 100;
+    fm_run *run = self->profile[0]->run;
+    char text[600] = "", small[200] = "", *all;
+    if (self->attribution->no_sites) return -1;
+    if (!self->state.heap_seen)
+        snprintf(text, sizeof text,
+                 "no allocation came through the sampler: blocks of the heap are not told apart (the program "
+                 "has an allocator of its own, or was attached to)");
+    else if (self->one_in > 1)
+        snprintf(small, sizeof small,
+                 "; of small heap blocks one in %.0f was recorded, and stands for the others", self->one_in);
+    if (!text[0] && (small[0] || known < KNOWN_ENOUGH))
+        snprintf(text, sizeof text, "the data object is known of %.0f %% of the misses%s", known, small);
+    if (!text[0]) return -1;
+    cli_note("%s", text);
+    if (asprintf(&all, "%s%s\n", run->notes ? run->notes : "", text) < 0) return cli_out_of_memory();
+    free(run->notes);
+    run->notes = all;
+    return -1;
 }
 
 /* ---- results ---- */
@@ -382,6 +436,7 @@ static int finish(live_run *self)
                  "--rate 1000 takes more samples",
                  state->bursts);
     int code = take_profiles(self);
+    if (code < 0) code = note_objects(self);
     if (code < 0) code = deliver(self);
     return code < 0 ? complete : code;
 }

@@ -8,7 +8,7 @@
 typedef struct cli_live_options {
     const char *json, *report, *output, *overhead, *pid;
     double rate, duration; /* -1: not given */
-    bool no_source, follow_children, no_watches, progress;
+    bool no_source, follow_children, no_watches, call_paths, progress;
 } cli_live_options;
 
 /* To be set before options are parsed. */
@@ -46,6 +46,7 @@ typedef struct cli_live_options {
          "(with --pid: the result comes then)"},                                                             \
         {"follow-children",     0,    CLI_FLAG,                                                              \
          &(l)->follow_children, NULL, "the processes that the program starts, too"},                         \
+        {"call-paths", 0, CLI_FLAG, &(l)->call_paths, NULL, "tell code apart by the calls that led there"},  \
     {                                                                                                        \
         "no-watches", 0, CLI_FLAG, &(l)->no_watches, NULL,                                                   \
             "no debug registers: only what bursts see is known"                                              \
