@@ -81,6 +81,7 @@ bool fm_sampler_claim_process(uint32_t parent)
         process->trouble = process->refused_threads = 0;
         process->cost = process->ended_at = 0;
         process->heap_limit = process->heap_large = 0;
+        process->region_met = 0;
         process->heap_seen = process->heap_lost = 0;
         fm_self.process = process;
         fm_self.watching = session->wants & FM_SAMPLE_WANT_WATCHES;
@@ -171,7 +172,7 @@ __attribute__((destructor)) static void end(void)
     fm_sampler_thread *thread = fm_sampler_me();
     if (thread) {
         thread->busy = true; /* what other destructors do is not sampled any more */
-        thread->lane->work = fm_sampler_cpu() - thread->own;
+        thread->lane->work = fm_sampler_worked(thread, fm_sampler_cpu());
         thread->lane->ticks_then = thread->lane->ticks;
     }
     fm_self.process->ended_at = fm_sampler_clock(CLOCK_PROCESS_CPUTIME_ID);

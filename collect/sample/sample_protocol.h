@@ -65,7 +65,8 @@
 
 enum {
     FM_SAMPLE_PROCESSES = 256,
-    FM_SAMPLE_THREADS = 2048, /* lanes */
+    FM_SAMPLE_REGION_BYTES = 256, /* of a region's name, with its end */
+    FM_SAMPLE_THREADS = 2048,     /* lanes */
     FM_SAMPLE_LANE_BYTES = 8 << 10,
     FM_SAMPLE_CELLS = 44,              /* records in a lane's ring */
     FM_SAMPLE_WATCHES = 4,             /* debug registers of a thread */
@@ -134,7 +135,9 @@ typedef struct fm_sample_process {
     uint64_t heap_large; /* and those of at least so many bytes */
     uint32_t heap_seen;  /* 1: allocations come through the library */
     uint32_t heap_lost;  /* that found no cell */
-    uint64_t spare[5];
+    uint32_t region_met; /* 1: it came to the region */
+    uint32_t spare4;
+    uint64_t spare[4];
 } __attribute__((aligned(64))) fm_sample_process;
 
 /* ---- the session ---- */
@@ -144,6 +147,7 @@ enum {
     FM_SAMPLE_WANT_WATCHES = 1 << 1,
     FM_SAMPLE_WANT_OBJECTS = 1 << 2, /* blocks of the heap */
     FM_SAMPLE_WANT_PATHS = 1 << 3,   /* the stack at the beginning of each burst */
+    FM_SAMPLE_WANT_REGION = 1 << 4,  /* only what happens in `region` */
 };
 enum { FM_SAMPLE_GO = 0, FM_SAMPLE_HALT = 1 };
 
@@ -162,6 +166,7 @@ typedef struct fm_sample_session {
     uint64_t frequency; /* of the time-stamp counter, in Hz */
     uint64_t heartbeat; /* raised by the receiver, several times a second */
     uint64_t spare0[4];
+    char region[FM_SAMPLE_REGION_BYTES]; /* of FATHOM_BEGIN */
     /* Changed by programs. */
     uint32_t wake;           /* futex of the receiver */
     uint32_t receiver_waits; /* 1 while it waits there */

@@ -10,6 +10,7 @@
  *     threads.c   memory of a thread, its lane in the session
  *     signals.c   what the program sees of SIGTRAP
  *     limits.c    the program gives up system calls
+ *     region.c    what the program marks itself
  *     heap.c      blocks of the heap, some of them
  *     burst.h     runs the program's next accesses and logs them
  *
@@ -61,8 +62,9 @@ typedef struct fm_sampler_thread {
     uint64_t bursts;        /* made so far */
     fm_reservoir reservoir; /* which register is for whom */
     fm_sampler_watch watches[FM_SAMPLE_WATCHES];
-    uint32_t written;    /* records in the lane */
-    bool in_burst;       /* the program runs in the translator */
+    uint32_t strays[FM_SAMPLE_WATCHES]; /* uses of what is watched outside of the region */
+    uint32_t written;                   /* records in the lane */
+    bool in_burst;                      /* the program runs in the translator */
     uint64_t window;     /* time-stamp counter when the window began in which accesses are counted; 0: none */
     uint32_t traps;      /* in that window */
     burst *burst;        /* the translator's */
@@ -157,6 +159,14 @@ void fm_sampler_replaced(fm_sampler_thread *thread, uint32_t place, uint32_t kep
 void fm_sampler_trapped(fm_sampler_thread *thread, uint32_t place, const ucontext_t *context);
 /* What is watched ends, as the thread does. */
 void fm_sampler_watches_end(fm_sampler_thread *thread);
+
+/* ---- region.c ---- */
+
+/* Is the calling thread outside of the region that is to be sampled? */
+bool fm_sampler_outside(void);
+/* Nanoseconds that the thread has worked for the program, and in the region, when its processor time is this.
+ */
+uint64_t fm_sampler_worked(const fm_sampler_thread *thread, uint64_t now);
 
 /* ---- signals.c ---- */
 

@@ -179,11 +179,13 @@ static void on_event(uint64_t data, ucontext_t *context)
         if (!thread) return;
         const bool outside = !thread->busy;
         const uint64_t begin = outside ? fm_sampler_cpu() : 0;
-        if (outside) thread->work = begin - thread->own;
+        if (outside) thread->work = fm_sampler_worked(thread, begin);
         fm_sampler_trapped(thread, (uint32_t)(data - FM_SAMPLER_WATCH), context);
-        if (outside) thread->own += fm_sampler_cpu() - begin + FM_SAMPLER_TRAP_COST;
+        /* Outside of the region its clock stands still anyway. */
+        if (outside && !fm_sampler_outside()) thread->own += fm_sampler_cpu() - begin + FM_SAMPLER_TRAP_COST;
         return;
     }
+    if (fm_sampler_outside()) return;
     if (!thread) {
         if (in_our_code(context)) return;
         thread = fm_sampler_thread_get();

@@ -173,7 +173,7 @@ static void finish(void *argument)
     fm_me = NULL;
     over = true; /* ticks that still come find nothing to do */
     thread->busy = true;
-    thread->work = fm_sampler_cpu() - thread->own;
+    thread->work = fm_sampler_worked(thread, fm_sampler_cpu());
     fm_sampler_watches_end(thread);
     fm_sampler_record(thread, &(fm_sample_record){.kind = FM_SAMPLE_RECORD_END,
                                                   .slab = FM_SAMPLE_NOWHERE,

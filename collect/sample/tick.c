@@ -154,6 +154,7 @@ static void watch(fm_sampler_thread *thread, const candidate *picked, fm_sample_
     }
     record->is.burst.picked_place = place;
     fm_sample_watched *watched = &thread->lane->watches[place];
+    thread->strays[place] = 0;
     watched->end = FM_SAMPLE_WATCH_ENDED;
     watched->burst = thread->bursts;
     watched->address = picked->address;
@@ -297,7 +298,7 @@ void fm_sampler_tick(fm_sampler_thread *thread, ucontext_t *context)
 {
     const uint64_t begin = fm_sampler_cpu();
     uint64_t useful = 0;
-    thread->work = begin - thread->own;
+    thread->work = fm_sampler_worked(thread, begin);
     uint32_t class = 0;
     while (class + 1 < FM_SAMPLE_CLASSES && fm_sampler_random(thread, 4) == 0) class ++;
     const uint32_t slab = fm_sampler_claim_slab(thread, class);

@@ -38,8 +38,9 @@
 /* What the program calls, and shall call ours of the same name. The first three do at
  * once what sampling changes when it begins. */
 static const char *const hooked[] = {
-    "sigaction",   "sigprocmask",   "pthread_sigmask", "__sigaction", "signal", "bsd_signal", "ssignal",
-    "sysv_signal", "__sysv_signal", "sigset",          "sigignore",   "prctl",  "syscall",    NULL};
+    "sigaction", "sigprocmask",         "pthread_sigmask",   "__sigaction", "signal",    "bsd_signal",
+    "ssignal",   "sysv_signal",         "__sysv_signal",     "sigset",      "sigignore", "prctl",
+    "syscall",   "fathom_region_begin", "fathom_region_end", NULL};
 enum { HOOKED = sizeof hooked / sizeof hooked[0] - 1, SLOTS_MOST = 1 << 16, ENTER_TRIES = 1000, HALFWAY = 3 };
 
 /* Functions of the runtime that are called from here (collect/sample/enter.c). */
@@ -53,6 +54,7 @@ static const double search_seconds = 5.0, leave_seconds = 3.0;
 typedef struct slot {
     uint64_t address, before;
     size_t name;
+    bool changed;
 } slot;
 
 typedef struct fm_sampled_attachment {
@@ -187,12 +189,9 @@ static void change_slots(fm_sampled_attachment *self, const fm_tracee *tracee)
     for (size_t i = 0; i < self->slot_count; i++) {
         slot *one = &self->slots[i];
         const uint64_t ours = self->ours[one->name];
-        if (fm_tracee_read(tracee, one->address, &one->before, 8) != 8) {
-            one->address = 0; /* unloaded */
-            continue;
-        }
+        if (fm_tracee_read(tracee, one->address, &one->before, 8) != 8) continue; /* unloaded */
         if (one->before == ours) one->before = self->theirs[one->name]; /* left by a fathom that was killed */
-        fm_tracee_write(tracee, one->address, &ours, 8);
+        one->changed = fm_tracee_write(tracee, one->address, &ours, 8) == 8;
     }
 }
 
@@ -201,7 +200,7 @@ static void restore_slots(const fm_sampled_attachment *self, const fm_tracee *tr
     for (size_t i = 0; i < self->slot_count; i++) {
         const slot *one = &self->slots[i];
         uint64_t now;
-        if (one->address && one->before && fm_tracee_read(tracee, one->address, &now, 8) == 8 &&
+        if (one->changed && fm_tracee_read(tracee, one->address, &now, 8) == 8 &&
             now == self->ours[one->name])
             fm_tracee_write(tracee, one->address, &one->before, 8);
     }
@@ -388,7 +387,10 @@ static fm_status clean_up(fm_sampled_attachment *self, fm_tracee *tracee, const 
         return fm_fail(error, FM_E_IO, NULL, "process %ld is being sampled already, by process %ld",
                        (long)self->pid, receiver);
     status = find_slots(self, tracee, modules, error);
-    for (size_t i = 0; i < self->slot_count; i++) self->slots[i].before = self->theirs[self->slots[i].name];
+    for (size_t i = 0; i < self->slot_count; i++) {
+        self->slots[i].before = self->theirs[self->slots[i].name];
+        self->slots[i].changed = true;
+    }
     if (status == FM_OK) status = leave(self, tracee, error);
     fm_tracee_resume(tracee);
     return status;

@@ -109,6 +109,10 @@ static fm_status set_up(fm_sampled_run *run, fm_error *error)
                      (options->no_watches ? 0u : FM_SAMPLE_WANT_WATCHES) |
                      (options->objects ? FM_SAMPLE_WANT_OBJECTS : 0u) |
                      (options->call_paths ? FM_SAMPLE_WANT_PATHS : 0u);
+    if (options->region) {
+        session->wants |= FM_SAMPLE_WANT_REGION;
+        snprintf(session->region, sizeof session->region, "%s", options->region);
+    }
     session->interval = options->rate > 0 ? (uint64_t)(1e9 / options->rate) : 0;
     session->period = options->period;
     session->budget = (uint64_t)(options->overhead * 1e6);
@@ -176,6 +180,9 @@ static fm_status check_options(const fm_sampled_run_options *options, fm_error *
             return fm_fail(error, FM_E_ARGUMENT, NULL, "a granularity must be a power of two, not %" PRIu64,
                            granularity);
     }
+    if (options->region && strlen(options->region) >= FM_SAMPLE_REGION_BYTES)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "the name of a region has at most %d bytes",
+                       FM_SAMPLE_REGION_BYTES - 1);
     if (options->rate < 0 || options->overhead < 0 || !(options->limit_seconds >= 0))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "rate, overhead and time are 0 or more");
     return FM_OK;
@@ -333,6 +340,7 @@ fm_status fm_sampled_run_look(fm_sampled_run *run, fm_error *error)
         }
         if (clock == FM_SAMPLE_CLOCK_TIMER) process->clock_kind = FM_SAMPLED_RUN_TIMER;
         process->trouble |= __atomic_load_n(&shared->trouble, __ATOMIC_RELAXED);
+        run->region_met |= __atomic_load_n(&shared->region_met, __ATOMIC_RELAXED) != 0;
         process->watch_error = __atomic_load_n(&shared->watch_error, __ATOMIC_RELAXED);
     }
     return status;
@@ -362,6 +370,8 @@ static void look_at_ends(fm_sampled_run *run)
     for (uint32_t i = 0; i < FM_SAMPLE_PROCESSES; i++) {
         fm_sampled_process *process = run->places[i];
         if (!process || !process->watched.gone) continue;
+        run->region_met |=
+            __atomic_load_n(&run->memory.session->processes[i].region_met, __ATOMIC_RELAXED) != 0;
         stop_clock(process);
         __atomic_store_n(&process->code.alive, false, __ATOMIC_RELEASE);
         if (!__atomic_load_n(&process->drained, __ATOMIC_ACQUIRE)) continue;
@@ -376,6 +386,17 @@ static bool any_is_left(const fm_sampled_run *run)
     for (uint32_t i = 0; i < FM_SAMPLE_PROCESSES; i++)
         if (run->places[i]) return true;
     return false;
+}
+
+/* What was cut short may not have come to the region. */
+static fm_status check_region(const fm_sampled_run *run, fm_error *error)
+{
+    if (!run->options.region || run->region_met || run->watch.interrupted || run->limit_reached) return FM_OK;
+    return fm_fail(
+        error, FM_E_ARGUMENT, NULL,
+        "the program never came to a FATHOM_BEGIN(\"%s\") that can be seen here: those of programs "
+        "that were compiled with -fno-pie are seen by `fathom run` only",
+        run->options.region);
 }
 
 fm_status fm_sampled_run_wait(fm_sampled_run *run, double seconds, bool *ended, fm_error *error)
@@ -404,7 +425,8 @@ fm_status fm_sampled_run_wait(fm_sampled_run *run, double seconds, bool *ended, 
         if (run->left || !any_is_left(run)) {
             run->ended = *ended = true;
             run->seconds = fm_now() - run->watch.started;
-            return fm_sample_drain_end(run, error);
+            status = fm_sample_drain_end(run, error);
+            return status == FM_OK ? check_region(run, error) : status;
         }
         const double left = until - fm_now();
         if (left <= 0) return FM_OK;

@@ -48,6 +48,7 @@ struct fm_sampled_run {
     char *program;
     fm_watch watch;
     bool ended, stopped, limit_reached;
+    bool region_met;
     bool left; /* what was attached to runs on by itself */
     double seconds, sampled_seconds;
     double exec_next; /* when to look for an exec again */

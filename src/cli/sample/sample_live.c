@@ -130,6 +130,7 @@ static int check(live_run *self, char **command, uint64_t seed)
     self->options.call_paths = how->call_paths;
     self->options.signals = true;
     self->options.seed = seed;
+    self->options.region = how->region;
     return -1;
 }
 
@@ -209,6 +210,7 @@ static fm_sampled_run_process last_program(const live_run *self, fm_sampled_run_
 /* whole: the profile is of all processes, of which this is the first. */
 static int describe_run(const live_run *self, size_t index, bool whole, fm_profile *profile)
 {
+    const cli_live_options *how = self->how;
     fm_sampled_run_process process;
     char ending[CLI_ENDING];
     fm_run *run = profile->run = calloc(1, sizeof *run);
@@ -217,7 +219,12 @@ static int describe_run(const live_run *self, size_t index, bool whole, fm_profi
     if (index == 0 && self->command) run->command = cli_collect_command(self->command, false);
     run->collector =
         strdup(self->state.clock == FM_SAMPLED_RUN_TIMER ? "sampling (timer)" : "sampling (perf)");
-    run->what = strdup("samples of all references");
+    if (how->region) {
+        if (asprintf(&run->what, "samples of references, in region \"%s\"", how->region) < 0)
+            run->what = NULL;
+    } else {
+        run->what = strdup("samples of all references");
+    }
     run->notes = strdup(self->state.notes);
     run->seconds = self->state.seconds;
     run->process = process.pid;
