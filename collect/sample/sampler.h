@@ -10,7 +10,7 @@
  *     threads.c   memory of a thread, its lane in the session
  *     signals.c   what the program sees of SIGTRAP
  *     limits.c    the program gives up system calls
- *     region.c    what the program marks itself
+ *     marked_region.c  what the program marks itself
  *     heap.c      blocks of the heap, some of them
  *     burst.h     runs the program's next accesses and logs them
  *
@@ -160,7 +160,7 @@ void fm_sampler_trapped(fm_sampler_thread *thread, uint32_t place, const ucontex
 /* What is watched ends, as the thread does. */
 void fm_sampler_watches_end(fm_sampler_thread *thread);
 
-/* ---- region.c ---- */
+/* ---- marked_region.c ---- */
 
 /* Is the calling thread outside of the region that is to be sampled? */
 bool fm_sampler_outside(void);

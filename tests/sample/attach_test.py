@@ -316,6 +316,38 @@ def an_exec_ends_it():
     expect(program.wait(timeout=30), 0, "the program's exit code")
 
 
+# ---- a program that samples itself ----
+
+def self_sampled(env=None, prefix=()):
+    library = os.path.dirname(BUILDER)
+    path = build("self_sampled.c", "gcc", "-O1", "-pthread", "-L" + library, "-Wl,--no-as-needed", "-lfathom",
+                 "-Wl,-rpath," + library)
+    done = subprocess.run([*prefix, path], capture_output=True, text=True, timeout=90, env={**os.environ, **(env or {})})
+    expect(done.returncode, 0, f"exit code\n{done.stdout}{done.stderr}")
+    return dict(line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line), done.stdout
+
+
+@case
+def a_program_samples_itself():
+    # Every other re-use is of the word that was just read, the others come a sweep later.
+    lines, text = self_sampled()
+    for name in ("small", "large", "threads"):
+        expect_in("exact 0, bursts 1, far 0.", lines[name], name)
+    expect(lines["small"], "exact 0, bursts 1, far 0.50", "small")
+    expect(lines["two at a time"], "refused", "two at a time")
+    expect(lines["stopped without a profile"], "0", "stopped without a profile")
+    expect_in("no profile: no sample was taken in 0.", lines["nothing"], "nothing")
+    expect_in("not started: cannot execute: No such file or directory", lines["no fathom"], "no fathom")
+    expect_in("children 0, signals 0, files 0", text, "what is left")
+
+
+@case
+def a_program_samples_itself_without_perf_events():
+    lines, text = self_sampled(NO_PERF)
+    expect(lines["small"], "exact 0, bursts 1, far 0.50", "small")
+    expect_in("children 0, signals 0, files 0", text, "what is left")
+
+
 # ---- who cannot be attached to ----
 
 @case
