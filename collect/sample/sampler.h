@@ -36,6 +36,7 @@
 enum {
     FM_SAMPLER_STACK = 64 << 10,
     FM_SAMPLER_GUARD = 4096,
+    FM_SAMPLER_FIRST_CODE = 4 << 20, /* bytes for translated code, of the first thread */
     /* What a signal costs beside what its handler can see, in nanoseconds. */
     FM_SAMPLER_TICK_COST = 3000,
     FM_SAMPLER_TRAP_COST = 15000,

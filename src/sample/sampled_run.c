@@ -129,6 +129,8 @@ static fm_status set_up(fm_sampled_run *run, fm_error *error)
     run->context.code = &run->code;
     run->context.objects = &run->objects;
     run->context.with_objects = options->objects;
+    run->context.take_heap = fm_sample_heap_take;
+    run->context.run = run;
     run->context.with_paths = options->call_paths;
     run->context.nanoseconds = 1e9 / (double)session->frequency;
     run->context.granularity_count = options->granularity_count;

@@ -134,9 +134,11 @@ static fm_status find_objects(log_reading *reading, fm_error *error)
     fm_sample_context *context = reading->context;
     const fm_sample_record *record = reading->record;
     if (!context->with_objects) return FM_OK;
-    fm_status status =
-        fm_sampled_memory_thread(thread->memory, thread->process, context->code, thread->number,
-                                 record->is.burst.stack, record->is.burst.fs_base, &thread->stack, error);
+    fm_status status = context->take_heap(context->run, error);
+    if (status == FM_OK)
+        status =
+            fm_sampled_memory_thread(thread->memory, thread->process, context->code, thread->number,
+                                     record->is.burst.stack, record->is.burst.fs_base, &thread->stack, error);
     for (int pass = 0; pass < 2 && status == FM_OK; pass++) {
         const uint64_t time = pass == 0 ? record->is.burst.ticks : record->is.burst.ticks_end;
         fm_sampled_memory_begin(thread->memory);

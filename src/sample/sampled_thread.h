@@ -23,6 +23,9 @@ typedef struct fm_sample_context {
     fm_sampled_code *code;
     fm_sampled_objects *objects;
     bool with_objects, with_paths;
+    /* Takes what was told of the heap until now: to be called before a burst is looked at. */
+    fm_status (*take_heap)(void *run, fm_error *error);
+    void *run;
     fm_burst_table *table;
     unsigned shifts[FM_SAMPLED_RUN_GRANULARITIES]; /* granularities are 1 << shift */
     size_t granularity_count;
