@@ -115,6 +115,16 @@ def many_short_threads_and_one_that_blocks_signals():
 
 
 @case
+def a_thread_that_blocks_the_signals_of_faults():
+    # A burst looks at addresses in registers, which may not be mapped: its own faults must reach it.
+    path = build("attached.c", "gcc", "-O1", "-pthread")
+    for _ in range(3):
+        result = sample([path, "blocks", "briefly"])
+        expect_in("right", result.out, "output")
+        expect(result.profile["run"]["ending"], "exited with 0", "ending")
+
+
+@case
 def a_thousand_threads_at_once():
     same(["crowd"])
 
