@@ -61,6 +61,7 @@ struct fm_sampled_run {
 
     pthread_mutex_t code_lock;
     fm_sampled_code code;
+    fm_function_filter function;
     fm_sampled_objects objects;
     uint32_t heap_told;                /* cells that were taken, with all before them */
     uint32_t *tag_codes, *tag_objects; /* of each tag, when all is known */

@@ -187,8 +187,9 @@ def distances_are_those_of_fathom_run():
 @case
 def a_region_of_a_program_that_runs():
     program = Program(path=build("region.c", "gcc", "-O1"))
-    for region, wanted in (("small", (1, 0)), ("large", (0.5, 0.5)), ("small", (1, 0))):
-        profile = attach(program.pid, "-g", "8", "--region", region, duration="0.5").profile
+    for region, wanted in (("small", (1, 0)), ("large", (0.5, 0.5)), ("small", (1, 0)), ("large_work", (0.5, 0.5))):
+        option = "--function" if region == "large_work" else "--region"
+        profile = attach(program.pid, "-g", "8", option, region, duration="0.6").profile
         total = sum(count for _, _, count in profile["histogram"])
         near = sum(count for low, high, count in profile["histogram"] if high < 1024) / total
         far = sum(count for low, high, count in profile["histogram"] if low >= 32768) / total

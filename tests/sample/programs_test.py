@@ -238,6 +238,17 @@ def only_a_region_is_sampled():
 
 
 @case
+def only_a_function_is_sampled():
+    path = build("region.c", "gcc", "-O1")
+    for name, wanted in (("small_work", [1, 0]), ("large_work", [0.5, 0.5])):
+        profile = sample([path, "300"], "-g", "8", "--function", name).profile
+        expect(near_and_far(profile), wanted, name)
+        expect(profile["run"]["what"], f"samples of references, in function {name} and what it calls", "what")
+    result = sample([path, "20"], "--function", "medium_work", code=2)
+    expect_in("there is no function 'medium_work' in the program or in any library it used", result.err, "message")
+
+
+@case
 def a_region_that_is_not_there():
     result = sample([build("region.c", "gcc", "-O1"), "20"], "--region", "medium", code=2)
     expect_in('the program never came to a FATHOM_BEGIN("medium")', result.err, "message")

@@ -131,6 +131,7 @@ static int check(live_run *self, char **command, uint64_t seed)
     self->options.signals = true;
     self->options.seed = seed;
     self->options.region = how->region;
+    self->options.function = how->function;
     return -1;
 }
 
@@ -207,6 +208,19 @@ static fm_sampled_run_process last_program(const live_run *self, fm_sampled_run_
     return process;
 }
 
+/* As of `fathom run`. NULL: no memory. */
+static char *what_was_sampled(const cli_live_options *how)
+{
+    char *text = NULL;
+    const char *function = how->function, *region = how->region;
+    if (asprintf(&text, "samples of %sreferences%s%s%s%s%s%s", function || region ? "" : "all ",
+                 function ? ", in function " : "", function ? function : "",
+                 function ? " and what it calls" : "", region ? ", in region \"" : "", region ? region : "",
+                 region ? "\"" : "") < 0)
+        return NULL;
+    return text;
+}
+
 /* whole: the profile is of all processes, of which this is the first. */
 static int describe_run(const live_run *self, size_t index, bool whole, fm_profile *profile)
 {
@@ -219,12 +233,7 @@ static int describe_run(const live_run *self, size_t index, bool whole, fm_profi
     if (index == 0 && self->command) run->command = cli_collect_command(self->command, false);
     run->collector =
         strdup(self->state.clock == FM_SAMPLED_RUN_TIMER ? "sampling (timer)" : "sampling (perf)");
-    if (how->region) {
-        if (asprintf(&run->what, "samples of references, in region \"%s\"", how->region) < 0)
-            run->what = NULL;
-    } else {
-        run->what = strdup("samples of all references");
-    }
+    run->what = what_was_sampled(how);
     run->notes = strdup(self->state.notes);
     run->seconds = self->state.seconds;
     run->process = process.pid;
