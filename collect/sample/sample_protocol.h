@@ -25,6 +25,10 @@
  * the reason in clock_error, after which the process uses timers of its own. A clock of the receiver's ends
  * with the receiver. After a fork the child, if children are wanted, claims a place of its own.
  *
+ * A PROCESS THAT RUNS ALREADY (fathom sample -p) is stopped by the receiver (ptrace), which lets it make the
+ * memory file, loads the runtime into it and calls fathom_sampler_prepare and fathom_sampler_enter there
+ * (enter.c). It opens a clock on each thread. At the end it stops it again and calls fathom_sampler_leave.
+ *
  * A THREAD claims a lane when a clock tick finds it without one. Its records are in a ring of cells in the
  * lane: `written` counts those that are finished, `taken` those that the receiver has read. A ring that is
  * full costs the record, never time: `lost` counts them. What the thread watches at the moment is in
@@ -61,7 +65,8 @@
 
 enum {
     FM_SAMPLE_PROCESSES = 256,
-    FM_SAMPLE_THREADS = 2048, /* lanes */
+    FM_SAMPLE_REGION_BYTES = 256, /* of a region's name, with its end */
+    FM_SAMPLE_THREADS = 2048,     /* lanes */
     FM_SAMPLE_LANE_BYTES = 8 << 10,
     FM_SAMPLE_CELLS = 44,            /* records in a lane's ring */
     FM_SAMPLE_WATCHES = 4,           /* debug registers of a thread */
@@ -130,7 +135,9 @@ typedef struct fm_sample_process {
     uint64_t heap_large; /* and those of at least so many bytes */
     uint32_t heap_seen;  /* 1: allocations come through the library */
     uint32_t heap_lost;  /* small blocks that found no cell */
-    uint64_t spare[5];
+    uint32_t region_met; /* 1: it came to the region */
+    uint32_t spare4;
+    uint64_t spare[4];
 } __attribute__((aligned(64))) fm_sample_process;
 
 /* ---- the session ---- */
@@ -140,6 +147,7 @@ enum {
     FM_SAMPLE_WANT_WATCHES = 1 << 1,
     FM_SAMPLE_WANT_OBJECTS = 1 << 2, /* blocks of the heap */
     FM_SAMPLE_WANT_PATHS = 1 << 3,   /* the stack at the beginning of each burst */
+    FM_SAMPLE_WANT_REGION = 1 << 4,  /* only what happens in `region` */
 };
 enum { FM_SAMPLE_GO = 0, FM_SAMPLE_HALT = 1 };
 
@@ -156,7 +164,9 @@ typedef struct fm_sample_session {
     uint64_t budget; /* what may be used for sampling, in millionths of the program's own time; 0: no limit */
     uint64_t seed;
     uint64_t frequency; /* of the time-stamp counter, in Hz */
-    uint64_t spare0[5];
+    uint64_t heartbeat; /* raised by the receiver, several times a second */
+    uint64_t spare0[4];
+    char region[FM_SAMPLE_REGION_BYTES]; /* of FATHOM_BEGIN */
     /* Changed by programs. */
     uint32_t wake;           /* futex of the receiver */
     uint32_t receiver_waits; /* 1 while it waits there */

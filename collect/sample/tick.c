@@ -154,6 +154,7 @@ static void watch(fm_sampler_thread *thread, const candidate *picked, fm_sample_
     }
     record->is.burst.picked_place = place;
     fm_sample_watched *watched = &thread->lane->watches[place];
+    thread->strays[place] = 0;
     watched->end = FM_SAMPLE_WATCH_ENDED;
     watched->burst = thread->bursts;
     watched->address = picked->address;
@@ -299,13 +300,14 @@ void fm_sampler_tick(fm_sampler_thread *thread, ucontext_t *context)
 {
     const uint64_t begin = fm_sampler_cpu();
     uint64_t useful = 0;
-    thread->work = begin - thread->own;
+    thread->work = fm_sampler_worked(thread, begin);
     uint32_t class = 0;
     while (class + 1 < FM_SAMPLE_CLASSES && fm_sampler_random(thread, 4) == 0) class ++;
     const uint32_t slab = fm_sampler_claim_slab(thread, class);
     if (slab == FM_SAMPLE_NOWHERE) {
         thread->lane->crowded++;
         fm_sampler_wake();
+        fm_sampler_unheard();
     } else {
         sample(thread, context, slab, &useful);
         thread->lane->bursts++;

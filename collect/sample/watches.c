@@ -12,7 +12,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-enum { WORD = 8, PAGE = 4096 };
+enum { WORD = 8, PAGE = 4096, STRAYS_MOST = 16 };
 
 bool fm_sampler_arm(fm_sampler_thread *thread, uint32_t place, uint64_t address)
 {
@@ -44,10 +44,16 @@ bool fm_sampler_arm(fm_sampler_thread *thread, uint32_t place, uint64_t address)
     return true;
 }
 
-void fm_sampler_disarm(fm_sampler_thread *thread, uint32_t place)
+void fm_sampler_drop(fm_sampler_thread *thread, uint32_t place)
 {
+    if (place >= FM_SAMPLE_WATCHES) return;
     if (thread->watches[place].event) fm_unmap(thread->watches[place].event, PAGE);
     thread->watches[place].event = NULL;
+}
+
+void fm_sampler_disarm(fm_sampler_thread *thread, uint32_t place)
+{
+    fm_sampler_drop(thread, place);
     __atomic_store_n(&thread->lane->watches[place].on, 0, __ATOMIC_RELEASE);
 }
 
@@ -76,6 +82,11 @@ static void tell(fm_sampler_thread *thread, uint32_t place, uint32_t end, const 
 void fm_sampler_trapped(fm_sampler_thread *thread, uint32_t place, const ucontext_t *context)
 {
     if (place >= FM_SAMPLE_WATCHES || !thread->lane->watches[place].on) return;
+    if (fm_sampler_outside()) { /* no use that counts; but it must not cost too much */
+        if (++thread->strays[place] >= STRAYS_MOST)
+            fm_sampler_replaced(thread, place, fm_reservoir_release(&thread->reservoir, place));
+        return;
+    }
     thread->traps++;
     tell(thread, place, FM_SAMPLE_WATCH_USED, context, fm_reservoir_release(&thread->reservoir, place));
 }

@@ -135,6 +135,7 @@ static void *drain(void *argument)
         const int finish = __atomic_load_n(&run->finish, __ATOMIC_ACQUIRE);
         if (finish > 1) break;
         status = pass(run, finish, &run->drain_error);
+        __atomic_fetch_add(&run->memory.session->heartbeat, 1, __ATOMIC_RELAXED);
         if (round % 64 == 0) free_orphans(run);
         if (finish) break;
         const struct timespec nap = {.tv_nsec = NAP};

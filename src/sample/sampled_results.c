@@ -70,7 +70,7 @@ static const char *missing_of(const fm_sampled_run *run, const fm_sampled_run_pr
                               uint32_t trouble)
 {
     if (!process->attached) return "the sampling runtime was never loaded into it";
-    if (run->watch.interrupted) return "it was interrupted before its end";
+    if (run->watch.interrupted && !run->options.pid) return "it was interrupted before its end";
     if (trouble & FM_SAMPLE_TROUBLE_SECCOMP)
         return "it gave up system calls (seccomp): sampling ended there, as it would have been killed for it";
     if (trouble & FM_SAMPLE_TROUBLE_TIMER) return "there was no clock for it";
@@ -121,8 +121,10 @@ void fm_sampled_run_process_get_sized(const fm_sampled_run *run, size_t index,
         for (size_t i = 0; i < run->thread_count; i++)
             if (run->owners[i] == seen) known.bursts += understood(run->threads[i]);
     } else {
-        known = (fm_sampled_run_process){
-            .pid = (uint32_t)run->watch.child, .program = run->program, .ended = run->watch.child_gone};
+        known =
+            (fm_sampled_run_process){.pid = run->options.pid ? run->options.pid : (uint32_t)run->watch.child,
+                                     .program = run->program,
+                                     .ended = run->watch.child_gone};
         status = run->watch.child_status;
     }
     if (known.ended && WIFSIGNALED(status))

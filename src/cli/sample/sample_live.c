@@ -7,6 +7,7 @@
 #include "sample/sample_live.h"
 #include "analysis_options.h"
 #include "collect_options.h"
+#include "sample/process_command.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,6 +25,7 @@ typedef struct live_run {
     const cli_attribution_options *attribution;
     cli_analysis analysis; /* granularities */
     fm_sampled_run_options options;
+    char **command; /* of the program; with --pid as /proc tells it, or NULL */
     fm_sampled_run *run;
     fm_sampled_run_state state;
     cli_attribution_caches caches;
@@ -70,6 +72,27 @@ static int check_numbers(live_run *self)
     return check_overhead(self);
 }
 
+/* The program: a command, or a process that runs. */
+static int check_program(live_run *self, char **command)
+{
+    const cli_live_options *how = self->how;
+    self->command = command;
+    self->options.command = command;
+    if (!how->pid) return -1;
+    const int code = cli_process_number(how->pid, &self->options.pid);
+    if (code >= 0) return code;
+    if (command) return cli_misuse("--pid: a process that runs is sampled, or a program is run, not both");
+    if (how->follow_children)
+        return cli_misuse("--follow-children: children of a process that runs already are not sampled");
+    self->command = cli_process_command(self->options.pid);
+    return -1;
+}
+
+static const char *program_name(const live_run *self)
+{
+    return self->command && self->command[0] ? self->command[0] : "the program";
+}
+
 static int check(live_run *self, char **command, uint64_t seed)
 {
     const cli_live_options *how = self->how;
@@ -97,7 +120,8 @@ static int check(live_run *self, char **command, uint64_t seed)
         return cli_misuse("--no-source is about the page that --report writes");
     if (how->report && !fm_report_available())
         return cli_misuse("--report: this build has no report page (it was built without npm)");
-    self->options.command = command;
+    code = check_program(self, command);
+    if (code >= 0) return code;
     self->options.granularities = self->analysis.granularity;
     self->options.granularity_count = self->analysis.count;
     self->options.follow_children = how->follow_children;
@@ -106,6 +130,8 @@ static int check(live_run *self, char **command, uint64_t seed)
     self->options.call_paths = how->call_paths;
     self->options.signals = true;
     self->options.seed = seed;
+    self->options.region = how->region;
+    self->options.function = how->function;
     return -1;
 }
 
@@ -182,18 +208,32 @@ static fm_sampled_run_process last_program(const live_run *self, fm_sampled_run_
     return process;
 }
 
+/* As of `fathom run`. NULL: no memory. */
+static char *what_was_sampled(const cli_live_options *how)
+{
+    char *text = NULL;
+    const char *function = how->function, *region = how->region;
+    if (asprintf(&text, "samples of %sreferences%s%s%s%s%s%s", function || region ? "" : "all ",
+                 function ? ", in function " : "", function ? function : "",
+                 function ? " and what it calls" : "", region ? ", in region \"" : "", region ? region : "",
+                 region ? "\"" : "") < 0)
+        return NULL;
+    return text;
+}
+
 /* whole: the profile is of all processes, of which this is the first. */
 static int describe_run(const live_run *self, size_t index, bool whole, fm_profile *profile)
 {
+    const cli_live_options *how = self->how;
     fm_sampled_run_process process;
     char ending[CLI_ENDING];
     fm_run *run = profile->run = calloc(1, sizeof *run);
     if (!run) return cli_out_of_memory();
     fm_sampled_run_process_get(self->run, index, &process);
-    if (index == 0) run->command = cli_collect_command(self->options.command, false);
+    if (index == 0 && self->command) run->command = cli_collect_command(self->command, false);
     run->collector =
         strdup(self->state.clock == FM_SAMPLED_RUN_TIMER ? "sampling (timer)" : "sampling (perf)");
-    run->what = strdup("samples of all references");
+    run->what = what_was_sampled(how);
     run->notes = strdup(self->state.notes);
     run->seconds = self->state.seconds;
     run->process = process.pid;
@@ -204,8 +244,10 @@ static int describe_run(const live_run *self, size_t index, bool whole, fm_profi
     run->signal = last.signal;
     const fm_collected_process end = {
         .ended = last.ended, .exit_code = last.exit_code, .signal = last.signal, .became = last.became};
-    run->ending = strdup(cli_collect_ending(&end, ending, sizeof ending));
-    profile->name = strdup(process.program ? process.program : self->options.command[0]);
+    run->ending =
+        strdup(self->options.pid && self->state.running ? "runs on"
+                                                        : cli_collect_ending(&end, ending, sizeof ending));
+    profile->name = strdup(process.program ? process.program : program_name(self));
     if (process.complete) return profile->name ? -1 : cli_out_of_memory();
     profile->complete = false;
     profile->what_missing = strdup(process.what_missing);
@@ -395,9 +437,14 @@ static int finish(live_run *self)
         understood += process.bursts;
     }
     if (understood == 0) {
-        cli_complain("%s ended after %.3f s, before a sample was taken: too short to tell anything. `fathom "
-                     "run` measures it exactly; --rate 1000 takes more samples",
-                     self->options.command[0], state->seconds);
+        if (self->options.pid && state->running)
+            cli_complain("no sample was taken in %.3f s: %s (process %" PRIu32 ") used too little processor "
+                         "time. --rate 1000 takes more samples",
+                         state->seconds, program_name(self), self->options.pid);
+        else
+            cli_complain("%s ended after %.3f s, before a sample was taken: too short to tell anything. "
+                         "`fathom run` measures it exactly; --rate 1000 takes more samples",
+                         program_name(self), state->seconds);
         return CLI_FAILED;
     }
     if (state->bursts < FEW_BURSTS)
@@ -423,6 +470,7 @@ int cli_sample_live(const cli_live_options *live, const cli_estimate_options *es
     if (code < 0) code = finish(self);
     for (size_t i = 0; i < self->analysis.count; i++) fm_profile_destroy(self->profile[i]);
     fm_sampled_run_close(self->run);
+    if (self->command != command) free(self->command);
     free(self);
     return code;
 }
