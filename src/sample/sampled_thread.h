@@ -103,5 +103,7 @@ fm_status fm_sampled_thread_observe(fm_sampled_thread *thread, const fm_sample_c
                                     fm_error *error);
 /* Accesses and nanoseconds of the windows in which they were counted. */
 void fm_sampled_thread_counted(const fm_sampled_thread *thread, double *accesses, double *nanoseconds);
+/* Nanoseconds that the accesses of bursts and windows would have taken without the sampler. */
+double fm_sampled_thread_inside(const fm_sampled_thread *thread);
 
 #endif
