@@ -17,18 +17,23 @@ long fm_sampler_failed(long result) __attribute__((visibility("hidden")));
 
 void fm_sampler_give_up(void)
 {
-    if (!fm_self.session || fm_self.stopped) return;
+    fm_sampler_step_in();
+    if (!fm_self.session || fm_self.stopped) {
+        fm_sampler_step_out();
+        return;
+    }
     fm_sampler_stop_clock();
-    fm_sampler_thread *thread = fm_me;
+    fm_sampler_thread *thread = fm_sampler_me();
     if (thread) {
         thread->busy = true;
-        thread->work = fm_sampler_cpu() - thread->own;
+        thread->work = fm_sampler_worked(thread, fm_sampler_cpu());
         fm_sampler_watches_end(thread);
         thread->lane->work = thread->work;
         thread->lane->ticks_then = thread->lane->ticks;
     }
     fm_self.stopped = true;
     fm_sampler_trouble(FM_SAMPLE_TROUBLE_SECCOMP);
+    fm_sampler_step_out();
 }
 
 long fm_sampler_failed(long result)

@@ -10,8 +10,11 @@
 #define FATHOM_SAMPLE_SAMPLED_THREAD_H
 
 #include "sample/burst_analysis.h"
+#include "sample/function_filter.h"
 #include "sample/sample_memory.h"
+#include "sample/sampled_calls.h"
 #include "sample/sampled_code.h"
+#include "sample/sampled_objects.h"
 
 #include <fathom/sampled_run.h>
 
@@ -19,6 +22,13 @@
 typedef struct fm_sample_context {
     fm_sample_memory *memory;
     fm_sampled_code *code;
+    fm_sampled_objects *objects;
+    bool with_objects, with_paths;
+    bool tell_paths;              /* they make a difference; else they are for `function` only */
+    fm_function_filter *function; /* only what happens in it; NULL: everything */
+    /* Takes what was told of the heap until now: to be called before a burst is looked at. */
+    fm_status (*take_heap)(void *run, fm_error *error);
+    void *run;
     fm_burst_table *table;
     unsigned shifts[FM_SAMPLED_RUN_GRANULARITIES]; /* granularities are 1 << shift */
     size_t granularity_count;
@@ -30,24 +40,13 @@ typedef struct fm_sample_context {
     uint64_t bursts, watches, accesses, left_out;
 } fm_sample_context;
 
-/* What a process has in common. */
-typedef struct fm_sample_code_of {
-    fm_sampled_maps maps;
-    uint32_t pid;
-    bool alive;       /* /proc can be asked */
-    double maps_next; /* not before */
-    struct {
-        uint64_t address;
-        uint32_t tag;
-    } recent[4096];
-} fm_sample_code_of;
-
 /* A burst that was seen. */
 typedef struct fm_seen_burst {
     uint64_t number;
     uint64_t work; /* nanoseconds */
     uint64_t planned;
     uint32_t accesses;
+    double inside;    /* share of what was logged that counts: less than 1 only with a function */
     uint32_t counted; /* accesses of the window behind it */
     uint32_t calm;    /* of these, those that tell the rate */
     double calm_time; /* nanoseconds that they took; 0: not known */
@@ -63,14 +62,20 @@ typedef struct fm_seen_burst {
 typedef struct fm_seen_watch {
     fm_sample_watched is;
     uint32_t found; /* access of the burst in_burst that used it again; FM_BURST_NONE: not found */
-    uint32_t tag;   /* of the code that used it again */
+    uint32_t site;  /* of the code that used it again */
+    uint32_t path;  /* the calls that led there */
+    uint32_t tag;   /* all of it; known at the end */
 } fm_seen_watch;
 
 typedef struct fm_sampled_thread {
     uint32_t lane, tid;
     fm_sample_code_of *process;
-    uint32_t taken;       /* records of the lane */
-    unsigned char *table; /* descriptions of blocks, as far as they were told */
+    fm_sampled_memory_of *memory;
+    uint32_t number;         /* in its process, from 1 on */
+    fm_sampled_place stack;  /* as last known */
+    fm_sampled_calls *calls; /* NULL: not wanted */
+    uint32_t taken;          /* records of the lane */
+    unsigned char *table;    /* descriptions of blocks, as far as they were told */
     uint32_t told, generation;
     fm_seen_burst **bursts;
     size_t burst_count, burst_capacity;
@@ -82,7 +87,8 @@ typedef struct fm_sampled_thread {
 } fm_sampled_thread;
 
 fm_status fm_sampled_thread_create(fm_sampled_thread **thread, const fm_sample_context *context,
-                                   uint32_t lane, fm_sample_code_of *process, fm_error *error);
+                                   uint32_t lane, fm_sample_code_of *process, fm_sampled_memory_of *memory,
+                                   uint32_t number, fm_error *error);
 void fm_sampled_thread_destroy(fm_sampled_thread *thread, const fm_sample_context *context);
 
 /* Takes what is in the lane. */

@@ -115,6 +115,16 @@ def many_short_threads_and_one_that_blocks_signals():
 
 
 @case
+def a_thread_that_blocks_the_signals_of_faults():
+    # A burst looks at addresses in registers, which may not be mapped: its own faults must reach it.
+    path = build("attached.c", "gcc", "-O1", "-pthread")
+    for _ in range(3):
+        result = sample([path, "blocks", "briefly"])
+        expect_in("right", result.out, "output")
+        expect(result.profile["run"]["ending"], "exited with 0", "ending")
+
+
+@case
 def a_thousand_threads_at_once():
     same(["crowd"])
 
@@ -205,6 +215,51 @@ def duration_ends_sampling_and_not_the_program():
     result = sample([program(), "descriptors"], "--duration", "0.05")
     expect_in("next 3", result.out, "output")
     expect(result.profile["run"]["ending"], "exited with 5", "ending")
+
+
+def near_and_far(profile):
+    """Shares of the re-uses below 1,024 words, and from 32,768 on."""
+    total = sum(count for _, _, count in profile["histogram"])
+    return [round(sum(count for low, high, count in profile["histogram"] if inside(low, high)) / total, 2)
+            for inside in (lambda low, high: high < 1024, lambda low, high: low >= 32768)]
+
+
+def expect_shares(profile, wanted, what):
+    found = near_and_far(profile)
+    if any(abs(a - b) > 0.05 for a, b in zip(found, wanted)):
+        raise Failure(f"{what}: expected {wanted}, found {found}")
+
+
+@case
+def only_a_region_is_sampled():
+    path = build("region.c", "gcc", "-O1")
+    small = sample([path, "200"], "-g", "8", "--region", "small").profile
+    expect_shares(small, [1, 0], "the small region")
+    expect(small["run"]["what"], 'samples of references, in region "small"', "what")
+    large = sample([path, "200"], "-g", "8", "--region", "large").profile
+    expect_shares(large, [0.5, 0.5], "the large region: each word is read, and written at once")
+    # Closed form: 512 x 400 and 65,536 x 8 words, each read and written. Rates are good to a factor of two.
+    for profile, words in ((small, 512 * 400), (large, 65536 * 8)):
+        expect(0.4 < profile["references"] / (200 * 2 * words) < 2.5, True, f"{profile['references']} references")
+
+
+@case
+def only_a_function_is_sampled():
+    path = build("region.c", "gcc", "-O1")
+    for name, wanted in (("small_work", [1, 0]), ("large_work", [0.5, 0.5])):
+        profile = sample([path, "300"], "-g", "8", "--function", name).profile
+        expect_shares(profile, wanted, name)
+        expect(profile["run"]["what"], f"samples of references, in function {name} and what it calls", "what")
+    result = sample([path, "20"], "--function", "medium_work", code=2)
+    expect_in("there is no function 'medium_work' in the program or in any library it used", result.err, "message")
+
+
+@case
+def a_region_that_is_not_there():
+    result = sample([build("region.c", "gcc", "-O1"), "20"], "--region", "medium", code=2)
+    expect_in('the program never came to a FATHOM_BEGIN("medium")', result.err, "message")
+    result = sample(["true"], "--region", "x" * 300, code=2)
+    expect_in("the name of a region has at most 255 bytes", result.err, "message")
 
 
 def started(*options):
