@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "static/counter/counter_classes.h"
-#include "static/counter/counter_overlay.h"
 #include "static/counter/counter_values.h"
 #include "static/counter/isl_between.h"
 #include "static/counter/isl_previous.h"

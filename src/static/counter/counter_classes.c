@@ -3,6 +3,7 @@
 #include "static/counter/counter_classes.h"
 
 #include "base/memory.h"
+#include "static/counter/counter_arrange.h"
 #include "static/counter/counter_overlay.h"
 #include "static/counter/counter_renew.h"
 
@@ -11,7 +12,6 @@
 
 enum {
     FEW_PIECES = 8,       /* are overlaid at once */
-    FEW_QUOTIENTS = 2,    /* of a variable: likewise */
     MOST_REMAINDERS = 64, /* of one variable */
 };
 
@@ -80,7 +80,7 @@ static bool choose_variable(fm_isl_work *work, const fm_system *domain, const fm
                             unsigned *variable, int64_t *by)
 {
     quotients all = {0};
-    size_t most = FEW_QUOTIENTS;
+    size_t most = 0;
     bool done = collect(work, &all, domain);
     *by = 1;
     for (size_t i = 0; i < pieces->count && done; i++) done = collect(work, &all, &pieces->pieces[i].domain);
@@ -196,7 +196,9 @@ static bool overlay_class(classes *this, const fm_system *domain, const fm_piece
     if (by == 1) {
         fm_narrowing variables;
         size_t first = this->overlaid->count;
-        if (!fm_overlay(work, domain, pieces, this->overlaid)) return false;
+        bool fits;
+        if (!fm_arrange(work, domain, pieces, this->overlaid, &fits)) return false;
+        if (!fits && !fm_overlay(work, domain, pieces, this->overlaid)) return false;
         if (!fm_narrowing_copy(work, &variables, narrowing)) return false;
         return this->take(this->context, &variables, first);
     }

@@ -214,9 +214,9 @@ static isl_stat take_domain(isl_basic_set *set, void *context)
         if (i < first)
             reuse->from[i].at[i] = 1;
         else
-            done = fm_system_value_of(work, &reuse->domain,
-                                      isl_multi_aff_get_at(this->last, (int)(2 * (i - first))),
-                                      &reuse->from[i]);
+            done =
+                fm_system_value_of(work, &reuse->domain,
+                                   isl_multi_aff_get_at(this->last, (int)(2 * (i - first))), &reuse->from[i]);
     }
     return done ? isl_stat_ok : isl_stat_error;
 }
