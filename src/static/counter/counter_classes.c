@@ -12,7 +12,7 @@
 
 enum {
     FEW_PIECES = 8,       /* are overlaid at once */
-    MOST_REMAINDERS = 64, /* of one variable */
+    MOST_REMAINDERS = 16, /* of one variable; with more of them there are more classes than pieces */
 };
 
 typedef struct classes {
@@ -75,7 +75,8 @@ static bool collect(fm_isl_work *work, quotients *all, const fm_system *system)
     return true;
 }
 
-/* The variable with the most quotients, and how many remainders it has; *by: 1 where none is worth it. */
+/* The variable with the most quotients, and how many remainders it has; *by: 1 where there are no quotients,
+ * 0 where a variable has too many remainders. */
 static bool choose_variable(fm_isl_work *work, const fm_system *domain, const fm_pieces *pieces,
                             unsigned *variable, int64_t *by)
 {
@@ -88,13 +89,17 @@ static bool choose_variable(fm_isl_work *work, const fm_system *domain, const fm
         size_t count = 0;
         int64_t steps = steps_of(domain, v);
         for (size_t i = 0; i < all.count; i++) count += all.floors[i].of.at[v] != 0;
-        if (count <= most) continue;
+        if (!count) continue;
         for (size_t i = 0; i < pieces->count && steps; i++) {
             int64_t more = steps_of(&pieces->pieces[i].domain, v);
             steps = more ? steps / divisor(steps, more) * more : 0;
             if (steps > MOST_REMAINDERS) steps = 0;
         }
-        if (steps < 2) continue;
+        if (!steps) {
+            *by = 0;
+            break;
+        }
+        if (steps < 2 || count <= most) continue;
         most = count;
         *variable = v;
         *by = steps;
@@ -193,11 +198,11 @@ static bool overlay_class(classes *this, const fm_system *domain, const fm_piece
     if (pieces->count > FEW_PIECES && can_be_renewed(domain, pieces) &&
         !choose_variable(work, domain, pieces, &variable, &by))
         return false;
-    if (by == 1) {
+    if (by < 2) {
         fm_narrowing variables;
         size_t first = this->overlaid->count;
-        bool fits;
-        if (!fm_arrange(work, domain, pieces, this->overlaid, &fits)) return false;
+        bool fits = by == 1;
+        if (fits && !fm_arrange(work, domain, pieces, this->overlaid, &fits)) return false;
         if (!fits && !fm_overlay(work, domain, pieces, this->overlaid)) return false;
         if (!fm_narrowing_copy(work, &variables, narrowing)) return false;
         return this->take(this->context, &variables, first);
