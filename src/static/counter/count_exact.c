@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "static/counter/counter_overlay.h"
+#include "static/counter/counter_classes.h"
 #include "static/counter/counter_values.h"
 #include "static/counter/isl_between.h"
 #include "static/counter/isl_previous.h"
@@ -20,6 +20,7 @@ typedef struct use_pieces {
     size_t touch;
     uint32_t use;
     size_t first, last;
+    fm_narrowing variables; /* of the pieces */
 } use_pieces;
 
 struct fm_distance_pieces {
@@ -43,23 +44,45 @@ static bool count_domain(fm_isl_work *work, const fm_touch *touch, uint64_t *poi
         work, isl_set_from_basic_set(isl_basic_set_project_out(set, isl_dim_set, depth, axes)), points);
 }
 
-static bool pieces_of_reuse(fm_distance_pieces *formulas, const fm_isl_reuse *reuse)
+typedef struct taking {
+    fm_distance_pieces *formulas;
+    const fm_isl_reuse *reuse;
+} taking;
+
+static bool take_pieces(void *context, fm_narrowing *variables, size_t first)
+{
+    const taking *this = context;
+    fm_distance_pieces *formulas = this->formulas;
+    if (fm_array_reserve((void **)&formulas->uses, &formulas->use_capacity, formulas->use_count + 1,
+                         sizeof *formulas->uses)) {
+        fm_narrowing_clear(variables);
+        return fm_isl_no_memory(&formulas->work);
+    }
+    formulas->uses[formulas->use_count++] = (use_pieces){
+        .touch = this->reuse->reuse,
+        .use = formulas->touches.touches[this->reuse->use].reference->access,
+        .first = first,
+        .last = formulas->pieces.count,
+        .variables = *variables,
+    };
+    return true;
+}
+
+/* The reuse is changed. */
+static bool pieces_of_reuse(fm_distance_pieces *formulas, fm_isl_reuse *reuse)
 {
     fm_isl_work *work = &formulas->work;
     fm_pieces counts = {0};
-    if (fm_array_reserve((void **)&formulas->uses, &formulas->use_capacity, formulas->use_count + 1,
-                         sizeof *formulas->uses))
-        return fm_isl_no_memory(work);
-    size_t first = formulas->pieces.count;
-    bool done = fm_between_count(work, &formulas->touches, reuse, &counts) &&
-                fm_overlay(work, &reuse->domain, &counts, &formulas->pieces);
+    fm_narrowing narrowing = {0};
+    taking this = {formulas, reuse};
+    bool empty;
+    bool done = fm_reuse_narrow(work, reuse, &narrowing, &empty);
+    if (done && !empty) done = fm_between_count(work, &formulas->touches, reuse, &counts);
+    if (done && !empty)
+        done = fm_overlay_classes(work, &reuse->domain, &counts, &narrowing, &formulas->pieces, take_pieces,
+                                  &this);
     fm_pieces_clear(&counts);
-    formulas->uses[formulas->use_count++] = (use_pieces){
-        .touch = reuse->reuse,
-        .use = formulas->touches.touches[reuse->use].reference->access,
-        .first = first,
-        .last = formulas->pieces.count,
-    };
+    fm_narrowing_clear(&narrowing);
     return done;
 }
 
@@ -137,6 +160,7 @@ void fm_distance_pieces_destroy(fm_distance_pieces *formulas)
     fm_isl_work_end(&formulas->work, NULL);
     free(formulas->cold);
     free(formulas->points);
+    for (size_t i = 0; i < formulas->use_count; i++) fm_narrowing_clear(&formulas->uses[i].variables);
     free(formulas->uses);
     free(formulas);
 }
@@ -267,7 +291,7 @@ fm_status fm_distance_pieces_at(const fm_distance_pieces *formulas, size_t refer
             const fm_counter_piece *piece = &formulas->pieces.pieces[j];
             int64_t values[FM_COLUMNS] = {0}, value;
             fm_quick_poly quick;
-            memcpy(values, x, piece->domain.kept * sizeof values[0]);
+            if (!fm_narrowing_at(&formulas->uses[i].variables, x, values)) continue;
             if (!fm_system_extend_point(&piece->domain, values) || !fm_system_holds(&piece->domain, values))
                 continue;
             bool fits =

@@ -5,7 +5,7 @@
  * isl_touches.h   references and the blocks that they touch
  * isl_previous.h  the access that used the block before
  * isl_between.h   the blocks that are touched in between, counted by counter.h
- * counter_overlay.h, counter_values.h   the sum of these counts, and how often it has which value
+ * counter_classes.h, counter_values.h   the sum of these counts, and how often it has which value
  */
 #ifndef FATHOM_STATIC_COUNT_EXACT_H
 #define FATHOM_STATIC_COUNT_EXACT_H

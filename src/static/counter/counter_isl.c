@@ -125,10 +125,9 @@ static bool says_floor(const fm_system *system, const fm_line *line)
     return false;
 }
 
-static bool floor_is_used(const fm_system *system, const fm_poly *poly, unsigned index)
+bool fm_system_uses_floor(const fm_system *system, unsigned index)
 {
     unsigned column = system->kept + index;
-    if (poly && fm_poly_uses(poly, column)) return true;
     for (unsigned i = index + 1; i < system->extra; i++)
         if (system->floors[i].of.at[column]) return true;
     for (size_t i = 0; i < system->equalities.count; i++)
@@ -138,18 +137,24 @@ static bool floor_is_used(const fm_system *system, const fm_poly *poly, unsigned
     return false;
 }
 
+void fm_system_drop_floor(fm_system *system, unsigned index)
+{
+    memmove(&system->floors[index], &system->floors[index + 1],
+            (system->extra - index - 1) * sizeof *system->floors);
+    system->extra--;
+    fm_system_remove_column(system, system->kept + index);
+}
+
 void fm_system_drop_floors(fm_system *system, fm_poly *poly)
 {
     for (unsigned i = system->extra; i-- > 0;) {
-        if (floor_is_used(system, poly, i)) continue;
-        memmove(&system->floors[i], &system->floors[i + 1], (system->extra - i - 1) * sizeof *system->floors);
-        system->extra--;
-        fm_system_remove_column(system, system->kept + i);
+        if ((poly && fm_poly_uses(poly, system->kept + i)) || fm_system_uses_floor(system, i)) continue;
+        fm_system_drop_floor(system, i);
         if (poly) fm_poly_drop_variable(poly, system->kept + i);
     }
 }
 
-fm_emptiness fm_system_simplify(fm_isl_work *work, fm_system *system, fm_poly *poly)
+fm_emptiness fm_system_tidy(fm_isl_work *work, fm_system *system)
 {
     unsigned columns = fm_system_columns(system);
     isl_basic_set *set = isl_basic_set_detect_equalities(fm_system_to_isl(work, system, NULL));
@@ -181,8 +186,14 @@ fm_emptiness fm_system_simplify(fm_isl_work *work, fm_system *system, fm_poly *p
     if (!done) return FM_EMPTINESS_FAILED;
     for (size_t i = system->inequalities.count; i-- > 0;)
         if (says_floor(system, &system->inequalities.lines[i])) fm_lines_remove(&system->inequalities, i);
-    fm_system_drop_floors(system, poly);
     return FM_NOT_EMPTY;
+}
+
+fm_emptiness fm_system_simplify(fm_isl_work *work, fm_system *system, fm_poly *poly)
+{
+    fm_emptiness emptiness = fm_system_tidy(work, system);
+    if (emptiness == FM_NOT_EMPTY) fm_system_drop_floors(system, poly);
+    return emptiness;
 }
 
 /* A quotient of isl as floor(line / by), in isl's order of columns: dimensions, quotients. */

@@ -88,6 +88,43 @@ void fm_poly_add_line(fm_poly *poly, const fm_line *line, unsigned columns, int6
     mpq_clear(factor);
 }
 
+bool fm_poly_is_line(const fm_poly *poly)
+{
+    for (size_t i = 0; i < poly->count; i++) {
+        unsigned degree = 0;
+        for (unsigned j = 0; j < FM_COLUMNS; j++) degree += poly->terms[i].powers[j];
+        if (degree > 1) return false;
+    }
+    return true;
+}
+
+fm_poly fm_poly_line_replaced(const fm_poly *poly, const fm_line *lines, unsigned columns)
+{
+    fm_poly result = {.failed = poly->failed};
+    mpq_t factor;
+    mpq_init(factor);
+    for (size_t i = 0; i < poly->count; i++) {
+        const fm_counter_term *term = &poly->terms[i];
+        unsigned variable = 0;
+        while (variable < FM_COLUMNS && !term->powers[variable]) variable++;
+        if (variable == FM_COLUMNS) {
+            add_term(&result, term->powers, term->factor);
+            continue;
+        }
+        for (unsigned j = 0; j <= columns; j++) {
+            uint8_t powers[FM_COLUMNS] = {0};
+            int64_t number = lines[variable].at[j < columns ? j : FM_CONSTANT];
+            if (!number) continue;
+            if (j < columns) powers[j] = 1;
+            mpq_set_si(factor, number, 1);
+            mpq_mul(factor, factor, term->factor);
+            add_term(&result, powers, factor);
+        }
+    }
+    mpq_clear(factor);
+    return result;
+}
+
 fm_poly fm_poly_copy(const fm_poly *poly)
 {
     fm_poly copy = {.failed = poly->failed};

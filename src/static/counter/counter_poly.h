@@ -42,6 +42,9 @@ fm_poly fm_poly_product(const fm_poly *left, const fm_poly *right);
 fm_poly fm_poly_replaced(const fm_poly *poly, unsigned variable, const fm_poly *by);
 /* The sum over all values of the variable from `first` to `last` (first <= last + 1). */
 fm_poly fm_poly_sum(const fm_poly *poly, unsigned variable, const fm_poly *first, const fm_poly *last);
+/* No products? Then all variables can be replaced at once: variable i by lines[i], of `columns` new ones. */
+bool fm_poly_is_line(const fm_poly *poly);
+fm_poly fm_poly_line_replaced(const fm_poly *poly, const fm_line *lines, unsigned columns);
 bool fm_poly_uses(const fm_poly *poly, unsigned variable);
 /* A variable more at that place; one less, which it does not use. */
 void fm_poly_insert_variable(fm_poly *poly, unsigned variable);

@@ -1,213 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * counter_reduce.c - see counter_reduce.h. One equality after the other:
- *
- * 1. of variables alone, one of them with factor 1: it is replaced by the others;
- * 2. its last quotient has factor 1: it is replaced by what is before it. What it was a quotient of is then
- *    within two bounds;
- * 3. one quotient with another factor, and a variable with factor 1: x = 8 q + 3. q is a variable instead
- *    of x, and x within two bounds.
- *
- * All of them are one to one. Quotients are then made again from the new variables, by which most of them
- * become sums.
- */
+/* counter_reduce.c - see counter_reduce.h. One equality after the other (counter_renew.h). */
 #include "static/counter/counter_reduce.h"
 
 #include "base/memory.h"
+#include "static/counter/counter_renew.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_COLUMNS = FM_COLUMNS / 2 - 1, MOST_REMAINDERS = 64, MOST_ROUNDS = 8 };
+enum { MOST_REMAINDERS = 64, MOST_ROUNDS = 8 };
 
-/* What becomes of the columns of a system: lines by the columns of a new one. */
-typedef struct renewal {
-    fm_line lines[FM_COLUMNS];
-    unsigned kept;     /* variables of the new system; lines[] of the old variables are filled in */
-    unsigned replaced; /* column of a quotient that goes … */
-    const fm_line *by; /* … because it is this sum of old columns before it … */
-    unsigned variable; /* … or, without such a sum, because it is this new variable */
-} renewal;
-
-static bool is_zero(const fm_line *line)
-{
-    for (unsigned i = 0; i < FM_COLUMNS; i++)
-        if (line->at[i]) return false;
-    return true;
-}
-
-static bool translate(fm_isl_work *work, const renewal *this, const fm_line *line, unsigned columns,
-                      fm_line *result)
-{
-    memset(result, 0, sizeof *result);
-    result->at[FM_CONSTANT] = line->at[FM_CONSTANT];
-    for (unsigned i = 0; i < columns; i++)
-        if (line->at[i] && !fm_line_subtract(work, result, -line->at[i], &this->lines[i])) return false;
-    return true;
-}
-
-/* 0 <= of - by * quotient <= by - 1 */
-static bool add_definition(fm_isl_work *work, fm_system *system, const fm_line *of, int64_t by,
-                           const fm_line *quotient)
-{
-    fm_line *low = fm_lines_add(work, &system->inequalities);
-    if (!low) return false;
-    *low = *of;
-    if (!fm_line_subtract(work, low, by, quotient)) return false;
-    fm_line line = *low, *high = fm_lines_add(work, &system->inequalities);
-    if (!high) return false;
-    for (unsigned i = 0; i < FM_COLUMNS; i++) high->at[i] = -line.at[i];
-    high->at[FM_CONSTANT] += by - 1;
-    return true;
-}
-
-static bool renew_floors(fm_isl_work *work, renewal *this, const fm_system *old, fm_system *system)
-{
-    for (unsigned i = 0; i < old->extra; i++) {
-        bool inserted;
-        unsigned column = old->kept + i;
-        fm_line of;
-        if (!translate(work, this, &old->floors[i].of, column, &of)) return false;
-        if (column == this->replaced) {
-            fm_line *line = &this->lines[column];
-            if (this->by) {
-                if (!translate(work, this, this->by, column, line)) return false;
-            } else {
-                memset(line, 0, sizeof *line);
-                line->at[this->variable] = 1;
-            }
-            if (!add_definition(work, system, &of, old->floors[i].by, line)) return false;
-        } else if (!fm_system_quotient(work, system, NULL, &of, old->floors[i].by, &this->lines[column],
-                                       &inserted)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool renew_lines(fm_isl_work *work, const renewal *this, const fm_system *old, fm_system *system)
-{
-    const fm_counter_lines *from[2] = {&old->equalities, &old->inequalities};
-    fm_counter_lines *to[2] = {&system->equalities, &system->inequalities};
-    for (int k = 0; k < 2; k++)
-        for (size_t i = 0; i < from[k]->count; i++) {
-            fm_line line, *new_line;
-            if (!translate(work, this, &from[k]->lines[i], old->kept + old->extra, &line)) return false;
-            if (is_zero(&line)) continue;
-            new_line = fm_lines_add(work, to[k]);
-            if (!new_line) return false;
-            *new_line = line;
-        }
-    return true;
-}
-
-/* Old columns are first moved out of the way, then replaced one by one. */
-static void renew_value(const renewal *this, unsigned old, unsigned columns, fm_poly *value)
-{
-    for (size_t i = 0; i < value->count; i++) {
-        uint8_t *powers = value->terms[i].powers;
-        memmove(powers + FM_COLUMNS / 2, powers, old);
-        memset(powers, 0, FM_COLUMNS / 2);
-    }
-    for (unsigned i = 0; i < old; i++) {
-        fm_poly line = {0};
-        if (!fm_poly_uses(value, FM_COLUMNS / 2 + i)) continue;
-        fm_poly_add_line(&line, &this->lines[i], columns, 1);
-        fm_poly replaced = fm_poly_replaced(value, FM_COLUMNS / 2 + i, &line);
-        fm_poly_clear(&line);
-        fm_poly_clear(value);
-        *value = replaced;
-    }
-}
-
-static bool renew(fm_isl_work *work, renewal *this, fm_counter_piece *piece)
-{
-    fm_system system = {.kept = this->kept};
-    const fm_system *old = &piece->domain;
-    bool done = renew_floors(work, this, old, &system) && renew_lines(work, this, old, &system);
-    unsigned columns = fm_system_columns(&system);
-    if (done && columns > MOST_COLUMNS)
-        done = fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: more than %d unknowns at a time",
-                           MOST_COLUMNS);
-    if (!done) {
-        fm_system_clear(&system);
-        return false;
-    }
-    renew_value(this, old->kept + old->extra, columns, &piece->value);
-    fm_system_clear(&piece->domain);
-    piece->domain = system;
-    return !piece->value.failed ||
-           fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: its formulas become too large");
-}
-
-/* The column solved for: column = the line. */
-static fm_line solved(const fm_line *equality, unsigned column)
-{
-    fm_line line = {{0}};
-    int64_t sign = equality->at[column]; /* 1 or -1 */
-    for (unsigned i = 0; i < FM_COLUMNS; i++)
-        if (i != column) line.at[i] = -sign * equality->at[i];
-    return line;
-}
-
-/* The last variable with factor 1 or -1; `kept`: there is none. */
-static unsigned unit_variable(const fm_line *line, unsigned kept)
-{
-    for (unsigned i = kept; i-- > 0;)
-        if (line->at[i] == 1 || line->at[i] == -1) return i;
-    return kept;
-}
-
-static void keep_variables(renewal *this, unsigned kept)
-{
-    memset(this, 0, sizeof *this);
-    this->kept = kept;
-    this->replaced = FM_COLUMNS;
-    for (unsigned i = 0; i < kept; i++) this->lines[i].at[i] = 1;
-}
-
-/* Fills in what the equality says; false: nothing that could be used. line: where this->by is. */
-static bool use_equality(renewal *this, const fm_system *system, const fm_line *equality, fm_line *line)
-{
-    unsigned kept = system->kept, last = kept + system->extra, quotients = 0;
-    while (last > 0 && !equality->at[last - 1]) last--;
-    if (!last--) return false;
-    for (unsigned i = kept; i <= last; i++) quotients += equality->at[i] != 0;
-    unsigned variable = unit_variable(equality, kept);
-    keep_variables(this, kept);
-    if (last >= kept && (equality->at[last] == 1 || equality->at[last] == -1)) {
-        *line = solved(equality, last);
-        this->replaced = last;
-        this->by = line;
-        return true;
-    }
-    if (variable == kept || quotients > 1) return false;
-    *line = solved(equality, variable);
-    if (quotients) { /* it takes the place of the variable */
-        this->replaced = last;
-        this->variable = variable;
-        line->at[variable] = line->at[last];
-        line->at[last] = 0;
-        this->lines[variable] = *line;
-        return true;
-    }
-    memmove(&line->at[variable], &line->at[variable + 1], (kept - variable - 1) * sizeof line->at[0]);
-    line->at[kept - 1] = 0;
-    for (unsigned i = variable + 1; i < kept; i++) {
-        memset(&this->lines[i], 0, sizeof this->lines[i]);
-        this->lines[i].at[i - 1] = 1;
-    }
-    this->lines[variable] = *line;
-    this->kept--;
-    return true;
-}
-
-static bool use_equalities(fm_isl_work *work, renewal *this, fm_counter_piece *piece, bool *changed)
+static bool use_equalities(fm_isl_work *work, fm_renewal *this, fm_counter_piece *piece, bool *changed)
 {
     for (size_t i = 0; i < piece->domain.equalities.count; i++) {
-        fm_line line;
-        if (!use_equality(this, &piece->domain, &piece->domain.equalities.lines[i], &line)) continue;
-        if (!renew(work, this, piece)) return false;
+        if (!fm_renewal_find(this, &piece->domain, &piece->domain.equalities.lines[i])) continue;
+        if (!fm_renew(work, this, piece)) return false;
         *changed = true;
         i = (size_t)-1; /* all lines are other ones */
     }
@@ -335,7 +142,7 @@ static void leave_out_quotients(fm_counter_piece *piece, unsigned variable)
     piece->value = first;
 }
 
-static bool reduce_domain(fm_isl_work *work, renewal *this, fm_counter_piece *piece, bool *empty)
+static bool reduce_domain(fm_isl_work *work, fm_renewal *this, fm_counter_piece *piece, bool *empty)
 {
     for (unsigned round = 0; round < MOST_ROUNDS; round++) {
         bool changed = false;
@@ -351,8 +158,8 @@ static bool reduce_domain(fm_isl_work *work, renewal *this, fm_counter_piece *pi
 bool fm_piece_reduce(fm_isl_work *work, fm_counter_piece *piece, bool *empty)
 {
     *empty = false;
-    if (fm_system_columns(&piece->domain) > MOST_COLUMNS) return true; /* as it is */
-    renewal *this = fm_calloc(1, sizeof *this);
+    if (fm_system_columns(&piece->domain) > FM_RENEWED_COLUMNS) return true; /* as it is */
+    fm_renewal *this = fm_calloc(1, sizeof *this);
     if (!this) return fm_isl_no_memory(work);
     bool done = reduce_domain(work, this, piece, empty);
     free(this);

@@ -63,7 +63,7 @@ static void insert_at(fm_line *line, unsigned column)
     line->at[column] = 0;
 }
 
-static void remove_at(fm_line *line, unsigned column)
+void fm_line_remove_column(fm_line *line, unsigned column)
 {
     memmove(&line->at[column], &line->at[column + 1], (FM_CONSTANT - 1 - column) * sizeof line->at[0]);
     line->at[FM_CONSTANT - 1] = 0;
@@ -82,9 +82,11 @@ bool fm_system_insert_column(fm_isl_work *work, fm_system *system, unsigned colu
 
 void fm_system_remove_column(fm_system *system, unsigned column)
 {
-    for (size_t i = 0; i < system->equalities.count; i++) remove_at(&system->equalities.lines[i], column);
-    for (size_t i = 0; i < system->inequalities.count; i++) remove_at(&system->inequalities.lines[i], column);
-    for (unsigned i = 0; i < system->extra; i++) remove_at(&system->floors[i].of, column);
+    for (size_t i = 0; i < system->equalities.count; i++)
+        fm_line_remove_column(&system->equalities.lines[i], column);
+    for (size_t i = 0; i < system->inequalities.count; i++)
+        fm_line_remove_column(&system->inequalities.lines[i], column);
+    for (unsigned i = 0; i < system->extra; i++) fm_line_remove_column(&system->floors[i].of, column);
 }
 
 bool fm_line_subtract(fm_isl_work *work, fm_line *target, int64_t factor, const fm_line *line)
@@ -171,7 +173,7 @@ bool fm_system_quotient(fm_isl_work *work, fm_system *system, fm_poly *poly, con
 
 /* 62 products of 64 bits each fit 128 bits but for a few numbers next to 2^63, which never come here: factors
  * from isl are below 2^62. */
-static bool line_value(const fm_line *line, const int64_t *values, unsigned columns, int64_t *value)
+bool fm_line_value(const fm_line *line, const int64_t *values, unsigned columns, int64_t *value)
 {
     __int128 sum = line->at[FM_CONSTANT];
     for (unsigned i = 0; i < columns; i++) sum += (__int128)line->at[i] * values[i];
@@ -183,7 +185,7 @@ bool fm_system_extend_point(const fm_system *system, int64_t *values)
 {
     for (unsigned i = 0; i < system->extra; i++) {
         int64_t sum;
-        if (!line_value(&system->floors[i].of, values, system->kept + i, &sum)) return false;
+        if (!fm_line_value(&system->floors[i].of, values, system->kept + i, &sum)) return false;
         values[system->kept + i] = fm_floor_divide(sum, system->floors[i].by);
     }
     return true;
@@ -194,8 +196,8 @@ bool fm_system_holds(const fm_system *system, const int64_t *values)
     unsigned columns = system->kept + system->extra;
     int64_t sum;
     for (size_t i = 0; i < system->equalities.count; i++)
-        if (!line_value(&system->equalities.lines[i], values, columns, &sum) || sum != 0) return false;
+        if (!fm_line_value(&system->equalities.lines[i], values, columns, &sum) || sum != 0) return false;
     for (size_t i = 0; i < system->inequalities.count; i++)
-        if (!line_value(&system->inequalities.lines[i], values, columns, &sum) || sum < 0) return false;
+        if (!fm_line_value(&system->inequalities.lines[i], values, columns, &sum) || sum < 0) return false;
     return true;
 }

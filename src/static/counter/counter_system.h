@@ -48,6 +48,7 @@ void fm_lines_remove(fm_counter_lines *lines, size_t index);
 /* A column more, of zeros, before `column`; a column less. kept, extra and counted are the caller's. */
 bool fm_system_insert_column(fm_isl_work *work, fm_system *system, unsigned column);
 void fm_system_remove_column(fm_system *system, unsigned column);
+void fm_line_remove_column(fm_line *line, unsigned column);
 /* target -= factor * line. False: numbers beyond 64 bits. */
 bool fm_line_subtract(fm_isl_work *work, fm_line *target, int64_t factor, const fm_line *line);
 
@@ -67,8 +68,12 @@ typedef enum fm_emptiness { FM_EMPTY, FM_NOT_EMPTY, FM_EMPTINESS_FAILED } fm_emp
 /* Finds equalities, drops what is superfluous, and quotients that neither the system nor poly (may be NULL)
  * uses. */
 fm_emptiness fm_system_simplify(fm_isl_work *work, fm_system *system, fm_poly *poly);
-/* Only the last of these. */
+/* Only the last of these; all but the last of these. */
 void fm_system_drop_floors(fm_system *system, fm_poly *poly);
+fm_emptiness fm_system_tidy(fm_isl_work *work, fm_system *system);
+/* Is a quotient in a condition, or in another quotient? One that is not can go: a column less. */
+bool fm_system_uses_floor(const fm_system *system, unsigned index);
+void fm_system_drop_floor(fm_system *system, unsigned index);
 /* Is there a point at all, and with one more condition (NULL: none)? Quick, and changes nothing. */
 fm_emptiness fm_system_emptiness(fm_isl_work *work, const fm_system *system, const fm_line *condition);
 
@@ -83,6 +88,8 @@ bool fm_system_from_isl(fm_isl_work *work, fm_system *system, isl_basic_set *set
  * does not have them. The system has no counted variables. Frees the expression. */
 bool fm_system_value_of(fm_isl_work *work, fm_system *system, isl_aff *aff, fm_line *value);
 
+/* The value of a line at a point; false: numbers beyond 64 bits. */
+bool fm_line_value(const fm_line *line, const int64_t *values, unsigned columns, int64_t *value);
 /* The values of the quotients behind those of the kept variables; false: numbers beyond 64 bits. */
 bool fm_system_extend_point(const fm_system *system, int64_t *values);
 /* Are all conditions fulfilled at a point of kept variables and quotients (no counted ones)? */

@@ -54,11 +54,9 @@ static bool begin_system(window *this)
 /* The variable of the touch at a level, less the one of the use, or of the reuse, less `more`. */
 static fm_line difference(const window *this, unsigned level, bool to_use, int64_t more)
 {
-    fm_line line = {{0}};
-    if (to_use)
-        for (unsigned i = 0; i < FM_COLUMNS; i++) line.at[i] = -this->reuse->from[level].at[i];
-    else
-        line.at[level] = -1;
+    const fm_line *point = to_use ? &this->reuse->from[level] : &this->reuse->to[level];
+    fm_line line;
+    for (unsigned i = 0; i < FM_COLUMNS; i++) line.at[i] = -point->at[i];
     line.at[this->known + this->axes + level] = 1;
     line.at[FM_CONSTANT] -= more;
     return line;

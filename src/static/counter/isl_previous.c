@@ -194,24 +194,30 @@ static isl_stat take_domain(isl_basic_set *set, void *context)
     fm_isl_work *work = job->work;
     fm_isl_reuses *reuses = job->reuses;
     unsigned first = first_own(job);
-    fm_isl_reuse reuse = {.use = this->use, .reuse = job->reuse, .apart = job->apart, .level = job->level};
-    if (!fm_system_from_isl(work, &reuse.domain, set, job->touch->reference->depth)) return isl_stat_error;
+    if (fm_array_reserve((void **)&reuses->reuses, &reuses->capacity, reuses->count + 1,
+                         sizeof *reuses->reuses)) {
+        fm_isl_no_memory(work);
+        isl_basic_set_free(set);
+        return isl_stat_error;
+    }
+    fm_isl_reuse *reuse = &reuses->reuses[reuses->count];
+    memset(reuse, 0, sizeof *reuse);
+    reuse->use = this->use;
+    reuse->reuse = job->reuse;
+    reuse->apart = job->apart;
+    reuse->level = job->level;
+    if (!fm_system_from_isl(work, &reuse->domain, set, job->touch->reference->depth)) return isl_stat_error;
+    reuses->count++;
     bool done = true;
+    for (unsigned i = 0; i < job->touch->reference->depth; i++) reuse->to[i].at[i] = 1;
     for (unsigned i = 0; i < job->touches->touches[this->use].reference->depth && done; i++) {
         if (i < first)
-            reuse.from[i].at[i] = 1;
+            reuse->from[i].at[i] = 1;
         else
             done =
-                fm_system_value_of(work, &reuse.domain,
-                                   isl_multi_aff_get_at(this->last, (int)(2 * (i - first))), &reuse.from[i]);
+                fm_system_value_of(work, &reuse->domain,
+                                   isl_multi_aff_get_at(this->last, (int)(2 * (i - first))), &reuse->from[i]);
     }
-    if (done && fm_array_reserve((void **)&reuses->reuses, &reuses->capacity, reuses->count + 1,
-                                 sizeof *reuses->reuses))
-        done = fm_isl_no_memory(work);
-    if (done)
-        reuses->reuses[reuses->count++] = reuse;
-    else
-        fm_system_clear(&reuse.domain);
     return done ? isl_stat_ok : isl_stat_error;
 }
 

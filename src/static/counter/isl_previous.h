@@ -18,6 +18,7 @@ typedef struct fm_isl_reuse {
     unsigned level;
     fm_system domain;                 /* of points x of `reuse`; kept: x; counted: 0 */
     fm_line from[FM_REFERENCE_DEPTH]; /* the point of `use`, by columns of domain */
+    fm_line to[FM_REFERENCE_DEPTH];   /* the same of `reuse`: x itself, or what stands for it */
 } fm_isl_reuse;
 
 typedef struct fm_isl_reuses {

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* counter_classes.c - see counter_classes.h. */
+#include "static/counter/counter_classes.h"
+
+#include "base/memory.h"
+#include "static/counter/counter_arrange.h"
+#include "static/counter/counter_overlay.h"
+#include "static/counter/counter_renew.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FEW_PIECES = 8,       /* are overlaid at once */
+    MOST_REMAINDERS = 16, /* of one variable; with more of them there are more classes than pieces */
+};
+
+typedef struct classes {
+    fm_isl_work *work;
+    fm_pieces *overlaid;
+    fm_class_taken take;
+    void *context;
+} classes;
+
+/* Quotients of all pieces, each once. */
+typedef struct quotients {
+    fm_floor *floors;
+    size_t count, capacity;
+} quotients;
+
+static int64_t divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a < 0 ? -a : a;
+}
+
+/* After how many steps of the variable all quotients have grown by whole numbers; 0: too many. */
+static int64_t steps_of(const fm_system *system, unsigned variable)
+{
+    int64_t steps = 1, growth[FM_COLUMNS] = {0};
+    growth[variable] = 1;
+    for (unsigned i = 0; i < system->extra; i++) {
+        __int128 sum = 0;
+        int64_t by = system->floors[i].by;
+        for (unsigned j = 0; j < system->kept + i; j++)
+            sum += (__int128)system->floors[i].of.at[j] * growth[j];
+        int64_t times = by / divisor(by, (int64_t)(sum % by));
+        if (times > MOST_REMAINDERS / steps) return 0;
+        steps *= times;
+        for (unsigned j = 0; j < system->kept + i; j++) growth[j] *= times;
+        sum = sum * times / by;
+        if (sum > INT32_MAX || sum < INT32_MIN) return 0;
+        growth[system->kept + i] = (int64_t)sum;
+    }
+    return steps;
+}
+
+static bool collect(fm_isl_work *work, quotients *all, const fm_system *system)
+{
+    for (unsigned i = 0; i < system->extra; i++) {
+        const fm_floor *one = &system->floors[i];
+        size_t at = 0;
+        while (at < all->count &&
+               (all->floors[at].by != one->by || memcmp(&all->floors[at].of, &one->of, sizeof one->of) != 0))
+            at++;
+        if (at < all->count) continue;
+        if (fm_array_reserve((void **)&all->floors, &all->capacity, all->count + 1, sizeof *all->floors))
+            return fm_isl_no_memory(work);
+        all->floors[all->count++] = *one;
+    }
+    return true;
+}
+
+/* The variable with the most quotients, and how many remainders it has; *by: 1 where there are no quotients,
+ * 0 where a variable has too many remainders. */
+static bool choose_variable(fm_isl_work *work, const fm_system *domain, const fm_pieces *pieces,
+                            unsigned *variable, int64_t *by)
+{
+    quotients all = {0};
+    size_t most = 0;
+    bool done = collect(work, &all, domain);
+    *by = 1;
+    for (size_t i = 0; i < pieces->count && done; i++) done = collect(work, &all, &pieces->pieces[i].domain);
+    for (unsigned v = 0; v < domain->kept && done; v++) {
+        size_t count = 0;
+        int64_t steps = steps_of(domain, v);
+        for (size_t i = 0; i < all.count; i++) count += all.floors[i].of.at[v] != 0;
+        if (!count) continue;
+        for (size_t i = 0; i < pieces->count && steps; i++) {
+            int64_t more = steps_of(&pieces->pieces[i].domain, v);
+            steps = more ? steps / divisor(steps, more) * more : 0;
+            if (steps > MOST_REMAINDERS) steps = 0;
+        }
+        if (!steps) {
+            *by = 0;
+            break;
+        }
+        if (steps < 2 || count <= most) continue;
+        most = count;
+        *variable = v;
+        *by = steps;
+    }
+    free(all.floors);
+    return done;
+}
+
+/* Does a look at single conditions tell that there are no points? */
+static bool surely_empty(const fm_system *system)
+{
+    unsigned columns = fm_system_columns(system);
+    for (size_t i = 0; i < system->equalities.count; i++) {
+        const fm_line *line = &system->equalities.lines[i];
+        int64_t common = 0;
+        for (unsigned j = 0; j < columns; j++) common = divisor(common, line->at[j]);
+        if (common ? line->at[FM_CONSTANT] % common != 0 : line->at[FM_CONSTANT] != 0) return true;
+    }
+    for (size_t i = 0; i < system->inequalities.count; i++) {
+        const fm_line *line = &system->inequalities.lines[i];
+        unsigned j = 0;
+        while (j < columns && !line->at[j]) j++;
+        if (j == columns && line->at[FM_CONSTANT] < 0) return true;
+    }
+    return false;
+}
+
+/* The piece where the variable has this remainder; *empty: surely without points. */
+static bool renew_piece(fm_isl_work *work, fm_renewal *renewal, const fm_counter_piece *piece,
+                        unsigned variable, int64_t by, int64_t remainder, fm_counter_piece *part, bool *empty)
+{
+    *part = (fm_counter_piece){0};
+    if (!fm_system_copy(work, &part->domain, &piece->domain)) return false;
+    fm_renewal_remainder(renewal, &piece->domain, variable, by, remainder);
+    if (!fm_renew(work, renewal, part)) return false;
+    *empty = surely_empty(&part->domain);
+    if (*empty) return true;
+    part->value = fm_poly_copy(&piece->value);
+    fm_renew_value(renewal, &piece->domain, &part->domain, &part->value);
+    return !part->value.failed || fm_isl_no_memory(work);
+}
+
+static bool overlay_class(classes *this, const fm_system *domain, const fm_pieces *pieces,
+                          const fm_narrowing *narrowing);
+
+static bool overlay_remainder(classes *this, fm_renewal *renewal, const fm_system *domain,
+                              const fm_pieces *pieces, const fm_narrowing *narrowing, unsigned variable,
+                              int64_t by, int64_t remainder)
+{
+    fm_isl_work *work = this->work;
+    fm_pieces parts = {0};
+    fm_narrowing variables = {0};
+    fm_counter_piece part, whole = {.domain = *domain};
+    bool empty = false;
+    bool done = renew_piece(work, renewal, &whole, variable, by, remainder, &part, &empty);
+    fm_system part_domain = part.domain;
+    fm_poly_clear(&part.value);
+    if (done && !empty) {
+        fm_emptiness emptiness = fm_system_tidy(work, &part_domain);
+        done = emptiness != FM_EMPTINESS_FAILED;
+        empty = emptiness == FM_EMPTY;
+    }
+    for (size_t i = 0; i < pieces->count && done && !empty; i++) {
+        bool nothing = false;
+        done = renew_piece(work, renewal, &pieces->pieces[i], variable, by, remainder, &part, &nothing);
+        if (done && !nothing) {
+            done = fm_pieces_add(work, &parts, &part.domain, &part.value);
+            continue;
+        }
+        fm_system_clear(&part.domain);
+        fm_poly_clear(&part.value);
+    }
+    if (done && !empty) done = fm_narrowing_split(work, &variables, narrowing, variable, by, remainder);
+    if (done && !empty) done = overlay_class(this, &part_domain, &parts, &variables);
+    fm_narrowing_clear(&variables);
+    fm_system_clear(&part_domain);
+    fm_pieces_clear(&parts);
+    return done;
+}
+
+static bool can_be_renewed(const fm_system *domain, const fm_pieces *pieces)
+{
+    if (fm_system_columns(domain) > FM_RENEWED_COLUMNS) return false;
+    for (size_t i = 0; i < pieces->count; i++)
+        if (fm_system_columns(&pieces->pieces[i].domain) > FM_RENEWED_COLUMNS) return false;
+    return true;
+}
+
+static bool overlay_class(classes *this, const fm_system *domain, const fm_pieces *pieces,
+                          const fm_narrowing *narrowing)
+{
+    fm_isl_work *work = this->work;
+    unsigned variable = 0;
+    int64_t by = 1;
+    if (!fm_isl_alive(work)) return false;
+    if (pieces->count > FEW_PIECES && can_be_renewed(domain, pieces) &&
+        !choose_variable(work, domain, pieces, &variable, &by))
+        return false;
+    if (by < 2) {
+        fm_narrowing variables;
+        size_t first = this->overlaid->count;
+        bool fits = by == 1;
+        if (fits && !fm_arrange(work, domain, pieces, this->overlaid, &fits)) return false;
+        if (!fits && !fm_overlay(work, domain, pieces, this->overlaid)) return false;
+        if (!fm_narrowing_copy(work, &variables, narrowing)) return false;
+        return this->take(this->context, &variables, first);
+    }
+    fm_renewal *renewal = fm_calloc(1, sizeof *renewal);
+    if (!renewal) return fm_isl_no_memory(work);
+    bool done = true;
+    for (int64_t remainder = 0; remainder < by && done; remainder++)
+        done = overlay_remainder(this, renewal, domain, pieces, narrowing, variable, by, remainder);
+    free(renewal);
+    return done;
+}
+
+bool fm_overlay_classes(fm_isl_work *work, const fm_system *domain, const fm_pieces *pieces,
+                        const fm_narrowing *narrowing, fm_pieces *overlaid, fm_class_taken take,
+                        void *context)
+{
+    classes this = {work, overlaid, take, context};
+    return overlay_class(&this, domain, pieces, narrowing);
+}
