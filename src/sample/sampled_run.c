@@ -113,7 +113,9 @@ static fm_status set_up(fm_sampled_run *run, fm_error *error)
     /* Bursts are a whole number of ticks apart: a few more ticks than bursts, so that these are at random. */
     uint64_t tick = session->interval ? session->interval / 2 : LONGEST_TICK;
     if (session->period) tick = 1000000;
-    if (tick > LONGEST_TICK) tick = LONGEST_TICK;
+    status = fm_sampled_run_choose(run, error);
+    if (status != FM_OK) return status;
+    if (tick > LONGEST_TICK || run->context.counters) tick = LONGEST_TICK; /* to meet new threads */
     if (tick < SHORTEST_TICK) tick = SHORTEST_TICK;
     session->tick = run->tick = tick;
     session->seed = options->seed ? options->seed : fm_random_seed();
@@ -315,6 +317,7 @@ static fm_status look_at_places(fm_sampled_run *run, fm_error *error)
         if (clock == FM_SAMPLE_CLOCK_TIMER) process->clock_kind = FM_SAMPLED_RUN_TIMER;
         process->trouble |= __atomic_load_n(&shared->trouble, __ATOMIC_RELAXED);
         process->watch_error = __atomic_load_n(&shared->watch_error, __ATOMIC_RELAXED);
+        process->counter_error = __atomic_load_n(&shared->pmu_error, __ATOMIC_RELAXED);
     }
     return status;
 }
@@ -418,6 +421,7 @@ void fm_sampled_run_close(fm_sampled_run *run)
     }
     free(run->processes);
     fm_sampled_code_free(&run->code);
+    fm_latencies_free(&run->context.latencies);
     fm_burst_table_destroy(run->context.table);
     free(run->context.log);
     free(run->context.touches);

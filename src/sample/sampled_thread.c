@@ -15,6 +15,7 @@
 enum {
     COUNT_LEAST = 4096,    /* accesses that tell a rate */
     MOST_BURSTS = 1 << 22, /* of a thread */
+    MOST_USES = 1 << 24,
 };
 /* Code that is in no file must not keep us reading where files are. */
 static const double MAPS_SECONDS = 0.1;
@@ -46,6 +47,7 @@ void fm_sampled_thread_destroy(fm_sampled_thread *thread, const fm_sample_contex
     }
     free(thread->bursts);
     free(thread->watches);
+    free(thread->uses);
     free(thread->table);
     free(thread);
 }
@@ -232,6 +234,29 @@ static fm_status take_watch(fm_sampled_thread *thread, fm_sample_context *contex
     return FM_OK;
 }
 
+/* ---- uses ---- */
+
+static fm_status take_use(fm_sampled_thread *thread, fm_sample_context *context, const fm_sample_use *use,
+                          fm_error *error)
+{
+    const fm_seen_use *before = thread->use_count ? &thread->uses[thread->use_count - 1] : NULL;
+    fm_seen_use seen = {.is = *use};
+    if (thread->use_count >= MOST_USES) return FM_OK;
+    fm_status status = tag_of(thread, context, use->code, &seen.tag, error);
+    if (status == FM_OK) status = fm_latencies_add(&context->latencies, seen.tag, use, error);
+    if (status != FM_OK || use->number == 0) return status; /* it told a latency */
+    if (before && (use->number <= before->is.number || use->position < before->is.position)) {
+        thread->damaged++;
+        return FM_OK;
+    }
+    if (fm_array_reserve((void **)&thread->uses, &thread->use_capacity, thread->use_count + 1,
+                         sizeof *thread->uses) != 0)
+        return fm_fail_memory(error, (thread->use_count + 1) * sizeof *thread->uses, "the samples");
+    thread->uses[thread->use_count++] = seen;
+    context->bursts++;
+    return FM_OK;
+}
+
 /* ---- the lane ---- */
 
 fm_status fm_sampled_thread_drain(fm_sampled_thread *thread, fm_sample_context *context, fm_error *error)
@@ -253,6 +278,9 @@ fm_status fm_sampled_thread_drain(fm_sampled_thread *thread, fm_sample_context *
         case FM_SAMPLE_RECORD_WATCH:
             status = take_watch(thread, context, &record.is.watch, error);
             break;
+        case FM_SAMPLE_RECORD_USE:
+            status = take_use(thread, context, &record.is.use, error);
+            break;
         case FM_SAMPLE_RECORD_TABLE:
             if (!extend_table(thread, context, record.slab, 0, record.is.table.from, record.is.table.bytes,
                               record.is.table.generation))
@@ -262,6 +290,7 @@ fm_status fm_sampled_thread_drain(fm_sampled_thread *thread, fm_sample_context *
         case FM_SAMPLE_RECORD_END:
             thread->work = record.is.end.work;
             thread->own = record.is.end.own;
+            thread->time = record.is.end.time;
             thread->ended = true;
             break;
         default:
@@ -281,9 +310,14 @@ fm_status fm_sampled_thread_finish(fm_sampled_thread *thread, fm_sample_context 
     fm_status status = FM_OK;
     thread->crowded = lane->crowded;
     thread->lost = lane->lost;
+    thread->overrun = lane->stale + lane->dropped;
+    thread->throttled = lane->throttled;
+    thread->foreign = lane->foreign;
     if (!thread->ended) {
-        /* Since the last time that it told us, as long as ticks came. */
-        const uint64_t ticks = lane->ticks - lane->ticks_then;
+        /* Since the last time that it told us, as long as ticks came; by counters, it told all that is known.
+         */
+        const uint64_t ticks = context->counters ? 0 : lane->ticks - lane->ticks_then;
+        thread->time = lane->time;
         thread->work = lane->work + (ticks < UINT32_MAX ? ticks * tick : 0);
         thread->own = lane->own;
         for (size_t i = 0; i < FM_SAMPLE_WATCHES && status == FM_OK; i++) {

@@ -10,6 +10,7 @@
 #define FATHOM_SAMPLE_SAMPLED_THREAD_H
 
 #include "sample/burst_analysis.h"
+#include "sample/pmu_latency.h"
 #include "sample/sample_memory.h"
 #include "sample/sampled_code.h"
 
@@ -26,6 +27,8 @@ typedef struct fm_sample_context {
     /* Buffers. */
     uint64_t *log;
     fm_burst_touch *touches;
+    bool counters; /* samples come from performance counters */
+    fm_latencies latencies;
     /* Counted for people. */
     uint64_t bursts, watches, accesses, left_out;
 } fm_sample_context;
@@ -66,6 +69,12 @@ typedef struct fm_seen_watch {
     uint32_t tag;   /* of the code that used it again */
 } fm_seen_watch;
 
+/* An access that a counter sampled. */
+typedef struct fm_seen_use {
+    fm_sample_use is;
+    uint32_t tag; /* of its code */
+} fm_seen_use;
+
 typedef struct fm_sampled_thread {
     uint32_t lane, tid;
     fm_sample_code_of *process;
@@ -76,8 +85,12 @@ typedef struct fm_sampled_thread {
     size_t burst_count, burst_capacity;
     fm_seen_watch *watches;
     size_t watch_count, watch_capacity;
+    fm_seen_use *uses; /* by counters, instead of bursts; by number */
+    size_t use_count, use_capacity;
     uint64_t work, own; /* at the end */
+    uint64_t time;      /* by counters, where work is accesses: processor time, as work is otherwise */
     uint64_t crowded, lost, damaged;
+    uint64_t overrun, throttled, foreign; /* by counters */
     bool ended;
 } fm_sampled_thread;
 
@@ -95,6 +108,9 @@ fm_status fm_sampled_thread_finish(fm_sampled_thread *thread, fm_sample_context 
 fm_status fm_sampled_thread_observe(fm_sampled_thread *thread, const fm_sample_context *context,
                                     size_t granularity, double fallback_rate, fm_samples *samples,
                                     fm_error *error);
+/* The same where samples came from counters (pmu_observations.c). */
+fm_status fm_sampled_thread_observe_uses(const fm_sampled_thread *thread, fm_samples *samples,
+                                         fm_error *error);
 /* Accesses and nanoseconds of the windows in which they were counted. */
 void fm_sampled_thread_counted(const fm_sampled_thread *thread, double *accesses, double *nanoseconds);
 
