@@ -170,6 +170,16 @@ def amd_tells_latency_and_level():
 
 
 @case
+def amd_on_a_kernel_that_cannot_filter():
+    # Its samples of the kernel come too, and are none of the program's.
+    on = {path: text for path, text in ZEN.items() if "swfilt" not in path}
+    on["proc/self/status"] = "CapEff:\t0000004000000000"
+    profile = sample("speeds", "-g", "8", "--period", "100", on=on, env={"LIBPFM_FORCE_PMU": "amd64_fam19h_zen3"}).profile
+    expect(profile["references"], 200000, "references")
+    expect(sorted(row[3] / row[2] for row in profile["attribution"]["latencies"]), [4, 300], "mean latencies")
+
+
+@case
 def intel_tells_latency_by_an_event_of_its_own():
     with_latency = sample("speeds", "-g", "8", "--period", "200", on=LATENCY)
     profile = with_latency.profile
