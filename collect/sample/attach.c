@@ -62,7 +62,7 @@ void fm_sampler_stop_clock(void)
 
 /* ---- the session ---- */
 
-static bool claim_process(uint32_t parent)
+bool fm_sampler_claim_process(uint32_t parent)
 {
     fm_sample_session *session = fm_self.session;
     for (uint32_t i = 0; i < FM_SAMPLE_PROCESSES; i++) {
@@ -80,8 +80,12 @@ static bool claim_process(uint32_t parent)
         process->clock_error = process->watch_error = process->pmu_error = 0;
         process->trouble = process->refused_threads = 0;
         process->cost = process->ended_at = 0;
+        process->heap_limit = process->heap_large = 0;
+        process->region_met = 0;
+        process->heap_seen = process->heap_lost = 0;
         fm_self.process = process;
         fm_self.watching = session->wants & FM_SAMPLE_WANT_WATCHES;
+        fm_sampler_heap_begin();
         __atomic_store_n(&process->state, FM_SAMPLE_OPEN, __ATOMIC_RELEASE);
         return true;
     }
@@ -136,15 +140,27 @@ static void restore_environment(void)
 
 /* ---- fork and the end ---- */
 
-static void forked(void)
+/* Nothing of the session is used any more. */
+static void forget(void)
 {
+    fm_unmap(fm_self.session, fm_sample_file_bytes());
+    fm_self = (fm_sampler_self){.joined = fm_self.joined, .epoch = fm_self.epoch + 1};
+}
+
+void fm_sampler_forked(void)
+{
+    fm_self.inside = 0;
     if (!fm_self.session) return;
+    if (!fm_self.process) { /* sampling has not begun yet */
+        forget();
+        return;
+    }
     const uint32_t parent = fm_self.process->serial;
     fm_sampler_threads_forget();
     if (!(fm_self.session->wants & FM_SAMPLE_WANT_CHILDREN) || fm_sampler_halted() ||
-        !claim_process(parent)) {
-        fm_unmap(fm_self.session, fm_sample_file_bytes());
-        fm_self = (fm_sampler_self){0};
+        !fm_sampler_claim_process(parent)) {
+        forget();
+        fm_sampler_heap_begin();
         return;
     }
     ask_for_clock();
@@ -154,7 +170,7 @@ static void forked(void)
 __attribute__((destructor)) static void end(void)
 {
     if (!fm_self.session || fm_getpid() != fm_self.pid) return;
-    fm_sampler_thread *thread = fm_me;
+    fm_sampler_thread *thread = fm_sampler_me();
     if (thread) {
         thread->busy = true; /* what other destructors do is not sampled any more */
         fm_sampler_now(thread);
@@ -172,9 +188,8 @@ __attribute__((constructor(101))) static void begin(void)
     if (!session || !(session->wants & FM_SAMPLE_WANT_CHILDREN)) restore_environment();
     if (!session) return;
     fm_self.session = session;
-    if (fm_sampler_halted() || !claim_process(0)) {
-        fm_unmap(session, fm_sample_file_bytes());
-        fm_self = (fm_sampler_self){0};
+    if (fm_sampler_halted() || !fm_sampler_claim_process(0)) {
+        forget();
         return;
     }
     fm_sampler_threads_begin();
@@ -182,11 +197,11 @@ __attribute__((constructor(101))) static void begin(void)
         fm_sampler_trouble(FM_SAMPLE_TROUBLE_MEMORY);
         return;
     }
-    if (!fm_sampler_signals_begin()) {
+    if (!fm_sampler_signals_prepare() || !fm_sampler_signals_begin()) {
         fm_sampler_trouble(FM_SAMPLE_TROUBLE_TIMER);
         return;
     }
-    pthread_atfork(NULL, NULL, forked);
+    pthread_atfork(NULL, NULL, fm_sampler_forked);
     ask_for_clock();
     fm_self.counting = session->method == FM_SAMPLE_METHOD_PMU;
     if (fm_self.counting && fm_me) fm_sampler_pmu_begin(fm_me);

@@ -288,10 +288,10 @@ void burst_log_before(maker *m, const burst_instruction *in)
     case BURST_CALL:
     case BURST_CALL_TO:
         named_access(m, in, 0);
-        register_access(m, in, BURST_STORE, 8, BURST_RSP, -8);
+        register_access(m, in, BURST_STORE | BURST_CALLS, 8, BURST_RSP, -8);
         break;
     case BURST_RETURN:
-        register_access(m, in, BURST_LOAD, 8, BURST_RSP, 0);
+        register_access(m, in, BURST_LOAD | BURST_RETURNS, 8, BURST_RSP, 0);
         break;
     case BURST_REPEATED:
         string_accesses(m, in, BURST_STRING);

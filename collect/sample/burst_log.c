@@ -85,7 +85,8 @@ static void tell(const burst_reader *reader, const burst_access *access, uint64_
     use->address = address;
     use->instruction = reader->block->address + access->instruction;
     use->size = access->size;
-    use->kind = (burst_kind)(access->form_kind & 15);
+    use->kind = (burst_kind)(access->form_kind & 3);
+    use->branch = access->form_kind & (BURST_CALLS | BURST_RETURNS);
 }
 
 /* One of the accesses of a repeated string instruction; false when there are no more. */

@@ -27,6 +27,11 @@ enum {
 /* The values of fm_kind (fathom/trace.h). */
 typedef enum burst_kind { BURST_LOAD, BURST_STORE, BURST_MODIFY } burst_kind;
 
+enum {                   /* of burst_use.branch */
+       BURST_CALLS = 4,  /* a call stores its return address here */
+       BURST_RETURNS = 8 /* a return reads it */
+};
+
 /*
  * How an address is worked out. `plain` is addend + word[base] + (word[index] << scale), each where there is
  * one, cut to 32 bits where BURST_SHORT is set, and then the base of the segment where one is used.
@@ -67,7 +72,7 @@ typedef struct burst_vector {
 typedef struct burst_access {
     uint16_t instruction; /* its address, from the block's */
     uint16_t size;
-    uint8_t form_kind; /* form << 4 | kind */
+    uint8_t form_kind; /* form << 4 | BURST_CALLS or BURST_RETURNS | kind */
     uint8_t base;      /* number of a word, the first after the block's number is 0 */
     uint8_t index;
     uint8_t scale_flags; /* scale << 6 | flags */
@@ -98,6 +103,7 @@ typedef struct burst_use {
     uint64_t instruction;
     uint32_t size;
     burst_kind kind;
+    uint32_t branch; /* BURST_CALLS, BURST_RETURNS or 0 */
 } burst_use;
 
 typedef enum burst_reading {

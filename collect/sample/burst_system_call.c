@@ -59,6 +59,7 @@ bool burst_call_allowed(const burst *state)
     case SYS_getcpu:
     case SYS_sysinfo:
     case SYS_uname:
+    case SYS_process_vm_readv:
     case SYS_lseek:
     case SYS_fstat:
     case SYS_stat:

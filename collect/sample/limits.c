@@ -17,9 +17,13 @@ long fm_sampler_failed(long result) __attribute__((visibility("hidden")));
 
 void fm_sampler_give_up(void)
 {
-    if (!fm_self.session || fm_self.stopped) return;
+    fm_sampler_step_in();
+    if (!fm_self.session || fm_self.stopped) {
+        fm_sampler_step_out();
+        return;
+    }
     fm_sampler_stop_clock();
-    fm_sampler_thread *thread = fm_me;
+    fm_sampler_thread *thread = fm_sampler_me();
     if (thread) {
         thread->busy = true;
         fm_sampler_now(thread);
@@ -30,6 +34,7 @@ void fm_sampler_give_up(void)
     }
     fm_self.stopped = true;
     fm_sampler_trouble(FM_SAMPLE_TROUBLE_SECCOMP);
+    fm_sampler_step_out();
 }
 
 long fm_sampler_failed(long result)

@@ -74,7 +74,7 @@ void fm_sampler_pmu_end(fm_sampler_thread *thread)
 {
     thread->pmu.on = false;
     for (uint32_t i = 0; i < FM_SAMPLE_PMU_EVENTS; i++) {
-        if (thread->pmu.pages[i]) fm_unmap(thread->pmu.pages[i], mapped_bytes(&events()->events[i]));
+        if (thread->pmu.pages[i]) fm_unmap(thread->pmu.pages[i], thread->pmu.bytes[i]);
         thread->pmu.pages[i] = NULL;
     }
 }
@@ -89,6 +89,7 @@ static long open_event(fm_sampler_thread *thread, uint32_t i, int leader, long *
     const long page = map(*file, mapped_bytes(&events()->events[i]));
     if (failed(page)) return page;
     thread->pmu.pages[i] = (void *)page;
+    thread->pmu.bytes[i] = mapped_bytes(&events()->events[i]);
     uint64_t count;
     if (events()->events[i].roles & FM_SAMPLE_PMU_COUNTS && !fm_pmu_count((void *)page, &count))
         return -ENOTSUP;
@@ -140,7 +141,7 @@ void fm_sampler_now(fm_sampler_thread *thread)
 {
     const uint64_t used = fm_sampler_cpu(), time = used > thread->own ? used - thread->own : 0;
     if (!fm_self.counting) {
-        thread->work = time;
+        thread->work = fm_sampler_worked(thread, used);
         return;
     }
     if (!thread->pmu.on) return;

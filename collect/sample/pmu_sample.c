@@ -5,7 +5,7 @@
  * the address of one. That use may get a debug register (reservoir.h). Both at the use and when the register
  * traps the counters are read: the accesses in between are the time distance.
  */
-#define _GNU_SOURCE
+#define _GNU_SOURCE /* REG_RSP */
 #include "collect/sample/pmu_record.h"
 #include "collect/sample/sampler.h"
 
@@ -98,7 +98,23 @@ static void watch(fm_sampler_thread *thread, fm_sample_use *use)
     __atomic_store_n(&watched->on, 1, __ATOMIC_RELEASE);
 }
 
-static void take(fm_sampler_thread *thread, uint32_t event, const fm_pmu_record *sample)
+/* What leads to its callers and its data. */
+static void tell_place(fm_sampler_thread *thread, const ucontext_t *context, fm_sample_record *record)
+{
+    fm_sample_use *use = &record->is.use;
+    use->ticks = fm_sampler_ticks();
+    use->stack = (uint64_t)context->uc_mcontext.gregs[REG_RSP];
+    __asm__("mov %%fs:0, %0" : "=r"(use->fs_base)); /* which stands there */
+    if (!(fm_self.session->wants & FM_SAMPLE_WANT_PATHS)) return;
+    record->slab = fm_sampler_claim_slab(thread, 0);
+    if (record->slab == FM_SAMPLE_NOWHERE)
+        fm_sampler_wake();
+    else
+        use->stack_bytes = fm_sampler_tell_stack(record->slab, context);
+}
+
+static void take(fm_sampler_thread *thread, uint32_t event, const fm_pmu_record *sample,
+                 const ucontext_t *context)
 {
     const fm_sample_pmu_event *wanted = &fm_self.session->pmu.events[event];
     fm_sample_record record = {.kind = FM_SAMPLE_RECORD_USE, .slab = FM_SAMPLE_NOWHERE};
@@ -116,18 +132,20 @@ static void take(fm_sampler_thread *thread, uint32_t event, const fm_pmu_record 
         if (fm_self.watching) watch(thread, use);
         thread->lane->bursts++;
     }
-    fm_sampler_record(thread, &record);
+    tell_place(thread, context, &record);
+    if (fm_sampler_record(thread, &record)) return;
+    if (record.slab != FM_SAMPLE_NOWHERE) fm_sampler_free_slab(record.slab);
+    fm_sampler_unheard(); /* nobody may read any more */
 }
 
 void fm_sampler_pmu_sample(fm_sampler_thread *thread, uint32_t event, const ucontext_t *context)
 {
     fm_pmu_record sample = {0};
-    (void)context;
     if (!thread->pmu.on || event >= fm_self.session->pmu.event_count || !thread->pmu.pages[event] ||
         fm_self.session->pmu.events[event].period == 0)
         return;
     const visit begun = enter(thread);
-    if (newest(thread, event, &sample)) take(thread, event, &sample);
+    if (newest(thread, event, &sample)) take(thread, event, &sample, context);
     leave(thread, begun, FM_SAMPLER_TICK_COST);
 }
 

@@ -13,6 +13,7 @@
  *     FM_SAMPLE_HEAD     fm_sample_session: what the receiver wants; processes; which slabs are taken
  *     FM_SAMPLE_LANES    FM_SAMPLE_THREADS lanes of FM_SAMPLE_LANE_BYTES: the records of one thread
  *     FM_SAMPLE_SLABS    the logs of bursts, in slabs of a few sizes
+ *     fm_sample_heap     blocks of the heap that were allocated and freed: some of them (behind the slabs)
  *
  * The file is sparse and cannot change its size. Nothing in it is trusted by the receiver: a program may
  * write anything there at any time. So every number is read once, into memory of the receiver's own, and
@@ -23,6 +24,10 @@
  * SIGTRAP, and that new threads inherit), keeps its descriptor to itself, and answers RUNS; or REFUSED, with
  * the reason in clock_error, after which the process uses timers of its own. A clock of the receiver's ends
  * with the receiver. After a fork the child, if children are wanted, claims a place of its own.
+ *
+ * A PROCESS THAT RUNS ALREADY (fathom sample -p) is stopped by the receiver (ptrace), which lets it make the
+ * memory file, loads the runtime into it and calls fathom_sampler_prepare and fathom_sampler_enter there
+ * (enter.c). It opens a clock on each thread. At the end it stops it again and calls fathom_sampler_leave.
  *
  * A THREAD claims a lane when a clock tick finds it without one. Its records are in a ring of cells in the
  * lane: `written` counts those that are finished, `taken` those that the receiver has read. A ring that is
@@ -36,6 +41,15 @@
  * THE LOG is what burst_log.h describes. Behind its words are those bytes of the thread's table of blocks
  * that were not told before: the receiver puts them together again. A table that was begun anew (burst_reset)
  * has another generation.
+ *
+ * THE HEAP. Blocks of fm_sample_process.heap_large bytes and more are told, all of them, and of the others
+ * those whose address has a hash below heap_limit (fm_sample_heap_hash): a known share of them, whatever
+ * their size. Both numbers change as blocks are allocated faster; heap_limit, 2^k - 1, only falls, and a
+ * block whose hash is not below it any more is forgotten. A cell is free (0), claimed (1) or full (2); the
+ * receiver takes it and sets it to 0. Cells are in no order but that of their times.
+ *
+ * WITH CALL PATHS the last FM_SAMPLE_STACK_ROOM bytes of a slab are the registers at the burst's beginning
+ * (FM_SAMPLE_REGISTERS of them) and behind them the stack from rsp on.
  *
  * TIME. `work` is the processor time of the thread in nanoseconds, without what the sampler itself used. In a
  * burst it stands still.
@@ -56,7 +70,8 @@
 
 enum {
     FM_SAMPLE_PROCESSES = 256,
-    FM_SAMPLE_THREADS = 2048, /* lanes */
+    FM_SAMPLE_REGION_BYTES = 256, /* of a region's name, with its end */
+    FM_SAMPLE_THREADS = 2048,     /* lanes */
     FM_SAMPLE_LANE_BYTES = 8 << 10,
     FM_SAMPLE_CELLS = 44,              /* records in a lane's ring */
     FM_SAMPLE_WATCHES = 4,             /* debug registers of a thread */
@@ -122,10 +137,14 @@ typedef struct fm_sample_process {
     uint32_t trouble;                 /* FM_SAMPLE_TROUBLE_… */
     uint32_t refused_threads;         /* that found no lane */
     uint64_t cost;                    /* nanoseconds that a burst takes lately, with all that is around it */
-    uint64_t ended_at; /* processor time of the process at its exit, in nanoseconds; 0: not told */
-    int32_t pmu_error; /* errno */
-    uint32_t spare_word;
-    uint64_t spare[7];
+    uint64_t ended_at;   /* processor time of the process at its exit, in nanoseconds; 0: not told */
+    uint64_t heap_limit; /* blocks whose hash is below this are told */
+    uint64_t heap_large; /* and those of at least so many bytes */
+    uint32_t heap_seen;  /* 1: allocations come through the library */
+    uint32_t heap_lost;  /* that found no cell */
+    uint32_t region_met; /* 1: it came to the region */
+    int32_t pmu_error;   /* errno */
+    uint64_t spare[4];
 } __attribute__((aligned(64))) fm_sample_process;
 
 /* ---- counters ---- */
@@ -163,7 +182,10 @@ typedef struct fm_sample_pmu {
 enum {
     FM_SAMPLE_WANT_CHILDREN = 1 << 0,
     FM_SAMPLE_WANT_WATCHES = 1 << 1,
-    FM_SAMPLE_WANT_PLAIN = 1 << 8, /* the reservoir without caps */
+    FM_SAMPLE_WANT_OBJECTS = 1 << 2, /* blocks of the heap */
+    FM_SAMPLE_WANT_PATHS = 1 << 3,   /* the stack at the beginning of each burst */
+    FM_SAMPLE_WANT_REGION = 1 << 4,  /* only what happens in `region` */
+    FM_SAMPLE_WANT_PLAIN = 1 << 8,   /* the reservoir without caps */
 };
 enum { FM_SAMPLE_GO = 0, FM_SAMPLE_HALT = 1 };
 
@@ -180,10 +202,12 @@ typedef struct fm_sample_session {
     uint64_t budget; /* what may be used for sampling, in millionths of the program's own time; 0: no limit */
     uint64_t seed;
     uint64_t frequency; /* of the time-stamp counter, in Hz */
+    uint64_t heartbeat; /* raised by the receiver, several times a second */
     uint32_t method;    /* FM_SAMPLE_METHOD_… */
     uint32_t spare_word;
     fm_sample_pmu pmu;
-    uint64_t spare0[5];
+    uint64_t spare0[4];
+    char region[FM_SAMPLE_REGION_BYTES]; /* of FATHOM_BEGIN */
     /* Changed by programs. */
     uint32_t wake;           /* futex of the receiver */
     uint32_t receiver_waits; /* 1 while it waits there */
@@ -213,18 +237,19 @@ enum { FM_SAMPLE_WATCH_USED = 0, FM_SAMPLE_WATCH_REPLACED = 1, FM_SAMPLE_WATCH_E
 
 /* A use that is, or was, watched. */
 typedef struct fm_sample_watched {
-    uint32_t on;        /* in fm_sample_lane.watches: 1 while it is armed */
-    uint32_t end;       /* FM_SAMPLE_WATCH_… */
-    uint64_t burst;     /* number of the burst, in its thread, whose use it is */
-    uint64_t address;   /* of the use */
-    uint64_t position;  /* number of the use among the accesses of the log */
-    uint64_t in_burst;  /* number of the burst in which, or in the window behind which, it ended; 0: none */
-    uint64_t in_window; /* ticks of the time-stamp counter since that window began; 0: not in it */
-    uint64_t begin;     /* work when it was armed: that of the burst's end */
-    uint64_t finish;    /* work when it ended */
-    uint64_t code;      /* address behind the instruction that used it again */
-    uint64_t armed;     /* probability, in units of 2^-40 (reservoir.h) */
-    uint64_t kept;      /* likewise, in units of 2^-31 */
+    uint32_t on;          /* in fm_sample_lane.watches: 1 while it is armed */
+    uint32_t end;         /* FM_SAMPLE_WATCH_… */
+    uint64_t burst;       /* number of the burst, in its thread, whose use it is */
+    uint64_t address;     /* of the use */
+    uint64_t position;    /* number of the use among the accesses of the log */
+    uint64_t in_burst;    /* number of the burst in which, or in the window behind which, it ended; 0: none */
+    uint64_t in_window;   /* ticks of the time-stamp counter since that window began; 0: not in it */
+    uint64_t begin;       /* work when it was armed: that of the burst's end */
+    uint64_t finish;      /* work when it ended */
+    uint64_t code;        /* address behind the instruction that used it again */
+    uint64_t armed;       /* probability, in units of 2^-40 (reservoir.h) */
+    uint64_t kept;        /* likewise, in units of 2^-31 */
+    uint64_t stack_bytes; /* of the stack where it ended, in the slab that the record names; 0: none */
 } fm_sample_watched;
 
 /* A sample of a counter. */
@@ -238,12 +263,16 @@ typedef struct fm_sample_use {
     uint64_t armed;           /* probability that it was watched, or would be (reservoir.h) */
     uint32_t place;           /* register that it got; …_NOWHERE: none */
     uint32_t event;           /* of the session's */
-    uint64_t context;         /* of calls, a hash; 0: not known */
+    uint64_t ticks;           /* of the time-stamp counter */
+    uint64_t stack, fs_base;  /* registers: stack pointer, thread-local storage */
+    uint32_t stack_bytes;     /* of the stack, in the slab that the record names; 0: none */
+    uint32_t spare;
 } fm_sample_use;
 
 typedef struct fm_sample_record {
     uint32_t kind;
-    uint32_t slab; /* of a burst; FM_SAMPLE_NOWHERE: its log was left out */
+    uint32_t slab; /* of a burst; FM_SAMPLE_NOWHERE: its log was left out. With call paths of a watch, too:
+                      its stack */
     union {
         struct {
             uint64_t number;       /* of the burst in its thread, from 1 */
@@ -259,13 +288,15 @@ typedef struct fm_sample_record {
             uint32_t picked_place; /* register that it got; …_NOWHERE: none */
             uint64_t picked_armed; /* probability that it was armed (reservoir.h) */
             /* The window behind it, in which accesses were only counted; the work stands still there, too. */
-            uint32_t counted; /* accesses; 0: none */
-            uint32_t calm;    /* of these, those of pieces that were timed and not disturbed */
-            uint32_t spare;
+            uint32_t counted;       /* accesses; 0: none */
+            uint32_t calm;          /* of these, those of pieces that were timed and not disturbed */
+            uint32_t stack_bytes;   /* of the stack that are told; 0: none, and no registers either */
             uint64_t calm_time;     /* that these took: nanoseconds of processor time */
             uint64_t counted_ticks; /* of the time-stamp counter: all of it */
             uint64_t own;           /* nanoseconds that the sampler had used in this thread before it */
             uint64_t fs_base, gs_base;
+            uint64_t ticks, ticks_end; /* of the time-stamp counter, at its beginning and end */
+            uint64_t stack;            /* the stack pointer, there */
         } burst;
         fm_sample_watched watch;
         fm_sample_use use;
@@ -310,6 +341,48 @@ typedef struct fm_sample_lane {
 } fm_sample_lane;
 _Static_assert(sizeof(fm_sample_lane) <= FM_SAMPLE_LANE_BYTES, "a lane");
 
+/* ---- the heap ---- */
+
+enum {
+    FM_SAMPLE_ALLOCATIONS = 128, /* cells */
+    FM_SAMPLE_FREES = 1024,
+    FM_SAMPLE_HEAP_STACK = 2048, /* bytes of the stack that are told with an allocation */
+    FM_SAMPLE_STACK = 16 << 10,  /* with a burst or a watch, at most */
+    FM_SAMPLE_REGISTERS = 8,     /* that are told with a stack: rip, rsp, rbp, rbx, r12 to r15 */
+};
+enum { FM_SAMPLE_STACK_ROOM = FM_SAMPLE_REGISTERS * 8 + FM_SAMPLE_STACK };
+enum { FM_SAMPLE_CELL_FREE = 0, FM_SAMPLE_CELL_CLAIMED = 1, FM_SAMPLE_CELL_FULL = 2 };
+
+typedef struct fm_sample_allocation {
+    uint32_t state;
+    uint32_t serial; /* of the process */
+    uint64_t time;   /* time-stamp counter */
+    uint64_t address, bytes;
+    uint64_t caller;    /* of malloc: where it returns to */
+    uint32_t by_chance; /* 1: by its hash, 0: by its size */
+    uint32_t stack_bytes;
+    uint64_t registers[FM_SAMPLE_REGISTERS]; /* with them the stack can be unwound, from rsp on */
+    unsigned char stack[FM_SAMPLE_HEAP_STACK];
+} fm_sample_allocation;
+
+typedef struct fm_sample_free {
+    uint32_t state;
+    uint32_t serial;
+    uint64_t time;
+    uint64_t address;
+} fm_sample_free;
+
+typedef struct fm_sample_heap {
+    fm_sample_free frees[FM_SAMPLE_FREES];
+    fm_sample_allocation allocations[FM_SAMPLE_ALLOCATIONS];
+} fm_sample_heap;
+
+/* Addresses are spread evenly: neighbours too. */
+static inline uint64_t fm_sample_heap_hash(uint64_t address)
+{
+    return address * UINT64_C(0x9E3779B97F4A7C15);
+}
+
 /* ---- where things are ---- */
 
 enum {
@@ -333,11 +406,16 @@ static inline fm_sample_slab fm_sample_slab_at(uint32_t index)
         slab.offset += (uint64_t)count * bytes;
         index -= count;
     }
-    return slab; /* the end of the file */
+    return slab; /* behind the last */
+}
+static inline uint64_t fm_sample_heap_offset(void)
+{
+    return fm_sample_slab_at(FM_SAMPLE_SLABS_IN_ALL).offset;
 }
 static inline uint64_t fm_sample_file_bytes(void)
 {
-    return fm_sample_slab_at(FM_SAMPLE_SLABS_IN_ALL).offset;
+    const uint64_t page = 4096;
+    return (fm_sample_heap_offset() + sizeof(fm_sample_heap) + page - 1) / page * page;
 }
 
 #endif

@@ -4,11 +4,14 @@
  * collect/sample.
  *
  *     attach.c    the beginning: the session, the environment, the clock; fork and the end
+ *     enter.c     the beginning and the end in a program that runs already
  *     tick.c      the clock's signal: whether and what to sample; plans the next one
  *     watches.c   debug registers
  *     threads.c   memory of a thread, its lane in the session
  *     signals.c   what the program sees of SIGTRAP
  *     limits.c    the program gives up system calls
+ *     region.c    what the program marks itself
+ *     heap.c      blocks of the heap, some of them
  *     pmu_events.c, pmu_sample.c   performance counters: samples of single accesses instead of bursts
  *     burst.h     runs the program's next accesses and logs them
  *
@@ -49,13 +52,15 @@ typedef struct fm_sampler_watch {
 /* The counters of a thread. */
 typedef struct fm_sampler_pmu {
     bool on;
-    void *pages[FM_SAMPLE_PMU_EVENTS]; /* mappings that keep the events alive */
-    uint64_t own;                      /* accesses that we made, as counters see it */
+    void *pages[FM_SAMPLE_PMU_EVENTS];  /* mappings that keep the events alive */
+    size_t bytes[FM_SAMPLE_PMU_EVENTS]; /* of these */
+    uint64_t own;                       /* accesses that we made, as counters see it */
 } fm_sampler_pmu;
 
 /* A thread that is sampled. */
 typedef struct fm_sampler_thread {
-    struct fm_sampler_thread *next; /* among those that are not in use */
+    struct fm_sampler_thread *next;  /* among those that are not in use */
+    struct fm_sampler_thread *after; /* among all */
     fm_sample_lane *lane;
     uint32_t lane_number;
     uint32_t tid;
@@ -69,8 +74,9 @@ typedef struct fm_sampler_thread {
     uint64_t bursts;        /* made so far */
     fm_reservoir reservoir; /* which register is for whom */
     fm_sampler_watch watches[FM_SAMPLE_WATCHES];
-    uint32_t written;    /* records in the lane */
-    bool in_burst;       /* the program runs in the translator */
+    uint32_t strays[FM_SAMPLE_WATCHES]; /* uses of what is watched outside of the region */
+    uint32_t written;                   /* records in the lane */
+    bool in_burst;                      /* the program runs in the translator */
     uint64_t window;     /* time-stamp counter when the window began in which accesses are counted; 0: none */
     uint32_t traps;      /* in that window */
     burst *burst;        /* the translator's */
@@ -84,17 +90,40 @@ typedef struct fm_sampler_self {
     fm_sample_session *session; /* NULL: not attached */
     fm_sample_process *process;
     uint32_t pid;
-    bool watching; /* debug registers are wanted, and can be had */
-    bool stopped;  /* for good */
-    bool counting; /* threads have counters (FM_SAMPLE_METHOD_PMU), and signals of theirs can come */
+    bool watching;  /* debug registers are wanted, and can be had */
+    bool stopped;   /* for good */
+    bool counting;  /* threads have counters (FM_SAMPLE_METHOD_PMU), and signals of theirs can come */
+    bool joined;    /* the program ran already: we are not among what it was linked with */
+    uint32_t epoch; /* of the memory of threads: it is gone after the end, and there may be a new beginning */
+    uint32_t inside; /* threads that are in our handlers, nested ones counted */
 } fm_sampler_self;
 extern fm_sampler_self fm_self __attribute__((visibility("hidden")));
 extern __thread fm_sampler_thread *fm_me __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern __thread uint32_t fm_me_epoch __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* The calling thread's state; NULL: it has none. */
+static inline fm_sampler_thread *fm_sampler_me(void)
+{
+    return fm_me_epoch == fm_self.epoch ? fm_me : NULL;
+}
+/* Around everything that uses the session or the memory of a thread. */
+static inline void fm_sampler_step_in(void)
+{
+    __atomic_fetch_add(&fm_self.inside, 1, __ATOMIC_SEQ_CST);
+}
+static inline void fm_sampler_step_out(void)
+{
+    __atomic_fetch_sub(&fm_self.inside, 1, __ATOMIC_SEQ_CST);
+}
 
 /* ---- attach.c ---- */
 
 /* Asks the receiver to stop the clock, and waits for it a little. */
 void fm_sampler_stop_clock(void);
+/* A place in the session, for a process that was forked by another (its serial number), or 0. */
+bool fm_sampler_claim_process(uint32_t parent);
+/* In a child of fork. */
+void fm_sampler_forked(void);
 static inline bool fm_sampler_halted(void)
 {
     return __atomic_load_n(&fm_self.session->order, __ATOMIC_RELAXED) != FM_SAMPLE_GO;
@@ -112,6 +141,8 @@ void fm_sampler_wake(void);
 fm_sampler_thread *fm_sampler_thread_get(void);
 /* When threads have an end: to be called once, before the first. */
 void fm_sampler_threads_begin(void);
+/* All that was ever made for threads is given back: nobody is inside. */
+void fm_sampler_threads_end(void);
 /* In a child of fork: no thread but this one is there, and nothing of it is the session's. */
 void fm_sampler_threads_forget(void);
 /* Puts a record into the thread's lane. False: there is no room. */
@@ -124,11 +155,18 @@ void *fm_sampler_stack_top(const fm_sampler_thread *thread);
 void fm_sampler_tick(fm_sampler_thread *thread, ucontext_t *context);
 /* How long until the first burst of a thread. */
 void fm_sampler_plan(fm_sampler_thread *thread);
+/* A slab of the class, or of a smaller one. FM_SAMPLE_NOWHERE: none is free. */
+uint32_t fm_sampler_claim_slab(const fm_sampler_thread *thread, uint32_t class);
+void fm_sampler_free_slab(uint32_t slab);
+/* Puts registers and stack at the end of a slab. Bytes of the stack. */
+uint32_t fm_sampler_tell_stack(uint32_t slab, const ucontext_t *context);
 
 /* ---- watches.c ---- */
 
 bool fm_sampler_arm(fm_sampler_thread *thread, uint32_t place, uint64_t address);
 void fm_sampler_disarm(fm_sampler_thread *thread, uint32_t place);
+/* The same, when no more samples are taken: for the receiver it is watched until then. */
+void fm_sampler_drop(fm_sampler_thread *thread, uint32_t place);
 /* Another use takes its place. */
 void fm_sampler_replaced(fm_sampler_thread *thread, uint32_t place, uint32_t kept);
 /* The use that a register watched was used again. */
@@ -141,6 +179,7 @@ void fm_sampler_watches_end(fm_sampler_thread *thread);
 /* Opens the session's events on the calling thread; fm_self.counting. What goes wrong is told as a trouble.
  */
 void fm_sampler_pmu_begin(fm_sampler_thread *thread);
+/* By whatever thread. */
 void fm_sampler_pmu_end(fm_sampler_thread *thread);
 /* Accesses of the thread so far, without our own. */
 uint64_t fm_sampler_pmu_accesses(const fm_sampler_thread *thread);
@@ -163,15 +202,38 @@ struct perf_event_attr;
  * name, which is then called instead: so tests bring processors that are not here. */
 long fathom_sample_perf_event_open(struct perf_event_attr *event, int group);
 
+/* ---- region.c ---- */
+
+/* Is the calling thread outside of the region that is to be sampled? */
+bool fm_sampler_outside(void);
+/* Nanoseconds that the thread has worked for the program, and in the region, when its processor time is this.
+ */
+uint64_t fm_sampler_worked(const fm_sampler_thread *thread, uint64_t now);
+
 /* ---- signals.c ---- */
 
 /* Is this the code of the runtime? */
 bool fm_sampler_is_own_code(uint64_t address);
-
+/* Looks for what the next function needs: takes locks of the loader. */
+bool fm_sampler_signals_prepare(void);
 /* Our handler is installed. */
 bool fm_sampler_signals_begin(void);
+/* The program's actions are. forget: traps that wait to be delivered are not. */
+void fm_sampler_signals_end(bool forget);
+/* Whether the program believes that the calling thread blocks SIGTRAP; sets it. */
+bool fm_sampler_trap_blocked(int set);
 /* A timer instead of the receiver's clock. */
 bool fm_sampler_timer_begin(uint64_t nanoseconds);
+void fm_sampler_timer_end(void);
+/* There is nobody who reads: samples were left out for so long that the receiver must be gone. */
+void fm_sampler_unheard(void);
+
+/* ---- heap.c ---- */
+
+/* Blocks are told from now on, where they are wanted: when the process has its place, and after a fork. */
+void fm_sampler_heap_begin(void);
+/* Copies so much of the memory at `from`, at most, as is there. */
+uint32_t fm_sampler_copy_stack(void *to, uint64_t from, uint32_t most);
 
 /* ---- time ---- */
 

@@ -28,6 +28,13 @@ enum { OURS = 5, SIGNALS_BYTES = 8, FP_SOFTWARE = 464, FP_MAGIC = 0x46505853 };
 static const int ours[OURS] = {SIGTRAP, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 static struct sigaction actions[OURS]; /* the program's */
 static bool installed;
+static int timer = -1; /* of the process, instead of the receiver's clock */
+/* As the kernel has it. */
+typedef struct kernel_action {
+    uint64_t handler, flags, restorer, mask;
+} kernel_action;
+static kernel_action found[OURS];                                             /* before we came */
+static bool changed[OURS];                                                    /* by the program, since */
 static __thread bool trap_blocked __attribute__((tls_model("initial-exec"))); /* as the program sees it */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
@@ -111,6 +118,7 @@ static void on_own_stack(fm_sampler_thread *thread, ucontext_t *context)
 {
     fm_sampler_tick(thread, context);
     thread->busy = false;
+    fm_sampler_step_out();
     leave(context);
 }
 
@@ -172,17 +180,21 @@ static void on_counted(fm_sampler_thread *thread, uint64_t data, const ucontext_
         fm_sampler_pmu_trapped(thread, (uint32_t)(data - FM_SAMPLER_WATCH), context);
 }
 
-static void on_trap(int number, siginfo_t *information, void *given)
+static bool in_burst(fm_sampler_thread *thread, ucontext_t *context)
 {
-    ucontext_t *context = given;
-    uint64_t data;
-    fm_sampler_thread *thread = fm_me;
-    if (!is_ours(information, &data)) {
-        if (thread && burst_running(thread->burst) && burst_fault(thread->burst, context)) return;
-        hand_on(number, information, context);
+    return thread && burst_running(thread->burst) && burst_fault(thread->burst, context);
+}
+
+static void on_event(uint64_t data, ucontext_t *context)
+{
+    fm_sampler_thread *thread = fm_sampler_me();
+    if (!fm_self.session) return;
+    if (fm_self.stopped || fm_sampler_halted()) {
+        if (thread && data - FM_SAMPLER_WATCH < FM_SAMPLE_WATCHES)
+            fm_sampler_drop(thread, (uint32_t)(data - FM_SAMPLER_WATCH));
+        if (thread && !thread->busy) fm_sampler_pmu_end(thread);
         return;
     }
-    if (!fm_self.session || fm_self.stopped || fm_sampler_halted()) return;
     if (fm_self.counting) {
         if (!thread && data == FM_SAMPLER_CLOCK && !in_our_code(context)) thread = fm_sampler_thread_get();
         if (thread) on_counted(thread, data, context);
@@ -192,11 +204,13 @@ static void on_trap(int number, siginfo_t *information, void *given)
         if (!thread) return;
         const bool outside = !thread->busy;
         const uint64_t begin = outside ? fm_sampler_cpu() : 0;
-        if (outside) thread->work = begin - thread->own;
+        if (outside) thread->work = fm_sampler_worked(thread, begin);
         fm_sampler_trapped(thread, (uint32_t)(data - FM_SAMPLER_WATCH), context);
-        if (outside) thread->own += fm_sampler_cpu() - begin + FM_SAMPLER_TRAP_COST;
+        /* Outside of the region its clock stands still anyway. */
+        if (outside && !fm_sampler_outside()) thread->own += fm_sampler_cpu() - begin + FM_SAMPLER_TRAP_COST;
         return;
     }
+    if (fm_sampler_outside()) return;
     if (!thread) {
         if (in_our_code(context)) return;
         thread = fm_sampler_thread_get();
@@ -215,9 +229,22 @@ static void on_trap(int number, siginfo_t *information, void *given)
 
 static void on_fault(int number, siginfo_t *information, void *given)
 {
-    fm_sampler_thread *thread = fm_me;
-    if (thread && burst_running(thread->burst) && burst_fault(thread->burst, given)) return;
-    hand_on(number, information, given);
+    fm_sampler_step_in();
+    const bool ours_it_is = fm_self.session && in_burst(fm_sampler_me(), given);
+    fm_sampler_step_out();
+    if (!ours_it_is) hand_on(number, information, given);
+}
+
+static void on_trap(int number, siginfo_t *information, void *given)
+{
+    uint64_t data;
+    if (!is_ours(information, &data)) {
+        on_fault(number, information, given);
+        return;
+    }
+    fm_sampler_step_in();
+    on_event(data, given); /* which does not return when there is a burst */
+    fm_sampler_step_out();
 }
 
 /* ---- the real functions ---- */
@@ -227,7 +254,7 @@ typedef int mask_function(int, const sigset_t *, sigset_t *);
 
 static void *real(const char *name, void **known)
 {
-    if (!*known) *known = dlsym(RTLD_NEXT, name);
+    if (!*known) *known = dlsym(fm_self.joined ? RTLD_DEFAULT : RTLD_NEXT, name);
     return *known;
 }
 #define REAL(type, name)                                                                                     \
@@ -236,11 +263,20 @@ static void *real(const char *name, void **known)
         (type *)real(#name, &known);                                                                         \
     })
 
+static sigaction_function *set_action;
+
+bool fm_sampler_signals_prepare(void)
+{
+    set_action = REAL(sigaction_function, sigaction);
+    return set_action != NULL;
+}
+
 bool fm_sampler_signals_begin(void)
 {
-    sigaction_function *set = REAL(sigaction_function, sigaction);
-    if (!set) return false;
+    sigaction_function *set = set_action;
     for (int i = 0; i < OURS; i++) {
+        fm_syscall(__NR_rt_sigaction, ours[i], 0, (long)&found[i], SIGNALS_BYTES, 0, 0);
+        changed[i] = false;
         struct sigaction action = {.sa_sigaction = i == 0 ? on_trap : on_fault,
                                    .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | SA_NODEFER};
         sigfillset(&action.sa_mask);
@@ -251,11 +287,33 @@ bool fm_sampler_signals_begin(void)
         if (set(ours[i], &action, NULL) != 0) return false;
     }
     installed = true;
+    if (fm_self.joined) return true; /* what threads block is seen to from outside */
     const uint64_t trap = UINT64_C(1) << (SIGTRAP - 1);
     uint64_t before = 0;
     fm_syscall(__NR_rt_sigprocmask, SIG_UNBLOCK, (long)&trap, (long)&before, SIGNALS_BYTES, 0, 0);
     trap_blocked = before & trap;
     return true;
+}
+
+void fm_sampler_signals_end(bool forget)
+{
+    if (!installed) return;
+    const kernel_action ignore = {.handler = 1}; /* SIG_IGN: what waits to be delivered is forgotten */
+    if (forget) fm_syscall(__NR_rt_sigaction, SIGTRAP, (long)&ignore, 0, SIGNALS_BYTES, 0, 0);
+    for (int i = 0; i < OURS; i++) {
+        if (changed[i])
+            set_action(ours[i], &actions[i], NULL);
+        else
+            fm_syscall(__NR_rt_sigaction, ours[i], (long)&found[i], 0, SIGNALS_BYTES, 0, 0);
+    }
+    installed = false;
+}
+
+bool fm_sampler_trap_blocked(int set)
+{
+    const bool was = trap_blocked;
+    trap_blocked = set;
+    return was;
 }
 
 bool fm_sampler_timer_begin(uint64_t nanoseconds)
@@ -265,10 +323,15 @@ bool fm_sampler_timer_begin(uint64_t nanoseconds)
                              .sigev_value.sival_ptr = (void *)(uintptr_t)FM_SAMPLER_CLOCK};
     const struct timespec each = {(time_t)(nanoseconds / 1000000000), (long)(nanoseconds % 1000000000)};
     const struct itimerspec when = {each, each};
-    int timer;
     return fm_syscall(__NR_timer_create, CLOCK_PROCESS_CPUTIME_ID, (long)&event, (long)&timer, 0, 0, 0) ==
                0 &&
            fm_syscall(__NR_timer_settime, timer, 0, (long)&when, 0, 0, 0) == 0;
+}
+
+void fm_sampler_timer_end(void)
+{
+    if (timer >= 0) fm_syscall(__NR_timer_delete, timer, 0, 0, 0, 0, 0);
+    timer = -1;
 }
 
 /* ---- what the program calls ---- */
@@ -279,7 +342,10 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
     sigaction_function *set = REAL(sigaction_function, sigaction);
     if (i < 0) return set(number, action, before);
     const struct sigaction known = actions[i];
-    if (action) actions[i] = *action;
+    if (action) {
+        actions[i] = *action;
+        changed[i] = true;
+    }
     if (before) *before = known;
     return 0;
 }
@@ -294,6 +360,7 @@ typedef void (*handler_function)(int);
 static handler_function change(int i, handler_function handler, int flags)
 {
     const handler_function before = actions[i].sa_handler;
+    changed[i] = true;
     actions[i] = (struct sigaction){.sa_handler = handler, .sa_flags = flags};
     if (!(flags & SA_NODEFER)) sigaddset(&actions[i].sa_mask, ours[i]);
     return before;
@@ -327,9 +394,9 @@ EXPORT int sigignore(int number)
 /* SIGTRAP stays open; the program is told what it believes. */
 static int change_mask(mask_function *set, int how, const sigset_t *given, sigset_t *before)
 {
-    const bool was = trap_blocked;
+    const bool was = trap_blocked, active = installed; /* sampling may begin or end while we are here */
     sigset_t open;
-    if (given && installed) {
+    if (given && active) {
         const bool has = sigismember(given, SIGTRAP) == 1;
         open = *given;
         if (how == SIG_BLOCK || how == SIG_SETMASK) sigdelset(&open, SIGTRAP);
@@ -341,7 +408,7 @@ static int change_mask(mask_function *set, int how, const sigset_t *given, sigse
     const int result = set(how, given, before);
     if (result != 0)
         trap_blocked = was;
-    else if (before && installed) {
+    else if (before && active) {
         if (was)
             sigaddset(before, SIGTRAP);
         else

@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 __thread fm_sampler_thread *fm_me __attribute__((tls_model("initial-exec")));
+__thread uint32_t fm_me_epoch __attribute__((tls_model("initial-exec")));
 
 static __thread bool over __attribute__((tls_model("initial-exec"))); /* the thread is about to end */
 
@@ -19,6 +20,7 @@ static struct {
     bool has_key;
     fm_sampler_thread *idle; /* top of a stack */
     uint32_t lock;           /* of the stack: only ever tried, never waited for */
+    fm_sampler_thread *made; /* all there are; it only grows */
 } all;
 
 /* One region: guard, stack, the thread, the table of blocks. The translator has memory of its own. */
@@ -26,6 +28,7 @@ enum {
     STATE_OFFSET = FM_SAMPLER_GUARD + FM_SAMPLER_STACK,
     STATE_BYTES = 4096,
     REGION_BYTES = STATE_OFFSET + STATE_BYTES + FM_SAMPLE_TABLE_BYTES,
+    FIRST_KEYS = 32, /* of thread-specific data, for which nothing is allocated */
 };
 
 static bool try_lock(void)
@@ -50,14 +53,10 @@ static fm_sampler_thread *reuse(void)
 
 static void give_back(fm_sampler_thread *thread)
 {
-    if (try_lock()) {
-        thread->next = all.idle;
-        all.idle = thread;
-        unlock();
-    } else {
-        burst_destroy(thread->burst);
-        fm_unmap((char *)thread - STATE_OFFSET, REGION_BYTES);
-    }
+    while (!try_lock()) fm_syscall(__NR_sched_yield, 0, 0, 0, 0, 0, 0); /* a few instructions, never more */
+    thread->next = all.idle;
+    all.idle = thread;
+    unlock();
 }
 
 static fm_sampler_thread *make(void)
@@ -71,9 +70,15 @@ static fm_sampler_thread *make(void)
     thread = (fm_sampler_thread *)(void *)(region + STATE_OFFSET);
     thread->table = region + STATE_OFFSET + STATE_BYTES;
     thread->burst = burst_create(thread->table, FM_SAMPLE_TABLE_BYTES);
-    if (thread->burst) return thread;
-    fm_unmap(region, REGION_BYTES);
-    return NULL;
+    if (!thread->burst) {
+        fm_unmap(region, REGION_BYTES);
+        return NULL;
+    }
+    thread->after = __atomic_load_n(&all.made, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&all.made, &thread->after, thread, false, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED)) {
+    }
+    return thread;
 }
 
 void *fm_sampler_stack_top(const fm_sampler_thread *thread)
@@ -117,13 +122,14 @@ static bool claim_lane(fm_sampler_thread *thread)
 
 fm_sampler_thread *fm_sampler_thread_get(void)
 {
-    if (fm_me || over) return fm_me;
+    if (fm_sampler_me() || over) return fm_sampler_me();
     fm_sampler_thread *thread = make();
     if (!thread) {
         fm_sampler_trouble(FM_SAMPLE_TROUBLE_MEMORY);
         return NULL;
     }
-    *thread = (fm_sampler_thread){.burst = thread->burst, .table = thread->table, .tid = fm_gettid()};
+    *thread = (fm_sampler_thread){
+        .burst = thread->burst, .table = thread->table, .tid = fm_gettid(), .after = thread->after};
     burst_reset(thread->burst, thread->table, FM_SAMPLE_TABLE_BYTES); /* another's, if it was in use before */
     thread->random = (fm_self.session->seed + thread->tid) * UINT64_C(0x9E3779B97F4A7C15) | 1;
     if (!claim_lane(thread)) {
@@ -135,6 +141,7 @@ fm_sampler_thread *fm_sampler_thread_get(void)
                        thread->random);
     fm_sampler_plan(thread);
     fm_me = thread;
+    fm_me_epoch = fm_self.epoch;
     /* The first keys of a process are in the thread's own memory: nothing is allocated. */
     if (all.has_key) pthread_setspecific(all.key, thread);
     if (fm_self.counting) fm_sampler_pmu_begin(thread);
@@ -160,7 +167,11 @@ bool fm_sampler_record(fm_sampler_thread *thread, const fm_sample_record *record
 static void finish(void *argument)
 {
     fm_sampler_thread *thread = argument;
-    if (thread != fm_me || !fm_self.session) return;
+    fm_sampler_step_in();
+    if (thread != fm_sampler_me() || !fm_self.session) {
+        fm_sampler_step_out();
+        return;
+    }
     const uint64_t before = fm_signals_block();
     fm_me = NULL;
     over = true; /* ticks that still come find nothing to do */
@@ -175,17 +186,37 @@ static void finish(void *argument)
     __atomic_store_n(&fm_self.session->lane_state[thread->lane_number], FM_SAMPLE_CLOSED, __ATOMIC_RELEASE);
     give_back(thread);
     fm_signals_restore(before);
+    fm_sampler_step_out();
 }
 
 void fm_sampler_threads_begin(void)
 {
     all.has_key = pthread_key_create(&all.key, finish) == 0;
+    if (all.has_key && all.key >= FIRST_KEYS) {
+        pthread_key_delete(all.key);
+        all.has_key = false;
+    }
+}
+
+void fm_sampler_threads_end(void)
+{
+    fm_sampler_thread *next;
+    for (fm_sampler_thread *thread = all.made; thread; thread = next) {
+        next = thread->after;
+        for (uint32_t place = 0; place < FM_SAMPLE_WATCHES; place++) fm_sampler_drop(thread, place);
+        fm_sampler_pmu_end(thread);
+        burst_destroy(thread->burst);
+        fm_unmap((char *)thread - STATE_OFFSET, REGION_BYTES);
+    }
+    all.made = all.idle = NULL;
+    if (all.has_key) pthread_key_delete(all.key);
+    all.has_key = false;
 }
 
 void fm_sampler_threads_forget(void)
 {
     fm_me = NULL; /* its memory is a copy of the parent's: it stays, untouched */
-    all.idle = NULL;
+    all.idle = all.made = NULL;
     all.lock = 0;
     if (all.has_key) pthread_setspecific(all.key, NULL);
 }

@@ -3,6 +3,7 @@
  * tick.c - what a clock tick leads to when a burst is due: the burst, a use of it that is watched from then
  * on, a window in which accesses are only counted, the record of all this, and the plan for the next one.
  */
+#define _GNU_SOURCE
 #include "collect/sample/sampler.h"
 
 #include <string.h>
@@ -20,8 +21,7 @@ enum {
 
 /* ---- slabs ---- */
 
-/* One of the class, or of a smaller one. FM_SAMPLE_NOWHERE: none is free. */
-static uint32_t claim_slab(const fm_sampler_thread *thread, uint32_t class)
+uint32_t fm_sampler_claim_slab(const fm_sampler_thread *thread, uint32_t class)
 {
     for (uint32_t i = FM_SAMPLE_SLABS_IN_ALL; i-- > 0;) { /* the largest are the last */
         uint32_t free = 0, *owner = &fm_self.session->slab_owner[i];
@@ -33,7 +33,7 @@ static uint32_t claim_slab(const fm_sampler_thread *thread, uint32_t class)
     return FM_SAMPLE_NOWHERE;
 }
 
-static void free_slab(uint32_t slab)
+void fm_sampler_free_slab(uint32_t slab)
 {
     __atomic_store_n(&fm_self.session->slab_owner[slab], 0, __ATOMIC_RELEASE);
 }
@@ -41,6 +41,18 @@ static void free_slab(uint32_t slab)
 static void *slab_memory(uint32_t slab)
 {
     return (char *)fm_self.session + fm_sample_slab_at(slab).offset;
+}
+
+/* The registers and the stack that its callers can be found by. */
+uint32_t fm_sampler_tell_stack(uint32_t slab, const ucontext_t *context)
+{
+    static const uint8_t places[FM_SAMPLE_REGISTERS] = {REG_RIP, REG_RSP, REG_RBP, REG_RBX,
+                                                        REG_R12, REG_R13, REG_R14, REG_R15};
+    uint64_t *registers =
+        (void *)((char *)slab_memory(slab) + fm_sample_slab_at(slab).bytes - FM_SAMPLE_STACK_ROOM);
+    for (uint32_t i = 0; i < FM_SAMPLE_REGISTERS; i++)
+        registers[i] = (uint64_t)context->uc_mcontext.gregs[places[i]];
+    return fm_sampler_copy_stack(registers + FM_SAMPLE_REGISTERS, registers[1], FM_SAMPLE_STACK);
 }
 
 /* ---- the table of blocks ---- */
@@ -54,7 +66,7 @@ static uint32_t untold(const fm_sampler_thread *thread)
 static bool tell_table(fm_sampler_thread *thread, size_t room)
 {
     while (untold(thread) > room) {
-        const uint32_t slab = claim_slab(thread, 0);
+        const uint32_t slab = fm_sampler_claim_slab(thread, 0);
         if (slab == FM_SAMPLE_NOWHERE) return false;
         const uint32_t most = fm_sample_slab_at(slab).bytes;
         const uint32_t bytes = untold(thread) < most ? untold(thread) : most;
@@ -63,7 +75,7 @@ static bool tell_table(fm_sampler_thread *thread, size_t room)
                                &(fm_sample_record){.kind = FM_SAMPLE_RECORD_TABLE,
                                                    .slab = slab,
                                                    .is.table = {thread->told, bytes, thread->generation}})) {
-            free_slab(slab);
+            fm_sampler_free_slab(slab);
             return false;
         }
         thread->told += bytes;
@@ -142,6 +154,7 @@ static void watch(fm_sampler_thread *thread, const candidate *picked, fm_sample_
     }
     record->is.burst.picked_place = place;
     fm_sample_watched *watched = &thread->lane->watches[place];
+    thread->strays[place] = 0;
     watched->end = FM_SAMPLE_WATCH_ENDED;
     watched->burst = thread->bursts;
     watched->address = picked->address;
@@ -231,7 +244,8 @@ static uint64_t count(fm_sampler_thread *thread, ucontext_t *context, fm_sample_
 
 static void sample(fm_sampler_thread *thread, ucontext_t *context, uint32_t slab, uint64_t *useful)
 {
-    const size_t bytes = fm_sample_slab_at(slab).bytes;
+    const bool paths = fm_self.session->wants & FM_SAMPLE_WANT_PATHS;
+    const size_t bytes = fm_sample_slab_at(slab).bytes - (paths ? FM_SAMPLE_STACK_ROOM : 0u);
     const uint32_t class = fm_sample_slab_at(slab).class;
     const size_t log_words = (bytes - FM_SAMPLE_TABLE_ROOM) / 8;
     uint64_t *log = slab_memory(slab);
@@ -243,9 +257,13 @@ static void sample(fm_sampler_thread *thread, ucontext_t *context, uint32_t slab
     record.is.burst.own = thread->own;
     record.is.burst.planned = thread->planned;
     record.is.burst.picked = record.is.burst.picked_place = FM_SAMPLE_NOWHERE;
+    record.is.burst.ticks = fm_sampler_ticks();
+    record.is.burst.stack = (uint64_t)context->uc_mcontext.gregs[REG_RSP];
+    if (paths) record.is.burst.stack_bytes = fm_sampler_tell_stack(slab, context);
     thread->in_burst = true;
     const burst_end reason = burst_run(thread->burst, context, BURST_LOG,
                                        (uint64_t)FM_SAMPLE_SHORTEST << (2 * class), log, log_words, &result);
+    record.is.burst.ticks_end = fm_sampler_ticks();
     record.is.burst.reason = reason;
     record.is.burst.accesses = (uint32_t)result.accesses;
     record.is.burst.words = (uint32_t)result.words;
@@ -262,7 +280,7 @@ static void sample(fm_sampler_thread *thread, ucontext_t *context, uint32_t slab
         memcpy(log + result.words, (const char *)thread->table + thread->told, untold(thread));
         thread->told += untold(thread);
     } else {
-        free_slab(slab);
+        fm_sampler_free_slab(slab);
         record.slab = FM_SAMPLE_NOWHERE;
     }
     if (reason == BURST_END_FULL) begin_table(thread);
@@ -270,7 +288,7 @@ static void sample(fm_sampler_thread *thread, ucontext_t *context, uint32_t slab
     thread->in_burst = false;
     if (!fm_sampler_record(thread, &record)) {
         if (record.slab != FM_SAMPLE_NOWHERE) {
-            free_slab(slab);
+            fm_sampler_free_slab(slab);
             if (thread->generation == record.is.burst.generation) thread->told -= record.is.burst.table_bytes;
         }
     }
@@ -280,13 +298,14 @@ void fm_sampler_tick(fm_sampler_thread *thread, ucontext_t *context)
 {
     const uint64_t begin = fm_sampler_cpu();
     uint64_t useful = 0;
-    thread->work = begin - thread->own;
+    thread->work = fm_sampler_worked(thread, begin);
     uint32_t class = 0;
     while (class + 1 < FM_SAMPLE_CLASSES && fm_sampler_random(thread, 4) == 0) class ++;
-    const uint32_t slab = claim_slab(thread, class);
+    const uint32_t slab = fm_sampler_claim_slab(thread, class);
     if (slab == FM_SAMPLE_NOWHERE) {
         thread->lane->crowded++;
         fm_sampler_wake();
+        fm_sampler_unheard();
     } else {
         sample(thread, context, slab, &useful);
         thread->lane->bursts++;

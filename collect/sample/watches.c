@@ -12,7 +12,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-enum { WORD = 8, PAGE = 4096 };
+enum { WORD = 8, PAGE = 4096, STRAYS_MOST = 16 };
 
 /* Bytes that a watch is for: those of the smallest block that is asked for, as far as a register goes. */
 static uint64_t watch_bytes(void)
@@ -51,15 +51,22 @@ bool fm_sampler_arm(fm_sampler_thread *thread, uint32_t place, uint64_t address)
     return true;
 }
 
-void fm_sampler_disarm(fm_sampler_thread *thread, uint32_t place)
+void fm_sampler_drop(fm_sampler_thread *thread, uint32_t place)
 {
+    if (place >= FM_SAMPLE_WATCHES) return;
     if (thread->watches[place].event) fm_unmap(thread->watches[place].event, PAGE);
     thread->watches[place].event = NULL;
+}
+
+void fm_sampler_disarm(fm_sampler_thread *thread, uint32_t place)
+{
+    fm_sampler_drop(thread, place);
     __atomic_store_n(&thread->lane->watches[place].on, 0, __ATOMIC_RELEASE);
 }
 
-/* Tells how it ended. */
-static void tell(fm_sampler_thread *thread, uint32_t place, uint32_t end, uint64_t code, uint32_t kept)
+/* Tells how it ended. context: where it was used again, if it was. */
+static void tell(fm_sampler_thread *thread, uint32_t place, uint32_t end, const ucontext_t *context,
+                 uint32_t kept)
 {
     fm_sample_record record = {.kind = FM_SAMPLE_RECORD_WATCH, .slab = FM_SAMPLE_NOWHERE};
     record.is.watch = thread->lane->watches[place];
@@ -67,28 +74,44 @@ static void tell(fm_sampler_thread *thread, uint32_t place, uint32_t end, uint64
     record.is.watch.finish = thread->work;
     record.is.watch.in_burst = thread->in_burst ? thread->bursts : 0;
     record.is.watch.in_window = thread->window ? fm_sampler_ticks() - thread->window : 0;
-    record.is.watch.code = code;
+    record.is.watch.code = context ? (uint64_t)context->uc_mcontext.gregs[REG_RIP] : 0;
     record.is.watch.kept = kept;
+    if (context && !thread->in_burst && fm_self.session->wants & FM_SAMPLE_WANT_PATHS) {
+        record.slab = fm_sampler_claim_slab(thread, 0);
+        if (record.slab != FM_SAMPLE_NOWHERE)
+            record.is.watch.stack_bytes = fm_sampler_tell_stack(record.slab, context);
+    }
     fm_sampler_disarm(thread, place);
-    fm_sampler_record(thread, &record);
+    if (!fm_sampler_record(thread, &record) && record.slab != FM_SAMPLE_NOWHERE)
+        fm_sampler_free_slab(record.slab);
 }
 
 void fm_sampler_trapped(fm_sampler_thread *thread, uint32_t place, const ucontext_t *context)
 {
     if (place >= FM_SAMPLE_WATCHES || !thread->lane->watches[place].on) return;
+    if (fm_sampler_outside()) { /* no use that counts; but it must not cost too much */
+        if (++thread->strays[place] >= STRAYS_MOST)
+            fm_sampler_replaced(thread, place, fm_reservoir_release(&thread->reservoir, place));
+        return;
+    }
     thread->traps++;
-    tell(thread, place, FM_SAMPLE_WATCH_USED, (uint64_t)context->uc_mcontext.gregs[REG_RIP],
-         fm_reservoir_release(&thread->reservoir, place));
+    tell(thread, place, FM_SAMPLE_WATCH_USED, context, fm_reservoir_release(&thread->reservoir, place));
 }
 
 void fm_sampler_replaced(fm_sampler_thread *thread, uint32_t place, uint32_t kept)
 {
-    if (thread->lane->watches[place].on) tell(thread, place, FM_SAMPLE_WATCH_REPLACED, 0, kept);
+    if (thread->lane->watches[place].on) tell(thread, place, FM_SAMPLE_WATCH_REPLACED, NULL, kept);
 }
 
 void fm_sampler_watches_end(fm_sampler_thread *thread)
 {
+    /* Where sampling ended before, they were cut off then. */
+    const bool cut = fm_sampler_halted();
+    const uint64_t work = thread->work;
+    if (cut) thread->work = thread->lane->work;
     for (uint32_t place = 0; place < FM_SAMPLE_WATCHES; place++)
         if (thread->lane->watches[place].on)
-            tell(thread, place, FM_SAMPLE_WATCH_ENDED, 0, fm_reservoir_release(&thread->reservoir, place));
+            tell(thread, place, cut ? FM_SAMPLE_WATCH_REPLACED : FM_SAMPLE_WATCH_ENDED, NULL,
+                 fm_reservoir_release(&thread->reservoir, place));
+    thread->work = work;
 }

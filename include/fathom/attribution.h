@@ -100,6 +100,9 @@ typedef struct fm_object {
     uint32_t allocation; /* HEAP: call path of the allocation (its innermost call is the call of malloc); else
                             FM_NONE */
     uint32_t thread;     /* STACK */
+    /* Where uses are estimated from samples: */
+    uint64_t error;   /* standard error of its uses in all; 0: exact, or not known */
+    uint64_t samples; /* observations that they rest on */
 } fm_object;
 
 /* Late references that a site makes to an object. */

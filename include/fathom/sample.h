@@ -179,6 +179,12 @@ typedef struct fm_estimate_options {
      * analyzer.h). NULL: one range. */
     const uint64_t *edges;
     size_t edge_count;
+    /* What tags have in common, for tags that say more than the code; tag_count numbers each, the first one
+     * for tag 0. NULL: nothing. */
+    const uint32_t *codes;  /* tags with the same number are of the same code, and observations of it alike */
+    const uint32_t *groups; /* late references are summed by these: those from late_from on, and never */
+    size_t tag_count;
+    uint64_t late_from; /* one of the edges */
 } fm_estimate_options;
 
 /* References that code `use` made and code `reuse` used again, or that were never used again. */
@@ -189,6 +195,16 @@ typedef struct fm_pair_estimate {
     uint64_t samples;    /* observations it rests on: watches, and bursts in which it was met */
     bool never;          /* never used again; reuse is 0 */
 } fm_pair_estimate;
+
+/* Late references to what tags have in common: by the tag that uses it again, and what was never used again
+ * by the last. */
+typedef struct fm_group_estimate {
+    uint32_t group;
+    double references; /* those never used again included */
+    double never;
+    double error;     /* standard error of references */
+    uint64_t samples; /* as above */
+} fm_group_estimate;
 
 typedef struct fm_estimate {
     /* engine "sample", not exact; references, cold (never used again: as many as first touches), times,
@@ -202,6 +218,9 @@ typedef struct fm_estimate {
      * is not known. */
     size_t raw_count;
     fm_raw_pair *raw;
+    /* Those with late references, by their numbers. */
+    size_t group_count;
+    fm_group_estimate *groups;
 } fm_estimate;
 FM_API fm_status fm_estimate_create_sized(fm_estimate **estimate, const fm_samples *samples,
                                           const fm_estimate_options *options, size_t options_size,

@@ -65,6 +65,11 @@ typedef struct fm_sampled_run_options {
     bool no_watches;      /* no debug registers: nothing is known beyond the bursts */
     double limit_seconds; /* take samples for so long, then let the program run on; 0: until it ends */
     uint64_t seed;
+    bool objects;    /* find out whose data is used: heap blocks, variables, stacks */
+    bool call_paths; /* tell code apart by the calls that led to it */
+    uint32_t pid;    /* a process that runs already is sampled, instead of a command; it runs on when sampling
+                        ends. 0: none */
+    const char *region; /* only between FATHOM_BEGIN("region") and FATHOM_END (markers.h); NULL: everything */
     fm_sampled_run_method method;
     bool plain_reservoir; /* by counters: the reservoir of the paper (fm_estimator_info) */
 } fm_sampled_run_options;
@@ -107,6 +112,7 @@ typedef struct fm_sampled_run_state {
     bool running;       /* the program has not ended */
     fm_sampled_run_clock clock;
     int clock_error, watch_error; /* errno of what was refused; 0: nothing was */
+    bool heap_seen;               /* allocations of some process went through the library */
     const char *notes;            /* lines for people, each ended by a newline; "" */
     fm_sampled_run_method method; /* never FM_SAMPLED_RUN_ANY. By counters, `bursts` are sampled accesses */
     const char *counters;         /* which ones, for people; NULL: none */
@@ -155,6 +161,23 @@ FM_API fm_status fm_sampled_run_take(fm_sampled_run *run, size_t granularity, si
  * 1; *map is allocated in the attribution. */
 FM_API fm_status fm_sampled_run_describe(const fm_sampled_run *run, fm_attribution *attribution,
                                          const uint32_t **map, size_t *map_count, fm_error *error);
+
+/*
+ * What tags have in common, for fm_estimate_options: codes[tag] is the instruction, groups[tag] the data
+ * object, or the instruction where that is not known. When it has ended; they live as long as the run.
+ */
+FM_API fm_status fm_sampled_run_tags(fm_sampled_run *run, const uint32_t **codes, const uint32_t **groups,
+                                     size_t *count, fm_error *error);
+/*
+ * Adds objects and their late uses, with their errors, to an attribution that fm_sampled_run_describe has
+ * filled and that has pairs; `estimate` was made with those codes and groups. *known: share of the late uses
+ * whose object is known by itself; *one_in: of the small blocks of the heap one in so many was told and
+ * stands for the others.
+ */
+FM_API fm_status fm_sampled_run_describe_objects(const fm_sampled_run *run, const fm_estimate *estimate,
+                                                 const uint32_t *map, size_t map_count,
+                                                 fm_attribution *attribution, double *known, double *one_in,
+                                                 fm_error *error);
 
 /* Ends what still runs (SIGKILL), frees everything. NULL is fine. */
 FM_API void fm_sampled_run_close(fm_sampled_run *run);

@@ -145,6 +145,20 @@ int cli_attribution_record_sources(const cli_attribution_options *options, fm_pr
     return status == FM_OK ? -1 : cli_fail(&error);
 }
 
+size_t cli_attribution_late_range(const cli_attribution_caches *found, uint64_t granularity,
+                                  const uint64_t *edges, size_t edge_count)
+{
+    uint64_t smallest = UINT64_MAX;
+    for (size_t i = 0; i < found->count; i++) {
+        const uint64_t blocks = found->caches[i].bytes / granularity;
+        if (blocks > 0 && blocks < smallest) smallest = blocks;
+    }
+    if (smallest == UINT64_MAX) smallest = 512;
+    size_t range = 0;
+    while (range + 1 < edge_count && edges[range] < smallest) range++;
+    return range;
+}
+
 int cli_attribution_attach(fm_profile *profile, const fm_raw_pair *pairs, size_t pair_count,
                            const uint64_t *edges, size_t edge_count, uint64_t late_from,
                            cli_attribution_describe describe, void *context, bool quiet_symbols)

@@ -98,6 +98,10 @@ void cli_attribution_note_keys(const char *sizes, const fm_profile *profile);
 size_t cli_attribution_edges(const cli_attribution_caches *found, uint64_t granularity,
                              uint64_t edges[CLI_MOST_EDGES]);
 
+/* The range from which on references are late: what misses the smallest of the caches is. */
+size_t cli_attribution_late_range(const cli_attribution_caches *found, uint64_t granularity,
+                                  const uint64_t *edges, size_t edge_count);
+
 /* Adds modules and sites to an attribution that has its edges, and says which site each tag is:
  * fm_collection_describe and fm_site_index_describe, with their own context. */
 typedef fm_status (*cli_attribution_describe)(void *context, fm_attribution *attribution,

@@ -28,20 +28,6 @@ struct cli_run_profiles {
     uint32_t late_range; /* objects are counted from this range on */
 };
 
-/* What misses the smallest of the caches is late. */
-static void choose_late(cli_run_profiles *self)
-{
-    uint64_t granularity = self->setup.analysis->granularity[0], smallest = UINT64_MAX;
-    for (size_t i = 0; i < self->setup.caches->count; i++) {
-        uint64_t blocks = self->setup.caches->caches[i].bytes / granularity;
-        if (blocks > 0 && blocks < smallest) smallest = blocks;
-    }
-    if (smallest == UINT64_MAX) smallest = 512;
-    self->late_range = 0;
-    while (self->late_range + 1 < self->edge_count && self->edges[self->late_range] < smallest)
-        self->late_range++;
-}
-
 /* Which references a batch holds: its process, and the number of the first in it. */
 typedef struct batch_label {
     uint64_t begin;
@@ -65,7 +51,8 @@ int cli_run_profiles_create(cli_run_profiles **profiles, const cli_run_setup *se
     self->collection = collection;
     if (setup->sites) {
         self->edge_count = cli_attribution_edges(setup->caches, setup->analysis->granularity[0], self->edges);
-        choose_late(self);
+        self->late_range = (uint32_t)cli_attribution_late_range(
+            setup->caches, setup->analysis->granularity[0], self->edges, self->edge_count);
     }
     fm_error error;
     const fm_pipeline_options options = {.threads = setup->threads,

@@ -23,14 +23,17 @@ int cli_verb_sample(int argc, char **argv)
     };
     const cli_command command = {
         .usage = "fathom sample [options] -- PROGRAM [ARGUMENTS…]\n"
+                 "       fathom sample --pid PID [--duration SECONDS] [options]\n"
                  "       fathom sample --simulate TRACE --period N [options]",
         .about =
             "Runs a program at nearly its own speed and estimates its reuse distances from samples: single\n"
-            "accesses by performance counters where there are some, else bursts of 4 K to 256 K accesses, "
-            "in\n"
-            "which everything is exact; debug registers watch single uses for what lies beyond. Each miss\n"
-            "ratio comes with a band in which it lies with 95 % confidence. Works for dynamically linked\n"
-            "x86-64 programs.\n\n"
+            "accesses by performance counters where there are some, else bursts of 4 K to 256 K accesses,\n"
+            "in which everything is exact; debug registers watch single uses for what lies beyond. Each\n"
+            "miss ratio comes with a band in which it lies with 95 % confidence. Works for dynamically\n"
+            "linked x86-64 programs.\n\n"
+            "--pid does so with a program that runs already, until Ctrl-C, --duration or its end, and "
+            "leaves\n"
+            "it as it was.\n\n"
             "--simulate does the same with a stored trace and a virtual counter: so one can see how far an\n"
             "estimate is from what `fathom analyze --time` finds.",
         .options = table,
@@ -40,6 +43,7 @@ int cli_verb_sample(int argc, char **argv)
             "Examples:\n"
             "  fathom sample -- ./server --port 8080\n"
             "  fathom sample --duration 60 --report page.html -- ./simulation input\n"
+            "  fathom sample --pid 4711 --duration 10\n"
             "  fathom sample --rate 1000 --json sampled.json -- gzip -k data\n"
             "  fathom sample --method pmu --period 500K -g 8 --estimator rdx -- ./solver\n"
             "  fathom sample --simulate trace.fathom --period 10K -g 8 --estimator rdx --registers 1\n"
@@ -55,9 +59,12 @@ int cli_verb_sample(int argc, char **argv)
     argv[1 + count] = NULL;
     if (simulation.trace && count > 0)
         return cli_misuse("--simulate: a trace is sampled, or a program is, not both");
-    if (!simulation.trace && count == 0) return cli_misuse("expected a program to run, or --simulate TRACE");
+    if (simulation.trace && live.pid)
+        return cli_misuse("--simulate: a trace is sampled, or a process is, not both");
+    if (!simulation.trace && !live.pid && count == 0)
+        return cli_misuse("expected a program to run, --pid PID, or --simulate TRACE");
     if (!simulation.trace)
-        code = cli_sample_live(&live, &estimate, &attribution, simulation.seed, argv + 1);
+        code = cli_sample_live(&live, &estimate, &attribution, simulation.seed, count ? argv + 1 : NULL);
     else if ((code = cli_attribution_check(&attribution, live.json)) < 0)
         code = cli_sample_simulate(&simulation, &estimate, &attribution, live.json, live.progress);
     return cli_finish(code);

@@ -65,8 +65,7 @@ static fm_status fill_object(const fm_object_map *map, const fm_counted_object *
     return FM_OK;
 }
 
-/* Late references of tags that have no site: by one site that stands for all unknown code. */
-static fm_status unknown_site(fm_attribution *attribution, uint32_t *site, fm_error *error)
+fm_status fm_object_unknown_site(fm_attribution *attribution, uint32_t *site, fm_error *error)
 {
     static const char symbol[] = "unknown"; /* as fm_attribution_add_pairs has it */
     for (size_t i = 0; i < attribution->site_count; i++) {
@@ -132,7 +131,7 @@ static fm_status add_uses(const fm_object_map *map, fm_attribution *attribution,
             status = fm_fail(error, FM_E_ARGUMENT, NULL, "a late reference is in the range %u of %zu", range,
                              attribution->edge_count);
         if (status == FM_OK && site >= attribution->site_count) {
-            if (unknown == FM_NONE) status = unknown_site(attribution, &unknown, error);
+            if (unknown == FM_NONE) status = fm_object_unknown_site(attribution, &unknown, error);
             site = unknown;
         }
         if (status == FM_OK) {

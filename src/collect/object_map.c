@@ -465,3 +465,18 @@ fm_status fm_object_map_count(fm_object_map *map, uint64_t begin, const uint64_t
     }
     return status;
 }
+
+fm_status fm_object_map_find(fm_object_map *map, uint64_t time, uint64_t address, uint32_t *object,
+                             uint64_t *low, uint64_t *high, fm_error *error)
+{
+    fm_status status = catch_up(map, time, error);
+    *object = map->last_object;
+    if (status == FM_OK && address - map->last_start >= map->last_size) {
+        map->last_size = 0;
+        status = find_object(map, address, object, error);
+    }
+    const bool known = address - map->last_start < map->last_size;
+    *low = known ? map->last_start : address;
+    *high = known ? map->last_start + map->last_size : address + 1;
+    return status;
+}

@@ -48,6 +48,13 @@ fm_status fm_object_map_count(fm_object_map *map, uint64_t begin, const uint64_t
                               const fm_late *late, size_t count, fm_error *error);
 
 /*
+ * The object that an address belonged to at a time: its number in the map (object_map_state.h), 0: not known.
+ * [*low, *high) around the address belongs to it at that time, too. Nothing is counted.
+ */
+fm_status fm_object_map_find(fm_object_map *map, uint64_t time, uint64_t address, uint32_t *object,
+                             uint64_t *low, uint64_t *high, fm_error *error);
+
+/*
  * Adds objects and object_uses to the attribution. sites[tag]: index of the tag's site; paths[context]: index
  * of the call path of a context (FM_NONE: unknown). Variables are told apart by the ELF symbol table of their
  * module (fm_symbols_variable); references to what no symbol covers become FM_OBJECT_MODULE.

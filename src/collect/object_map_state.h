@@ -83,5 +83,8 @@ struct fm_object_map {
 };
 
 fm_status fm_object_map_no_memory(fm_error *error);
+/* object_describe.c: late references of tags that have no site are by one site that stands for all unknown
+ * code. */
+fm_status fm_object_unknown_site(fm_attribution *attribution, uint32_t *site, fm_error *error);
 
 #endif

@@ -18,17 +18,17 @@
 enum { FEWEST = 3 }; /* watches of code that is scaled by itself */
 
 typedef struct stratum {
-    uint32_t tag;
+    uint32_t code;
     bool of_bursts;
     size_t count;      /* watches */
     double known, sum; /* weight that is known; that of the watches */
 } stratum;
 
-static int by_tag(const void *a, const void *b)
+static int by_code(const void *a, const void *b)
 {
     const stratum *x = a, *y = b;
     if (x->of_bursts != y->of_bursts) return x->of_bursts - y->of_bursts;
-    return (x->tag > y->tag) - (x->tag < y->tag);
+    return (x->code > y->code) - (x->code < y->code);
 }
 
 static void add(stratum *to, const stratum *from)
@@ -40,10 +40,10 @@ static void add(stratum *to, const stratum *from)
 
 static size_t join(stratum *all, size_t count)
 {
-    qsort(all, count, sizeof *all, by_tag);
+    qsort(all, count, sizeof *all, by_code);
     size_t kept = 0;
     for (size_t i = 1; i < count; i++)
-        if (by_tag(&all[kept], &all[i]) == 0)
+        if (by_code(&all[kept], &all[i]) == 0)
             add(&all[kept], &all[i]);
         else
             all[++kept] = all[i];
@@ -63,7 +63,13 @@ static bool all_are_told(const fm_samples *samples)
     return not_armed || !by_chance;
 }
 
-static size_t collect(const fm_samples *samples, const double *weights, stratum *all)
+static uint32_t code_of(const fm_estimate_options *options, uint32_t tag)
+{
+    return options->codes && tag < options->tag_count ? options->codes[tag] : tag;
+}
+
+static size_t collect(const fm_samples *samples, const fm_estimate_options *options, const double *weights,
+                      stratum *all)
 {
     const bool told = all_are_told(samples);
     size_t count = 0;
@@ -71,7 +77,7 @@ static size_t collect(const fm_samples *samples, const double *weights, stratum 
         const fm_sample_watch *watch = &samples->watches[i];
         const bool armed = watch->end != FM_WATCH_NOT_ARMED;
         if (watch->burst == 0 && !told) continue;
-        all[count++] = (stratum){.tag = watch->use,
+        all[count++] = (stratum){.code = code_of(options, watch->use),
                                  .of_bursts = watch->burst > 0,
                                  .count = armed,
                                  .known = watch->burst > 0 ? 0 : watch->weight,
@@ -82,25 +88,26 @@ static size_t collect(const fm_samples *samples, const double *weights, stratum 
         const fm_sample_burst *burst = &samples->bursts[i];
         const fm_burst_reuse *cut = samples->reuses + burst->first + burst->found_count;
         for (size_t k = 0; k < burst->cut_count && !burst->ended; k++)
-            all[count++] = (stratum){.tag = cut[k].use,
+            all[count++] = (stratum){.code = code_of(options, cut[k].use),
                                      .of_bursts = true,
                                      .known = burst->weight / (double)burst->uses * (double)cut[k].count};
     }
     return join(all, count);
 }
 
-fm_status fm_sample_calibrate(const fm_samples *samples, double *weights, fm_error *error)
+fm_status fm_sample_calibrate(const fm_samples *samples, const fm_estimate_options *options, double *weights,
+                              fm_error *error)
 {
     const size_t most = samples->watch_count + samples->reuse_count + 1;
     stratum *all = fm_calloc(most, sizeof *all), rest[2] = {{0}};
     if (!all) return fm_fail_memory(error, most * sizeof *all, "the estimate");
-    const size_t count = collect(samples, weights, all);
+    const size_t count = collect(samples, options, weights, all);
     for (size_t i = 0; i < count; i++)
         if (all[i].count < FEWEST) add(&rest[all[i].of_bursts], &all[i]);
     for (size_t i = 0; i < samples->watch_count && count > 0; i++) {
         const fm_sample_watch *watch = &samples->watches[i];
-        const stratum key = {.tag = watch->use, .of_bursts = watch->burst > 0};
-        const stratum *of = bsearch(&key, all, count, sizeof *all, by_tag);
+        const stratum key = {.code = code_of(options, watch->use), .of_bursts = watch->burst > 0};
+        const stratum *of = bsearch(&key, all, count, sizeof *all, by_code);
         if (of && of->count < FEWEST) of = &rest[of->of_bursts];
         if (of && of->known > 0 && of->sum > 0) weights[i] *= of->known / of->sum;
     }

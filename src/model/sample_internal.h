@@ -93,11 +93,12 @@ typedef struct fm_sample_items {
 } fm_sample_items;
 
 fm_status fm_sample_items_create(fm_sample_items *items, const fm_samples *samples,
-                                 const fm_estimator *estimator, uint64_t reach, uint32_t blocks,
+                                 const fm_estimator *estimator, const fm_estimate_options *options,
                                  fm_error *error);
 void fm_sample_items_clear(fm_sample_items *items);
 /* Scales the weights of watches, of each code, to what is known of all samples. */
-fm_status fm_sample_calibrate(const fm_samples *samples, double *weights, fm_error *error);
+fm_status fm_sample_calibrate(const fm_samples *samples, const fm_estimate_options *options, double *weights,
+                              fm_error *error);
 /* The weight of each watch by the paper, 0 for those that were not used again. */
 fm_status fm_sample_proportional(const fm_samples *samples, double *weights, fm_error *error);
 

@@ -121,8 +121,8 @@ fm_status fm_sample_proportional(const fm_samples *samples, double *weights, fm_
     return FM_OK;
 }
 
-static fm_status weigh_watches(const fm_samples *samples, fm_sample_weights how, double *weights,
-                               fm_error *error)
+static fm_status weigh_watches(const fm_samples *samples, fm_sample_weights how,
+                               const fm_estimate_options *options, double *weights, fm_error *error)
 {
     if (how == FM_WEIGHTS_PROPORTIONAL) return fm_sample_proportional(samples, weights, error);
     const bool papers = how == FM_WEIGHTS_TRAPPED; /* it knows of traps only */
@@ -132,7 +132,7 @@ static fm_status weigh_watches(const fm_samples *samples, fm_sample_weights how,
         if (how == FM_WEIGHTS_ENTRY || how == FM_WEIGHTS_BOTH) weights[i] /= watch->armed;
         if (how == FM_WEIGHTS_BOTH && watch->kept > 0) weights[i] /= watch->kept;
     }
-    return how == FM_WEIGHTS_ENTRY ? fm_sample_calibrate(samples, weights, error) : FM_OK;
+    return how == FM_WEIGHTS_ENTRY ? fm_sample_calibrate(samples, options, weights, error) : FM_OK;
 }
 
 /* ---- items ---- */
@@ -169,15 +169,15 @@ static fm_status add_watch(fm_sample_items *items, const fm_sample_watch *watch,
 }
 
 static fm_status add_watches(fm_sample_items *items, const fm_samples *samples, fm_sample_weights how,
-                             uint64_t reach, fm_error *error)
+                             const fm_estimate_options *options, fm_error *error)
 {
     double *weights = fm_calloc(samples->watch_count + 1, sizeof *weights);
-    fm_status status = weights ? weigh_watches(samples, how, weights, error)
+    fm_status status = weights ? weigh_watches(samples, how, options, weights, error)
                                : no_memory(error, samples->watch_count * sizeof *weights);
     double sum = 0, squares = 0;
     for (size_t i = 0; i < samples->watch_count && status == FM_OK; i++) {
         const fm_sample_watch *watch = &samples->watches[i];
-        status = add_watch(items, watch, (uint32_t)i, weights[i], reach, error);
+        status = add_watch(items, watch, (uint32_t)i, weights[i], options->reach, error);
         if (watch->end == FM_WATCH_NOT_ARMED) continue;
         sum += weights[i];
         squares += weights[i] * weights[i];
@@ -234,14 +234,14 @@ static int by_time(const void *a, const void *b)
 }
 
 fm_status fm_sample_items_create(fm_sample_items *items, const fm_samples *samples,
-                                 const fm_estimator *estimator, uint64_t reach, uint32_t blocks,
+                                 const fm_estimator *estimator, const fm_estimate_options *options,
                                  fm_error *error)
 {
     *items = (fm_sample_items){.survival = estimator->survival};
-    fm_status status = choose_blocks(items, samples, blocks, error);
-    if (status == FM_OK) status = add_watches(items, samples, estimator->weights, reach, error);
+    fm_status status = choose_blocks(items, samples, options->blocks, error);
+    if (status == FM_OK) status = add_watches(items, samples, estimator->weights, options, error);
     if (status == FM_OK && samples->burst_count > 0) {
-        status = add_bursts(items, samples, reach, error);
+        status = add_bursts(items, samples, options->reach, error);
         items->effective = (double)samples->burst_count;
     }
     if (status == FM_OK && items->count > 0) qsort(items->items, items->count, sizeof *items->items, by_time);

@@ -114,6 +114,18 @@ static int by_pair(const void *a, const void *b)
     return (x->unit > y->unit) - (x->unit < y->unit);
 }
 
+/* ---- groups ---- */
+
+/* A part has its group in `use` then. */
+static int by_group(const void *a, const void *b)
+{
+    const part *x = a, *y = b;
+    if (x->use != y->use) return x->use < y->use ? -1 : 1;
+    return (x->unit > y->unit) - (x->unit < y->unit);
+}
+
+/* ---- pairs ---- */
+
 static int by_unit(const void *a, const void *b)
 {
     const part *x = a, *y = b;
@@ -215,6 +227,51 @@ static fm_status make_pairs(fm_estimate *estimate, parts *of, uint32_t blocks, d
     return FM_OK;
 }
 
+/* The late ones alone, each with its group. */
+static size_t keep_late(parts *of, const fm_estimate_options *options)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < of->count; i++) {
+        part one = of->all[i];
+        const bool never = one.range == FM_RANGE_COLD;
+        if (!never && options->edges[one.range] < options->late_from) continue;
+        const uint32_t tag = never ? one.use : one.reuse;
+        one.use = tag < options->tag_count ? options->groups[tag] : 0;
+        of->all[kept++] = one;
+    }
+    return kept;
+}
+
+static fm_status make_groups(fm_estimate *estimate, parts *of, uint32_t blocks,
+                             const fm_estimate_options *options, fm_error *error)
+{
+    if (!options->groups || !options->edges) return FM_OK;
+    const double references = (double)estimate->profile->references;
+    const size_t late = keep_late(of, options);
+    estimate->groups = fm_calloc(late + 1, sizeof *estimate->groups);
+    double *sums = fm_calloc(blocks + 1, sizeof *sums);
+    if (!estimate->groups || !sums) {
+        free(sums);
+        return fm_fail_memory(error, late * sizeof *estimate->groups, "the groups of references");
+    }
+    if (late) qsort(of->all, late, sizeof *of->all, by_group);
+    for (size_t from = 0, to; from < late; from = to) {
+        for (to = from + 1; to < late && of->all[to].use == of->all[from].use;) to++;
+        const uint32_t group = of->all[from].use;
+        double never = 0;
+        for (size_t i = from; i < to; i++)
+            if (of->all[i].range == FM_RANGE_COLD) never += of->all[i].share;
+        const fm_pair_estimate sum = sum_pair(&of->all[from], to - from, blocks, references, sums);
+        estimate->groups[estimate->group_count++] = (fm_group_estimate){.group = group,
+                                                                        .references = sum.references,
+                                                                        .never = never * references,
+                                                                        .error = sum.error,
+                                                                        .samples = sum.samples};
+    }
+    free(sums);
+    return FM_OK;
+}
+
 fm_status fm_sample_pairs(fm_estimate *estimate, const fm_samples *samples, const fm_sample_items *items,
                           const fm_sample_masses *masses, const double *distances,
                           const fm_estimate_options *options, fm_error *error)
@@ -226,6 +283,7 @@ fm_status fm_sample_pairs(fm_estimate *estimate, const fm_samples *samples, cons
     if (all.count) qsort(all.all, all.count, sizeof *all.all, by_pair);
     if (status == FM_OK) status = make_raw(estimate, &all, error);
     if (status == FM_OK) status = make_pairs(estimate, &all, items->blocks, masses->unseen, error);
+    if (status == FM_OK) status = make_groups(estimate, &all, items->blocks, options, error);
     free(all.all);
     return status;
 }

@@ -291,8 +291,8 @@ static fm_status make_profile(making *self, fm_error *error)
 
 static fm_status make(making *self, fm_error *error)
 {
-    fm_status status = fm_sample_items_create(&self->items, self->samples, self->estimator,
-                                              self->options.reach, self->options.blocks, error);
+    fm_status status =
+        fm_sample_items_create(&self->items, self->samples, self->estimator, &self->options, error);
     if (status == FM_OK) status = fm_sample_masses_create(&self->masses, self->samples->watch_count, error);
     if (status != FM_OK) return status;
     if (!fm_sample_weigh(&self->items, NULL, &self->masses))
@@ -339,5 +339,6 @@ void fm_estimate_destroy(fm_estimate *estimate)
     fm_profile_destroy(estimate->profile);
     free(estimate->pairs);
     free(estimate->raw);
+    free(estimate->groups);
     free(estimate);
 }

@@ -7,11 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Fields of /proc/<pid>/stat, by their numbers in proc(5): a letter, a pid, clock ticks since boot, as of
- * waitpid. */
+/* Fields of /proc/<pid>/stat, by their numbers in proc(5): a letter, a pid, the kernel's PF_…, clock ticks
+ * since boot, as of waitpid. */
 typedef enum fm_proc_field {
     FM_PROC_STATE = 3,
     FM_PROC_PARENT = 4,
+    FM_PROC_FLAGS = 9,
     FM_PROC_BORN = 22,
     FM_PROC_EXIT_CODE = 52,
 } fm_proc_field;

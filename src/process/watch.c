@@ -103,7 +103,8 @@ static void send_signal(fm_watch *watch, int number)
     if (watch->child > 0 && !watch->child_gone) kill(watch->child, number);
     for (size_t i = 0; i < watch->live_count; i++) {
         const fm_watched_process *process = watch->live[i];
-        if (!process->ours || (pid_t)process->pid == watch->child) continue;
+        if (!process->ours || (pid_t)process->pid == watch->child || (pid_t)process->pid == watch->adopted)
+            continue;
         /* The child passes on what it wants passed on; but it may be gone, and SIGKILL cannot be passed on.
          */
         if (number != SIGKILL && !watch->child_gone) continue;
@@ -196,7 +197,7 @@ fm_status fm_watch_add(fm_watch *watch, fm_watched_process *process, fm_watched_
     }
     uint32_t pid = process->pid;
     if (process->gone || pid == 0 || pid > INT32_MAX || pid == (uint32_t)getpid()) return FM_OK;
-    process->ours = (pid_t)pid == watch->child;
+    process->ours = (pid_t)pid == watch->child || (pid_t)pid == watch->adopted;
     for (int tries = 0; tries < 3 && !process->ours; tries++) /* ancestors may change while we look */
         process->ours = fm_proc_is_descendant(pid);
     if (process->ours)
@@ -240,9 +241,9 @@ static bool reap(pid_t pid, int *status)
 static void look_at(fm_watch *watch, fm_watched_process *process)
 {
     pid_t pid = (pid_t)process->pid;
-    if (pid == watch->child) {
+    if (pid == watch->child || pid == watch->adopted) {
         if (!watch->child_gone) return;
-        process->ended = true;
+        process->ended = !watch->child_unknown;
         process->wait_status = watch->child_status;
         leave(watch, process);
         return;
@@ -265,6 +266,17 @@ static void look_at(fm_watch *watch, fm_watched_process *process)
     leave(watch, process);
 }
 
+static void look_at_adopted(fm_watch *watch)
+{
+    struct pollfd handle = {.fd = watch->adopted_handle, .events = POLLIN};
+    if (watch->child_gone || poll(&handle, 1, 0) <= 0 || !(handle.revents & POLLIN)) return;
+    const fm_watched_process process = {.pid = (uint32_t)watch->adopted, .handle = watch->adopted_handle};
+    watch->child_unknown =
+        !reap(watch->adopted, &watch->child_status) && !status_from_elsewhere(&process, &watch->child_status);
+    watch->child_gone = true;
+    watch->child_ended = fm_now();
+}
+
 void fm_watch_look(fm_watch *watch)
 {
     int unused;
@@ -273,6 +285,7 @@ void fm_watch_look(fm_watch *watch)
         watch->child_gone = true;
         watch->child_ended = fm_now();
     }
+    if (watch->adopted > 0) look_at_adopted(watch);
     for (size_t i = watch->live_count; i-- > 0;) look_at(watch, watch->live[i]); /* what leaves: see leave */
 }
 
@@ -336,9 +349,22 @@ fm_status fm_watch_start(fm_watch *watch, const fm_start *start, fm_error *error
     return status;
 }
 
+fm_status fm_watch_adopt(fm_watch *watch, pid_t pid, fm_error *error)
+{
+    watch->adopted_handle = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (watch->adopted_handle < 0) {
+        if (errno == ESRCH) return fm_fail(error, FM_E_IO, NULL, "process %ld has ended", (long)pid);
+        return fm_fail_io(error, NULL, "watch a process", errno);
+    }
+    watch->adopted = pid;
+    watch->started = fm_now();
+    return FM_OK;
+}
+
 void fm_watch_end(fm_watch *watch)
 {
     if (!watch->begun) return;
+    if (watch->adopted > 0) close(watch->adopted_handle);
     if (watch->child > 0) fm_watch_look(watch);
     if (watch->child > 0 && (!watch->child_gone || watch->live_count > 0)) {
         fm_watch_kill(watch);

@@ -29,7 +29,7 @@ typedef struct fm_watched_process {
     uint32_t pid;
     uint32_t order;  /* of programs that have the same pid, by exec: the later one has the greater */
     void *owner;     /* the caller's */
-    bool ours;       /* a descendant of this process: may be killed */
+    bool ours;       /* a descendant of this process: may be killed; or the one that was adopted */
     bool gone;       /* it does not exist any more, or is another program now */
     bool replaced;   /* is another program now */
     bool ended;      /* wait_status is known */
@@ -48,10 +48,13 @@ typedef struct fm_watch_options {
 typedef struct fm_watch {
     fm_watch_options options;
     /* The program. */
-    pid_t child;    /* 0: none was started */
+    pid_t child;   /* 0: none was started */
+    pid_t adopted; /* a program of somebody else that is watched instead; 0: none */
+    int adopted_handle;
     double started; /* fm_now() */
     bool child_gone;
-    int child_status; /* then: as of waitpid */
+    bool child_unknown; /* then: nobody told how it ended */
+    int child_status;   /* then: as of waitpid */
     double child_ended;
     /* What came from outside. */
     bool interrupted;  /* by SIGINT, SIGTERM or SIGHUP */
@@ -78,6 +81,10 @@ void fm_watch_end(fm_watch *watch);
 
 /* Starts the program. */
 fm_status fm_watch_start(fm_watch *watch, const fm_start *start, fm_error *error);
+
+/* Watches a program that runs already instead of starting one. It is never sent a signal. FM_E_IO: it has
+ * ended. */
+fm_status fm_watch_adopt(fm_watch *watch, pid_t pid, fm_error *error);
 
 /* Watches a process of which pid, order and owner are filled in. *same: one with the same pid that was
  * watched until now, or NULL; it is the same process: of both, the earlier program is gone. */

@@ -13,6 +13,7 @@
 #include "profile/range_counts.h"
 #include "profile/sources.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,8 +205,13 @@ static fm_status add_objects(sum_builder *into, const fm_attribution *from, cons
             return no_memory(into);
         if (is_new) {
             sum->objects[sum->object_count++] = object;
-        } else if (object.kind == FM_OBJECT_HEAP) {
-            fm_object *known = &sum->objects[as->objects[i]];
+            continue;
+        }
+        fm_object *known = &sum->objects[as->objects[i]];
+        known->error = (uint64_t)fmin(hypot((double)known->error, (double)object.error), 0x1p62);
+        if (__builtin_add_overflow(known->samples, object.samples, &known->samples))
+            known->samples = UINT64_MAX;
+        if (object.kind == FM_OBJECT_HEAP) {
             if (__builtin_add_overflow(known->size, object.size, &known->size)) known->size = UINT64_MAX;
             if (__builtin_add_overflow(known->blocks, object.blocks, &known->blocks))
                 known->blocks = UINT64_MAX;

@@ -365,6 +365,10 @@ static fm_status read_object(fm_table_reader *from)
             status = fm_json_whole(from->scan, from->what, &object->size);
         else if (strcmp(key, "blocks") == 0)
             status = fm_json_whole(from->scan, from->what, &object->blocks);
+        else if (strcmp(key, "error") == 0)
+            status = fm_json_whole(from->scan, from->what, &object->error);
+        else if (strcmp(key, "samples") == 0)
+            status = fm_json_whole(from->scan, from->what, &object->samples);
         else if (strcmp(key, "allocation") == 0)
             status = fm_json_index(from->scan, from->what, &object->allocation);
         else if (strcmp(key, "thread") == 0)

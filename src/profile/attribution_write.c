@@ -257,6 +257,8 @@ static void write_objects(row_writer *rows, const fm_attribution *of)
         if (object->allocation != FM_NONE)
             fprintf(rows->out, ", \"allocation\": %" PRIu32, object->allocation);
         if (object->thread) fprintf(rows->out, ", \"thread\": %" PRIu32, object->thread);
+        if (object->error) fprintf(rows->out, ", \"error\": %" PRIu64, object->error);
+        if (object->samples) fprintf(rows->out, ", \"samples\": %" PRIu64, object->samples);
         putc('}', rows->out);
     }
     end_table(rows);

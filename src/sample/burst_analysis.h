@@ -19,8 +19,9 @@ enum {
 
 typedef struct fm_burst_touch {
     uint64_t address;
-    uint32_t size; /* at least 1 */
-    uint32_t tag;  /* of the code */
+    uint32_t size;         /* at least 1 */
+    uint32_t tag;          /* of the code */
+    uint32_t path, object; /* on the way to the tag; not looked at here */
 } fm_burst_touch;
 
 /* So many uses of one kind. Time distances from 1024 on are rounded, to 1/64 of their value at most. */

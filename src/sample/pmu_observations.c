@@ -78,6 +78,7 @@ static fm_status add_uses(const fm_sampled_thread *thread, uint32_t number, cons
                                  .weight = use->is.period > 0 ? unit * (double)use->is.period : unit,
                                  .armed = probability(use->is.armed, ARMED_BITS),
                                  .use = use->tag,
+                                 .context = use->context,
                                  .latency =
                                      use->is.latency < UINT32_MAX ? (uint32_t)use->is.latency : UINT32_MAX,
                                  .level = fm_pmu_source_level(use->is.source)};

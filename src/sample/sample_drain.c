@@ -39,7 +39,8 @@ static fm_status open_lane(fm_sampled_run *run, uint32_t lane, fm_error *error)
         fm_array_reserve((void **)&run->owners, &run->owner_capacity, run->thread_count + 1,
                          sizeof(fm_sampled_process *)) != 0)
         return fm_fail_memory(error, (run->thread_count + 1) * sizeof(void *), "the threads");
-    fm_status status = fm_sampled_thread_create(&run->lanes[lane], &run->context, lane, &owner->code, error);
+    fm_status status = fm_sampled_thread_create(&run->lanes[lane], &run->context, lane, &owner->code,
+                                                &owner->memory, owner->threads + 1, error);
     if (status != FM_OK) return status;
     run->owners[run->thread_count] = owner;
     run->threads[run->thread_count++] = run->lanes[lane];
@@ -110,7 +111,8 @@ static void free_orphans(fm_sampled_run *run)
 
 static fm_status pass(fm_sampled_run *run, bool last, fm_error *error)
 {
-    fm_status status = FM_OK;
+    /* The heap first: bursts use what was allocated before them. */
+    fm_status status = run->context.with_objects ? fm_sample_heap_drain(run, error) : FM_OK;
     /* Seen before the lanes are: a process that is gone now wrote all it ever will. */
     for (uint32_t lane = 0; lane < FM_SAMPLE_THREADS && status == FM_OK; lane++)
         status = drain_lane(run, lane, last, error);
@@ -129,6 +131,7 @@ static void *drain(void *argument)
         const int finish = __atomic_load_n(&run->finish, __ATOMIC_ACQUIRE);
         if (finish > 1) break;
         status = pass(run, finish, &run->drain_error);
+        __atomic_fetch_add(&run->memory.session->heartbeat, 1, __ATOMIC_RELAXED);
         if (round % 64 == 0) free_orphans(run);
         if (finish) break;
         const struct timespec nap = {.tv_nsec = NAP};

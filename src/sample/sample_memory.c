@@ -11,7 +11,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+static void begin(fm_sample_session *session)
+{
+    session->magic = FM_SAMPLE_MAGIC;
+    session->version = FM_SAMPLE_VERSION;
+    session->receiver_pid = (uint32_t)getpid();
+}
 
 fm_status fm_sample_memory_create(fm_sample_memory *memory, fm_error *error)
 {
@@ -32,9 +40,26 @@ fm_status fm_sample_memory_create(fm_sample_memory *memory, fm_error *error)
                        " KiB or more, whatever is written",
                        bytes >> 10);
     }
-    memory->session->magic = FM_SAMPLE_MAGIC;
-    memory->session->version = FM_SAMPLE_VERSION;
-    memory->session->receiver_pid = (uint32_t)getpid();
+    begin(memory->session);
+    return FM_OK;
+}
+
+fm_status fm_sample_memory_adopt(fm_sample_memory *memory, int file, fm_error *error)
+{
+    const uint64_t bytes = fm_sample_file_bytes();
+    struct stat about;
+    memory->file = file;
+    memory->session = MAP_FAILED;
+    const int seals = fcntl(file, F_GET_SEALS);
+    errno = EINVAL;
+    if (seals >= 0 && (seals & F_SEAL_SHRINK) && fstat(file, &about) == 0 && (uint64_t)about.st_size == bytes)
+        memory->session = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (memory->session == MAP_FAILED) {
+        const int why = errno;
+        fm_sample_memory_destroy(memory);
+        return fm_fail_io(error, NULL, "share memory with the program", why);
+    }
+    begin(memory->session);
     return FM_OK;
 }
 

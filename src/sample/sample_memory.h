@@ -16,6 +16,8 @@ typedef struct fm_sample_memory {
 } fm_sample_memory;
 
 fm_status fm_sample_memory_create(fm_sample_memory *memory, fm_error *error);
+/* The same of a file that another process has made, of this size; it is taken over, also on failure. */
+fm_status fm_sample_memory_adopt(fm_sample_memory *memory, int file, fm_error *error);
 void fm_sample_memory_destroy(fm_sample_memory *memory);
 /* "/proc/123/fd/4" */
 void fm_sample_memory_path(const fm_sample_memory *memory, char *path, size_t size);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "sample/sampled_code.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "profile/attribution_grow.h"
@@ -17,6 +18,10 @@
 #include <unistd.h>
 
 enum { PAGE = 4096, MOST_HEADERS = 128, MOST_FILES = 1 << 16, MOST_MAPS = 1 << 18 };
+
+#define OUR_NAME "libfathom-sample.so"
+/* Code that is in no file must not keep us reading where files are. */
+static const double MAPS_SECONDS = 0.1;
 
 static fm_status no_memory(fm_error *error)
 {
@@ -39,48 +44,91 @@ static fm_status file_named(fm_sampled_code *code, const char *path, uint32_t *i
     *file = (fm_sampled_file){.path = strdup(path)};
     if (!file->path) return no_memory(error);
     (void)fm_symbols_build_id(path, file->build_id);
+    const char *slash = strrchr(path, '/');
+    file->ours = strcmp(slash ? slash + 1 : path, OUR_NAME) == 0;
     *index = (uint32_t)code->file_count++;
     return FM_OK;
 }
 
-/* What is to be subtracted from an address at file offset `offset` that lies at `from`; false: it is no ELF
- * file, or does not load anything from there. */
-static bool find_bias(const char *path, uint64_t from, uint64_t offset, uint64_t *bias)
+/* What is loaded of a file. */
+typedef struct loaded {
+    size_t count;
+    Elf64_Phdr headers[MOST_HEADERS];
+} loaded;
+
+static bool read_headers(const char *path, loaded *of)
 {
     Elf64_Ehdr head;
-    Elf64_Phdr load[MOST_HEADERS];
     struct stat about;
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) return false;
-    bool found = false;
-    if (fstat(file, &about) == 0 && S_ISREG(about.st_mode) &&
-        pread(file, &head, sizeof head, 0) == (ssize_t)sizeof head &&
-        memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && head.e_phentsize == sizeof load[0] &&
-        head.e_phnum <= MOST_HEADERS &&
-        pread(file, load, head.e_phnum * sizeof load[0], (off_t)head.e_phoff) ==
-            (ssize_t)(head.e_phnum * sizeof load[0]))
-        for (size_t i = 0; i < head.e_phnum && !found; i++) {
-            const uint64_t begin = load[i].p_offset & ~(uint64_t)(PAGE - 1);
-            found =
-                load[i].p_type == PT_LOAD && offset >= begin && offset < load[i].p_offset + load[i].p_filesz;
-            if (found) *bias = from - offset - (load[i].p_vaddr - load[i].p_offset);
-        }
+    const bool done = fstat(file, &about) == 0 && S_ISREG(about.st_mode) &&
+                      pread(file, &head, sizeof head, 0) == (ssize_t)sizeof head &&
+                      memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
+                      head.e_phentsize == sizeof of->headers[0] && head.e_phnum <= MOST_HEADERS &&
+                      pread(file, of->headers, head.e_phnum * sizeof of->headers[0], (off_t)head.e_phoff) ==
+                          (ssize_t)(head.e_phnum * sizeof of->headers[0]);
+    of->count = done ? head.e_phnum : 0;
     close(file);
-    return found;
+    return done;
+}
+
+/* What is to be subtracted from an address at file offset `offset` that lies at `from`; false: nothing is
+ * loaded from there. */
+static bool find_bias(const loaded *of, uint64_t from, uint64_t offset, uint64_t *bias)
+{
+    for (size_t i = 0; i < of->count; i++) {
+        const Elf64_Phdr *load = &of->headers[i];
+        const uint64_t begin = load->p_offset & ~(uint64_t)(PAGE - 1);
+        if (load->p_type != PT_LOAD || offset < begin || offset >= load->p_offset + load->p_filesz) continue;
+        *bias = from - offset - (load->p_vaddr - load->p_offset);
+        return true;
+    }
+    return false;
+}
+
+static fm_status add_one(fm_sampled_map **list, size_t *count, size_t *capacity, fm_sampled_map map,
+                         fm_error *error)
+{
+    if (fm_array_reserve((void **)list, capacity, *count + 1, sizeof map) != 0) return no_memory(error);
+    (*list)[(*count)++] = map;
+    return FM_OK;
+}
+
+/* The data of a file, where that lies at `bias`. */
+static fm_status add_data(fm_sampled_maps *maps, fm_sampled_file *file, const loaded *of, fm_sampled_map map,
+                          fm_error *error)
+{
+    fm_status status = FM_OK;
+    for (size_t i = 0; i < maps->data_count; i++)
+        if (maps->data[i].file == map.file && maps->data[i].bias == map.bias) return FM_OK;
+    for (size_t i = 0; i < of->count && status == FM_OK; i++) {
+        const Elf64_Phdr *load = &of->headers[i];
+        if (load->p_type == PT_TLS) {
+            file->local_bytes = load->p_memsz;
+            file->local_align = load->p_align;
+        }
+        if (load->p_type != PT_LOAD || !(load->p_flags & PF_W)) continue;
+        map.from = map.bias + load->p_vaddr;
+        map.to = map.from + load->p_memsz;
+        if (map.to > map.from)
+            status = add_one(&maps->data, &maps->data_count, &maps->data_capacity, map, error);
+    }
+    return status;
 }
 
 static fm_status add_map(fm_sampled_maps *maps, fm_sampled_code *code, uint64_t from, uint64_t to,
                          uint64_t offset, const char *path, fm_error *error)
 {
     fm_sampled_map map = {.from = from, .to = to};
-    if (!find_bias(path, from, offset, &map.bias)) return FM_OK;
+    loaded of;
+    if (!read_headers(path, &of) || !find_bias(&of, from, offset, &map.bias)) return FM_OK;
     fm_status status = file_named(code, path, &map.file, error);
     if (status != FM_OK) return status;
     code->files[map.file].bias = map.bias;
-    if (fm_array_reserve((void **)&maps->maps, &maps->capacity, maps->count + 1, sizeof map) != 0)
-        return no_memory(error);
-    maps->maps[maps->count++] = map;
-    return FM_OK;
+    status = add_one(&maps->maps, &maps->count, &maps->capacity, map, error);
+    if (status == FM_OK) status = add_data(maps, &code->files[map.file], &of, map, error);
+    return status;
 }
 
 fm_status fm_sampled_maps_read(fm_sampled_maps *maps, fm_sampled_code *code, uint32_t pid, fm_error *error)
@@ -106,10 +154,11 @@ fm_status fm_sampled_maps_read(fm_sampled_maps *maps, fm_sampled_code *code, uin
     free(line);
     fclose(file);
     if (status != FM_OK || read.count == 0) {
-        free(read.maps);
+        fm_sampled_maps_free(&read);
         return status;
     }
-    free(maps->maps);
+    read.reading = maps->reading + 1;
+    fm_sampled_maps_free(maps);
     *maps = read;
     return FM_OK;
 }
@@ -117,6 +166,7 @@ fm_status fm_sampled_maps_read(fm_sampled_maps *maps, fm_sampled_code *code, uin
 void fm_sampled_maps_free(fm_sampled_maps *maps)
 {
     free(maps->maps);
+    free(maps->data);
     *maps = (fm_sampled_maps){0};
 }
 
@@ -133,12 +183,62 @@ const fm_sampled_map *fm_sampled_map_at(const fm_sampled_maps *maps, uint64_t ad
     return low < maps->count && maps->maps[low].from <= address ? &maps->maps[low] : NULL;
 }
 
-uint32_t fm_sampled_code_tag(fm_sampled_code *code, const fm_sampled_map *map, uint64_t address)
+fm_status fm_sampled_code_map(fm_sample_code_of *process, fm_sampled_code *code, uint64_t address,
+                              const fm_sampled_map **found, fm_error *error)
 {
+    *found = fm_sampled_map_at(&process->maps, address);
+    if (*found || !__atomic_load_n(&process->alive, __ATOMIC_RELAXED) || fm_now() < process->maps_next)
+        return FM_OK;
+    process->maps_next = fm_now() + MAPS_SECONDS;
+    fm_status status = fm_sampled_maps_read(&process->maps, code, process->pid, error);
+    *found = fm_sampled_map_at(&process->maps, address);
+    return status;
+}
+
+/* The number of an entry. */
+static uint32_t put(fm_intern_table *table, uint64_t a, uint32_t b)
+{
+    const fm_intern_entry *entry = fm_intern_table_put(table, a, b, NULL);
+    return entry ? (uint32_t)(entry - table->entries) + 1 : 0;
+}
+
+fm_status fm_sampled_code_site(fm_sample_code_of *process, fm_sampled_code *code, uint64_t address,
+                               uint32_t *site, fm_error *error)
+{
+    const size_t slot = (address ^ address >> 12) % (sizeof process->recent / sizeof process->recent[0]);
+    const fm_sampled_map *map;
+    *site = process->recent[slot].site;
+    if (*site && process->recent[slot].address == address) return FM_OK;
+    fm_status status = fm_sampled_code_map(process, code, address, &map, error);
+    if (status != FM_OK) return status;
+    *site = put(&code->sites, map ? address - map->bias : address, map ? map->file + 1 : 0);
+    process->recent[slot].address = address;
+    process->recent[slot].site = *site;
+    return FM_OK;
+}
+
+uint32_t fm_sampled_code_path(fm_sampled_code *code, uint32_t parent, uint32_t call)
+{
+    return call ? put(&code->paths, call, parent) : 0;
+}
+
+uint32_t fm_sampled_code_tag(fm_sampled_code *code, uint32_t site, uint32_t path, uint32_t object)
+{
+    const uint32_t place = site ? put(&code->places, site, path) : 0;
+    if (!place) return 0;
     bool fresh;
-    const fm_intern_entry *entry = fm_intern_table_put(&code->sites, map ? address - map->bias : address,
-                                                       map ? map->file + 1 : 0, &fresh);
-    return entry ? (uint32_t)(entry - code->sites.entries) + 1 : 0;
+    const fm_intern_entry *entry = fm_intern_table_put(&code->tags, place, object, &fresh);
+    if (!entry || fm_array_reserve((void **)&code->uses, &code->use_capacity, code->tags.count,
+                                   sizeof *code->uses) != 0)
+        return 0;
+    const uint32_t tag = (uint32_t)(entry - code->tags.entries) + 1;
+    if (fresh) code->uses[tag - 1] = 0;
+    return tag;
+}
+
+uint32_t fm_sampled_code_object(const fm_sampled_code *code, uint32_t tag)
+{
+    return tag && tag <= code->tags.count ? code->tags.entries[tag - 1].b : 0;
 }
 
 static fm_status describe_files(const fm_sampled_code *code, fm_attribution *attribution, fm_error *error)
@@ -159,37 +259,74 @@ static fm_status describe_files(const fm_sampled_code *code, fm_attribution *att
     return FM_OK;
 }
 
+static fm_site site_of(const fm_sampled_code *code, uint64_t site, size_t first_file)
+{
+    const fm_intern_entry *entry = &code->sites.entries[site - 1];
+    return (fm_site){
+        .address = entry->a,
+        .module = entry->b ? (uint32_t)(first_file + entry->b - 1) : FM_NONE,
+        .path = FM_NONE,
+    };
+}
+
+/* Places, and behind them the calls of paths: a site for each path. */
+static fm_status describe_places(const fm_sampled_code *code, fm_attribution *attribution, size_t first_file,
+                                 fm_error *error)
+{
+    const size_t first = attribution->site_count, first_path = attribution->path_count;
+    const size_t places = code->places.count, paths = code->paths.count;
+    fm_site *sites =
+        fm_attribution_grow(attribution, attribution->sites, first, places + paths, sizeof *sites);
+    fm_call_path *calls =
+        fm_attribution_grow(attribution, attribution->paths, first_path, paths, sizeof *calls);
+    if (!sites || !calls) return no_memory(error);
+    for (size_t i = 0; i < places; i++) {
+        const fm_intern_entry *place = &code->places.entries[i];
+        sites[first + i] = site_of(code, place->a, first_file);
+        if (place->b) sites[first + i].path = (uint32_t)(first_path + place->b - 1);
+    }
+    for (size_t i = 0; i < paths; i++) {
+        const fm_intern_entry *path = &code->paths.entries[i];
+        sites[first + places + i] = site_of(code, path->a, first_file);
+        calls[first_path + i] =
+            (fm_call_path){.parent = path->b ? (uint32_t)(first_path + path->b - 1) : FM_NONE,
+                           .call = (uint32_t)(first + places + i)};
+    }
+    attribution->sites = sites;
+    attribution->site_count = first + places + paths;
+    attribution->paths = calls;
+    attribution->path_count = first_path + paths;
+    return FM_OK;
+}
+
 fm_status fm_sampled_code_describe(const fm_sampled_code *code, fm_attribution *attribution,
                                    const uint32_t **map, size_t *map_count, fm_error *error)
 {
     const size_t first_file = attribution->module_count, first = attribution->site_count;
-    const size_t count = code->sites.count;
     fm_status status = describe_files(code, attribution, error);
+    if (status == FM_OK) status = describe_places(code, attribution, first_file, error);
     if (status != FM_OK) return status;
-    fm_site *sites = fm_attribution_grow(attribution, attribution->sites, first, count, sizeof *sites);
-    uint32_t *index = fm_attribution_allocate(attribution, count + 1, sizeof *index);
-    if (!sites || !index) return no_memory(error);
+    uint32_t *index = fm_attribution_allocate(attribution, code->tags.count + 1, sizeof *index);
+    if (!index) return no_memory(error);
     index[0] = FM_NONE;
-    for (size_t i = 0; i < count; i++) {
-        const fm_intern_entry *entry = &code->sites.entries[i];
-        sites[first + i] = (fm_site){
-            .address = entry->a,
-            .module = entry->b ? (uint32_t)(first_file + entry->b - 1) : FM_NONE,
-            .path = FM_NONE,
-        };
-        index[i + 1] = (uint32_t)(first + i);
-    }
-    attribution->sites = sites;
-    attribution->site_count = first + count;
+    for (size_t i = 0; i < code->tags.count; i++)
+        index[i + 1] = (uint32_t)(first + code->tags.entries[i].a - 1);
     *map = index;
-    *map_count = count + 1;
+    *map_count = code->tags.count + 1;
     return FM_OK;
 }
 
 void fm_sampled_code_free(fm_sampled_code *code)
 {
-    for (size_t i = 0; i < code->file_count; i++) free(code->files[i].path);
+    for (size_t i = 0; i < code->file_count; i++) {
+        free(code->files[i].path);
+        fm_unwinder_close(code->files[i].unwinder);
+    }
     free(code->files);
     fm_intern_table_free(&code->sites);
+    fm_intern_table_free(&code->paths);
+    fm_intern_table_free(&code->places);
+    fm_intern_table_free(&code->tags);
+    free(code->uses);
     *code = (fm_sampled_code){0};
 }

@@ -4,9 +4,11 @@
 #include "sample/sampled_results.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/sized.h"
 #include "sample/sampled_run_state.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +53,7 @@ void fm_sampled_run_state_get_sized(fm_sampled_run *run, fm_sampled_run_state *s
         if (process->watch_error) now.watch_error = process->watch_error;
         if (process->counter_error) now.counter_error = process->counter_error;
         if (process->trouble & FM_SAMPLE_TROUBLE_SHARED) now.counters_shared = true;
+        now.heap_seen |= process->heap_seen;
     }
     if (run->ended) sum_threads(run, &now);
     fm_sized_copy(state, state_size, &now, sizeof now);
@@ -73,7 +76,7 @@ static const char *missing_of(const fm_sampled_run *run, const fm_sampled_run_pr
                               uint32_t trouble)
 {
     if (!process->attached) return "the sampling runtime was never loaded into it";
-    if (run->watch.interrupted) return "it was interrupted before its end";
+    if (run->watch.interrupted && !run->options.pid) return "it was interrupted before its end";
     if (trouble & FM_SAMPLE_TROUBLE_SECCOMP)
         return "it gave up system calls (seccomp): sampling ended there, as it would have been killed for it";
     if (trouble & FM_SAMPLE_TROUBLE_TIMER) return "there was no clock for it";
@@ -124,8 +127,10 @@ void fm_sampled_run_process_get_sized(const fm_sampled_run *run, size_t index,
         for (size_t i = 0; i < run->thread_count; i++)
             if (run->owners[i] == seen) known.bursts += understood(run->threads[i]);
     } else {
-        known = (fm_sampled_run_process){
-            .pid = (uint32_t)run->watch.child, .program = run->program, .ended = run->watch.child_gone};
+        known =
+            (fm_sampled_run_process){.pid = run->options.pid ? run->options.pid : (uint32_t)run->watch.child,
+                                     .program = run->program,
+                                     .ended = run->watch.child_gone};
         status = run->watch.child_status;
     }
     if (known.ended && WIFSIGNALED(status))
@@ -179,4 +184,37 @@ fm_status fm_sampled_run_describe(const fm_sampled_run *run, fm_attribution *att
     if (status == FM_OK)
         status = fm_latencies_describe(&run->context.latencies, attribution, *map, *map_count, error);
     return status;
+}
+
+fm_status fm_sampled_run_tags(fm_sampled_run *run, const uint32_t **codes, const uint32_t **groups,
+                              size_t *count, fm_error *error)
+{
+    const fm_sampled_code *code = &run->code;
+    if (!run->ended) return fm_fail(error, FM_E_ARGUMENT, NULL, "the run has not ended");
+    if (!run->tag_codes) run->tag_codes = fm_calloc(code->tags.count + 1, sizeof *run->tag_codes);
+    if (!run->tag_objects) run->tag_objects = fm_calloc(code->tags.count + 1, sizeof *run->tag_objects);
+    if (!run->tag_codes || !run->tag_objects)
+        return fm_fail_memory(error, code->tags.count * sizeof *run->tag_codes, "the tags of the samples");
+    for (size_t i = 0; i < code->tags.count; i++) {
+        const uint32_t tag = (uint32_t)i + 1;
+        run->tag_codes[tag] = fm_sampled_code_instruction(code, tag);
+        run->tag_objects[tag] = fm_sampled_objects_group(&run->objects, code, tag);
+    }
+    *codes = run->tag_codes;
+    *groups = run->tag_objects;
+    *count = code->tags.count + 1;
+    return FM_OK;
+}
+
+fm_status fm_sampled_run_describe_objects(const fm_sampled_run *run, const fm_estimate *estimate,
+                                          const uint32_t *map, size_t map_count, fm_attribution *attribution,
+                                          double *known, double *one_in, fm_error *error)
+{
+    *one_in = 1;
+    for (size_t i = 0; i < run->process_count; i++)
+        *one_in = fmax(*one_in, ldexp(1, (int)run->processes[i]->memory.level));
+    if (attribution->module_count < run->code.file_count || attribution->path_count < run->code.paths.count)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "the attribution does not describe this run");
+    return fm_sampled_objects_describe(&run->objects, &run->code, estimate, map, map_count, attribution,
+                                       known, error);
 }

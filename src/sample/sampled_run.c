@@ -79,9 +79,9 @@ static fm_status check_proc(const fm_sampled_run *run, fm_error *error)
     return fm_proc_shows(run->memory.file, path, "sampling", error);
 }
 
-static fm_status find_runtime(const char *parts, char *path, size_t size, fm_error *error)
+fm_status fm_sampled_runtime_find(const fm_sampled_run *run, char *path, size_t size, fm_error *error)
 {
-    if (fm_part_find(parts, runtime_name, path, size)) return FM_OK;
+    if (fm_part_find(run->options.parts, runtime_name, path, size)) return FM_OK;
     if (path[0]) return fm_fail(error, FM_E_UNSUPPORTED, path, "there is no sampling runtime here");
     return fm_fail(error, FM_E_UNSUPPORTED, NULL,
                    "this fathom has no sampling runtime: install Zydis (Debian package libzydis-dev) and "
@@ -101,11 +101,18 @@ static uint64_t counter_frequency(void)
 static fm_status set_up(fm_sampled_run *run, fm_error *error)
 {
     const fm_sampled_run_options *options = &run->options;
-    fm_status status = fm_sample_memory_create(&run->memory, error);
+    fm_status status =
+        options->pid ? fm_sampled_attach_begin(run, error) : fm_sample_memory_create(&run->memory, error);
     if (status != FM_OK) return status;
     fm_sample_session *session = run->memory.session;
     session->wants = (options->follow_children ? FM_SAMPLE_WANT_CHILDREN : 0u) |
-                     (options->no_watches ? 0u : FM_SAMPLE_WANT_WATCHES);
+                     (options->no_watches ? 0u : FM_SAMPLE_WANT_WATCHES) |
+                     (options->objects ? FM_SAMPLE_WANT_OBJECTS : 0u) |
+                     (options->call_paths ? FM_SAMPLE_WANT_PATHS : 0u);
+    if (options->region) {
+        session->wants |= FM_SAMPLE_WANT_REGION;
+        snprintf(session->region, sizeof session->region, "%s", options->region);
+    }
     session->interval = options->rate > 0 ? (uint64_t)(1e9 / options->rate) : 0;
     session->period = options->period;
     session->budget = (uint64_t)(options->overhead * 1e6);
@@ -122,6 +129,9 @@ static fm_status set_up(fm_sampled_run *run, fm_error *error)
     session->frequency = counter_frequency();
     run->context.memory = &run->memory;
     run->context.code = &run->code;
+    run->context.objects = &run->objects;
+    run->context.with_objects = options->objects;
+    run->context.with_paths = options->call_paths;
     run->context.nanoseconds = 1e9 / (double)session->frequency;
     run->context.granularity_count = options->granularity_count;
     for (size_t i = 0; i < options->granularity_count; i++)
@@ -141,7 +151,7 @@ static fm_status launch(fm_sampled_run *run, fm_error *error)
     if (status == FM_OK) status = fm_program_find(run->options.command[0], &program, error);
     if (status == FM_OK) status = fm_program_look(&program, error);
     if (status == FM_OK) status = check_program(&program, error);
-    if (status == FM_OK) status = find_runtime(run->options.parts, runtime, sizeof runtime, error);
+    if (status == FM_OK) status = fm_sampled_runtime_find(run, runtime, sizeof runtime, error);
     if (status != FM_OK) return status;
     fm_sample_memory_path(&run->memory, path, sizeof path);
     snprintf(session, sizeof session, FM_SAMPLE_ENVIRONMENT "=%s", path);
@@ -158,8 +168,11 @@ static fm_status launch(fm_sampled_run *run, fm_error *error)
 
 static fm_status check_options(const fm_sampled_run_options *options, fm_error *error)
 {
-    if (!options->command || !options->command[0])
+    if (!options->pid && (!options->command || !options->command[0]))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no program to be sampled");
+    if (options->pid && (options->command || options->follow_children))
+        return fm_fail(error, FM_E_ARGUMENT, NULL,
+                       "a process that runs already is sampled by itself: no command, no children");
     if (options->granularity_count == 0 || options->granularity_count > FM_SAMPLED_RUN_GRANULARITIES)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "1 to %d granularities can be sampled at a time, not %zu",
                        FM_SAMPLED_RUN_GRANULARITIES, options->granularity_count);
@@ -169,6 +182,9 @@ static fm_status check_options(const fm_sampled_run_options *options, fm_error *
             return fm_fail(error, FM_E_ARGUMENT, NULL, "a granularity must be a power of two, not %" PRIu64,
                            granularity);
     }
+    if (options->region && strlen(options->region) >= FM_SAMPLE_REGION_BYTES)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "the name of a region has at most %d bytes",
+                       FM_SAMPLE_REGION_BYTES - 1);
     if (options->rate < 0 || options->overhead < 0 || !(options->limit_seconds >= 0))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "rate, overhead and time are 0 or more");
     return FM_OK;
@@ -194,7 +210,8 @@ fm_status fm_sampled_run_start_sized(fm_sampled_run **run, const fm_sampled_run_
                                            .wake = &made->memory.session->wake};
         status = fm_watch_begin(&made->watch, &watching, error);
     }
-    if (status == FM_OK) status = launch(made, error);
+    if (status == FM_OK && options.pid) status = fm_watch_adopt(&made->watch, (pid_t)options.pid, error);
+    if (status == FM_OK) status = options.pid ? fm_sampled_attach_enter(made, error) : launch(made, error);
     if (status == FM_OK) status = fm_sample_drain_begin(made, error);
     if (status != FM_OK) {
         fm_sampled_run_close(made);
@@ -235,7 +252,7 @@ static fm_status attach(fm_sampled_run *run, uint32_t place, fm_error *error)
     *made = (fm_sampled_process){.place = place,
                                  .serial = shared.serial,
                                  .parent_pid = shared.parent_pid,
-                                 .clock = -1,
+                                 .parent = shared.parent,
                                  .attached = true,
                                  .watched = {.pid = shared.pid, .order = shared.serial},
                                  .code = {.pid = shared.pid, .alive = true}};
@@ -274,30 +291,39 @@ static void answer(fm_sample_process *shared, uint32_t state)
 
 static void stop_clock(fm_sampled_process *process)
 {
-    if (process->clock >= 0) {
-        ioctl(process->clock, PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP);
-        close(process->clock);
-    }
-    process->clock = -1;
+    for (size_t i = 0; i < process->clock_count; i++)
+        ioctl(process->clocks[i], PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP);
+    for (size_t i = 0; i < process->clock_count; i++) close(process->clocks[i]);
+    process->clock_count = 0;
+}
+
+int fm_sampled_clock_add(fm_sampled_run *run, fm_sampled_process *process, uint32_t thread)
+{
+    if (fm_array_reserve((void **)&process->clocks, &process->clock_capacity, process->clock_count + 1,
+                         sizeof *process->clocks) != 0)
+        return -ENOMEM;
+    const int file = fm_sample_clock_open(thread, run->tick, CLOCK_DATA);
+    if (file < 0) return file;
+    process->clocks[process->clock_count++] = file;
+    return 0;
 }
 
 static void start_clock(fm_sampled_run *run, fm_sampled_process *process, fm_sample_process *shared)
 {
     const uint32_t thread = __atomic_load_n(&shared->tid, __ATOMIC_RELAXED);
-    int file = -ESRCH;
+    int why = -ESRCH;
     /* Only in what we have started, and in no other thread than its first. */
-    if (process->watched.ours && thread == process->watched.pid)
-        file = fm_sample_clock_open(thread, run->tick, CLOCK_DATA);
-    process->clock_kind = file >= 0 ? FM_SAMPLED_RUN_PERF : FM_SAMPLED_RUN_NO_CLOCK;
-    process->clock = file >= 0 ? file : -1;
-    if (file < 0) {
-        process->clock_error = -file;
-        shared->clock_error = -file;
+    if (process->watched.ours && thread == process->watched.pid && !run->attachment)
+        why = fm_sampled_clock_add(run, process, thread);
+    process->clock_kind = why == 0 ? FM_SAMPLED_RUN_PERF : FM_SAMPLED_RUN_NO_CLOCK;
+    if (why != 0) {
+        process->clock_error = -why;
+        shared->clock_error = -why;
     }
-    answer(shared, file >= 0 ? FM_SAMPLE_CLOCK_RUNS : FM_SAMPLE_CLOCK_REFUSED);
+    answer(shared, why == 0 ? FM_SAMPLE_CLOCK_RUNS : FM_SAMPLE_CLOCK_REFUSED);
 }
 
-static fm_status look_at_places(fm_sampled_run *run, fm_error *error)
+fm_status fm_sampled_run_look(fm_sampled_run *run, fm_error *error)
 {
     fm_sample_session *session = run->memory.session;
     fm_status status = FM_OK;
@@ -308,7 +334,7 @@ static fm_status look_at_places(fm_sampled_run *run, fm_error *error)
         fm_sampled_process *process = run->places[i];
         if (status != FM_OK || !process) continue;
         const uint32_t clock = __atomic_load_n(&shared->clock, __ATOMIC_ACQUIRE);
-        if (clock == FM_SAMPLE_CLOCK_ASKED && process->clock < 0 && !run->stopped)
+        if (clock == FM_SAMPLE_CLOCK_ASKED && process->clock_count == 0 && !run->stopped)
             start_clock(run, process, shared);
         if (clock == FM_SAMPLE_CLOCK_STOP) {
             stop_clock(process);
@@ -316,6 +342,7 @@ static fm_status look_at_places(fm_sampled_run *run, fm_error *error)
         }
         if (clock == FM_SAMPLE_CLOCK_TIMER) process->clock_kind = FM_SAMPLED_RUN_TIMER;
         process->trouble |= __atomic_load_n(&shared->trouble, __ATOMIC_RELAXED);
+        run->region_met |= __atomic_load_n(&shared->region_met, __ATOMIC_RELAXED) != 0;
         process->watch_error = __atomic_load_n(&shared->watch_error, __ATOMIC_RELAXED);
         process->counter_error = __atomic_load_n(&shared->pmu_error, __ATOMIC_RELAXED);
     }
@@ -346,6 +373,8 @@ static void look_at_ends(fm_sampled_run *run)
     for (uint32_t i = 0; i < FM_SAMPLE_PROCESSES; i++) {
         fm_sampled_process *process = run->places[i];
         if (!process || !process->watched.gone) continue;
+        run->region_met |=
+            __atomic_load_n(&run->memory.session->processes[i].region_met, __ATOMIC_RELAXED) != 0;
         stop_clock(process);
         __atomic_store_n(&process->code.alive, false, __ATOMIC_RELEASE);
         if (!__atomic_load_n(&process->drained, __ATOMIC_ACQUIRE)) continue;
@@ -362,6 +391,17 @@ static bool any_is_left(const fm_sampled_run *run)
     return false;
 }
 
+/* What was cut short may not have come to the region. */
+static fm_status check_region(const fm_sampled_run *run, fm_error *error)
+{
+    if (!run->options.region || run->region_met || run->watch.interrupted || run->limit_reached) return FM_OK;
+    return fm_fail(
+        error, FM_E_ARGUMENT, NULL,
+        "the program never came to a FATHOM_BEGIN(\"%s\") that can be seen here: those of programs "
+        "that were compiled with -fno-pie are seen by `fathom run` only",
+        run->options.region);
+}
+
 fm_status fm_sampled_run_wait(fm_sampled_run *run, double seconds, bool *ended, fm_error *error)
 {
     const double until = fm_now() + seconds;
@@ -369,7 +409,7 @@ fm_status fm_sampled_run_wait(fm_sampled_run *run, double seconds, bool *ended, 
     while (!run->ended) {
         /* The wake-up call is raised before we look: what comes later ends the sleep at once. */
         __atomic_store_n(&run->memory.session->receiver_waits, 1, __ATOMIC_SEQ_CST);
-        fm_status status = look_at_places(run, error);
+        fm_status status = fm_sampled_run_look(run, error);
         if (status == FM_OK) status = fm_sample_drain_status(run, error);
         if (status != FM_OK) return status;
         fm_watch_attend(&run->watch);
@@ -380,10 +420,16 @@ fm_status fm_sampled_run_wait(fm_sampled_run *run, double seconds, bool *ended, 
             run->limit_reached = true;
             fm_sampled_run_stop(run);
         }
-        if (!any_is_left(run)) {
+        if (run->attachment && (run->stopped || run->watch.interrupted)) {
+            fm_sampled_run_stop(run);
+            fm_sampled_attach_leave(run);
+            run->left = true;
+        }
+        if (run->left || !any_is_left(run)) {
             run->ended = *ended = true;
             run->seconds = fm_now() - run->watch.started;
-            return fm_sample_drain_end(run, error);
+            status = fm_sample_drain_end(run, error);
+            return status == FM_OK ? check_region(run, error) : status;
         }
         const double left = until - fm_now();
         if (left <= 0) return FM_OK;
@@ -407,6 +453,7 @@ void fm_sampled_run_close(fm_sampled_run *run)
 {
     if (!run) return;
     if (run->memory.session) fm_sampled_run_stop(run);
+    fm_sampled_attach_leave(run);
     fm_watch_end(&run->watch);
     fm_sample_drain_abandon(run);
     for (size_t i = 0; i < run->thread_count; i++) fm_sampled_thread_destroy(run->threads[i], &run->context);
@@ -414,7 +461,9 @@ void fm_sampled_run_close(fm_sampled_run *run)
     free(run->owners);
     for (size_t i = 0; i < run->process_count; i++) {
         stop_clock(run->processes[i]);
+        free(run->processes[i]->clocks);
         fm_sampled_maps_free(&run->processes[i]->code.maps);
+        fm_sampled_memory_free(&run->processes[i]->memory);
         free(run->processes[i]->program);
         free(run->processes[i]->missing);
         free(run->processes[i]);
@@ -422,6 +471,9 @@ void fm_sampled_run_close(fm_sampled_run *run)
     free(run->processes);
     fm_sampled_code_free(&run->code);
     fm_latencies_free(&run->context.latencies);
+    fm_sampled_objects_free(&run->objects);
+    free(run->tag_codes);
+    free(run->tag_objects);
     fm_burst_table_destroy(run->context.table);
     free(run->context.log);
     free(run->context.touches);

@@ -20,10 +20,15 @@ typedef struct fm_sampled_process {
     uint32_t parent_pid;
     fm_watched_process watched;
     fm_sample_code_of code;
+    fm_sampled_memory_of memory;
+    uint32_t parent; /* serial number of the process that forked it; 0: it was executed */
+    bool heap_seen;  /* allocations come through the library */
+    uint64_t heap_lost;
     char *program;
     bool attached, by_exec;
     bool executed; /* another program, which is not followed */
-    int clock;     /* descriptor; -1: none */
+    int *clocks;   /* descriptors, one for each thread that it had when they were opened */
+    size_t clock_count, clock_capacity;
     fm_sampled_run_clock clock_kind;
     int clock_error, watch_error, counter_error;
     uint32_t trouble;
@@ -33,14 +38,19 @@ typedef struct fm_sampled_process {
     char *missing;
 } fm_sampled_process;
 
+struct fm_sampled_attachment;
+
 struct fm_sampled_run {
     fm_sampled_run_options options;
+    struct fm_sampled_attachment *attachment; /* to a program that ran already; NULL: none */
     fm_sample_memory memory;
     uint64_t tick;
     char counters[160]; /* which ones, for people */
     char *program;
     fm_watch watch;
     bool ended, stopped, limit_reached;
+    bool region_met;
+    bool left; /* what was attached to runs on by itself */
     double seconds, sampled_seconds;
     double exec_next; /* when to look for an exec again */
     char *notes;
@@ -52,6 +62,8 @@ struct fm_sampled_run {
 
     pthread_mutex_t code_lock;
     fm_sampled_code code;
+    fm_sampled_objects objects;
+    uint32_t *tag_codes, *tag_objects; /* of each tag, when all is known */
 
     /* The drain's. */
     pthread_t drain;
@@ -72,6 +84,29 @@ struct fm_sampled_run {
 fm_status fm_sampled_run_choose(fm_sampled_run *run, fm_error *error);
 
 void fm_sampled_run_note(fm_sampled_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- sampled_run.c ---- */
+
+/* Opens a clock on a thread: -errno, or 0. FM_E_NOMEM is ENOMEM. */
+int fm_sampled_clock_add(fm_sampled_run *run, fm_sampled_process *process, uint32_t thread);
+/* Where the sampling runtime is. */
+fm_status fm_sampled_runtime_find(const fm_sampled_run *run, char *path, size_t size, fm_error *error);
+/* Processes that have claimed a place are known. */
+fm_status fm_sampled_run_look(fm_sampled_run *run, fm_error *error);
+
+/* ---- sampled_attach.c: a program that runs already ---- */
+
+/* Loads the runtime into it; the memory that is shared is made there. */
+fm_status fm_sampled_attach_begin(fm_sampled_run *run, fm_error *error);
+/* It is sampled. */
+fm_status fm_sampled_attach_enter(fm_sampled_run *run, fm_error *error);
+/* It is not sampled any more, and is as it was. Clocks are closed before. */
+void fm_sampled_attach_leave(fm_sampled_run *run);
+
+/* ---- sample_heap.c ---- */
+
+/* Takes what was told of the heap. */
+fm_status fm_sample_heap_drain(fm_sampled_run *run, fm_error *error);
 
 /* ---- sample_drain.c ---- */
 

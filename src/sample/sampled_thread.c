@@ -15,17 +15,16 @@
 enum {
     COUNT_LEAST = 4096,    /* accesses that tell a rate */
     MOST_BURSTS = 1 << 22, /* of a thread */
-    MOST_USES = 1 << 24,
 };
-/* Code that is in no file must not keep us reading where files are. */
-static const double MAPS_SECONDS = 0.1;
-
 fm_status fm_sampled_thread_create(fm_sampled_thread **thread, const fm_sample_context *context,
-                                   uint32_t lane, fm_sample_code_of *process, fm_error *error)
+                                   uint32_t lane, fm_sample_code_of *process, fm_sampled_memory_of *memory,
+                                   uint32_t number, fm_error *error)
 {
     fm_sampled_thread *made = *thread = fm_calloc(1, sizeof *made);
     if (made) made->table = fm_calloc(1, FM_SAMPLE_TABLE_BYTES);
-    if (!made || !made->table) {
+    if (made && context->with_paths) made->calls = fm_calloc(1, sizeof *made->calls);
+    if (!made || !made->table || (context->with_paths && !made->calls)) {
+        if (made) free(made->table);
         free(made);
         *thread = NULL;
         return fm_fail_memory(error, FM_SAMPLE_TABLE_BYTES, "a thread of the program");
@@ -33,6 +32,8 @@ fm_status fm_sampled_thread_create(fm_sampled_thread **thread, const fm_sample_c
     const fm_sample_lane *shared = fm_sample_memory_lane(context->memory, lane);
     made->lane = lane;
     made->process = process;
+    made->memory = memory;
+    made->number = number;
     made->tid = __atomic_load_n(&shared->tid, __ATOMIC_RELAXED);
     made->taken = __atomic_load_n(&shared->taken, __ATOMIC_RELAXED); /* ours, and the thread began there */
     return FM_OK;
@@ -49,29 +50,8 @@ void fm_sampled_thread_destroy(fm_sampled_thread *thread, const fm_sample_contex
     free(thread->watches);
     free(thread->uses);
     free(thread->table);
+    free(thread->calls);
     free(thread);
-}
-
-/* ---- code ---- */
-
-static fm_status tag_of(fm_sampled_thread *thread, fm_sample_context *context, uint64_t address,
-                        uint32_t *tag, fm_error *error)
-{
-    fm_sample_code_of *process = thread->process;
-    const size_t slot = (address ^ address >> 12) % (sizeof process->recent / sizeof process->recent[0]);
-    *tag = process->recent[slot].tag;
-    if (*tag && process->recent[slot].address == address) return FM_OK;
-    const fm_sampled_map *map = fm_sampled_map_at(&process->maps, address);
-    if (!map && __atomic_load_n(&process->alive, __ATOMIC_RELAXED) && fm_now() >= process->maps_next) {
-        process->maps_next = fm_now() + MAPS_SECONDS;
-        fm_status status = fm_sampled_maps_read(&process->maps, context->code, process->pid, error);
-        if (status != FM_OK) return status;
-        map = fm_sampled_map_at(&process->maps, address);
-    }
-    *tag = fm_sampled_code_tag(context->code, map, address);
-    process->recent[slot].address = address;
-    process->recent[slot].tag = *tag;
-    return FM_OK;
 }
 
 /* ---- logs ---- */
@@ -91,24 +71,115 @@ static bool extend_table(fm_sampled_thread *thread, const fm_sample_context *con
     return true;
 }
 
-/* The accesses of a log, into context->touches. */
-static fm_status read_log(fm_sampled_thread *thread, fm_sample_context *context,
-                          const fm_sample_record *record, size_t *count, fm_error *error)
+fm_status fm_sampled_thread_calls(fm_sampled_thread *thread, fm_sample_context *context, uint32_t slab,
+                                  uint32_t stack_bytes, fm_error *error)
 {
+    uint64_t registers[FM_SAMPLE_REGISTERS];
+    static _Thread_local unsigned char stack[FM_SAMPLE_STACK];
+    fm_sampled_frame frames[FM_SAMPLED_FRAMES];
+    size_t count = 0;
+    if (slab >= FM_SAMPLE_SLABS_IN_ALL || stack_bytes == 0 || stack_bytes > sizeof stack) return FM_OK;
+    const size_t at = fm_sample_slab_at(slab).bytes - FM_SAMPLE_STACK_ROOM;
+    if (!fm_sample_slab_copy(context->memory, thread->lane, slab, at, registers, sizeof registers) ||
+        !fm_sample_slab_copy(context->memory, thread->lane, slab, at + sizeof registers, stack, stack_bytes))
+        return FM_OK;
+    fm_status status = fm_sampled_stack_unwind(thread->process, context->code, registers, stack, stack_bytes,
+                                               frames, &count, error);
+    if (status == FM_OK)
+        status = fm_sampled_calls_begin(thread->calls, thread->process, context->code, frames, count, error);
+    return status;
+}
+
+/* What a log is read with. */
+typedef struct log_reading {
+    fm_sampled_thread *thread;
+    fm_sample_context *context;
+    const fm_sample_record *record;
+    size_t count;    /* of context->touches */
+    uint32_t picked; /* number in the log; and its place among the touches */
+    uint32_t picked_at;
+} log_reading;
+
+static bool is_ours(const fm_sampled_code *code, uint32_t site)
+{
+    const uint32_t file = site ? code->sites.entries[site - 1].b : 0;
+    return file && code->files[file - 1].ours;
+}
+
+/* The site of an access goes into `tag`, and its path into `path`. What our own library does is left out. */
+static fm_status take_use(log_reading *reading, uint32_t number, const burst_use *use, fm_error *error)
+{
+    fm_sampled_thread *thread = reading->thread;
+    fm_sample_context *context = reading->context;
+    fm_burst_touch *touch = &context->touches[reading->count];
+    *touch = (fm_burst_touch){.address = use->address, .size = use->size ? use->size : 1};
+    fm_status status =
+        fm_sampled_code_site(thread->process, context->code, use->instruction, &touch->tag, error);
+    if (status != FM_OK) return status;
+    if (thread->calls) touch->path = fm_sampled_calls_path(thread->calls);
+    if (!is_ours(context->code, touch->tag)) {
+        if (number == reading->picked) reading->picked_at = (uint32_t)reading->count;
+        reading->count++;
+    }
+    if (thread->calls && use->branch == BURST_CALLS)
+        fm_sampled_calls_call(thread->calls, context->code, use->address, touch->tag);
+    if (thread->calls && use->branch == BURST_RETURNS) fm_sampled_calls_return(thread->calls, use->address);
+    return FM_OK;
+}
+
+/* Whose data it is. What was allocated in the burst itself is looked for once more, as of its end. */
+static fm_status find_objects(log_reading *reading, fm_error *error)
+{
+    fm_sampled_thread *thread = reading->thread;
+    fm_sample_context *context = reading->context;
+    const fm_sample_record *record = reading->record;
+    if (!context->with_objects) return FM_OK;
+    fm_status status =
+        fm_sampled_memory_thread(thread->memory, thread->process, context->code, thread->number,
+                                 record->is.burst.stack, record->is.burst.fs_base, &thread->stack, error);
+    for (int pass = 0; pass < 2 && status == FM_OK; pass++) {
+        const uint64_t time = pass == 0 ? record->is.burst.ticks : record->is.burst.ticks_end;
+        fm_sampled_memory_begin(thread->memory);
+        for (size_t i = 0; i < reading->count && status == FM_OK; i++) {
+            fm_burst_touch *touch = &context->touches[i];
+            if (touch->object == 0)
+                status = fm_sampled_memory_object(thread->memory, context->objects, time, touch->address,
+                                                  &touch->object, error);
+        }
+    }
+    return status;
+}
+
+/* The accesses of a log, into context->touches. */
+static fm_status read_log(log_reading *reading, fm_error *error)
+{
+    fm_sample_context *context = reading->context;
+    const fm_sample_record *record = reading->record;
     burst_reader reader;
     burst_use use;
-    burst_reader_begin(&reader, thread->table, thread->told, context->log, record->is.burst.words,
-                       record->is.burst.fs_base, record->is.burst.gs_base);
-    *count = 0;
-    while (*count < FM_BURST_ACCESSES_MOST && burst_reader_next(&reader, &use) == BURST_READ_USE) {
-        fm_burst_touch *touch = &context->touches[*count];
-        touch->address = use.address;
-        touch->size = use.size ? use.size : 1;
-        fm_status status = tag_of(thread, context, use.instruction, &touch->tag, error);
-        if (status != FM_OK) return status;
-        *count += 1;
+    fm_status status = FM_OK;
+    burst_reader_begin(&reader, reading->thread->table, reading->thread->told, context->log,
+                       record->is.burst.words, record->is.burst.fs_base, record->is.burst.gs_base);
+    for (uint32_t number = 0; number < FM_BURST_ACCESSES_MOST && status == FM_OK &&
+                              burst_reader_next(&reader, &use) == BURST_READ_USE;
+         number++)
+        status = take_use(reading, number, &use, error);
+    if (status == FM_OK) status = find_objects(reading, error);
+    struct {
+        uint32_t site, path, object, tag;
+    } last = {0};
+    for (size_t i = 0; i < reading->count && status == FM_OK; i++) {
+        fm_burst_touch *touch = &context->touches[i];
+        if (touch->tag != last.site || touch->path != last.path || touch->object != last.object) {
+            last.site = touch->tag;
+            last.path = touch->path;
+            last.object = touch->object;
+            last.tag = fm_sampled_code_tag(context->code, last.site, last.path, last.object);
+        }
+        touch->tag = last.tag;
+        fm_sampled_code_count(context->code, last.tag, 1);
     }
-    return FM_OK;
+    return status;
 }
 
 static bool touches_word(const fm_burst_touch *touch, uint64_t address)
@@ -131,7 +202,7 @@ static void find_ends(fm_sampled_thread *thread, const fm_sample_context *contex
         if (watch->is.in_window || watch->is.end != FM_SAMPLE_WATCH_USED) continue;
         for (size_t n = 0; n < count && watch->found == FM_BURST_NONE; n++)
             if (touches_word(&context->touches[n], watch->is.address)) {
-                watch->found = (uint32_t)n;
+                watch->found = (uint32_t)n; /* and its tag is all that it needs */
                 watch->tag = context->touches[n].tag;
             }
     }
@@ -140,9 +211,12 @@ static void find_ends(fm_sampled_thread *thread, const fm_sample_context *contex
 static fm_status look_at_log(fm_sampled_thread *thread, fm_sample_context *context,
                              const fm_sample_record *record, fm_seen_burst *burst, fm_error *error)
 {
-    size_t count, unused = 0;
-    fm_status status = read_log(thread, context, record, &count, error);
+    size_t unused = 0;
+    log_reading reading = {thread, context, record, 0, burst->picked, FM_BURST_NONE};
+    fm_status status = read_log(&reading, error);
     if (status != FM_OK) return status;
+    const size_t count = reading.count;
+    burst->picked = reading.picked_at;
     if (count == 0) return FM_OK;
     burst->accesses = (uint32_t)count; /* what was understood, which is all but for a damaged log */
     find_ends(thread, context, burst->number, count);
@@ -199,11 +273,13 @@ static fm_status take_burst(fm_sampled_thread *thread, fm_sample_context *contex
         fm_sample_slab_copy(context->memory, thread->lane, record->slab, 0, context->log, bytes) &&
         extend_table(thread, context, record->slab, bytes, record->is.burst.table_from,
                      record->is.burst.table_bytes, record->is.burst.generation);
+    if (readable && thread->calls)
+        status = fm_sampled_thread_calls(thread, context, record->slab, record->is.burst.stack_bytes, error);
     fm_sample_slab_release(context->memory, thread->lane, record->slab);
-    if (readable) {
+    if (readable && status == FM_OK) {
         context->bursts++;
         status = look_at_log(thread, context, record, burst, error);
-    } else {
+    } else if (status == FM_OK) {
         context->left_out++;
     }
     return status;
@@ -212,7 +288,7 @@ static fm_status take_burst(fm_sampled_thread *thread, fm_sample_context *contex
 /* ---- watches ---- */
 
 static fm_status take_watch(fm_sampled_thread *thread, fm_sample_context *context,
-                            const fm_sample_watched *watched, fm_error *error)
+                            const fm_sample_watched *watched, uint32_t slab, fm_error *error)
 {
     if (fm_array_reserve((void **)&thread->watches, &thread->watch_capacity, thread->watch_count + 1,
                          sizeof *thread->watches) != 0)
@@ -226,34 +302,16 @@ static fm_status take_watch(fm_sampled_thread *thread, fm_sample_context *contex
     /* The processor tells where it is after the access: one byte back is inside the instruction, and the
      * symbol and line are the same. */
     if (watched->end == FM_SAMPLE_WATCH_USED && !watched->in_burst && watched->code > 0) {
-        fm_status status = tag_of(thread, context, watched->code - 1, &watch->tag, error);
+        fm_status status =
+            fm_sampled_code_site(thread->process, context->code, watched->code - 1, &watch->site, error);
+        if (status == FM_OK && thread->calls && slab != FM_SAMPLE_NOWHERE)
+            status = fm_sampled_thread_calls(thread, context, slab, (uint32_t)watched->stack_bytes, error);
+        if (status == FM_OK && thread->calls && slab != FM_SAMPLE_NOWHERE)
+            watch->path = fm_sampled_calls_path(thread->calls);
         if (status != FM_OK) return status;
     }
     thread->watch_count++;
     context->watches++;
-    return FM_OK;
-}
-
-/* ---- uses ---- */
-
-static fm_status take_use(fm_sampled_thread *thread, fm_sample_context *context, const fm_sample_use *use,
-                          fm_error *error)
-{
-    const fm_seen_use *before = thread->use_count ? &thread->uses[thread->use_count - 1] : NULL;
-    fm_seen_use seen = {.is = *use};
-    if (thread->use_count >= MOST_USES) return FM_OK;
-    fm_status status = tag_of(thread, context, use->code, &seen.tag, error);
-    if (status == FM_OK) status = fm_latencies_add(&context->latencies, seen.tag, use, error);
-    if (status != FM_OK || use->number == 0) return status; /* it told a latency */
-    if (before && (use->number <= before->is.number || use->position < before->is.position)) {
-        thread->damaged++;
-        return FM_OK;
-    }
-    if (fm_array_reserve((void **)&thread->uses, &thread->use_capacity, thread->use_count + 1,
-                         sizeof *thread->uses) != 0)
-        return fm_fail_memory(error, (thread->use_count + 1) * sizeof *thread->uses, "the samples");
-    thread->uses[thread->use_count++] = seen;
-    context->bursts++;
     return FM_OK;
 }
 
@@ -276,10 +334,12 @@ fm_status fm_sampled_thread_drain(fm_sampled_thread *thread, fm_sample_context *
             status = take_burst(thread, context, &record, error);
             break;
         case FM_SAMPLE_RECORD_WATCH:
-            status = take_watch(thread, context, &record.is.watch, error);
+            status = take_watch(thread, context, &record.is.watch, record.slab, error);
+            fm_sample_slab_release(context->memory, thread->lane, record.slab);
             break;
         case FM_SAMPLE_RECORD_USE:
-            status = take_use(thread, context, &record.is.use, error);
+            status = fm_sampled_thread_take_use(thread, context, &record.is.use, record.slab, error);
+            fm_sample_slab_release(context->memory, thread->lane, record.slab);
             break;
         case FM_SAMPLE_RECORD_TABLE:
             if (!extend_table(thread, context, record.slab, 0, record.is.table.from, record.is.table.bytes,
@@ -300,6 +360,33 @@ fm_status fm_sampled_thread_drain(fm_sampled_thread *thread, fm_sample_context *
     return status;
 }
 
+/* The burst with this number; NULL: none is known. */
+static const fm_seen_burst *burst_numbered(const fm_sampled_thread *thread, uint64_t number)
+{
+    size_t low = 0, high = thread->burst_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (thread->bursts[middle]->number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < thread->burst_count && thread->bursts[low]->number == number ? thread->bursts[low] : NULL;
+}
+
+/* Who used it again is known; what it is, from its use in a burst, which may be told after the watch. */
+static void tag_watches(fm_sampled_thread *thread, const fm_sample_context *context)
+{
+    for (size_t i = 0; i < thread->watch_count; i++) {
+        fm_seen_watch *watch = &thread->watches[i];
+        const fm_seen_burst *burst = burst_numbered(thread, watch->is.burst);
+        if (watch->tag || !watch->site) continue;
+        const uint32_t use = burst ? burst->picked_tag : fm_sampled_thread_use_tag(thread, watch->is.burst);
+        const uint32_t object = fm_sampled_code_object(context->code, use);
+        watch->tag = fm_sampled_code_tag(context->code, watch->site, watch->path, object);
+    }
+}
+
 fm_status fm_sampled_thread_finish(fm_sampled_thread *thread, fm_sample_context *context, uint64_t tick,
                                    fm_error *error)
 {
@@ -308,6 +395,7 @@ fm_status fm_sampled_thread_finish(fm_sampled_thread *thread, fm_sample_context 
     if (!lane) return fm_fail_memory(error, sizeof *lane, "a thread of the program");
     memcpy(lane, shared, sizeof *lane);
     fm_status status = FM_OK;
+    const bool halted = __atomic_load_n(&context->memory->session->order, __ATOMIC_RELAXED) == FM_SAMPLE_HALT;
     thread->crowded = lane->crowded;
     thread->lost = lane->lost;
     thread->overrun = lane->stale + lane->dropped;
@@ -323,13 +411,15 @@ fm_status fm_sampled_thread_finish(fm_sampled_thread *thread, fm_sample_context 
         for (size_t i = 0; i < FM_SAMPLE_WATCHES && status == FM_OK; i++) {
             fm_sample_watched watched = lane->watches[i];
             if (!watched.on) continue;
-            watched.end = FM_SAMPLE_WATCH_ENDED;
+            /* Where sampling ended before the thread did, it was cut off. */
+            watched.end = halted ? FM_SAMPLE_WATCH_REPLACED : FM_SAMPLE_WATCH_ENDED;
             watched.finish = thread->work > watched.begin ? thread->work : watched.begin;
             watched.in_burst = 0;
-            status = take_watch(thread, context, &watched, error);
+            status = take_watch(thread, context, &watched, FM_SAMPLE_NOWHERE, error);
         }
     }
     thread->ended = true;
+    tag_watches(thread, context);
     if (thread->burst_count > 0 && thread->work < thread->bursts[thread->burst_count - 1]->work)
         thread->work = thread->bursts[thread->burst_count - 1]->work;
     free(lane);

@@ -12,7 +12,9 @@
 #include "sample/burst_analysis.h"
 #include "sample/pmu_latency.h"
 #include "sample/sample_memory.h"
+#include "sample/sampled_calls.h"
 #include "sample/sampled_code.h"
+#include "sample/sampled_objects.h"
 
 #include <fathom/sampled_run.h>
 
@@ -20,6 +22,8 @@
 typedef struct fm_sample_context {
     fm_sample_memory *memory;
     fm_sampled_code *code;
+    fm_sampled_objects *objects;
+    bool with_objects, with_paths;
     fm_burst_table *table;
     unsigned shifts[FM_SAMPLED_RUN_GRANULARITIES]; /* granularities are 1 << shift */
     size_t granularity_count;
@@ -32,18 +36,6 @@ typedef struct fm_sample_context {
     /* Counted for people. */
     uint64_t bursts, watches, accesses, left_out;
 } fm_sample_context;
-
-/* What a process has in common. */
-typedef struct fm_sample_code_of {
-    fm_sampled_maps maps;
-    uint32_t pid;
-    bool alive;       /* /proc can be asked */
-    double maps_next; /* not before */
-    struct {
-        uint64_t address;
-        uint32_t tag;
-    } recent[4096];
-} fm_sample_code_of;
 
 /* A burst that was seen. */
 typedef struct fm_seen_burst {
@@ -66,20 +58,27 @@ typedef struct fm_seen_burst {
 typedef struct fm_seen_watch {
     fm_sample_watched is;
     uint32_t found; /* access of the burst in_burst that used it again; FM_BURST_NONE: not found */
-    uint32_t tag;   /* of the code that used it again */
+    uint32_t site;  /* of the code that used it again */
+    uint32_t path;  /* the calls that led there */
+    uint32_t tag;   /* all of it; known at the end */
 } fm_seen_watch;
 
 /* An access that a counter sampled. */
 typedef struct fm_seen_use {
     fm_sample_use is;
-    uint32_t tag; /* of its code */
+    uint32_t tag;     /* of its code, with calls and data */
+    uint32_t context; /* the tag without data: for the paper's proportional attribution */
 } fm_seen_use;
 
 typedef struct fm_sampled_thread {
     uint32_t lane, tid;
     fm_sample_code_of *process;
-    uint32_t taken;       /* records of the lane */
-    unsigned char *table; /* descriptions of blocks, as far as they were told */
+    fm_sampled_memory_of *memory;
+    uint32_t number;         /* in its process, from 1 on */
+    fm_sampled_place stack;  /* as last known */
+    fm_sampled_calls *calls; /* NULL: not wanted */
+    uint32_t taken;          /* records of the lane */
+    unsigned char *table;    /* descriptions of blocks, as far as they were told */
     uint32_t told, generation;
     fm_seen_burst **bursts;
     size_t burst_count, burst_capacity;
@@ -95,8 +94,17 @@ typedef struct fm_sampled_thread {
 } fm_sampled_thread;
 
 fm_status fm_sampled_thread_create(fm_sampled_thread **thread, const fm_sample_context *context,
-                                   uint32_t lane, fm_sample_code_of *process, fm_error *error);
+                                   uint32_t lane, fm_sample_code_of *process, fm_sampled_memory_of *memory,
+                                   uint32_t number, fm_error *error);
 void fm_sampled_thread_destroy(fm_sampled_thread *thread, const fm_sample_context *context);
+
+/* The calls that led to where the thread was, by the registers and the stack at the end of a slab. */
+fm_status fm_sampled_thread_calls(fm_sampled_thread *thread, fm_sample_context *context, uint32_t slab,
+                                  uint32_t stack_bytes, fm_error *error);
+/* An access that a counter sampled (pmu_uses.c); its tag, by its number, 0: none is known. */
+fm_status fm_sampled_thread_take_use(fm_sampled_thread *thread, fm_sample_context *context,
+                                     const fm_sample_use *use, uint32_t slab, fm_error *error);
+uint32_t fm_sampled_thread_use_tag(const fm_sampled_thread *thread, uint64_t number);
 
 /* Takes what is in the lane. */
 fm_status fm_sampled_thread_drain(fm_sampled_thread *thread, fm_sample_context *context, fm_error *error);

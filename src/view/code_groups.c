@@ -10,6 +10,7 @@
 #include "view/place_chain.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,8 +141,14 @@ static bool group_objects(group_maker *by)
         const fm_object_use *use = &groups->of->object_uses[i];
         fm_code_group *group = &groups->groups[of_object[use->object]];
         group->cold += use->cold;
+        group->uses += (double)use->count;
         for (size_t level = 0; level < groups->level_count; level++)
             group->misses[level] += fm_object_use_misses(use, groups->blocks[level]);
+    }
+    for (size_t i = 0; made && i < groups->of->object_count; i++) {
+        fm_code_group *group = &groups->groups[of_object[i]];
+        group->error = hypot(group->error, (double)groups->of->objects[i].error);
+        group->samples += groups->of->objects[i].samples;
     }
     free(of_object);
     return made;

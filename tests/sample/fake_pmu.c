@@ -150,7 +150,7 @@ static void put(event *of, const uint64_t *words, unsigned count)
 {
     uint64_t *ring = (uint64_t *)(void *)((char *)of->page + PAGE);
     uint64_t head = of->page->data_head;
-    if (head + count * 8 - of->page->data_tail > PAGE) give_up("the ring is full: it was not read");
+    if (head + count * 8 - of->page->data_tail > PAGE) return; /* nobody reads it any more */
     for (unsigned i = 0; i < count; i++, head += 8) ring[head % PAGE / 8] = words[i];
     __atomic_store_n(&of->page->data_head, head, __ATOMIC_RELEASE);
 }

@@ -62,6 +62,15 @@ static void two_speeds(unsigned rounds)
     }
 }
 
+/* Longer than it is sampled. */
+static void long_run(void)
+{
+    for (unsigned r = 0; r < 25; r++) {
+        cycle(20000, 1);
+        usleep(40000);
+    }
+}
+
 static void *of_thread(void *rounds)
 {
     cycle(500, *(const unsigned *)rounds);
@@ -95,6 +104,8 @@ int main(int count, char **words)
         for (unsigned i = 0; i < 5; i++) listing_2(20000);
     else if (strcmp(word, "speeds") == 0)
         two_speeds(100000);
+    else if (strcmp(word, "long") == 0)
+        long_run();
     else if (strcmp(word, "threads") == 0)
         others = threads();
     else if (strcmp(word, "losses") == 0) {

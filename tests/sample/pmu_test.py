@@ -199,6 +199,18 @@ def a_profile_with_latencies_is_read():
 
 
 @case
+def what_is_watched_when_sampling_ends_was_cut_off():
+    # It goes on for a second.
+    result = sample("long", "-g", "8", "--period", "1000", "--duration", "0.3")
+    expect(result.out, "500000\n", "the program ran on")
+    found = result.profile["sampling"]
+    expect(found["used"] > 0 and found["replaced"] > 0, True, f"watches: {found}")
+    expect(found["never"], 0, "never used again")
+    if not 20000 < result.profile["references"] < 400000:
+        raise Failure(f"references until sampling ended: {result.profile['references']} of 500000")
+
+
+@case
 def lost_samples_and_throttling_are_told():
     result = sample("losses", "-g", "8", "--period", "500")
     expect_in("7 samples of the counters were lost", result.err, "note")

@@ -207,6 +207,34 @@ def duration_ends_sampling_and_not_the_program():
     expect(result.profile["run"]["ending"], "exited with 5", "ending")
 
 
+def near_and_far(profile):
+    """Shares of the re-uses below 1,024 words, and from 32,768 on."""
+    total = sum(count for _, _, count in profile["histogram"])
+    return [round(sum(count for low, high, count in profile["histogram"] if inside(low, high)) / total, 2)
+            for inside in (lambda low, high: high < 1024, lambda low, high: low >= 32768)]
+
+
+@case
+def only_a_region_is_sampled():
+    path = build("region.c", "gcc", "-O1")
+    small = sample([path, "200"], "-g", "8", "--region", "small").profile
+    expect(near_and_far(small), [1, 0], "the small region")
+    expect(small["run"]["what"], 'samples of references, in region "small"', "what")
+    large = sample([path, "200"], "-g", "8", "--region", "large").profile
+    expect(near_and_far(large), [0.5, 0.5], "the large region: each word is read, and written at once")
+    # Closed form: 512 x 400 and 65,536 x 8 words, each read and written. Rates are good to a factor of two.
+    for profile, words in ((small, 512 * 400), (large, 65536 * 8)):
+        expect(0.4 < profile["references"] / (200 * 2 * words) < 2.5, True, f"{profile['references']} references")
+
+
+@case
+def a_region_that_is_not_there():
+    result = sample([build("region.c", "gcc", "-O1"), "20"], "--region", "medium", code=2)
+    expect_in('the program never came to a FATHOM_BEGIN("medium")', result.err, "message")
+    result = sample(["true"], "--region", "x" * 300, code=2)
+    expect_in("the name of a region has at most 255 bytes", result.err, "message")
+
+
 def started(*options):
     path = os.path.join(work, "killed.json")
     if os.path.exists(path):

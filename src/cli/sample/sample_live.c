@@ -7,6 +7,7 @@
 #include "sample/sample_live.h"
 #include "analysis_options.h"
 #include "collect_options.h"
+#include "sample/process_command.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -27,11 +28,15 @@ typedef struct live_run {
     const cli_attribution_options *attribution;
     cli_analysis analysis; /* granularities */
     fm_sampled_run_options options;
+    char **command; /* of the program; with --pid as /proc tells it, or NULL */
     fm_sampled_run *run;
     fm_sampled_run_state state;
     cli_attribution_caches caches;
     uint64_t edges[CLI_MOST_EDGES];
     size_t edge_count;
+    uint64_t late_from; /* what misses the smallest of the caches is late */
+    double known;       /* share of the late uses whose object is known; -1: not asked for */
+    double one_in;      /* of small heap blocks, one is told */
     fm_profile *profile[CLI_MOST_GRANULARITIES];
 } live_run;
 
@@ -80,6 +85,8 @@ static int check_method(live_run *self)
     *chosen = !method                      ? FM_SAMPLED_RUN_ANY
               : strcmp(method, "pmu") == 0 ? FM_SAMPLED_RUN_PMU
                                            : FM_SAMPLED_RUN_SOFTWARE;
+    if (self->how->region && *chosen == FM_SAMPLED_RUN_PMU)
+        return cli_misuse("--region: counters count outside of it, too: regions need --method software");
     if (self->how->no_watches && *chosen == FM_SAMPLED_RUN_PMU)
         return cli_misuse("--no-watches: with --method pmu there is nothing but what is watched");
     const fm_estimator_info *info = fm_estimator_at(0);
@@ -87,13 +94,34 @@ static int check_method(live_run *self)
     if (!info) return cli_misuse("--estimator: there is none called '%s'", name);
     self->options.plain_reservoir = info->plain_reservoir;
     if (info->bursts) return -1;
-    if (*chosen == FM_SAMPLED_RUN_SOFTWARE || self->how->no_watches)
+    if (*chosen == FM_SAMPLED_RUN_SOFTWARE || self->how->no_watches || self->how->region)
         return cli_misuse(
             "--estimator: %s is for samples of single accesses, that is for --method pmu; a clock "
             "samples bursts",
             name);
     *chosen = FM_SAMPLED_RUN_PMU;
     return -1;
+}
+
+/* The program: a command, or a process that runs. */
+static int check_program(live_run *self, char **command)
+{
+    const cli_live_options *how = self->how;
+    self->command = command;
+    self->options.command = command;
+    if (!how->pid) return -1;
+    const int code = cli_process_number(how->pid, &self->options.pid);
+    if (code >= 0) return code;
+    if (command) return cli_misuse("--pid: a process that runs is sampled, or a program is run, not both");
+    if (how->follow_children)
+        return cli_misuse("--follow-children: children of a process that runs already are not sampled");
+    self->command = cli_process_command(self->options.pid);
+    return -1;
+}
+
+static const char *program_name(const live_run *self)
+{
+    return self->command && self->command[0] ? self->command[0] : "the program";
 }
 
 static int check(live_run *self, char **command, uint64_t seed)
@@ -107,6 +135,8 @@ static int check(live_run *self, char **command, uint64_t seed)
     if (code < 0) code = cli_attribution_check(self->attribution, how->json);
     if (code >= 0) return code;
     if (self->analysis.count == 0) self->analysis.granularity[self->analysis.count++] = 64;
+    if (how->call_paths && self->attribution->no_sites)
+        return cli_misuse("--call-paths and --no-sites contradict each other");
     if (cli_is_stdout(how->json) + cli_is_stdout(how->report) + cli_is_stdout(how->output) +
             cli_attribution_takes_stdout(self->attribution) >
         1)
@@ -115,13 +145,17 @@ static int check(live_run *self, char **command, uint64_t seed)
         return cli_misuse("--no-source is about the page that --report writes");
     if (how->report && !fm_report_available())
         return cli_misuse("--report: this build has no report page (it was built without npm)");
-    self->options.command = command;
+    code = check_program(self, command);
+    if (code >= 0) return code;
     self->options.granularities = self->analysis.granularity;
     self->options.granularity_count = self->analysis.count;
     self->options.follow_children = how->follow_children;
     self->options.no_watches = how->no_watches;
+    self->options.objects = !self->attribution->no_sites;
+    self->options.call_paths = how->call_paths;
     self->options.signals = true;
     self->options.seed = seed;
+    self->options.region = how->region;
     return -1;
 }
 
@@ -135,6 +169,8 @@ static int watch_run(live_run *self)
     if (fm_sampled_run_start(&self->run, &self->options, &error)) return cli_fail(&error);
     int code = cli_attribution_find_caches(self->attribution, &self->caches);
     self->edge_count = cli_attribution_edges(&self->caches, self->analysis.granularity[0], self->edges);
+    self->late_from = self->edges[cli_attribution_late_range(&self->caches, self->analysis.granularity[0],
+                                                             self->edges, self->edge_count)];
     cli_progress_start(&progress, "samples", self->how->progress);
     while (code < 0 && !ended) {
         if (fm_sampled_run_wait(self->run, 0.1, &ended, &error)) code = cli_fail(&error);
@@ -222,16 +258,22 @@ static fm_sampled_run_process last_program(const live_run *self, fm_sampled_run_
 /* whole: the profile is of all processes, of which this is the first. */
 static int describe_run(const live_run *self, size_t index, bool whole, fm_profile *profile)
 {
+    const cli_live_options *how = self->how;
     fm_sampled_run_process process;
     char ending[CLI_ENDING];
     fm_run *run = profile->run = calloc(1, sizeof *run);
     if (!run) return cli_out_of_memory();
     fm_sampled_run_process_get(self->run, index, &process);
-    if (index == 0) run->command = cli_collect_command(self->options.command, false);
+    if (index == 0 && self->command) run->command = cli_collect_command(self->command, false);
     run->collector = strdup(self->state.method == FM_SAMPLED_RUN_PMU    ? "sampling (counters)"
                             : self->state.clock == FM_SAMPLED_RUN_TIMER ? "sampling (timer)"
                                                                         : "sampling (perf)");
-    run->what = strdup("samples of all references");
+    if (how->region) {
+        if (asprintf(&run->what, "samples of references, in region \"%s\"", how->region) < 0)
+            run->what = NULL;
+    } else {
+        run->what = strdup("samples of all references");
+    }
     run->notes = strdup(self->state.notes);
     run->seconds = self->state.seconds;
     run->process = process.pid;
@@ -242,25 +284,43 @@ static int describe_run(const live_run *self, size_t index, bool whole, fm_profi
     run->signal = last.signal;
     const fm_collected_process end = {
         .ended = last.ended, .exit_code = last.exit_code, .signal = last.signal, .became = last.became};
-    run->ending = strdup(cli_collect_ending(&end, ending, sizeof ending));
-    profile->name = strdup(process.program ? process.program : self->options.command[0]);
+    run->ending =
+        strdup(self->options.pid && self->state.running ? "runs on"
+                                                        : cli_collect_ending(&end, ending, sizeof ending));
+    profile->name = strdup(process.program ? process.program : program_name(self));
     if (process.complete) return profile->name ? -1 : cli_out_of_memory();
     profile->complete = false;
     profile->what_missing = strdup(process.what_missing);
     return profile->name && profile->what_missing ? -1 : cli_out_of_memory();
 }
 
+typedef struct described {
+    live_run *self;
+    const fm_estimate *estimate;
+    bool whole;
+} described;
+
 static fm_status describe_sites(void *context, fm_attribution *attribution, const uint32_t **map,
                                 size_t *map_count, fm_error *error)
 {
-    return fm_sampled_run_describe(context, attribution, map, map_count, error);
+    const described *what = context;
+    double known, one_in;
+    fm_status status = fm_sampled_run_describe(what->self->run, attribution, map, map_count, error);
+    if (status == FM_OK)
+        status = fm_sampled_run_describe_objects(what->self->run, what->estimate, *map, *map_count,
+                                                 attribution, &known, &one_in, error);
+    if (status != FM_OK || !what->whole) return status;
+    what->self->known = known;
+    what->self->one_in = one_in;
+    return FM_OK;
 }
 
 static int attach_sites(live_run *self, const fm_estimate *estimate, bool quiet)
 {
     if (self->attribution->no_sites) return -1;
+    described what = {self, estimate, !quiet};
     return cli_attribution_attach(estimate->profile, estimate->raw, estimate->raw_count, self->edges,
-                                  self->edge_count, 0, describe_sites, self->run, quiet);
+                                  self->edge_count, self->late_from, describe_sites, &what, quiet);
 }
 
 /* The profile of a process, or of all (described as the first). */
@@ -269,7 +329,7 @@ static int take_profile(live_run *self, size_t granularity, size_t process, fm_p
     fm_error error;
     fm_samples *samples;
     fm_estimate *estimate = NULL;
-    const fm_estimate_options options = {
+    fm_estimate_options options = {
         .estimator = self->estimating->estimator,
         .conversion = self->estimating->conversion,
         .bootstrap = (unsigned)self->estimating->bootstrap,
@@ -277,6 +337,10 @@ static int take_profile(live_run *self, size_t granularity, size_t process, fm_p
         .edges = granularity == 0 ? self->edges : NULL,
         .edge_count = granularity == 0 ? self->edge_count : 0,
     };
+    if (fm_sampled_run_tags(self->run, &options.codes, &options.groups, &options.tag_count, &error))
+        return cli_fail(&error);
+    options.late_from = self->late_from;
+    if (granularity > 0) options.groups = NULL;
     if (fm_sampled_run_take(self->run, granularity, process, &samples, &error)) return cli_fail(&error);
     int code = fm_estimate_create(&estimate, samples, &options, &error) ? cli_fail(&error) : -1;
     const bool whole = process == FM_SAMPLED_RUN_ALL;
@@ -320,6 +384,31 @@ static int take_profiles(live_run *self)
     }
     return self->attribution->no_sites ? -1
                                        : cli_attribution_record_sources(self->attribution, self->profile[0]);
+}
+
+/* How much is known of objects; in the profile, too. */
+static int note_objects(const live_run *self)
+{
+    enum { KNOWN_ENOUGH = 90 };
+    const double known = self->known * 100;
+    fm_run *run = self->profile[0]->run;
+    char text[600] = "", small[200] = "", *all;
+    if (self->attribution->no_sites) return -1;
+    if (!self->state.heap_seen)
+        snprintf(text, sizeof text,
+                 "no allocation came through the sampler: blocks of the heap are not told apart (the program "
+                 "has an allocator of its own, or was attached to)");
+    else if (self->one_in > 1)
+        snprintf(small, sizeof small,
+                 "; of small heap blocks one in %.0f was recorded, and stands for the others", self->one_in);
+    if (!text[0] && (small[0] || known < KNOWN_ENOUGH))
+        snprintf(text, sizeof text, "the data object is known of %.0f %% of the misses%s", known, small);
+    if (!text[0]) return -1;
+    cli_note("%s", text);
+    if (asprintf(&all, "%s%s\n", run->notes ? run->notes : "", text) < 0) return cli_out_of_memory();
+    free(run->notes);
+    run->notes = all;
+    return -1;
 }
 
 /* ---- results ---- */
@@ -396,9 +485,14 @@ static int finish(live_run *self)
         understood += process.bursts;
     }
     if (understood == 0) {
-        cli_complain("%s ended after %.3f s, before a sample was taken: too short to tell anything. `fathom "
-                     "run` measures it exactly; --rate 1000 takes more samples",
-                     self->options.command[0], state->seconds);
+        if (self->options.pid && state->running)
+            cli_complain("no sample was taken in %.3f s: %s (process %" PRIu32 ") used too little processor "
+                         "time. --rate 1000 takes more samples",
+                         state->seconds, program_name(self), self->options.pid);
+        else
+            cli_complain("%s ended after %.3f s, before a sample was taken: too short to tell anything. "
+                         "`fathom run` measures it exactly; --rate 1000 takes more samples",
+                         program_name(self), state->seconds);
         return CLI_FAILED;
     }
     if (state->bursts < (state->method == FM_SAMPLED_RUN_PMU ? FEW_ACCESSES : FEW_BURSTS))
@@ -406,6 +500,7 @@ static int finish(live_run *self)
                  "--rate 1000 takes more samples",
                  state->bursts);
     int code = take_profiles(self);
+    if (code < 0) code = note_objects(self);
     if (code < 0) code = deliver(self);
     return code < 0 ? complete : code;
 }
@@ -423,6 +518,7 @@ int cli_sample_live(const cli_live_options *live, const cli_estimate_options *es
     if (code < 0) code = finish(self);
     for (size_t i = 0; i < self->analysis.count; i++) fm_profile_destroy(self->profile[i]);
     fm_sampled_run_close(self->run);
+    if (self->command != command) free(self->command);
     free(self);
     return code;
 }

@@ -6,9 +6,9 @@
 #include "sample/sample_simulate.h"
 
 typedef struct cli_live_options {
-    const char *json, *report, *output, *overhead, *method;
+    const char *json, *report, *output, *overhead, *pid, *region, *method;
     double rate, duration; /* -1: not given */
-    bool no_source, follow_children, no_watches, progress;
+    bool no_source, follow_children, no_watches, call_paths, progress;
 } cli_live_options;
 
 /* To be set before options are parsed. */
@@ -19,7 +19,8 @@ typedef struct cli_live_options {
 
 /* To be put into the verb's table of options; --json is the verb's own. */
 #define CLI_LIVE_OPTIONS(l)                                                                                  \
-    {"report", 0, CLI_STRING, &(l)->report, "FILE", "write a page to look at, as fathom report does"},       \
+    {"pid", 'p', CLI_STRING, &(l)->pid, "PID", "a process that runs already; it runs on afterwards"},        \
+        {"report", 0, CLI_STRING, &(l)->report, "FILE", "write a page to look at, as fathom report does"},   \
         {"no-source", 0, CLI_FLAG, &(l)->no_source, NULL, "no text of source files on that page"},           \
         {"output",                                                                                           \
          'o',                                                                                                \
@@ -28,6 +29,8 @@ typedef struct cli_live_options {
          "FILE",                                                                                             \
          "where the text goes that is shown at the end\n(default: standard output, after the program's "     \
          "own)"},                                                                                            \
+        {"region",     0,      CLI_STRING,                                                                   \
+         &(l)->region, "NAME", "only between FATHOM_BEGIN(\"NAME\") and FATHOM_END\n(fathom/markers.h)"},    \
         {"overhead",                                                                                         \
          0,                                                                                                  \
          CLI_STRING,                                                                                         \
@@ -43,10 +46,16 @@ typedef struct cli_live_options {
          "pmu: single accesses, by performance counters; software:\n"                                        \
          "bursts, by a clock (default: pmu where that can be done)"},                                        \
         {"rate", 0, CLI_REAL, &(l)->rate, "HZ", "samples a second of each thread's processor time"},         \
-        {"duration",     0,         CLI_REAL,                                                                \
-         &(l)->duration, "SECONDS", "take samples for so long; then the program runs on without"},           \
+        {"duration",                                                                                         \
+         0,                                                                                                  \
+         CLI_REAL,                                                                                           \
+         &(l)->duration,                                                                                     \
+         "SECONDS",                                                                                          \
+         "take samples for so long; then the program runs on without\n"                                      \
+         "(with --pid: the result comes then)"},                                                             \
         {"follow-children",     0,    CLI_FLAG,                                                              \
          &(l)->follow_children, NULL, "the processes that the program starts, too"},                         \
+        {"call-paths", 0, CLI_FLAG, &(l)->call_paths, NULL, "tell code apart by the calls that led there"},  \
     {                                                                                                        \
         "no-watches", 0, CLI_FLAG, &(l)->no_watches, NULL,                                                   \
             "no debug registers: only what bursts see is known"                                              \

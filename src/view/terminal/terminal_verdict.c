@@ -28,6 +28,8 @@
 #include "view/terminal/verdict_sentence.h"
 #include "view/text.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -299,6 +301,9 @@ static void write_details(const verdict *of, const fm_code_group *group)
         char most[1000];
         main_place(of, group, most, sizeof most);
         if (most[0]) snprintf(place, sizeof place, "most at %s", most);
+    } else if (group->kind == FM_GROUP_OBJECT && group->samples > 0 && group->uses > 0) {
+        snprintf(place, sizeof place, "%s %s, from %" PRIu64 " samples", of->options->unicode ? "±" : "+-",
+                 fm_text_whole_percent(fmin(group->error / group->uses, 9.99)).text, group->samples);
     }
     if (!place[0] && !object[0]) return;
     snprintf(all, sizeof all, "%s%s%s%s%s", place, place[0] && object[0] ? ", " : "", object[0] ? "on " : "",

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sampled_objects.c - see sampled_objects.h. object_results.c makes an attribution of what was counted. */
+#define _GNU_SOURCE
+#include "sample/sampled_objects.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "collect/object_map_state.h"
+#include "sample/sampled_stack.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    PATH_MOST = 32, /* calls that led to an allocation */
+    NUMBER_BITS = 28,
+    MAIN_STACK = 8 << 20, /* bytes that the first thread's stack may grow to, where it may grow */
+    PRUNE_FROM = 4096,
+};
+static const double STACKS_SECONDS = 0.1;
+
+static fm_status no_memory(fm_error *error)
+{
+    return fm_fail(error, FM_E_NOMEM, NULL, "out of memory for the account of data objects");
+}
+
+void fm_sampled_objects_free(fm_sampled_objects *objects)
+{
+    free(objects->objects);
+    free(objects->allocations);
+    fm_intern_table_free(&objects->known);
+    fm_intern_table_free(&objects->contexts);
+    fm_intern_table_free(&objects->met);
+    *objects = (fm_sampled_objects){0};
+}
+
+void fm_sampled_memory_free(fm_sampled_memory_of *memory)
+{
+    fm_object_map_destroy(memory->map);
+    free(memory->told);
+    free(memory->numbers);
+    free(memory->by_chance);
+    *memory = (fm_sampled_memory_of){0};
+}
+
+static fm_status have_map(fm_sampled_memory_of *memory, fm_error *error)
+{
+    return memory->map ? FM_OK : fm_object_map_create(&memory->map, error);
+}
+
+fm_status fm_sampled_memory_fork(fm_sampled_memory_of *child, const fm_sampled_memory_of *parent,
+                                 fm_error *error)
+{
+    if (!parent->map || child->map) return FM_OK;
+    fm_status status = fm_object_map_clone(&child->map, parent->map, error);
+    if (status != FM_OK) return status;
+    const size_t told = parent->told_count, chance = parent->by_chance_count;
+    if (fm_array_reserve((void **)&child->told, &child->told_capacity, told, sizeof *child->told) != 0 ||
+        fm_array_reserve((void **)&child->by_chance, &child->by_chance_capacity, chance,
+                         sizeof *child->by_chance) != 0)
+        return no_memory(error);
+    if (told) memcpy(child->told, parent->told, told * sizeof *child->told);
+    if (chance) memcpy(child->by_chance, parent->by_chance, chance * sizeof *child->by_chance);
+    child->told_count = told;
+    child->by_chance_count = chance;
+    child->time = parent->time;
+    child->level = parent->level;
+    child->program = parent->program;
+    return FM_OK;
+}
+
+/* Times never decrease. */
+static uint64_t time_of(fm_sampled_memory_of *memory, uint64_t time)
+{
+    if (time > memory->time) memory->time = time;
+    return memory->time;
+}
+
+/* ---- the heap ---- */
+
+/* The path of an allocation: the calls of functions that are not ours. */
+static fm_status path_of(fm_sample_code_of *process, fm_sampled_code *code, const fm_sample_allocation *told,
+                         uint32_t *path, fm_error *error)
+{
+    fm_sampled_frame frames[FM_SAMPLED_FRAMES];
+    size_t count = 0, first = 0;
+    const size_t bytes = told->stack_bytes <= sizeof told->stack ? told->stack_bytes : 0;
+    fm_status status =
+        fm_sampled_stack_unwind(process, code, told->registers, told->stack, bytes, frames, &count, error);
+    for (; first < count && status == FM_OK; first++) {
+        const fm_sampled_map *map = fm_sampled_map_at(&process->maps, frames[first].back);
+        if (!map || !code->files[map->file].ours) break;
+    }
+    if (first == count) { /* the stack could not be followed: who called is known all the same */
+        first = 0;
+        count = 1;
+        frames[0].back = told->caller;
+    }
+    if (count > first + PATH_MOST) count = first + PATH_MOST;
+    *path = 0;
+    for (size_t i = count; i-- > first && status == FM_OK;) {
+        uint32_t site;
+        status = fm_sampled_code_site(process, code, frames[i].back - 1, &site, error);
+        *path = fm_sampled_code_path(code, *path, site);
+    }
+    return status;
+}
+
+/* The list has none any more that are gone; only where the map has heard of all that were told. */
+static void prune(fm_sampled_memory_of *memory)
+{
+    if (memory->by_chance_count < 2 * memory->by_chance_pruned + PRUNE_FROM ||
+        memory->map->done < memory->map->queued)
+        return;
+    size_t kept = 0;
+    for (size_t i = 0; i < memory->by_chance_count; i++) {
+        fm_heap_block block;
+        if (fm_heap_tree_find(&memory->map->heap, memory->by_chance[i], &block) &&
+            block.start == memory->by_chance[i])
+            memory->by_chance[kept++] = memory->by_chance[i];
+    }
+    memory->by_chance_count = memory->by_chance_pruned = kept;
+}
+
+fm_status fm_sampled_memory_allocated(fm_sampled_memory_of *memory, fm_sampled_objects *objects,
+                                      fm_sample_code_of *process, fm_sampled_code *code,
+                                      const fm_sample_allocation *told, fm_error *error)
+{
+    uint32_t path;
+    fm_status status = have_map(memory, error);
+    if (status == FM_OK) status = path_of(process, code, told, &path, error);
+    if (status != FM_OK) return status;
+    bool fresh;
+    const fm_intern_entry *context =
+        fm_intern_table_put(&objects->contexts, path, told->by_chance ? 1 : 0, &fresh);
+    if (!context || fm_array_reserve((void **)&objects->allocations, &objects->allocation_capacity,
+                                     objects->contexts.count, sizeof *objects->allocations) != 0)
+        return no_memory(error);
+    const uint32_t number = (uint32_t)(context - objects->contexts.entries);
+    const uint32_t level = told->by_chance && memory->level < 40 ? memory->level : 0;
+    fm_sampled_allocations *sum = &objects->allocations[number];
+    if (fresh) *sum = (fm_sampled_allocations){0};
+    sum->blocks += UINT64_C(1) << level;
+    sum->bytes += told->bytes >> 48 ? 0 : told->bytes << level;
+    if (told->by_chance) {
+        prune(memory);
+        if (fm_array_reserve((void **)&memory->by_chance, &memory->by_chance_capacity,
+                             memory->by_chance_count + 1, sizeof *memory->by_chance) != 0)
+            return no_memory(error);
+        memory->by_chance[memory->by_chance_count++] = told->address;
+    }
+    return fm_object_map_alloc(memory->map, time_of(memory, told->time), told->address, told->bytes, number,
+                               error);
+}
+
+fm_status fm_sampled_memory_freed(fm_sampled_memory_of *memory, uint64_t time, uint64_t address,
+                                  fm_error *error)
+{
+    fm_status status = have_map(memory, error);
+    if (status == FM_OK) status = fm_object_map_free(memory->map, time_of(memory, time), address, error);
+    return status;
+}
+
+fm_status fm_sampled_memory_limit(fm_sampled_memory_of *memory, uint64_t limit, fm_error *error)
+{
+    const uint32_t level = limit ? (uint32_t)__builtin_clzll(limit) : 0;
+    fm_status status = FM_OK;
+    size_t kept = 0;
+    if (level <= memory->level) return FM_OK;
+    memory->level = level;
+    memory->number_count = 0; /* what is told by chance has another object now */
+    for (size_t i = 0; i < memory->by_chance_count; i++) {
+        if (fm_sample_heap_hash(memory->by_chance[i]) < limit)
+            memory->by_chance[kept++] = memory->by_chance[i];
+        else if (status == FM_OK)
+            status = fm_object_map_free(memory->map, memory->time, memory->by_chance[i], error);
+    }
+    memory->by_chance_count = kept;
+    return status;
+}
+
+/* ---- files and stacks ---- */
+
+static bool is_told(const fm_sampled_memory_of *memory, const fm_sampled_map *map)
+{
+    for (size_t i = 0; i < memory->told_count; i++)
+        if (memory->told[i].from == map->from && memory->told[i].to == map->to &&
+            memory->told[i].file == map->file)
+            return true;
+    return false;
+}
+
+static fm_status tell_data(fm_sampled_memory_of *memory, const fm_sample_code_of *process,
+                           const fm_sampled_code *code, fm_error *error)
+{
+    if (memory->reading == process->maps.reading) return FM_OK;
+    memory->reading = process->maps.reading;
+    for (size_t i = 0; i < process->maps.data_count; i++) {
+        const fm_sampled_map *map = &process->maps.data[i];
+        if (is_told(memory, map)) continue;
+        if (fm_array_reserve((void **)&memory->told, &memory->told_capacity, memory->told_count + 1,
+                             sizeof *map) != 0)
+            return no_memory(error);
+        memory->told[memory->told_count++] = *map;
+        fm_status status =
+            fm_object_map_module(memory->map, memory->time, map->file, code->files[map->file].path, map->bias,
+                                 map->from, map->to, error);
+        if (status != FM_OK) return status;
+    }
+    return FM_OK;
+}
+
+/* The mapping that an address lies in. growing: the first thread's stack, which may grow down to what lies
+ * below it. */
+static bool find_mapping(uint32_t pid, uint64_t address, fm_sampled_place *found)
+{
+    char name[64], *line = NULL;
+    size_t room = 0;
+    bool done = false;
+    uint64_t before = 0;
+    snprintf(name, sizeof name, "/proc/%" PRIu32 "/maps", pid);
+    FILE *file = fopen(name, "re");
+    if (!file) return false;
+    while (!done && getline(&line, &room, file) > 0) {
+        uint64_t from, to;
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64, &from, &to) < 2) continue;
+        done = from <= address && address < to;
+        if (done) {
+            *found = (fm_sampled_place){from, to};
+            if (strstr(line, "[stack]"))
+                found->low = to - before > MAIN_STACK && to - from < MAIN_STACK ? to - MAIN_STACK : from;
+        }
+        before = to;
+    }
+    free(line);
+    fclose(file);
+    return done;
+}
+
+static uint32_t program_of(uint32_t pid, const fm_sampled_code *code)
+{
+    char link[64], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/%" PRIu32 "/exe", pid);
+    const ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length <= 0) return 0;
+    path[length] = '\0';
+    for (size_t i = 0; i < code->file_count; i++)
+        if (strcmp(code->files[i].path, path) == 0) return (uint32_t)i + 1;
+    return 0;
+}
+
+/* The program's thread-local variables end at fs_base, as the x86-64 ABI has it; those of libraries lie below
+ * or elsewhere. */
+static fm_status tell_locals(fm_sampled_memory_of *memory, uint32_t pid, const fm_sampled_code *code,
+                             uint64_t fs_base, fm_sampled_place *stack, fm_error *error)
+{
+    if (!memory->program) memory->program = program_of(pid, code);
+    uint64_t begin = fs_base;
+    fm_status status = FM_OK;
+    if (memory->program) {
+        const fm_sampled_file *file = &code->files[memory->program - 1];
+        const uint64_t align = file->local_align ? file->local_align : 1;
+        begin = fs_base - (file->local_bytes + align - 1) / align * align;
+        if (file->local_bytes && begin < fs_base)
+            status = fm_object_map_thread_local(memory->map, memory->time, memory->program - 1, file->path,
+                                                begin, file->local_bytes, error);
+    }
+    /* The stack of a thread has both in one mapping. */
+    if (stack->low < begin && begin < stack->high) stack->high = begin;
+    return status;
+}
+
+fm_status fm_sampled_memory_thread(fm_sampled_memory_of *memory, fm_sample_code_of *process,
+                                   const fm_sampled_code *code, uint32_t thread, uint64_t stack,
+                                   uint64_t fs_base, fm_sampled_place *place, fm_error *error)
+{
+    fm_status status = have_map(memory, error);
+    if (status == FM_OK) status = tell_data(memory, process, code, error);
+    if (status != FM_OK || (place->low <= stack && stack < place->high)) return status;
+    if (!__atomic_load_n(&process->alive, __ATOMIC_RELAXED)) return FM_OK;
+    if (place->high && fm_now() < memory->stacks_next) return FM_OK; /* it has several stacks */
+    memory->stacks_next = fm_now() + STACKS_SECONDS;
+    fm_sampled_place found;
+    if (!find_mapping(process->pid, stack, &found)) return FM_OK;
+    const bool first = place->high == 0;
+    fm_sampled_place known = found;
+    if (first) status = tell_locals(memory, process->pid, code, fs_base, &known, error);
+    *place = found;
+    if (status != FM_OK) return status;
+    return fm_object_map_stack(memory->map, memory->time, thread, known.low, known.high, error);
+}
+
+/* ---- uses ---- */
+
+void fm_sampled_memory_begin(fm_sampled_memory_of *memory)
+{
+    memset(memory->recent, 0, sizeof memory->recent);
+}
+
+/* The object of the map, as all processes know it. */
+static fm_status number_of(fm_sampled_memory_of *memory, fm_sampled_objects *objects, uint32_t index,
+                           uint32_t *number, fm_error *error)
+{
+    if (index >= memory->number_count) {
+        const size_t before = memory->number_count;
+        if (fm_array_reserve((void **)&memory->numbers, &memory->number_capacity, (size_t)index + 1,
+                             sizeof *memory->numbers) != 0)
+            return no_memory(error);
+        memory->number_count = (size_t)index + 1;
+        memset(memory->numbers + before, 0, (memory->number_count - before) * sizeof *memory->numbers);
+    }
+    *number = memory->numbers[index];
+    if (*number) return FM_OK;
+    const fm_counted_object *from = &memory->map->objects[index];
+    fm_sampled_object made = {.kind = from->kind,
+                              .number = from->number,
+                              .address = from->address,
+                              .size = from->size,
+                              .name = from->name};
+    if (from->kind == FM_OBJECT_HEAP) {
+        const fm_intern_entry *context = &objects->contexts.entries[from->number];
+        made.number = (uint32_t)context->a;
+        made.level = context->b ? memory->level : 0;
+        made.address = made.level;
+    }
+    if (made.number >> NUMBER_BITS) return FM_OK;
+    bool fresh;
+    const fm_intern_entry *entry = fm_intern_table_put(
+        &objects->known, made.address, (uint32_t)made.kind << NUMBER_BITS | made.number, &fresh);
+    if (!entry || fm_array_reserve((void **)&objects->objects, &objects->capacity, objects->known.count,
+                                   sizeof *objects->objects) != 0)
+        return no_memory(error);
+    *number = (uint32_t)(entry - objects->known.entries) + 1;
+    if (fresh) objects->objects[objects->count++] = made;
+    memory->numbers[index] = *number;
+    return FM_OK;
+}
+
+/* How many different blocks what is counted rests on. */
+static fm_status meet(fm_sampled_objects *objects, uint32_t object, uint64_t block, fm_error *error)
+{
+    bool fresh;
+    if (!fm_intern_table_put(&objects->met, block, object, &fresh)) return no_memory(error);
+    if (fresh) objects->objects[object - 1].met++;
+    return FM_OK;
+}
+
+fm_status fm_sampled_memory_object(fm_sampled_memory_of *memory, fm_sampled_objects *objects, uint64_t time,
+                                   uint64_t address, uint32_t *object, fm_error *error)
+{
+    *object = 0;
+    if (!memory->map) return FM_OK;
+    const size_t slot = (address >> 6) % (sizeof memory->recent / sizeof memory->recent[0]);
+    if (address - memory->recent[slot].low < memory->recent[slot].high - memory->recent[slot].low) {
+        *object = memory->recent[slot].object;
+        return FM_OK;
+    }
+    uint32_t index;
+    uint64_t low, high;
+    fm_status status = fm_object_map_find(memory->map, time, address, &index, &low, &high, error);
+    if (status == FM_OK && index) status = number_of(memory, objects, index, object, error);
+    if (status == FM_OK && *object && objects->objects[*object - 1].level > 0)
+        status = meet(objects, *object, low, error);
+    memory->recent[slot].low = low;
+    memory->recent[slot].high = high;
+    memory->recent[slot].object = *object;
+    return status;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sampled_objects.h - which data object a use belongs to: what is told of the heap (sample_protocol.h), the
+ * data of files, the stacks of threads. Each process has a map of them over time (collect/object_map.h); the
+ * objects themselves are of all processes together.
+ *
+ * Of small blocks a share is told, 2^-level of them, and uses of the others have no object. Which objects
+ * code uses among those that are told says which they are, as far as there are enough told ones to account
+ * for them.
+ */
+#ifndef FATHOM_SAMPLE_SAMPLED_OBJECTS_H
+#define FATHOM_SAMPLE_SAMPLED_OBJECTS_H
+
+#include "collect/object_map.h"
+#include "sample/sample_memory.h"
+#include "sample/sampled_code.h"
+
+#include <fathom/sample.h>
+
+/* What uses are counted for. */
+typedef struct fm_sampled_object {
+    fm_object_kind kind;
+    uint32_t number; /* GLOBAL, MODULE, THREAD_LOCAL: file; HEAP: path of the allocation; STACK: thread */
+    uint32_t level;  /* HEAP: one in 2^level of the blocks is told */
+    uint64_t address, size; /* GLOBAL, THREAD_LOCAL */
+    const char *name;       /* the map's of a process */
+    uint64_t met;           /* HEAP, level above 0: blocks of it that were used in bursts */
+} fm_sampled_object;
+
+/* What one place allocated, as far as it can be told. */
+typedef struct fm_sampled_allocations {
+    uint64_t blocks, bytes;
+} fm_sampled_allocations;
+
+/* Of all processes. Numbers of objects are from 1 on, 0: not known. */
+typedef struct fm_sampled_objects {
+    fm_sampled_object *objects;
+    size_t count, capacity;
+    fm_intern_table known;               /* address, or level; kind and number */
+    fm_intern_table contexts;            /* of heap blocks: path; 1: told by chance */
+    fm_sampled_allocations *allocations; /* of each context */
+    size_t allocation_capacity;
+    fm_intern_table met; /* blocks: address; object */
+} fm_sampled_objects;
+void fm_sampled_objects_free(fm_sampled_objects *objects);
+
+/* Of a process. All zero is one of which nothing is known. */
+typedef struct fm_sampled_memory_of {
+    fm_object_map *map;
+    uint64_t time; /* of the last that was told */
+    uint32_t level;
+    uint32_t reading;     /* of its maps that the map knows */
+    fm_sampled_map *told; /* data of files that the map knows */
+    size_t told_count, told_capacity;
+    double stacks_next; /* when to look for stacks again, at the earliest */
+    uint32_t program;   /* its file + 1; 0: not known */
+    uint32_t *numbers;  /* of the map's objects, as they are known here; 0: not yet */
+    size_t number_count, number_capacity;
+    uint64_t *by_chance; /* blocks that were told by their hashes, and some that are gone */
+    size_t by_chance_count, by_chance_capacity, by_chance_pruned;
+    struct {
+        uint64_t low, high;
+        uint32_t object;
+    } recent[256];
+} fm_sampled_memory_of;
+void fm_sampled_memory_free(fm_sampled_memory_of *memory);
+/* A child of fork begins with what its parent knows. */
+fm_status fm_sampled_memory_fork(fm_sampled_memory_of *child, const fm_sampled_memory_of *parent,
+                                 fm_error *error);
+
+fm_status fm_sampled_memory_allocated(fm_sampled_memory_of *memory, fm_sampled_objects *objects,
+                                      fm_sample_code_of *process, fm_sampled_code *code,
+                                      const fm_sample_allocation *told, fm_error *error);
+fm_status fm_sampled_memory_freed(fm_sampled_memory_of *memory, uint64_t time, uint64_t address,
+                                  fm_error *error);
+/* Blocks whose hashes are not below the limit any more are forgotten. */
+fm_status fm_sampled_memory_limit(fm_sampled_memory_of *memory, uint64_t limit, fm_error *error);
+
+/* A burst begins, in a thread of this number and stack pointer, whose thread-local storage ends at fs_base:
+ * what is known of its stack is looked for once. */
+typedef struct fm_sampled_place {
+    uint64_t low, high; /* stack; 0: not known */
+} fm_sampled_place;
+fm_status fm_sampled_memory_thread(fm_sampled_memory_of *memory, fm_sample_code_of *process,
+                                   const fm_sampled_code *code, uint32_t thread, uint64_t stack,
+                                   uint64_t fs_base, fm_sampled_place *place, fm_error *error);
+/* Uses of a burst are looked up from now on: nothing that was looked up before counts. */
+void fm_sampled_memory_begin(fm_sampled_memory_of *memory);
+fm_status fm_sampled_memory_object(fm_sampled_memory_of *memory, fm_sampled_objects *objects, uint64_t time,
+                                   uint64_t address, uint32_t *object, fm_error *error);
+
+/* The group of a tag, for fm_estimate_options: its object; where that is not known, behind the last object,
+ * its instruction. */
+uint32_t fm_sampled_objects_group(const fm_sampled_objects *objects, const fm_sampled_code *code,
+                                  uint32_t tag);
+
+/* Adds objects and their uses to an attribution whose last modules and paths are those of the code
+ * (fm_sampled_code_describe). *known: share of the late uses whose object is known. */
+fm_status fm_sampled_objects_describe(const fm_sampled_objects *objects, const fm_sampled_code *code,
+                                      const fm_estimate *estimate, const uint32_t *map, size_t map_count,
+                                      fm_attribution *attribution, double *known, fm_error *error);
+
+#endif

@@ -1,0 +1,494 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""fathom sample --pid: a program that runs already is sampled, and is as it was afterwards. tests/programs/attached.c says
+what each word does; it checks itself, and prints its state at the end."""
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "collect"))
+from collect_support import *
+
+cases = []
+RUNTIME = os.path.join(os.path.dirname(BUILDER), "lib", "fathom", "libfathom-sample.so")
+NO_PERF = {"FATHOM_TEST_NO_PERF": "1"}
+running = []
+
+
+def case(function):
+    cases.append((function.__name__.replace("_", " "), function))
+    return function
+
+
+class Program:
+    """tests/programs/attached.c, ready. end() gives what it printed."""
+
+    def __init__(self, *words, flags=(), prefix=(), path=None):
+        path = path or build("attached.c", "gcc", "-O1", "-pthread", *flags)
+        self.process = subprocess.Popen([*prefix, path, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        running.append(self.process)
+        expect(self.process.stdout.readline(), "ready\n", "the program's first line")
+        self.pid = self.process.pid
+
+    def end(self):
+        out, _ = self.process.communicate("x\n", timeout=60)
+        expect((self.process.returncode, out.splitlines()[-1]), (0, "right"), f"the program's end\n{out}")
+        return out
+
+
+def attach(pid, *options, code=0, env=None, duration="0.3", prefix=()):
+    """fathom sample --pid; the profile is in .profile, or None."""
+    path = os.path.join(work, "attached.json")
+    if os.path.exists(path):
+        os.unlink(path)
+    full = [*prefix, FATHOM, "sample", "--pid", str(pid), "--duration", duration, "--rate", "1000", "--json", path, "-o", "/dev/null",
+            "--no-sites", "--bootstrap", "1", *options]
+    done = subprocess.run(full, capture_output=True, text=True, errors="replace", timeout=90, stdin=subprocess.DEVNULL,
+                          env={**os.environ, **(env or {})})
+    if done.returncode != code:
+        raise Failure(f"{' '.join(full)}\nexit code {done.returncode}, expected {code}\n{done.stdout}\n{done.stderr}")
+    profile = None
+    if os.path.exists(path):
+        with open(path) as file:
+            profile = json.load(file)
+        check_sums(profile)
+    return Result(done, profile)
+
+
+def refused(pid, part, code=1, **more):
+    result = attach(pid, code=code, **more)
+    expect_in(part, result.err, "message")
+    expect(result.profile, None, "profile")
+
+
+state_alone = {}
+
+
+def same(*words, env=None, **more):
+    """Right, and in the same state, as without us."""
+    if words not in state_alone:
+        state_alone[words] = Program(*words).end()
+    program = Program(*words)
+    time.sleep(0.1)
+    before = sorted(os.listdir(f"/proc/{program.pid}/fd"))
+    result = attach(program.pid, env=env, **more)
+    if "loads" not in words:
+        expect(sorted(os.listdir(f"/proc/{program.pid}/fd")), before, "descriptors")
+    with open(f"/proc/{program.pid}/maps") as maps:
+        text = maps.read()
+    for part in ("memfd:fathom", "perf_event", "rwxp"):
+        expect(part in text, False, f"{part} is mapped")
+    expect(program.end(), state_alone[words], "state")
+    return result
+
+
+# ---- what it may be doing ----
+
+@case
+def a_program_with_one_thread():
+    profile = same("alone").profile
+    expect(profile["sampling"]["bursts"] > 10, True, "bursts")
+    expect(profile["run"]["ending"], "runs on", "ending")
+    expect_in("attached-gcc", profile["run"]["command"], "command")
+    expect(profile["complete"], True, "complete")
+
+
+@case
+def threads_that_work_and_allocate():
+    expect(same("work", "allocates").profile["sampling"]["bursts"] > 10, True, "bursts")
+
+
+@case
+def system_calls_are_not_interrupted():
+    same("waits", "waits", "for-ever", "work")
+
+
+@case
+def libraries_come_and_go():
+    same("loads", "work")
+
+
+@case
+def threads_begin_and_end():
+    same("threads", "work")
+
+
+@case
+def threads_that_block_all_signals_are_sampled():
+    expect(same("blocks").profile["sampling"]["bursts"] > 10, True, "bursts")
+
+
+@case
+def forks_are_not_disturbed():
+    same("forks", "work")
+
+
+@case
+def actions_of_signals_are_the_programs_own():
+    same("handles", "work")
+
+
+@case
+def all_of_it_again_and_again():
+    program = Program("work", "waits", "for-ever", "allocates", "loads", "threads", "blocks", "forks", "handles")
+    for _ in range(5):
+        attach(program.pid, duration="0.1")
+    program.end()
+
+
+@case
+def without_perf_events():
+    result = same("work", "blocks", env=NO_PERF, duration="0.6")
+    expect_in("perf events were refused", result.err, "note")
+    expect(result.profile["sampling"]["bursts"] > 2, True, "bursts")
+    expect(result.profile["sampling"].get("used", 0), 0, "watches")
+
+
+@case
+def perf_event_open_refused_by_seccomp():
+    launcher = build("without_perf.c", "gcc")
+    program = Program("work")
+    result = attach(program.pid, prefix=[launcher])
+    expect_in("perf events were refused (Operation not permitted)", result.err, "note")
+    program.end()
+
+
+@case
+def a_program_that_sleeps_has_no_samples():
+    program = Program("for-ever")
+    result = attach(program.pid, code=1, duration="0.1")
+    expect_in("no sample was taken in 0.", result.err, "message")
+    expect_in("used too little processor time", result.err, "message")
+    program.end()
+
+
+@case
+def distances_are_those_of_fathom_run():
+    exact = run(["-g", "8", "--no-sites"], [build("attached.c", "gcc", "-O1", "-pthread"), "once"]).profile
+    program = Program("alone")
+    profile = attach(program.pid, "-g", "8", duration="0.7").profile
+    program.end()
+    edges = [3 * 2 ** k for k in range(3, 18)]  # the table has 8,192 words
+
+    def shares(profile):
+        found = [0] * (len(edges) + 1)
+        for low, high, count in profile["histogram"]:
+            found[sum(edge <= (low + high) // 2 for edge in edges)] += count
+        return [count / sum(found) for count in found]
+
+    likeness = 1 - sum(abs(a - b) for a, b in zip(shares(exact), shares(profile))) / 2
+    if likeness < 0.9:
+        raise Failure(f"S of the distances is {likeness}:\n{shares(exact)}\n{shares(profile)}")
+
+
+@case
+def a_region_of_a_program_that_runs():
+    program = Program(path=build("region.c", "gcc", "-O1"))
+    for region, wanted in (("small", (1, 0)), ("large", (0.5, 0.5)), ("small", (1, 0))):
+        profile = attach(program.pid, "-g", "8", "--region", region, duration="0.5").profile
+        total = sum(count for _, _, count in profile["histogram"])
+        near = sum(count for low, high, count in profile["histogram"] if high < 1024) / total
+        far = sum(count for low, high, count in profile["histogram"] if low >= 32768) / total
+        expect((round(near, 2), round(far, 2)), wanted, f"near and far in {region}")
+    program.end()
+
+
+# ---- ends ----
+
+def started(pid, *options, env=None):
+    return subprocess.Popen([FATHOM, "sample", "--pid", str(pid), "--rate", "1000", "-o", "/dev/null", "--no-sites", "--bootstrap", "1", *options], text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
+
+
+def is_sampled(pid):
+    """Waits until the sampler is inside."""
+    for _ in range(200):
+        with open(f"/proc/{pid}/status") as file:
+            caught = int([line for line in file if line.startswith("SigCgt")][0].split()[1], 16)
+        if caught >> (signal.SIGILL - 1) & 1:
+            return
+        time.sleep(0.02)
+    raise Failure("it is not sampled after 4 s")
+
+
+@case
+def an_interrupt_gives_the_profile_and_the_program_runs_on():
+    for number in (signal.SIGINT, signal.SIGTERM):
+        program, path = Program("work"), os.path.join(work, "interrupted.json")
+        fathom = started(program.pid, "--json", path)
+        is_sampled(program.pid)
+        time.sleep(0.3)
+        fathom.send_signal(number)
+        _, err = fathom.communicate(timeout=30)
+        expect(fathom.returncode, 0, f"exit code\n{err}")
+        with open(path) as file:
+            expect(json.load(file)["sampling"]["bursts"] > 0, True, "bursts")
+        program.end()
+
+
+@case
+def the_program_ends_first():
+    program, path = Program("work"), os.path.join(work, "ended.json")
+    fathom = started(program.pid, "--json", path)
+    is_sampled(program.pid)
+    time.sleep(0.3)
+    program.end()
+    _, err = fathom.communicate(timeout=30)
+    expect(fathom.returncode, 0, f"exit code\n{err}")
+    with open(path) as file:
+        profile = json.load(file)
+    expect(profile["sampling"]["bursts"] > 0, True, "bursts")
+    expect(profile["run"]["ending"] in ("exited with 0", "not known"), True, profile["run"]["ending"])
+
+
+@case
+def fathom_is_killed_and_the_program_can_be_sampled_again():
+    for env in ({}, NO_PERF):
+        program = Program("work", "handles", "blocks")
+        fathom = started(program.pid, env=env)
+        is_sampled(program.pid)
+        time.sleep(0.2)
+        fathom.kill()
+        fathom.communicate()
+        time.sleep(0.1)
+        attach(program.pid)
+        program.end()
+
+
+@case
+def fathom_is_ended_at_any_moment():
+    # SIGKILL while it holds the program in its hands is another matter (docs/SAMPLE.md).
+    program = Program("work", "waits", "allocates")
+    for delay in (0, 0.003, 0.006, 0.01, 0.015, 0.02, 0.03, 0.05):
+        fathom = started(program.pid, "-q")
+        time.sleep(delay)
+        fathom.terminate()
+        fathom.communicate()
+    attach(program.pid)
+    program.end()
+
+
+@case
+def a_timer_that_nobody_hears_stops():
+    program = Program("work")
+    fathom = started(program.pid, env=NO_PERF)
+    is_sampled(program.pid)
+    fathom.kill()
+    fathom.communicate()
+    deadline = time.time() + 20
+    while time.time() < deadline and open(f"/proc/{program.pid}/timers").read():
+        time.sleep(0.2)
+    expect(open(f"/proc/{program.pid}/timers").read(), "", "timers")
+    program.end()
+
+
+@case
+def programs_that_end_while_they_are_attached_to():
+    for delay in (0, 0.001, 0.002, 0.004, 0.008, 0.012):
+        process = subprocess.Popen(["sh", "-c", f"i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done; sleep {delay}"])
+        done = subprocess.run([FATHOM, "sample", "-p", str(process.pid), "-o", "/dev/null"], capture_output=True, text=True,
+                              timeout=60)
+        process.wait()
+        expect(done.returncode in (0, 1), True, f"exit code {done.returncode}\n{done.stderr}")
+        expect(process.returncode, 0, "the program's exit code")
+
+
+@case
+def two_at_a_time():
+    program = Program("work")
+    fathom = started(program.pid)
+    is_sampled(program.pid)
+    refused(program.pid, f"is being sampled already, by process {fathom.pid}")
+    fathom.send_signal(signal.SIGINT)
+    fathom.communicate(timeout=30)
+    expect(fathom.returncode, 0, "exit code of the first")
+    program.end()
+
+
+@case
+def an_exec_ends_it():
+    program = subprocess.Popen(["sh", "-c", "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; exec sleep 0.5"])
+    result = attach(program.pid, duration="20")
+    expect_in("which was not sampled", result.err, "note")
+    expect(program.wait(timeout=30), 0, "the program's exit code")
+
+
+# ---- who cannot be attached to ----
+
+@case
+def no_process():
+    process = subprocess.Popen(["true"])
+    process.wait()
+    refused(process.pid, f"there is no process {process.pid}")
+    for wrong in ("0", "-5", "abc", "12x", "", "99999999999"):
+        result = subprocess.run([FATHOM, "sample", f"--pid={wrong}"], capture_output=True, text=True)
+        expect(result.returncode, 2, "exit code")
+        expect_in(f"--pid: expected the number of a process such as 4711, found '{wrong}'", result.stderr, "message")
+
+
+@case
+def fathom_itself_and_process_1():
+    result = subprocess.run(["sh", "-c", f"exec {FATHOM} sample -p $$"], capture_output=True, text=True)
+    expect(result.returncode, 2, "exit code")
+    expect_in("is fathom itself", result.stderr, "message")
+    refused(1, "process 1 is the one that everything else depends on")
+
+
+@case
+def threads_of_the_kernel():
+    for pid in range(2, 100):
+        try:
+            flags = int(open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[6])
+        except FileNotFoundError:
+            continue
+        if flags & 0x200000:
+            return refused(pid, "is a thread of the kernel" if os.geteuid() == 0 else f"process {pid}")
+    return "no thread of the kernel can be seen here"
+
+
+@case
+def zombies_and_stopped_programs():
+    process = subprocess.Popen(["true"])
+    time.sleep(0.1)
+    refused(process.pid, "has ended (a zombie")
+    process.wait()
+    program = Program("work")
+    os.kill(program.pid, signal.SIGSTOP)
+    time.sleep(0.05)
+    refused(program.pid, f"is stopped: it has to run to be sampled (kill -CONT {program.pid})")
+    os.kill(program.pid, signal.SIGCONT)
+    program.end()
+
+
+@case
+def a_program_that_is_traced_already():
+    program = Program("work")
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.ptrace(0x4206, program.pid, None, None) != 0:
+        program.end()
+        return "ptrace is refused here"
+    refused(program.pid, f"is traced by process {os.getpid()}")
+    libc.ptrace(0x4207, program.pid, None, None)
+    os.waitpid(program.pid, 0x40000000)
+    libc.ptrace(17, program.pid, None, None)
+    program.end()
+
+
+@case
+def one_of_its_threads():
+    program = Program("work")
+    thread = [tid for tid in os.listdir(f"/proc/{program.pid}/task") if int(tid) != program.pid][0]
+    refused(thread, f"{thread} is a thread of process {program.pid}", code=2)
+    program.end()
+
+
+@case
+def static_programs():
+    program = Program("work", flags=["-static"])
+    refused(program.pid, "is linked statically: the sampling runtime cannot be loaded into it")
+    program.end()
+
+
+@case
+def another_c_library():
+    loader = os.path.join(work, "ld-musl-x86_64.so.1")  # it is not, but has its name
+    shutil.copy("/lib64/ld-linux-x86-64.so.2", loader)
+    program = Program("work", flags=[f"-Wl,--dynamic-linker={loader}"])
+    refused(program.pid, "is linked with musl")
+    program.end()
+
+
+@case
+def programs_of_32_bits():
+    try:
+        program = Program("work", flags=["-m32"])
+    except Failure:
+        return "no compiler for 32-bit programs"
+    refused(program.pid, "is a 32-bit program")
+    program.end()
+
+
+@case
+def programs_that_gave_up_system_calls():
+    program = Program("work", prefix=[build("without_perf.c", "gcc")])
+    refused(program.pid, "has given up system calls (seccomp)")
+    program.end()
+
+
+def unshare(*options):
+    if subprocess.run(["unshare", *options, "true"], capture_output=True).returncode:
+        return None
+    return ["unshare", *options]
+
+
+@case
+def another_mount_namespace():
+    prefix = unshare("-m")
+    if not prefix:
+        return "namespaces cannot be made here"
+    hidden = os.path.dirname(os.path.realpath(RUNTIME))
+    program = Program("work", prefix=[*prefix, "sh", "-c", f"mount -t tmpfs none {hidden} && exec \"$0\" \"$@\""])
+    refused(program.pid, "sees other files (a container, chroot)")
+    program.end()
+
+
+@case
+def another_pid_namespace():
+    prefix = unshare("-p", "-f")
+    if not prefix:
+        return "namespaces cannot be made here"
+    program = Program("work", prefix=prefix)
+    with open(f"/proc/{program.pid}/task/{program.pid}/children") as file:
+        child = int(file.read().split()[0])
+    refused(child, "is in another PID namespace")
+    program.end()
+
+
+@case
+def other_users():
+    prefix = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    if os.geteuid() != 0 or subprocess.run([*prefix, FATHOM, "--version"], capture_output=True).returncode:
+        return "there is no other user here who can run fathom"
+    mine = Program("work")
+    result = subprocess.run([*prefix, FATHOM, "sample", "-p", str(mine.pid)], capture_output=True, text=True)
+    expect(result.returncode, 1, f"exit code\n{result.stderr}")
+    expect_in("belongs to another user (0): run fathom as that user, or as root", result.stderr, "message")
+    mine.end()
+    path = build("attached.c", "gcc", "-O1", "-pthread")
+    os.chmod(work, 0o755)
+    theirs = Program("work", prefix=prefix, path=path)
+    result = subprocess.run([*prefix, FATHOM, "sample", "-p", str(theirs.pid), "--duration", "0.3", "--rate", "1000"],
+                            capture_output=True, text=True)
+    expect(result.returncode, 0, f"exit code, as the same user\n{result.stderr}")
+    attach(theirs.pid)  # root may
+    theirs.end()
+
+
+@case
+def options_that_do_not_fit():
+    for options, part in ((["-p", "5", "--", "true"], "a process that runs is sampled, or a program is run, not both"),
+                          (["-p", "5", "--follow-children"], "children of a process that runs already are not sampled"),
+                          (["-p", "5", "--simulate", "x.fathom"], "a trace is sampled, or a process is, not both")):
+        done = subprocess.run([FATHOM, "sample", *options], capture_output=True, text=True)
+        expect(done.returncode, 2, "exit code")
+        expect_in(part, done.stderr, "message")
+
+
+@case
+def a_build_without_the_runtime_says_so():
+    program = Program("work")
+    refused(program.pid, "there is no sampling runtime here", env={"FATHOM_PARTS": work})
+    program.end()
+
+
+if not os.path.exists(RUNTIME):
+    cases = [("all cases", lambda: "this build has no sampling runtime (it was built without Zydis)")]
+try:
+    main(cases)
+finally:
+    for process in running:
+        if process.poll() is None:
+            process.kill()
