@@ -62,6 +62,18 @@ static void two_speeds(unsigned rounds)
     }
 }
 
+/* The same code for two callers. */
+__attribute__((noinline)) static void near_caller(void)
+{
+    cycle(100, 500);
+    __asm__ volatile("" ::: "memory"); /* no tail call */
+}
+__attribute__((noinline)) static void far_caller(void)
+{
+    cycle(5000, 10);
+    __asm__ volatile("" ::: "memory");
+}
+
 /* Longer than it is sampled. */
 static void long_run(void)
 {
@@ -104,6 +116,8 @@ int main(int count, char **words)
         for (unsigned i = 0; i < 5; i++) listing_2(20000);
     else if (strcmp(word, "speeds") == 0)
         two_speeds(100000);
+    else if (strcmp(word, "callers") == 0)
+        for (unsigned i = 0; i < 4; i++) near_caller(), far_caller();
     else if (strcmp(word, "long") == 0)
         long_run();
     else if (strcmp(word, "threads") == 0)

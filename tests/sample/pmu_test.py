@@ -134,6 +134,32 @@ def registers_watch_as_much_as_a_block():
         expect([row[:2] for row in profile["times"]], [[distance, distance]], f"time distances at {granularity} bytes")
 
 
+def callers(attribution, site):
+    """The functions that led to a site, outermost last."""
+    found, path = [], attribution["sites"][site]["path"]
+    while path is not None:
+        path = attribution["paths"][path]
+        found += [frame["function"] for frame in attribution["sites"][path["call"]]["frames"]]
+        path = path["parent"]
+    return found
+
+
+@case
+def the_same_code_for_two_callers():
+    profile = sample("callers", "-g", "8", "--period", "500", "--estimator", "rdx", "--call-paths").profile
+    attribution = profile["attribution"]
+    # Within a caller all distances are the same: 100 and 5,000 words.
+    edges = attribution["edges"]
+    for name, low, high in (("near_caller", 64, 127), ("far_caller", 2048, 5000)):
+        known = [pair for pair in attribution["pairs"]
+                 if all(site is not None and name in callers(attribution, site) for site in (pair["use"], pair["reuse"]))]
+        inside = sum(pair["ranges"][i + 1] for pair in known for i in range(0, len(pair["ranges"]), 2)
+                     if low <= edges[pair["ranges"][i]] <= high)
+        expect(len(known) > 0, True, f"pairs of {name}")
+        close(inside / sum(pair["count"] for pair in known), 1, 0.1, f"share of the distances of {name}")
+    expect("table" in [thing.get("name") for thing in attribution["objects"]], True, "the data object")
+
+
 @case
 def threads_are_added():
     result = sample("threads", "-g", "8", "--period", "100")
