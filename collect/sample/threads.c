@@ -179,6 +179,10 @@ static void finish(void *argument)
     fm_sampler_now(thread);
     fm_sampler_watches_end(thread);
     fm_sampler_pmu_end(thread);
+    /* Also where there is no room for the record. */
+    thread->lane->work = thread->work;
+    thread->lane->own = thread->own;
+    thread->lane->ticks_then = thread->lane->ticks;
     fm_sampler_record(thread,
                       &(fm_sample_record){.kind = FM_SAMPLE_RECORD_END,
                                           .slab = FM_SAMPLE_NOWHERE,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Preloaded into fathom by tests: a kernel that allows all perf events, or refuses those of processors with
- * the error in FAKE_KERNEL_REFUSES. What the events would do, fake_pmu.c does in the program.
+ * the error in FAKE_KERNEL_REFUSES. FAKE_KERNEL_CLOCK: clocks are the real kernel's. What the events would
+ * do, fake_pmu.c does in the program.
  */
 #define _GNU_SOURCE
 #include "collect/cc/system.h"
@@ -20,8 +21,9 @@ __attribute__((visibility("default"))) long syscall(long number, ...)
     for (int i = 0; i < 6; i++) given[i] = va_arg(arguments, long);
     va_end(arguments);
     long result;
-    if (number == __NR_perf_event_open) {
-        const struct perf_event_attr *wanted = (const struct perf_event_attr *)given[0];
+    const struct perf_event_attr *wanted = (const struct perf_event_attr *)given[0];
+    if (number == __NR_perf_event_open &&
+        !(wanted->type == PERF_TYPE_SOFTWARE && getenv("FAKE_KERNEL_CLOCK"))) {
         const char *refused = wanted->type == PERF_TYPE_SOFTWARE ? NULL : getenv("FAKE_KERNEL_REFUSES");
         result = refused ? -atoi(refused) : fm_open("/dev/null", O_RDONLY | O_CLOEXEC);
     } else {

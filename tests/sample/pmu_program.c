@@ -70,7 +70,7 @@ __attribute__((noinline)) static void near_caller(void)
 }
 __attribute__((noinline)) static void far_caller(void)
 {
-    cycle(5000, 10);
+    cycle(20000, 4);
     __asm__ volatile("" ::: "memory");
 }
 
@@ -80,6 +80,15 @@ static void long_run(void)
     for (unsigned r = 0; r < 25; r++) {
         cycle(20000, 1);
         usleep(40000);
+    }
+}
+
+/* Until it is killed. */
+static void endless(void)
+{
+    for (;;) {
+        cycle(1000, 20);
+        usleep(1000);
     }
 }
 
@@ -118,6 +127,8 @@ int main(int count, char **words)
         two_speeds(100000);
     else if (strcmp(word, "callers") == 0)
         for (unsigned i = 0; i < 4; i++) near_caller(), far_caller();
+    else if (strcmp(word, "endless") == 0)
+        endless();
     else if (strcmp(word, "long") == 0)
         long_run();
     else if (strcmp(word, "threads") == 0)
