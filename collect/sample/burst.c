@@ -118,6 +118,11 @@ void burst_allow_calls(burst *state, bool allowed)
     state->calls_allowed = allowed;
 }
 
+void burst_goes_on(burst *state, bool goes_on)
+{
+    state->goes_on = goes_on;
+}
+
 bool burst_running(const burst *state)
 {
     return state->running != 0;
@@ -355,7 +360,7 @@ burst_end burst_run(burst *state, ucontext_t *context, burst_mode mode, uint64_t
     if (mode == BURST_LOG && log_words <= BURST_WORDS_MOST + 1) return BURST_END_LOG_FULL;
     if (most > INT32_MAX) most = INT32_MAX;
     state->running = 1;
-    compare_code(state);
+    if (!state->goes_on) compare_code(state);
     uint64_t address = (uint64_t)registers[REG_RIP];
     for (uint32_t i = 0; i < 16; i++) state->registers[i] = (uint64_t)registers[context_places[i]];
     state->program_r15 = state->registers[BURST_R15];
@@ -370,7 +375,8 @@ burst_end burst_run(burst *state, ucontext_t *context, burst_mode mode, uint64_t
     state->fresh = state->entered = 0;
     uint32_t low = (uint32_t)features, high = (uint32_t)(features >> 32);
     __asm__ volatile("xrstor64 (%0)" : : "r"(context->uc_mcontext.fpregs), "a"(low), "d"(high) : "memory");
-    burst_end end = dispatch(state, mode, &address, result);
+    burst_end end =
+        burst_is_before_sequence(state) ? BURST_END_INSTRUCTION : dispatch(state, mode, &address, result);
     __asm__ volatile("xsave64 (%0)" : : "r"(context->uc_mcontext.fpregs), "a"(low), "d"(high) : "memory");
     if (mode == BURST_LOG)
         result->words = (uint64_t)((const uint64_t *)state->registers[BURST_R15] - log);

@@ -98,6 +98,12 @@ void burst_reset(burst *state, void *table, size_t table_bytes);
 burst_end burst_run(burst *state, ucontext_t *context, burst_mode mode, uint64_t most, uint64_t *log,
                     size_t log_words, burst_result *result);
 
+/*
+ * Whether the next bursts go on where the last one ended, nothing else having happened to the thread: then
+ * its code is what it was then, and is not compared at their beginning.
+ */
+void burst_goes_on(burst *state, bool goes_on);
+
 /* Forgets what was translated of the code in [first, last]: code that is known to have changed. */
 void burst_invalidate(burst *state, uint64_t first, uint64_t last);
 

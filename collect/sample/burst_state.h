@@ -119,6 +119,7 @@ struct burst {
     burst_vectors vectors;
     uint64_t most; /* of the running burst */
     bool calls_allowed;
+    bool goes_on;     /* burst_goes_on */
     bool gs_readable; /* the processor's instructions for bases of segments may be used */
     uint32_t codes_used;
     uint32_t codes_most;
@@ -162,6 +163,12 @@ int burst_copy(void *to, const void *from, size_t bytes);
 int burst_compare(const void *mine, const void *program, size_t bytes);
 /* Where to go on after a fault at this place in one of them; 0: it is not in them. */
 uint64_t burst_memory_fault(uint64_t place);
+
+/* burst_rseq.c: whether a struct rseq_cs lies at an address; whether an instruction has the address of one;
+ * whether a register of the program has, at the beginning of a burst. */
+bool burst_is_sequence(uint64_t address);
+bool burst_names_sequence(const burst_instruction *in);
+bool burst_is_before_sequence(const burst *state);
 
 /* burst.c: forgets all translated code, not the table. */
 void burst_forget(burst *state);

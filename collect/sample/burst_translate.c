@@ -513,7 +513,7 @@ static burst_end decode_block(maker *m, uint64_t address, const burst_range *ran
         }
         burst_decode(in, &state->vectors, m->bytes + (address - begin), address, room);
         burst_group group = (burst_group)in->shape.group;
-        if (group == BURST_STOP || !is_tellable(state, in)) {
+        if (group == BURST_STOP || !is_tellable(state, in) || burst_names_sequence(in)) {
             if (m->count) break;
             return BURST_END_INSTRUCTION;
         }

@@ -6,8 +6,8 @@
  *
  * Programs allocate ten million blocks a second and more, so that nearly all calls must do nothing here but a
  * test. Large blocks are told, and of the others those whose address has a hash below a limit: then free
- * need not ask anybody whether a small block was told. Where more are told than ROUND_BLOCKS in a quarter of
- * a second, fewer are told from then on.
+ * need not ask anybody whether a small block was told. Where they come faster than so many a second, fewer
+ * are told from then on: the limit falls.
  */
 #define _GNU_SOURCE
 #include "collect/sample/sampler.h"
@@ -22,10 +22,9 @@
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
 
 enum {
-    FIRST_LARGE = 4096,  /* bytes of a block that is told for its size */
-    ROUND_BLOCKS = 1024, /* blocks after which it is looked how fast they came */
-    ROUNDS_A_SECOND = 8,
-    STEP_MOST = 6, /* the limit falls by 2 to the power of this at a time, at most */
+    FIRST_LARGE = 4096, /* bytes of a block that is told for its size */
+    ROUND_BLOCKS = 256, /* blocks after which it is looked how fast they came */
+    ROUNDS_A_SECOND = 16,
     MET = 2048,
     NEAR = 16, /* places of `blocks` where one may be */
     CROWDED = 16,
@@ -202,9 +201,15 @@ static bool claim(uint32_t *state)
                                        __ATOMIC_RELAXED);
 }
 
-static void lost(void)
+static void publish(uint32_t *state)
 {
-    __atomic_fetch_add(&fm_self.process->heap_lost, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(state, FM_SAMPLE_CELL_FULL, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&shared()->told, 1, __ATOMIC_RELEASE);
+}
+
+static void lost(bool by_chance)
+{
+    if (by_chance) __atomic_fetch_add(&fm_self.process->heap_lost, 1, __ATOMIC_RELAXED);
     fm_sampler_wake();
 }
 
@@ -219,9 +224,7 @@ static void end_round(uint64_t now)
     if (by_size > by_chance) {
         heap.large *= 4;
     } else {
-        const uint64_t too_fast = wanted / (took + 1) + 1; /* at least 2 */
-        const int bits = 64 - __builtin_clzll(too_fast - 1);
-        heap.limit >>= bits < STEP_MOST ? bits : STEP_MOST;
+        heap.limit >>= 1;
         if (heap.limit == 0) heap.limit = 1;
     }
     fm_self.process->heap_large = heap.large;
@@ -259,10 +262,12 @@ __attribute__((noinline, cold)) static void tell(uintptr_t block, size_t bytes, 
     const uint32_t count = __atomic_add_fetch(by_size ? &heap.by_size : &heap.by_chance, 1, __ATOMIC_RELAXED);
     if (count >= ROUND_BLOCKS) end_round(now);
     fm_sample_allocation *cell = shared()->allocations;
+    /* The last cells are for large blocks: a storm of small ones must not hide these. */
+    const uint32_t most = by_size ? FM_SAMPLE_ALLOCATIONS : FM_SAMPLE_ALLOCATIONS / 8 * 7;
     uint32_t at = 0;
-    while (at < FM_SAMPLE_ALLOCATIONS && !claim(&cell[at].state)) at++;
-    if (at == FM_SAMPLE_ALLOCATIONS) {
-        lost();
+    while (at < most && !claim(&cell[at].state)) at++;
+    if (at == most) {
+        lost(!by_size);
         return;
     }
     cell += at;
@@ -279,7 +284,7 @@ __attribute__((noinline, cold)) static void tell(uintptr_t block, size_t bytes, 
                      : "r"(cell->registers)
                      : "rax", "memory");
     cell->stack_bytes = fm_sampler_copy_stack(cell->stack, cell->registers[1], FM_SAMPLE_HEAP_STACK);
-    __atomic_store_n(&cell->state, FM_SAMPLE_CELL_FULL, __ATOMIC_RELEASE);
+    publish(&cell->state);
     if (at >= CROWDED) fm_sampler_wake();
 }
 
@@ -294,14 +299,14 @@ __attribute__((noinline, cold)) static void tell_free(uintptr_t block)
     uint32_t at = 0;
     while (at < FM_SAMPLE_FREES && !claim(&cell[at].state)) at++;
     if (at == FM_SAMPLE_FREES) {
-        lost();
+        lost(false);
         return;
     }
     cell += at;
     cell->serial = fm_self.process->serial;
     cell->time = now;
     cell->address = block;
-    __atomic_store_n(&cell->state, FM_SAMPLE_CELL_FULL, __ATOMIC_RELEASE);
+    publish(&cell->state);
 }
 
 void fm_sampler_heap_begin(void)

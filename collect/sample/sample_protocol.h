@@ -73,12 +73,12 @@ enum {
     FM_SAMPLE_REGION_BYTES = 256, /* of a region's name, with its end */
     FM_SAMPLE_THREADS = 2048,     /* lanes */
     FM_SAMPLE_LANE_BYTES = 8 << 10,
-    FM_SAMPLE_CELLS = 44,              /* records in a lane's ring */
-    FM_SAMPLE_WATCHES = 4,             /* debug registers of a thread */
-    FM_SAMPLE_CLASSES = 4,             /* sizes of slabs */
-    FM_SAMPLE_SLAB_MOST = 32,          /* slabs in all, at most */
-    FM_SAMPLE_TABLE_BYTES = 256 << 10, /* of a thread's table of blocks */
-    FM_SAMPLE_SHORTEST = 4096,         /* accesses of the shortest burst; each class has four times as many */
+    FM_SAMPLE_CELLS = 44,            /* records in a lane's ring */
+    FM_SAMPLE_WATCHES = 4,           /* debug registers of a thread */
+    FM_SAMPLE_CLASSES = 4,           /* sizes of slabs */
+    FM_SAMPLE_SLAB_MOST = 32,        /* slabs in all, at most */
+    FM_SAMPLE_TABLE_BYTES = 1 << 20, /* of a thread's table of blocks */
+    FM_SAMPLE_SHORTEST = 4096,       /* accesses of the shortest burst; each class has four times as many */
 };
 
 /* ---- slabs ---- */
@@ -141,7 +141,7 @@ typedef struct fm_sample_process {
     uint64_t heap_limit; /* blocks whose hash is below this are told */
     uint64_t heap_large; /* and those of at least so many bytes */
     uint32_t heap_seen;  /* 1: allocations come through the library */
-    uint32_t heap_lost;  /* that found no cell */
+    uint32_t heap_lost;  /* small blocks that found no cell */
     uint32_t region_met; /* 1: it came to the region */
     int32_t pmu_error;   /* errno */
     uint64_t spare[4];
@@ -344,7 +344,7 @@ _Static_assert(sizeof(fm_sample_lane) <= FM_SAMPLE_LANE_BYTES, "a lane");
 /* ---- the heap ---- */
 
 enum {
-    FM_SAMPLE_ALLOCATIONS = 128, /* cells */
+    FM_SAMPLE_ALLOCATIONS = 512, /* cells */
     FM_SAMPLE_FREES = 1024,
     FM_SAMPLE_HEAP_STACK = 2048, /* bytes of the stack that are told with an allocation */
     FM_SAMPLE_STACK = 16 << 10,  /* with a burst or a watch, at most */
@@ -373,6 +373,8 @@ typedef struct fm_sample_free {
 } fm_sample_free;
 
 typedef struct fm_sample_heap {
+    uint32_t told; /* cells that were ever filled, modulo 2^32 */
+    uint32_t spare[15];
     fm_sample_free frees[FM_SAMPLE_FREES];
     fm_sample_allocation allocations[FM_SAMPLE_ALLOCATIONS];
 } fm_sample_heap;

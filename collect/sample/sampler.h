@@ -10,7 +10,7 @@
  *     threads.c   memory of a thread, its lane in the session
  *     signals.c   what the program sees of SIGTRAP
  *     limits.c    the program gives up system calls
- *     region.c    what the program marks itself
+ *     marked_region.c  what the program marks itself
  *     heap.c      blocks of the heap, some of them
  *     pmu_events.c, pmu_sample.c   performance counters: samples of single accesses instead of bursts
  *     burst.h     runs the program's next accesses and logs them
@@ -38,6 +38,7 @@
 enum {
     FM_SAMPLER_STACK = 64 << 10,
     FM_SAMPLER_GUARD = 4096,
+    FM_SAMPLER_FIRST_CODE = 4 << 20, /* bytes for translated code, of the first thread */
     /* What a signal costs beside what its handler can see, in nanoseconds. */
     FM_SAMPLER_TICK_COST = 3000,
     FM_SAMPLER_TRAP_COST = 15000,
@@ -202,7 +203,7 @@ struct perf_event_attr;
  * name, which is then called instead: so tests bring processors that are not here. */
 long fathom_sample_perf_event_open(struct perf_event_attr *event, int group);
 
-/* ---- region.c ---- */
+/* ---- marked_region.c ---- */
 
 /* Is the calling thread outside of the region that is to be sampled? */
 bool fm_sampler_outside(void);

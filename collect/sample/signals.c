@@ -114,8 +114,19 @@ __attribute__((noreturn)) static void leave(void *context)
     __builtin_unreachable();
 }
 
+/* A fault that comes while its signal is blocked would kill the program: a thread may block them all. The
+ * mask in the context is what it returns to. */
+static void open_faults(const ucontext_t *context)
+{
+    uint64_t faults = 0;
+    for (int i = 1; i < OURS; i++) faults |= UINT64_C(1) << (ours[i] - 1);
+    if (bits(&context->uc_sigmask) & faults)
+        fm_syscall(__NR_rt_sigprocmask, SIG_UNBLOCK, (long)&faults, 0, SIGNALS_BYTES, 0, 0);
+}
+
 static void on_own_stack(fm_sampler_thread *thread, ucontext_t *context)
 {
+    open_faults(context);
     fm_sampler_tick(thread, context);
     thread->busy = false;
     fm_sampler_step_out();

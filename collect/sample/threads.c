@@ -69,7 +69,11 @@ static fm_sampler_thread *make(void)
     fm_syscall(__NR_mprotect, (long)region, FM_SAMPLER_GUARD, PROT_NONE, 0, 0, 0);
     thread = (fm_sampler_thread *)(void *)(region + STATE_OFFSET);
     thread->table = region + STATE_OFFSET + STATE_BYTES;
-    thread->burst = burst_create(thread->table, FM_SAMPLE_TABLE_BYTES);
+    /* The first thread's may be an interpreter's, or a compiler's: these have a lot of code. Only what is
+     * used of it takes memory. */
+    const bool first = !__atomic_load_n(&all.made, __ATOMIC_RELAXED);
+    thread->burst = burst_create_sized(thread->table, FM_SAMPLE_TABLE_BYTES,
+                                       first ? FM_SAMPLER_FIRST_CODE : burst_bytes());
     if (!thread->burst) {
         fm_unmap(region, REGION_BYTES);
         return NULL;

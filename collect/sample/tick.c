@@ -215,6 +215,7 @@ static uint64_t count(fm_sampler_thread *thread, ucontext_t *context, fm_sample_
     uint64_t accesses = 0, calm_accesses = 0, calm_time = 0;
     const uint64_t first = fm_sampler_ticks();
     thread->window = first;
+    burst_goes_on(thread->burst, true);
     for (uint32_t piece = 0; piece < COUNT_PIECES; piece++) {
         burst_result counted = {0};
         thread->traps = 0;
@@ -233,6 +234,7 @@ static uint64_t count(fm_sampler_thread *thread, ucontext_t *context, fm_sample_
         if (reason == BURST_END_FULL) begin_table(thread);
         if (reason != BURST_END_DONE || counted.fresh > FRESH_MOST) break;
     }
+    burst_goes_on(thread->burst, false);
     record->is.burst.counted = (uint32_t)accesses;
     record->is.burst.counted_ticks = fm_sampler_ticks() - first;
     thread->window = 0;

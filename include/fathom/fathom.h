@@ -75,6 +75,7 @@
 #include <fathom/profile.h>
 #include <fathom/sample.h>
 #include <fathom/sampled_run.h>
+#include <fathom/self_sampler.h>
 #include <fathom/static.h>
 #include <fathom/status.h>
 #include <fathom/trace.h>

@@ -69,6 +69,7 @@ typedef struct fm_sampled_run_options {
     bool call_paths; /* tell code apart by the calls that led to it */
     uint32_t pid;    /* a process that runs already is sampled, instead of a command; it runs on when sampling
                         ends. 0: none */
+    const char *function; /* only while it, or one that it calls, runs; NULL: everything */
     const char *region; /* only between FATHOM_BEGIN("region") and FATHOM_END (markers.h); NULL: everything */
     fm_sampled_run_method method;
     bool plain_reservoir; /* by counters: the reservoir of the paper (fm_estimator_info) */

@@ -60,7 +60,9 @@ static fm_status no_memory(fm_error *error)
 
 static double weight_of(const fm_sampled_objects *objects, uint32_t object)
 {
-    return object ? ldexp(1, (int)objects->objects[object - 1].level) : 1;
+    if (!object || objects->objects[object - 1].level == 0) return 1;
+    const double lost = objects->told > 0 ? (double)objects->lost / (double)objects->told : 0;
+    return ldexp(1 + lost, (int)objects->objects[object - 1].level);
 }
 
 static bool is_late(const result *of, const fm_raw_pair *raw)

@@ -111,8 +111,12 @@ static void free_orphans(fm_sampled_run *run)
 
 static fm_status pass(fm_sampled_run *run, bool last, fm_error *error)
 {
-    /* The heap first: bursts use what was allocated before them. */
-    fm_status status = run->context.with_objects ? fm_sample_heap_drain(run, error) : FM_OK;
+    fm_status status = FM_OK;
+    if (run->context.with_objects) { /* also where there is no burst: cells are few */
+        pthread_mutex_lock(&run->code_lock);
+        status = fm_sample_heap_take(run, error);
+        pthread_mutex_unlock(&run->code_lock);
+    }
     /* Seen before the lanes are: a process that is gone now wrote all it ever will. */
     for (uint32_t lane = 0; lane < FM_SAMPLE_THREADS && status == FM_OK; lane++)
         status = drain_lane(run, lane, last, error);

@@ -31,8 +31,8 @@ static fm_sample_heap *heap_of(const fm_sampled_run *run)
     return (fm_sample_heap *)(void *)((char *)run->memory.session + fm_sample_heap_offset());
 }
 
-/* *all: room for what is there; the caller frees both. */
-static fm_status collect(fm_sampled_run *run, told *all, fm_sample_allocation *copies, size_t *count)
+/* all, copies: room for as many as there are cells. */
+static void collect(fm_sampled_run *run, told *all, fm_sample_allocation *copies, size_t *count)
 {
     fm_sample_heap *shared = heap_of(run);
     *count = 0;
@@ -50,7 +50,6 @@ static fm_status collect(fm_sampled_run *run, told *all, fm_sample_allocation *c
         all[(*count)++] = (told){copies[i].time, &copies[i], copies[i].address, copies[i].serial};
         __atomic_store_n(&cell->state, FM_SAMPLE_CELL_FREE, __ATOMIC_RELEASE);
     }
-    return FM_OK;
 }
 
 static fm_sampled_process *process_numbered(fm_sampled_run *run, uint32_t serial)
@@ -80,7 +79,9 @@ static fm_status look_at_processes(fm_sampled_run *run, fm_error *error)
             process->parent = 0; /* once */
         }
         process->heap_seen |= __atomic_load_n(&shared->heap_seen, __ATOMIC_RELAXED) != 0;
-        process->heap_lost = __atomic_load_n(&shared->heap_lost, __ATOMIC_RELAXED);
+        const uint32_t lost = __atomic_load_n(&shared->heap_lost, __ATOMIC_RELAXED);
+        if (lost > process->heap_lost) run->objects.lost += lost - process->heap_lost;
+        process->heap_lost = lost;
         if (status == FM_OK)
             status = fm_sampled_memory_limit(&process->memory,
                                              __atomic_load_n(&shared->heap_limit, __ATOMIC_ACQUIRE), error);
@@ -97,20 +98,22 @@ static fm_status hand_over(fm_sampled_run *run, const told *one, fm_error *error
                                        one->allocation, error);
 }
 
-fm_status fm_sample_heap_drain(fm_sampled_run *run, fm_error *error)
+fm_status fm_sample_heap_take(void *of, fm_error *error)
 {
+    fm_sampled_run *run = of;
+    size_t count = 0;
+    fm_status status = look_at_processes(run, error);
+    const uint32_t told_now = __atomic_load_n(&heap_of(run)->told, __ATOMIC_ACQUIRE);
+    if (status != FM_OK || told_now == run->heap_told) return status;
+    run->heap_told = told_now;
     told *all = fm_calloc(FM_SAMPLE_FREES + FM_SAMPLE_ALLOCATIONS, sizeof *all);
     fm_sample_allocation *copies = fm_calloc(FM_SAMPLE_ALLOCATIONS, sizeof *copies);
-    size_t count = 0;
-    fm_status status = FM_OK;
     if (!all || !copies)
         status = fm_fail_memory(error, FM_SAMPLE_ALLOCATIONS * sizeof *copies, "blocks of the heap");
-    pthread_mutex_lock(&run->code_lock);
-    if (status == FM_OK) status = look_at_processes(run, error);
-    if (status == FM_OK) status = collect(run, all, copies, &count);
+    else
+        collect(run, all, copies, &count);
     if (count) qsort(all, count, sizeof *all, by_time);
     for (size_t i = 0; i < count && status == FM_OK; i++) status = hand_over(run, &all[i], error);
-    pthread_mutex_unlock(&run->code_lock);
     free(all);
     free(copies);
     return status;

@@ -576,7 +576,13 @@ fm_status fm_sampled_attach_begin(fm_sampled_run *run, fm_error *error)
         free(real);
         status = fm_attach_check(self->pid, self->runtime, error);
     }
-    return status == FM_OK ? with_tracee(self, begin, error) : status;
+    if (status == FM_OK) status = with_tracee(self, begin, error);
+    if (status != FM_OK || !run->options.function) return status;
+    fm_sampled_maps maps = {0}; /* of which only the files are kept */
+    run->function.name = run->options.function;
+    status = fm_sampled_maps_read(&maps, &run->code, run->options.pid, error);
+    fm_sampled_maps_free(&maps);
+    return status == FM_OK ? fm_function_filter_prepare(&run->function, &run->code, error) : status;
 }
 
 /* ---- entering ---- */

@@ -44,7 +44,7 @@ void fm_sampled_memory_free(fm_sampled_memory_of *memory)
     fm_object_map_destroy(memory->map);
     free(memory->told);
     free(memory->numbers);
-    free(memory->by_chance);
+    fm_intern_table_free(&memory->by_chance);
     *memory = (fm_sampled_memory_of){0};
 }
 
@@ -53,25 +53,36 @@ static fm_status have_map(fm_sampled_memory_of *memory, fm_error *error)
     return memory->map ? FM_OK : fm_object_map_create(&memory->map, error);
 }
 
+/* A block was told by its hash, or is gone. */
+static fm_status set_by_chance(fm_sampled_memory_of *memory, uint64_t address, bool living, fm_error *error)
+{
+    fm_intern_entry *entry = fm_intern_table_put(&memory->by_chance, address, 0, NULL);
+    if (!entry) return no_memory(error);
+    memory->living += living;
+    memory->living -= entry->value;
+    entry->value = living;
+    return FM_OK;
+}
+
 fm_status fm_sampled_memory_fork(fm_sampled_memory_of *child, const fm_sampled_memory_of *parent,
                                  fm_error *error)
 {
     if (!parent->map || child->map) return FM_OK;
     fm_status status = fm_object_map_clone(&child->map, parent->map, error);
     if (status != FM_OK) return status;
-    const size_t told = parent->told_count, chance = parent->by_chance_count;
-    if (fm_array_reserve((void **)&child->told, &child->told_capacity, told, sizeof *child->told) != 0 ||
-        fm_array_reserve((void **)&child->by_chance, &child->by_chance_capacity, chance,
-                         sizeof *child->by_chance) != 0)
+    const size_t told = parent->told_count;
+    if (fm_array_reserve((void **)&child->told, &child->told_capacity, told, sizeof *child->told) != 0)
         return no_memory(error);
     if (told) memcpy(child->told, parent->told, told * sizeof *child->told);
-    if (chance) memcpy(child->by_chance, parent->by_chance, chance * sizeof *child->by_chance);
     child->told_count = told;
-    child->by_chance_count = chance;
+    for (size_t i = 0; i < parent->by_chance.count && status == FM_OK; i++)
+        if (parent->by_chance.entries[i].value)
+            status = set_by_chance(child, parent->by_chance.entries[i].a, true, error);
     child->time = parent->time;
     child->level = parent->level;
+    child->limit = parent->limit;
     child->program = parent->program;
-    return FM_OK;
+    return status;
 }
 
 /* Times never decrease. */
@@ -111,20 +122,18 @@ static fm_status path_of(fm_sample_code_of *process, fm_sampled_code *code, cons
     return status;
 }
 
-/* The list has none any more that are gone; only where the map has heard of all that were told. */
-static void prune(fm_sampled_memory_of *memory)
+/* Only those that live are kept, when most do not. */
+static fm_status prune(fm_sampled_memory_of *memory, fm_error *error)
 {
-    if (memory->by_chance_count < 2 * memory->by_chance_pruned + PRUNE_FROM ||
-        memory->map->done < memory->map->queued)
-        return;
-    size_t kept = 0;
-    for (size_t i = 0; i < memory->by_chance_count; i++) {
-        fm_heap_block block;
-        if (fm_heap_tree_find(&memory->map->heap, memory->by_chance[i], &block) &&
-            block.start == memory->by_chance[i])
-            memory->by_chance[kept++] = memory->by_chance[i];
-    }
-    memory->by_chance_count = memory->by_chance_pruned = kept;
+    if (memory->by_chance.count < 2 * memory->living + PRUNE_FROM) return FM_OK;
+    fm_intern_table old = memory->by_chance;
+    fm_status status = FM_OK;
+    memory->by_chance = (fm_intern_table){0};
+    memory->living = 0;
+    for (size_t i = 0; i < old.count && status == FM_OK; i++)
+        if (old.entries[i].value) status = set_by_chance(memory, old.entries[i].a, true, error);
+    fm_intern_table_free(&old);
+    return status;
 }
 
 fm_status fm_sampled_memory_allocated(fm_sampled_memory_of *memory, fm_sampled_objects *objects,
@@ -133,6 +142,8 @@ fm_status fm_sampled_memory_allocated(fm_sampled_memory_of *memory, fm_sampled_o
 {
     uint32_t path;
     fm_status status = have_map(memory, error);
+    /* The limit has fallen since: nobody would tell that it is freed. */
+    if (told->by_chance && fm_sample_heap_hash(told->address) >= memory->limit) return status;
     if (status == FM_OK) status = path_of(process, code, told, &path, error);
     if (status != FM_OK) return status;
     bool fresh;
@@ -145,15 +156,12 @@ fm_status fm_sampled_memory_allocated(fm_sampled_memory_of *memory, fm_sampled_o
     const uint32_t level = told->by_chance && memory->level < 40 ? memory->level : 0;
     fm_sampled_allocations *sum = &objects->allocations[number];
     if (fresh) *sum = (fm_sampled_allocations){0};
+    objects->told += told->by_chance != 0;
     sum->blocks += UINT64_C(1) << level;
     sum->bytes += told->bytes >> 48 ? 0 : told->bytes << level;
-    if (told->by_chance) {
-        prune(memory);
-        if (fm_array_reserve((void **)&memory->by_chance, &memory->by_chance_capacity,
-                             memory->by_chance_count + 1, sizeof *memory->by_chance) != 0)
-            return no_memory(error);
-        memory->by_chance[memory->by_chance_count++] = told->address;
-    }
+    status = set_by_chance(memory, told->address, told->by_chance, error);
+    if (status == FM_OK) status = prune(memory, error);
+    if (status != FM_OK) return status;
     return fm_object_map_alloc(memory->map, time_of(memory, told->time), told->address, told->bytes, number,
                                error);
 }
@@ -162,6 +170,7 @@ fm_status fm_sampled_memory_freed(fm_sampled_memory_of *memory, uint64_t time, u
                                   fm_error *error)
 {
     fm_status status = have_map(memory, error);
+    if (status == FM_OK) status = set_by_chance(memory, address, false, error);
     if (status == FM_OK) status = fm_object_map_free(memory->map, time_of(memory, time), address, error);
     return status;
 }
@@ -170,17 +179,18 @@ fm_status fm_sampled_memory_limit(fm_sampled_memory_of *memory, uint64_t limit, 
 {
     const uint32_t level = limit ? (uint32_t)__builtin_clzll(limit) : 0;
     fm_status status = FM_OK;
-    size_t kept = 0;
-    if (level <= memory->level) return FM_OK;
+    if (limit && !memory->limit) memory->limit = limit;
+    if (level <= memory->level || !memory->map) return FM_OK;
+    memory->limit = limit;
     memory->level = level;
     memory->number_count = 0; /* what is told by chance has another object now */
-    for (size_t i = 0; i < memory->by_chance_count; i++) {
-        if (fm_sample_heap_hash(memory->by_chance[i]) < limit)
-            memory->by_chance[kept++] = memory->by_chance[i];
-        else if (status == FM_OK)
-            status = fm_object_map_free(memory->map, memory->time, memory->by_chance[i], error);
+    for (size_t i = 0; i < memory->by_chance.count && status == FM_OK; i++) {
+        const uint64_t address = memory->by_chance.entries[i].a;
+        if (!memory->by_chance.entries[i].value || fm_sample_heap_hash(address) < limit) continue;
+        memory->by_chance.entries[i].value = 0;
+        memory->living--;
+        status = fm_object_map_free(memory->map, memory->time, address, error);
     }
-    memory->by_chance_count = kept;
     return status;
 }
 

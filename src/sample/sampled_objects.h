@@ -40,6 +40,7 @@ typedef struct fm_sampled_objects {
     fm_intern_table contexts;            /* of heap blocks: path; 1: told by chance */
     fm_sampled_allocations *allocations; /* of each context */
     size_t allocation_capacity;
+    uint64_t told, lost; /* small blocks that were told, and that should have been */
     fm_intern_table met; /* blocks: address; object */
 } fm_sampled_objects;
 void fm_sampled_objects_free(fm_sampled_objects *objects);
@@ -56,8 +57,9 @@ typedef struct fm_sampled_memory_of {
     uint32_t program;   /* its file + 1; 0: not known */
     uint32_t *numbers;  /* of the map's objects, as they are known here; 0: not yet */
     size_t number_count, number_capacity;
-    uint64_t *by_chance; /* blocks that were told by their hashes, and some that are gone */
-    size_t by_chance_count, by_chance_capacity, by_chance_pruned;
+    uint64_t limit;            /* as last known; 0: never heard of */
+    fm_intern_table by_chance; /* blocks that were told by their hashes: address; value 0: gone */
+    size_t living;             /* of these */
     struct {
         uint64_t low, high;
         uint32_t object;

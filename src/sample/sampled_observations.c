@@ -43,7 +43,7 @@ void fm_sampled_thread_counted(const fm_sampled_thread *thread, double *accesses
     for (size_t i = 0; i < thread->burst_count; i++) {
         const fm_seen_burst *burst = thread->bursts[i];
         if (!(burst->calm_time > 0)) continue;
-        *accesses += burst->calm;
+        *accesses += burst->calm * burst->inside;
         *nanoseconds += calm_time_of(burst);
     }
 }
@@ -68,12 +68,14 @@ static void fill_rates(const fm_sampled_thread *thread, double fallback, double 
         last_at = i;
     }
     for (size_t i = last > 0 ? last_at + 1 : 0; i < count; i++) rates[i] = last > 0 ? last : fallback;
+    for (size_t i = 0; i < count; i++) /* the fallback is of what counts already */
+        if (last > 0) rates[i] *= thread->bursts[i]->inside;
 }
 
 static double behind(const timeline *line, size_t i)
 {
     const fm_seen_burst *burst = line->thread->bursts[i];
-    return line->before[i] + burst->counted + burst->accesses;
+    return line->before[i] + burst->counted * burst->inside + burst->accesses;
 }
 
 static fm_status make_timeline(timeline *line, const fm_sampled_thread *thread, double fallback,
@@ -189,9 +191,9 @@ static double end_of(const timeline *line, const fm_seen_watch *watch)
     if (i == SIZE_MAX) return accesses_until(line, watch->is.finish);
     const fm_seen_burst *burst = line->thread->bursts[i];
     if (watch->is.in_window) {
-        const double whole = line->rates[i] > 0 ? burst->counted / line->rates[i] : 0;
+        const double whole = line->rates[i] > 0 ? burst->counted * burst->inside / line->rates[i] : 0;
         const double share = whole > 0 ? (double)watch->is.in_window * line->tick / whole : 0.5;
-        return line->before[i] + burst->accesses + burst->counted * (share < 1 ? share : 1);
+        return line->before[i] + burst->accesses + burst->counted * burst->inside * (share < 1 ? share : 1);
     }
     if (watch->is.end == FM_SAMPLE_WATCH_USED && watch->found == FM_BURST_NONE) return -1;
     return line->before[i] + (watch->found == FM_BURST_NONE ? burst->accesses : watch->found);

@@ -108,7 +108,7 @@ static fm_status set_up(fm_sampled_run *run, fm_error *error)
     session->wants = (options->follow_children ? FM_SAMPLE_WANT_CHILDREN : 0u) |
                      (options->no_watches ? 0u : FM_SAMPLE_WANT_WATCHES) |
                      (options->objects ? FM_SAMPLE_WANT_OBJECTS : 0u) |
-                     (options->call_paths ? FM_SAMPLE_WANT_PATHS : 0u);
+                     (options->call_paths || options->function ? FM_SAMPLE_WANT_PATHS : 0u);
     if (options->region) {
         session->wants |= FM_SAMPLE_WANT_REGION;
         snprintf(session->region, sizeof session->region, "%s", options->region);
@@ -131,7 +131,12 @@ static fm_status set_up(fm_sampled_run *run, fm_error *error)
     run->context.code = &run->code;
     run->context.objects = &run->objects;
     run->context.with_objects = options->objects;
-    run->context.with_paths = options->call_paths;
+    run->context.take_heap = fm_sample_heap_take;
+    run->context.run = run;
+    run->context.with_paths = options->call_paths || options->function;
+    run->context.tell_paths = options->call_paths;
+    run->function.name = options->function;
+    if (options->function) run->context.function = &run->function;
     run->context.nanoseconds = 1e9 / (double)session->frequency;
     run->context.granularity_count = options->granularity_count;
     for (size_t i = 0; i < options->granularity_count; i++)
@@ -279,6 +284,9 @@ static fm_status attach(fm_sampled_run *run, uint32_t place, fm_error *error)
     made->program = program_of(shared.pid);
     pthread_mutex_lock(&run->code_lock);
     status = fm_sampled_maps_read(&made->code.maps, &run->code, shared.pid, error);
+    /* It waits for its clock meanwhile. */
+    if (status == FM_OK && run->context.function && !run->attachment)
+        status = fm_function_filter_prepare(&run->function, &run->code, error);
     pthread_mutex_unlock(&run->code_lock);
     return status;
 }
@@ -429,6 +437,8 @@ fm_status fm_sampled_run_wait(fm_sampled_run *run, double seconds, bool *ended, 
             run->ended = *ended = true;
             run->seconds = fm_now() - run->watch.started;
             status = fm_sample_drain_end(run, error);
+            if (status == FM_OK && run->options.function)
+                status = fm_function_filter_check(&run->function, &run->code, error);
             return status == FM_OK ? check_region(run, error) : status;
         }
         const double left = until - fm_now();
@@ -469,6 +479,7 @@ void fm_sampled_run_close(fm_sampled_run *run)
         free(run->processes[i]);
     }
     free(run->processes);
+    fm_function_filter_free(&run->function);
     fm_sampled_code_free(&run->code);
     fm_latencies_free(&run->context.latencies);
     fm_sampled_objects_free(&run->objects);

@@ -62,7 +62,9 @@ struct fm_sampled_run {
 
     pthread_mutex_t code_lock;
     fm_sampled_code code;
+    fm_function_filter function;
     fm_sampled_objects objects;
+    uint32_t heap_told;                /* cells that were taken, with all before them */
     uint32_t *tag_codes, *tag_objects; /* of each tag, when all is known */
 
     /* The drain's. */
@@ -105,8 +107,8 @@ void fm_sampled_attach_leave(fm_sampled_run *run);
 
 /* ---- sample_heap.c ---- */
 
-/* Takes what was told of the heap. */
-fm_status fm_sample_heap_drain(fm_sampled_run *run, fm_error *error);
+/* Takes what was told of the heap; code_lock is held. */
+fm_status fm_sample_heap_take(void *run, fm_error *error);
 
 /* ---- sample_drain.c ---- */
 

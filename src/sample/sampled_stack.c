@@ -62,8 +62,9 @@ fm_status fm_sampled_stack_unwind(fm_sample_code_of *process, fm_sampled_code *c
         fm_status status = fm_sampled_code_map(process, code, here, &map, error);
         if (status != FM_OK) return status;
         fm_unwinder *unwinder = map ? unwinder_of(&code->files[map->file]) : NULL;
-        const bool done = unwinder ? fm_unwinder_step(unwinder, here - map->bias, &at, read_copy, &copy)
-                                   : step_by_pointer(&at, &copy);
+        const bool rule = unwinder && fm_unwinder_knows(unwinder, here - map->bias);
+        const bool done = rule ? fm_unwinder_step(unwinder, here - map->bias, &at, read_copy, &copy)
+                               : step_by_pointer(&at, &copy);
         if (!done || at.value[FM_UNWIND_RIP] == 0) break;
         frames[(*count)++] =
             (fm_sampled_frame){.back = at.value[FM_UNWIND_RIP], .slot = at.value[FM_UNWIND_RSP] - 8};

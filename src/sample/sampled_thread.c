@@ -96,6 +96,7 @@ typedef struct log_reading {
     fm_sample_context *context;
     const fm_sample_record *record;
     size_t count;    /* of context->touches */
+    size_t all;      /* of the log, those that do not count among them */
     uint32_t picked; /* number in the log; and its place among the touches */
     uint32_t picked_at;
 } log_reading;
@@ -117,7 +118,14 @@ static fm_status take_use(log_reading *reading, uint32_t number, const burst_use
         fm_sampled_code_site(thread->process, context->code, use->instruction, &touch->tag, error);
     if (status != FM_OK) return status;
     if (thread->calls) touch->path = fm_sampled_calls_path(thread->calls);
-    if (!is_ours(context->code, touch->tag)) {
+    bool counts = !is_ours(context->code, touch->tag);
+    reading->all += counts;
+    if (counts && context->function)
+        status = fm_function_filter_inside(context->function, context->code, touch->tag, touch->path, &counts,
+                                           error);
+    if (status != FM_OK) return status;
+    if (!context->tell_paths) touch->path = 0;
+    if (counts) {
         if (number == reading->picked) reading->picked_at = (uint32_t)reading->count;
         reading->count++;
     }
@@ -134,9 +142,11 @@ static fm_status find_objects(log_reading *reading, fm_error *error)
     fm_sample_context *context = reading->context;
     const fm_sample_record *record = reading->record;
     if (!context->with_objects) return FM_OK;
-    fm_status status =
-        fm_sampled_memory_thread(thread->memory, thread->process, context->code, thread->number,
-                                 record->is.burst.stack, record->is.burst.fs_base, &thread->stack, error);
+    fm_status status = context->take_heap(context->run, error);
+    if (status == FM_OK)
+        status =
+            fm_sampled_memory_thread(thread->memory, thread->process, context->code, thread->number,
+                                     record->is.burst.stack, record->is.burst.fs_base, &thread->stack, error);
     for (int pass = 0; pass < 2 && status == FM_OK; pass++) {
         const uint64_t time = pass == 0 ? record->is.burst.ticks : record->is.burst.ticks_end;
         fm_sampled_memory_begin(thread->memory);
@@ -212,9 +222,14 @@ static fm_status look_at_log(fm_sampled_thread *thread, fm_sample_context *conte
                              const fm_sample_record *record, fm_seen_burst *burst, fm_error *error)
 {
     size_t unused = 0;
-    log_reading reading = {thread, context, record, 0, burst->picked, FM_BURST_NONE};
+    log_reading reading = {.thread = thread,
+                           .context = context,
+                           .record = record,
+                           .picked = burst->picked,
+                           .picked_at = FM_BURST_NONE};
     fm_status status = read_log(&reading, error);
     if (status != FM_OK) return status;
+    if (context->function && reading.all > 0) burst->inside = (double)reading.count / (double)reading.all;
     const size_t count = reading.count;
     burst->picked = reading.picked_at;
     if (count == 0) return FM_OK;
@@ -254,6 +269,7 @@ static fm_status take_burst(fm_sampled_thread *thread, fm_sample_context *contex
     }
     fm_seen_burst *burst = fm_calloc(1, sizeof *burst + context->granularity_count * sizeof burst->views[0]);
     if (!burst) return fm_fail_memory(error, sizeof *burst, "a burst");
+    burst->inside = 1;
     burst->number = record->is.burst.number;
     burst->work = record->is.burst.work;
     burst->planned = record->is.burst.planned;
@@ -287,6 +303,16 @@ static fm_status take_burst(fm_sampled_thread *thread, fm_sample_context *contex
 
 /* ---- watches ---- */
 
+/* Used again, but not in the function that is looked at: it could not be watched any longer. */
+static fm_status judge_watch(fm_sample_context *context, fm_seen_watch *watch, fm_error *error)
+{
+    bool inside = false;
+    fm_status status =
+        fm_function_filter_inside(context->function, context->code, watch->site, watch->path, &inside, error);
+    if (!inside) watch->is.end = FM_SAMPLE_WATCH_REPLACED;
+    return status;
+}
+
 static fm_status take_watch(fm_sampled_thread *thread, fm_sample_context *context,
                             const fm_sample_watched *watched, uint32_t slab, fm_error *error)
 {
@@ -308,8 +334,12 @@ static fm_status take_watch(fm_sampled_thread *thread, fm_sample_context *contex
             status = fm_sampled_thread_calls(thread, context, slab, (uint32_t)watched->stack_bytes, error);
         if (status == FM_OK && thread->calls && slab != FM_SAMPLE_NOWHERE)
             watch->path = fm_sampled_calls_path(thread->calls);
+        if (status == FM_OK && context->function) status = judge_watch(context, watch, error);
         if (status != FM_OK) return status;
+        if (!context->tell_paths) watch->path = 0;
     }
+    /* In a window behind a burst it is not known who it was. */
+    if (context->function && watched->in_window) watch->is.end = FM_SAMPLE_WATCH_REPLACED;
     thread->watch_count++;
     context->watches++;
     return FM_OK;

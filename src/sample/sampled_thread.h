@@ -10,6 +10,7 @@
 #define FATHOM_SAMPLE_SAMPLED_THREAD_H
 
 #include "sample/burst_analysis.h"
+#include "sample/function_filter.h"
 #include "sample/pmu_latency.h"
 #include "sample/sample_memory.h"
 #include "sample/sampled_calls.h"
@@ -24,6 +25,11 @@ typedef struct fm_sample_context {
     fm_sampled_code *code;
     fm_sampled_objects *objects;
     bool with_objects, with_paths;
+    bool tell_paths;              /* they make a difference; else they are for `function` only */
+    fm_function_filter *function; /* only what happens in it; NULL: everything */
+    /* Takes what was told of the heap until now: to be called before a burst is looked at. */
+    fm_status (*take_heap)(void *run, fm_error *error);
+    void *run;
     fm_burst_table *table;
     unsigned shifts[FM_SAMPLED_RUN_GRANULARITIES]; /* granularities are 1 << shift */
     size_t granularity_count;
@@ -43,6 +49,7 @@ typedef struct fm_seen_burst {
     uint64_t work; /* nanoseconds */
     uint64_t planned;
     uint32_t accesses;
+    double inside;    /* share of what was logged that counts: less than 1 only with a function */
     uint32_t counted; /* accesses of the window behind it */
     uint32_t calm;    /* of these, those that tell the rate */
     double calm_time; /* nanoseconds that they took; 0: not known */

@@ -356,3 +356,9 @@ bool fm_unwinder_step(fm_unwinder *unwinder, uint64_t address, fm_unwind_registe
     /* Stacks grow downwards: who calls is above. What does not get on would go round for ever. */
     return done && registers->value[FM_UNWIND_RSP] > before;
 }
+
+bool fm_unwinder_knows(fm_unwinder *unwinder, uint64_t address)
+{
+    const rule *known = unwinder->cfi ? rule_at(unwinder, address) : NULL;
+    return known && known->kind != RULE_NONE;
+}

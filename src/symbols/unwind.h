@@ -34,6 +34,9 @@ typedef struct fm_unwinder fm_unwinder;
 fm_status fm_unwinder_open(fm_unwinder **unwinder, const char *path, fm_error *error);
 void fm_unwinder_close(fm_unwinder *unwinder); /* NULL is fine */
 
+/* Whether there is a rule for the instruction at an address. */
+bool fm_unwinder_knows(fm_unwinder *unwinder, uint64_t address);
+
 /*
  * One step outwards: `registers`, of the function with the instruction at `address` (in the file; for a
  * caller, one byte before where it is returned to), become those of its caller, rsp being behind the return

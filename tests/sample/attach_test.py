@@ -187,8 +187,9 @@ def distances_are_those_of_fathom_run():
 @case
 def a_region_of_a_program_that_runs():
     program = Program(path=build("region.c", "gcc", "-O1"))
-    for region, wanted in (("small", (1, 0)), ("large", (0.5, 0.5)), ("small", (1, 0))):
-        profile = attach(program.pid, "-g", "8", "--region", region, duration="0.5").profile
+    for region, wanted in (("small", (1, 0)), ("large", (0.5, 0.5)), ("small", (1, 0)), ("large_work", (0.5, 0.5))):
+        option = "--function" if region == "large_work" else "--region"
+        profile = attach(program.pid, "-g", "8", option, region, duration="0.6").profile
         total = sum(count for _, _, count in profile["histogram"])
         near = sum(count for low, high, count in profile["histogram"] if high < 1024) / total
         far = sum(count for low, high, count in profile["histogram"] if low >= 32768) / total
@@ -314,6 +315,38 @@ def an_exec_ends_it():
     result = attach(program.pid, duration="20")
     expect_in("which was not sampled", result.err, "note")
     expect(program.wait(timeout=30), 0, "the program's exit code")
+
+
+# ---- a program that samples itself ----
+
+def self_sampled(env=None, prefix=()):
+    library = os.path.dirname(BUILDER)
+    path = build("self_sampled.c", "gcc", "-O1", "-pthread", "-L" + library, "-Wl,--no-as-needed", "-lfathom",
+                 "-Wl,-rpath," + library)
+    done = subprocess.run([*prefix, path], capture_output=True, text=True, timeout=90, env={**os.environ, **(env or {})})
+    expect(done.returncode, 0, f"exit code\n{done.stdout}{done.stderr}")
+    return dict(line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line), done.stdout
+
+
+@case
+def a_program_samples_itself():
+    # Every other re-use is of the word that was just read, the others come a sweep later.
+    lines, text = self_sampled()
+    for name in ("small", "large", "threads"):
+        expect_in("exact 0, bursts 1, far 0.", lines[name], name)
+    expect(lines["small"], "exact 0, bursts 1, far 0.50", "small")
+    expect(lines["two at a time"], "refused", "two at a time")
+    expect(lines["stopped without a profile"], "0", "stopped without a profile")
+    expect_in("no profile: no sample was taken in 0.", lines["nothing"], "nothing")
+    expect_in("not started: cannot execute: No such file or directory", lines["no fathom"], "no fathom")
+    expect_in("children 0, signals 0, files 0", text, "what is left")
+
+
+@case
+def a_program_samples_itself_without_perf_events():
+    lines, text = self_sampled(NO_PERF)
+    expect(lines["small"], "exact 0, bursts 1, far 0.50", "small")
+    expect_in("children 0, signals 0, files 0", text, "what is left")
 
 
 # ---- who cannot be attached to ----

@@ -115,6 +115,16 @@ def many_short_threads_and_one_that_blocks_signals():
 
 
 @case
+def a_thread_that_blocks_the_signals_of_faults():
+    # A burst looks at addresses in registers, which may not be mapped: its own faults must reach it.
+    path = build("attached.c", "gcc", "-O1", "-pthread")
+    for _ in range(3):
+        result = sample([path, "blocks", "briefly"])
+        expect_in("right", result.out, "output")
+        expect(result.profile["run"]["ending"], "exited with 0", "ending")
+
+
+@case
 def a_thousand_threads_at_once():
     same(["crowd"])
 
@@ -225,6 +235,17 @@ def only_a_region_is_sampled():
     # Closed form: 512 x 400 and 65,536 x 8 words, each read and written. Rates are good to a factor of two.
     for profile, words in ((small, 512 * 400), (large, 65536 * 8)):
         expect(0.4 < profile["references"] / (200 * 2 * words) < 2.5, True, f"{profile['references']} references")
+
+
+@case
+def only_a_function_is_sampled():
+    path = build("region.c", "gcc", "-O1")
+    for name, wanted in (("small_work", [1, 0]), ("large_work", [0.5, 0.5])):
+        profile = sample([path, "300"], "-g", "8", "--function", name).profile
+        expect(near_and_far(profile), wanted, name)
+        expect(profile["run"]["what"], f"samples of references, in function {name} and what it calls", "what")
+    result = sample([path, "20"], "--function", "medium_work", code=2)
+    expect_in("there is no function 'medium_work' in the program or in any library it used", result.err, "message")
 
 
 @case

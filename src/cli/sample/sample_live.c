@@ -85,8 +85,10 @@ static int check_method(live_run *self)
     *chosen = !method                      ? FM_SAMPLED_RUN_ANY
               : strcmp(method, "pmu") == 0 ? FM_SAMPLED_RUN_PMU
                                            : FM_SAMPLED_RUN_SOFTWARE;
-    if (self->how->region && *chosen == FM_SAMPLED_RUN_PMU)
-        return cli_misuse("--region: counters count outside of it, too: regions need --method software");
+    const bool part = self->how->region || self->how->function;
+    if (part && *chosen == FM_SAMPLED_RUN_PMU)
+        return cli_misuse("--%s: counters count outside of it, too: it needs --method software",
+                          self->how->region ? "region" : "function");
     if (self->how->no_watches && *chosen == FM_SAMPLED_RUN_PMU)
         return cli_misuse("--no-watches: with --method pmu there is nothing but what is watched");
     const fm_estimator_info *info = fm_estimator_at(0);
@@ -94,7 +96,7 @@ static int check_method(live_run *self)
     if (!info) return cli_misuse("--estimator: there is none called '%s'", name);
     self->options.plain_reservoir = info->plain_reservoir;
     if (info->bursts) return -1;
-    if (*chosen == FM_SAMPLED_RUN_SOFTWARE || self->how->no_watches || self->how->region)
+    if (*chosen == FM_SAMPLED_RUN_SOFTWARE || self->how->no_watches || part)
         return cli_misuse(
             "--estimator: %s is for samples of single accesses, that is for --method pmu; a clock "
             "samples bursts",
@@ -156,6 +158,7 @@ static int check(live_run *self, char **command, uint64_t seed)
     self->options.signals = true;
     self->options.seed = seed;
     self->options.region = how->region;
+    self->options.function = how->function;
     return -1;
 }
 
@@ -255,6 +258,19 @@ static fm_sampled_run_process last_program(const live_run *self, fm_sampled_run_
     return process;
 }
 
+/* As of `fathom run`. NULL: no memory. */
+static char *what_was_sampled(const cli_live_options *how)
+{
+    char *text = NULL;
+    const char *function = how->function, *region = how->region;
+    if (asprintf(&text, "samples of %sreferences%s%s%s%s%s%s", function || region ? "" : "all ",
+                 function ? ", in function " : "", function ? function : "",
+                 function ? " and what it calls" : "", region ? ", in region \"" : "", region ? region : "",
+                 region ? "\"" : "") < 0)
+        return NULL;
+    return text;
+}
+
 /* whole: the profile is of all processes, of which this is the first. */
 static int describe_run(const live_run *self, size_t index, bool whole, fm_profile *profile)
 {
@@ -268,12 +284,7 @@ static int describe_run(const live_run *self, size_t index, bool whole, fm_profi
     run->collector = strdup(self->state.method == FM_SAMPLED_RUN_PMU    ? "sampling (counters)"
                             : self->state.clock == FM_SAMPLED_RUN_TIMER ? "sampling (timer)"
                                                                         : "sampling (perf)");
-    if (how->region) {
-        if (asprintf(&run->what, "samples of references, in region \"%s\"", how->region) < 0)
-            run->what = NULL;
-    } else {
-        run->what = strdup("samples of all references");
-    }
+    run->what = what_was_sampled(how);
     run->notes = strdup(self->state.notes);
     run->seconds = self->state.seconds;
     run->process = process.pid;

@@ -6,7 +6,7 @@
 #include "sample/sample_simulate.h"
 
 typedef struct cli_live_options {
-    const char *json, *report, *output, *overhead, *pid, *region, *method;
+    const char *json, *report, *output, *overhead, *pid, *region, *function, *method;
     double rate, duration; /* -1: not given */
     bool no_source, follow_children, no_watches, call_paths, progress;
 } cli_live_options;
@@ -29,6 +29,8 @@ typedef struct cli_live_options {
          "FILE",                                                                                             \
          "where the text goes that is shown at the end\n(default: standard output, after the program's "     \
          "own)"},                                                                                            \
+        {"function",     0,      CLI_STRING,                                                                 \
+         &(l)->function, "NAME", "only while this function, or one that it calls, runs"},                    \
         {"region",     0,      CLI_STRING,                                                                   \
          &(l)->region, "NAME", "only between FATHOM_BEGIN(\"NAME\") and FATHOM_END\n(fathom/markers.h)"},    \
         {"overhead",                                                                                         \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * region.c - regions that a program marks itself (fathom/markers.h): with `fathom sample --region NAME` only
- * what happens in them is sampled.
+ * marked_region.c - regions that a program marks itself (fathom/markers.h): with `fathom sample --region
+ * NAME` only what happens in them is sampled.
  *
  * The markers call these functions where they are there. Outside of the region ticks do nothing, and the
  * thread's clock, by which accesses are reckoned, stands still. A burst ends with the region: at a system
