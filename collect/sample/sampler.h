@@ -11,7 +11,7 @@
  *     signals.c   what the program sees of SIGTRAP
  *     limits.c    the program gives up system calls
  *     marked_region.c  what the program marks itself
- *     heap.c      blocks of the heap, some of them
+ *     allocations.c blocks of the heap, some of them
  *     pmu_events.c, pmu_sample.c   performance counters: samples of single accesses instead of bursts
  *     burst.h     runs the program's next accesses and logs them
  *
@@ -229,7 +229,7 @@ void fm_sampler_timer_end(void);
 /* There is nobody who reads: samples were left out for so long that the receiver must be gone. */
 void fm_sampler_unheard(void);
 
-/* ---- heap.c ---- */
+/* ---- allocations.c ---- */
 
 /* Blocks are told from now on, where they are wanted: when the process has its place, and after a fork. */
 void fm_sampler_heap_begin(void);

@@ -520,7 +520,8 @@ static void engines_in_batches(void **state)
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
     fm_gpu_stand_in = &module;
     stand_in.more_cards = 2;
-    fed = 2000; /* eight batches, more blocks than the stack holds: each batch asks for memory as the one before */
+    fed = 2000; /* eight batches, more blocks than the stack holds: each batch asks for memory as the one
+                   before */
     fm_gpu_first_sizes = (fm_gpu_sizes){.batch = 500, .each_batch = 300, .stack = 1000, .piece = 200};
     for (int small = 0; small < 2; small++)
         for (size_t i = 0; i < 2; i++) {
@@ -977,7 +978,7 @@ static fm_status attribute(fm_profile *profile, fm_error *error)
     for (uint32_t i = 0; i < 3; i++)
         made->sites[i] = (fm_site){0, i, i == 1 ? 0 : FM_NONE, i < 2, i < 2 ? frame : NULL, NULL, 0};
     made->paths[0] = (fm_call_path){FM_NONE, 2};
-    made->objects[0] = (fm_object){FM_OBJECT_HEAP, NULL, FM_NONE, 0, 1, 1, 0, 0};
+    made->objects[0] = (fm_object){.kind = FM_OBJECT_HEAP, .module = FM_NONE, .size = 1, .blocks = 1};
     made->object_uses[0] = (fm_object_use){0, 1, 1, 1, 0, 0, NULL};
     made->module_count = made->path_count = made->object_count = made->object_use_count = 1;
     made->site_count = 3;

@@ -56,11 +56,11 @@ static fm_profile *sample(void)
     made->sites[5] = (fm_site){.module = 2, .path = 0, .frame_count = 1, .frames = unknown};
     made->paths[0] = (fm_call_path){FM_NONE, 0};
     made->paths[1] = (fm_call_path){0, 1};
-    made->objects[0] =
-        (fm_object){FM_OBJECT_GLOBAL, fm_attribution_intern(made, nasty), 0, 0x4000, 100, 0, FM_NONE, 0};
-    made->objects[1] = (fm_object){FM_OBJECT_HEAP, NULL, FM_NONE, 0, 4096, 3, 1, 0};
-    made->objects[2] = (fm_object){FM_OBJECT_STACK, NULL, FM_NONE, 0, 0, 0, FM_NONE, UINT32_MAX};
-    made->objects[3] = (fm_object){FM_OBJECT_MODULE, NULL, 1, 0, 0, 0, FM_NONE, 0};
+    made->objects[0] = (fm_object){
+        FM_OBJECT_GLOBAL, fm_attribution_intern(made, nasty), 0, 0x4000, 100, 0, FM_NONE, 0, 7, 1000};
+    made->objects[1] = (fm_object){FM_OBJECT_HEAP, NULL, FM_NONE, 0, 4096, 3, 1, 0, 0, 0};
+    made->objects[2] = (fm_object){FM_OBJECT_STACK, NULL, FM_NONE, 0, 0, 0, FM_NONE, UINT32_MAX, 0, 0};
+    made->objects[3] = (fm_object){FM_OBJECT_MODULE, NULL, 1, 0, 0, 0, FM_NONE, 0, 0, 0};
     sample_pair(made, FM_NONE, 0, FM_RANGE_COLD, 17);
     sample_pair(made, 0, 1, 0, 500);
     sample_pair(made, 0, 1, sample_range(1024), UINT64_C(1) << 60);
@@ -131,6 +131,8 @@ static void same_object(const fm_object *a, const fm_object *b)
     assert_true(a->address == b->address && a->size == b->size && a->blocks == b->blocks);
     assert_int_equal(a->allocation, b->allocation);
     assert_int_equal(a->thread, b->thread);
+    assert_int_equal(a->error, b->error);
+    assert_int_equal(a->samples, b->samples);
 }
 
 static void same_attribution(const fm_attribution *a, const fm_attribution *b)

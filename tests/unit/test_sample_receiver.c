@@ -156,7 +156,16 @@ typedef struct receiver {
     fm_sampled_code code;
     fm_sample_context context;
     fm_sample_code_of process;
+    fm_sampled_memory_of memory_of;
+    fm_sampled_objects objects;
 } receiver;
+
+static fm_status no_heap(void *run, fm_error *error)
+{
+    (void)run;
+    (void)error;
+    return FM_OK;
+}
 
 static receiver *make(void)
 {
@@ -165,6 +174,10 @@ static receiver *make(void)
     assert_int_equal(fm_sample_memory_create(&self->memory, NULL), FM_OK);
     self->context = (fm_sample_context){.memory = &self->memory,
                                         .code = &self->code,
+                                        .objects = &self->objects,
+                                        .with_objects = true,
+                                        .with_paths = true,
+                                        .take_heap = no_heap,
                                         .shifts = {6, 3},
                                         .granularity_count = 2,
                                         .nanoseconds = 0.3};
@@ -182,6 +195,8 @@ static void destroy(receiver *self)
     free(self->context.log);
     free(self->context.touches);
     fm_sampled_code_free(&self->code);
+    fm_sampled_memory_free(&self->memory_of);
+    fm_sampled_objects_free(&self->objects);
     fm_sample_memory_destroy(&self->memory);
     free(self);
 }
@@ -235,7 +250,8 @@ static void test_slabs(void **state)
         assert_int_equal(fm_sample_slab_at(i).offset, end);
         end += fm_sample_slab_at(i).bytes;
     }
-    assert_int_equal(end, fm_sample_file_bytes());
+    assert_int_equal(end, fm_sample_heap_offset());
+    assert_true(end + sizeof(fm_sample_heap) <= fm_sample_file_bytes());
     assert_true(end - FM_SAMPLE_SLABS <= UINT64_C(8) << 20);
     destroy(self);
 }
@@ -248,7 +264,9 @@ static void test_a_burst(void **state)
     receiver *self = make();
     fm_sampled_thread *thread;
     fm_sample_lane *lane = fm_sample_memory_lane(&self->memory, 0);
-    assert_int_equal(fm_sampled_thread_create(&thread, &self->context, 0, &self->process, NULL), FM_OK);
+    assert_int_equal(
+        fm_sampled_thread_create(&thread, &self->context, 0, &self->process, &self->memory_of, 1, NULL),
+        FM_OK);
     struct {
         burst_table head;
         uint64_t address;
@@ -293,7 +311,9 @@ static void test_garbage(void **state)
         fm_sampled_thread *thread;
         fm_sample_lane *lane = fm_sample_memory_lane(&self->memory, 0);
         fm_sample_lane_release(&self->memory, 0);
-        assert_int_equal(fm_sampled_thread_create(&thread, &self->context, 0, &self->process, NULL), FM_OK);
+        assert_int_equal(
+            fm_sampled_thread_create(&thread, &self->context, 0, &self->process, &self->memory_of, 1, NULL),
+            FM_OK);
         for (uint64_t *at = (uint64_t *)lane; at < (uint64_t *)(lane + 1); at++) {
             random = random * 6364136223846793005u + 1442695040888963407u;
             *at = round % 3 ? random >> (random >> 58) : random;

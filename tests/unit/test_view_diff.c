@@ -111,7 +111,7 @@ static fm_profile *sample(uint32_t down, uint64_t near, uint64_t far, uint64_t h
     sample_site(made, 2, 0x30, "main", "/home/you/a.c", 30 + down, NULL, NULL, 0);
     sample_site(made, 3, 0x40, "main", "/home/you/a.c", 5 + down, NULL, NULL, 0);
     made->paths[0] = (fm_call_path){FM_NONE, 3};
-    made->objects[0] = (fm_object){FM_OBJECT_HEAP, NULL, FM_NONE, 0, 100, 1, 0, 0};
+    made->objects[0] = (fm_object){FM_OBJECT_HEAP, NULL, FM_NONE, 0, 100, 1, 0, 0, 0, 0};
     if (near) sample_pair(made, 0, 0, sample_range(1024), near);
     if (far) sample_pair(made, 1, 1, sample_range(32768), far);
     sample_pair(made, FM_NONE, 2, FM_RANGE_COLD, 100);

@@ -83,9 +83,9 @@ static fm_profile *sample(void)
     made->sites[6] = (fm_site){.module = 1, .address = 0x6000, .path = FM_NONE};
     sample_site(made, 7, 0x70, "main", file_here("src/a.c"), 99, NULL, NULL, 0);
     made->paths[0] = (fm_call_path){FM_NONE, 7};
-    made->objects[0] = (fm_object){FM_OBJECT_GLOBAL, "table", 0, 0, 0, 0, FM_NONE, 0};
-    made->objects[1] = (fm_object){FM_OBJECT_HEAP, NULL, FM_NONE, 0, 100, 1, 0, 0};
-    made->objects[2] = (fm_object){FM_OBJECT_STACK, NULL, FM_NONE, 0, 0, 0, FM_NONE, 2};
+    made->objects[0] = (fm_object){FM_OBJECT_GLOBAL, "table", 0, 0, 0, 0, FM_NONE, 0, 0, 0};
+    made->objects[1] = (fm_object){FM_OBJECT_HEAP, NULL, FM_NONE, 0, 100, 1, 0, 0, 0, 0};
+    made->objects[2] = (fm_object){FM_OBJECT_STACK, NULL, FM_NONE, 0, 0, 0, FM_NONE, 2, 0, 0};
 
     /* fill -> scan through two instructions: 1000 + 500 late at L2 out of 1000 + 500 + 500. */
     sample_pair(made, 0, 2, sample_range(32768), 1000);
@@ -377,7 +377,7 @@ static void names_of_all_kinds_fit(void **state)
     for (uint32_t i = 0; i < 60; i++) /* chains of calls of all lengths */
         made->paths[i] = (fm_call_path){i % 20 ? i - 1 : FM_NONE, i};
     for (uint32_t i = 0; i < name_count; i++)
-        made->objects[i] = (fm_object){FM_OBJECT_GLOBAL, names[i], 0, 0, 0, 0, FM_NONE, 0};
+        made->objects[i] = (fm_object){FM_OBJECT_GLOBAL, names[i], 0, 0, 0, 0, FM_NONE, 0, 0, 0};
     for (uint32_t i = 0; i < made->site_count; i++)
         sample_pair(made, (i * 7 + 3) % (uint32_t)made->site_count, i, sample_range(32768),
                     UINT64_C(123456789012) + i);

@@ -72,8 +72,8 @@ static fm_profile *sample(void)
     sample_site(made, 4, 0x50, "memcpy", "./string/memcpy.S", 7, NULL, NULL, 0);
     sample_site(made, 5, 0x60, "malloc", "./malloc/malloc.c", 8, NULL, NULL, 0);
     made->sites[4].module = made->sites[5].module = 1;
-    made->objects[0] = (fm_object){FM_OBJECT_GLOBAL, "table", 0, 0, 0, 0, FM_NONE, 0};
-    made->objects[1] = (fm_object){FM_OBJECT_GLOBAL, "other", 0, 8, 0, 0, FM_NONE, 0};
+    made->objects[0] = (fm_object){FM_OBJECT_GLOBAL, "table", 0, 0, 0, 0, FM_NONE, 0, 0, 0};
+    made->objects[1] = (fm_object){FM_OBJECT_GLOBAL, "other", 0, 8, 0, 0, FM_NONE, 0, 0, 0};
     sample_pair(made, 0, 0, sample_range(1024), 1500);
     sample_pair(made, 1, 1, sample_range(1024), 1500);
     sample_pair(made, 3, 2, sample_range(32768), 1000);

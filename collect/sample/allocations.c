@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * heap.c - malloc and its relatives: the allocator stays the one that the program has; some of the blocks
- * that it gives and takes are told to the receiver (sample_protocol.h), so that it knows whose data a burst
- * uses.
+ * allocations.c - malloc and its relatives: the allocator stays the one that the program has; some of the
+ * blocks that it gives and takes are told to the receiver (sample_protocol.h), so that it knows whose data a
+ * burst uses.
  *
  * Programs allocate ten million blocks a second and more, so that nearly all calls must do nothing here but a
  * test. Large blocks are told, and of the others those whose address has a hash below a limit: then free
