@@ -187,10 +187,9 @@ static void finish(void *argument)
     thread->lane->work = thread->work;
     thread->lane->own = thread->own;
     thread->lane->ticks_then = thread->lane->ticks;
-    fm_sampler_record(thread,
-                      &(fm_sample_record){.kind = FM_SAMPLE_RECORD_END,
-                                          .slab = FM_SAMPLE_NOWHERE,
-                                          .is.end = {thread->work, thread->own, thread->lane->time}});
+    fm_sampler_record(thread, &(fm_sample_record){.kind = FM_SAMPLE_RECORD_END,
+                                                  .slab = FM_SAMPLE_NOWHERE,
+                                                  .is.end = {thread->work, thread->own, thread->lane->time}});
     __atomic_store_n(&fm_self.session->lane_state[thread->lane_number], FM_SAMPLE_CLOSED, __ATOMIC_RELEASE);
     give_back(thread);
     fm_signals_restore(before);
