@@ -2,14 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """fathom sample on real programs: how far its profile is from that of fathom run, and how much it slows them down.
 
-    bench/bench_sample.py [--accuracy] [--overhead] [--rate HZ] [--repeat N] [--build DIRECTORY] [SUBJECT…]
+    bench/bench_sample.py [--accuracy] [--overhead] [--equal N] [--rate HZ] [--times N] [--repeat N] [--build DIRECTORY]
+                          [SUBJECT…]
 
 Accuracy: S of the distances in the paper's bins ([0, 4K), [4K, 8K), … words of 8 bytes; RDX, HPCA 2019, section VI), over
 the re-uses, and the mean difference of the miss-ratio curves, both from exact profiles of the same input, which are made
-once (bench/work/exact-*.json: minutes). Of N sampled runs the median is told. Overhead: native and sampled runs in turn,
-N times; processor time (of program and sampler inside it, not of the receiver) and wall time, medians, ratios. Prints
+once (bench/work/exact-*.json: minutes); for programs with threads, the sum of each thread's by itself, as the sampler
+sees them. Of N sampled runs the median is told. Overhead: native and sampled runs in turn,
+N times; processor time (of program and sampler inside it, not of the receiver) and wall time, medians, ratios. --times
+makes the programs do so many times as much: they take 0.2 to 0.5 s otherwise, much of which is starting. Equal: N sampled
+runs of the programs in turn, at 1,000 samples a second, whose output and exit status must be those of a run alone. Prints
 Markdown."""
 import argparse
+import hashlib
 import json
 import os
 import shutil
@@ -22,8 +27,10 @@ work = os.path.join(here, "work")
 parser = argparse.ArgumentParser()
 parser.add_argument("--accuracy", action="store_true")
 parser.add_argument("--overhead", action="store_true")
+parser.add_argument("--equal", type=int, metavar="N")
 parser.add_argument("--rate", help="samples a second (default: 500 for accuracy, the budget of 2 % for overhead)")
 parser.add_argument("--repeat", type=int, default=5)
+parser.add_argument("--times", type=int, default=1)
 parser.add_argument("--build", default=os.path.join(here, "..", "build"))
 parser.add_argument("subjects", nargs="*")
 arguments = parser.parse_args()
@@ -31,12 +38,12 @@ fathom = os.path.abspath(os.path.join(arguments.build, "fathom"))
 os.makedirs(work, exist_ok=True)
 
 
-def compiled(name, text):
+def compiled(name, text, *flags):
     path = os.path.join(work, "sample-" + name)
     if not os.path.exists(path):
         with open(path + ".c", "w") as file:
             file.write(text)
-        subprocess.run(["gcc", "-O2", "-g", path + ".c", "-o", path], check=True)
+        subprocess.run(["gcc", "-O2", "-g", *flags, path + ".c", "-o", path], check=True)
     return path
 
 
@@ -51,31 +58,65 @@ def numbers(count):
     return path
 
 
+def changed(count):
+    """The same numbers, with every hundredth another one."""
+    path = os.path.join(work, f"sample-changed-{count}")
+    if not os.path.exists(path):
+        with open(numbers(count)) as before, open(path, "w") as file:
+            for i, line in enumerate(before):
+                file.write(f"{i}\n" if i % 100 == 7 else line)
+    return path
+
+
+def source(count):
+    """C for the compiler: so many functions."""
+    path = os.path.join(work, f"sample-source-{count}.c")
+    if not os.path.exists(path):
+        with open(path, "w") as file:
+            for i in range(count):
+                file.write(f"int f{i}(int *a, int n) {{ int s = {i}; for (int i = 0; i < n; i++) if (a[i] % {i + 2} == 1) "
+                           f"s += a[i] * {i % 7 + 1}; else s ^= a[n - i - 1] >> {i % 5}; return s; }}\n")
+    return path
+
+
+def compiler():
+    return subprocess.run(["gcc", "-print-prog-name=cc1"], check=True, capture_output=True, text=True).stdout.strip()
+
+
 MATMUL = """#include <stdio.h>
+#include <stdlib.h>
 static double a[260][260], b[260][260], c[260][260];
-int main(void) { for (int i = 0; i < 260; i++) for (int j = 0; j < 260; j++) a[i][j] = i + j, b[i][j] = i - j;
-for (int r = 0; r < 12; r++) for (int i = 0; i < 260; i++) for (int j = 0; j < 260; j++) { double s = 0;
+int main(int count, char **words) { int rounds = count > 1 ? atoi(words[1]) : 1;
+for (int i = 0; i < 260; i++) for (int j = 0; j < 260; j++) a[i][j] = i + j, b[i][j] = i - j;
+for (int r = 0; r < rounds; r++) for (int i = 0; i < 260; i++) for (int j = 0; j < 260; j++) { double s = 0;
 for (int k = 0; k < 260; k++) s += a[i][k] * b[k][j]; c[i][j] += s; } printf("%g\\n", c[7][9]); }"""
 STENCIL = """#include <stdio.h>
+#include <stdlib.h>
 static double a[700][700], b[700][700];
-int main(void) { for (int i = 0; i < 700; i++) for (int j = 0; j < 700; j++) a[i][j] = i * j % 7;
-for (int t = 0; t < 120; t++) { for (int i = 1; i < 699; i++) for (int j = 1; j < 699; j++)
-b[i][j] = 0.25 * (a[i-1][j] + a[i+1][j] + a[i][j-1] + a[i][j+1]); for (int i = 1; i < 699; i++) for (int j = 1; j < 699; j++)
+int main(int count, char **words) { int rounds = count > 1 ? atoi(words[1]) : 1;
+for (int i = 0; i < 700; i++) for (int j = 0; j < 700; j++) a[i][j] = i * j % 7;
+for (int t = 0; t < rounds; t++) {
+_Pragma("omp parallel for") for (int i = 1; i < 699; i++) for (int j = 1; j < 699; j++)
+b[i][j] = 0.25 * (a[i-1][j] + a[i+1][j] + a[i][j-1] + a[i][j+1]);
+_Pragma("omp parallel for") for (int i = 1; i < 699; i++) for (int j = 1; j < 699; j++)
 a[i][j] = b[i][j]; } printf("%g\\n", a[300][300]); }"""
 LIST = """#include <stdio.h>
 #include <stdlib.h>
 struct node { struct node *next; long value[3]; };
-int main(void) { enum { N = 60000 }; struct node *all = malloc(N * sizeof *all); unsigned *order = malloc(N * sizeof *order);
+int main(int count, char **words) { enum { N = 60000 }; long steps = count > 1 ? atol(words[1]) : 1;
+struct node *all = malloc(N * sizeof *all); unsigned *order = malloc(N * sizeof *order);
 unsigned x = 1; for (unsigned i = 0; i < N; i++) order[i] = i; for (unsigned i = N - 1; i > 0; i--) { x = x * 1664525u + 1013904223u;
 unsigned k = (x >> 8) % (i + 1), t = order[i]; order[i] = order[k]; order[k] = t; }
 for (unsigned i = 0; i < N; i++) { all[order[i]].next = &all[order[(i + 1) % N]]; all[i].value[0] = i; }
-long sum = 0; struct node *at = all; for (long i = 0; i < 12000000; i++) { sum += at->value[0]++; at = at->next; }
+long sum = 0; struct node *at = all; for (long i = 0; i < steps; i++) { sum += at->value[0]++; at = at->next; }
 printf("%ld\\n", sum); }"""
-SQL = ("create table t(a integer primary key, b); with recursive c(x) as (values(1) union all select x+1 from c where x<120000) "
+n = arguments.times
+SQL = (f"create table t(a integer primary key, b); with recursive c(x) as (values(1) union all select x+1 from c where x<{120000 * n}) "
        "insert into t select x, x*7919%10007 from c; create index i on t(b); select count(*), sum(a) from t where b>500; "
        "select b, count(*) from t group by b order by 2 desc, 1 limit 5; select sum(t.a) from t join t u on t.b = u.a;")
-PERL = 'my %h; my $s = 0; for my $i (1..400000) { $h{$i*7919%20011} .= "x"; $s += length $h{$i%20011} if exists $h{$i%20011}; } print "$s\\n"'
-PYTHON = "d={}\nfor i in range(250000):\n    d[i*7919%20011]=d.get(i*7919%20011,0)+i\nprint(sum(d.values()))"
+PERL = ('my %h; my $s = 0; for my $i (1..' + str(400000 * n) + ') { $h{$i*7919%20011} .= "x"; '
+        '$s += length $h{$i%20011} if exists $h{$i%20011}; } print "$s\\n"')
+PYTHON = f"d={{}}\nfor i in range({250000 * n}):\n    d[i*7919%20011]=d.get(i*7919%20011,0)+i\nprint(sum(d.values()))"
 AWK = "{ s += $1 % 1000; h[$1 % 5003]++ } END { print s; n = 0; for (k in h) n += h[k]; print n }"
 
 
@@ -85,16 +126,26 @@ def python():
 
 
 SUBJECTS = {
-    "gzip": lambda: ["gzip", "-c", numbers(250000)],
-    "xz": lambda: ["xz", "-T1", "-1", "-c", numbers(100000)],
-    "sort": lambda: ["sort", "--parallel=1", numbers(250000)],
+    "gzip": lambda: ["gzip", "-c", numbers(250000 * n)],
+    "xz": lambda: ["xz", "-T1", "-1", "-c", numbers(100000 * n)],
+    "sort": lambda: ["sort", "--parallel=1", numbers(250000 * n)],
     "sqlite": lambda: ["sqlite3", ":memory:", SQL],
     "perl": lambda: ["perl", "-e", PERL],
     "python": lambda: [python(), "-c", PYTHON],
-    "awk": lambda: ["awk", AWK, numbers(250000)],
-    "matmul": lambda: [compiled("matmul", MATMUL)],
-    "stencil": lambda: [compiled("stencil", STENCIL)],
-    "list": lambda: [compiled("list", LIST)],
+    "awk": lambda: ["awk", AWK, numbers(250000 * n)],
+    "cc1": lambda: [compiler(), "-quiet", "-O1", source(250 * n), "-o", "/dev/null"],
+    "git": lambda: ["git", "--no-pager", "diff", "--no-index", "--stat", numbers(150000 * n), changed(150000 * n)],
+    "matmul": lambda: [compiled("matmul", MATMUL), str(12 * n)],
+    "stencil": lambda: [compiled("stencil", STENCIL), str(120 * n)],
+    "list": lambda: [compiled("list", LIST), str(12000000 * n)],
+}
+# Two threads each.
+os.environ.update(OMP_NUM_THREADS="2", OMP_WAIT_POLICY="passive")
+THREADED = {
+    "pigz -p 2": lambda: ["pigz", "-p", "2", "-c", numbers(400000 * n)],
+    "xz -T2": lambda: ["xz", "-T2", "--block-size=262144", "-1", "-c", numbers(200000 * n)],
+    "sort, 2 threads": lambda: ["sort", "--parallel=2", "-S", "256M", numbers(250000 * n)],
+    "OpenMP stencil": lambda: [compiled("stencil-omp", STENCIL, "-fopenmp"), str(120 * n)],
 }
 
 
@@ -114,12 +165,31 @@ def profile_of(path, granularity):
     return next(p for p in data.get("profiles", [data]) if p["granularity"] == granularity)
 
 
+def side_by_side(profile):
+    """The threads of a profile, each by itself, added up."""
+    bins = {}
+    for thread in profile["parts"]:
+        for low, high, count in thread["histogram"]:
+            bins[low, high] = bins.get((low, high), 0) + count
+    sums = {key: sum(thread[key] for thread in profile["parts"]) for key in ("references", "distinct", "cold")}
+    return {key: value for key, value in profile.items() if key not in ("parts", "attribution", "run")} | sums | {
+        "histogram": [[low, high, count] for (low, high), count in sorted(bins.items())]}
+
+
 def exact(name, command):
-    path = os.path.join(work, f"exact-{name}.json")
+    path = os.path.join(work, f"exact-{name}-{n}.json".replace(" ", "_"))
     if not os.path.exists(path):
         part = path + ".part"
-        subprocess.run([fathom, "run", "-q", "--no-sites", "-g", "8,64", "--json", part, "--", *command], check=True,
-                       stdout=subprocess.DEVNULL)
+        threads = ["--threads-private"] if name in THREADED else []
+        done = subprocess.run([fathom, "run", "-q", "--no-sites", *threads, "-g", "8,64", "--json", part, "--", *command],
+                              stdout=subprocess.DEVNULL)
+        if done.returncode not in (0, 1):  # git says 1: there are differences
+            sys.exit(f"bench_sample: {' '.join(command)}: cannot be measured")
+        if threads:
+            with open(part) as file:
+                whole = json.load(file)
+            with open(part, "w") as file:
+                json.dump(whole | {"profiles": [side_by_side(p) if p.get("parts") else p for p in whole["profiles"]]}, file)
         os.rename(part, path)
     return path
 
@@ -129,13 +199,13 @@ def accuracy(names):
     print("|---|---|---|---|---|---|---|")
     overall = []
     for name in names:
-        command = SUBJECTS[name]()
+        command = EVERY[name]()
         truth = exact(name, command)
         rows = []
         for _ in range(arguments.repeat):
-            found = os.path.join(work, f"sampled-{name}.json")
+            found = os.path.join(work, f"sampled-{name}.json".replace(" ", "_"))
             subprocess.run([fathom, "sample", "-q", "--rate", arguments.rate or "500", "-g", "8,64", "--no-sites", "--json", found, "--",
-                            *command], check=True, stdout=subprocess.DEVNULL)
+                            *command], stdout=subprocess.DEVNULL)
             a, b = profile_of(truth, 8), profile_of(found, 8)
             paper = 1 - sum(abs(x - y) for x, y in zip(distances(a), distances(b))) / 2
             likeness = {}
@@ -175,7 +245,7 @@ return WIFEXITED(s) ? WEXITSTATUS(s) : 128; }""")
 
     def measure(prefix, command):
         full = [*prefix, clock, told, *command]
-        subprocess.run(full, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(full, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         with open(told) as file:
             return [float(x) for x in file.read().split()]
 
@@ -184,7 +254,7 @@ return WIFEXITED(s) ? WEXITSTATUS(s) : 128; }""")
     every = []
     rate = ["--rate", arguments.rate] if arguments.rate else []
     for name in names:
-        command = SUBJECTS[name]()
+        command = EVERY[name]()
         pairs = []
         for _ in range(arguments.repeat):
             alone = measure([], command)
@@ -198,8 +268,44 @@ return WIFEXITED(s) ? WEXITSTATUS(s) : 128; }""")
         print(f"| median | | {100 * statistics.median(c for c, _ in every):+.1f} % | {100 * statistics.median(w for _, w in every):+.1f} % |")
 
 
-chosen = arguments.subjects or list(SUBJECTS)
-if arguments.accuracy or not arguments.overhead:
-    accuracy(chosen)
-if arguments.overhead:
-    overhead(chosen)
+def equal(names, runs):
+    """Sampled runs give what a run alone gives."""
+    profile = os.path.join(work, f"equal-{os.getpid()}.json")
+
+    def outcome(prefix, command):
+        done = subprocess.run([*prefix, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        status = done.returncode
+        if prefix and status in (0, 3):  # the program's own is in the profile
+            with open(profile) as file:
+                told = json.load(file)["run"]
+            status = told["exit_code"] if told["ending"].startswith("exited") else told["ending"]
+            os.remove(profile)
+        return status, hashlib.sha256(done.stdout).hexdigest(), done.stderr
+
+    alone = {name: outcome([], EVERY[name]()) for name in names}
+    prefix = [fathom, "sample", "-q", "--rate", "1000", "--no-sites", "--json", profile, "-o", os.devnull, "--"]
+    different = []
+    for i in range(runs):
+        name = names[i % len(names)]
+        found = outcome(prefix, EVERY[name]())
+        if found != alone[name]:
+            different.append((name, found, alone[name]))
+    print(f"{runs} runs of {len(names)} programs at 1,000 samples a second: {len(different)} not equal to a run alone")
+    for name, found, wanted in different[:5]:
+        print(f"  {name}: {found} instead of {wanted}")
+    return not different
+
+
+EVERY = {**SUBJECTS, **THREADED}
+absent = [name for name in arguments.subjects or EVERY if not shutil.which(EVERY[name]()[0])]
+if absent:
+    print("not here: " + ", ".join(absent), file=sys.stderr)
+if arguments.equal:
+    sys.exit(0 if equal([name for name in arguments.subjects or EVERY if name not in absent], arguments.equal) else 1)
+for chosen in [arguments.subjects] if arguments.subjects else [list(SUBJECTS), list(THREADED)]:
+    chosen = [name for name in chosen if name not in absent]
+    if arguments.accuracy or not arguments.overhead:
+        accuracy(chosen)
+    if arguments.overhead:
+        overhead(chosen)
+    print()

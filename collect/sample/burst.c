@@ -376,7 +376,7 @@ burst_end burst_run(burst *state, ucontext_t *context, burst_mode mode, uint64_t
     uint32_t low = (uint32_t)features, high = (uint32_t)(features >> 32);
     __asm__ volatile("xrstor64 (%0)" : : "r"(context->uc_mcontext.fpregs), "a"(low), "d"(high) : "memory");
     burst_end end =
-        burst_is_before_sequence(state) ? BURST_END_INSTRUCTION : dispatch(state, mode, &address, result);
+        burst_is_before_sequence(address) ? BURST_END_INSTRUCTION : dispatch(state, mode, &address, result);
     __asm__ volatile("xsave64 (%0)" : : "r"(context->uc_mcontext.fpregs), "a"(low), "d"(high) : "memory");
     if (mode == BURST_LOG)
         result->words = (uint64_t)((const uint64_t *)state->registers[BURST_R15] - log);

@@ -7,8 +7,8 @@
  *
  * A sequence is described by a struct rseq_cs, to whose address a pointer in the thread's memory is set just
  * before it begins. The address has to come from somewhere: an instruction with it as a constant, or relative
- * to rip; or a register, where a burst begins between that and the sequence. What it points to is such a
- * struct if the kernel's signature stands before its abort handler.
+ * to rip. That one is looked for in what is translated, and just before where a burst begins. What it points
+ * to is such a struct if the kernel's signature stands before its abort handler.
  */
 #include "burst_state.h"
 
@@ -18,6 +18,9 @@ enum {
     LENGTH_MOST = 1 << 20,
     FLAGS_MOST = 7,
     LOWEST = 1 << 16,
+    MOV_CONSTANT = 0xb8, /* opcodes */
+    MOV_CONSTANT_LAST = 0xbf,
+    STORE_CONSTANT = 0xc7,
 };
 
 typedef struct sequence { /* struct rseq_cs of linux/rseq.h */
@@ -38,25 +41,37 @@ bool burst_is_sequence(uint64_t address)
            signature == SIGNATURE;
 }
 
+/* A constant can be the address of one only where the program lies as low as that. */
+static bool is_near(uint64_t constant, uint64_t code)
+{
+    const uint64_t most = UINT64_C(1) << 28;
+    return code >> 32 == 0 && (constant > code ? constant - code : code - constant) < most;
+}
+
 bool burst_names_sequence(const burst_instruction *in)
 {
-    enum { MOV_CONSTANT = 0xb8, MOV_CONSTANT_LAST = 0xbf, STORE_CONSTANT = 0xc7 };
     if (in->shape.group != BURST_ORDINARY || in->vex) return false;
     if (in->relative && in->shape.kind == BURST_NO_ACCESS)
         return burst_is_sequence((uint64_t)in->displacement);
     if ((in->opcode >= MOV_CONSTANT && in->opcode <= MOV_CONSTANT_LAST) || in->opcode == STORE_CONSTANT) {
         const uint32_t bytes = in->shape.immediate;
         uint64_t constant = 0;
-        if ((bytes != 4 && bytes != 8) || in->length <= bytes) return false;
+        if (bytes != 4 || in->length <= bytes) return false;
         __builtin_memcpy(&constant, in->bytes + in->length - bytes, bytes);
-        return burst_is_sequence(constant);
+        return is_near(constant, in->address) && burst_is_sequence(constant);
     }
     return false;
 }
 
-bool burst_is_before_sequence(const burst *state)
+bool burst_is_before_sequence(uint64_t address)
 {
-    for (uint32_t i = 0; i < BURST_R15; i++)
-        if (burst_is_sequence(state->registers[i])) return true;
-    return burst_is_sequence(state->program_r15);
+    enum { LEA_BYTES = 7, LEA = 0x8d, RELATIVE = 0x05, MOV_BYTES = 5 };
+    unsigned char before[LEA_BYTES];
+    int32_t number;
+    if (burst_copy(before, (const void *)(address - LEA_BYTES), sizeof before)) return false;
+    __builtin_memcpy(&number, before + LEA_BYTES - sizeof number, sizeof number);
+    if ((before[0] & 0xf8) == 0x48 && before[1] == LEA && (before[2] & 0xc7) == RELATIVE)
+        return burst_is_sequence(address + (uint64_t)(int64_t)number);
+    return (before[LEA_BYTES - MOV_BYTES] & 0xf8) == MOV_CONSTANT && is_near((uint32_t)number, address) &&
+           burst_is_sequence((uint32_t)number);
 }

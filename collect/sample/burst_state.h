@@ -165,10 +165,10 @@ int burst_compare(const void *mine, const void *program, size_t bytes);
 uint64_t burst_memory_fault(uint64_t place);
 
 /* burst_rseq.c: whether a struct rseq_cs lies at an address; whether an instruction has the address of one;
- * whether a register of the program has, at the beginning of a burst. */
+ * whether the one just before an address has, where a burst begins. */
 bool burst_is_sequence(uint64_t address);
 bool burst_names_sequence(const burst_instruction *in);
-bool burst_is_before_sequence(const burst *state);
+bool burst_is_before_sequence(uint64_t address);
 
 /* burst.c: forgets all translated code, not the table. */
 void burst_forget(burst *state);

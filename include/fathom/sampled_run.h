@@ -106,7 +106,7 @@ typedef struct fm_sampled_run_state {
     uint64_t watches;   /* armed */
     uint64_t accesses;  /* logged */
     uint64_t left_out;  /* bursts that came when no room was left for them, or that could not be understood */
-    double share;       /* of the program's processor time that sampling took, estimated */
+    double share;       /* by which sampling slowed the program's threads down, estimated */
     uint32_t threads;   /* that were seen */
     bool interrupted;   /* by SIGINT, SIGTERM or SIGHUP */
     bool limit_reached; /* limit_seconds */

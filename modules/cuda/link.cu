@@ -9,9 +9,11 @@
  * atomic counter.
  */
 #include "link.cuh"
+#include "warp_rank.cuh"
+
+#include "cub_calls.cuh"
 
 #include <algorithm>
-#include <cub/device/device_radix_sort.cuh>
 
 namespace fathom
 {
@@ -20,7 +22,7 @@ namespace
 {
 
 constexpr int THREADS = 256;
-constexpr int ITEMS = 16;
+constexpr int ITEMS = 8; /* of a thread: with 16 there are too few blocks at a time on a processor */
 constexpr uint32_t TILE = THREADS * ITEMS;
 /* Links of so few references stay in the second-level cache anyway. */
 constexpr uint32_t DIRECT_MOST = 1u << 22;
@@ -113,16 +115,15 @@ __global__ void __launch_bounds__(THREADS)
         const bool valid = at < here;
         links[item] = valid ? link_of(keys, positions, tile + at) : make_uint2(0, 0);
         const uint32_t bucket = valid ? links[item].y >> shift : NO_POSITION;
-        /* A hot block's references lie close together in time: one bucket for a whole warp. */
-        int alike;
-        __match_all_sync(0xffffffffu, bucket, &alike);
-        if (!alike) {
-            ranks[item] = valid ? atomicAdd(&sizes[bucket], 1) : 0;
-        } else if (valid) {
-            uint32_t first = 0;
-            if (lane == 0) first = atomicAdd(&sizes[bucket], 32);
-            ranks[item] = __shfl_sync(0xffffffffu, first, 0) + lane;
-        }
+        /* A block's references are in the order of time here, so that neighbours are often of one bucket: one
+         * atomic addition for each such run. */
+        const uint32_t before = __shfl_up_sync(ALL_LANES, bucket, 1);
+        const uint32_t up_to_here = ALL_LANES >> (31 - lane);
+        const uint32_t heads = __ballot_sync(ALL_LANES, lane == 0 || bucket != before);
+        const uint32_t head = 31 - __clz(heads & up_to_here), later = heads & ~up_to_here;
+        uint32_t first = 0;
+        if (head == lane && valid) first = atomicAdd(&sizes[bucket], (later ? __ffs(later) - 1 : 32) - lane);
+        ranks[item] = __shfl_sync(ALL_LANES, first, head) + lane - head;
     }
     __syncthreads();
 
@@ -241,10 +242,10 @@ KeyPacking choose_packing(const KeySummary &summary)
 size_t sort_space_needed(size_t positions)
 {
     size_t narrow = 0, wide = 0;
-    cub::DoubleBuffer<uint32_t> keys32, values;
-    cub::DoubleBuffer<uint64_t> keys64;
-    cub::DeviceRadixSort::SortPairs(nullptr, narrow, keys32, values, positions, 0, 32);
-    cub::DeviceRadixSort::SortPairs(nullptr, wide, keys64, values, positions, 0, 64);
+    SortBuffers<uint32_t> keys32 = {};
+    SortBuffers<uint64_t> keys64 = {};
+    sort_pairs(nullptr, narrow, keys32, positions, 32, nullptr);
+    sort_pairs(nullptr, wide, keys64, positions, 64, nullptr);
     return std::max(narrow, wide);
 }
 
@@ -269,29 +270,24 @@ fm_status sort_keys(const uint64_t *blocks, uint32_t count, const KeyPacking &pa
     size_t bytes = space.sort_bytes;
     sorted->wide = packing.bits > 32;
     if (!sorted->wide) {
-        cub::DoubleBuffer<uint32_t> keys(words[0], words[2]), values(words[1], words[3]);
+        SortBuffers<uint32_t> buffers = {words[0], words[2], words[1], words[3]};
         pack_keys<<<grid, THREADS, 0, stream>>>(blocks, count, packing, words[0], words[1]);
         CUDA_TRY(cudaGetLastError(), "packing blocks");
         if (packing.bits > 0)
-            CUDA_TRY(cub::DeviceRadixSort::SortPairs(space.sort_space, bytes, keys, values, (size_t)count, 0,
-                                                     packing.bits, stream),
-                     "sorting");
-        sorted->keys = keys.Current();
-        sorted->positions = values.Current();
-        sorted->pairs = (uint2 *)(keys.selector ? words[0] : words[2]);
+            CUDA_TRY(sort_pairs(space.sort_space, bytes, buffers, count, packing.bits, stream), "sorting");
+        sorted->keys = buffers.keys;
+        sorted->positions = buffers.values;
+        sorted->pairs = (uint2 *)buffers.other_keys;
         sorted->previous = words[4];
     } else {
-        cub::DoubleBuffer<uint64_t> keys((uint64_t *)words[0], (uint64_t *)words[2]);
-        cub::DoubleBuffer<uint32_t> values(words[4], words[5]);
-        pack_keys<<<grid, THREADS, 0, stream>>>(blocks, count, packing, keys.Current(), words[4]);
+        SortBuffers<uint64_t> buffers = {(uint64_t *)words[0], (uint64_t *)words[2], words[4], words[5]};
+        pack_keys<<<grid, THREADS, 0, stream>>>(blocks, count, packing, buffers.keys, words[4]);
         CUDA_TRY(cudaGetLastError(), "packing blocks");
-        CUDA_TRY(cub::DeviceRadixSort::SortPairs(space.sort_space, bytes, keys, values, (size_t)count, 0,
-                                                 packing.bits, stream),
-                 "sorting");
-        sorted->keys = keys.Current();
-        sorted->positions = values.Current();
-        sorted->pairs = (uint2 *)keys.Alternate();
-        sorted->previous = values.Alternate();
+        CUDA_TRY(sort_pairs(space.sort_space, bytes, buffers, count, packing.bits, stream), "sorting");
+        sorted->keys = buffers.keys;
+        sorted->positions = buffers.values;
+        sorted->pairs = (uint2 *)buffers.other_keys;
+        sorted->previous = buffers.other_values;
     }
     return FM_OK;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* split.cu - the passes over the card's memory; see split.cuh. finish.cu does the last bits. */
+#include "cub_calls.cuh"
 #include "finish_part.cuh"
 #include "link.cuh"
 #include "split.cuh"
 #include "warp_rank.cuh"
 
 #include <algorithm>
-#include <cub/device/device_scan.cuh>
 
 namespace fathom
 {
@@ -171,8 +171,7 @@ fm_status run_pass(const Pass &pass, const uint32_t *linked, const uint32_t *rea
     CUDA_TRY(cudaMemsetAsync(space.counts, 0, counts * sizeof *space.counts, stream), "splitting");
     count_digits<BITS><<<tiles, THREADS, 0, stream>>>(linked, pass, space.counts);
     CUDA_TRY(cudaGetLastError(), "splitting");
-    CUDA_TRY(cub::DeviceScan::ExclusiveSum(space.scan_space, bytes, space.counts, space.sums, counts, stream),
-             "splitting");
+    CUDA_TRY(sum_before(space.scan_space, bytes, space.counts, space.sums, counts, stream), "splitting");
     if (pass.part_sizes)
         split_tiles<BITS, false><<<tiles, THREADS, 0, stream>>>(linked, reached, pass, space.sums, to);
     else
@@ -208,8 +207,7 @@ size_t split_parts_needed(size_t positions)
 size_t split_scan_needed(size_t positions)
 {
     size_t bytes = 0;
-    uint32_t *none = nullptr;
-    cub::DeviceScan::ExclusiveSum(nullptr, bytes, none, none, split_counts_needed(positions));
+    sum_before(nullptr, bytes, nullptr, nullptr, split_counts_needed(positions), nullptr);
     return bytes;
 }
 

@@ -2,11 +2,10 @@
 /* stack.cu - see stack.cuh. Everything here is one sweep over the positions. */
 #include "stack.cuh"
 
+#include "cub_calls.cuh"
 #include "link.cuh"
 
 #include <algorithm>
-#include <cub/device/device_scan.cuh>
-#include <cub/device/device_select.cuh>
 #include <fathom/profile.h>
 
 namespace fathom
@@ -112,13 +111,6 @@ __global__ void __launch_bounds__(THREADS)
         times[i] = time_distance(sequence, sequence.stack + (uint32_t)i);
 }
 
-struct IsFirst {
-    __device__ bool operator()(uint32_t before) const
-    {
-        return before == NO_POSITION;
-    }
-};
-
 } // namespace
 
 fm_status count_last(const uint32_t *again, uint32_t positions, uint32_t *sums, void *scan_space,
@@ -127,7 +119,7 @@ fm_status count_last(const uint32_t *again, uint32_t positions, uint32_t *sums, 
     const uint32_t words = (positions + 31) / 32;
     count_words<<<words / THREADS + 1, THREADS, 0, stream>>>(again, positions, words, sums);
     CUDA_TRY(cudaGetLastError(), "counting distinct blocks");
-    CUDA_TRY(cub::DeviceScan::ExclusiveSum(scan_space, scan_bytes, sums, sums, (size_t)words + 1, stream),
+    CUDA_TRY(sum_before(scan_space, scan_bytes, sums, sums, (size_t)words + 1, stream),
              "counting distinct blocks");
     CUDA_TRY(cudaMemcpyAsync(distinct, sums + words, sizeof *distinct, cudaMemcpyDeviceToHost, stream),
              "counting distinct blocks");
@@ -176,20 +168,15 @@ fm_status deliver_times(const Sequence &sequence, uint64_t *times, cudaStream_t 
 size_t firsts_space_needed(size_t positions)
 {
     size_t bytes = 0;
-    const uint64_t *blocks = nullptr;
-    const uint32_t *flags = nullptr;
-    uint64_t *to = nullptr;
-    uint32_t *found = nullptr;
-    cub::DeviceSelect::FlaggedIf(nullptr, bytes, blocks, flags, to, found, (int64_t)positions, IsFirst());
+    select_firsts(nullptr, bytes, nullptr, nullptr, nullptr, nullptr, (int64_t)positions, nullptr);
     return bytes;
 }
 
 fm_status gather_new_blocks(const Sequence &sequence, uint64_t *new_blocks, uint32_t *found, void *space,
                             size_t bytes, cudaStream_t stream, fm_error *error)
 {
-    CUDA_TRY(cub::DeviceSelect::FlaggedIf(space, bytes, sequence.blocks + sequence.stack,
-                                          sequence.previous + sequence.stack, new_blocks, found,
-                                          (int64_t)(sequence.count - sequence.stack), IsFirst(), stream),
+    CUDA_TRY(select_firsts(space, bytes, sequence.blocks + sequence.stack, sequence.previous + sequence.stack,
+                           new_blocks, found, (int64_t)(sequence.count - sequence.stack), stream),
              "gathering new blocks");
     return FM_OK;
 }

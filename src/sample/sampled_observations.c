@@ -53,6 +53,19 @@ static double rate_of(const fm_seen_burst *burst)
     return burst->calm_time > 0 ? burst->calm / calm_time_of(burst) : 0;
 }
 
+double fm_sampled_thread_inside(const fm_sampled_thread *thread)
+{
+    double accesses = 0, nanoseconds = 0, inside = 0;
+    fm_sampled_thread_counted(thread, &accesses, &nanoseconds);
+    if (!(nanoseconds > 0)) return 0;
+    for (size_t i = 0; i < thread->burst_count; i++) {
+        const fm_seen_burst *burst = thread->bursts[i];
+        const double rate = rate_of(burst) > 0 ? rate_of(burst) : accesses / nanoseconds;
+        inside += ((double)burst->accesses + burst->counted) / rate;
+    }
+    return inside;
+}
+
 /* Where a rate is not known it is that of the nearest burst whose is. */
 static void fill_rates(const fm_sampled_thread *thread, double fallback, double *rates)
 {

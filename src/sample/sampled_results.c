@@ -18,16 +18,17 @@
 
 static void sum_threads(const fm_sampled_run *run, fm_sampled_run_state *state)
 {
-    double own = 0, work = 0;
+    double own = 0, work = 0; /* of the sampler, and of the program: also what it did inside bursts */
     for (size_t i = 0; i < run->thread_count; i++) {
         const fm_sampled_thread *thread = run->threads[i];
-        own += (double)thread->own;
-        work += (double)(run->context.counters ? thread->time : thread->work);
+        const double inside = fmin(fm_sampled_thread_inside(thread), (double)thread->own);
+        own += (double)thread->own - inside;
+        work += (double)(run->context.counters ? thread->time : thread->work) + inside;
         state->left_out += thread->crowded + thread->lost + thread->damaged;
         state->overrun += thread->overrun;
         state->throttled += thread->throttled;
     }
-    if (own + work > 0) state->share = own / (own + work);
+    if (work > 0) state->share = own / work;
 }
 
 void fm_sampled_run_state_get_sized(fm_sampled_run *run, fm_sampled_run_state *state, size_t state_size)

@@ -128,5 +128,7 @@ fm_status fm_sampled_thread_observe_uses(const fm_sampled_thread *thread, fm_sam
                                          fm_error *error);
 /* Accesses and nanoseconds of the windows in which they were counted. */
 void fm_sampled_thread_counted(const fm_sampled_thread *thread, double *accesses, double *nanoseconds);
+/* Nanoseconds that the accesses of bursts and windows would have taken without the sampler. */
+double fm_sampled_thread_inside(const fm_sampled_thread *thread);
 
 #endif
