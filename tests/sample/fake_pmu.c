@@ -123,7 +123,7 @@ static bool is_over(void)
 {
     uint64_t action[4] = {0};
     fm_syscall(__NR_rt_sigaction, SIGTRAP, 0, (long)action, 8, 0, 0);
-    return action[0] == (uint64_t)(uintptr_t)SIG_DFL;
+    return action[0] == (uint64_t)(uintptr_t)SIG_DFL || action[0] == (uint64_t)(uintptr_t)SIG_IGN;
 }
 
 static void send_signal(uint64_t data)
