@@ -10,7 +10,7 @@
  *     if (fm_sampler_start(&sampler, &options, &error)) return;
  *     solve();
  *     if (fm_sampler_stop(sampler, &profile, &error)) return;
- *     printf("%" PRIu64 " references\n", profile->references);
+ *     printf("%llu references\n", (unsigned long long)profile->references);
  *     fm_profile_destroy(profile);
  *
  * It is what `fathom sample --pid` does, from inside (docs/SAMPLE.md): a helper process, the program fathom,
