@@ -349,15 +349,20 @@ void fm_sampler_timer_end(void)
 
 EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *before)
 {
-    const int i = index_of(number);
     sigaction_function *set = REAL(sigaction_function, sigaction);
-    if (i < 0) return set(number, action, before);
+    fm_sampler_step_in(); /* sampling must not end in between: what is noted here would be lost */
+    const int i = index_of(number);
+    if (i < 0) {
+        fm_sampler_step_out();
+        return set(number, action, before);
+    }
     const struct sigaction known = actions[i];
     if (action) {
         actions[i] = *action;
         changed[i] = true;
     }
     if (before) *before = known;
+    fm_sampler_step_out();
     return 0;
 }
 int __sigaction(int, const struct sigaction *, struct sigaction *);
@@ -381,8 +386,12 @@ static handler_function change(int i, handler_function handler, int flags)
     EXPORT handler_function name(int number, handler_function handler)                                       \
     {                                                                                                        \
         typedef handler_function function(int, handler_function);                                            \
+        function *set = REAL(function, name);                                                                \
+        fm_sampler_step_in();                                                                                \
         const int i = index_of(number);                                                                      \
-        return i < 0 ? REAL(function, name)(number, handler) : change(i, handler, flags);                    \
+        const handler_function before = i < 0 ? SIG_DFL : change(i, handler, flags);                         \
+        fm_sampler_step_out();                                                                               \
+        return i < 0 ? set(number, handler) : before;                                                        \
     }
 handler_function __sysv_signal(int, handler_function);
 handler_function bsd_signal(int, handler_function);
@@ -396,10 +405,12 @@ DEFINE_SIGNAL(sigset, 0)
 EXPORT int sigignore(int number)
 {
     typedef int function(int);
+    function *set = REAL(function, sigignore);
+    fm_sampler_step_in();
     const int i = index_of(number);
-    if (i < 0) return REAL(function, sigignore)(number);
-    change(i, SIG_IGN, 0);
-    return 0;
+    if (i >= 0) change(i, SIG_IGN, 0);
+    fm_sampler_step_out();
+    return i < 0 ? set(number) : 0;
 }
 
 /* SIGTRAP stays open; the program is told what it believes. */

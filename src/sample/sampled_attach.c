@@ -49,6 +49,8 @@ static const char *const entries[ENTRIES] = {
     "fathom_sampler_prepare", "fathom_sampler_enter",   "fathom_sampler_timer",  "fathom_sampler_leave",
     "fathom_sampler_unblock", "fathom_sampler_reblock", "fathom_sampler_session"};
 
+/* Signals 32 and 33, which are its own. */
+static const uint64_t of_libc = UINT64_C(3) << 31;
 static const double search_seconds = 5.0, leave_seconds = 3.0;
 
 typedef struct slot {
@@ -518,6 +520,14 @@ static size_t list_threads(pid_t pid, pid_t *tids, size_t most)
     return count;
 }
 
+/* Is it in the midst of something that libc does with all signals blocked, such as the end of a thread? (No
+ * program can block these two.) */
+static bool in_libc(const fm_tracee_thread *thread)
+{
+    uint64_t mask = 0;
+    return !fm_tracee_mask(thread, &mask) || (mask & of_libc);
+}
+
 /* Stops a thread that stands at a safe place. */
 static fm_status find_place(fm_sampled_attachment *self, fm_tracee *tracee, const fm_remote_modules *modules,
                             fm_tracee_thread **found, fm_error *error)
@@ -533,7 +543,7 @@ static fm_status find_place(fm_sampled_attachment *self, fm_tracee *tracee, cons
         for (size_t i = 0; i < count; i++) {
             fm_status status = fm_tracee_stop_one(tracee, tids[i], found, error);
             if (status != FM_OK) return status;
-            if (*found && fm_is_safe_place(&self->places, tracee, *found)) return FM_OK;
+            if (*found && !in_libc(*found) && fm_is_safe_place(&self->places, tracee, *found)) return FM_OK;
             fm_tracee_resume(tracee);
         }
         usleep(nap);
@@ -637,7 +647,7 @@ static fm_status start_clocks(fm_sampled_attachment *self, fm_tracee *tracee, fm
  * handler or in the midst of libc: what they block now, they will not soon. */
 static void open_masks(const fm_sampled_attachment *self, fm_tracee *tracee)
 {
-    const uint64_t trap = UINT64_C(1) << (SIGTRAP - 1), of_libc = UINT64_C(3) << 31;
+    const uint64_t trap = UINT64_C(1) << (SIGTRAP - 1);
     for (size_t i = 0; i < tracee->count; i++) {
         fm_tracee_thread *thread = &tracee->threads[i];
         uint64_t mask;
