@@ -30,6 +30,7 @@ parts command:valgrind valgrind
 parts file:/usr/include/valgrind/pub_tool_basics.h valgrind
 test module:cmocka libcmocka-dev
 parts header:Zydis/Zydis.h libzydis-dev
+parts header:perfmon/pfmlib_perf_event.h libpfm4-dev
 parts command:scdoc scdoc
 parts command:node nodejs
 parts command:npm npm

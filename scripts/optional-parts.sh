@@ -11,6 +11,9 @@ done
 for header in /usr/include/Zydis/Zydis.h /usr/local/include/Zydis/Zydis.h; do
     [ ! -e "$header" ] || echo "zydis $header"
 done
+for header in /usr/include/perfmon/pfmlib.h /usr/local/include/perfmon/pfmlib.h; do
+    [ ! -e "$header" ] || echo "libpfm4 $header"
+done
 # libclang has no pkg-config file: its headers, of any version.
 for headers in /usr/lib/llvm-*/include/clang-c /usr/include/clang-c /usr/local/include/clang-c; do
     [ ! -d "$headers" ] || echo "libclang $headers"

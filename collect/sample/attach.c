@@ -77,7 +77,7 @@ bool fm_sampler_claim_process(uint32_t parent)
         process->parent_pid = fm_getppid();
         process->serial = __atomic_fetch_add(&session->serial, 1, __ATOMIC_RELAXED) + 1;
         process->clock = FM_SAMPLE_CLOCK_NONE;
-        process->clock_error = process->watch_error = 0;
+        process->clock_error = process->watch_error = process->pmu_error = 0;
         process->trouble = process->refused_threads = 0;
         process->cost = process->ended_at = 0;
         process->heap_limit = process->heap_large = 0;
@@ -164,6 +164,7 @@ void fm_sampler_forked(void)
         return;
     }
     ask_for_clock();
+    if (fm_self.counting) fm_sampler_thread_get(); /* without waiting for a tick */
 }
 
 __attribute__((destructor)) static void end(void)
@@ -172,7 +173,8 @@ __attribute__((destructor)) static void end(void)
     fm_sampler_thread *thread = fm_sampler_me();
     if (thread) {
         thread->busy = true; /* what other destructors do is not sampled any more */
-        thread->lane->work = fm_sampler_worked(thread, fm_sampler_cpu());
+        fm_sampler_now(thread);
+        thread->lane->work = thread->work;
         thread->lane->ticks_then = thread->lane->ticks;
     }
     fm_self.process->ended_at = fm_sampler_clock(CLOCK_PROCESS_CPUTIME_ID);
@@ -201,4 +203,6 @@ __attribute__((constructor(101))) static void begin(void)
     }
     pthread_atfork(NULL, NULL, fm_sampler_forked);
     ask_for_clock();
+    fm_self.counting = session->method == FM_SAMPLE_METHOD_PMU;
+    if (fm_self.counting && fm_me) fm_sampler_pmu_begin(fm_me);
 }

@@ -60,7 +60,9 @@ long fathom_sampler_enter(void)
     fm_self.stopped = false;
     fm_self.inside = 0;
     if (!fm_sampler_claim_process(0)) return 1;
-    return fm_sampler_signals_begin() ? 0 : 2;
+    if (!fm_sampler_signals_begin()) return 2;
+    fm_self.counting = fm_self.session->method == FM_SAMPLE_METHOD_PMU;
+    return 0;
 }
 
 /* The receiver has no clock for it. */

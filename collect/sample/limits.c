@@ -26,8 +26,9 @@ void fm_sampler_give_up(void)
     fm_sampler_thread *thread = fm_sampler_me();
     if (thread) {
         thread->busy = true;
-        thread->work = fm_sampler_worked(thread, fm_sampler_cpu());
+        fm_sampler_now(thread);
         fm_sampler_watches_end(thread);
+        fm_sampler_pmu_end(thread);
         thread->lane->work = thread->work;
         thread->lane->ticks_then = thread->lane->ticks;
     }

@@ -53,6 +53,11 @@
  *
  * TIME. `work` is the processor time of the thread in nanoseconds, without what the sampler itself used. In a
  * burst it stands still.
+ *
+ * COUNTERS. With the method FM_SAMPLE_METHOD_PMU a thread opens the events that the session lists, on itself.
+ * Each sample of theirs is an access whose address is known: a record (FM_SAMPLE_RECORD_USE), and maybe a
+ * watch. There are no bursts. `work`, and `begin` and `finish` of a watch, are then accesses of the thread,
+ * by its counters, without the sampler's own; a watch's `burst` is the number of the use.
  */
 #ifndef FATHOM_SAMPLE_PROTOCOL_H
 #define FATHOM_SAMPLE_PROTOCOL_H
@@ -116,6 +121,8 @@ enum {
     FM_SAMPLE_TROUBLE_WATCHES = 1 << 2,  /* no debug registers: watch_error */
     FM_SAMPLE_TROUBLE_TIMER = 1 << 3,    /* no timer either */
     FM_SAMPLE_TROUBLE_UNLOGGED = 1 << 4, /* no translator in this build */
+    FM_SAMPLE_TROUBLE_PMU = 1 << 5,      /* a counter could not be had: pmu_error */
+    FM_SAMPLE_TROUBLE_SHARED = 1 << 6,   /* counters stood still now and then: others use them too */
 };
 
 typedef struct fm_sample_process {
@@ -136,9 +143,39 @@ typedef struct fm_sample_process {
     uint32_t heap_seen;  /* 1: allocations come through the library */
     uint32_t heap_lost;  /* small blocks that found no cell */
     uint32_t region_met; /* 1: it came to the region */
-    uint32_t spare4;
+    int32_t pmu_error;   /* errno */
     uint64_t spare[4];
 } __attribute__((aligned(64))) fm_sample_process;
+
+/* ---- counters ---- */
+
+enum { FM_SAMPLE_METHOD_SOFTWARE = 0, FM_SAMPLE_METHOD_PMU = 1 };
+enum { FM_SAMPLE_PMU_EVENTS = 4 };
+/* What an event is for. */
+enum {
+    FM_SAMPLE_PMU_USES = 1 << 0,    /* its samples are uses */
+    FM_SAMPLE_PMU_COUNTS = 1 << 1,  /* its count is a part of the accesses */
+    FM_SAMPLE_PMU_LATENCY = 1 << 2, /* its samples tell latencies of loads, and are no uses */
+    FM_SAMPLE_PMU_LEADS = 1 << 3,   /* it leads the group of which the next event is a member */
+    FM_SAMPLE_PMU_RATE = 1 << 4,    /* `period` is samples a second */
+    FM_SAMPLE_PMU_KERNEL = 1 << 5,  /* the event cannot leave out the kernel: its samples there are dropped */
+};
+/* As perf_event_open wants it (struct perf_event_attr). */
+typedef struct fm_sample_pmu_event {
+    uint32_t type;
+    uint32_t roles; /* FM_SAMPLE_PMU_… */
+    uint64_t config, config1, config2;
+    uint64_t period; /* 0: it only counts */
+    uint64_t sample_type;
+    uint32_t precise;
+    uint32_t spare;
+} fm_sample_pmu_event;
+
+typedef struct fm_sample_pmu {
+    uint32_t event_count;
+    uint32_t watch_bytes; /* that a watch is for: 1, 2, 4, 8 */
+    fm_sample_pmu_event events[FM_SAMPLE_PMU_EVENTS];
+} fm_sample_pmu;
 
 /* ---- the session ---- */
 
@@ -148,6 +185,7 @@ enum {
     FM_SAMPLE_WANT_OBJECTS = 1 << 2, /* blocks of the heap */
     FM_SAMPLE_WANT_PATHS = 1 << 3,   /* the stack at the beginning of each burst */
     FM_SAMPLE_WANT_REGION = 1 << 4,  /* only what happens in `region` */
+    FM_SAMPLE_WANT_PLAIN = 1 << 8,   /* the reservoir without caps */
 };
 enum { FM_SAMPLE_GO = 0, FM_SAMPLE_HALT = 1 };
 
@@ -165,6 +203,9 @@ typedef struct fm_sample_session {
     uint64_t seed;
     uint64_t frequency; /* of the time-stamp counter, in Hz */
     uint64_t heartbeat; /* raised by the receiver, several times a second */
+    uint32_t method;    /* FM_SAMPLE_METHOD_… */
+    uint32_t spare_word;
+    fm_sample_pmu pmu;
     uint64_t spare0[4];
     char region[FM_SAMPLE_REGION_BYTES]; /* of FATHOM_BEGIN */
     /* Changed by programs. */
@@ -185,6 +226,7 @@ enum {
     FM_SAMPLE_RECORD_WATCH = 2,
     FM_SAMPLE_RECORD_END = 3,   /* of the thread */
     FM_SAMPLE_RECORD_TABLE = 4, /* more of the table than fits behind a log */
+    FM_SAMPLE_RECORD_USE = 16,  /* a sampled access */
 };
 enum {
     FM_SAMPLE_PICK_FROM = 4096, /* uses, at most, from the first on, of which one is picked to be watched */
@@ -209,6 +251,23 @@ typedef struct fm_sample_watched {
     uint64_t kept;        /* likewise, in units of 2^-31 */
     uint64_t stack_bytes; /* of the stack where it ended, in the slab that the record names; 0: none */
 } fm_sample_watched;
+
+/* A sample of a counter. */
+typedef struct fm_sample_use {
+    uint64_t number;   /* in its thread, from 1; 0: it tells a latency, and is no use */
+    uint64_t position; /* accesses of the thread before it */
+    uint64_t address;
+    uint64_t code;            /* address of the instruction */
+    uint64_t period;          /* accesses that it stands for, as the processor tells it */
+    uint64_t latency, source; /* PERF_SAMPLE_WEIGHT, PERF_SAMPLE_DATA_SRC; 0: not told */
+    uint64_t armed;           /* probability that it was watched, or would be (reservoir.h) */
+    uint32_t place;           /* register that it got; …_NOWHERE: none */
+    uint32_t event;           /* of the session's */
+    uint64_t ticks;           /* of the time-stamp counter */
+    uint64_t stack, fs_base;  /* registers: stack pointer, thread-local storage */
+    uint32_t stack_bytes;     /* of the stack, in the slab that the record names; 0: none */
+    uint32_t spare;
+} fm_sample_use;
 
 typedef struct fm_sample_record {
     uint32_t kind;
@@ -240,8 +299,10 @@ typedef struct fm_sample_record {
             uint64_t stack;            /* the stack pointer, there */
         } burst;
         fm_sample_watched watch;
+        fm_sample_use use;
         struct {
             uint64_t work, own;
+            uint64_t time; /* nanoseconds of processor time; 0: work is that */
         } end;
         struct {
             uint32_t from, bytes, generation;
@@ -263,7 +324,12 @@ typedef struct fm_sample_lane {
     uint64_t lost;       /* records that found no cell */
     uint32_t written;    /* records finished, modulo 2^32 */
     uint32_t spare0;
-    uint64_t spare1[6];
+    uint64_t time;      /* with counters: nanoseconds of processor time, as last known */
+    uint64_t stale;     /* samples that were seen too late to be of use */
+    uint64_t dropped;   /* that the kernel had no room for */
+    uint64_t throttled; /* times that the kernel took fewer samples, for a while */
+    uint64_t foreign;   /* of no use: no address, the kernel's, our own */
+    uint64_t spare1[1];
     uint32_t taken; /* the receiver's */
     uint32_t spare2[15];
     fm_sample_watched watches[FM_SAMPLE_WATCHES];

@@ -12,6 +12,7 @@
  *     limits.c    the program gives up system calls
  *     marked_region.c  what the program marks itself
  *     allocations.c blocks of the heap, some of them
+ *     pmu_events.c, pmu_sample.c   performance counters: samples of single accesses instead of bursts
  *     burst.h     runs the program's next accesses and logs them
  *
  * Everything that runs in a signal handler makes its own system calls (system.h), takes no lock, allocates by
@@ -32,6 +33,7 @@
 /* What perf events carry (sig_data): whose they are. */
 #define FM_SAMPLER_CLOCK UINT64_C(0x666174686F6D0000)
 #define FM_SAMPLER_WATCH UINT64_C(0x666174686F6D0100) /* + register */
+#define FM_SAMPLER_PMU UINT64_C(0x666174686F6D0200)   /* + event of the session's */
 
 enum {
     FM_SAMPLER_STACK = 64 << 10,
@@ -40,11 +42,21 @@ enum {
     /* What a signal costs beside what its handler can see, in nanoseconds. */
     FM_SAMPLER_TICK_COST = 3000,
     FM_SAMPLER_TRAP_COST = 15000,
+    /* Accesses of our own that counters see before a handler looks at them, and after. */
+    FM_SAMPLER_HANDLER_ACCESSES = 32,
 };
 
 typedef struct fm_sampler_watch {
     void *event; /* a mapping that keeps the perf event alive; NULL: none */
 } fm_sampler_watch;
+
+/* The counters of a thread. */
+typedef struct fm_sampler_pmu {
+    bool on;
+    void *pages[FM_SAMPLE_PMU_EVENTS];  /* mappings that keep the events alive */
+    size_t bytes[FM_SAMPLE_PMU_EVENTS]; /* of these */
+    uint64_t own;                       /* accesses that we made, as counters see it */
+} fm_sampler_pmu;
 
 /* A thread that is sampled. */
 typedef struct fm_sampler_thread {
@@ -72,6 +84,7 @@ typedef struct fm_sampler_thread {
     uint32_t told;       /* bytes of its table that the receiver has */
     uint32_t generation; /* of the table */
     void *table;
+    fm_sampler_pmu pmu;
 } fm_sampler_thread;
 
 typedef struct fm_sampler_self {
@@ -80,6 +93,7 @@ typedef struct fm_sampler_self {
     uint32_t pid;
     bool watching;  /* debug registers are wanted, and can be had */
     bool stopped;   /* for good */
+    bool counting;  /* threads have counters (FM_SAMPLE_METHOD_PMU), and signals of theirs can come */
     bool joined;    /* the program ran already: we are not among what it was linked with */
     uint32_t epoch; /* of the memory of threads: it is gone after the end, and there may be a new beginning */
     uint32_t inside; /* threads that are in our handlers, nested ones counted */
@@ -161,6 +175,34 @@ void fm_sampler_trapped(fm_sampler_thread *thread, uint32_t place, const ucontex
 /* What is watched ends, as the thread does. */
 void fm_sampler_watches_end(fm_sampler_thread *thread);
 
+/* ---- pmu_events.c ---- */
+
+/* Opens the session's events on the calling thread; fm_self.counting. What goes wrong is told as a trouble.
+ */
+void fm_sampler_pmu_begin(fm_sampler_thread *thread);
+/* By whatever thread. */
+void fm_sampler_pmu_end(fm_sampler_thread *thread);
+/* Accesses of the thread so far, without our own. */
+uint64_t fm_sampler_pmu_accesses(const fm_sampler_thread *thread);
+/* thread->work becomes what it is now; and what the lane says of it. */
+void fm_sampler_now(fm_sampler_thread *thread);
+
+/* ---- pmu_sample.c ---- */
+
+/* An event has a sample. */
+void fm_sampler_pmu_sample(fm_sampler_thread *thread, uint32_t event, const ucontext_t *context);
+/* As fm_sampler_trapped, with counters. */
+void fm_sampler_pmu_trapped(fm_sampler_thread *thread, uint32_t place, const ucontext_t *context);
+/* The clock ticks: the lane is told how far the thread is. */
+void fm_sampler_pmu_tick(fm_sampler_thread *thread);
+
+/* ---- perf events ---- */
+
+struct perf_event_attr;
+/* perf_event_open for the calling thread: the descriptor, or -errno. A program may bring a function of this
+ * name, which is then called instead: so tests bring processors that are not here. */
+long fathom_sample_perf_event_open(struct perf_event_attr *event, int group);
+
 /* ---- marked_region.c ---- */
 
 /* Is the calling thread outside of the region that is to be sampled? */
@@ -171,6 +213,8 @@ uint64_t fm_sampler_worked(const fm_sampler_thread *thread, uint64_t now);
 
 /* ---- signals.c ---- */
 
+/* Is this the code of the runtime? */
+bool fm_sampler_is_own_code(uint64_t address);
 /* Looks for what the next function needs: takes locks of the loader. */
 bool fm_sampler_signals_prepare(void);
 /* Our handler is installed. */

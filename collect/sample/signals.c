@@ -94,10 +94,14 @@ static void hand_on(int number, siginfo_t *information, ucontext_t *context)
 
 /* ---- ours ---- */
 
+bool fm_sampler_is_own_code(uint64_t at)
+{
+    return at >= (uint64_t)(uintptr_t)__ehdr_start && at < (uint64_t)(uintptr_t)etext;
+}
+
 static bool in_our_code(const ucontext_t *context)
 {
-    const uint64_t at = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
-    return at >= (uint64_t)(uintptr_t)__ehdr_start && at < (uint64_t)(uintptr_t)etext;
+    return fm_sampler_is_own_code((uint64_t)context->uc_mcontext.gregs[REG_RIP]);
 }
 
 /* Leaves the handler by a frame that lies elsewhere. */
@@ -170,7 +174,21 @@ static bool is_ours(const siginfo_t *information, uint64_t *data)
         *data = (uint64_t)(uintptr_t)information->si_value.sival_ptr;
     else
         return false;
-    return *data == FM_SAMPLER_CLOCK || *data - FM_SAMPLER_WATCH < FM_SAMPLE_WATCHES;
+    return *data == FM_SAMPLER_CLOCK || *data - FM_SAMPLER_WATCH < FM_SAMPLE_WATCHES ||
+           *data - FM_SAMPLER_PMU < FM_SAMPLE_PMU_EVENTS;
+}
+
+/* Signals of a thread with counters: nothing of the program runs in our handlers. */
+static void on_counted(fm_sampler_thread *thread, uint64_t data, const ucontext_t *context)
+{
+    /* What our own code does is no use of the program's: a watched word below the stack's end, say. */
+    if (thread->busy || in_our_code(context)) return;
+    if (data == FM_SAMPLER_CLOCK)
+        fm_sampler_pmu_tick(thread);
+    else if (data - FM_SAMPLER_PMU < FM_SAMPLE_PMU_EVENTS)
+        fm_sampler_pmu_sample(thread, (uint32_t)(data - FM_SAMPLER_PMU), context);
+    else
+        fm_sampler_pmu_trapped(thread, (uint32_t)(data - FM_SAMPLER_WATCH), context);
 }
 
 static bool in_burst(fm_sampler_thread *thread, ucontext_t *context)
@@ -183,7 +201,14 @@ static void on_event(uint64_t data, ucontext_t *context)
     fm_sampler_thread *thread = fm_sampler_me();
     if (!fm_self.session) return;
     if (fm_self.stopped || fm_sampler_halted()) {
-        if (thread && data != FM_SAMPLER_CLOCK) fm_sampler_drop(thread, (uint32_t)(data - FM_SAMPLER_WATCH));
+        if (thread && data - FM_SAMPLER_WATCH < FM_SAMPLE_WATCHES)
+            fm_sampler_drop(thread, (uint32_t)(data - FM_SAMPLER_WATCH));
+        if (thread && !thread->busy) fm_sampler_pmu_end(thread);
+        return;
+    }
+    if (fm_self.counting) {
+        if (!thread && data == FM_SAMPLER_CLOCK && !in_our_code(context)) thread = fm_sampler_thread_get();
+        if (thread) on_counted(thread, data, context);
         return;
     }
     if (data != FM_SAMPLER_CLOCK) {

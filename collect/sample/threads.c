@@ -114,6 +114,7 @@ static bool claim_lane(fm_sampler_thread *thread)
         lane->pid = fm_self.pid;
         lane->serial = fm_self.process->serial;
         lane->work = lane->own = lane->ticks = lane->bursts = lane->crowded = lane->lost = 0;
+        lane->time = lane->stale = lane->dropped = lane->throttled = lane->foreign = 0;
         for (uint32_t k = 0; k < FM_SAMPLE_WATCHES; k++) lane->watches[k].on = 0;
         thread->written = __atomic_load_n(&lane->taken, __ATOMIC_RELAXED);
         lane->written = thread->written;
@@ -140,12 +141,14 @@ fm_sampler_thread *fm_sampler_thread_get(void)
         give_back(thread);
         return NULL;
     }
-    fm_reservoir_start(&thread->reservoir, FM_SAMPLE_WATCHES, false, thread->random);
+    fm_reservoir_start(&thread->reservoir, FM_SAMPLE_WATCHES, fm_self.session->wants & FM_SAMPLE_WANT_PLAIN,
+                       thread->random);
     fm_sampler_plan(thread);
     fm_me = thread;
     fm_me_epoch = fm_self.epoch;
     /* The first keys of a process are in the thread's own memory: nothing is allocated. */
     if (all.has_key) pthread_setspecific(all.key, thread);
+    if (fm_self.counting) fm_sampler_pmu_begin(thread);
     return thread;
 }
 
@@ -177,11 +180,16 @@ static void finish(void *argument)
     fm_me = NULL;
     over = true; /* ticks that still come find nothing to do */
     thread->busy = true;
-    thread->work = fm_sampler_worked(thread, fm_sampler_cpu());
+    fm_sampler_now(thread);
     fm_sampler_watches_end(thread);
+    fm_sampler_pmu_end(thread);
+    /* Also where there is no room for the record. */
+    thread->lane->work = thread->work;
+    thread->lane->own = thread->own;
+    thread->lane->ticks_then = thread->lane->ticks;
     fm_sampler_record(thread, &(fm_sample_record){.kind = FM_SAMPLE_RECORD_END,
                                                   .slab = FM_SAMPLE_NOWHERE,
-                                                  .is.end = {thread->work, thread->own}});
+                                                  .is.end = {thread->work, thread->own, thread->lane->time}});
     __atomic_store_n(&fm_self.session->lane_state[thread->lane_number], FM_SAMPLE_CLOSED, __ATOMIC_RELEASE);
     give_back(thread);
     fm_signals_restore(before);
@@ -203,6 +211,7 @@ void fm_sampler_threads_end(void)
     for (fm_sampler_thread *thread = all.made; thread; thread = next) {
         next = thread->after;
         for (uint32_t place = 0; place < FM_SAMPLE_WATCHES; place++) fm_sampler_drop(thread, place);
+        fm_sampler_pmu_end(thread);
         burst_destroy(thread->burst);
         fm_unmap((char *)thread - STATE_OFFSET, REGION_BYTES);
     }

@@ -14,6 +14,13 @@
 
 enum { WORD = 8, PAGE = 4096, STRAYS_MOST = 16 };
 
+/* Bytes that a watch is for: those of the smallest block that is asked for, as far as a register goes. */
+static uint64_t watch_bytes(void)
+{
+    const uint64_t bytes = fm_self.counting ? fm_self.session->pmu.watch_bytes : WORD;
+    return bytes == 1 || bytes == 2 || bytes == 4 ? bytes : WORD;
+}
+
 bool fm_sampler_arm(fm_sampler_thread *thread, uint32_t place, uint64_t address)
 {
     struct perf_event_attr event;
@@ -21,15 +28,15 @@ bool fm_sampler_arm(fm_sampler_thread *thread, uint32_t place, uint64_t address)
     event.size = sizeof event;
     event.type = PERF_TYPE_BREAKPOINT;
     event.bp_type = HW_BREAKPOINT_RW;
-    event.bp_addr = address & ~(uint64_t)(WORD - 1);
-    event.bp_len = WORD;
+    event.bp_len = watch_bytes();
+    event.bp_addr = address & ~(uint64_t)(event.bp_len - 1);
     event.sample_period = 1;
     event.sigtrap = 1;
     event.remove_on_exec = 1;
     event.exclude_kernel = 1;
     event.exclude_hv = 1;
     event.sig_data = FM_SAMPLER_WATCH + place;
-    const long file = fm_syscall(__NR_perf_event_open, (long)&event, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
+    const long file = fathom_sample_perf_event_open(&event, -1);
     long mapping = file;
     if (file >= 0) {
         mapping = fm_syscall(__NR_mmap, 0, PAGE, PROT_READ, MAP_SHARED, file, 0);
@@ -98,7 +105,13 @@ void fm_sampler_replaced(fm_sampler_thread *thread, uint32_t place, uint32_t kep
 
 void fm_sampler_watches_end(fm_sampler_thread *thread)
 {
+    /* Where sampling ended before, they were cut off then. */
+    const bool cut = fm_sampler_halted();
+    const uint64_t work = thread->work;
+    if (cut) thread->work = thread->lane->work;
     for (uint32_t place = 0; place < FM_SAMPLE_WATCHES; place++)
         if (thread->lane->watches[place].on)
-            tell(thread, place, FM_SAMPLE_WATCH_ENDED, NULL, fm_reservoir_release(&thread->reservoir, place));
+            tell(thread, place, cut ? FM_SAMPLE_WATCH_REPLACED : FM_SAMPLE_WATCH_ENDED, NULL,
+                 fm_reservoir_release(&thread->reservoir, place));
+    thread->work = work;
 }

@@ -136,6 +136,29 @@ typedef struct fm_line_sums {
     const char *sums;
 } fm_line_sums;
 
+/* Where the data of an access came from, as the processor tells it. */
+typedef enum fm_memory_level {
+    FM_LEVEL_UNKNOWN = 0,
+    FM_LEVEL_L1 = 1,
+    FM_LEVEL_ON_ITS_WAY = 2, /* another access had asked for it (line fill buffer) */
+    FM_LEVEL_L2 = 3,
+    FM_LEVEL_L3 = 4,
+    FM_LEVEL_OTHER_CACHE = 5, /* of another processor or socket */
+    FM_LEVEL_MEMORY = 6,
+    FM_LEVEL_FAR_MEMORY = 7, /* of another socket */
+    FM_LEVEL_UNCACHED = 8
+} fm_memory_level;
+enum { FM_MEMORY_LEVELS = 9 };
+
+/* What a processor told of sampled accesses of a site, beside their addresses. */
+typedef struct fm_site_latency {
+    uint32_t site;
+    uint64_t samples;                  /* == sum of levels */
+    uint64_t timed;                    /* of these, those whose latency is known */
+    uint64_t cycles;                   /* of those together */
+    uint64_t levels[FM_MEMORY_LEVELS]; /* by fm_memory_level */
+} fm_site_latency;
+
 typedef struct fm_attribution {
     size_t edge_count;
     const uint64_t *edges; /* ascending, from 0: ranges are [edges[i], edges[i+1] - 1] */
@@ -152,6 +175,8 @@ typedef struct fm_attribution {
     fm_source *sources; /* by path (strcmp), each once; NULL: never recorded */
     size_t line_sum_count;
     fm_line_sums *line_sums; /* by path, of files that sources knows */
+    size_t latency_count;
+    fm_site_latency *latencies; /* by site, each once; only where counters of the processor told them */
 } fm_attribution;
 
 FM_API fm_status fm_attribution_create(fm_attribution **attribution, fm_error *error); /* empty */

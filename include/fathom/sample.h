@@ -133,6 +133,8 @@ typedef struct fm_sample_watch {
     uint32_t context; /* of the use, for proportional attribution: uses with the same number are expected to
                          be alike. 0: as `use` */
     uint32_t zero;    /* 0 */
+    uint32_t latency; /* cycles that the use took; 0: not known */
+    fm_memory_level level; /* where its data came from */
 } fm_sample_watch;
 /* In any order. */
 FM_API fm_status fm_samples_add_watch_sized(fm_samples *samples, const fm_sample_watch *watch,

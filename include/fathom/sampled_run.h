@@ -22,7 +22,8 @@
  *
  * A library is preloaded into the program (collect/sample): at clock ticks it runs the program's next
  * accesses itself and logs them, and watches a use now and then by a debug register. The logs come through
- * shared memory; a thread of this process reads them.
+ * shared memory; a thread of this process reads them. Where the processor's performance counters tell
+ * addresses of accesses, the library samples by these instead (`method`), and watches single accesses.
  *
  * A run is used by one thread, and one process has one at a time, as of collections (collect.h).
  */
@@ -38,6 +39,14 @@ extern "C" {
 #endif
 
 enum { FM_SAMPLED_RUN_GRANULARITIES = 16 };
+
+/* What takes samples. */
+typedef enum fm_sampled_run_method {
+    FM_SAMPLED_RUN_SOFTWARE = 0, /* a clock: bursts, and watches beyond them */
+    FM_SAMPLED_RUN_PMU = 1, /* performance counters: single accesses, each of which may be watched, and that
+                               are counted: estimates of these need no `reach` */
+    FM_SAMPLED_RUN_ANY = 2, /* counters where they are there and allowed, else software */
+} fm_sampled_run_method;
 
 typedef struct fm_sampled_run_options {
     char *const *command; /* program and arguments, NULL at the end; the program is looked for in PATH */
@@ -62,6 +71,8 @@ typedef struct fm_sampled_run_options {
                         ends. 0: none */
     const char *function; /* only while it, or one that it calls, runs; NULL: everything */
     const char *region; /* only between FATHOM_BEGIN("region") and FATHOM_END (markers.h); NULL: everything */
+    fm_sampled_run_method method;
+    bool plain_reservoir; /* by counters: the reservoir of the paper (fm_estimator_info) */
 } fm_sampled_run_options;
 
 typedef struct fm_sampled_run fm_sampled_run;
@@ -104,6 +115,12 @@ typedef struct fm_sampled_run_state {
     int clock_error, watch_error; /* errno of what was refused; 0: nothing was */
     bool heap_seen;               /* allocations of some process went through the library */
     const char *notes;            /* lines for people, each ended by a newline; "" */
+    fm_sampled_run_method method; /* never FM_SAMPLED_RUN_ANY. By counters, `bursts` are sampled accesses */
+    const char *counters;         /* which ones, for people; NULL: none */
+    uint64_t overrun;     /* samples of counters that the kernel had no room for, or that came too late */
+    uint64_t throttled;   /* times that the kernel took fewer of them */
+    int counter_error;    /* errno of counters that a thread could not have; 0: none */
+    bool counters_shared; /* they stood still now and then, as others use them too */
 } fm_sampled_run_state;
 FM_API void fm_sampled_run_state_get_sized(fm_sampled_run *run, fm_sampled_run_state *state,
                                            size_t state_size);

@@ -77,6 +77,15 @@ static inline void fm_view_sampled(FILE *out, const fm_profile *profile, const f
 {
     fm_view_sampled_sized(out, profile, facts, sizeof *facts, options, sizeof *options);
 }
+/* How long sampled accesses took, and where their data came from, for the lines that took the most time.
+ * Nothing where the processor did not tell (fm_attribution.latencies). */
+FM_API void fm_view_latencies_sized(FILE *out, const fm_attribution *attribution, size_t most,
+                                    const fm_view_options *options, size_t options_size);
+static inline void fm_view_latencies(FILE *out, const fm_attribution *attribution, size_t most,
+                                     const fm_view_options *options)
+{
+    fm_view_latencies_sized(out, attribution, most, options, sizeof *options);
+}
 /* The miss-ratio curve as a plot, log-scaled sizes. */
 FM_API fm_status fm_view_curve_sized(FILE *out, const fm_profile *profile, const fm_view_options *options,
                                      size_t options_size, fm_error *error);

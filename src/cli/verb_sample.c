@@ -26,10 +26,11 @@ int cli_verb_sample(int argc, char **argv)
                  "       fathom sample --pid PID [--duration SECONDS] [options]\n"
                  "       fathom sample --simulate TRACE --period N [options]",
         .about =
-            "Runs a program at nearly its own speed and estimates its reuse distances from samples: bursts\n"
-            "of 4 K to 256 K accesses, in which everything is exact, and watches of single uses by debug\n"
-            "registers for what lies beyond. Each miss ratio comes with a band in which it lies with 95 %\n"
-            "confidence. Works for dynamically linked x86-64 programs; needs no performance counters.\n\n"
+            "Runs a program at nearly its own speed and estimates its reuse distances from samples: single\n"
+            "accesses by performance counters where there are some, else bursts of 4 K to 256 K accesses,\n"
+            "in which everything is exact; debug registers watch single uses for what lies beyond. Each\n"
+            "miss ratio comes with a band in which it lies with 95 % confidence. Works for dynamically\n"
+            "linked x86-64 programs.\n\n"
             "--pid does so with a program that runs already, until Ctrl-C, --duration or its end, and "
             "leaves\n"
             "it as it was.\n\n"
@@ -44,6 +45,7 @@ int cli_verb_sample(int argc, char **argv)
             "  fathom sample --duration 60 --report page.html -- ./simulation input\n"
             "  fathom sample --pid 4711 --duration 10\n"
             "  fathom sample --rate 1000 --json sampled.json -- gzip -k data\n"
+            "  fathom sample --method pmu --period 500K -g 8 --estimator rdx -- ./solver\n"
             "  fathom sample --simulate trace.fathom --period 10K -g 8 --estimator rdx --registers 1\n"
             "  fathom sample --simulate trace.fathom --period 100K --bursts 4K:4\n",
         .least = 0,

@@ -2,6 +2,7 @@
 /* attribution_check.c - see attribution_check.h. Linear, no memory. */
 #include "profile/attribution_check.h"
 
+#include "profile/latencies.h"
 #include "profile/sources.h"
 
 #include <inttypes.h>
@@ -143,10 +144,17 @@ static bool pairs_sound(const judge *by, const fm_profile *profile)
            total_sound(by, "cold", cold, profile->cold) && total_sound(by, "beyond", beyond, profile->beyond);
 }
 
+static bool latencies_sound(const judge *by)
+{
+    size_t row = 0;
+    const char *fault = fm_site_latencies_wrong(by->of, &row);
+    return !fault || wrong(by, "latencies", row, "%s", fault);
+}
+
 bool fm_attribution_sound(const fm_profile *profile, char *why, size_t size)
 {
     if (size) why[0] = '\0';
     const judge by = {profile->attribution, why, size};
     return fm_sources_sound(profile->attribution, why, size) && edges_sound(&by) && sites_sound(&by) &&
-           objects_sound(&by) && pairs_sound(&by, profile);
+           objects_sound(&by) && latencies_sound(&by) && pairs_sound(&by, profile);
 }

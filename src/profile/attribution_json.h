@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attribution_json.h - the fields "attribution", "run", "kernel" and "counts" of a profile's JSON (docs/PROFILE.md). Internal. */
+/* attribution_json.h - the fields "attribution", "run", "kernel" and "counts" of a profile's JSON
+ * (docs/PROFILE.md). Internal. */
 #ifndef FATHOM_PROFILE_ATTRIBUTION_JSON_H
 #define FATHOM_PROFILE_ATTRIBUTION_JSON_H
 

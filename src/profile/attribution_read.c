@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "profile/attribution_rows.h"
+#include "profile/latencies.h"
 #include "profile/line_sums.h"
 #include "profile/sources.h"
 
@@ -14,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const table_names[FM_TABLES] = {"late_from", "edges", "strings", "modules",     "sites",
-                                                   "paths",     "pairs", "objects", "object_uses", "sources"};
+static const char *const table_names[FM_TABLES] = {"late_from",   "edges",   "strings",  "modules",
+                                                   "sites",       "paths",   "pairs",    "objects",
+                                                   "object_uses", "sources", "latencies"};
 
 static fm_status read_table(fm_table_reader *from, fm_table which)
 {
@@ -107,6 +109,7 @@ static fm_status resolve(fm_table_reader *from)
             resolve_ranges(from, "object_uses", i, made->object_uses[i].bins, made->object_uses[i].bin_count);
     if (!status) fm_sources_sort(made->sources, made->source_count);
     if (!status) fm_line_sums_sort(made);
+    if (!status) fm_site_latencies_sort(made);
     if (!status && !sorted) qsort(made->pairs, made->pair_count, sizeof *made->pairs, larger_first);
     return status;
 }

@@ -203,6 +203,35 @@ static fm_status read_site(fm_table_reader *from)
     return status;
 }
 
+static fm_status read_levels(fm_table_reader *from, fm_site_latency *of)
+{
+    static const char shape[] = "counts of accesses by level";
+    fm_json_list list;
+    fm_status status = fm_json_enter_array(from->scan, from->what, &list);
+    for (size_t i = 0; i < FM_MEMORY_LEVELS && !status; i++)
+        status = next_whole(from, &list, shape, &of->levels[i]);
+    return status ? status : end_row(from, &list, shape);
+}
+
+static fm_status read_latency(fm_table_reader *from)
+{
+    static const char shape[] = "[site, samples, timed, cycles, levels]";
+    fm_attribution *made = from->made;
+    fm_json_list list;
+    fm_status status =
+        reserve(from, FM_TABLE_LATENCIES, &made->latencies, made->latency_count, sizeof *made->latencies);
+    if (!status) status = fm_json_enter_array(from->scan, from->what, &list);
+    if (status) return status;
+    fm_site_latency *each = &made->latencies[made->latency_count++];
+    status = next_index(from, &list, shape, &each->site);
+    if (!status) status = next_whole(from, &list, shape, &each->samples);
+    if (!status) status = next_whole(from, &list, shape, &each->timed);
+    if (!status) status = next_whole(from, &list, shape, &each->cycles);
+    if (!status) status = go_on(from, &list, shape);
+    if (!status) status = read_levels(from, each);
+    return status ? status : end_row(from, &list, shape);
+}
+
 static fm_status read_path(fm_table_reader *from)
 {
     static const char shape[] = "[parent, call]";
@@ -433,6 +462,6 @@ fm_status fm_table_read_row(fm_table_reader *from, fm_table which)
         [FM_TABLE_MODULES] = read_module, [FM_TABLE_SITES] = read_site,
         [FM_TABLE_PATHS] = read_path,     [FM_TABLE_PAIRS] = read_pair,
         [FM_TABLE_OBJECTS] = read_object, [FM_TABLE_OBJECT_USES] = read_object_use,
-        [FM_TABLE_SOURCES] = read_source};
+        [FM_TABLE_SOURCES] = read_source, [FM_TABLE_LATENCIES] = read_latency};
     return row_readers[which](from);
 }

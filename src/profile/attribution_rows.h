@@ -25,6 +25,7 @@ typedef enum fm_table {
     FM_TABLE_OBJECTS,
     FM_TABLE_OBJECT_USES,
     FM_TABLE_SOURCES,
+    FM_TABLE_LATENCIES,
     FM_TABLES,
 } fm_table;
 

@@ -271,6 +271,29 @@ static void write_objects(row_writer *rows, const fm_attribution *of)
     end_table(rows);
 }
 
+static void write_latencies(row_writer *rows, const fm_attribution *of)
+{
+    if (of->latency_count == 0) return;
+    begin_table(rows, "latencies");
+    for (size_t i = 0; i < of->latency_count && !ferror(rows->out); i++) {
+        const fm_site_latency *each = &of->latencies[i];
+        const uint64_t counts[] = {each->samples, each->timed, each->cycles};
+        begin_row(rows);
+        put_text(rows, "[");
+        put_index(rows, each->site);
+        for (size_t k = 0; k < 3; k++) {
+            put_text(rows, ",");
+            put_number(rows, counts[k]);
+        }
+        for (size_t k = 0; k < FM_MEMORY_LEVELS; k++) {
+            put_text(rows, k == 0 ? ",[" : ",");
+            put_number(rows, each->levels[k]);
+        }
+        put_text(rows, "]]");
+    }
+    end_table(rows);
+}
+
 static void write_sources(row_writer *rows, const fm_attribution *of)
 {
     if (!of->sources) return;
@@ -310,6 +333,7 @@ fm_status fm_attribution_write(FILE *out, const fm_attribution *attribution, con
         write_paths(&rows, attribution);
         write_pairs(&rows, attribution);
         write_objects(&rows, attribution);
+        write_latencies(&rows, attribution);
         write_sources(&rows, attribution);
         fprintf(out, "\n%s}", indent);
     }

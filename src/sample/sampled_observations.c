@@ -296,6 +296,7 @@ fm_status fm_sampled_thread_observe(fm_sampled_thread *thread, const fm_sample_c
                                     size_t granularity, double fallback_rate, fm_samples *samples,
                                     fm_error *error)
 {
+    if (context->counters) return fm_sampled_thread_observe_uses(thread, samples, error);
     timeline line;
     uint32_t number = 0;
     uint64_t *numbers = fm_calloc(thread->burst_count + 1, sizeof *numbers);
@@ -316,9 +317,10 @@ fm_status fm_sampled_thread_observe(fm_sampled_thread *thread, const fm_sample_c
     return status;
 }
 
-fm_status fm_sampled_samples_create(fm_samples **samples, uint64_t granularity, fm_error *error)
+fm_status fm_sampled_samples_create(fm_samples **samples, uint64_t granularity, bool counters,
+                                    fm_error *error)
 {
-    const fm_samples_options options = {.granularity = granularity, .method = "software"};
+    const fm_samples_options options = {.granularity = granularity, .method = counters ? "pmu" : "software"};
     return fm_samples_create(samples, &options, error);
 }
 

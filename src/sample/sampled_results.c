@@ -23,8 +23,10 @@ static void sum_threads(const fm_sampled_run *run, fm_sampled_run_state *state)
         const fm_sampled_thread *thread = run->threads[i];
         const double inside = fmin(fm_sampled_thread_inside(thread), (double)thread->own);
         own += (double)thread->own - inside;
-        work += (double)thread->work + inside;
+        work += (double)(run->context.counters ? thread->time : thread->work) + inside;
         state->left_out += thread->crowded + thread->lost + thread->damaged;
+        state->overrun += thread->overrun;
+        state->throttled += thread->throttled;
     }
     if (work > 0) state->share = own / work;
 }
@@ -42,12 +44,16 @@ void fm_sampled_run_state_get_sized(fm_sampled_run *run, fm_sampled_run_state *s
         .limit_reached = run->limit_reached,
         .running = !run->watch.child_gone,
         .notes = run->notes ? run->notes : "",
+        .method = run->context.counters ? FM_SAMPLED_RUN_PMU : FM_SAMPLED_RUN_SOFTWARE,
+        .counters = run->context.counters ? run->counters : NULL,
     };
     for (size_t i = 0; i < run->process_count; i++) {
         const fm_sampled_process *process = run->processes[i];
         if (now.clock == FM_SAMPLED_RUN_NO_CLOCK) now.clock = process->clock_kind;
         if (process->clock_error) now.clock_error = process->clock_error;
         if (process->watch_error) now.watch_error = process->watch_error;
+        if (process->counter_error) now.counter_error = process->counter_error;
+        if (process->trouble & FM_SAMPLE_TROUBLE_SHARED) now.counters_shared = true;
         now.heap_seen |= process->heap_seen;
     }
     if (run->ended) sum_threads(run, &now);
@@ -93,10 +99,10 @@ static const char *became(const fm_sampled_run *run, const fm_sampled_process *p
     return next && process->watched.replaced ? next->program : NULL;
 }
 
-/* Bursts whose logs could be read. */
+/* Bursts whose logs could be read; accesses that counters sampled. */
 static uint64_t understood(const fm_sampled_thread *thread)
 {
-    uint64_t count = 0;
+    uint64_t count = thread->use_count;
     for (size_t i = 0; i < thread->burst_count; i++) count += thread->bursts[i]->views[0].uses > 0;
     return count;
 }
@@ -154,8 +160,8 @@ fm_status fm_sampled_run_take(fm_sampled_run *run, size_t granularity, size_t pr
     *samples = NULL;
     if (!run->ended || granularity >= run->context.granularity_count)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the run has not ended, or has no such granularity");
-    fm_status status =
-        fm_sampled_samples_create(samples, UINT64_C(1) << run->context.shifts[granularity], error);
+    fm_status status = fm_sampled_samples_create(samples, UINT64_C(1) << run->context.shifts[granularity],
+                                                 run->context.counters, error);
     const double rate = mean_rate(run);
     for (size_t i = 0; i < run->thread_count && status == FM_OK; i++) {
         if (process != FM_SAMPLED_RUN_ALL &&
@@ -175,7 +181,10 @@ fm_status fm_sampled_run_take(fm_sampled_run *run, size_t granularity, size_t pr
 fm_status fm_sampled_run_describe(const fm_sampled_run *run, fm_attribution *attribution,
                                   const uint32_t **map, size_t *map_count, fm_error *error)
 {
-    return fm_sampled_code_describe(&run->code, attribution, map, map_count, error);
+    fm_status status = fm_sampled_code_describe(&run->code, attribution, map, map_count, error);
+    if (status == FM_OK)
+        status = fm_latencies_describe(&run->context.latencies, attribution, *map, *map_count, error);
+    return status;
 }
 
 fm_status fm_sampled_run_tags(fm_sampled_run *run, const uint32_t **codes, const uint32_t **groups,

@@ -5,7 +5,8 @@
 
 #include <fathom/sampled_run.h>
 
-fm_status fm_sampled_samples_create(fm_samples **samples, uint64_t granularity, fm_error *error);
+fm_status fm_sampled_samples_create(fm_samples **samples, uint64_t granularity, bool counters,
+                                    fm_error *error);
 void fm_sampled_samples_destroy(fm_samples *samples);
 
 #endif

@@ -120,7 +120,9 @@ static fm_status set_up(fm_sampled_run *run, fm_error *error)
     /* Bursts are a whole number of ticks apart: a few more ticks than bursts, so that these are at random. */
     uint64_t tick = session->interval ? session->interval / 2 : LONGEST_TICK;
     if (session->period) tick = 1000000;
-    if (tick > LONGEST_TICK) tick = LONGEST_TICK;
+    status = fm_sampled_run_choose(run, error);
+    if (status != FM_OK) return status;
+    if (tick > LONGEST_TICK || run->context.counters) tick = LONGEST_TICK; /* to meet new threads */
     if (tick < SHORTEST_TICK) tick = SHORTEST_TICK;
     session->tick = run->tick = tick;
     session->seed = options->seed ? options->seed : fm_random_seed();
@@ -350,6 +352,7 @@ fm_status fm_sampled_run_look(fm_sampled_run *run, fm_error *error)
         process->trouble |= __atomic_load_n(&shared->trouble, __ATOMIC_RELAXED);
         run->region_met |= __atomic_load_n(&shared->region_met, __ATOMIC_RELAXED) != 0;
         process->watch_error = __atomic_load_n(&shared->watch_error, __ATOMIC_RELAXED);
+        process->counter_error = __atomic_load_n(&shared->pmu_error, __ATOMIC_RELAXED);
     }
     return status;
 }
@@ -478,6 +481,7 @@ void fm_sampled_run_close(fm_sampled_run *run)
     free(run->processes);
     fm_function_filter_free(&run->function);
     fm_sampled_code_free(&run->code);
+    fm_latencies_free(&run->context.latencies);
     fm_sampled_objects_free(&run->objects);
     free(run->tag_codes);
     free(run->tag_objects);

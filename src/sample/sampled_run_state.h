@@ -30,7 +30,7 @@ typedef struct fm_sampled_process {
     int *clocks;   /* descriptors, one for each thread that it had when they were opened */
     size_t clock_count, clock_capacity;
     fm_sampled_run_clock clock_kind;
-    int clock_error, watch_error;
+    int clock_error, watch_error, counter_error;
     uint32_t trouble;
     bool drained; /* it is gone, and all that it left was taken */
     uint32_t threads;
@@ -45,6 +45,7 @@ struct fm_sampled_run {
     struct fm_sampled_attachment *attachment; /* to a program that ran already; NULL: none */
     fm_sample_memory memory;
     uint64_t tick;
+    char counters[160]; /* which ones, for people */
     char *program;
     fm_watch watch;
     bool ended, stopped, limit_reached;
@@ -78,6 +79,11 @@ struct fm_sampled_run {
     size_t thread_count, thread_capacity, owner_capacity;
     fm_sampled_thread *lanes[FM_SAMPLE_THREADS]; /* those that live */
 };
+
+/* ---- pmu_choice.c ---- */
+
+/* Which method the run has; FM_E_UNSUPPORTED: counters are wanted, and cannot be had. */
+fm_status fm_sampled_run_choose(fm_sampled_run *run, fm_error *error);
 
 void fm_sampled_run_note(fm_sampled_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -48,6 +48,7 @@ void fm_sampled_thread_destroy(fm_sampled_thread *thread, const fm_sample_contex
     }
     free(thread->bursts);
     free(thread->watches);
+    free(thread->uses);
     free(thread->table);
     free(thread->calls);
     free(thread);
@@ -70,9 +71,8 @@ static bool extend_table(fm_sampled_thread *thread, const fm_sample_context *con
     return true;
 }
 
-/* The calls that led to where the thread was, by the registers and the stack at the end of a slab. */
-static fm_status read_calls(fm_sampled_thread *thread, fm_sample_context *context, uint32_t slab,
-                            uint32_t stack_bytes, fm_error *error)
+fm_status fm_sampled_thread_calls(fm_sampled_thread *thread, fm_sample_context *context, uint32_t slab,
+                                  uint32_t stack_bytes, fm_error *error)
 {
     uint64_t registers[FM_SAMPLE_REGISTERS];
     static _Thread_local unsigned char stack[FM_SAMPLE_STACK];
@@ -290,7 +290,7 @@ static fm_status take_burst(fm_sampled_thread *thread, fm_sample_context *contex
         extend_table(thread, context, record->slab, bytes, record->is.burst.table_from,
                      record->is.burst.table_bytes, record->is.burst.generation);
     if (readable && thread->calls)
-        status = read_calls(thread, context, record->slab, record->is.burst.stack_bytes, error);
+        status = fm_sampled_thread_calls(thread, context, record->slab, record->is.burst.stack_bytes, error);
     fm_sample_slab_release(context->memory, thread->lane, record->slab);
     if (readable && status == FM_OK) {
         context->bursts++;
@@ -331,7 +331,7 @@ static fm_status take_watch(fm_sampled_thread *thread, fm_sample_context *contex
         fm_status status =
             fm_sampled_code_site(thread->process, context->code, watched->code - 1, &watch->site, error);
         if (status == FM_OK && thread->calls && slab != FM_SAMPLE_NOWHERE)
-            status = read_calls(thread, context, slab, (uint32_t)watched->stack_bytes, error);
+            status = fm_sampled_thread_calls(thread, context, slab, (uint32_t)watched->stack_bytes, error);
         if (status == FM_OK && thread->calls && slab != FM_SAMPLE_NOWHERE)
             watch->path = fm_sampled_calls_path(thread->calls);
         if (status == FM_OK && context->function) status = judge_watch(context, watch, error);
@@ -367,6 +367,10 @@ fm_status fm_sampled_thread_drain(fm_sampled_thread *thread, fm_sample_context *
             status = take_watch(thread, context, &record.is.watch, record.slab, error);
             fm_sample_slab_release(context->memory, thread->lane, record.slab);
             break;
+        case FM_SAMPLE_RECORD_USE:
+            status = fm_sampled_thread_take_use(thread, context, &record.is.use, record.slab, error);
+            fm_sample_slab_release(context->memory, thread->lane, record.slab);
+            break;
         case FM_SAMPLE_RECORD_TABLE:
             if (!extend_table(thread, context, record.slab, 0, record.is.table.from, record.is.table.bytes,
                               record.is.table.generation))
@@ -376,6 +380,7 @@ fm_status fm_sampled_thread_drain(fm_sampled_thread *thread, fm_sample_context *
         case FM_SAMPLE_RECORD_END:
             thread->work = record.is.end.work;
             thread->own = record.is.end.own;
+            thread->time = record.is.end.time;
             thread->ended = true;
             break;
         default:
@@ -406,7 +411,8 @@ static void tag_watches(fm_sampled_thread *thread, const fm_sample_context *cont
         fm_seen_watch *watch = &thread->watches[i];
         const fm_seen_burst *burst = burst_numbered(thread, watch->is.burst);
         if (watch->tag || !watch->site) continue;
-        const uint32_t object = burst ? fm_sampled_code_object(context->code, burst->picked_tag) : 0;
+        const uint32_t use = burst ? burst->picked_tag : fm_sampled_thread_use_tag(thread, watch->is.burst);
+        const uint32_t object = fm_sampled_code_object(context->code, use);
         watch->tag = fm_sampled_code_tag(context->code, watch->site, watch->path, object);
     }
 }
@@ -419,17 +425,24 @@ fm_status fm_sampled_thread_finish(fm_sampled_thread *thread, fm_sample_context 
     if (!lane) return fm_fail_memory(error, sizeof *lane, "a thread of the program");
     memcpy(lane, shared, sizeof *lane);
     fm_status status = FM_OK;
+    const bool halted = __atomic_load_n(&context->memory->session->order, __ATOMIC_RELAXED) == FM_SAMPLE_HALT;
     thread->crowded = lane->crowded;
     thread->lost = lane->lost;
+    thread->overrun = lane->stale + lane->dropped;
+    thread->throttled = lane->throttled;
+    thread->foreign = lane->foreign;
     if (!thread->ended) {
-        /* Since the last time that it told us, as long as ticks came. */
-        const uint64_t ticks = lane->ticks - lane->ticks_then;
+        /* Since the last time that it told us, as long as ticks came; by counters, it told all that is known.
+         */
+        const uint64_t ticks = context->counters ? 0 : lane->ticks - lane->ticks_then;
+        thread->time = lane->time;
         thread->work = lane->work + (ticks < UINT32_MAX ? ticks * tick : 0);
         thread->own = lane->own;
         for (size_t i = 0; i < FM_SAMPLE_WATCHES && status == FM_OK; i++) {
             fm_sample_watched watched = lane->watches[i];
             if (!watched.on) continue;
-            watched.end = FM_SAMPLE_WATCH_ENDED;
+            /* Where sampling ended before the thread did, it was cut off. */
+            watched.end = halted ? FM_SAMPLE_WATCH_REPLACED : FM_SAMPLE_WATCH_ENDED;
             watched.finish = thread->work > watched.begin ? thread->work : watched.begin;
             watched.in_burst = 0;
             status = take_watch(thread, context, &watched, FM_SAMPLE_NOWHERE, error);

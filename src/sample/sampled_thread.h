@@ -11,6 +11,7 @@
 
 #include "sample/burst_analysis.h"
 #include "sample/function_filter.h"
+#include "sample/pmu_latency.h"
 #include "sample/sample_memory.h"
 #include "sample/sampled_calls.h"
 #include "sample/sampled_code.h"
@@ -36,6 +37,8 @@ typedef struct fm_sample_context {
     /* Buffers. */
     uint64_t *log;
     fm_burst_touch *touches;
+    bool counters; /* samples come from performance counters */
+    fm_latencies latencies;
     /* Counted for people. */
     uint64_t bursts, watches, accesses, left_out;
 } fm_sample_context;
@@ -67,6 +70,13 @@ typedef struct fm_seen_watch {
     uint32_t tag;   /* all of it; known at the end */
 } fm_seen_watch;
 
+/* An access that a counter sampled. */
+typedef struct fm_seen_use {
+    fm_sample_use is;
+    uint32_t tag;     /* of its code, with calls and data */
+    uint32_t context; /* the tag without data: for the paper's proportional attribution */
+} fm_seen_use;
+
 typedef struct fm_sampled_thread {
     uint32_t lane, tid;
     fm_sample_code_of *process;
@@ -81,8 +91,12 @@ typedef struct fm_sampled_thread {
     size_t burst_count, burst_capacity;
     fm_seen_watch *watches;
     size_t watch_count, watch_capacity;
+    fm_seen_use *uses; /* by counters, instead of bursts; by number */
+    size_t use_count, use_capacity;
     uint64_t work, own; /* at the end */
+    uint64_t time;      /* by counters, where work is accesses: processor time, as work is otherwise */
     uint64_t crowded, lost, damaged;
+    uint64_t overrun, throttled, foreign; /* by counters */
     bool ended;
 } fm_sampled_thread;
 
@@ -90,6 +104,14 @@ fm_status fm_sampled_thread_create(fm_sampled_thread **thread, const fm_sample_c
                                    uint32_t lane, fm_sample_code_of *process, fm_sampled_memory_of *memory,
                                    uint32_t number, fm_error *error);
 void fm_sampled_thread_destroy(fm_sampled_thread *thread, const fm_sample_context *context);
+
+/* The calls that led to where the thread was, by the registers and the stack at the end of a slab. */
+fm_status fm_sampled_thread_calls(fm_sampled_thread *thread, fm_sample_context *context, uint32_t slab,
+                                  uint32_t stack_bytes, fm_error *error);
+/* An access that a counter sampled (pmu_uses.c); its tag, by its number, 0: none is known. */
+fm_status fm_sampled_thread_take_use(fm_sampled_thread *thread, fm_sample_context *context,
+                                     const fm_sample_use *use, uint32_t slab, fm_error *error);
+uint32_t fm_sampled_thread_use_tag(const fm_sampled_thread *thread, uint64_t number);
 
 /* Takes what is in the lane. */
 fm_status fm_sampled_thread_drain(fm_sampled_thread *thread, fm_sample_context *context, fm_error *error);
@@ -101,6 +123,9 @@ fm_status fm_sampled_thread_finish(fm_sampled_thread *thread, fm_sample_context 
 fm_status fm_sampled_thread_observe(fm_sampled_thread *thread, const fm_sample_context *context,
                                     size_t granularity, double fallback_rate, fm_samples *samples,
                                     fm_error *error);
+/* The same where samples came from counters (pmu_observations.c). */
+fm_status fm_sampled_thread_observe_uses(const fm_sampled_thread *thread, fm_samples *samples,
+                                         fm_error *error);
 /* Accesses and nanoseconds of the windows in which they were counted. */
 void fm_sampled_thread_counted(const fm_sampled_thread *thread, double *accesses, double *nanoseconds);
 /* Nanoseconds that the accesses of bursts and windows would have taken without the sampler. */

@@ -16,6 +16,9 @@
 
 enum {
     FEW_BURSTS = 20,        /* with fewer, nothing is said without a warning */
+    FEW_ACCESSES = 100,     /* the same of single accesses */
+    LATENCY_LINES = 5,      /* that are shown */
+    WATCHED_BYTES = 8,      /* by a debug register */
     BELIEVED_FROM = 100000, /* accesses: what a watch that is timed by a clock tells is no use below */
 };
 
@@ -72,6 +75,36 @@ static int check_numbers(live_run *self)
     return check_overhead(self);
 }
 
+/* The estimator, and the method that has samples for it. */
+static int check_method(live_run *self)
+{
+    const char *method = self->how->method, *name = self->estimating->estimator;
+    fm_sampled_run_method *chosen = &self->options.method;
+    if (method && strcmp(method, "software") != 0 && strcmp(method, "pmu") != 0)
+        return cli_misuse("--method: expected pmu or software, found '%s'", method);
+    *chosen = !method                      ? FM_SAMPLED_RUN_ANY
+              : strcmp(method, "pmu") == 0 ? FM_SAMPLED_RUN_PMU
+                                           : FM_SAMPLED_RUN_SOFTWARE;
+    const bool part = self->how->region || self->how->function;
+    if (part && *chosen == FM_SAMPLED_RUN_PMU)
+        return cli_misuse("--%s: counters count outside of it, too: it needs --method software",
+                          self->how->region ? "region" : "function");
+    if (self->how->no_watches && *chosen == FM_SAMPLED_RUN_PMU)
+        return cli_misuse("--no-watches: with --method pmu there is nothing but what is watched");
+    const fm_estimator_info *info = fm_estimator_at(0);
+    for (size_t i = 1; name && info && strcmp(name, info->name) != 0; i++) info = fm_estimator_at(i);
+    if (!info) return cli_misuse("--estimator: there is none called '%s'", name);
+    self->options.plain_reservoir = info->plain_reservoir;
+    if (info->bursts) return -1;
+    if (*chosen == FM_SAMPLED_RUN_SOFTWARE || self->how->no_watches || part)
+        return cli_misuse(
+            "--estimator: %s is for samples of single accesses, that is for --method pmu; a clock "
+            "samples bursts",
+            name);
+    *chosen = FM_SAMPLED_RUN_PMU;
+    return -1;
+}
+
 /* The program: a command, or a process that runs. */
 static int check_program(live_run *self, char **command)
 {
@@ -100,16 +133,10 @@ static int check(live_run *self, char **command, uint64_t seed)
                                            .max_memory = UINT64_MAX};
     int code = cli_analysis_check(&analysis, &self->analysis);
     if (code < 0) code = check_numbers(self);
+    if (code < 0) code = check_method(self);
     if (code < 0) code = cli_attribution_check(self->attribution, how->json);
     if (code >= 0) return code;
     if (self->analysis.count == 0) self->analysis.granularity[self->analysis.count++] = 64;
-    const fm_estimator_info *info = fm_estimator_at(0);
-    const char *name = self->estimating->estimator;
-    for (size_t i = 1; name && info && strcmp(name, info->name) != 0; i++) info = fm_estimator_at(i);
-    if (!info) return cli_misuse("--estimator: there is none called '%s'", name);
-    if (!info->bursts)
-        return cli_misuse(
-            "--estimator: %s is for samples of single references; programs are sampled by bursts", name);
     if (how->call_paths && self->attribution->no_sites)
         return cli_misuse("--call-paths and --no-sites contradict each other");
     if (cli_is_stdout(how->json) + cli_is_stdout(how->report) + cli_is_stdout(how->output) +
@@ -175,6 +202,29 @@ static void say_troubles(const live_run *self)
     else if (state->watch_error)
         cli_note("some debug registers could not be had (%s): less is known beyond the bursts",
                  strerror(state->watch_error));
+    if (state->counter_error)
+        cli_note("threads could not have counters (%s): nothing is known of them. Remedy: %s",
+                 strerror(state->counter_error),
+                 state->counter_error == EPERM ? "more memory for perf events (kernel.perf_event_mlock_kb)"
+                                               : "--method software");
+    if (state->counters_shared)
+        cli_note(
+            "the counters stood still now and then, as other programs use them too: distances are told too "
+            "short");
+    if (state->method == FM_SAMPLED_RUN_PMU && self->analysis.granularity[0] > WATCHED_BYTES)
+        cli_note(
+            "counters and debug registers see single words: uses of a word's neighbours in its block are "
+            "missed, and distances look longer than they are. -g 8 is about words; --method software sees "
+            "whole blocks");
+    if (state->overrun)
+        cli_note("%" PRIu64
+                 " samples of the counters were lost: the kernel had no room for them, or they came "
+                 "too late",
+                 state->overrun);
+    if (state->throttled)
+        cli_note("the kernel took fewer samples than were asked for, %" PRIu64
+                 " times (kernel.perf_event_max_sample_rate)",
+                 state->throttled);
     if (state->left_out)
         cli_note("%" PRIu64 " samples were left out: they came faster than they could be read",
                  state->left_out);
@@ -231,8 +281,9 @@ static int describe_run(const live_run *self, size_t index, bool whole, fm_profi
     if (!run) return cli_out_of_memory();
     fm_sampled_run_process_get(self->run, index, &process);
     if (index == 0 && self->command) run->command = cli_collect_command(self->command, false);
-    run->collector =
-        strdup(self->state.clock == FM_SAMPLED_RUN_TIMER ? "sampling (timer)" : "sampling (perf)");
+    run->collector = strdup(self->state.method == FM_SAMPLED_RUN_PMU    ? "sampling (counters)"
+                            : self->state.clock == FM_SAMPLED_RUN_TIMER ? "sampling (timer)"
+                                                                        : "sampling (perf)");
     run->what = what_was_sampled(how);
     run->notes = strdup(self->state.notes);
     run->seconds = self->state.seconds;
@@ -293,7 +344,7 @@ static int take_profile(live_run *self, size_t granularity, size_t process, fm_p
         .estimator = self->estimating->estimator,
         .conversion = self->estimating->conversion,
         .bootstrap = (unsigned)self->estimating->bootstrap,
-        .reach = BELIEVED_FROM,
+        .reach = self->state.method == FM_SAMPLED_RUN_PMU ? 0 : BELIEVED_FROM,
         .edges = granularity == 0 ? self->edges : NULL,
         .edge_count = granularity == 0 ? self->edge_count : 0,
     };
@@ -306,6 +357,9 @@ static int take_profile(live_run *self, size_t granularity, size_t process, fm_p
     const bool whole = process == FM_SAMPLED_RUN_ALL;
     if (code < 0) code = describe_run(self, whole ? 0 : process, whole, estimate->profile);
     if (code < 0 && granularity == 0) code = attach_sites(self, estimate, !whole);
+    /* Latencies are those of all processes together. */
+    if (code < 0 && !whole && estimate->profile->attribution)
+        estimate->profile->attribution->latency_count = 0;
     if (code < 0) {
         *profile = estimate->profile;
         estimate->profile = NULL;
@@ -375,14 +429,19 @@ static int show(FILE *out, const fm_view_options *view, const live_run *self)
     const fm_sampled_facts facts = {.seconds = self->state.seconds,
                                     .share = self->state.share,
                                     .threads = self->state.threads,
-                                    .clock = self->state.clock == FM_SAMPLED_RUN_TIMER ? "software timer"
-                                                                                       : "software clock"};
+                                    .clock = self->state.method == FM_SAMPLED_RUN_PMU ? self->state.counters
+                                             : self->state.clock == FM_SAMPLED_RUN_TIMER ? "software timer"
+                                                                                         : "software clock"};
     static const char also[] = "also: --pairs (who used it last), --histogram, --by function,\n"
                                "      --report page.html, fathom mrc, fathom diff before.json after.json\n";
     fm_view_sampled(out, self->profile[0], &facts, view);
     fputc('\n', out);
-    return cli_attribution_show(out, view, self->attribution, (const fm_profile *const *)self->profile,
-                                self->analysis.count, &self->caches, also);
+    const int code =
+        cli_attribution_show(out, view, self->attribution, (const fm_profile *const *)self->profile,
+                             self->analysis.count, &self->caches, also);
+    if (code < 0 && self->profile[0]->attribution)
+        fm_view_latencies(out, self->profile[0]->attribution, LATENCY_LINES, view);
+    return code;
 }
 
 static int show_text(const live_run *self)
@@ -447,7 +506,7 @@ static int finish(live_run *self)
                          program_name(self), state->seconds);
         return CLI_FAILED;
     }
-    if (state->bursts < FEW_BURSTS)
+    if (state->bursts < (state->method == FM_SAMPLED_RUN_PMU ? FEW_ACCESSES : FEW_BURSTS))
         cli_note("only %" PRIu64 " samples: too short a run to tell much. `fathom run` measures it exactly; "
                  "--rate 1000 takes more samples",
                  state->bursts);

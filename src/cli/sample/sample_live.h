@@ -6,7 +6,7 @@
 #include "sample/sample_simulate.h"
 
 typedef struct cli_live_options {
-    const char *json, *report, *output, *overhead, *pid, *region, *function;
+    const char *json, *report, *output, *overhead, *pid, *region, *function, *method;
     double rate, duration; /* -1: not given */
     bool no_source, follow_children, no_watches, call_paths, progress;
 } cli_live_options;
@@ -40,6 +40,13 @@ typedef struct cli_live_options {
          "PERCENT",                                                                                          \
          "take as many samples as slow the program down by so much\n"                                        \
          "(default 2%; with --rate or --period: no limit)"},                                                 \
+        {"method",                                                                                           \
+         0,                                                                                                  \
+         CLI_STRING,                                                                                         \
+         &(l)->method,                                                                                       \
+         "NAME",                                                                                             \
+         "pmu: single accesses, by performance counters; software:\n"                                        \
+         "bursts, by a clock (default: pmu where that can be done)"},                                        \
         {"rate", 0, CLI_REAL, &(l)->rate, "HZ", "samples a second of each thread's processor time"},         \
         {"duration",                                                                                         \
          0,                                                                                                  \

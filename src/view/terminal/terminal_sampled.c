@@ -60,9 +60,16 @@ static void write_summary(FILE *out, const fm_profile *profile, const fm_sampled
               fm_text_percent(facts->share).text, facts->clock);
     const uint64_t bursts = sampling ? sampling->bursts : 0;
     const uint64_t watches = sampling ? sampling->used + sampling->replaced + sampling->never : 0;
-    put_words(&text, "%s burst%s,", fm_text_count(bursts).text, bursts == 1 ? "" : "s");
-    put_words(&text, "%s watch%s;", watches ? fm_text_count(watches).text : "no", watches == 1 ? "" : "es");
-    if (sampling && sampling->burst_time > 0)
+    if (sampling && bursts == 0 && strcmp(sampling->method, "pmu") == 0) {
+        const uint64_t accesses = watches + sampling->not_armed;
+        put_words(&text, "%s access%s,", fm_text_count(accesses).text, accesses == 1 ? "" : "es");
+    } else {
+        put_words(&text, "%s burst%s,", fm_text_count(bursts).text, bursts == 1 ? "" : "s");
+    }
+    const bool exact = sampling && sampling->burst_time > 0;
+    put_words(&text, "%s watch%s%s", watches ? fm_text_count(watches).text : "no", watches == 1 ? "" : "es",
+              exact || bursts > 0 ? ";" : "");
+    if (exact)
         put_words(&text, "exact in bursts of up to %s accesses, estimated beyond",
                   fm_text_count(sampling->burst_time).text);
     putc('\n', out);

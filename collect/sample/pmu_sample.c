@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pmu_sample.c - samples by performance counters, as in Q. Wang, X. Liu, M. Chabbi: Featherlight
+ * reuse-distance measurement, HPCA 2019, section IV: an event has counted so many loads, or stores, and tells
+ * the address of one. That use may get a debug register (reservoir.h). Both at the use and when the register
+ * traps the counters are read: the accesses in between are the time distance.
+ */
+#define _GNU_SOURCE /* REG_RSP */
+#include "collect/sample/pmu_record.h"
+#include "collect/sample/sampler.h"
+
+#include <linux/perf_event.h>
+
+enum { PAGE = 4096, RECORDS_MOST = 1024 };
+/* Above this there are no addresses of programs. */
+#define ADDRESS_MOST (UINT64_C(1) << 56)
+
+/* From the beginning of a handler to its end. */
+typedef struct visit {
+    uint64_t accesses, time;
+} visit;
+
+static visit enter(fm_sampler_thread *thread)
+{
+    thread->busy = true;
+    const visit now = {fm_sampler_pmu_accesses(thread), fm_sampler_cpu()};
+    if (now.accesses > thread->work) thread->work = now.accesses;
+    return now;
+}
+
+static void leave(fm_sampler_thread *thread, visit then, uint64_t cost)
+{
+    fm_sample_lane *lane = thread->lane;
+    lane->work = thread->work;
+    const uint64_t now = fm_sampler_cpu();
+    lane->time = then.time > thread->own ? then.time - thread->own : 0;
+    thread->own += now - then.time + cost;
+    lane->own = thread->own;
+    thread->pmu.own += fm_sampler_pmu_accesses(thread) - then.accesses + FM_SAMPLER_HANDLER_ACCESSES;
+    thread->busy = false;
+}
+
+/* ---- the ring ---- */
+
+/* The newest sample of an event's ring, all of which is read. False: there is none that is the program's. */
+static bool newest(fm_sampler_thread *thread, uint32_t event, fm_pmu_record *sample)
+{
+    struct perf_event_mmap_page *page = thread->pmu.pages[event];
+    fm_sample_lane *lane = thread->lane;
+    const uint8_t *ring = (const uint8_t *)page + PAGE;
+    const uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+    uint64_t tail = page->data_tail, found = 0;
+    fm_pmu_record record;
+    for (uint32_t i = 0; i < RECORDS_MOST; i++) {
+        const fm_pmu_record_kind kind = fm_pmu_record_next(
+            ring, PAGE, head, &tail, fm_self.session->pmu.events[event].sample_type, &record);
+        if (kind == FM_PMU_RECORD_NONE) break;
+        if (kind == FM_PMU_RECORD_LOST || kind == FM_PMU_RECORD_DAMAGED)
+            lane->dropped += kind == FM_PMU_RECORD_LOST ? record.lost : 1;
+        if (kind == FM_PMU_RECORD_THROTTLE) lane->throttled++;
+        if (kind != FM_PMU_RECORD_SAMPLE) continue;
+        if (!record.user || record.address == 0 || record.address >= ADDRESS_MOST ||
+            fm_sampler_is_own_code(record.ip)) {
+            lane->foreign++;
+            continue;
+        }
+        lane->stale += found > 0; /* the accesses since it are not known */
+        found++;
+        *sample = record;
+    }
+    __atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
+    return found > 0;
+}
+
+/* ---- a use ---- */
+
+/* It gets a register, or not. */
+static void watch(fm_sampler_thread *thread, fm_sample_use *use)
+{
+    const fm_reservoir_choice choice = fm_reservoir_offer(&thread->reservoir);
+    use->armed = choice.armed;
+    if (choice.place < 0) return;
+    const uint32_t place = (uint32_t)choice.place;
+    if (choice.replaces) fm_sampler_replaced(thread, place, choice.replaced_kept);
+    if (!fm_sampler_arm(thread, place, use->address)) {
+        fm_reservoir_release(&thread->reservoir, place);
+        return;
+    }
+    use->place = place;
+    fm_sample_watched *watched = &thread->lane->watches[place];
+    watched->end = FM_SAMPLE_WATCH_ENDED;
+    watched->burst = use->number;
+    watched->address = use->address;
+    watched->position = 0;
+    watched->begin = use->position;
+    watched->armed = choice.armed;
+    watched->kept = UINT64_C(1) << FM_RESERVOIR_KEPT_BITS;
+    __atomic_store_n(&watched->on, 1, __ATOMIC_RELEASE);
+}
+
+/* What leads to its callers and its data. */
+static void tell_place(fm_sampler_thread *thread, const ucontext_t *context, fm_sample_record *record)
+{
+    fm_sample_use *use = &record->is.use;
+    use->ticks = fm_sampler_ticks();
+    use->stack = (uint64_t)context->uc_mcontext.gregs[REG_RSP];
+    __asm__("mov %%fs:0, %0" : "=r"(use->fs_base)); /* which stands there */
+    if (!(fm_self.session->wants & FM_SAMPLE_WANT_PATHS)) return;
+    record->slab = fm_sampler_claim_slab(thread, 0);
+    if (record->slab == FM_SAMPLE_NOWHERE)
+        fm_sampler_wake();
+    else
+        use->stack_bytes = fm_sampler_tell_stack(record->slab, context);
+}
+
+static void take(fm_sampler_thread *thread, uint32_t event, const fm_pmu_record *sample,
+                 const ucontext_t *context)
+{
+    const fm_sample_pmu_event *wanted = &fm_self.session->pmu.events[event];
+    fm_sample_record record = {.kind = FM_SAMPLE_RECORD_USE, .slab = FM_SAMPLE_NOWHERE};
+    fm_sample_use *use = &record.is.use;
+    use->position = thread->work;
+    use->address = sample->address;
+    use->code = sample->ip;
+    use->period = sample->period ? sample->period : wanted->period;
+    use->latency = sample->weight;
+    use->source = sample->source;
+    use->place = FM_SAMPLE_NOWHERE;
+    use->event = event;
+    if (wanted->roles & FM_SAMPLE_PMU_USES) {
+        use->number = ++thread->bursts;
+        if (fm_self.watching) watch(thread, use);
+        thread->lane->bursts++;
+    }
+    tell_place(thread, context, &record);
+    if (fm_sampler_record(thread, &record)) return;
+    if (record.slab != FM_SAMPLE_NOWHERE) fm_sampler_free_slab(record.slab);
+    fm_sampler_unheard(); /* nobody may read any more */
+}
+
+void fm_sampler_pmu_sample(fm_sampler_thread *thread, uint32_t event, const ucontext_t *context)
+{
+    fm_pmu_record sample = {0};
+    if (!thread->pmu.on || event >= fm_self.session->pmu.event_count || !thread->pmu.pages[event] ||
+        fm_self.session->pmu.events[event].period == 0)
+        return;
+    const visit begun = enter(thread);
+    if (newest(thread, event, &sample)) take(thread, event, &sample, context);
+    leave(thread, begun, FM_SAMPLER_TICK_COST);
+}
+
+void fm_sampler_pmu_trapped(fm_sampler_thread *thread, uint32_t place, const ucontext_t *context)
+{
+    if (!thread->pmu.on) return;
+    const visit begun = enter(thread);
+    fm_sampler_trapped(thread, place, context);
+    leave(thread, begun, FM_SAMPLER_TRAP_COST);
+}
+
+void fm_sampler_pmu_tick(fm_sampler_thread *thread)
+{
+    thread->lane->ticks++;
+    if (!thread->pmu.on) return;
+    leave(thread, enter(thread), FM_SAMPLER_TICK_COST / 2);
+}
