@@ -45,7 +45,8 @@ typedef enum fm_sampled_run_method {
     FM_SAMPLED_RUN_SOFTWARE = 0, /* a clock: bursts, and watches beyond them */
     FM_SAMPLED_RUN_PMU = 1, /* performance counters: single accesses, each of which may be watched, and that
                                are counted: estimates of these need no `reach` */
-    FM_SAMPLED_RUN_ANY = 2, /* counters where they are there and allowed, else software */
+    FM_SAMPLED_RUN_ANY = 2, /* counters where they are there and allowed, and where blocks have at most 8
+                               bytes; else software */
 } fm_sampled_run_method;
 
 typedef struct fm_sampled_run_options {

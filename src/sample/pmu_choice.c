@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pmu_choice.c - by which method a run is sampled: performance counters where there are some that tell
- * addresses, and where they may be used; else a clock, and a note says why.
+ * addresses, and where they may be used; else a clock, and a note says why. Larger blocks than a register
+ * watches are sampled by a clock, too, unless counters were asked for: a burst sees all of a block.
  */
 #define _GNU_SOURCE
 #include "base/error.h"
@@ -20,6 +21,13 @@ static uint32_t watch_bytes(const fm_sampled_run_options *options)
     for (size_t i = 0; i < options->granularity_count; i++)
         if (options->granularities[i] < least) least = options->granularities[i];
     return (uint32_t)least;
+}
+
+static bool has_larger_blocks(const fm_sampled_run_options *options)
+{
+    for (size_t i = 0; i < options->granularity_count; i++)
+        if (options->granularities[i] > REGISTER_BYTES) return true;
+    return false;
 }
 
 /* For tests: a machine that is not this one. */
@@ -59,6 +67,12 @@ fm_status fm_sampled_run_choose(fm_sampled_run *run, fm_error *error)
                            "performance counters cannot be used: %s. Without them: --method software",
                            made.why);
         fm_sampled_run_note(run, "sampled without performance counters: %s", made.why);
+        return FM_OK;
+    }
+    if (options->method == FM_SAMPLED_RUN_ANY && has_larger_blocks(options)) {
+        fm_sampled_run_note(
+            run, "sampled without performance counters, which watch single words and would miss other "
+                 "uses of a block (--method pmu uses them, -g 8 is about words)");
         return FM_OK;
     }
     fm_sample_session *session = run->memory.session;

@@ -114,6 +114,13 @@ def the_same_by_the_default_estimator_and_method():
 
 
 @case
+def larger_blocks_are_sampled_by_software_unless_asked_otherwise():
+    # Too short a program for a clock: exit code 1.
+    result = sample("cycle", "-g", "64", method=None, code=1)
+    expect_in("without performance counters, which watch single words", result.err, "a note")
+
+
+@case
 def listing_2_of_the_paper():
     # A quarter of all accesses is used again at once.
     best = sample("listing", "-g", "8", "--period", "100").profile
