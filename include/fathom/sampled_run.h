@@ -74,6 +74,7 @@ typedef struct fm_sampled_run_options {
     const char *region; /* only between FATHOM_BEGIN("region") and FATHOM_END (markers.h); NULL: everything */
     fm_sampled_run_method method;
     bool plain_reservoir; /* by counters: the reservoir of the paper (fm_estimator_info) */
+    bool unused[3];       /* false: so that there is no padding at the end */
 } fm_sampled_run_options;
 
 typedef struct fm_sampled_run fm_sampled_run;

@@ -46,7 +46,8 @@ typedef struct fm_running_sampler_options {
     uint64_t granularity; /* 0: 64 */
     const char *region;
     bool no_watches;
-    bool no_sites; /* do not tell code sites apart: the end takes less time */
+    bool no_sites;  /* do not tell code sites apart: the end takes less time */
+    bool unused[6]; /* false: so that there is no padding at the end */
 } fm_running_sampler_options;
 
 typedef struct fm_running_sampler fm_running_sampler;

@@ -75,10 +75,11 @@ fm_status fm_sampled_thread_calls(fm_sampled_thread *thread, fm_sample_context *
                                   uint32_t stack_bytes, fm_error *error)
 {
     uint64_t registers[FM_SAMPLE_REGISTERS];
-    static _Thread_local unsigned char stack[FM_SAMPLE_STACK];
+    unsigned char *stack = context->stack;
     fm_sampled_frame frames[FM_SAMPLED_FRAMES];
     size_t count = 0;
-    if (slab >= FM_SAMPLE_SLABS_IN_ALL || stack_bytes == 0 || stack_bytes > sizeof stack) return FM_OK;
+    if (slab >= FM_SAMPLE_SLABS_IN_ALL || stack_bytes == 0 || stack_bytes > sizeof context->stack)
+        return FM_OK;
     const size_t at = fm_sample_slab_at(slab).bytes - FM_SAMPLE_STACK_ROOM;
     if (!fm_sample_slab_copy(context->memory, thread->lane, slab, at, registers, sizeof registers) ||
         !fm_sample_slab_copy(context->memory, thread->lane, slab, at + sizeof registers, stack, stack_bytes))

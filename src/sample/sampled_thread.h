@@ -37,6 +37,7 @@ typedef struct fm_sample_context {
     /* Buffers. */
     uint64_t *log;
     fm_burst_touch *touches;
+    unsigned char stack[FM_SAMPLE_STACK];
     bool counters; /* samples come from performance counters */
     fm_latencies latencies;
     /* Counted for people. */
