@@ -26,11 +26,11 @@ int cli_verb_sample(int argc, char **argv)
                  "       fathom sample --pid PID [--duration SECONDS] [options]\n"
                  "       fathom sample --simulate TRACE --period N [options]",
         .about =
-            "Runs a program at nearly its own speed and estimates its reuse distances from samples: single\n"
-            "accesses by performance counters where there are some, else bursts of 4 K to 256 K accesses,\n"
-            "in which everything is exact; debug registers watch single uses for what lies beyond. Each\n"
-            "miss ratio comes with a band in which it lies with 95 % confidence. Works for dynamically\n"
-            "linked x86-64 programs.\n\n"
+            "Runs a program at nearly its own speed and estimates its reuse distances from samples: bursts\n"
+            "of 4 K to 256 K accesses, in which everything is exact, and watches of single uses by debug\n"
+            "registers for what lies beyond; or, for words of at most 8 bytes, single accesses by the\n"
+            "processor's performance counters where it has them. Each miss ratio comes with a band in\n"
+            "which it lies with 95 % confidence. Works for dynamically linked x86-64 programs.\n\n"
             "--pid does so with a program that runs already, until Ctrl-C, --duration or its end, and "
             "leaves\n"
             "it as it was.\n\n"

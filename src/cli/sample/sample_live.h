@@ -46,7 +46,8 @@ typedef struct cli_live_options {
          &(l)->method,                                                                                       \
          "NAME",                                                                                             \
          "pmu: single accesses, by performance counters; software:\n"                                        \
-         "bursts, by a clock (default: pmu where that can be done)"},                                        \
+         "bursts, by a clock (default: software; pmu for words of at most 8\n"                               \
+         "bytes where that can be done)"},                                                                   \
         {"rate", 0, CLI_REAL, &(l)->rate, "HZ", "samples a second of each thread's processor time"},         \
         {"duration",                                                                                         \
          0,                                                                                                  \
