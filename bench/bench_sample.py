@@ -92,13 +92,13 @@ for (int r = 0; r < rounds; r++) for (int i = 0; i < 260; i++) for (int j = 0; j
 for (int k = 0; k < 260; k++) s += a[i][k] * b[k][j]; c[i][j] += s; } printf("%g\\n", c[7][9]); }"""
 STENCIL = """#include <stdio.h>
 #include <stdlib.h>
-static double a[700][700], b[700][700];
+static double a[600][600], b[600][600];
 int main(int count, char **words) { int rounds = count > 1 ? atoi(words[1]) : 1;
-for (int i = 0; i < 700; i++) for (int j = 0; j < 700; j++) a[i][j] = i * j % 7;
+for (int i = 0; i < 600; i++) for (int j = 0; j < 600; j++) a[i][j] = i * j % 7;
 for (int t = 0; t < rounds; t++) {
-_Pragma("omp parallel for") for (int i = 1; i < 699; i++) for (int j = 1; j < 699; j++)
+_Pragma("omp parallel for") for (int i = 1; i < 599; i++) for (int j = 1; j < 599; j++)
 b[i][j] = 0.25 * (a[i-1][j] + a[i+1][j] + a[i][j-1] + a[i][j+1]);
-_Pragma("omp parallel for") for (int i = 1; i < 699; i++) for (int j = 1; j < 699; j++)
+_Pragma("omp parallel for") for (int i = 1; i < 599; i++) for (int j = 1; j < 599; j++)
 a[i][j] = b[i][j]; } printf("%g\\n", a[300][300]); }"""
 LIST = """#include <stdio.h>
 #include <stdlib.h>

@@ -27,14 +27,14 @@ typedef struct timeline {
 } timeline;
 
 /*
- * Counting takes time itself: an addition for each block of code that is executed, and returns that the
- * processor cannot foresee. What is subtracted for it is the mean of what was found on programs that are
- * known (bench/RESULTS.md); it is small beside what accesses take that wait for memory.
+ * Counting takes time itself: hardly any where code goes on from block to block, much where a function
+ * returns, which the processor cannot foresee there. What is subtracted for a return is what was found on
+ * programs that are known (bench/RESULTS.md).
  */
 static double calm_time_of(const fm_seen_burst *burst)
 {
-    static const double counting = 0.3, least_share = 0.5; /* nanoseconds an access; of what was measured */
-    const double time = burst->calm_time - counting * burst->calm;
+    static const double price = 8, least_share = 0.25; /* nanoseconds a return; of what was measured */
+    const double time = burst->calm_time - price * burst->returns * burst->calm;
     return time > least_share * burst->calm_time ? time : least_share * burst->calm_time;
 }
 

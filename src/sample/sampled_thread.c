@@ -98,6 +98,7 @@ typedef struct log_reading {
     const fm_sample_record *record;
     size_t count;    /* of context->touches */
     size_t all;      /* of the log, those that do not count among them */
+    size_t returns;  /* of functions, in the log */
     uint32_t picked; /* number in the log; and its place among the touches */
     uint32_t picked_at;
 } log_reading;
@@ -130,6 +131,7 @@ static fm_status take_use(log_reading *reading, uint32_t number, const burst_use
         if (number == reading->picked) reading->picked_at = (uint32_t)reading->count;
         reading->count++;
     }
+    reading->returns += use->branch == BURST_RETURNS;
     if (thread->calls && use->branch == BURST_CALLS)
         fm_sampled_calls_call(thread->calls, context->code, use->address, touch->tag);
     if (thread->calls && use->branch == BURST_RETURNS) fm_sampled_calls_return(thread->calls, use->address);
@@ -231,6 +233,7 @@ static fm_status look_at_log(fm_sampled_thread *thread, fm_sample_context *conte
     fm_status status = read_log(&reading, error);
     if (status != FM_OK) return status;
     if (context->function && reading.all > 0) burst->inside = (double)reading.count / (double)reading.all;
+    if (reading.all > 0) burst->returns = (double)reading.returns / (double)reading.all;
     const size_t count = reading.count;
     burst->picked = reading.picked_at;
     if (count == 0) return FM_OK;

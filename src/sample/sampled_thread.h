@@ -54,6 +54,7 @@ typedef struct fm_seen_burst {
     uint32_t counted; /* accesses of the window behind it */
     uint32_t calm;    /* of these, those that tell the rate */
     double calm_time; /* nanoseconds that they took; 0: not known */
+    double returns;   /* of functions, for each access of the burst */
     uint32_t picked, picked_of,
         picked_unused; /* the access; chosen among so many, of which so many were unused */
     uint32_t picked_tag;
