@@ -102,9 +102,11 @@ add_programs() { # group, directory of sources, where the programs are, what to 
 
 # The longest first, so that they do not stand alone at the end.
 # Transcripts run under AddressSanitizer where that is wanted; those whose time goes to the judge (what they run, others
-# run on other input), constant texts (help), and the one that runs a program (the tool for that is in the release
-# build) with the ordinary program. Without the sanitizer all run with that.
+# run on other input), constant texts (help), the one that runs a program (the tool for that is in the release build),
+# and those that try engines and readers in many ways, which oracles and fuzz targets do under the sanitizer, with the
+# ordinary program. Without the sanitizer all run with that.
 ordinary="approximate-real independent-reader progress naive-model help"
+ordinary+=" threads memory-choice approximate parda hp-rda inputs old-spellings byte-order-mark contract-examples closed-forms"
 if wanted asan; then
     # shellcheck disable=SC2086 # a list of names
     add asan/cli "env FATHOM=build-asan/fathom FATHOM_TEST_STRIDE=19 tests/cli/run.sh $(printf ' --but %s' $ordinary)"
