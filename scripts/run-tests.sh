@@ -175,7 +175,7 @@ for source in tests/fuzz/fuzz_*.c; do
     [ -d "$corpus" ] || corpus=
     wanted fuzz && add "fuzz/$name" "build/tests/fuzz/$name $corpus"
     # The kernel takes most of the time of fuzz_fathom: readers of native traces ask for much memory at once.
-    [ "$name" = fuzz_fathom ] && fewer=50 || fewer=
+    [ "$name" = fuzz_fathom ] && fewer=20 || fewer=
     wanted asan && add "asan/$name" "env FATHOM_TEST_MUTATIONS=$fewer build-asan/tests/fuzz/$name $corpus"
 done
 if wanted unit; then
