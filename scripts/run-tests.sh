@@ -63,7 +63,7 @@ threaded_oracles="test_oracle_parallel test_oracle_team test_oracle_team_parda t
 # places, shorter traces), that test vector code or code that is written at run time: the others do the same in both.
 units() {
     if wanted asan; then
-        grep -lE 'FATHOM_TEST_|few_rounds|stride|large_divisor|isa|burst' tests/unit/test_*.c
+        grep -lE 'FATHOM_TEST_|few_rounds|stride|large_divisor|isa|burst' tests/unit/test_*.c | grep -v test_symbols.c
     else
         echo tests/unit/test_*.c
     fi | xargs basename -s .c
@@ -102,9 +102,11 @@ add_programs() { # group, directory of sources, where the programs are, what to 
 
 # The longest first, so that they do not stand alone at the end.
 # Transcripts run under AddressSanitizer where that is wanted; those whose time goes to the judge (what they run, others
-# run on other input), constant texts (help), and the one that runs a program (the tool for that is in the release
-# build) with the ordinary program. Without the sanitizer all run with that.
+# run on other input), constant texts (help), the one that runs a program (the tool for that is in the release build),
+# and those that try engines and readers in many ways, which oracles and fuzz targets do under the sanitizer, with the
+# ordinary program. Without the sanitizer all run with that.
 ordinary="approximate-real independent-reader progress naive-model help"
+ordinary+=" threads memory-choice approximate parda hp-rda inputs old-spellings byte-order-mark contract-examples closed-forms"
 if wanted asan; then
     # shellcheck disable=SC2086 # a list of names
     add asan/cli "env FATHOM=build-asan/fathom FATHOM_TEST_STRIDE=19 tests/cli/run.sh $(printf ' --but %s' $ordinary)"
@@ -173,7 +175,7 @@ for source in tests/fuzz/fuzz_*.c; do
     [ -d "$corpus" ] || corpus=
     wanted fuzz && add "fuzz/$name" "build/tests/fuzz/$name $corpus"
     # The kernel takes most of the time of fuzz_fathom: readers of native traces ask for much memory at once.
-    [ "$name" = fuzz_fathom ] && fewer=50 || fewer=
+    [ "$name" = fuzz_fathom ] && fewer=20 || fewer=
     wanted asan && add "asan/$name" "env FATHOM_TEST_MUTATIONS=$fewer build-asan/tests/fuzz/$name $corpus"
 done
 if wanted unit; then

@@ -64,7 +64,8 @@ static void test_random_regions(void **state)
     static const uint64_t granularities[] = {64, 8, 16, 1}, sets[] = {0, 0, 2};
     sample_text text;
     uint64_t asked = 0, accesses = 0;
-    for (uint64_t seed = 0; seed < 300; seed++) {
+    const uint64_t end = getenv("FATHOM_TEST_STRIDE") ? 60 : 300; /* under a sanitizer */
+    for (uint64_t seed = 0; seed < end; seed++) {
         sample_region(&text, seed);
         check_text(text.text, granularities[seed % 4], sets[seed % 3], 100, &asked, &accesses);
     }
@@ -78,7 +79,8 @@ static void test_long_regions(void **state)
     (void)state;
     sample_text text;
     uint64_t asked = 0, accesses = 0;
-    for (uint64_t seed = 1000; seed < 1100; seed++) {
+    const uint64_t end = getenv("FATHOM_TEST_STRIDE") ? 1020 : 1100; /* under a sanitizer */
+    for (uint64_t seed = 1000; seed < end; seed++) {
         sample_region_of(&text, seed, 2, seed % 2 ? 70 : 150);
         check_text(text.text, seed % 3 ? 64 : 16, 0, UINT64_C(1) << 40, &asked, &accesses);
     }

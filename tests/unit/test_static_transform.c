@@ -374,7 +374,7 @@ static void test_random_nests(void **state)
     unsigned counts[3] = {0};
     sample_text sample;
     const char *more = getenv("FATHOM_TEST_NESTS"); /* these are few, for every day */
-    const uint64_t nests = more ? strtoull(more, NULL, 10) : getenv("FATHOM_TEST_STRIDE") ? 16 : 50;
+    const uint64_t nests = more ? strtoull(more, NULL, 10) : getenv("FATHOM_TEST_STRIDE") ? 12 : 30;
     for (uint64_t seed = 0; seed < nests; seed++) {
         if (seed % 4 == 3)
             sample_region(&sample, seed);
