@@ -144,10 +144,10 @@ collect_with() { # build, words of cases
     shift
     echo "$with tests/collect/programs_test.py $*"
 }
-wanted asan && add asan/collect "$(collect_with build-asan plain_program with_following exec_in_place crashing call_paths \
-    compiler:_fork_without compiler:_vfork compiler:_thread_that_outlives compiler:_sixty compiler:_signal compiler:_plug \
-    compiler:_regions compiler:_limits compiler:_loads compiler:_data_objects compiler:_analysed_by compiler:_recorded \
-    valgrind:_fortran valgrind:_kernel_matmul)"
+wanted asan && add asan/collect "$(collect_with build-asan plain_program with_following compiler:_exec_in \
+    compiler:_crashing compiler:_call_paths compiler:_fork_without compiler:_vfork compiler:_thread_that_outlives \
+    compiler:_sixty compiler:_signal compiler:_plug compiler:_regions compiler:_limits compiler:_data_objects \
+    compiler:_analysed_by compiler:_recorded valgrind:_fortran)"
 wanted tsan && add tsan/collect "$(collect_with build-tsan \
     valgrind:_plain compiler:_data_objects compiler:_sixty compiler:_analysed_by)"
 wanted oracle && add_programs oracle tests/oracle build/tests/oracle "$([ $quick = yes ] && echo env FATHOM_TEST_TRACES=100)"

@@ -77,7 +77,7 @@ kernels() { # program, whose: gcc or clang
     esac
 }
 for compiler in gcc clang; do
-    for level in -O0 -O1 -O2 '-O3 -march=native'; do
+    for level in -O0 -O2 '-O3 -march=native'; do
         if ! command -v $compiler >/dev/null; then
             skip "closed forms, $compiler $level" "there is no $compiler"
             continue

@@ -13,7 +13,9 @@ import time
 
 from collect_support import *
 
-WATCH = ["--function", "touch", "--no-stack"]
+# With code sites where they are looked at, or where the program is gone when they are looked for.
+WITH_SITES = ["--function", "touch", "--no-stack"]
+WATCH = [*WITH_SITES, "--no-sites"]
 HOW = {"valgrind": "gcc", "compiler": "fathom"}
 cases = []
 
@@ -33,7 +35,7 @@ def once(function):
 @both
 def program_killed_from_outside(how):
     program = build("sleeping.c", how)
-    process, path = start(WATCH, [program])
+    process, path = start(WITH_SITES, [program])
     wait_for_line(process, "ready")
     for pid in processes_named(program):
         if pid != process.pid:
@@ -176,7 +178,7 @@ def limited(limit, options, command):
 @both
 def small_stack(how):
     program = build("plain.c", how)
-    result = limited("-s 64", WATCH, [program])
+    result = limited("-s 64", WITH_SITES, [program])
     expect(result.code, 0, f"exit code: {result.err}")
     cyclic(result.profile, 100, 3, "profile")
     expect_in("touch.h", json.dumps(result.profile["attribution"]), "lines of the program")
@@ -188,7 +190,7 @@ def valgrind_out_of_memory():
     program = build("plain.c", "gcc", "-static")
     seen = set()
     for limit in (12000, 24000, 40000, 48000, 56000, 64000, 400000):
-        for options in (WATCH, [*WATCH, "--no-sites"]):
+        for options in (WITH_SITES, WATCH):
             result = limited(f"-v {limit}", options, [program, "4"])
             what = f"-v {limit} {options}: exit code {result.code}\n{result.err[-1000:]}"
             expect(result.code in (0, 1, 3), True, what)
@@ -209,7 +211,7 @@ def valgrind_out_of_memory():
 def valgrind_out_of_memory_in_the_middle():
     # The program takes what is left of the limit, in pieces that Valgrind gives it; then Valgrind wants more for itself.
     program = build("taking_all.c")
-    result = limited("-v 300000", WATCH, [program])
+    result = limited("-v 300000", WITH_SITES, [program])
     expect(result.code, 3, f"exit code: {result.err[-1000:]}")
     expect(result.profile["complete"], False, "complete")
     expect(result.profile["references"], 300, "references until then")

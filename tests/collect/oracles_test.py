@@ -80,9 +80,11 @@ def close(found, wanted, share, what, slack=3000):
 
 @case
 def every_access_as_lackey_sees_it():
-    for name, command in (("gzip", subjects(2000)["gzip"]), ("matmul", static_matmul())):
-        for found, wanted, what in zip(recorded(command), lackey(command), ("loads", "stores", "modifies")):
-            close(found, wanted, 0.0005, f"{name}: {what}", 8000)
+    # Lackey writes a line for every instruction, one by one: a short text, 650,000 accesses. The matrix product, which is
+    # longer, has a closed form (programs_test.py) and qemu.
+    command = subjects(600)["gzip"]
+    for found, wanted, what in zip(recorded(command), lackey(command), ("loads", "stores", "modifies")):
+        close(found, wanted, 0.0005, f"gzip: {what}", 8000)
 
 
 @case
@@ -113,7 +115,7 @@ def misses_as_cachegrind_sees_them():
     """Fully associative, 32 KiB, lines of 64 bytes, LRU: cachegrind's D1 misses against ours at 512 blocks. Cachegrind counts an
     access that straddles two lines once, and one miss at most; fathom counts a reference to each line."""
     for name in ("gzip", "sort", "sqlite"):
-        command = subjects()[name]
+        command = subjects(4000)[name]
         done = subprocess.run(["valgrind", "--tool=cachegrind", "--cache-sim=yes", "--D1=32768,512,64",
                                "--LL=8388608,16,64", "--cachegrind-out-file=/dev/null", *command],
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -129,7 +131,7 @@ def misses_as_cachegrind_sees_them():
 def collectors_agree_on_the_same_code():
     """A function whose accesses the compiler cannot hide: both collectors see the same references in the same order, so the
     profiles are equal."""
-    options = ["--function", "matmul", "--no-stack", "--bins", "exact"]
+    options = ["--function", "matmul", "--no-stack", "--no-sites", "--bins", "exact"]
     flags = ("-mavx2", "-fno-tree-vectorize")
     a = run(options, [build("kernels.c", "gcc", *flags), "matmul"]).profile
     b = run(options, [build("kernels.c", "fathom", *flags), "matmul"]).profile

@@ -22,6 +22,7 @@ MPIS = {"openmpi": "mpirun.openmpi", "mpich": "mpirun.mpich"}
 work = tempfile.mkdtemp(prefix="fathom-test-mpi.")
 SECONDS = 60
 number = failed = 0
+first = None  # the first MPI that is here
 
 
 class Failure(Exception):
@@ -108,40 +109,46 @@ def same(mpi, ranks, trace, *options, stdin=None, name=None, code=0):
 
 # ---- the cases: each for every MPI ----
 
+def chosen(mpi, everything, few):
+    """What is tried: everything under the first MPI that is here, a few under the others, whose ranks wait busily."""
+    return everything if mpi == first or os.environ.get("FATHOM_TEST_MPI") == "all" else few
+
+
 def every_number_of_ranks(mpi):
-    for ranks in (1, 2, 3, 8):
+    for ranks in chosen(mpi, (1, 2, 3, 8), (1, 4)):
         same(mpi, ranks, path("zipf.fathom"))
 
 
 def threads_within_ranks(mpi):
-    for ranks, threads in ((1, 3), (2, 4), (3, 2)):
+    for ranks, threads in chosen(mpi, ((1, 3), (2, 4), (3, 2)), ((2, 3),)):
         same(mpi, ranks, path("zipf.fathom"), f"--threads={threads}")
 
 
 def the_papers_scheme(mpi):
-    for ranks in (1, 3):
+    for ranks in chosen(mpi, (1, 3), ()):
         same(mpi, ranks, path("zipf.fathom"), "--engine", "parda")
     same(mpi, 2, path("zipf.fathom"), "--engine", "parda", "--threads=3")
-    same(mpi, 3, path("zipf.fathom"), "--engine", "parda", "--bound", "100")
     same(mpi, 3, path("large.u64"), "--engine", "parda", "--format", "u64", stdin=path("large.u64"))
-    same(mpi, 8, path("three.u64"), "--engine", "parda", "--bound", "1")
+    if chosen(mpi, True, False):
+        same(mpi, 3, path("zipf.fathom"), "--engine", "parda", "--bound", "100")
+        same(mpi, 5, path("three.u64"), "--engine", "parda", "--bound", "1")
 
 
 def keys_of_eight_bytes(mpi):
-    for ranks in (2, 3):
-        same(mpi, ranks, path("uniform.u64"), "--bins", "exact")
-        same(mpi, ranks, path("uniform.u64"), "--granularity", "1,64")
+    same(mpi, 3, path("uniform.u64"), "--bins", "exact")
+    same(mpi, 2, path("uniform.u64"), "--granularity", "1,64")
 
 
 def bounds(mpi):
-    for bound in ("1", "100", "20000", "1000000"):
+    for bound in ("1", "20000", "1000000"):
         same(mpi, 3, path("zipf.fathom"), "--bound", bound)
 
 
 def a_stream_that_rank_0_deals_out(mpi):
-    for ranks in (1, 2, 3):
+    for ranks in chosen(mpi, (1, 2), (2,)):
         same(mpi, ranks, path("zipf.fathom"), stdin=path("zipf.fathom"))
-    same(mpi, 3, path("large.u64"), "--format", "u64", stdin=path("large.u64"))
+    if chosen(mpi, True, False):
+        same(mpi, 3, path("large.u64"), "--format", "u64", stdin=path("large.u64"))
     same(mpi, 2, path("large.u64"), "--format", "u64", "--bound", "5000", "--threads=2", stdin=path("large.u64"))
 
 
@@ -150,13 +157,13 @@ def a_trace_that_cannot_be_divided(mpi):
 
 
 def shorter_than_the_number_of_ranks(mpi):
-    same(mpi, 8, path("three.u64"))
+    same(mpi, 5, path("three.u64"))
     same(mpi, 3, path("empty.u64"))
 
 
 def shards(mpi):
     fathom("analyze", path("large.u64"), "-q", "--json", path("alone.json"))
-    for ranks, threads in ((1, 1), (4, 1), (3, 2)):
+    for ranks, threads in chosen(mpi, ((1, 1), (4, 1), (3, 2)), ((3, 2),)):
         done = mpirun(mpi, ranks, "--mpi-shards", path("shard.*.u64"), "-q", f"--threads={threads}", "--json",
                       path("together.json"))
         expect(done.returncode, 0, f"exit code on {ranks} ranks: {done.stderr}")
@@ -206,9 +213,10 @@ def damage_inside(mpi):
     """One rank meets it while the others read on: all is begun anew, and rank 0 reads."""
     damaged = damaged_copy("zipf.fathom", "damaged.fathom", at=5 / 6)
     same(mpi, 3, damaged, code=3)
-    same(mpi, 2, damaged, "--threads=3", "--granularity", "1,64", code=3)
-    same(mpi, 3, damaged, "--engine", "parda", "--bound", "100", code=3)
     same(mpi, 2, damaged, stdin=damaged, code=3)
+    if chosen(mpi, True, False):
+        same(mpi, 2, damaged, "--threads=3", "--granularity", "1,64", code=3)
+        same(mpi, 3, damaged, "--engine", "parda", "--bound", "100", code=3)
 
 
 def a_trace_that_ends_early(mpi):
@@ -341,14 +349,14 @@ CASES = [every_number_of_ranks, threads_within_ranks, the_papers_scheme, keys_of
 # What goes over the transport, begins and ends with it: for every MPI. All else is the same code whichever MPI it is, and
 # runs under the first one that is here; FATHOM_TEST_MPI=all runs everything under each.
 OF_THE_TRANSPORT = [every_number_of_ranks, threads_within_ranks, the_papers_scheme, a_stream_that_rank_0_deals_out,
-                    shorter_than_the_number_of_ranks, shards, text_from_rank_0_alone, no_such_trace, damage_inside,
+                    shorter_than_the_number_of_ranks, shards, no_such_trace, damage_inside,
                     ranks_that_see_different_files, a_rank_is_killed, a_full_disk]
 
 
 def prepare():
     fathom("gen", "zipf", "--keys", "30K", "--references", "400K", "-o", path("zipf.fathom"))
     fathom("gen", "uniform", "--keys", "5K", "--references", "100K", "-o", path("uniform.u64"))
-    fathom("gen", "zipf", "--keys", "200K", "--references", "2M", "--seed", "3", "-o", path("large.u64"))
+    fathom("gen", "zipf", "--keys", "60K", "--references", "600K", "--seed", "3", "-o", path("large.u64"))
     fathom("gen", "zipf", "--keys", "1K", "--references", "20K", "-o", path("keys.txt"))
     large = contents(path("large.u64"))
     cuts = [len(large) // 8 * i * i // 121 * 8 for i in range(12)]
@@ -361,7 +369,7 @@ def prepare():
 
 
 def main():
-    global number
+    global number, first
     try:
         prepare()
         cases = CASES
@@ -374,6 +382,7 @@ def main():
                 number += 1
                 print(f"ok {number} - {mpi} # SKIP there is no {launcher}")
                 continue
+            first = first or mpi
             for case in cases:
                 name = f"{mpi}: {case.__name__.replace('_', ' ')}"
                 if sys.argv[1:] and not any(part in name for part in sys.argv[1:]):

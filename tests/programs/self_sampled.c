@@ -94,18 +94,18 @@ int main(int argc, char **argv)
     signal(SIGCHLD, on_child);
     const int files = open_files();
     sample("small", &options, 1024, 0.3);
-    sample("large", &options, 32768, 0.3);
+    sample("large", &options, 32768, 0.2);
     fm_running_sampler *one, *two;
     fm_error error;
     if (fm_sampler_start(&one, &options, &error) == FM_OK) {
         printf("two at a time: %s\n", fm_sampler_start(&two, &options, &error) ? "refused" : "started");
-        sweep(1024, 0.2);
+        sweep(1024, 0.05);
         printf("stopped without a profile: %d\n", fm_sampler_stop(one, NULL, &error));
     }
     sample("nothing", &options, 0, 0);
     pthread_t threads[2];
     for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, thread, (void *)4096);
-    sample("threads", &options, 4096, 0.3);
+    sample("threads", &options, 4096, 0.15);
     over = 1;
     for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
     const fm_running_sampler_options wrong = {.program = "/not/there"};

@@ -39,7 +39,7 @@ class Program:
         return out
 
 
-def attach(pid, *options, code=0, env=None, duration="0.3", prefix=()):
+def attach(pid, *options, code=0, env=None, duration="0.2", prefix=()):
     """fathom sample --pid; the profile is in .profile, or None. On a busy machine it takes longer until there is a sample."""
     for tries in range(4):
         try:
@@ -144,7 +144,7 @@ def actions_of_signals_are_the_programs_own():
 @case
 def all_of_it_again_and_again():
     program = Program("work", "waits", "for-ever", "allocates", "loads", "threads", "blocks", "forks", "handles")
-    for round_number in range(5):
+    for round_number in range(3):
         try:
             attach(program.pid, duration="0.1")
         except Failure as failure:
@@ -182,7 +182,7 @@ def a_program_that_sleeps_has_no_samples():
 def distances_are_those_of_fathom_run():
     exact = run(["-g", "8", "--no-sites"], [build("attached.c", "gcc", "-O1", "-pthread"), "once"]).profile
     program = Program("alone")
-    profile = attach(program.pid, "-g", "8", duration="0.7").profile
+    profile = attach(program.pid, "-g", "8", duration="0.5").profile
     program.end()
     edges = [3 * 2 ** k for k in range(3, 18)]  # the table has 8,192 words
 
@@ -200,9 +200,9 @@ def distances_are_those_of_fathom_run():
 @case
 def a_region_of_a_program_that_runs():
     program = Program(path=build("region.c", "gcc", "-O1"))
-    for region, wanted in (("small", (1, 0)), ("large", (0.5, 0.5)), ("small", (1, 0)), ("large_work", (0.5, 0.5))):
+    for region, wanted in (("large", (0.5, 0.5)), ("small", (1, 0)), ("large_work", (0.5, 0.5))):
         option = "--function" if region == "large_work" else "--region"
-        profile = attach(program.pid, "-g", "8", option, region, duration="0.6").profile
+        profile = attach(program.pid, "-g", "8", option, region, duration="0.5").profile
         total = sum(count for _, _, count in profile["histogram"])
         near = sum(count for low, high, count in profile["histogram"] if high < 1024) / total
         far = sum(count for low, high, count in profile["histogram"] if low >= 32768) / total
@@ -277,7 +277,7 @@ def fathom_is_killed_and_the_program_can_be_sampled_again():
 def fathom_is_ended_at_any_moment():
     # SIGKILL while it holds the program in its hands is another matter (docs/SAMPLE.md).
     program = Program("work", "waits", "allocates")
-    for delay in (0, 0.003, 0.006, 0.01, 0.015, 0.02, 0.03, 0.05):
+    for delay in (0, 0.003, 0.006, 0.01, 0.02, 0.04):
         fathom = started(program.pid, "-q")
         time.sleep(delay)
         fathom.terminate()
@@ -291,6 +291,7 @@ def a_timer_that_nobody_hears_stops():
     program = Program("work")
     fathom = started(program.pid, env=NO_PERF)
     is_sampled(program.pid)
+    time.sleep(0.2)  # it still holds the program (docs/SAMPLE.md)
     fathom.kill()
     fathom.communicate()
     deadline = time.time() + 20
@@ -325,7 +326,7 @@ def two_at_a_time():
 
 @case
 def an_exec_ends_it():
-    program = subprocess.Popen(["sh", "-c", "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; exec sleep 0.5"])
+    program = subprocess.Popen(["sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; exec sleep 0.5"])
     result = attach(program.pid, duration="20")
     expect_in("which was not sampled", result.err, "note")
     expect(program.wait(timeout=30), 0, "the program's exit code")

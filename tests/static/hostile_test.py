@@ -3,7 +3,7 @@
 """Sources that are wrong, huge, deep or made to take forever: each gets a message and an exit code, in time.
 
 Then kernels and cases with random damage (words and lines that are cut out, doubled, exchanged): whatever comes out,
-the program ends by itself, and no front end by a signal. FATHOM_TEST_DAMAGE: how many (default 24), FATHOM_TEST_SEED.
+the program ends by itself, and no front end by a signal. FATHOM_TEST_DAMAGE: how many (default 12), FATHOM_TEST_SEED.
 """
 import glob
 import json
@@ -126,7 +126,7 @@ def damaged(source, chance):
 
 
 def damage():
-    seed, count = int(os.environ.get("FATHOM_TEST_SEED", "1")), int(os.environ.get("FATHOM_TEST_DAMAGE", "24"))
+    seed, count = int(os.environ.get("FATHOM_TEST_SEED", "1")), int(os.environ.get("FATHOM_TEST_DAMAGE", "12"))
     sources = sorted(path for folder in ("kernels", "cases", "fortran") for path in glob.glob(os.path.join(here, folder, "*.*")))
     problems, codes = [], {}
     for i in range(count):
