@@ -231,7 +231,11 @@ static void long_accesses(void **state)
     s = make_accesses(FEW, 8);
     s.size[FEW / 10] = UINT32_MAX;
     store_accesses(&s, path);
-    check_all(path);
+    /* With times its blocks are gone through one by one before it is refused: seconds under a sanitizer. */
+    if (!under_sanitizer())
+        check_all(path);
+    else
+        for (size_t c = 0; !choices[c].times; c++) check(path, &choices[c], 3);
     free_sample(&s);
 }
 
@@ -250,7 +254,8 @@ static void callers(void **state)
 {
     (void)state;
     const char *path = in_directory("x.fathom");
-    sample s = make_sample(ACCESSES, 0, 5);
+    const size_t accesses = under_sanitizer() ? 3 * FM_BATCH_MAX : ACCESSES;
+    sample s = make_sample(accesses, 0, 5);
     for (size_t i = 0; i < s.count; i++) s.address[i] = i * 64;
     store(&s, path, FM_COLUMN_SIZE, 0, 9973);
     fm_reader *reader;
@@ -269,7 +274,7 @@ static void callers(void **state)
         assert_int_equal(fm_analyze(reader, analyzers, 2, &how, &error), turn ? FM_OK : FM_E_LIMIT);
         assert_int_equal(analyzers[0] == NULL, turn);
         assert_int_equal(fm_analyzer_profile(analyzers[1], &profile, NULL), FM_OK);
-        if (turn) assert_int_equal(profile->cold, ACCESSES);
+        if (turn) assert_int_equal(profile->cold, accesses);
         fm_profile_destroy(profile);
         fm_analyzer_destroy(analyzers[0]);
         fm_analyzer_destroy(analyzers[1]);
@@ -284,7 +289,7 @@ static void callers(void **state)
     assert_int_equal(fm_reader_open(&reader, path, NULL, NULL), FM_OK);
     const fm_analyze_options how = {.threads = 3, .context = &ears, .wants = want};
     assert_int_equal(fm_analyze(reader, analyzers, 1, &how, NULL), FM_OK);
-    assert_int_equal(ears.batches, (ACCESSES + FM_BATCH_MAX - 1) / FM_BATCH_MAX);
+    assert_int_equal(ears.batches, (accesses + FM_BATCH_MAX - 1) / FM_BATCH_MAX);
     assert_int_equal(fm_analyzer_profile(analyzers[0], &profile, NULL), FM_OK);
     assert_int_equal(profile->references, 2 * FM_BATCH_MAX + 10);
     fm_profile_destroy(profile);

@@ -154,9 +154,10 @@ static void of_the_writer(void **state)
     const char *path = in_directory("x.fathom");
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++)
         for (int shape = 0; shape < 4; shape++) {
+            /* Under a sanitizer: of the larger ones one shape each. */
+            if (counts[c] > 1 && test_stride() > 1 && (size_t)shape != c % 4) continue;
             sample s = make_sample(counts[c], shape, 7 + c);
             for (size_t k = 0; k < 3; k++) {
-                if (counts[c] == 300001 && test_stride() > 1 && shape != 1) continue;
                 if ((counts[c] == 300001 || test_stride() > 1) && k != (c + (size_t)shape) % 3) continue;
                 store(&s, path, columns[k], shape == 1 ? -1 : 0, 9973);
                 unsigned threads = 1 + (unsigned)(c + (size_t)shape + 3 * k) % MOST_THREADS;
@@ -223,7 +224,7 @@ static void parts(void **state)
 static void streams(void **state)
 {
     (void)state;
-    sample s = make_sample(200000, 0, 3);
+    sample s = make_sample(test_stride() > 1 ? 100000 : 200000, 0, 3);
     const char *plain = in_directory("x.fathom"), *compressed = in_directory("x.fathom.zst");
     store(&s, plain, ALL_COLUMNS, 0, 9973);
     size_t size;
