@@ -187,7 +187,8 @@ static const choice choices[] = {{.granularity = {64}, .count = 1},
 static void check_all(const char *path)
 {
     for (size_t c = 0; c < sizeof choices / sizeof *choices; c++)
-        for (unsigned threads = under_sanitizer() ? 3 : 1; threads <= 3; threads += 2) check(path, &choices[c], threads);
+        for (unsigned threads = under_sanitizer() ? 3 : 1; threads <= 3; threads += 2)
+            check(path, &choices[c], threads);
 }
 
 static void sound(void **state)

@@ -260,8 +260,8 @@ static void strings_and_quotes(void **state)
     const size_t step = test_stride() > 1 ? 2 : 1;
     uint64_t random = 11;
     for (size_t i = 0; i < 4; i++) {
-        written trace =
-            write_trace(i % 2 ? "csv" : "text", 60000 / step, i % 2 ? QUOTES : STRINGS, SIZE_MAX, false, &random);
+        written trace = write_trace(i % 2 ? "csv" : "text", 60000 / step, i % 2 ? QUOTES : STRINGS, SIZE_MAX,
+                                    false, &random);
         try_all_ways(&trace, i % 2 == 0);
         written_free(&trace);
     }
@@ -302,8 +302,8 @@ static void long_lines(void **state)
     enum { LONGEST = 1 << 20 };
     const unsigned before = test_stride() > 1 ? 30000 : 90000; /* lines; more than a piece */
     char message[100];
-    snprintf(message, sizeof message,
-             "line %u: longer than 1048576 bytes; is this really a text format?", before + 1);
+    snprintf(message, sizeof message, "line %u: longer than 1048576 bytes; is this really a text format?",
+             before + 1);
     char *text = malloc(4 * LONGEST);
     for (size_t over = 0; over <= 1; over++)
         for (unsigned threads = 0; threads <= 4; threads += 2) {

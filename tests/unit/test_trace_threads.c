@@ -178,7 +178,7 @@ static void uneven_blocks(void **state)
     uint8_t *bytes = malloc(ROOM);
     assert_non_null(bytes);
     uint64_t seed = 5;
-    for (int turn = 0; turn < 12; turn += test_stride() > 1 ? 4 : 1) {
+    for (int turn = 0; turn<12; turn += test_stride()> 1 ? 4 : 1) {
         size_t references[MOST_BLOCKS], at[MOST_BLOCKS + 1], blocks = (size_t)turn * MOST_BLOCKS / 11,
                                                              all = 0;
         for (size_t b = 0; b < blocks; b++)
