@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { TRACES = 1000, TRACES_PER_LONG_ONE = 500, LONG = 100000 };
+enum { TRACES = 1000, TRACES_PER_LONG_ONE = 1000, LONG = 100000 };
 
 /* ---- one way to count a case ---- */
 

@@ -5,7 +5,7 @@
  * equals the definition, computed naively.
  *
  *     FATHOM_TEST_SEED=N     other traces
- *     FATHOM_TEST_TRACES=N   more (or fewer) of them; one long one for every 400
+ *     FATHOM_TEST_TRACES=N   more (or fewer) of them; one long one for every 500
  *     FATHOM_TEST_ONLY=N     just the one a failure named
  */
 #include "oracle/engine_run.h"
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { TRACES = 2000, TRACES_PER_LONG_ONE = 400 };
+enum { TRACES = 1500, TRACES_PER_LONG_ONE = 500 };
 
 /* ---- the definition ---- */
 
