@@ -232,7 +232,7 @@ static void long_accesses(void **state)
     s = make_accesses(FEW, 8);
     s.size[FEW / 10] = UINT32_MAX;
     store_accesses(&s, path);
-    /* With times its blocks are gone through one by one before it is refused: seconds under a sanitizer. */
+    /* With times this takes seconds under a sanitizer: there only those without. */
     if (!under_sanitizer())
         check_all(path);
     else
