@@ -38,7 +38,7 @@ static inline team_case team_case_of(const fm_team_ops *ops, const recipe *made)
                         .bins = (fm_bins)recipe_below(&random, 3)};
     if (recipe_chance(&random, 3)) chosen.pieces += (unsigned)recipe_below(&random, TEAM_CASE_MOST_PIECES);
     /* One phase, some, or many; but not so many that threads are all the test does. */
-    const size_t fewest = 1 + made->length / 25;
+    const size_t fewest = 1 + made->length / 12;
     switch (recipe_below(&random, 3)) {
     case 0:
         chosen.phase_most = made->length + 1;

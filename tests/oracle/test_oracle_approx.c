@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { TRACES = 3000 };
+enum { TRACES = 2000 };
 
 /* ---- the promise ---- */
 

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { TRACES = 2000, TRACES_PER_LONG_ONE = 500, LONG = 100000 };
+enum { TRACES = 1000, TRACES_PER_LONG_ONE = 1000, LONG = 100000 };
 
 /* ---- one way to count a case ---- */
 
@@ -283,7 +283,8 @@ static void test_many_live_blocks(void **state)
 {
     (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
-    enum { BLOCKS = 300000, SWEEPS = 8, TAGS = 1000, BATCH = 50000 };
+    const uint64_t sweeps = few_rounds(8);
+    enum { BLOCKS = 300000, TAGS = 1000, BATCH = 50000 };
     static const uint64_t edges[] = {0, 1, 1024, BLOCKS - 1, BLOCKS};
     static uint64_t address[BATCH];
     static uint32_t tag[BATCH];
@@ -293,7 +294,7 @@ static void test_many_live_blocks(void **state)
                 .isa = fm_isa_at(k), .edges = edges, .edge_count = 5, .seed = 3, .bound = bounded ? 1000 : 0};
             fm_analyzer *analyzer;
             assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
-            for (uint64_t i = 0; i < (uint64_t)BLOCKS * SWEEPS; i += BATCH) {
+            for (uint64_t i = 0; i < BLOCKS * sweeps; i += BATCH) {
                 for (uint64_t j = 0; j < BATCH; j++) {
                     address[j] = (i + j) % BLOCKS;
                     tag[j] = (uint32_t)(1 + (i + j) / BLOCKS * TAGS + address[j] % TAGS);
@@ -304,7 +305,7 @@ static void test_many_live_blocks(void **state)
             fm_raw_pair *pairs;
             size_t count;
             assert_int_equal(fm_analyzer_pairs(analyzer, &pairs, &count, NULL), FM_OK);
-            assert_int_equal(count, SWEEPS * TAGS);
+            assert_int_equal(count, sweeps * TAGS);
             for (size_t i = 0; i < count; i++) {
                 assert_int_equal(pairs[i].reuse, 1 + i);
                 assert_int_equal(pairs[i].use, i < TAGS || bounded ? 0 : 1 + i - TAGS);
@@ -537,7 +538,7 @@ static void test_memory_limit(void **state)
 static void test_memory_promise(void **state)
 {
     (void)state;
-    enum { BATCH = 10000, BATCHES = 120, SITES = 3000 };
+    enum { BATCH = 10000, SITES = 3000 };
     static uint64_t address[BATCH], edges[40];
     static uint32_t tag[BATCH];
     size_t edge_count = 1;
@@ -549,7 +550,7 @@ static void test_memory_promise(void **state)
     assert_int_equal(fm_analyzer_create(&plain, &options, NULL), FM_OK);
     assert_int_equal(fm_analyzer_create(&tagged, &attributing, NULL), FM_OK);
     recipe_random random = {5};
-    for (size_t b = 0; b < BATCHES; b++) {
+    for (size_t b = 0; b < few_rounds(120); b++) {
         for (size_t i = 0; i < BATCH; i++) {
             /* The block chooses the sites that touch it, the depth the range: about two ranges a pair. */
             uint64_t die = recipe_next(&random);
@@ -560,7 +561,7 @@ static void test_memory_promise(void **state)
         fm_batch batch = {.count = BATCH, .address = address, .tag = tag};
         assert_int_equal(fm_analyzer_feed(plain, &batch, NULL), FM_OK);
         assert_int_equal(fm_analyzer_feed(tagged, &batch, NULL), FM_OK);
-        if (b % 20 != 19) continue;
+        if (b % 15 != 14) continue;
         fm_raw_pair *pairs;
         size_t count, distinct = 0;
         assert_int_equal(fm_analyzer_pairs(tagged, &pairs, &count, NULL), FM_OK);

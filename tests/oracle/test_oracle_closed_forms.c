@@ -25,6 +25,8 @@ static void check_engine(const fm_engine_ops *ops, const char *isa)
     uint64_t references = references_wanted();
     for (size_t f = 0; f < CLOSED_FORMS; f++) {
         for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+            if (f >= 2 && k > 0 && k < 6)
+                continue; /* the keys of the others are not so many: only the bound is */
             fm_engine_options options = {.seed = 42 + k, .isa = isa, .time_distances = k % 2 == 0};
             assert_int_equal(closed_form_check(&closed_forms[f], ops, options, keys[k], references), 0);
             options.bound = keys[k] / 2 + 1;

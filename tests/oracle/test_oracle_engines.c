@@ -5,7 +5,7 @@
  * equals the definition, computed naively.
  *
  *     FATHOM_TEST_SEED=N     other traces
- *     FATHOM_TEST_TRACES=N   more (or fewer) of them; one long one for every 400
+ *     FATHOM_TEST_TRACES=N   more (or fewer) of them; one long one for every 500
  *     FATHOM_TEST_ONLY=N     just the one a failure named
  */
 #include "oracle/engine_run.h"
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { TRACES = 4000, TRACES_PER_LONG_ONE = 400 };
+enum { TRACES = 1500, TRACES_PER_LONG_ONE = 500 };
 
 /* ---- the definition ---- */
 
@@ -154,10 +154,8 @@ static fm_status take_distances(void *context, const uint64_t *blocks, const uin
 static const char *analyzer_answer(const char *engine, const recipe *made, const uint64_t *trace,
                                    engine_answers *got)
 {
-    fm_analyzer_options options = {.engine = engine,
-                                   .bound = made->bound,
-                                   .seed = made->engine_seed,
-                                   .bins = FM_BINS_EXACT};
+    fm_analyzer_options options = {
+        .engine = engine, .bound = made->bound, .seed = made->engine_seed, .bins = FM_BINS_EXACT};
     fm_analyzer *analyzer;
     if (fm_analyzer_create(&analyzer, &options, NULL)) return "the analyzer was not created";
     sink_state sink = {got->distances, 0, made->length};
@@ -443,7 +441,7 @@ static void check_bounded_memory(const fm_engine_ops *ops, const char *isa, cons
     fm_seen_limit = 1000;
     assert_int_equal(ops->create(&engine, &options, NULL), FM_OK);
     uint64_t early = 0;
-    for (uint64_t round = 0; round < 1000; round++) {
+    for (uint64_t round = 0; round < few_rounds(1000); round++) {
         for (uint64_t i = 0; i < 1000; i++) blocks[i] = round * 1000 + i;
         assert_int_equal(feed_blocks(ops, engine, blocks, 1000, distances, NULL, &done, NULL), FM_OK);
         assert_int_equal(distances[999], round == 0 ? FM_COLD : FM_BEYOND);
@@ -465,7 +463,7 @@ static void test_bounded_memory(void **state)
 /* The account must include the memory of blocks seen, which is the largest part under a small bound. */
 static void check_seen_account(const fm_engine_ops *ops, const char *isa, const char *who)
 {
-    enum { CHUNK = 10000, CHUNKS = 60 };
+    enum { CHUNK = 10000 };
     (void)who;
     if (ops == &fm_engine_list) return;
     static uint64_t blocks[CHUNK], distances[CHUNK];
@@ -474,7 +472,7 @@ static void check_seen_account(const fm_engine_ops *ops, const char *isa, const 
     assert_int_equal(ops->create(&engine, &options, NULL), FM_OK);
     fm_seen_set *alone = fm_seen_set_create(FM_SEEN_LIMIT, 1, false);
     assert_non_null(alone);
-    for (uint64_t chunk = 0; chunk < CHUNKS; chunk++) {
+    for (uint64_t chunk = 0; chunk < few_rounds(60); chunk++) {
         size_t done;
         for (uint64_t i = 0; i < CHUNK; i++) {
             blocks[i] = chunk * CHUNK + i;

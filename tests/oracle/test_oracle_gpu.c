@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-enum { TRACES = 3000 };
+enum { TRACES = 1500 };
 
 static const fm_gpu_module gpu_stand_in = GPU_STAND_IN_TABLE;
 

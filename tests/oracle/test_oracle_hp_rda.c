@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { TRACES = 1500, LONGEST = 2500 };
+enum { TRACES = 1000, LONGEST = 2500 };
 
 static bool on_card(void)
 {

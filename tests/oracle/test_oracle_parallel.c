@@ -11,7 +11,7 @@
 #include "engine/parallel/parallel.h"
 #include "oracle/counting_run.h"
 
-enum { TRACES = 1000, TRACES_PER_LONG_ONE = 250 };
+enum { TRACES = 500, TRACES_PER_LONG_ONE = 250 };
 
 /* How a recipe goes through the engine; follows from its seed. */
 typedef struct way {
@@ -32,6 +32,8 @@ static way way_of(const recipe *made)
     /* Drawn pieces: of a few references up, growing and shrinking; or never. */
     static const uint64_t drawn[] = {1, 2, 5, 64, 500, 3000, 1 << 16};
     chosen.drawn_least = drawn[recipe_below(&random, sizeof drawn / sizeof drawn[0])];
+    if (made->length > 100000 && chosen.drawn_least < 500)
+        chosen.drawn_least = 500; /* or threads only wait */
     chosen.drawn_most = chosen.drawn_least << recipe_below(&random, 6);
     chosen.drawn_events = 1 + recipe_below(&random, 2 * chosen.drawn_most);
     chosen.counting.catch_up_one_in = recipe_chance(&random, 3) ? 4 : 1000000;
@@ -136,7 +138,7 @@ static void test_many_live_blocks(void **state)
 
 /* ---- accesses that threads fetch for themselves ---- */
 
-enum { MOST_ACCESSES = 200000, MOST_IN_BATCH = 5000, MOST_DRAWING = 8, MOST_TURNS = 20, LEAST_TURNS = 3 };
+enum { MOST_ACCESSES = 200000, MOST_IN_BATCH = 5000, MOST_DRAWING = 8, MOST_TURNS = 8, LEAST_TURNS = 3 };
 
 typedef struct access_supply {
     uint64_t *address;
@@ -266,8 +268,8 @@ static void test_limits(void **state)
     static const struct {
         uint64_t megabytes;
         bool refused;
-    } limits[] = {{60, true}, {100, true}, {400, false}};
-    const size_t count = 5000000;
+    } limits[] = {{30, true}, {50, true}, {250, false}};
+    const size_t count = 2500000;
     if (large_length(count) < count) return; /* with fewer, nothing has to be refused */
     access_supply from = {.address = malloc(count * sizeof *from.address), .count = count};
     if (!from.address) abort();

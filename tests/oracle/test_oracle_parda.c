@@ -10,7 +10,7 @@
 #include "cluster/parda.h"
 #include "oracle/counting_run.h"
 
-enum { TRACES = 600 };
+enum { TRACES = 250 };
 
 /* How a recipe goes through the engine; follows from its seed. */
 typedef struct way {

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { TRACES = 250 };
+enum { TRACES = 120 };
 
 static uint64_t traces(void)
 {

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { TRACES = 250, TRACES_PER_LONG_ONE = 125 };
+enum { TRACES = 200, TRACES_PER_LONG_ONE = 100 };
 
 static bool check_recipe(const recipe *made)
 {
@@ -52,8 +52,8 @@ static void test_smallest(void **state)
 {
     (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
-    /* Where few are asked for, one in eleven: a number that leaves all lengths, ranks and kinds. */
-    const uint64_t step = from_environment("FATHOM_TEST_TRACES", TRACES) < TRACES ? 11 : 1;
+    /* One in five, where few are asked for one in eleven: numbers that leave all lengths, ranks and kinds. */
+    const uint64_t step = from_environment("FATHOM_TEST_TRACES", TRACES) < TRACES ? 11 : 5;
     for (uint64_t index = 0; index < 12u * TEAM_CASE_MOST_RANKS * RECIPE_KINDS; index += step) {
         recipe made = recipe_make(7, index);
         made.length = index / RECIPE_KINDS % 12;

@@ -3,17 +3,39 @@
  * test_analyze.c - fm_analyze: whatever way a trace takes through threads (they are started by pthread_create
  * in the library), profiles, pairs and damage are those of feeding its batches one after the other.
  */
+#include "engine/parallel/parallel.h"
 #include "unit/native_samples.h"
 
 #include <fathom/fathom.h>
 
-enum { ACCESSES = 270000, FEW = 8000, MOST = 3, EDGES = 4 };
+enum { ACCESSES = 270000, FEW = 8000, SMALL_BLOCKS = 13, SMALL = 1100, ROOM = 1 << 20, MOST = 3, EDGES = 4 };
 static const uint64_t edges[EDGES] = {0, 16, 256, 4096};
+
+/* Then traces are of small blocks, and threads take little at a time: they meet as often in shorter ones. */
+static bool under_sanitizer(void)
+{
+    return getenv("FATHOM_TEST_STRIDE") != NULL;
+}
+
+static void store_accesses(const sample *s, const char *path)
+{
+    if (!under_sanitizer()) {
+        store(s, path, ALL_COLUMNS, 0, 9973);
+        return;
+    }
+    size_t references[SMALL_BLOCKS], at[SMALL_BLOCKS + 1];
+    for (size_t b = 0; b < SMALL_BLOCKS; b++)
+        references[b] = s->count / SMALL_BLOCKS + (b < s->count % SMALL_BLOCKS);
+    uint8_t *bytes = malloc(ROOM);
+    assert_non_null(bytes);
+    write_file(path, bytes, make_blocks(s, references, SMALL_BLOCKS, NULL, 0, bytes, ROOM, at));
+    free(bytes);
+}
 
 /* Loops with strays; sites; most accesses within their blocks. */
 static sample make_accesses(size_t count, uint32_t most_bytes)
 {
-    if (getenv("FATHOM_TEST_STRIDE") && count > 70000) count = 70000; /* under a sanitizer */
+    if (under_sanitizer() && count > SMALL_BLOCKS * SMALL) count = SMALL_BLOCKS * SMALL;
     sample s = make_sample(count, 0, 11);
     uint64_t seed = 3;
     for (size_t i = 0; i < s.count; i++) {
@@ -164,9 +186,9 @@ static const choice choices[] = {{.granularity = {64}, .count = 1},
 
 static void check_all(const char *path)
 {
-    const bool few = getenv("FATHOM_TEST_STRIDE") != NULL; /* under a sanitizer */
     for (size_t c = 0; c < sizeof choices / sizeof *choices; c++)
-        for (unsigned threads = few ? 3 : 1; threads <= 3; threads += 2) check(path, &choices[c], threads);
+        for (unsigned threads = under_sanitizer() ? 3 : 1; threads <= 3; threads += 2)
+            check(path, &choices[c], threads);
 }
 
 static void sound(void **state)
@@ -174,7 +196,7 @@ static void sound(void **state)
     (void)state;
     const char *path = in_directory("x.fathom");
     sample s = make_accesses(ACCESSES, 8);
-    store(&s, path, ALL_COLUMNS, 0, 9973);
+    store_accesses(&s, path);
     check_all(path);
     free_sample(&s);
 }
@@ -186,7 +208,7 @@ static void damaged(void **state)
     const char *path = in_directory("x.fathom");
     sample s = make_accesses(ACCESSES, 8);
     size_t size;
-    store(&s, path, ALL_COLUMNS, 0, 9973);
+    store_accesses(&s, path);
     uint8_t *bytes = read_whole(path, &size);
     bytes[size / 2] ^= 4;
     write_file(path, bytes, size);
@@ -202,15 +224,19 @@ static void long_accesses(void **state)
 {
     (void)state;
     const char *path = in_directory("x.fathom");
-    sample s = make_accesses(getenv("FATHOM_TEST_STRIDE") ? FEW / 6 : FEW, 5000);
-    store(&s, path, ALL_COLUMNS, 0, 9973);
+    sample s = make_accesses(under_sanitizer() ? FEW / 6 : FEW, 5000);
+    store_accesses(&s, path);
     check(path, &choices[0], 3);
     check(path, &choices[1], 3);
     free_sample(&s);
     s = make_accesses(FEW, 8);
     s.size[FEW / 10] = UINT32_MAX;
-    store(&s, path, ALL_COLUMNS, 0, 9973);
-    check_all(path);
+    store_accesses(&s, path);
+    /* With times this takes seconds under a sanitizer: there only those without. */
+    if (!under_sanitizer())
+        check_all(path);
+    else
+        for (size_t c = 0; !choices[c].times; c++) check(path, &choices[c], 3);
     free_sample(&s);
 }
 
@@ -229,7 +255,8 @@ static void callers(void **state)
 {
     (void)state;
     const char *path = in_directory("x.fathom");
-    sample s = make_sample(ACCESSES, 0, 5);
+    const size_t accesses = under_sanitizer() ? 3 * FM_BATCH_MAX : ACCESSES;
+    sample s = make_sample(accesses, 0, 5);
     for (size_t i = 0; i < s.count; i++) s.address[i] = i * 64;
     store(&s, path, FM_COLUMN_SIZE, 0, 9973);
     fm_reader *reader;
@@ -248,7 +275,7 @@ static void callers(void **state)
         assert_int_equal(fm_analyze(reader, analyzers, 2, &how, &error), turn ? FM_OK : FM_E_LIMIT);
         assert_int_equal(analyzers[0] == NULL, turn);
         assert_int_equal(fm_analyzer_profile(analyzers[1], &profile, NULL), FM_OK);
-        if (turn) assert_int_equal(profile->cold, ACCESSES);
+        if (turn) assert_int_equal(profile->cold, accesses);
         fm_profile_destroy(profile);
         fm_analyzer_destroy(analyzers[0]);
         fm_analyzer_destroy(analyzers[1]);
@@ -263,7 +290,7 @@ static void callers(void **state)
     assert_int_equal(fm_reader_open(&reader, path, NULL, NULL), FM_OK);
     const fm_analyze_options how = {.threads = 3, .context = &ears, .wants = want};
     assert_int_equal(fm_analyze(reader, analyzers, 1, &how, NULL), FM_OK);
-    assert_int_equal(ears.batches, (ACCESSES + FM_BATCH_MAX - 1) / FM_BATCH_MAX);
+    assert_int_equal(ears.batches, (accesses + FM_BATCH_MAX - 1) / FM_BATCH_MAX);
     assert_int_equal(fm_analyzer_profile(analyzers[0], &profile, NULL), FM_OK);
     assert_int_equal(profile->references, 2 * FM_BATCH_MAX + 10);
     fm_profile_destroy(profile);
@@ -275,6 +302,11 @@ static void callers(void **state)
 
 int main(void)
 {
+    if (under_sanitizer()) {
+        fm_parallel_piece = SMALL / 3;
+        fm_parallel_least = 2 * SMALL;
+        fm_parallel_drawn_least = SMALL / 4;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sound),
         cmocka_unit_test(damaged),
