@@ -95,11 +95,12 @@ static bool is_interrupt(int status)
     return status >> 16 == PTRACE_EVENT_STOP;
 }
 
-/* Signals that a thread is about to get. */
+/* Whether a handler is about to run: in a process that is traced, signals that nobody handles (SIGCHLD) wait,
+ * too, and interrupt nothing. */
 static bool has_pending(pid_t pid, pid_t tid)
 {
     char path[80], line[256];
-    uint64_t pending = 0, blocked = 0, value;
+    uint64_t pending = 0, blocked = 0, caught = 0, value;
     snprintf(path, sizeof path, "/proc/%ld/task/%ld/status", (long)pid, (long)tid);
     FILE *file = fopen(path, "re");
     if (!file) return false;
@@ -107,9 +108,10 @@ static bool has_pending(pid_t pid, pid_t tid)
         if (sscanf(line, "SigPnd: %" SCNx64, &value) == 1 || sscanf(line, "ShdPnd: %" SCNx64, &value) == 1)
             pending |= value;
         if (sscanf(line, "SigBlk: %" SCNx64, &value) == 1) blocked = value;
+        if (sscanf(line, "SigCgt: %" SCNx64, &value) == 1) caught = value;
     }
     fclose(file);
-    return pending & ~blocked;
+    return pending & ~blocked & caught;
 }
 
 /* A system call that the kernel does not make again by itself: epoll_wait and its kin. */
