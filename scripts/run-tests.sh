@@ -63,7 +63,7 @@ threaded_oracles="test_oracle_parallel test_oracle_team test_oracle_team_parda t
 # places, shorter traces), that test vector code or code that is written at run time: the others do the same in both.
 units() {
     if wanted asan; then
-        grep -lE 'FATHOM_TEST_|few_rounds|stride|large_divisor|isa|burst' tests/unit/test_*.c | grep -v test_symbols.c
+        grep -lE 'FATHOM_TEST_|few_rounds|stride|large_divisor|_isa|burst|release build runs this' tests/unit/test_*.c | grep -v test_symbols.c
     else
         echo tests/unit/test_*.c
     fi | xargs basename -s .c
