@@ -15,8 +15,8 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 jobs=${JOBS:-$(nproc)}
-# Some tests wait for programs more than they compute: one more than there are processors.
-at_once=$((jobs + 1))
+# Many tests wait for programs more than they compute: twice as many as there are processors.
+at_once=$((2 * jobs))
 groups="unit oracle fuzz cli fault collect static sample soak mpi browser install docs asan tsan"
 quick=no
 case "$# ${1:-}" in
@@ -107,6 +107,7 @@ add_programs() { # group, directory of sources, where the programs are, what to 
 # ordinary program. Without the sanitizer all run with that.
 ordinary="approximate-real independent-reader progress naive-model help"
 ordinary+=" threads memory-choice approximate parda hp-rda inputs old-spellings byte-order-mark contract-examples closed-forms"
+ordinary+=" predict static-what-if"
 if wanted asan; then
     # shellcheck disable=SC2086 # a list of names
     add asan/cli "env FATHOM=build-asan/fathom FATHOM_TEST_STRIDE=19 tests/cli/run.sh $(printf ' --but %s' $ordinary)"

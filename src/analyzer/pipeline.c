@@ -320,9 +320,11 @@ static bool make_room(feed_job *job, size_t count)
 static fm_status copy_batch(feed_job *job, const fm_batch *batch, fm_error *error)
 {
     if (!make_room(job, batch->count)) return out_of_memory(error);
-    memcpy(job->address, batch->address, batch->count * sizeof *job->address);
-    if (batch->size) memcpy(job->size, batch->size, batch->count * sizeof *job->size);
-    if (batch->tag) memcpy(job->tag, batch->tag, batch->count * sizeof *job->tag);
+    if (batch->count > 0) { /* an empty one may come before there is any room */
+        memcpy(job->address, batch->address, batch->count * sizeof *job->address);
+        if (batch->size) memcpy(job->size, batch->size, batch->count * sizeof *job->size);
+        if (batch->tag) memcpy(job->tag, batch->tag, batch->count * sizeof *job->tag);
+    }
     job->batch = (fm_batch){.count = batch->count,
                             .address = job->address,
                             .size = batch->size ? job->size : NULL,
