@@ -15,8 +15,8 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 jobs=${JOBS:-$(nproc)}
-# Many tests wait for programs more than they compute: twice as many as there are processors.
-at_once=$((2 * jobs))
+# Some tests wait for programs more than they compute: one more than there are processors.
+at_once=$((jobs + 1))
 groups="unit oracle fuzz cli fault collect static sample soak mpi browser install docs asan tsan"
 quick=no
 case "$# ${1:-}" in
