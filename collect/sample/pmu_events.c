@@ -57,7 +57,7 @@ static void describe(const fm_sample_pmu_event *wanted, uint32_t number, struct 
     /* One at a time: else the processor collects samples, and we would hear of them when they are old. */
     event->wakeup_events = 1;
     event->sigtrap = 1;
-    event->sig_data = FM_SAMPLER_PMU + number;
+    event->sig_data = FM_SAMPLE_TRAP_PMU + number;
 }
 
 static long map(long file, size_t bytes)

@@ -68,6 +68,13 @@
 #define FM_SAMPLE_VERSION 2
 #define FM_SAMPLE_ENVIRONMENT "FATHOM_SAMPLE"
 
+/* What the sampler's SIGTRAPs carry (sig_data of perf events, sigev_value of timers): whose they are. */
+#define FM_SAMPLE_TRAPS UINT64_C(0x666174686F6D0000)
+#define FM_SAMPLE_TRAPS_END (FM_SAMPLE_TRAPS + 0x10000)
+#define FM_SAMPLE_TRAP_CLOCK FM_SAMPLE_TRAPS
+#define FM_SAMPLE_TRAP_WATCH (FM_SAMPLE_TRAPS + 0x100) /* + register */
+#define FM_SAMPLE_TRAP_PMU (FM_SAMPLE_TRAPS + 0x200)   /* + event of the session's */
+
 enum {
     FM_SAMPLE_PROCESSES = 256,
     FM_SAMPLE_REGION_BYTES = 256, /* of a region's name, with its end */

@@ -30,11 +30,6 @@
 #include <stdbool.h>
 #include <ucontext.h>
 
-/* What perf events carry (sig_data): whose they are. */
-#define FM_SAMPLER_CLOCK UINT64_C(0x666174686F6D0000)
-#define FM_SAMPLER_WATCH UINT64_C(0x666174686F6D0100) /* + register */
-#define FM_SAMPLER_PMU UINT64_C(0x666174686F6D0200)   /* + event of the session's */
-
 enum {
     FM_SAMPLER_STACK = 64 << 10,
     FM_SAMPLER_GUARD = 4096,

@@ -174,8 +174,8 @@ static bool is_ours(const siginfo_t *information, uint64_t *data)
         *data = (uint64_t)(uintptr_t)information->si_value.sival_ptr;
     else
         return false;
-    return *data == FM_SAMPLER_CLOCK || *data - FM_SAMPLER_WATCH < FM_SAMPLE_WATCHES ||
-           *data - FM_SAMPLER_PMU < FM_SAMPLE_PMU_EVENTS;
+    return *data == FM_SAMPLE_TRAP_CLOCK || *data - FM_SAMPLE_TRAP_WATCH < FM_SAMPLE_WATCHES ||
+           *data - FM_SAMPLE_TRAP_PMU < FM_SAMPLE_PMU_EVENTS;
 }
 
 /* Signals of a thread with counters: nothing of the program runs in our handlers. */
@@ -183,12 +183,12 @@ static void on_counted(fm_sampler_thread *thread, uint64_t data, const ucontext_
 {
     /* What our own code does is no use of the program's: a watched word below the stack's end, say. */
     if (thread->busy || in_our_code(context)) return;
-    if (data == FM_SAMPLER_CLOCK)
+    if (data == FM_SAMPLE_TRAP_CLOCK)
         fm_sampler_pmu_tick(thread);
-    else if (data - FM_SAMPLER_PMU < FM_SAMPLE_PMU_EVENTS)
-        fm_sampler_pmu_sample(thread, (uint32_t)(data - FM_SAMPLER_PMU), context);
+    else if (data - FM_SAMPLE_TRAP_PMU < FM_SAMPLE_PMU_EVENTS)
+        fm_sampler_pmu_sample(thread, (uint32_t)(data - FM_SAMPLE_TRAP_PMU), context);
     else
-        fm_sampler_pmu_trapped(thread, (uint32_t)(data - FM_SAMPLER_WATCH), context);
+        fm_sampler_pmu_trapped(thread, (uint32_t)(data - FM_SAMPLE_TRAP_WATCH), context);
 }
 
 static bool in_burst(fm_sampler_thread *thread, ucontext_t *context)
@@ -201,22 +201,23 @@ static void on_event(uint64_t data, ucontext_t *context)
     fm_sampler_thread *thread = fm_sampler_me();
     if (!fm_self.session) return;
     if (fm_self.stopped || fm_sampler_halted()) {
-        if (thread && data - FM_SAMPLER_WATCH < FM_SAMPLE_WATCHES)
-            fm_sampler_drop(thread, (uint32_t)(data - FM_SAMPLER_WATCH));
+        if (thread && data - FM_SAMPLE_TRAP_WATCH < FM_SAMPLE_WATCHES)
+            fm_sampler_drop(thread, (uint32_t)(data - FM_SAMPLE_TRAP_WATCH));
         if (thread && !thread->busy) fm_sampler_pmu_end(thread);
         return;
     }
     if (fm_self.counting) {
-        if (!thread && data == FM_SAMPLER_CLOCK && !in_our_code(context)) thread = fm_sampler_thread_get();
+        if (!thread && data == FM_SAMPLE_TRAP_CLOCK && !in_our_code(context))
+            thread = fm_sampler_thread_get();
         if (thread) on_counted(thread, data, context);
         return;
     }
-    if (data != FM_SAMPLER_CLOCK) {
+    if (data != FM_SAMPLE_TRAP_CLOCK) {
         if (!thread) return;
         const bool outside = !thread->busy;
         const uint64_t begin = outside ? fm_sampler_cpu() : 0;
         if (outside) thread->work = fm_sampler_worked(thread, begin);
-        fm_sampler_trapped(thread, (uint32_t)(data - FM_SAMPLER_WATCH), context);
+        fm_sampler_trapped(thread, (uint32_t)(data - FM_SAMPLE_TRAP_WATCH), context);
         /* Outside of the region its clock stands still anyway. */
         if (outside && !fm_sampler_outside()) thread->own += fm_sampler_cpu() - begin + FM_SAMPLER_TRAP_COST;
         return;
@@ -331,7 +332,7 @@ bool fm_sampler_timer_begin(uint64_t nanoseconds)
 {
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL,
                              .sigev_signo = SIGTRAP,
-                             .sigev_value.sival_ptr = (void *)(uintptr_t)FM_SAMPLER_CLOCK};
+                             .sigev_value.sival_ptr = (void *)(uintptr_t)FM_SAMPLE_TRAP_CLOCK};
     const struct timespec each = {(time_t)(nanoseconds / 1000000000), (long)(nanoseconds % 1000000000)};
     const struct itimerspec when = {each, each};
     return fm_syscall(__NR_timer_create, CLOCK_PROCESS_CPUTIME_ID, (long)&event, (long)&timer, 0, 0, 0) ==

@@ -35,7 +35,7 @@ bool fm_sampler_arm(fm_sampler_thread *thread, uint32_t place, uint64_t address)
     event.remove_on_exec = 1;
     event.exclude_kernel = 1;
     event.exclude_hv = 1;
-    event.sig_data = FM_SAMPLER_WATCH + place;
+    event.sig_data = FM_SAMPLE_TRAP_WATCH + place;
     const long file = fathom_sample_perf_event_open(&event, -1);
     long mapping = file;
     if (file >= 0) {

@@ -7,7 +7,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -65,6 +65,44 @@ bool fm_proc_any_child(uint32_t parent, bool (*has)(void *context, uint32_t pare
     }
     if (tasks) closedir(tasks);
     return found;
+}
+
+bool fm_proc_program(uint32_t pid, char *path, size_t size)
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/%" PRIu32 "/exe", pid);
+    const ssize_t length = readlink(link, path, size - 1);
+    if (length <= 0) return false;
+    path[length] = '\0';
+    return true;
+}
+
+bool fm_proc_maps_open(fm_proc_maps *maps, uint32_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%" PRIu32 "/maps", pid);
+    *maps = (fm_proc_maps){.file = fopen(path, "re")};
+    return maps->file != NULL;
+}
+
+bool fm_proc_maps_next(fm_proc_maps *maps, fm_proc_map *map)
+{
+    while (getline(&maps->line, &maps->room, maps->file) > 0) {
+        int path = 0;
+        if (sscanf(maps->line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &map->from, &map->to,
+                   map->access, &map->offset, &path) < 4)
+            continue;
+        maps->line[strcspn(maps->line, "\n")] = '\0';
+        map->path = path > 0 ? maps->line + path : "";
+        return true;
+    }
+    return false;
+}
+
+void fm_proc_maps_close(fm_proc_maps *maps)
+{
+    free(maps->line);
+    fclose(maps->file);
 }
 
 fm_status fm_proc_shows(int file, const char *path, const char *doing, fm_error *error)

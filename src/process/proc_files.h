@@ -6,6 +6,7 @@
 #include <fathom/status.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Fields of /proc/<pid>/stat, by their numbers in proc(5): a letter, a pid, the kernel's PF_…, clock ticks
  * since boot, as of waitpid. */
@@ -26,6 +27,25 @@ bool fm_proc_is_descendant(uint32_t pid);
 /* Does a child of a process have this property? Asked of one after the other until one does. */
 bool fm_proc_any_child(uint32_t parent, bool (*has)(void *context, uint32_t parent, uint32_t pid),
                        void *context);
+
+/* The file that a process executes. False: it cannot be told (errno). */
+bool fm_proc_program(uint32_t pid, char *path, size_t size);
+
+/* A mapping of a process: a line of /proc/<pid>/maps. path: "" where there is none; until the next one. */
+typedef struct fm_proc_map {
+    uint64_t from, to, offset;
+    char access[5]; /* "r-xp" */
+    const char *path;
+} fm_proc_map;
+typedef struct fm_proc_maps {
+    FILE *file;
+    char *line;
+    size_t room;
+} fm_proc_maps;
+/* In the order of their addresses. False: there are none to read (errno), and nothing to close. */
+bool fm_proc_maps_open(fm_proc_maps *maps, uint32_t pid);
+bool fm_proc_maps_next(fm_proc_maps *maps, fm_proc_map *map);
+void fm_proc_maps_close(fm_proc_maps *maps);
 
 /* FM_E_UNSUPPORTED where `path`, a name of an open file of ours in /proc, does not lead to it: then programs
  * that we start do not find it there either. doing: what needs it, "tracing". */

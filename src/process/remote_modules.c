@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "process/proc_files.h"
 
 #include <elf.h>
 #include <inttypes.h>
@@ -133,26 +134,16 @@ static fm_status add_module(fm_remote_modules *modules, const fm_tracee *tracee,
 
 fm_status fm_remote_modules_read(fm_remote_modules *modules, const fm_tracee *tracee, fm_error *error)
 {
-    char name[64], *line = NULL;
-    size_t room = 0;
+    fm_proc_maps maps;
+    fm_proc_map map;
     fm_status status = FM_OK;
     *modules = (fm_remote_modules){0};
-    snprintf(name, sizeof name, "/proc/%ld/maps", (long)tracee->pid);
-    FILE *file = fopen(name, "re");
-    if (!file) return fm_fail(error, FM_E_IO, NULL, "process %ld has ended", (long)tracee->pid);
-    while (status == FM_OK && getline(&line, &room, file) > 0) {
-        uint64_t from, to, offset;
-        char access[5];
-        int path = 0;
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &from, &to, access, &offset,
-                   &path) < 4 ||
-            path == 0 || line[path] != '/' || offset != 0 || access[0] != 'r')
-            continue;
-        line[strcspn(line, "\n")] = '\0';
-        status = add_module(modules, tracee, from, line + path, error);
-    }
-    free(line);
-    fclose(file);
+    if (!fm_proc_maps_open(&maps, (uint32_t)tracee->pid))
+        return fm_fail(error, FM_E_IO, NULL, "process %ld has ended", (long)tracee->pid);
+    while (status == FM_OK && fm_proc_maps_next(&maps, &map))
+        if (map.path[0] == '/' && map.offset == 0 && map.access[0] == 'r')
+            status = add_module(modules, tracee, map.from, map.path, error);
+    fm_proc_maps_close(&maps);
     if (status != FM_OK) fm_remote_modules_free(modules);
     return status;
 }

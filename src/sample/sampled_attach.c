@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "process/attach_check.h"
+#include "process/proc_files.h"
 #include "process/safe_place.h"
 #include "sample/sampled_run_state.h"
 
@@ -238,18 +239,17 @@ static bool is_inside(const fm_sampled_attachment *self, const fm_tracee *tracee
     return stands_in(tracee, self->code, self->code_behind);
 }
 
-/* A trap of the sampler's: a perf event's, or a timer's (collect/sample/sampler.h). */
+/* A trap of the sampler's: a perf event's, or a timer's (sample_protocol.h). */
 static bool is_our_trap(const siginfo_t *information)
 {
     enum { PERF_DATA_AT = 24, PERF = 6 /* TRAP_PERF */ };
-    const uint64_t first = UINT64_C(0x666174686F6D0000), behind = first + 0x10000;
     uint64_t data = 0;
     if (information->si_signo != SIGTRAP) return false;
     if (information->si_code == PERF)
         memcpy(&data, (const char *)information + PERF_DATA_AT, sizeof data);
     else if (information->si_code == SI_TIMER)
         data = (uint64_t)(uintptr_t)information->si_value.sival_ptr;
-    return data >= first && data < behind;
+    return data >= FM_SAMPLE_TRAPS && data < FM_SAMPLE_TRAPS_END;
 }
 
 typedef struct waiting_traps {
@@ -361,16 +361,13 @@ void fm_sampled_attach_leave(fm_sampled_run *run)
 /* Is a session that is found there that of a fathom which lives? */
 static bool is_receiver(long pid)
 {
-    char path[64], *line = NULL;
-    size_t room = 0;
+    fm_proc_maps maps;
+    fm_proc_map map;
     bool found = false;
     if (pid <= 0 || (kill((pid_t)pid, 0) != 0 && errno == ESRCH)) return false;
-    snprintf(path, sizeof path, "/proc/%ld/maps", pid);
-    FILE *file = fopen(path, "re");
-    if (!file) return errno != ENOENT;
-    while (!found && getline(&line, &room, file) > 0) found = strstr(line, "/memfd:fathom-sample");
-    free(line);
-    fclose(file);
+    if (!fm_proc_maps_open(&maps, (uint32_t)pid)) return errno != ENOENT;
+    while (!found && fm_proc_maps_next(&maps, &map)) found = strstr(map.path, "/memfd:fathom-sample");
+    fm_proc_maps_close(&maps);
     return found;
 }
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "process/proc_files.h"
 #include "profile/attribution_grow.h"
 
 #include <elf.h>
@@ -133,26 +134,15 @@ static fm_status add_map(fm_sampled_maps *maps, fm_sampled_code *code, uint64_t 
 
 fm_status fm_sampled_maps_read(fm_sampled_maps *maps, fm_sampled_code *code, uint32_t pid, fm_error *error)
 {
-    char name[64], *line = NULL;
-    size_t room = 0;
+    fm_proc_maps told;
+    fm_proc_map one;
     fm_status status = FM_OK;
     fm_sampled_maps read = {0};
-    snprintf(name, sizeof name, "/proc/%" PRIu32 "/maps", pid);
-    FILE *file = fopen(name, "re");
-    if (!file) return FM_OK;
-    while (status == FM_OK && read.count < MOST_MAPS && getline(&line, &room, file) > 0) {
-        uint64_t from, to, offset;
-        char access[5];
-        int path = 0;
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &from, &to, access, &offset,
-                   &path) < 4 ||
-            path == 0 || line[path] != '/' || access[2] != 'x')
-            continue;
-        line[strcspn(line, "\n")] = '\0';
-        status = add_map(&read, code, from, to, offset, line + path, error);
-    }
-    free(line);
-    fclose(file);
+    if (!fm_proc_maps_open(&told, pid)) return FM_OK;
+    while (status == FM_OK && read.count < MOST_MAPS && fm_proc_maps_next(&told, &one))
+        if (one.path[0] == '/' && one.access[2] == 'x')
+            status = add_map(&read, code, one.from, one.to, one.offset, one.path, error);
+    fm_proc_maps_close(&told);
     if (status != FM_OK || read.count == 0) {
         fm_sampled_maps_free(&read);
         return status;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "collect/object_map_state.h"
+#include "process/proc_files.h"
 #include "sample/sampled_stack.h"
 
 #include <inttypes.h>
@@ -229,36 +230,30 @@ static fm_status tell_data(fm_sampled_memory_of *memory, const fm_sample_code_of
  * below it. */
 static bool find_mapping(uint32_t pid, uint64_t address, fm_sampled_place *found)
 {
-    char name[64], *line = NULL;
-    size_t room = 0;
+    fm_proc_maps maps;
+    fm_proc_map map;
     bool done = false;
     uint64_t before = 0;
-    snprintf(name, sizeof name, "/proc/%" PRIu32 "/maps", pid);
-    FILE *file = fopen(name, "re");
-    if (!file) return false;
-    while (!done && getline(&line, &room, file) > 0) {
-        uint64_t from, to;
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64, &from, &to) < 2) continue;
-        done = from <= address && address < to;
+    if (!fm_proc_maps_open(&maps, pid)) return false;
+    while (!done && fm_proc_maps_next(&maps, &map)) {
+        done = map.from <= address && address < map.to;
         if (done) {
-            *found = (fm_sampled_place){from, to};
-            if (strstr(line, "[stack]"))
-                found->low = to - before > MAIN_STACK && to - from < MAIN_STACK ? to - MAIN_STACK : from;
+            *found = (fm_sampled_place){map.from, map.to};
+            if (strcmp(map.path, "[stack]") == 0)
+                found->low = map.to - before > MAIN_STACK && map.to - map.from < MAIN_STACK
+                                 ? map.to - MAIN_STACK
+                                 : map.from;
         }
-        before = to;
+        before = map.to;
     }
-    free(line);
-    fclose(file);
+    fm_proc_maps_close(&maps);
     return done;
 }
 
 static uint32_t program_of(uint32_t pid, const fm_sampled_code *code)
 {
-    char link[64], path[PATH_MAX];
-    snprintf(link, sizeof link, "/proc/%" PRIu32 "/exe", pid);
-    const ssize_t length = readlink(link, path, sizeof path - 1);
-    if (length <= 0) return 0;
-    path[length] = '\0';
+    char path[PATH_MAX];
+    if (!fm_proc_program(pid, path, sizeof path)) return 0;
     for (size_t i = 0; i < code->file_count; i++)
         if (strcmp(code->files[i].path, path) == 0) return (uint32_t)i + 1;
     return 0;

@@ -31,8 +31,6 @@
 #include <linux/perf_event.h>
 
 static const char runtime_name[] = "libfathom-sample.so";
-/* As the runtime expects it (collect/sample/sampler.h). */
-#define CLOCK_DATA UINT64_C(0x666174686F6D0000)
 enum { LONGEST_TICK = 5000000, SHORTEST_TICK = 250000 }; /* nanoseconds */
 
 void fm_sampled_run_note(fm_sampled_run *run, const char *format, ...)
@@ -238,12 +236,8 @@ static fm_sampled_process *process_serial(fm_sampled_run *run, uint32_t serial)
 /* The file that a process executes. */
 static char *program_of(uint32_t pid)
 {
-    char link[64], path[PATH_MAX];
-    snprintf(link, sizeof link, "/proc/%" PRIu32 "/exe", pid);
-    const ssize_t length = readlink(link, path, sizeof path - 1);
-    if (length <= 0) return NULL;
-    path[length] = '\0';
-    return strdup(path);
+    char path[PATH_MAX];
+    return fm_proc_program(pid, path, sizeof path) ? strdup(path) : NULL;
 }
 
 /* A process that has claimed its place. */
@@ -310,7 +304,7 @@ int fm_sampled_clock_add(fm_sampled_run *run, fm_sampled_process *process, uint3
     if (fm_array_reserve((void **)&process->clocks, &process->clock_capacity, process->clock_count + 1,
                          sizeof *process->clocks) != 0)
         return -ENOMEM;
-    const int file = fm_sample_clock_open(thread, run->tick, CLOCK_DATA);
+    const int file = fm_sample_clock_open(thread, run->tick, FM_SAMPLE_TRAP_CLOCK);
     if (file < 0) return file;
     process->clocks[process->clock_count++] = file;
     return 0;

@@ -210,7 +210,7 @@ void fake_throttled(void)
 static void handle(uint64_t data)
 {
     static __thread unsigned signals;
-    if (!data || !real_registers() || data - FM_SAMPLER_WATCH >= REGISTERS) send_signal(data);
+    if (!data || !real_registers() || data - FM_SAMPLE_TRAP_WATCH >= REGISTERS) send_signal(data);
     for (unsigned i = 0; i < EVENTS; i++)
         if (self.events[i].page && self.events[i].counts & LOADS && !(self.events[i].counts & OPERATIONS)) {
             show_count(&self.events[i], FM_SAMPLER_HANDLER_ACCESSES);
@@ -224,7 +224,7 @@ static void handle(uint64_t data)
 static void meet(void)
 {
     /* What is attached to later is met by a real clock. */
-    if (!self.met && !getenv("FAKE_PMU_ATTACHED")) handle(FM_SAMPLER_CLOCK);
+    if (!self.met && !getenv("FAKE_PMU_ATTACHED")) handle(FM_SAMPLE_TRAP_CLOCK);
     self.met = true;
 }
 
