@@ -60,7 +60,7 @@ static bool newest(fm_sampler_thread *thread, uint32_t event, fm_pmu_record *sam
         if (kind == FM_PMU_RECORD_THROTTLE) lane->throttled++;
         if (kind != FM_PMU_RECORD_SAMPLE) continue;
         if (!record.user || record.address == 0 || record.address >= ADDRESS_MOST ||
-            fm_sampler_is_own_code(record.ip)) {
+            fm_sampler_is_own_code(record.ip) || fm_sampler_is_own_data(record.address)) {
             lane->foreign++;
             continue;
         }

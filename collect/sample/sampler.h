@@ -70,7 +70,7 @@ typedef struct fm_sampler_thread {
     uint64_t bursts;        /* made so far */
     fm_reservoir reservoir; /* which register is for whom */
     fm_sampler_watch watches[FM_SAMPLE_WATCHES];
-    uint32_t strays[FM_SAMPLE_WATCHES]; /* uses of what is watched outside of the region */
+    uint32_t strays[FM_SAMPLE_WATCHES]; /* uses of what is watched outside of the region, or by us */
     uint32_t written;                   /* records in the lane */
     bool in_burst;                      /* the program runs in the translator */
     uint64_t window;     /* time-stamp counter when the window began in which accesses are counted; 0: none */
@@ -210,6 +210,8 @@ uint64_t fm_sampler_worked(const fm_sampler_thread *thread, uint64_t now);
 
 /* Is this the code of the runtime? */
 bool fm_sampler_is_own_code(uint64_t address);
+/* The library's variables and what it shares with the receiver. What a thread has is used by our code only. */
+bool fm_sampler_is_own_data(uint64_t address);
 /* Looks for what the next function needs: takes locks of the loader. */
 bool fm_sampler_signals_prepare(void);
 /* Our handler is installed. */

@@ -38,6 +38,7 @@ static bool changed[OURS];                                                    /*
 static __thread bool trap_blocked __attribute__((tls_model("initial-exec"))); /* as the program sees it */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
+extern const char end[] __attribute__((visibility("hidden"))); /* of all that is loaded of this library */
 
 static int index_of(int number)
 {
@@ -97,6 +98,12 @@ static void hand_on(int number, siginfo_t *information, ucontext_t *context)
 bool fm_sampler_is_own_code(uint64_t at)
 {
     return at >= (uint64_t)(uintptr_t)__ehdr_start && at < (uint64_t)(uintptr_t)etext;
+}
+
+bool fm_sampler_is_own_data(uint64_t at)
+{
+    return (at >= (uint64_t)(uintptr_t)__ehdr_start && at < (uint64_t)(uintptr_t)end) ||
+           at - (uint64_t)(uintptr_t)fm_self.session < fm_sample_file_bytes();
 }
 
 static bool in_our_code(const ucontext_t *context)

@@ -102,7 +102,11 @@ static bool touches(const burst_use *use, uint64_t word)
     return use->address <= word + 7 && word < use->address + use->size;
 }
 
-/* A use among the first ones that was not used again: one of these at random. False: none was found. */
+/*
+ * A use among the first ones that was not used again: one of these at random. False: none was found.
+ * What our own functions do when the program calls them is no use. Our own data must never be watched: the
+ * handler uses it, too, and would trap in itself for ever.
+ */
 static bool pick(fm_sampler_thread *thread, const uint64_t *log, const burst_result *result,
                  uint64_t accesses, candidate *picked)
 {
@@ -117,6 +121,7 @@ static bool pick(fm_sampler_thread *thread, const uint64_t *log, const burst_res
     burst_use use;
     uint32_t met = 0; /* bits: those that wait for their next use */
     for (uint64_t n = 0; n < from + LOOK_AHEAD && burst_reader_next(&reader, &use) == BURST_READ_USE; n++) {
+        if (fm_sampler_is_own_code(use.instruction) || fm_sampler_is_own_data(use.address)) continue;
         for (uint32_t i = 0; met >> i; i++) {
             if (!(met >> i & 1) || !touches(&use, tried[i].address)) continue;
             met &= ~(UINT32_C(1) << i);

@@ -86,10 +86,18 @@ static void tell(fm_sampler_thread *thread, uint32_t place, uint32_t end, const 
         fm_sampler_free_slab(record.slab);
 }
 
+/* Our handlers use the stack below the program's, and so do our functions that it calls. */
+static bool is_by_us(const fm_sampler_thread *thread, const ucontext_t *context)
+{
+    const uint64_t at = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+    return fm_sampler_is_own_code(at) || fm_sampler_is_own_code(burst_where(thread->burst, at));
+}
+
 void fm_sampler_trapped(fm_sampler_thread *thread, uint32_t place, const ucontext_t *context)
 {
     if (place >= FM_SAMPLE_WATCHES || !thread->lane->watches[place].on) return;
-    if (fm_sampler_outside()) { /* no use that counts; but it must not cost too much */
+    if (fm_sampler_outside() ||
+        is_by_us(thread, context)) { /* no use that counts; but it must not cost too much */
         if (++thread->strays[place] >= STRAYS_MOST)
             fm_sampler_replaced(thread, place, fm_reservoir_release(&thread->reservoir, place));
         return;

@@ -8,6 +8,7 @@
  *     sampled_objects own        the same with an allocator of its own
  *     sampled_objects paths      one function on two paths: four fifths of its uses through left
  *     sampled_objects threads    blocks that one thread allocates and another one frees, over and over
+ *     sampled_objects seldom     marks of regions, seldom
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -171,6 +172,27 @@ static uint64_t threads(void)
     return sum;
 }
 
+/* ---- seldom ---- */
+
+extern void fathom_region_begin(const char *name) __attribute__((weak));
+extern void fathom_region_end(void) __attribute__((weak));
+
+/* Calls that use the sampler's own data, and then enough else that these uses look like ones to be watched. */
+static uint64_t seldom(double seconds)
+{
+    enum { WORDS = 2048, ROUNDS = 3 };
+    static uint64_t words[WORDS];
+    uint64_t sum = 0;
+    const clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC);
+    while (clock() < end)
+        for (int i = 0; i < 64; i++) {
+            if (fathom_region_begin) fathom_region_begin("seldom");
+            for (int k = 0; k < ROUNDS * WORDS; k++) sum += __atomic_load_n(&words[k % WORDS], __ATOMIC_RELAXED);
+            if (fathom_region_end) fathom_region_end();
+        }
+    return sum;
+}
+
 int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "objects";
@@ -181,6 +203,8 @@ int main(int argc, char **argv)
         result = paths(seconds);
     else if (strcmp(word, "threads") == 0)
         result = threads();
+    else if (strcmp(word, "seldom") == 0)
+        result = seldom(seconds);
     else
         result = objects(seconds);
     printf("%llu\n", (unsigned long long)result);
