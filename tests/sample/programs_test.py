@@ -231,9 +231,10 @@ def near_and_far(profile):
             for inside in (lambda low, high: high < 1024, lambda low, high: low >= 32768)]
 
 
+# Wide enough for few samples, on a machine that others use, and far from what the other part of the program would give.
 def expect_shares(profile, wanted, what):
     found = near_and_far(profile)
-    if any(abs(a - b) > 0.05 for a, b in zip(found, wanted)):
+    if any(abs(a - b) > 0.12 for a, b in zip(found, wanted)):
         raise Failure(f"{what}: expected {wanted}, found {found}")
 
 
