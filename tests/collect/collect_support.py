@@ -188,7 +188,8 @@ def gone_within(part, seconds):
 def shared_memory():
     """Names in /dev/shm that fathom or Valgrind could have made: other tests run at the same time (MPI, browser)."""
     names = os.listdir("/dev/shm") if os.path.isdir("/dev/shm") else []
-    return {name for name in names if name.startswith(("fathom-", "vgdb-", "valgrind")) and not name.startswith("fathom-test")}
+    return {name for name in names
+            if name.startswith(("fathom-", "vgdb-", "valgrind")) and not name.startswith(("fathom-test", "fathom-bench"))}
 
 
 shm_before = shared_memory()
