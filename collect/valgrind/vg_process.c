@@ -6,6 +6,7 @@
  * Those places are functions of the core that the linker sends here (--wrap, see cmake/valgrind.cmake):
  *   - getenv: the tool finds its directory and its launcher by itself.
  *   - di_notify_mmap: debug information is read only where the heap is wanted, for call stacks and symbols.
+ *   - read_debuginfo_dwarf3: of that, not the lines: half of the time of a short program, and nobody asks.
  *   - kill_self: the last call before a process dies of a signal: now its number is known.
  *   - exit, exit_now: Valgrind's own ends (out of memory, an execve that it cannot undo); a program's is
  *     client_exit. Not all of them come here (failed assertions do not): what marks a program's end is END,
@@ -36,6 +37,7 @@ HChar *__real_vgPlain_getenv(const HChar *name);
 HChar *__wrap_vgPlain_getenv(const HChar *name);
 ULong __real_vgPlain_di_notify_mmap(Addr address, Bool allow_valgrinds, Int file);
 ULong __wrap_vgPlain_di_notify_mmap(Addr address, Bool allow_valgrinds, Int file);
+void __wrap_vgModuleLocal_read_debuginfo_dwarf3(void);
 void __real_vgPlain_kill_self(Int signal);
 void __wrap_vgPlain_kill_self(Int signal);
 void __real_vgPlain_exit(Int status) __attribute__((noreturn));
@@ -79,6 +81,11 @@ ULong __wrap_vgPlain_di_notify_mmap(Addr address, Bool allow_valgrinds, Int file
     const NSegment *segment = VG_(am_find_nsegment)(address);
     if (!segment || segment->kind == SkFileV) return 0;
     return __real_vgPlain_di_notify_mmap(address, allow_valgrinds, file);
+}
+
+/* It is given the file and its sections; nothing is added to what is known of the file. */
+void __wrap_vgModuleLocal_read_debuginfo_dwarf3(void)
+{
 }
 
 /*

@@ -233,6 +233,13 @@ FM_API fm_status fm_attribution_add_places(fm_attribution *attribution, const fm
 FM_API fm_status fm_attribution_add_pairs(fm_attribution *attribution, const fm_raw_pair *raw, size_t count,
                                           const uint32_t *map, size_t map_count, fm_error *error);
 
+/*
+ * Drops the sites and call paths that no pair, object, use of an object or latency refers to; the others get
+ * new numbers, in the same order. To be called when all of these are there, before fm_symbols_resolve: a
+ * collection describes all code that ran, also what the options left out. On failure nothing has changed.
+ */
+FM_API fm_status fm_attribution_drop_unused(fm_attribution *attribution, fm_error *error);
+
 /* Misses at a fully associative LRU cache of that many blocks: exact where blocks is one of the edges, else
  * the bin that it falls into is spread evenly. */
 FM_API double fm_pair_misses(const fm_pair *pair, uint64_t blocks);

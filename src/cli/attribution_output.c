@@ -172,6 +172,7 @@ int cli_attribution_attach(fm_profile *profile, const fm_raw_pair *pairs, size_t
     if (status == FM_OK) status = describe(context, attribution, &map, &map_count, &error);
     if (status == FM_OK)
         status = fm_attribution_add_pairs(attribution, pairs, pair_count, map, map_count, &error);
+    if (status == FM_OK) status = fm_attribution_drop_unused(attribution, &error);
     if (status == FM_OK) status = resolve(attribution, quiet_symbols, &error);
     if (status != FM_OK) {
         fm_attribution_destroy(attribution);

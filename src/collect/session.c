@@ -216,35 +216,58 @@ static void read_rest(fm_receiver *receiver, fm_reception *channel, fm_handed *h
     skip_begun(channel, handed);
 }
 
+/* How many words there are in the chunk that is to be taken next, whether it is sealed or still written to.
+ */
+static uint32_t words_so_far(const fm_receiver *receiver, const fm_reception *channel)
+{
+    const fm_channel *shared = &receiver->session->channels[channel->index];
+    const uint32_t slot = channel->taken % FM_RING_CHUNKS;
+    const uint64_t begin = (uint64_t)slot * FM_CHUNK_BYTES;
+    for (int looks = 0; looks < 2; looks++) {
+        if (get(&shared->sealed) != channel->taken) {
+            uint32_t count = get(&shared->chunk_words[slot]);
+            return count <= FM_CHUNK_WORDS ? count : 0;
+        }
+        uint64_t base = __atomic_load_n(&shared->ring_address, __ATOMIC_RELAXED);
+        uint64_t cursor = __atomic_load_n(&shared->cursor, __ATOMIC_ACQUIRE), offset = cursor - base;
+        if (offset >= begin && offset <= begin + FM_CHUNK_BYTES) return (uint32_t)((offset - begin) / 8);
+        /* In another one: this one is not begun, or was sealed just now. */
+    }
+    return 0;
+}
+
+/* Was a thread there when another got its channel? Numbers are given in order. */
+static bool is_older(const fm_reception *channel, const fm_reception *other)
+{
+    return channel->born != other->born ? channel->born < other->born
+                                        : channel->thread_number < other->thread_number;
+}
+
 /*
- * What the other threads of its process wrote before a thread's first words comes before those: the modules
- * that its code is in, the heap blocks that it was given. So each of the others is read once as far as it has
- * come, also in the middle of a chunk; except where that chunk was begun when the thread was there already.
- * False when all of them were.
+ * What the older threads of its process wrote before a thread's first words comes before those: the modules
+ * that its code is in, the heap blocks that it was given. So each of them is read once as far as it has come,
+ * also in the middle of a chunk, or a chunk that was sealed later; except where that chunk was begun when the
+ * thread was there already. What is read so has its own older threads. False when all of them were.
  */
 static bool catch_up(fm_receiver *receiver, fm_reception *late, fm_handed *handed)
 {
     if (late->producer != FM_PRODUCER_COMPILER) return false;
-    while (late->caught_up < receiver->used) {
-        fm_reception *channel = &receiver->channels[late->caught_up++];
-        if (channel == late || !channel->active || channel->serial != late->serial || channel->closed ||
-            channel->dead || channel->passed > late->born)
+    for (; late->caught_up < receiver->used; late->caught_up++) {
+        fm_reception *channel = &receiver->channels[late->caught_up];
+        if (channel == late || !channel->active || channel->serial != late->serial || channel->rest_taken ||
+            channel->passed > late->born || !is_older(channel, late))
             continue;
-        const fm_channel *shared = &receiver->session->channels[channel->index];
-        /* A sealed chunk comes in its turn. */
-        if (channel->sealed != channel->taken || get(&shared->sealed) != channel->taken) continue;
-        uint64_t base = __atomic_load_n(&shared->ring_address, __ATOMIC_RELAXED);
-        uint64_t cursor = __atomic_load_n(&shared->cursor, __ATOMIC_ACQUIRE);
-        uint64_t begin = (uint64_t)(channel->taken % FM_RING_CHUNKS) * FM_CHUNK_BYTES, offset = cursor - base;
-        if (offset <= begin + 8 * (uint64_t)channel->begun || offset > begin + FM_CHUNK_BYTES) continue;
+        const uint32_t count = words_so_far(receiver, channel);
+        if (count <= channel->begun) continue;
+        if (catch_up(receiver, channel, handed)) return true;
         *handed = (fm_handed){.channel = channel,
-                              .words = channel->ring + begin / 8,
-                              .count = (size_t)(offset - begin) / 8,
+                              .words = channel->ring + (channel->taken % FM_RING_CHUNKS) * FM_CHUNK_WORDS,
+                              .count = count,
                               .ahead = true};
-        uint32_t count = (uint32_t)handed->count;
         skip_begun(channel, handed);
         channel->begun = count;
         receiver->naps = 0;
+        late->caught_up++;
         return true;
     }
     return false;

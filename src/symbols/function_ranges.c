@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "symbols/dwarf_units.h"
+#include "symbols/name_search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +101,7 @@ static fm_status search_unit(search *s, Dwarf_Die *unit)
 static fm_status search_debug_information(void *context)
 {
     search *s = context;
+    if (!fm_symbols_may_name(s->symbols, s->name)) return FM_OK;
     Dwarf *dwarf = fm_symbols_dwarf(s->symbols);
     if (!dwarf) return FM_OK;
     fm_status status = fm_units_read(dwarf, &s->units);

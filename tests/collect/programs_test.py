@@ -503,12 +503,7 @@ def thread_local_variables(collector, how):
             wanted = {"thread-local first": 5 * 8192, "thread-local second": 8192}
             if name != "static":
                 wanted["thread-local third"] = 2 * 8192
-            # In one run of some fourteen by the compiler's runtime a thread's storage is told after its first uses, which
-            # are "other" then.
-            for _ in range(3):
-                found = objects_found(run(["--function", "touch", "--size", "32K", *options], command).profile)
-                if {key: found.get(key) for key in wanted} == wanted:
-                    break
+            found = objects_found(run(["--function", "touch", "--size", "32K", *options], command).profile)
             expect({key: found.get(key) for key in wanted}, wanted, f"{name}: late references, of {found}")
 
 

@@ -238,10 +238,58 @@ static void edges_are_powers_of_two_and_caches(void **state)
     assert_int_equal(fm_cache_edges(many, 32, 64, edges, 128), 42 + 32);
 }
 
+/* Ten sites, known by their addresses, and three paths: what nothing refers to goes, the rest stays what it
+ * was. */
+static void what_nothing_refers_to_is_dropped(void **state)
+{
+    (void)state;
+    fm_attribution *made = sample_attribution(0, 10, 4, 2);
+    for (uint32_t i = 0; i < 10; i++) made->sites[i].address = 100 + i;
+    made->paths[0] = (fm_call_path){FM_NONE, 7};
+    made->paths[1] = (fm_call_path){FM_NONE, 9}; /* of nothing */
+    made->paths[2] = (fm_call_path){0, 8};
+    made->paths[3] = (fm_call_path){0, 6};
+    made->sites[4].path = 2;
+    made->sites[1].path = 1;
+    made->objects[1].allocation = 3;
+    const uint32_t tags[] = {FM_NONE, 2, 4};
+    const fm_raw_pair raw[] = {{1, 2, 3, 50}, {0, 1, FM_RANGE_COLD, 7}};
+    assert_int_equal(fm_attribution_add_pairs(made, raw, 2, tags, 3, NULL), FM_OK);
+    made->object_uses = fm_attribution_allocate(made, 1, sizeof *made->object_uses);
+    made->object_uses[0] = (fm_object_use){.object = 1, .site = 5, .count = 1, .cold = 1};
+    made->object_use_count = 1;
+    made->latencies = fm_attribution_allocate(made, 1, sizeof *made->latencies);
+    made->latencies[0] = (fm_site_latency){.site = 0};
+    made->latency_count = 1;
+    for (int again = 0; again < 2; again++) { /* the second time nothing is left to drop */
+        assert_int_equal(fm_attribution_drop_unused(made, NULL), FM_OK);
+        static const uint64_t left[] = {100, 102, 104, 105, 106, 107, 108};
+        assert_int_equal(made->site_count, 7);
+        for (size_t i = 0; i < 7; i++) {
+            assert_int_equal(made->sites[i].address, left[i]);
+            assert_int_equal(made->sites[i].path, left[i] == 104 ? 1 : FM_NONE);
+        }
+        static const fm_call_path paths[] = {{FM_NONE, 5}, {0, 6}, {0, 4}};
+        assert_int_equal(made->path_count, 3);
+        assert_memory_equal(made->paths, paths, sizeof paths);
+        assert_int_equal(made->pair_count, 2);
+        assert_int_equal(made->pairs[0].use, 1);
+        assert_int_equal(made->pairs[0].reuse, 2);
+        assert_int_equal(made->pairs[1].use, FM_NONE);
+        assert_int_equal(made->pairs[1].reuse, 1);
+        assert_int_equal(made->objects[0].allocation, FM_NONE);
+        assert_int_equal(made->objects[1].allocation, 2);
+        assert_int_equal(made->object_uses[0].site, 3);
+        assert_int_equal(made->latencies[0].site, 0);
+    }
+    fm_attribution_destroy(made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_are_those_of_a_naive_count),
+        cmocka_unit_test(what_nothing_refers_to_is_dropped),
         cmocka_unit_test(misses_between_edges_are_spread_evenly),
         cmocka_unit_test(wrong_pairs_and_edges_are_refused),
         cmocka_unit_test(texts_are_kept_once_and_memory_is_zero),
