@@ -38,7 +38,9 @@ typedef struct quick_system {
     uint8_t by[MOST_COLUMNS];       /* … by these lines */
     unsigned replaced_count;
     bool is_replaced[MOST_COLUMNS];
-    bool equalities; /* some are left */
+    bool equalities;             /* some are left */
+    uint8_t order[MOST_COLUMNS]; /* in which variables get values: those that are not replaced */
+    unsigned free_count;
 } quick_system;
 
 typedef enum outcome { GOES_ON, IS_EMPTY, TOO_HARD } outcome;
@@ -229,16 +231,31 @@ static bool is_open(const range *one)
     return one->low <= -NO_BOUND || one->high >= NO_BOUND;
 }
 
-/* Gives variables values, from this one on; before (may be NULL): the ranges before each of them had its
- * value.
- */
+/* Those with few values first: a quotient before what it is a quotient of, which has several values then. */
+static void find_order(quick_system *this, const range *ranges)
+{
+    this->free_count = 0;
+    for (unsigned i = 0; i < this->columns; i++) {
+        if (this->is_replaced[i]) continue;
+        unsigned at = this->free_count++;
+        for (; at > 0; at--) {
+            const range *before = &ranges[this->order[at - 1]];
+            if (before->high - before->low <= ranges[i].high - ranges[i].low) break;
+            this->order[at] = this->order[at - 1];
+        }
+        this->order[at] = (uint8_t)i;
+    }
+}
+
+/* Gives variables values, from this place of the order on; before (may be NULL): the ranges before each of
+ * them had its value. */
 static bool find_point(const quick_system *this, range *ranges, unsigned from, range (*before)[MOST_COLUMNS])
 {
-    for (unsigned v = from; v < this->columns; v++) {
+    for (unsigned place = from; place < this->free_count; place++) {
+        const unsigned v = this->order[place];
         range kept[MOST_COLUMNS];
-        if (this->is_replaced[v]) continue;
         if (is_open(&ranges[v])) return false;
-        if (before) memcpy(before[v], ranges, this->columns * sizeof *ranges);
+        if (before) memcpy(before[place], ranges, this->columns * sizeof *ranges);
         const int64_t low = ranges[v].low, high = ranges[v].high;
         const int64_t tried[3] = {low + (high - low) / 2, low, high};
         memcpy(kept, ranges, this->columns * sizeof *ranges);
@@ -267,15 +284,18 @@ static bool holds(const quick_system *this, const range *ranges)
     return true;
 }
 
-/* A point that agrees with the first one before the variable, and differs in it. */
-static bool differs(const quick_system *this, unsigned v, const range *before, int64_t value)
+/* Is there a point that agrees with the first one before this place of the order, and differs there? */
+static bool differs(const quick_system *this, unsigned place, const range *before, const range *first)
 {
+    const unsigned v = this->order[place];
+    const int64_t value = first[v].low;
     for (int64_t other = value - 1; other <= value + 1; other += 2) {
         range ranges[MOST_COLUMNS];
         if (other < before[v].low || other > before[v].high) continue;
         memcpy(ranges, before, this->columns * sizeof *ranges);
         ranges[v].low = ranges[v].high = other;
-        if (narrow(this, ranges) && find_point(this, ranges, v + 1, NULL) && holds(this, ranges)) return true;
+        if (narrow(this, ranges) && find_point(this, ranges, place + 1, NULL) && holds(this, ranges))
+            return true;
     }
     return false;
 }
@@ -314,12 +334,13 @@ static fm_quick search(quick_search *all, const fm_system *system, const fm_line
     for (unsigned i = 0; i < this->columns; i++)
         ranges[i] = this->is_replaced[i] ? (range){0, 0} : (range){-NO_BOUND, NO_BOUND};
     if (!narrow(this, ranges)) return FM_QUICK_EMPTY;
+    find_order(this, ranges);
     if (!find_point(this, ranges, 0, full ? all->before : NULL) || !holds(this, ranges))
         return FM_QUICK_UNKNOWN;
     if (point && !take_point(this, ranges, point)) return FM_QUICK_UNKNOWN;
     if (!full || this->equalities) return FM_QUICK_POINT;
-    for (unsigned v = 0; v < this->columns; v++)
-        if (!this->is_replaced[v] && !differs(this, v, all->before[v], ranges[v].low)) return FM_QUICK_POINT;
+    for (unsigned place = 0; place < this->free_count; place++)
+        if (!differs(this, place, all->before[place], ranges)) return FM_QUICK_POINT;
     return FM_QUICK_FULL;
 }
 
