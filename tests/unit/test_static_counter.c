@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_static_counter.c - the counter of points against going through all of them, for random sets with
- * quotients; sums of powers; pieces laid over each other; runs of values against
+ * quotients, and quotients of sums; sums of powers; pieces laid over each other; runs of values against
  * adding them one by one; what is counted of a region.
  */
 #include "static/counter/counted.h"
@@ -130,6 +130,53 @@ static void test_random_sets(void **state)
         assert_true(done ? status == FM_OK : status == FM_E_LIMIT);
     }
     assert_true(3 * counted > 2 * (size_t)rounds);
+}
+
+/*
+ * Points x <= y <= n, each with the quotient of a sum of both by 8: there are (n + 1) (n + 2) / 2. Quotients
+ * of counted variables are split by the remainders of these; by others, which takes ten times as many
+ * operations, or has no end.
+ */
+static void test_quotients_of_sums(void **state)
+{
+    (void)state;
+    static const int64_t factors[][2] = {{3, 4}, {3, 2}};
+    for (size_t i = 0; i < sizeof factors / sizeof factors[0]; i++) {
+        fm_isl_work work;
+        fm_isl_limits limits = {.operations = 50000};
+        assert_int_equal(fm_isl_work_begin(&work, &limits, NULL), FM_OK);
+        const int64_t a = factors[i][0], b = factors[i][1];
+        const int64_t lines[][5] = {/* n, x, y, quotient, constant */
+                                    {0, 1, 0, 0, 0},
+                                    {0, -1, 1, 0, 0},
+                                    {1, 0, -1, 0, 0},
+                                    {0, a, b, -8, 0},
+                                    {0, -a, -b, 8, 7}};
+        fm_system system = {.kept = 1, .counted = 3};
+        for (size_t k = 0; k < sizeof lines / sizeof lines[0]; k++) {
+            fm_line *line = fm_lines_add(&work, &system.inequalities);
+            memcpy(line->at, lines[k], 4 * sizeof line->at[0]);
+            line->at[FM_CONSTANT] = lines[k][4];
+        }
+        fm_pieces pieces = {0};
+        if (!fm_count_system(&work, &system, &pieces)) fail_msg("%s", work.error.reason);
+        for (int64_t n = 0; n < 40; n++) {
+            int64_t found = 0;
+            for (size_t k = 0; k < pieces.count; k++) {
+                int64_t values[FM_COLUMNS] = {n}, value;
+                fm_quick_poly quick;
+                assert_true(fm_system_extend_point(&pieces.pieces[k].domain, values));
+                if (!fm_system_holds(&pieces.pieces[k].domain, values)) continue;
+                assert_true(fm_quick_poly_create(&quick, &pieces.pieces[k].value));
+                assert_true(fm_quick_poly_value(&quick, values, &value));
+                fm_quick_poly_clear(&quick);
+                found += value;
+            }
+            assert_int_equal(found, (n + 1) * (n + 2) / 2);
+        }
+        fm_pieces_clear(&pieces);
+        assert_int_equal(fm_isl_work_end(&work, NULL), FM_OK);
+    }
 }
 
 static bool add_to(void *context, int64_t value, uint64_t count)
@@ -285,11 +332,65 @@ static void test_overlay(void **state)
     assert_int_equal(fm_isl_work_end(&work, NULL), FM_OK);
 }
 
+/* Seventy strips of 10, each with a quotient of its own: together more than a system has room for. */
+static void test_overlay_of_many_quotients(void **state)
+{
+    (void)state;
+    enum { STRIPS = 70 };
+    fm_isl_work work;
+    assert_int_equal(fm_isl_work_begin(&work, &(fm_isl_limits){0}, NULL), FM_OK);
+    fm_pieces pieces = {0}, overlaid = {0};
+    fm_system whole = {0};
+    for (int i = 0; i <= STRIPS; i++) {
+        const int64_t first = i < STRIPS ? 10 * i : 0, last = i < STRIPS ? first + 9 : 10 * STRIPS - 1;
+        fm_system strip = {.kept = 2};
+        for (int side = 0; side < 4; side++) {
+            fm_line *line = fm_lines_add(&work, &strip.inequalities);
+            line->at[side / 2] = side % 2 ? -1 : 1;
+            line->at[FM_CONSTANT] = side == 0 ? -first : side == 1 ? last : side == 2 ? 0 : 99;
+        }
+        if (i == STRIPS) {
+            whole = strip;
+            break;
+        }
+        fm_line y = {{0, 1}}, quotient;
+        fm_poly value = {0};
+        bool inserted;
+        assert_true(fm_system_quotient(&work, &strip, NULL, &y, i + 2, &quotient, &inserted));
+        fm_poly_add_line(&value, &quotient, 3, 1);
+        assert_true(fm_pieces_add(&work, &pieces, &strip, &value));
+    }
+    if (!fm_overlay(&work, &whole, &pieces, &overlaid)) fail_msg("%s", work.error.reason);
+    assert_int_equal(overlaid.count, STRIPS);
+    for (int64_t x = 5; x < 10 * STRIPS; x += 10) {
+        int64_t found = -1;
+        for (size_t k = 0; k < overlaid.count; k++) {
+            int64_t values[FM_COLUMNS] = {x, 99};
+            fm_quick_poly quick;
+            assert_true(fm_system_extend_point(&overlaid.pieces[k].domain, values));
+            if (!fm_system_holds(&overlaid.pieces[k].domain, values)) continue;
+            assert_true(fm_quick_poly_create(&quick, &overlaid.pieces[k].value));
+            assert_true(fm_quick_poly_value(&quick, values, &found));
+            fm_quick_poly_clear(&quick);
+        }
+        assert_int_equal(found, 99 / (x / 10 + 2));
+    }
+    fm_pieces_clear(&pieces);
+    fm_pieces_clear(&overlaid);
+    fm_system_clear(&whole);
+    assert_int_equal(fm_isl_work_end(&work, NULL), FM_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums), cmocka_unit_test(test_random_sets), cmocka_unit_test(test_overlay),
-        cmocka_unit_test(test_runs), cmocka_unit_test(test_counted),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_random_sets),
+        cmocka_unit_test(test_quotients_of_sums),
+        cmocka_unit_test(test_overlay),
+        cmocka_unit_test(test_overlay_of_many_quotients),
+        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

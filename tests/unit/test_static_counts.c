@@ -177,6 +177,33 @@ static void texts(void **state)
     fm_region_destroy(region);
 }
 
+/* The last two of loops that depend on each other take no steps, however often they run: guards cut them. */
+static void triangles_take_no_steps(void **state)
+{
+    (void)state;
+    fm_region *region = parse("fathom-region 1\nparam n = 3000000000\narray x of 8\n"
+                              "for i = 0 to n - 1 { for j = 0 to i { do { store x } }\n"
+                              "if i >= 1000 { for k = n - 1 downto i { do { store x } } }\n"
+                              "if i == 7 { do { store x } } }\n");
+    fm_region_counts *counts;
+    fm_error error;
+    if (fm_region_count(region, 20, &counts, &error) != FM_OK) fail_msg("%s", error.reason);
+    const uint64_t n = 3000000000, rows = n - 1000;
+    char first[32], second[32];
+    snprintf(first, sizeof first, "%" PRIu64, n / 2 * (n + 1));
+    snprintf(second, sizeof second, "%" PRIu64, rows / 2 * (rows + 1));
+    assert_string_equal(counts->statements[0].executions, first);
+    assert_string_equal(counts->statements[1].executions, second);
+    assert_string_equal(counts->statements[2].executions, "1");
+    fm_region_counts_destroy(counts);
+    fm_region_destroy(region);
+    /* Beyond 2^64. */
+    region = parse(
+        "fathom-region 1\narray x of 8\nfor i = 0 to 8000000000 { for j = 0 to i { do { store x } } }\n");
+    assert_int_equal(fm_region_count(region, 20, &counts, NULL), FM_E_LIMIT);
+    fm_region_destroy(region);
+}
+
 static void what_has_no_formula(void **state)
 {
     (void)state;
@@ -225,6 +252,7 @@ int main(void)
         cmocka_unit_test(numbers_are_those_of_the_walk),
         cmocka_unit_test(formulas_are_right_where_they_say),
         cmocka_unit_test(texts),
+        cmocka_unit_test(triangles_take_no_steps),
         cmocka_unit_test(what_has_no_formula),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_REMAINDERS = 512, MOST_PIECES = 200000 };
+enum { MOST_REMAINDERS = 512, MOST_PIECES = 200000, MOST_DIVIDENDS = 2 };
 
 void fm_pieces_clear(fm_pieces *pieces)
 {
@@ -276,10 +276,18 @@ static bool encloses(const fm_line *line, const fm_line *other, int64_t by)
     return !__builtin_add_overflow(line->at[FM_CONSTANT], other->at[FM_CONSTANT], &sum) && sum < by;
 }
 
+/* Of how many variables the line is a quotient with a remainder. */
+static unsigned dividends_of(const fm_line *line, unsigned first, unsigned columns, int64_t by)
+{
+    unsigned dividends = 0;
+    for (unsigned v = first; v < columns; v++) dividends += line->at[v] % by != 0;
+    return dividends;
+}
+
 /*
  * A counted variable that is the quotient of others: 0 <= x + 3 y - 8 q <= 7. When the remainders of these
  * are known it is a sum, and gone. Takes the variable with the fewest remainders; *variable is not changed
- * where there is none.
+ * where there is none. Of three variables it would be 8 * 8 * 8 cases, and other ways have fewer.
  */
 static void find_dividend(const fm_system *system, unsigned *variable, int64_t *remainders)
 {
@@ -293,6 +301,7 @@ static void find_dividend(const fm_system *system, unsigned *variable, int64_t *
             size_t other = 0;
             if (by < 2) continue;
             while (other < lines->count && !encloses(&lines->lines[i], &lines->lines[other], by)) other++;
+            if (dividends_of(&lines->lines[i], first, columns, by) > MOST_DIVIDENDS) continue;
             for (unsigned v = first; v < columns && other < lines->count; v++) {
                 int64_t times = by / divisor(by, at[v]);
                 if (v == q || times < 2 || times > MOST_REMAINDERS) continue;

@@ -3,6 +3,7 @@
 #include "static/counter/counter_arrange.h"
 
 #include "base/memory.h"
+#include "static/counter/counter_quick.h"
 
 #include <isl/point.h>
 #include <isl/set.h>
@@ -127,7 +128,7 @@ static bool take_coordinate(fm_isl_work *work, isl_point *point, unsigned index,
     return fits || fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: numbers beyond 64 bits");
 }
 
-static bool add_point(arrangement *all, cell *this, isl_point *point)
+static bool add_point(arrangement *all, cell *this, const int64_t *point)
 {
     fm_isl_work *work = all->work;
     if (fm_array_reserve((void **)&all->points, &all->point_capacity, all->point_count + 1,
@@ -136,8 +137,7 @@ static bool add_point(arrangement *all, cell *this, isl_point *point)
     known_point *added = &all->points[all->point_count];
     memset(added, 0, sizeof *added);
     unsigned columns = fm_system_columns(&this->domain);
-    for (unsigned i = 0; i < columns; i++)
-        if (!take_coordinate(work, point, i, &added->at[i])) return false;
+    memcpy(added->at, point, columns * sizeof added->at[0]);
     added->holds = fm_calloc(all->lines.count + 1, 1);
     if (!added->holds) return fm_isl_no_memory(work);
     all->point_count++;
@@ -153,18 +153,31 @@ static bool add_point(arrangement *all, cell *this, isl_point *point)
     return true;
 }
 
-/* Has the domain, with the last of its inequalities, which are no longer there then, points? */
-static fm_emptiness ask(arrangement *all, cell *this, size_t inequalities)
+/* A point of the domain, as isl finds it. */
+static fm_emptiness ask_isl(arrangement *all, const fm_system *domain, int64_t *at)
 {
     fm_isl_work *work = all->work;
-    isl_basic_set *set = fm_system_to_isl(work, &this->domain, NULL);
-    this->domain.inequalities.count = inequalities;
-    isl_point *point = isl_basic_set_sample_point(set);
+    isl_point *point = isl_basic_set_sample_point(fm_system_to_isl(work, domain, NULL));
     isl_bool nothing = point ? isl_point_is_void(point) : isl_bool_error;
     fm_emptiness emptiness = nothing < 0 ? FM_EMPTINESS_FAILED : nothing ? FM_EMPTY : FM_NOT_EMPTY;
     if (emptiness == FM_EMPTINESS_FAILED) fm_isl_gave_up(work);
-    if (emptiness == FM_NOT_EMPTY && !add_point(all, this, point)) emptiness = FM_EMPTINESS_FAILED;
+    unsigned columns = fm_system_columns(domain);
+    for (unsigned i = 0; i < columns && emptiness == FM_NOT_EMPTY; i++)
+        if (!take_coordinate(work, point, i, &at[i])) emptiness = FM_EMPTINESS_FAILED;
     isl_point_free(point);
+    return emptiness;
+}
+
+/* Has the domain, with the last of its inequalities, which are no longer there then, points? */
+static fm_emptiness ask(arrangement *all, cell *this, size_t inequalities)
+{
+    int64_t at[FM_COLUMNS];
+    fm_quick quick = fm_system_quick(&this->domain, NULL, false, at);
+    fm_emptiness emptiness = quick == FM_QUICK_UNKNOWN ? ask_isl(all, &this->domain, at)
+                             : quick == FM_QUICK_EMPTY ? FM_EMPTY
+                                                       : FM_NOT_EMPTY;
+    this->domain.inequalities.count = inequalities;
+    if (emptiness == FM_NOT_EMPTY && !add_point(all, this, at)) emptiness = FM_EMPTINESS_FAILED;
     return emptiness;
 }
 

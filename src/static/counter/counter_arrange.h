@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counter_arrange.h - many pieces overlaid (counter_overlay.h) that have few quotients.
+ * counter_arrange.h - all pieces overlaid (counter_overlay.h) together, where they have few quotients.
  *
  * A domain is cut by a condition only where it holds in a part of it, and everything that is known of a
  * domain is known of its parts: which conditions hold, which pieces have no points in it. That something has

@@ -3,7 +3,6 @@
 #include "static/counter/counter_classes.h"
 
 #include "base/memory.h"
-#include "static/counter/counter_arrange.h"
 #include "static/counter/counter_overlay.h"
 #include "static/counter/counter_renew.h"
 
@@ -201,9 +200,7 @@ static bool overlay_class(classes *this, const fm_system *domain, const fm_piece
     if (by < 2) {
         fm_narrowing variables;
         size_t first = this->overlaid->count;
-        bool fits = by == 1;
-        if (fits && !fm_arrange(work, domain, pieces, this->overlaid, &fits)) return false;
-        if (!fits && !fm_overlay(work, domain, pieces, this->overlaid)) return false;
+        if (!fm_overlay(work, domain, pieces, this->overlaid)) return false;
         if (!fm_narrowing_copy(work, &variables, narrowing)) return false;
         return this->take(this->context, &variables, first);
     }

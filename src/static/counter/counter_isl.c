@@ -4,6 +4,7 @@
 #include "static/counter/counter_system.h"
 
 #include "base/memory.h"
+#include "static/counter/counter_quick.h"
 
 #include <isl/aff.h>
 #include <isl/local_space.h>
@@ -68,6 +69,8 @@ isl_basic_map *fm_system_to_isl_map(fm_isl_work *work, const fm_system *system, 
 
 fm_emptiness fm_system_emptiness(fm_isl_work *work, const fm_system *system, const fm_line *condition)
 {
+    fm_quick quick = fm_system_quick(system, condition, false, NULL);
+    if (quick != FM_QUICK_UNKNOWN) return quick == FM_QUICK_EMPTY ? FM_EMPTY : FM_NOT_EMPTY;
     isl_basic_set *set = fm_system_to_isl(work, system, condition);
     isl_bool empty = isl_basic_set_is_empty(set);
     isl_basic_set_free(set);
@@ -157,8 +160,11 @@ void fm_system_drop_floors(fm_system *system, fm_poly *poly)
 fm_emptiness fm_system_tidy(fm_isl_work *work, fm_system *system)
 {
     unsigned columns = fm_system_columns(system);
-    isl_basic_set *set = isl_basic_set_detect_equalities(fm_system_to_isl(work, system, NULL));
-    isl_bool empty = isl_basic_set_is_empty(set);
+    fm_quick quick = fm_system_quick(system, NULL, true, NULL);
+    if (quick == FM_QUICK_EMPTY) return FM_EMPTY;
+    isl_basic_set *set = fm_system_to_isl(work, system, NULL);
+    if (quick != FM_QUICK_FULL) set = isl_basic_set_detect_equalities(set);
+    isl_bool empty = quick == FM_QUICK_UNKNOWN ? isl_basic_set_is_empty(set) : isl_bool_false;
     if (empty != isl_bool_false) {
         isl_basic_set_free(set);
         if (empty < 0) fm_isl_gave_up(work);

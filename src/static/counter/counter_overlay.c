@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* counter_overlay.c - see counter_overlay.h. A domain is cut in two by a condition of a piece that holds in a
- * part of it only; what is cut is never put together again. */
+/*
+ * counter_overlay.c - see counter_overlay.h. All pieces together (counter_arrange.h), by the quotients of all
+ * of them. Where those are more than a system has columns: one piece after the other, each with its own
+ * quotients only. A domain is cut in two by a condition of a piece that holds in a part of it; what is cut is
+ * never put together again. It asks isl anew for every piece and every part, and takes several times as long.
+ */
 #include "static/counter/counter_overlay.h"
+
+#include "static/counter/counter_arrange.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -247,7 +253,8 @@ static bool cut(overlay *this, fm_system *domain, fm_poly *sum, size_t next)
                               : false;
 }
 
-bool fm_overlay(fm_isl_work *work, const fm_system *domain, const fm_pieces *pieces, fm_pieces *overlaid)
+static bool one_by_one(fm_isl_work *work, const fm_system *domain, const fm_pieces *pieces,
+                       fm_pieces *overlaid)
 {
     overlay this = {work, pieces, overlaid};
     fm_system whole;
@@ -257,4 +264,11 @@ bool fm_overlay(fm_isl_work *work, const fm_system *domain, const fm_pieces *pie
     if (emptiness == FM_NOT_EMPTY) return cut(&this, &whole, &sum, 0);
     fm_system_clear(&whole);
     return emptiness == FM_EMPTY;
+}
+
+bool fm_overlay(fm_isl_work *work, const fm_system *domain, const fm_pieces *pieces, fm_pieces *overlaid)
+{
+    bool fits;
+    if (!fm_arrange(work, domain, pieces, overlaid, &fits)) return false;
+    return fits || one_by_one(work, domain, pieces, overlaid);
 }

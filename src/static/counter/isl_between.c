@@ -6,6 +6,8 @@
  */
 #include "static/counter/isl_between.h"
 
+#include "static/counter/counter_quick.h"
+
 #include <isl/set.h>
 #include <isl/space.h>
 #include <stdlib.h>
@@ -74,9 +76,11 @@ static bool emit(window *this, const fm_line *above, const fm_line *below)
         if (!line) return false;
         *line = *more[i];
     }
-    isl_basic_set *set = fm_system_to_isl(work, &this->system, NULL);
+    fm_quick quick = fm_system_quick(&this->system, NULL, false, NULL);
+    isl_basic_set *set = quick == FM_QUICK_EMPTY ? NULL : fm_system_to_isl(work, &this->system, NULL);
     this->system.inequalities.count = count;
-    isl_bool empty = isl_basic_set_is_empty(set);
+    if (quick == FM_QUICK_EMPTY) return true;
+    isl_bool empty = quick == FM_QUICK_UNKNOWN ? isl_basic_set_is_empty(set) : isl_bool_false;
     if (empty != isl_bool_false) {
         isl_basic_set_free(set);
         return empty == isl_bool_true || fm_isl_gave_up(work);

@@ -23,7 +23,8 @@ typedef struct search {
     const fm_touch *touch;
     fm_apart apart;
     unsigned level;
-    uint32_t position; /* FM_APART_POSITION: of the candidates */
+    bool just_before;  /* FM_APART_LOOP: in the iteration before this one; false: in earlier ones */
+    uint32_t position; /* of the candidates, before the loop or, just_before, in it */
     unsigned deepest;  /* of all candidates */
     fm_isl_reuses *reuses;
 } search;
@@ -51,7 +52,8 @@ static bool is_candidate(const search *this, const fm_touch *other)
     case FM_APART_LOOP:
         break;
     }
-    return b->depth > this->level && a->position[this->level] == b->position[this->level];
+    return b->depth > this->level && a->position[this->level] == b->position[this->level] &&
+           (!this->just_before || b->position[this->level + 1] == this->position);
 }
 
 /* The first loop whose variable the candidates have for themselves; outer ones are the same as ours. */
@@ -127,12 +129,12 @@ static isl_map *candidate_times(const search *this, const fm_touch *other)
     }
     done = done && add_equality(work, &system, depth + times - 1, (int64_t)other->reference->order);
     if (done && this->apart == FM_APART_LOOP) {
-        fm_line *line = fm_lines_add(work, &system.inequalities);
+        fm_line *line = fm_lines_add(work, this->just_before ? &system.equalities : &system.inequalities);
         done = line != NULL;
         if (done) {
             line->at[this->level] = 1;
             line->at[depth] = -1;
-            line->at[FM_CONSTANT] = -1;
+            line->at[FM_CONSTANT] = this->just_before ? -1 : -2;
         }
     }
     isl_basic_map *map = done ? fm_system_to_isl_map(work, &system, depth) : NULL;
@@ -253,6 +255,7 @@ static bool look(search *this)
     fm_isl_work *work = this->work;
     const fm_touches *touches = this->touches;
     isl_map *times = NULL;
+    if (isl_set_plain_is_empty(this->reuses->cold) == isl_bool_true) return true; /* all are found */
     this->deepest = this->level;
     for (size_t i = 0; i < touches->count; i++) {
         const fm_touch *other = &touches->touches[i];
@@ -269,21 +272,22 @@ static bool look(search *this)
     if (!times) return true;
     isl_set *rest = NULL;
     isl_map *last = isl_map_partial_lexmax(times, this->reuses->cold, &rest);
-    this->reuses->cold = rest;
+    this->reuses->cold = rest = isl_set_coalesce(rest);
     isl_pw_multi_aff *pieces = isl_pw_multi_aff_from_map(last);
     isl_stat stat = isl_pw_multi_aff_foreach_piece(pieces, take_piece, this);
     isl_pw_multi_aff_free(pieces);
     return (stat == isl_stat_ok && rest) || fm_isl_gave_up(work);
 }
 
-/* The largest position below *position that a touch of the array has at this level, in the same loops. */
+/* The largest position below *position that a candidate has. */
 static bool next_position(search *this, uint32_t below, uint32_t *position)
 {
+    const unsigned level = this->level + (this->apart == FM_APART_LOOP);
     bool any = false;
     for (size_t i = 0; i < this->touches->count; i++) {
         const fm_touch *other = &this->touches->touches[i];
-        if (other->reference->depth < this->level) continue;
-        this->position = other->reference->position[this->level];
+        if (other->reference->depth < level) continue;
+        this->position = other->reference->position[level];
         if (this->position >= below || !is_candidate(this, other)) continue;
         if (any && this->position <= *position) continue;
         *position = this->position;
@@ -291,6 +295,14 @@ static bool next_position(search *this, uint32_t below, uint32_t *position)
     }
     this->position = *position;
     return any;
+}
+
+/* Everything at this level, the last positions first: what they touch, earlier ones need not be asked for. */
+static bool look_by_position(search *this, uint32_t below)
+{
+    bool done = true;
+    while (done && next_position(this, below, &below)) done = fm_isl_alive(this->work) && look(this);
+    return done;
 }
 
 static isl_set *domain_of(fm_isl_work *work, const fm_touch *touch)
@@ -313,14 +325,17 @@ bool fm_isl_reuses_find(fm_isl_work *work, fm_isl_reuses *reuses, const fm_touch
     this.level = reference->depth;
     done = done && look(&this);
     for (unsigned level = reference->depth + 1; level-- > 0 && done;) {
-        uint32_t position = reference->position[level];
         this.level = level;
         this.apart = FM_APART_POSITION;
-        while (done && next_position(&this, position, &position)) done = look(&this);
+        this.just_before = false;
+        done = look_by_position(&this, reference->position[level]);
         if (level == 0 || !done) break;
         this.level = level - 1;
         this.apart = FM_APART_LOOP;
-        done = fm_isl_alive(work) && look(&this);
+        this.just_before = true;
+        done = look_by_position(&this, UINT32_MAX);
+        this.just_before = false;
+        done = done && fm_isl_alive(work) && look(&this);
     }
     if (!done) fm_isl_reuses_clear(reuses);
     return done;
