@@ -150,6 +150,7 @@ static void forget(void)
 void fm_sampler_forked(void)
 {
     fm_self.inside = 0;
+    fm_sampler_heap_forked();
     if (!fm_self.session) return;
     if (!fm_self.process) { /* sampling has not begun yet */
         forget();

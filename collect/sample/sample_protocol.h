@@ -386,6 +386,10 @@ typedef struct fm_sample_heap {
     fm_sample_allocation allocations[FM_SAMPLE_ALLOCATIONS];
 } fm_sample_heap;
 
+/* Functions of the allocator that are stood in for: malloc, calloc, realloc, free, memalign, aligned_alloc,
+ * posix_memalign. */
+enum { FM_SAMPLE_HEAP_FUNCTIONS = 7 };
+
 /* Addresses are spread evenly: neighbours too. */
 static inline uint64_t fm_sample_heap_hash(uint64_t address)
 {

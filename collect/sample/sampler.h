@@ -228,6 +228,16 @@ void fm_sampler_unheard(void);
 
 /* Blocks are told from now on, where they are wanted: when the process has its place, and after a fork. */
 void fm_sampler_heap_begin(void);
+/* Looks for the allocator behind ours: takes locks of the loader. */
+void fm_sampler_heap_prepare(void);
+/* One of its functions, FM_SAMPLE_HEAP_FUNCTIONS. 0: it has none. */
+uintptr_t fm_sampler_heap_behind(uint32_t which);
+/* Is a thread just telling a block? */
+bool fm_sampler_heap_is_told(void);
+/* In a child of fork. */
+void fm_sampler_heap_forked(void);
+/* The session is gone, and all threads stand. */
+void fm_sampler_heap_end(void);
 /* Copies so much of the memory at `from`, at most, as is there. */
 uint32_t fm_sampler_copy_stack(void *to, uint64_t from, uint32_t most);
 

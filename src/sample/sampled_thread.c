@@ -160,6 +160,12 @@ static fm_status find_objects(log_reading *reading, fm_error *error)
                                                   &touch->object, error);
         }
     }
+    for (size_t i = 0; i < reading->count && status == FM_OK; i++) {
+        fm_burst_touch *touch = &context->touches[i];
+        if (touch->object == 0)
+            status = fm_sampled_memory_unknown(thread->memory, thread->process, context->objects,
+                                               touch->address, &touch->object, error);
+    }
     return status;
 }
 

@@ -408,12 +408,16 @@ static int note_objects(const live_run *self)
     if (!self->state.heap_seen)
         snprintf(text, sizeof text,
                  "no allocation came through the sampler: blocks of the heap are not told apart (the program "
-                 "has an allocator of its own, or was attached to)");
+                 "has an allocator of its own%s)",
+                 self->options.pid ? ", or had allocated all of them before sampling began" : "");
     else if (self->one_in > 1)
         snprintf(small, sizeof small,
                  "; of small heap blocks one in %.0f was recorded, and stands for the others", self->one_in);
     if (!text[0] && (small[0] || known < KNOWN_ENOUGH))
-        snprintf(text, sizeof text, "the data object is known of %.0f %% of the misses%s", known, small);
+        snprintf(text, sizeof text, "the data object is known of %.0f %% of the misses%s%s", known, small,
+                 self->options.pid ? "; where heap blocks come from that were allocated before sampling began "
+                                     "is not known"
+                                   : "");
     if (!text[0]) return -1;
     cli_note("%s", text);
     if (asprintf(&all, "%s%s\n", run->notes ? run->notes : "", text) < 0) return cli_out_of_memory();
