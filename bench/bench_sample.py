@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """fathom sample on real programs: how far its profile is from that of fathom run, and how much it slows them down.
 
-    bench/bench_sample.py [--accuracy] [--overhead] [--equal N] [--rate HZ] [--times N] [--repeat N] [--build DIRECTORY]
+    bench/bench_sample.py [--accuracy] [--overhead] [--bias] [--equal N] [--rate HZ] [--times N] [--repeat N] [--build DIRECTORY]
                           [SUBJECT…]
 
 Accuracy: S of the distances in the paper's bins ([0, 4K), [4K, 8K), … words of 8 bytes; RDX, HPCA 2019, section VI), over
@@ -11,8 +11,10 @@ once (bench/work/exact-*.json: minutes); for programs with threads, the sum of e
 sees them. Of N sampled runs the median is told. Overhead: native and sampled runs in turn,
 N times; processor time (of program and sampler inside it, not of the receiver) and wall time, medians, ratios. --times
 makes the programs do so many times as much: they take 0.2 to 0.5 s otherwise, much of which is starting. Equal: N sampled
-runs of the programs in turn, at 1,000 samples a second, whose output and exit status must be those of a run alone. Prints
-Markdown."""
+runs of the programs in turn, at 1,000 samples a second, whose output and exit status must be those of a run alone.
+Bias: the same with one rate of accesses for the whole run (--mean-rate), as the clock takes samples, and with local rates:
+long, the share of uses whose time distance is 2,048 words or more, which needs no conversion, and the error of the curve.
+Prints Markdown."""
 import argparse
 import hashlib
 import json
@@ -27,6 +29,7 @@ work = os.path.join(here, "work")
 parser = argparse.ArgumentParser()
 parser.add_argument("--accuracy", action="store_true")
 parser.add_argument("--overhead", action="store_true")
+parser.add_argument("--bias", action="store_true")
 parser.add_argument("--equal", type=int, metavar="N")
 parser.add_argument("--rate", help="samples a second (default: 500 for accuracy, the budget of 2 % for overhead)")
 parser.add_argument("--repeat", type=int, default=5)
@@ -139,6 +142,8 @@ SUBJECTS = {
     "stencil": lambda: [compiled("stencil", STENCIL), str(120 * n)],
     "list": lambda: [compiled("list", LIST), str(12000000 * n)],
 }
+# One with phases of two rates, for --bias: 1 of 51 accesses has the time distance 4,096, half of the time and more.
+TWO_RATES = {"two rates": lambda: [compiled("two-rates", open(os.path.join(here, "..", "tests", "programs", "two_rates.c")).read()), str(4 * n)]}
 # Two threads each.
 os.environ.update(OMP_NUM_THREADS="2", OMP_WAIT_POLICY="passive")
 THREADED = {
@@ -172,16 +177,16 @@ def side_by_side(profile):
         for low, high, count in thread["histogram"]:
             bins[low, high] = bins.get((low, high), 0) + count
     sums = {key: sum(thread[key] for thread in profile["parts"]) for key in ("references", "distinct", "cold")}
-    return {key: value for key, value in profile.items() if key not in ("parts", "attribution", "run")} | sums | {
+    return {key: value for key, value in profile.items() if key not in ("parts", "attribution", "run", "times")} | sums | {
         "histogram": [[low, high, count] for (low, high), count in sorted(bins.items())]}
 
 
-def exact(name, command):
-    path = os.path.join(work, f"exact-{name}-{n}.json".replace(" ", "_"))
+def exact(name, command, time=False):
+    path = os.path.join(work, f"exact-{name}-{n}{'-time' if time else ''}.json".replace(" ", "_"))
     if not os.path.exists(path):
         part = path + ".part"
         threads = ["--threads-private"] if name in THREADED else []
-        done = subprocess.run([fathom, "run", "-q", "--no-sites", *threads, "-g", "8,64", "--json", part, "--", *command],
+        done = subprocess.run([fathom, "run", "-q", "--no-sites", *(["--time"] if time else []), *threads, "-g", "8,64", "--json", part, "--", *command],
                               stdout=subprocess.DEVNULL)
         if done.returncode not in (0, 1):  # git says 1: there are differences
             sys.exit(f"bench_sample: {' '.join(command)}: cannot be measured")
@@ -225,6 +230,42 @@ def accuracy(names):
         print(f"| median | {median[0]:.2f} | {median[1]:.3f} | {median[2]:.3f} | {median[3]:.4f} | | |")
         print(f"| worst | | {min(row[1] for row in overall):.3f} | {min(row[2] for row in overall):.3f} | "
               f"{max(row[3] for row in overall):.4f} | | |")
+
+
+def long_share(profile, from_words=2048):
+    """Of all uses, those whose time distance is longer, or that were never used again."""
+    if "times" not in profile:
+        return None
+    return (sum(count for low, _, count in profile["times"] if low >= from_words) + profile["cold"]) / profile["references"]
+
+
+def bias(names):
+    print("| | long: exact | one rate | local rates | error of the curve: one rate | local rates |")
+    print("|---|---|---|---|---|---|")
+    overall = []
+    for name in names:
+        command = EVERY[name]()
+        truth = exact(name, command, time=True)
+        wanted = long_share(profile_of(truth, 8))
+        row = {}
+        for mode, option in (("mean", ["--mean-rate"]), ("local", [])):
+            shares, errors = [], []
+            for _ in range(arguments.repeat):
+                found = os.path.join(work, f"bias-{name}.json".replace(" ", "_"))
+                subprocess.run([fathom, "sample", "-q", *option, "--method", "software", "--rate", arguments.rate or "500", "-g", "8,64",
+                                "--no-sites", "--json", found, "--", *command], stdout=subprocess.DEVNULL)
+                shares.append(long_share(profile_of(found, 8)))
+                told = subprocess.run([fathom, "compare", "-q", "--select", "64", "--json", "-", truth, found], check=True,
+                                      capture_output=True, text=True)
+                errors.append(json.loads(told.stdout)["curve_mean"])
+            row[mode] = statistics.median(shares), statistics.median(errors)
+        overall.append((abs(row["mean"][0] - wanted), abs(row["local"][0] - wanted), row["mean"][1], row["local"][1]))
+        print(f"| {name} | {wanted:.3f} | {row['mean'][0]:.3f} | {row['local'][0]:.3f} | {row['mean'][1]:.4f} | {row['local'][1]:.4f} |",
+              flush=True)
+    if len(overall) > 1:
+        for word, kind in (("median", statistics.median), ("worst", max)):
+            off = [kind(row[i] for row in overall) for i in range(4)]
+            print(f"| {word} | off by | {off[0]:.3f} | {off[1]:.3f} | {off[2]:.4f} | {off[3]:.4f} |")
 
 
 def overhead(names):
@@ -296,12 +337,15 @@ def equal(names, runs):
     return not different
 
 
-EVERY = {**SUBJECTS, **THREADED}
-absent = [name for name in arguments.subjects or EVERY if not shutil.which(EVERY[name]()[0])]
+EVERY = {**SUBJECTS, **THREADED, **TWO_RATES}
+absent = [name for name in arguments.subjects or [*SUBJECTS, *THREADED] if not shutil.which(EVERY[name]()[0])]
 if absent:
     print("not here: " + ", ".join(absent), file=sys.stderr)
 if arguments.equal:
-    sys.exit(0 if equal([name for name in arguments.subjects or EVERY if name not in absent], arguments.equal) else 1)
+    sys.exit(0 if equal([name for name in arguments.subjects or [*SUBJECTS, *THREADED] if name not in absent], arguments.equal) else 1)
+if arguments.bias:
+    bias(arguments.subjects or [name for name in [*TWO_RATES, *SUBJECTS] if name not in absent])
+    sys.exit(0)
 for chosen in [arguments.subjects] if arguments.subjects else [list(SUBJECTS), list(THREADED)]:
     chosen = [name for name in chosen if name not in absent]
     if arguments.accuracy or not arguments.overhead:

@@ -74,7 +74,9 @@ typedef struct fm_sampled_run_options {
     const char *region; /* only between FATHOM_BEGIN("region") and FATHOM_END (markers.h); NULL: everything */
     fm_sampled_run_method method;
     bool plain_reservoir; /* by counters: the reservoir of the paper (fm_estimator_info) */
-    bool unused[3];       /* false: so that there is no padding at the end */
+    bool mean_rate; /* by software: one rate of accesses for all of a thread's time. Samples are then left as
+                       the clock takes them, too many of slow code: to see what local rates are good for */
+    bool unused[2]; /* false: so that there is no padding at the end */
 } fm_sampled_run_options;
 
 typedef struct fm_sampled_run fm_sampled_run;

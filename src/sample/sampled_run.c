@@ -131,6 +131,7 @@ static fm_status set_up(fm_sampled_run *run, fm_error *error)
     run->context.with_objects = options->objects;
     run->context.take_heap = fm_sample_heap_take;
     run->context.run = run;
+    run->context.mean_rate = options->mean_rate;
     run->context.with_paths = options->call_paths || options->function;
     run->context.tell_paths = options->call_paths;
     run->function.name = options->function;

@@ -38,7 +38,8 @@ typedef struct fm_sample_context {
     uint64_t *log;
     fm_burst_touch *touches;
     unsigned char stack[FM_SAMPLE_STACK];
-    bool counters; /* samples come from performance counters */
+    bool counters;  /* samples come from performance counters */
+    bool mean_rate; /* one rate for all of a thread's time */
     fm_latencies latencies;
     /* Counted for people. */
     uint64_t bursts, watches, accesses, left_out;

@@ -75,6 +75,20 @@ def plain_work():
     expect_in("sampled.c:", result.text, "first screen names the code")
 
 
+@case
+def a_clocks_bias_is_corrected_by_local_rates():
+    # 1 of 51 uses has the time distance 4,096; the clock is there more than a third of the time.
+    slow = build("two_rates.c", "gcc", "-O2")
+
+    def far(*options):
+        profile = sample([slow, "4"], "--no-sites", "--bootstrap", "1", "--method", "software", *options).profile
+        return (sum(count for low, _, count in profile["times"] if low >= 1024) + profile["cold"]) / profile["references"]
+
+    biased, found = far("--mean-rate"), far()
+    if not (biased > 0.3 and found < 0.15 and found < biased / 3):
+        raise Failure(f"share of far uses: {found} with local rates, {biased} with one rate, expected {1 / 51}")
+
+
 def shares(profile, edges):
     """Of the re-uses, by distance."""
     found = [0] * (len(edges) + 1)

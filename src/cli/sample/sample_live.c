@@ -91,6 +91,9 @@ static int check_method(live_run *self)
                           self->how->region ? "region" : "function");
     if (self->how->no_watches && *chosen == FM_SAMPLED_RUN_PMU)
         return cli_misuse("--no-watches: with --method pmu there is nothing but what is watched");
+    if (self->how->mean_rate && *chosen == FM_SAMPLED_RUN_PMU)
+        return cli_misuse("--mean-rate: with --method pmu samples are by accesses, and need no rate");
+    if (self->how->mean_rate) *chosen = FM_SAMPLED_RUN_SOFTWARE;
     const fm_estimator_info *info = fm_estimator_at(0);
     for (size_t i = 1; name && info && strcmp(name, info->name) != 0; i++) info = fm_estimator_at(i);
     if (!info) return cli_misuse("--estimator: there is none called '%s'", name);
@@ -153,6 +156,7 @@ static int check(live_run *self, char **command, uint64_t seed)
     self->options.granularity_count = self->analysis.count;
     self->options.follow_children = how->follow_children;
     self->options.no_watches = how->no_watches;
+    self->options.mean_rate = how->mean_rate;
     self->options.objects = !self->attribution->no_sites;
     self->options.call_paths = how->call_paths;
     self->options.signals = true;
