@@ -15,11 +15,10 @@
 #include <string.h>
 
 enum {
-    FEW_BURSTS = 20,        /* with fewer, nothing is said without a warning */
-    FEW_ACCESSES = 100,     /* the same of single accesses */
-    LATENCY_LINES = 5,      /* that are shown */
-    WATCHED_BYTES = 8,      /* by a debug register */
-    BELIEVED_FROM = 100000, /* accesses: what a watch that is timed by a clock tells is no use below */
+    FEW_BURSTS = 20,    /* with fewer, nothing is said without a warning */
+    FEW_ACCESSES = 100, /* the same of single accesses */
+    LATENCY_LINES = 5,  /* that are shown */
+    WATCHED_BYTES = 8,  /* by a debug register */
 };
 
 typedef struct live_run {
@@ -35,8 +34,7 @@ typedef struct live_run {
     uint64_t edges[CLI_MOST_EDGES];
     size_t edge_count;
     uint64_t late_from; /* what misses the smallest of the caches is late */
-    double known;       /* share of the late uses whose object is known; -1: not asked for */
-    double one_in;      /* of small heap blocks, one is told */
+    fm_sampled_run_known known;
     fm_profile *profile[CLI_MOST_GRANULARITIES];
 } live_run;
 
@@ -319,15 +317,8 @@ static fm_status describe_sites(void *context, fm_attribution *attribution, cons
                                 size_t *map_count, fm_error *error)
 {
     const described *what = context;
-    double known, one_in;
-    fm_status status = fm_sampled_run_describe(what->self->run, attribution, map, map_count, error);
-    if (status == FM_OK)
-        status = fm_sampled_run_describe_objects(what->self->run, what->estimate, *map, *map_count,
-                                                 attribution, &known, &one_in, error);
-    if (status != FM_OK || !what->whole) return status;
-    what->self->known = known;
-    what->self->one_in = one_in;
-    return FM_OK;
+    return fm_sampled_run_describe(what->self->run, what->estimate, attribution, map, map_count,
+                                   what->whole ? &what->self->known : NULL, error);
 }
 
 static int attach_sites(live_run *self, const fm_estimate *estimate, bool quiet)
@@ -342,22 +333,18 @@ static int attach_sites(live_run *self, const fm_estimate *estimate, bool quiet)
 static int take_profile(live_run *self, size_t granularity, size_t process, fm_profile **profile)
 {
     fm_error error;
-    fm_samples *samples;
     fm_estimate *estimate = NULL;
-    fm_estimate_options options = {
+    const fm_estimate_options options = {
         .estimator = self->estimating->estimator,
         .conversion = self->estimating->conversion,
         .bootstrap = (unsigned)self->estimating->bootstrap,
-        .reach = self->state.method == FM_SAMPLED_RUN_PMU ? 0 : BELIEVED_FROM,
         .edges = granularity == 0 ? self->edges : NULL,
         .edge_count = granularity == 0 ? self->edge_count : 0,
+        .late_from = self->late_from,
     };
-    if (fm_sampled_run_tags(self->run, &options.codes, &options.groups, &options.tag_count, &error))
+    if (fm_sampled_run_estimate(self->run, granularity, process, &options, &estimate, &error))
         return cli_fail(&error);
-    options.late_from = self->late_from;
-    if (granularity > 0) options.groups = NULL;
-    if (fm_sampled_run_take(self->run, granularity, process, &samples, &error)) return cli_fail(&error);
-    int code = fm_estimate_create(&estimate, samples, &options, &error) ? cli_fail(&error) : -1;
+    int code = -1;
     const bool whole = process == FM_SAMPLED_RUN_ALL;
     if (code < 0) code = describe_run(self, whole ? 0 : process, whole, estimate->profile);
     if (code < 0 && granularity == 0) code = attach_sites(self, estimate, !whole);
@@ -369,7 +356,6 @@ static int take_profile(live_run *self, size_t granularity, size_t process, fm_p
         estimate->profile = NULL;
     }
     fm_estimate_destroy(estimate);
-    fm_samples_destroy(samples);
     return code;
 }
 
@@ -405,7 +391,7 @@ static int take_profiles(live_run *self)
 static int note_objects(const live_run *self)
 {
     enum { KNOWN_ENOUGH = 90 };
-    const double known = self->known * 100;
+    const double known = self->known.share * 100;
     fm_run *run = self->profile[0]->run;
     char text[600] = "", small[200] = "", *all;
     if (self->attribution->no_sites) return -1;
@@ -414,14 +400,16 @@ static int note_objects(const live_run *self)
                  "no allocation came through the sampler: blocks of the heap are not told apart (the program "
                  "has an allocator of its own%s)",
                  self->options.pid ? ", or had allocated all of them before sampling began" : "");
-    else if (self->one_in > 1)
+    else if (self->known.one_in > 1)
         snprintf(small, sizeof small,
-                 "; of small heap blocks one in %.0f was recorded, and stands for the others", self->one_in);
+                 "; of small heap blocks one in %.0f was recorded, and stands for the others",
+                 self->known.one_in);
     if (!text[0] && (small[0] || known < KNOWN_ENOUGH))
         snprintf(text, sizeof text, "the data object is known of %.0f %% of the misses%s%s", known, small,
-                 self->options.pid ? "; where heap blocks come from that were allocated before sampling began "
-                                     "is not known"
-                                   : "");
+                 self->options.pid
+                     ? "; where heap blocks come from that were allocated before sampling began "
+                       "is not known"
+                     : "");
     if (!text[0]) return -1;
     cli_note("%s", text);
     if (asprintf(&all, "%s%s\n", run->notes ? run->notes : "", text) < 0) return cli_out_of_memory();
