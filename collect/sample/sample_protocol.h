@@ -211,7 +211,7 @@ typedef struct fm_sample_session {
     uint64_t frequency; /* of the time-stamp counter, in Hz */
     uint64_t heartbeat; /* raised by the receiver, several times a second */
     uint32_t method;    /* FM_SAMPLE_METHOD_… */
-    uint32_t spare_word;
+    uint32_t filters;   /* of system calls (seccomp) that the receiver is under */
     fm_sample_pmu pmu;
     uint64_t spare0[4];
     char region[FM_SAMPLE_REGION_BYTES]; /* of FATHOM_BEGIN */

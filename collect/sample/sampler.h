@@ -241,6 +241,11 @@ void fm_sampler_heap_end(void);
 /* Copies so much of the memory at `from`, at most, as is there. */
 uint32_t fm_sampler_copy_stack(void *to, uint64_t from, uint32_t most);
 
+/* ---- limits.c ---- */
+
+/* Is the program under more filters of system calls than the receiver is? Ours might kill it. */
+bool fm_sampler_limited(void);
+
 /* ---- time ---- */
 
 static inline uint64_t fm_sampler_clock(clockid_t clock)

@@ -183,9 +183,22 @@ def exec_that_is_not_followed_is_said():
 
 @case
 def seccomp_ends_sampling_and_nothing_else():
-    for word in ("strict", "filter"):
+    for word in ("strict", "filter", "filter-exit"):
         result = same([word], code=3)
         expect_in("it gave up system calls (seccomp)", result.err, "message")
+
+
+@case
+def a_program_that_is_executed_under_a_filter_is_left_alone():
+    # A call that its filter kills for is one that the sampler would make.
+    command = [build("without_perf.c", "gcc"), "kill", program(), "work"]
+    result = sample(command, "--follow-children", code=1)
+    expect(result.out, native(command).stdout, "output")
+    expect_in("it gave up system calls (seccomp)", result.err, "message")
+    # One that fathom is under, too, is no reason.
+    command = [build("without_perf.c", "gcc"), FATHOM, "sample", "--rate", "1000", "-o", os.devnull, "--", program(), "work"]
+    done = native(command)
+    expect((done.returncode, done.stdout), (0, native([program(), "work"]).stdout), "under the same filter\n" + done.stderr)
 
 
 @case
