@@ -152,7 +152,7 @@ void fm_sampler_forked(void)
     fm_self.inside = 0;
     fm_sampler_heap_forked();
     if (!fm_self.session || fm_self.stopped) return; /* stopped: no system call may be made */
-    if (!fm_self.process) { /* sampling has not begun yet */
+    if (!fm_self.process) {                          /* sampling has not begun yet */
         forget();
         return;
     }

@@ -50,7 +50,9 @@ typedef struct fm_sampler_pmu {
     bool on;
     void *pages[FM_SAMPLE_PMU_EVENTS];  /* mappings that keep the events alive */
     size_t bytes[FM_SAMPLE_PMU_EVENTS]; /* of these */
-    uint64_t own;                       /* accesses that we made, as counters see it */
+    uint64_t own;    /* accesses that we made, as counters see it, and those outside of the region */
+    bool outside;    /* of the region: the count stands still */
+    uint64_t stands; /* where */
 } fm_sampler_pmu;
 
 /* A thread that is sampled. */
@@ -177,7 +179,9 @@ void fm_sampler_watches_end(fm_sampler_thread *thread);
 void fm_sampler_pmu_begin(fm_sampler_thread *thread);
 /* By whatever thread. */
 void fm_sampler_pmu_end(fm_sampler_thread *thread);
-/* Accesses of the thread so far, without our own. */
+/* It enters the region that is sampled, or leaves it. */
+void fm_sampler_pmu_region(fm_sampler_thread *thread, bool enters);
+/* Accesses of the thread so far, without our own; in the region. */
 uint64_t fm_sampler_pmu_accesses(const fm_sampler_thread *thread);
 /* thread->work becomes what it is now; and what the lane says of it. */
 void fm_sampler_now(fm_sampler_thread *thread);

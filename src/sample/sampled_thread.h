@@ -78,6 +78,8 @@ typedef struct fm_seen_use {
     fm_sample_use is;
     uint32_t tag;     /* of its code, with calls and data */
     uint32_t context; /* the tag without data: for the paper's proportional attribution */
+    bool outside;     /* of the function that was asked for: it says how many accesses are */
+    bool unknown;     /* whether it is */
 } fm_seen_use;
 
 typedef struct fm_sampled_thread {

@@ -83,10 +83,6 @@ static int check_method(live_run *self)
     *chosen = !method                      ? FM_SAMPLED_RUN_ANY
               : strcmp(method, "pmu") == 0 ? FM_SAMPLED_RUN_PMU
                                            : FM_SAMPLED_RUN_SOFTWARE;
-    const bool part = self->how->region || self->how->function;
-    if (part && *chosen == FM_SAMPLED_RUN_PMU)
-        return cli_misuse("--%s: counters count outside of it, too: it needs --method software",
-                          self->how->region ? "region" : "function");
     if (self->how->no_watches && *chosen == FM_SAMPLED_RUN_PMU)
         return cli_misuse("--no-watches: with --method pmu there is nothing but what is watched");
     if (self->how->mean_rate && *chosen == FM_SAMPLED_RUN_PMU)
@@ -97,7 +93,7 @@ static int check_method(live_run *self)
     if (!info) return cli_misuse("--estimator: there is none called '%s'", name);
     self->options.plain_reservoir = info->plain_reservoir;
     if (info->bursts) return -1;
-    if (*chosen == FM_SAMPLED_RUN_SOFTWARE || self->how->no_watches || part)
+    if (*chosen == FM_SAMPLED_RUN_SOFTWARE || self->how->no_watches)
         return cli_misuse(
             "--estimator: %s is for samples of single accesses, that is for --method pmu; a clock "
             "samples bursts",
