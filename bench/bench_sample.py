@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """fathom sample on real programs: how far its profile is from that of fathom run, and how much it slows them down.
 
-    bench/bench_sample.py [--accuracy] [--overhead] [--bias] [--equal N] [--rate HZ] [--times N] [--repeat N] [--build DIRECTORY]
+    bench/bench_sample.py [--accuracy] [--overhead] [--bias] [--tradeoff] [--equal N] [--rate HZ] [--times N] [--repeat N] [--build DIRECTORY]
                           [SUBJECT…]
 
 Accuracy: S of the distances in the paper's bins ([0, 4K), [4K, 8K), … words of 8 bytes; RDX, HPCA 2019, section VI), over
@@ -14,6 +14,8 @@ makes the programs do so many times as much: they take 0.2 to 0.5 s otherwise, m
 runs of the programs in turn, at 1,000 samples a second, whose output and exit status must be those of a run alone.
 Bias: the same with one rate of accesses for the whole run (--mean-rate), as the clock takes samples, and with local rates:
 long, the share of uses whose time distance is 2,048 words or more, which needs no conversion, and the error of the curve.
+Tradeoff: both accuracy and overhead of the same runs, at several budgets and rates, and what `fathom run` takes: lines
+"bench=tradeoff …", of which sample_figure.py makes a picture and a table.
 Prints Markdown."""
 import argparse
 import hashlib
@@ -23,6 +25,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import time
 
 here = os.path.dirname(os.path.abspath(__file__))
 work = os.path.join(here, "work")
@@ -30,6 +33,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--accuracy", action="store_true")
 parser.add_argument("--overhead", action="store_true")
 parser.add_argument("--bias", action="store_true")
+parser.add_argument("--tradeoff", action="store_true")
 parser.add_argument("--equal", type=int, metavar="N")
 parser.add_argument("--rate", help="samples a second (default: 500 for accuracy, the budget of 2 % for overhead)")
 parser.add_argument("--repeat", type=int, default=5)
@@ -181,12 +185,12 @@ def side_by_side(profile):
         "histogram": [[low, high, count] for (low, high), count in sorted(bins.items())]}
 
 
-def exact(name, command, time=False):
-    path = os.path.join(work, f"exact-{name}-{n}{'-time' if time else ''}.json".replace(" ", "_"))
+def exact(name, command, times=False):
+    path = os.path.join(work, f"exact-{name}-{n}{'-time' if times else ''}.json".replace(" ", "_"))
     if not os.path.exists(path):
         part = path + ".part"
         threads = ["--threads-private"] if name in THREADED else []
-        done = subprocess.run([fathom, "run", "-q", "--no-sites", *(["--time"] if time else []), *threads, "-g", "8,64", "--json", part, "--", *command],
+        done = subprocess.run([fathom, "run", "-q", "--no-sites", *(["--time"] if times else []), *threads, "-g", "8,64", "--json", part, "--", *command],
                               stdout=subprocess.DEVNULL)
         if done.returncode not in (0, 1):  # git says 1: there are differences
             sys.exit(f"bench_sample: {' '.join(command)}: cannot be measured")
@@ -245,7 +249,7 @@ def bias(names):
     overall = []
     for name in names:
         command = EVERY[name]()
-        truth = exact(name, command, time=True)
+        truth = exact(name, command, times=True)
         wanted = long_share(profile_of(truth, 8))
         row = {}
         for mode, option in (("mean", ["--mean-rate"]), ("local", [])):
@@ -268,8 +272,8 @@ def bias(names):
             print(f"| {word} | off by | {off[0]:.3f} | {off[1]:.3f} | {off[2]:.4f} | {off[3]:.4f} |")
 
 
-def overhead(names):
-    """The program's own times are told by a wrapper inside: bash's `times` would count the receiver."""
+def timer():
+    """A program's own times are told by a wrapper around it: bash's `times` would count the receiver."""
     clock = compiled("clock", """#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -290,6 +294,45 @@ return WIFEXITED(s) ? WEXITSTATUS(s) : 128; }""")
         with open(told) as file:
             return [float(x) for x in file.read().split()]
 
+    return measure
+
+
+SETTINGS = {"1 %": ["--overhead", "1%"], "2 %": [], "5 %": ["--overhead", "5%"], "10 %": ["--overhead", "10%"],
+            "500 Hz": ["--rate", "500"], "1,000 Hz": ["--rate", "1000"]}
+
+
+def tradeoff(names):
+    measure = timer()
+    for name in names:
+        command = EVERY[name]()
+        begin = time.monotonic()
+        truth = profile_of(exact(name, command), 8)
+        ran = time.monotonic() - begin
+        alone = [measure([], command) for _ in range(arguments.repeat)]
+        wall, cpu = (statistics.median(row[i] for row in alone) for i in (0, 1))
+        word = name.replace(" ", "_")
+        if ran > wall:  # else it was measured before, and took what is kept there
+            with open(os.path.join(work, f"run-{word}-{n}.seconds"), "w") as file:
+                file.write(str(ran))
+        with open(os.path.join(work, f"run-{word}-{n}.seconds")) as file:
+            print(f"bench=tradeoff program={word} setting=run overhead={float(file.read()) / wall - 1:.4f} s=1 bursts=0", flush=True)
+        for setting, options in SETTINGS.items():
+            rows = []
+            for _ in range(arguments.repeat):
+                found = os.path.join(work, f"tradeoff-{word}.json")
+                took = measure([fathom, "sample", "-q", "--method", "software", "--follow-children", *options, "-g", "8", "--no-sites",
+                                "--json", found, "-o", os.devnull, "--"], command)
+                whole = profile_of(found, 8)
+                part = max(whole.get("parts", [whole]), key=lambda one: one["references"])  # not the wrapper
+                likeness = 1 - sum(abs(x - y) for x, y in zip(distances(truth), distances(part))) / 2
+                rows.append((took[1] / cpu - 1, likeness, whole["sampling"]["bursts"]))
+            middle = [statistics.median(row[i] for row in rows) for i in range(3)]
+            print(f"bench=tradeoff program={word} setting={setting.replace(' ', '_')} overhead={middle[0]:.4f} s={middle[1]:.4f} "
+                  f"bursts={middle[2]:.0f}", flush=True)
+
+
+def overhead(names):
+    measure = timer()
     print("| | native | processor time | wall time |")
     print("|---|---|---|---|")
     every = []
@@ -343,6 +386,9 @@ if absent:
     print("not here: " + ", ".join(absent), file=sys.stderr)
 if arguments.equal:
     sys.exit(0 if equal([name for name in arguments.subjects or [*SUBJECTS, *THREADED] if name not in absent], arguments.equal) else 1)
+if arguments.tradeoff:
+    tradeoff(arguments.subjects or [name for name in SUBJECTS if name not in absent])
+    sys.exit(0)
 if arguments.bias:
     bias(arguments.subjects or [name for name in [*TWO_RATES, *SUBJECTS] if name not in absent])
     sys.exit(0)

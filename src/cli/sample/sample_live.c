@@ -18,6 +18,7 @@ enum {
     FEW_BURSTS = 20,    /* with fewer, nothing is said without a warning */
     FEW_ACCESSES = 100, /* the same of single accesses */
     LATENCY_LINES = 5,  /* that are shown */
+    LONG_SECONDS = 2,   /* enough for samples, if it works */
     WATCHED_BYTES = 8,  /* by a debug register */
 };
 
@@ -455,6 +456,7 @@ static int show_text(const live_run *self)
     return fm_output_commit(text, &error) ? cli_fail(&error) : -1;
 }
 
+/* A result that cannot be written does not take the others with it: the run may have taken long. */
 static int deliver(const live_run *self)
 {
     fm_error error;
@@ -463,16 +465,17 @@ static int deliver(const live_run *self)
     int code = cli_attribution_keep_caches(&self->caches, self->profile, self->analysis.count);
     if (code >= 0) return code;
     if (how->json && fm_profile_write(how->json, profiles, self->analysis.count, &error))
-        return cli_fail(&error);
+        code = cli_fail(&error);
     if (self->profile[0]->attribution)
-        code = cli_attribution_write(self->attribution, self->profile[0], &self->caches);
-    if (code < 0 && how->report) {
+        code = cli_worse(code, cli_attribution_write(self->attribution, self->profile[0], &self->caches));
+    if (how->report) {
         const fm_report_options page = {.no_source = how->no_source};
-        code = cli_write_page(how->report, &page, profiles, self->analysis.count, &self->caches);
+        code = cli_worse(code,
+                         cli_write_page(how->report, &page, profiles, self->analysis.count, &self->caches));
     }
     const bool taken = cli_is_stdout(how->json) || cli_is_stdout(how->report) ||
                        cli_attribution_takes_stdout(self->attribution);
-    if (code < 0 && (how->output || !taken)) code = show_text(self);
+    if (how->output || !taken) code = cli_worse(code, show_text(self));
     return code;
 }
 
@@ -493,9 +496,14 @@ static int finish(live_run *self)
                          "time. --rate 1000 takes more samples",
                          state->seconds, program_name(self), self->options.pid);
         else
-            cli_complain("%s ended after %.3f s, before a sample was taken: too short to tell anything. "
-                         "`fathom run` measures it exactly; --rate 1000 takes more samples",
-                         program_name(self), state->seconds);
+            cli_complain("%s ended after %.3f s, before a sample was taken: %s. `fathom run` measures it "
+                         "exactly; --rate 1000 takes more samples",
+                         program_name(self), state->seconds,
+                         state->seconds < LONG_SECONDS ? "too short to tell anything"
+                         : self->options.follow_children
+                             ? "it used too little processor time to tell anything"
+                             : "it used too little processor time itself to tell anything "
+                               "(--follow-children is about processes that it starts)");
         return CLI_FAILED;
     }
     if (state->bursts < (state->method == FM_SAMPLED_RUN_PMU ? FEW_ACCESSES : FEW_BURSTS))
