@@ -44,7 +44,7 @@ if "--table" in sys.argv:
     sys.exit()
 
 WIDE, HIGH, LEFT, BOTTOM, RIGHT, TOP = 860, 440, 60, 56, 170, 24
-LEAST, MOST, LOWEST = 0.005, 40, min(0.8, min(row[1] for rows in points.values() for row in rows.values()) - 0.02)
+LEAST, MOST, LOWEST = 0.005, 200, min(0.8, min(row[1] for rows in points.values() for row in rows.values()) - 0.02)
 COLOURS = ("#3b7f9e", "#0b66c3", "#0a8a6b", "#8a7400", "#d1570a", "#c2304f", "#1b2330")
 
 
@@ -64,7 +64,7 @@ def text(at, up, words, anchor="middle", colour="#5b6675"):
 print(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {HIGH}" font-family="sans-serif" font-size="13">')
 print(f'<rect width="{WIDE}" height="{HIGH}" fill="#ffffff"/>')
 for mark, words in ((0.01, "1 %"), (0.02, "2 %"), (0.05, "5 %"), (0.1, "10 %"), (0.25, "25 %"), (1, "2 ×"), (4, "5 ×"), (9, "10 ×"),
-                    (29, "30 ×")):
+                    (29, "30 ×"), (99, "100 ×")):
     print(f'<path d="M{x(mark):.1f} {TOP}V{HIGH - BOTTOM}" stroke="#e9ecf1"/>')
     print(text(x(mark), HIGH - BOTTOM + 18, words))
 step = 0.05 if LOWEST >= 0.6 else 0.1

@@ -216,6 +216,25 @@ static void children(void)
     if (system("echo from a shell") != 0) printf("no shell\n");
 }
 
+/* 300 processes that live at the same time. */
+static void swarm(void)
+{
+    enum { CHILDREN = 300 };
+    int gate[2], well = 0, status;
+    if (pipe(gate) != 0) _exit(9);
+    for (int i = 0; i < CHILDREN; i++)
+        if (fork() == 0) {
+            char none;
+            close(gate[1]);
+            (void)!read(gate[0], &none, 1); /* until all are there */
+            _exit(0);
+        }
+    spend(0.1);
+    close(gate[1]);
+    while (wait(&status) > 0) well += status == 0;
+    printf("%d\n", well);
+}
+
 /* how: strict, filter, or a filter behind which the program ends as programs do. */
 static void sandbox(const char *how)
 {
@@ -263,6 +282,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "descriptors") == 0) descriptors();
         if (strcmp(argv[i], "environment") == 0) environment();
         if (strcmp(argv[i], "children") == 0) children();
+        if (strcmp(argv[i], "swarm") == 0) swarm();
         if (strcmp(argv[i], "strict") == 0 || strncmp(argv[i], "filter", 6) == 0) sandbox(argv[i]);
         if (strcmp(argv[i], "exec") == 0) {
             spend(0.05);

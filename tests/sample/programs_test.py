@@ -202,6 +202,26 @@ def a_program_that_is_executed_under_a_filter_is_left_alone():
 
 
 @case
+def a_full_disk_takes_no_other_result_with_it():
+    page, text = os.path.join(work, "full.html"), os.path.join(work, "full.txt")
+    done = native([FATHOM, "sample", "--rate", "1000", "--json", "/dev/full", "--report", page, "-o", text, "--", program(), "work"])
+    expect((done.returncode, done.stdout), (1, native([program(), "work"]).stdout), "exit code and output\n" + done.stderr)
+    expect_in("/dev/full: cannot write: No space left on device", done.stderr, "message")
+    expect_in("sampled, software", " ".join(open(text).read().split()), "the text")
+    if "no report page" not in done.stderr:
+        expect(os.path.getsize(page) > 1000, True, "the page is there")
+
+
+@case
+def more_processes_than_there_is_room_for():
+    # 300 at a time, of which 256 are sampled; all of them work.
+    result = sample([program(), "swarm"], "--follow-children", "--no-sites", "--bootstrap", "1")
+    expect(result.out, native([program(), "swarm"]).stdout, "output")
+    expect_in("processes were not sampled: there is room for 256 at a time", result.err, "note")
+    expect_in("processes were not sampled", result.profile["run"]["notes"], "in the profile, too")
+
+
+@case
 def without_perf_events_a_timer_takes_their_place():
     result = same(["work"], env={"FATHOM_TEST_NO_PERF": "1"})
     expect_in("perf events were refused (Permission denied)", result.err, "note")
