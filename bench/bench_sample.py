@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """fathom sample on real programs: how far its profile is from that of fathom run, and how much it slows them down.
 
-    bench/bench_sample.py [--accuracy] [--overhead] [--equal N] [--rate HZ] [--times N] [--repeat N] [--build DIRECTORY]
+    bench/bench_sample.py [--accuracy] [--overhead] [--bias] [--tradeoff] [--equal N] [--rate HZ] [--times N] [--repeat N] [--build DIRECTORY]
                           [SUBJECT…]
 
 Accuracy: S of the distances in the paper's bins ([0, 4K), [4K, 8K), … words of 8 bytes; RDX, HPCA 2019, section VI), over
@@ -11,12 +11,17 @@ once (bench/work/exact-*.json: minutes); for programs with threads, the sum of e
 sees them. Of N sampled runs the median is told. Overhead: native and sampled runs in turn,
 N times; processor time (of program and sampler inside it, not of the receiver) and wall time, medians, ratios. --times
 makes the programs do so many times as much: they take 0.2 to 0.5 s otherwise, much of which is starting. Equal: N sampled
-runs of the programs in turn, at 1,000 samples a second, whose output and exit status must be those of a run alone. Prints
-Markdown."""
+runs of the programs in turn, at 1,000 samples a second, whose output and exit status must be those of a run alone.
+Bias: the same with one rate of accesses for the whole run (--mean-rate), as the clock takes samples, and with local rates:
+long, the share of uses whose time distance is 2,048 words or more, which needs no conversion, and the error of the curve.
+Tradeoff: both accuracy and overhead of the same runs, at several budgets and rates, and what `fathom run` takes: lines
+"bench=tradeoff …", of which sample_figure.py makes a picture and a table.
+Prints Markdown."""
 import argparse
 import hashlib
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -27,6 +32,8 @@ work = os.path.join(here, "work")
 parser = argparse.ArgumentParser()
 parser.add_argument("--accuracy", action="store_true")
 parser.add_argument("--overhead", action="store_true")
+parser.add_argument("--bias", action="store_true")
+parser.add_argument("--tradeoff", action="store_true")
 parser.add_argument("--equal", type=int, metavar="N")
 parser.add_argument("--rate", help="samples a second (default: 500 for accuracy, the budget of 2 %% for overhead)")
 parser.add_argument("--repeat", type=int, default=5)
@@ -139,6 +146,8 @@ SUBJECTS = {
     "stencil": lambda: [compiled("stencil", STENCIL), str(120 * n)],
     "list": lambda: [compiled("list", LIST), str(12000000 * n)],
 }
+# One with phases of two rates, for --bias: 1 of 51 accesses has the time distance 4,096, half of the time and more.
+TWO_RATES = {"two rates": lambda: [compiled("two-rates", open(os.path.join(here, "..", "tests", "programs", "two_rates.c")).read()), str(4 * n)]}
 # Two threads each.
 os.environ.update(OMP_NUM_THREADS="2", OMP_WAIT_POLICY="passive")
 THREADED = {
@@ -172,16 +181,16 @@ def side_by_side(profile):
         for low, high, count in thread["histogram"]:
             bins[low, high] = bins.get((low, high), 0) + count
     sums = {key: sum(thread[key] for thread in profile["parts"]) for key in ("references", "distinct", "cold")}
-    return {key: value for key, value in profile.items() if key not in ("parts", "attribution", "run")} | sums | {
+    return {key: value for key, value in profile.items() if key not in ("parts", "attribution", "run", "times")} | sums | {
         "histogram": [[low, high, count] for (low, high), count in sorted(bins.items())]}
 
 
-def exact(name, command):
-    path = os.path.join(work, f"exact-{name}-{n}.json".replace(" ", "_"))
+def exact(name, command, times=False):
+    path = os.path.join(work, f"exact-{name}-{n}{'-time' if times else ''}.json".replace(" ", "_"))
     if not os.path.exists(path):
         part = path + ".part"
         threads = ["--threads-private"] if name in THREADED else []
-        done = subprocess.run([fathom, "run", "-q", "--no-sites", *threads, "-g", "8,64", "--json", part, "--", *command],
+        done = subprocess.run([fathom, "run", "-q", "--no-sites", *(["--time"] if times else []), *threads, "-g", "8,64", "--json", part, "--", *command],
                               stdout=subprocess.DEVNULL)
         if done.returncode not in (0, 1):  # git says 1: there are differences
             sys.exit(f"bench_sample: {' '.join(command)}: cannot be measured")
@@ -227,8 +236,44 @@ def accuracy(names):
               f"{max(row[3] for row in overall):.4f} | | |")
 
 
-def overhead(names):
-    """The program's own times are told by a wrapper inside: bash's `times` would count the receiver."""
+def long_share(profile, from_words=2048):
+    """Of all uses, those whose time distance is longer, or that were never used again."""
+    if "times" not in profile:
+        return None
+    return (sum(count for low, _, count in profile["times"] if low >= from_words) + profile["cold"]) / profile["references"]
+
+
+def bias(names):
+    print("| | long: exact | one rate | local rates | error of the curve: one rate | local rates |")
+    print("|---|---|---|---|---|---|")
+    overall = []
+    for name in names:
+        command = EVERY[name]()
+        truth = exact(name, command, times=True)
+        wanted = long_share(profile_of(truth, 8))
+        row = {}
+        for mode, option in (("mean", ["--mean-rate"]), ("local", [])):
+            shares, errors = [], []
+            for _ in range(arguments.repeat):
+                found = os.path.join(work, f"bias-{name}.json".replace(" ", "_"))
+                subprocess.run([fathom, "sample", "-q", *option, "--method", "software", "--rate", arguments.rate or "500", "-g", "8,64",
+                                "--no-sites", "--json", found, "--", *command], stdout=subprocess.DEVNULL)
+                shares.append(long_share(profile_of(found, 8)))
+                told = subprocess.run([fathom, "compare", "-q", "--select", "64", "--json", "-", truth, found], check=True,
+                                      capture_output=True, text=True)
+                errors.append(json.loads(told.stdout)["curve_mean"])
+            row[mode] = statistics.median(shares), statistics.median(errors)
+        overall.append((abs(row["mean"][0] - wanted), abs(row["local"][0] - wanted), row["mean"][1], row["local"][1]))
+        print(f"| {name} | {wanted:.3f} | {row['mean'][0]:.3f} | {row['local'][0]:.3f} | {row['mean'][1]:.4f} | {row['local'][1]:.4f} |",
+              flush=True)
+    if len(overall) > 1:
+        for word, kind in (("median", statistics.median), ("worst", max)):
+            off = [kind(row[i] for row in overall) for i in range(4)]
+            print(f"| {word} | off by | {off[0]:.3f} | {off[1]:.3f} | {off[2]:.4f} | {off[3]:.4f} |")
+
+
+def timer():
+    """A program's own times are told by a wrapper around it: bash's `times` would count the receiver."""
     clock = compiled("clock", """#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,6 +294,51 @@ return WIFEXITED(s) ? WEXITSTATUS(s) : 128; }""")
         with open(told) as file:
             return [float(x) for x in file.read().split()]
 
+    return measure
+
+
+SETTINGS = {"1 %": ["--overhead", "1%"], "2 %": [], "5 %": ["--overhead", "5%"], "10 %": ["--overhead", "10%"],
+            "500 Hz": ["--rate", "500"], "1,000 Hz": ["--rate", "1000"]}
+
+
+def used():
+    """Processor time of all that was run so far: fathom and Valgrind included."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
+
+
+def tradeoff(names):
+    measure = timer()
+    for name in names:
+        command = EVERY[name]()
+        begin = used()
+        truth = profile_of(exact(name, command), 8)
+        ran = used() - begin
+        alone = [measure([], command) for _ in range(arguments.repeat)]
+        cpu = statistics.median(row[1] for row in alone)
+        word = name.replace(" ", "_")
+        if ran > cpu:  # else it was measured before, and took what is kept there
+            with open(os.path.join(work, f"run-{word}-{n}.seconds"), "w") as file:
+                file.write(str(ran))
+        with open(os.path.join(work, f"run-{word}-{n}.seconds")) as file:
+            print(f"bench=tradeoff program={word} setting=run overhead={float(file.read()) / cpu - 1:.4f} s=1 bursts=0", flush=True)
+        for setting, options in SETTINGS.items():
+            rows = []
+            for _ in range(arguments.repeat):
+                found = os.path.join(work, f"tradeoff-{word}.json")
+                took = measure([fathom, "sample", "-q", "--method", "software", "--follow-children", *options, "-g", "8", "--no-sites",
+                                "--json", found, "-o", os.devnull, "--"], command)
+                whole = profile_of(found, 8)
+                part = max(whole.get("parts", [whole]), key=lambda one: one["references"])  # not the wrapper
+                likeness = 1 - sum(abs(x - y) for x, y in zip(distances(truth), distances(part))) / 2
+                rows.append((took[1] / cpu - 1, likeness, whole["sampling"]["bursts"]))
+            middle = [statistics.median(row[i] for row in rows) for i in range(3)]
+            print(f"bench=tradeoff program={word} setting={setting.replace(' ', '_')} overhead={middle[0]:.4f} s={middle[1]:.4f} "
+                  f"bursts={middle[2]:.0f}", flush=True)
+
+
+def overhead(names):
+    measure = timer()
     print("| | native | processor time | wall time |")
     print("|---|---|---|---|")
     every = []
@@ -296,12 +386,18 @@ def equal(names, runs):
     return not different
 
 
-EVERY = {**SUBJECTS, **THREADED}
-absent = [name for name in arguments.subjects or EVERY if not shutil.which(EVERY[name]()[0])]
+EVERY = {**SUBJECTS, **THREADED, **TWO_RATES}
+absent = [name for name in arguments.subjects or [*SUBJECTS, *THREADED] if not shutil.which(EVERY[name]()[0])]
 if absent:
     print("not here: " + ", ".join(absent), file=sys.stderr)
 if arguments.equal:
-    sys.exit(0 if equal([name for name in arguments.subjects or EVERY if name not in absent], arguments.equal) else 1)
+    sys.exit(0 if equal([name for name in arguments.subjects or [*SUBJECTS, *THREADED] if name not in absent], arguments.equal) else 1)
+if arguments.tradeoff:
+    tradeoff(arguments.subjects or [name for name in SUBJECTS if name not in absent])
+    sys.exit(0)
+if arguments.bias:
+    bias(arguments.subjects or [name for name in [*TWO_RATES, *SUBJECTS] if name not in absent])
+    sys.exit(0)
 for chosen in [arguments.subjects] if arguments.subjects else [list(SUBJECTS), list(THREADED)]:
     chosen = [name for name in chosen if name not in absent]
     if arguments.accuracy or not arguments.overhead:

@@ -76,6 +76,7 @@ else()
       source_lines=${FATHOM_WEB_SOURCE}/source-lines.js
       source=${FATHOM_WEB_SOURCE}/source.js
       objects=${FATHOM_WEB_SOURCE}/objects.js
+      latencies=${FATHOM_WEB_SOURCE}/latencies.js
       parts=${FATHOM_WEB_SOURCE}/parts.js
       phases=${FATHOM_WEB_SOURCE}/phases.js
       verdict=${FATHOM_WEB_SOURCE}/verdict.js

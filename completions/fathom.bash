@@ -9,7 +9,7 @@ _fathom_options() {
     local collect='--collector --function --region --loads --stores --no-stack --follow-children --limit --limit-time --at-limit'
     case $1 in
     run) echo "--json --report --no-source --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --embed-source --by --pairs --histogram --top --granularity --engine --engine-option --bound --bins --time --max-memory --isa --threads --distances --reproducible --quiet --progress" ;;
-    sample) echo "--pid --json --report --no-source --output --function --region --overhead --method --rate --duration --follow-children --call-paths --no-watches --granularity --estimator --conversion --period --bootstrap --simulate --registers --bursts --reservoir --seed --even --no-sites --callgrind --csv --size --embed-source --by --pairs --histogram --top --quiet --progress $trace" ;;
+    sample) echo "--pid --json --report --no-source --output --function --region --overhead --method --rate --duration --follow-children --call-paths --mean-rate --no-watches --granularity --estimator --conversion --period --bootstrap --simulate --registers --bursts --reservoir --seed --even --no-sites --callgrind --csv --size --embed-source --by --pairs --histogram --top --quiet --progress $trace" ;;
     record) echo "--output $collect --level --store --quiet --progress" ;;
     analyze) echo "--json --granularity --engine --engine-option --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --embed-source --by --pairs --histogram --top --mpi --mpi-shards --quiet --progress $trace" ;;
     mrc) echo '--csv --json --size --blocks --cache --hit-ratio --machine --no-machine --select --quiet' ;;

@@ -202,6 +202,7 @@ const makeModel = (profile, inlined) => {
     line.functions = byValue(line.functions);
     line.callers = byValue(line.callers);
   }
+  model.spotOfPlace = spotOf;
   model.spotOfSite = of.sites.map((site) => spotOf[site[0]]);
 
   const byKeys = new Map();

@@ -141,6 +141,7 @@ if (lateProfiles.length) {
   startPairs();
   startSource();
   startObjects();
+  startLatencies();
   changed();
   /* What is jumped to stops below the bar. */
   new ResizeObserver(() => byId('late').style.setProperty('--bar', byId('late-bar').offsetHeight + 'px')).observe(byId('late-bar'));

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/uio.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -36,6 +37,7 @@ static struct {
     uint64_t large;              /* as heap_large; UINT64_MAX: none */
     uint64_t since;              /* time-stamp counter when the round began */
     uint32_t by_chance, by_size; /* told in it */
+    uint32_t telling;            /* threads that do */
     uint8_t met[MET];            /* large blocks that were told and not freed, by their hash; 255: too many */
     uintptr_t blocks[MET];       /* these blocks */
 } heap = {.large = UINT64_MAX};
@@ -67,6 +69,7 @@ static struct {
 static char early_memory[1 << 14] __attribute__((aligned(64)));
 static size_t early_used;
 static void (*behind_free)(void *);
+static uintptr_t behind[FM_SAMPLE_HEAP_FUNCTIONS];
 /* volatile: dlsym is declared to call nothing in this file, but it does. */
 static __thread volatile bool searching __attribute__((tls_model("initial-exec")));
 
@@ -88,14 +91,18 @@ static void free_unless_early(void *block)
     if (!is_early(block)) behind_free(block);
 }
 
+/* Those that the program calls: what it was linked with may bring another allocator than libc's. We come
+ * before all of it, or, where it ran already, behind. */
 static void search(void)
 {
+    static const char *const names[FM_SAMPLE_HEAP_FUNCTIONS] = {
+        "malloc", "calloc", "realloc", "free", "memalign", "aligned_alloc", "posix_memalign"};
+    void *found[FM_SAMPLE_HEAP_FUNCTIONS];
     searching = true;
-    void *const found[] = {dlsym(RTLD_NEXT, "malloc"),        dlsym(RTLD_NEXT, "calloc"),
-                           dlsym(RTLD_NEXT, "realloc"),       dlsym(RTLD_NEXT, "free"),
-                           dlsym(RTLD_NEXT, "memalign"),      dlsym(RTLD_NEXT, "aligned_alloc"),
-                           dlsym(RTLD_NEXT, "posix_memalign")};
+    for (size_t i = 0; i < FM_SAMPLE_HEAP_FUNCTIONS; i++)
+        found[i] = dlsym(fm_self.joined ? RTLD_DEFAULT : RTLD_NEXT, names[i]);
     searching = false;
+    for (size_t i = 0; i < FM_SAMPLE_HEAP_FUNCTIONS; i++) behind[i] = (uintptr_t)found[i];
     behind_free = (void (*)(void *))(uintptr_t)found[3];
     next.free = __atomic_load_n(&early_used, __ATOMIC_RELAXED) ? free_unless_early : behind_free;
     next.calloc = (void *(*)(size_t, size_t))(uintptr_t)found[1];
@@ -248,7 +255,19 @@ uint32_t fm_sampler_copy_stack(void *to, uint64_t from, uint32_t most)
     return copied > 0 ? (uint32_t)copied : 0;
 }
 
-__attribute__((noinline, cold)) static void tell(uintptr_t block, size_t bytes, uintptr_t caller)
+/* Around everything that uses the session. A signal may come in the midst of it, whose handler takes its
+ * time: the session stays until then. */
+static void step_in(void)
+{
+    __atomic_fetch_add(&heap.telling, 1, __ATOMIC_SEQ_CST);
+}
+
+static void step_out(void)
+{
+    __atomic_fetch_sub(&heap.telling, 1, __ATOMIC_SEQ_CST);
+}
+
+static void tell_block(uintptr_t block, size_t bytes, uintptr_t caller)
 {
     if (!fm_self.session || fm_self.stopped || fm_sampler_halted()) {
         heap.limit = 0;
@@ -288,7 +307,14 @@ __attribute__((noinline, cold)) static void tell(uintptr_t block, size_t bytes, 
     if (at >= CROWDED) fm_sampler_wake();
 }
 
-__attribute__((noinline, cold)) static void tell_free(uintptr_t block)
+__attribute__((noinline, cold)) static void tell(uintptr_t block, size_t bytes, uintptr_t caller)
+{
+    step_in();
+    tell_block(block, bytes, caller);
+    step_out();
+}
+
+static void tell_freed(uintptr_t block)
 {
     const uint64_t hash = fm_sample_heap_hash(block), now = fm_sampler_ticks();
     const bool by_size = heap.met[home_of(hash)] && recall(block, home_of(hash));
@@ -307,6 +333,40 @@ __attribute__((noinline, cold)) static void tell_free(uintptr_t block)
     cell->time = now;
     cell->address = block;
     publish(&cell->state);
+}
+
+__attribute__((noinline, cold)) static void tell_free(uintptr_t block)
+{
+    step_in();
+    tell_freed(block);
+    step_out();
+}
+
+void fm_sampler_heap_prepare(void)
+{
+    if (!behind_free) search();
+}
+
+uintptr_t fm_sampler_heap_behind(uint32_t which)
+{
+    return which < FM_SAMPLE_HEAP_FUNCTIONS ? behind[which] : 0;
+}
+
+bool fm_sampler_heap_is_told(void)
+{
+    return __atomic_load_n(&heap.telling, __ATOMIC_SEQ_CST) != 0;
+}
+
+void fm_sampler_heap_forked(void)
+{
+    heap.telling = 0; /* by threads that are not here */
+}
+
+void fm_sampler_heap_end(void)
+{
+    fm_sampler_heap_begin();              /* without a session: none is told */
+    memset(heap.met, 0, sizeof heap.met); /* who frees them tells nobody */
+    memset(heap.blocks, 0, sizeof heap.blocks);
 }
 
 void fm_sampler_heap_begin(void)

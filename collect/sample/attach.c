@@ -150,8 +150,9 @@ static void forget(void)
 void fm_sampler_forked(void)
 {
     fm_self.inside = 0;
-    if (!fm_self.session) return;
-    if (!fm_self.process) { /* sampling has not begun yet */
+    fm_sampler_heap_forked();
+    if (!fm_self.session || fm_self.stopped) return; /* stopped: no system call may be made */
+    if (!fm_self.process) {                          /* sampling has not begun yet */
         forget();
         return;
     }
@@ -169,7 +170,7 @@ void fm_sampler_forked(void)
 
 __attribute__((destructor)) static void end(void)
 {
-    if (!fm_self.session || fm_getpid() != fm_self.pid) return;
+    if (!fm_self.session || fm_self.stopped || fm_getpid() != fm_self.pid) return;
     fm_sampler_thread *thread = fm_sampler_me();
     if (thread) {
         thread->busy = true; /* what other destructors do is not sampled any more */
@@ -190,6 +191,11 @@ __attribute__((constructor(101))) static void begin(void)
     fm_self.session = session;
     if (fm_sampler_halted() || !fm_sampler_claim_process(0)) {
         forget();
+        return;
+    }
+    if (fm_sampler_limited()) {
+        fm_self.stopped = true;
+        fm_sampler_trouble(FM_SAMPLE_TROUBLE_SECCOMP);
         return;
     }
     fm_sampler_threads_begin();

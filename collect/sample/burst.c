@@ -102,7 +102,6 @@ burst *burst_create_sized(void *table, size_t table_bytes, size_t bytes)
     state->codes = (void *)((uint64_t)place + codes_at);
     state->codes_most = (uint32_t)codes_most;
     state->bytes = bytes;
-    state->calls_allowed = true;
     state->gs_readable = (getauxval(AT_HWCAP2) & 2) != 0;
     burst_reset(state, table, table_bytes);
     return state;
@@ -111,11 +110,6 @@ burst *burst_create_sized(void *table, size_t table_bytes, size_t bytes)
 void burst_destroy(burst *state)
 {
     if (state) burst_kernel(SYS_munmap, (uint64_t)state, state->bytes, 0, 0, 0, 0);
-}
-
-void burst_allow_calls(burst *state, bool allowed)
-{
-    state->calls_allowed = allowed;
 }
 
 void burst_goes_on(burst *state, bool goes_on)

@@ -121,11 +121,4 @@ bool burst_running(const burst *state);
 /* The program's instruction that an address in translated code belongs to; 0: it is none. */
 uint64_t burst_where(const burst *state, uint64_t place);
 
-/*
- * Whether system calls may be made in bursts (default: yes): those of the program, and reading
- * /proc/self/maps to look for code that is seen for the first time. A program under seccomp could die of the
- * latter. If not, bursts end at each system call, and at code outside the mappings known so far.
- */
-void burst_allow_calls(burst *state, bool allowed);
-
 #endif

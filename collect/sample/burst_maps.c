@@ -134,7 +134,7 @@ static const burst_range *known_range(burst *state, uint64_t address)
 bool burst_find_range(burst *state, uint64_t address, burst_range *range)
 {
     const burst_range *known = known_range(state, address);
-    if (!known && state->calls_allowed) {
+    if (!known) {
         read_maps(state, address);
         known = known_range(state, address);
     }

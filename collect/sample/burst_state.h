@@ -118,7 +118,6 @@ struct burst {
     burst_mode mode;
     burst_vectors vectors;
     uint64_t most; /* of the running burst */
-    bool calls_allowed;
     bool goes_on;     /* burst_goes_on */
     bool gs_readable; /* the processor's instructions for bases of segments may be used */
     uint32_t codes_used;

@@ -23,11 +23,18 @@ ENTRY long fathom_sampler_leave(long forget);
 ENTRY long fathom_sampler_unblock(void);
 ENTRY long fathom_sampler_reblock(void);
 ENTRY long fathom_sampler_session(void);
+ENTRY long fathom_sampler_behind(long which);
 
 /* Whether there is a session: 0, or the process that receives it. */
 long fathom_sampler_session(void)
 {
     return fm_self.session ? (long)fm_self.session->receiver_pid : 0;
+}
+
+/* A function of the allocator that ours call (FM_SAMPLE_HEAP_FUNCTIONS); 0: there is none. */
+long fathom_sampler_behind(long which)
+{
+    return (long)fm_sampler_heap_behind((uint32_t)which);
 }
 
 /* While the other threads run: what takes locks. 0: ready. */
@@ -39,6 +46,7 @@ long fathom_sampler_prepare(fm_sample_session *session)
     fm_self.joined = true;
     if (!fm_sampler_signals_prepare()) return 3;
     if (!forks) forks = pthread_atfork(NULL, NULL, fm_sampler_forked) == 0;
+    fm_sampler_heap_prepare();
     fm_sampler_threads_begin();
     /* The first state of a translator asks libc what the processor can do. */
     void *table = fm_map(FM_SAMPLE_TABLE_BYTES, -1, 0);
@@ -79,13 +87,13 @@ long fathom_sampler_timer(void)
 long fathom_sampler_leave(long forget)
 {
     fm_sample_session *session = fm_self.session;
-    if (__atomic_load_n(&fm_self.inside, __ATOMIC_SEQ_CST) != 0) return 1;
+    if (__atomic_load_n(&fm_self.inside, __ATOMIC_SEQ_CST) != 0 || fm_sampler_heap_is_told()) return 1;
     fm_sampler_timer_end();
     fm_sampler_threads_end();
     fm_sampler_signals_end(forget);
     if (session) fm_unmap(session, fm_sample_file_bytes());
     fm_self = (fm_sampler_self){.joined = true, .epoch = fm_self.epoch + 1};
-    fm_sampler_heap_begin();
+    fm_sampler_heap_end();
     return 0;
 }
 

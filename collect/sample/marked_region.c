@@ -3,9 +3,9 @@
  * marked_region.c - regions that a program marks itself (fathom/markers.h): with `fathom sample --region
  * NAME` only what happens in them is sampled.
  *
- * The markers call these functions where they are there. Outside of the region ticks do nothing, and the
- * thread's clock, by which accesses are reckoned, stands still. A burst ends with the region: at a system
- * call that bursts do not make.
+ * The markers call these functions where they are there. Outside of the region ticks and samples do nothing,
+ * and the thread's clock, by which accesses are reckoned, or the count of its accesses, stands still. A burst
+ * ends with the region: at a system call that bursts do not make.
  */
 #include "collect/sample/sampler.h"
 
@@ -31,6 +31,13 @@ EXPORT void fathom_region_end(void);
 static bool is_asked_for(void)
 {
     return fm_self.session && fm_self.process && (fm_self.session->wants & FM_SAMPLE_WANT_REGION);
+}
+
+/* The thread's counters, if it has some. */
+static void tell_counters(bool enters)
+{
+    fm_sampler_thread *thread = fm_self.counting ? fm_sampler_me() : NULL;
+    if (thread) fm_sampler_pmu_region(thread, enters);
 }
 
 /* Sampling in this process may have begun anew since. */
@@ -66,6 +73,7 @@ void fathom_region_begin(const char *name)
         if (region.depth < DEEPEST && strncmp(name, fm_self.session->region, FM_SAMPLE_REGION_BYTES) == 0) {
             if (!was) region.away += fm_sampler_cpu() - region.left;
             region.wanted |= UINT64_C(1) << region.depth;
+            tell_counters(true);
             __atomic_store_n(&fm_self.process->region_met, 1, __ATOMIC_RELAXED);
         }
         region.depth++;
@@ -82,7 +90,10 @@ void fathom_region_end(void)
         if (was) fm_syscall(__NR_getpgid, 0, 0, 0, 0, 0, 0); /* bursts end here */
         if (region.depth > 0) region.depth--;
         if (region.depth < DEEPEST) region.wanted &= ~(UINT64_C(1) << region.depth);
-        if (was && !is_inside()) region.left = fm_sampler_cpu();
+        if (was && !is_inside()) {
+            region.left = fm_sampler_cpu();
+            tell_counters(false);
+        }
     }
     fm_sampler_step_out();
 }

@@ -112,14 +112,30 @@ void fm_sampler_pmu_begin(fm_sampler_thread *thread)
         fm_sampler_pmu_end(thread);
         return;
     }
-    thread->pmu.own = 0;
+    thread->pmu.own = thread->pmu.stands = 0;
+    thread->pmu.outside = false;
     thread->pmu.on = true;
     thread->pmu.own = fm_sampler_pmu_accesses(thread); /* from here on */
+    thread->pmu.outside = fm_sampler_outside();
+}
+
+void fm_sampler_pmu_region(fm_sampler_thread *thread, bool enters)
+{
+    if (!thread->pmu.on || enters != thread->pmu.outside) return;
+    if (enters) {
+        thread->pmu.outside = false;
+        const uint64_t now = fm_sampler_pmu_accesses(thread);
+        if (now > thread->pmu.stands) thread->pmu.own += now - thread->pmu.stands;
+    } else {
+        thread->pmu.stands = fm_sampler_pmu_accesses(thread);
+        thread->pmu.outside = true;
+    }
 }
 
 uint64_t fm_sampler_pmu_accesses(const fm_sampler_thread *thread)
 {
     uint64_t sum = 0, count;
+    if (thread->pmu.outside) return thread->pmu.stands;
     for (uint32_t i = 0; i < event_count(); i++)
         if (events()->events[i].roles & FM_SAMPLE_PMU_COUNTS && thread->pmu.pages[i] &&
             fm_pmu_count(thread->pmu.pages[i], &count))

@@ -145,7 +145,7 @@ void fm_sampler_pmu_sample(fm_sampler_thread *thread, uint32_t event, const ucon
         fm_self.session->pmu.events[event].period == 0)
         return;
     const visit begun = enter(thread);
-    if (newest(thread, event, &sample)) take(thread, event, &sample, context);
+    if (newest(thread, event, &sample) && !fm_sampler_outside()) take(thread, event, &sample, context);
     leave(thread, begun, FM_SAMPLER_TICK_COST);
 }
 

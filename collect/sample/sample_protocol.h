@@ -211,7 +211,7 @@ typedef struct fm_sample_session {
     uint64_t frequency; /* of the time-stamp counter, in Hz */
     uint64_t heartbeat; /* raised by the receiver, several times a second */
     uint32_t method;    /* FM_SAMPLE_METHOD_… */
-    uint32_t spare_word;
+    uint32_t filters;   /* of system calls (seccomp) that the receiver is under */
     fm_sample_pmu pmu;
     uint64_t spare0[4];
     char region[FM_SAMPLE_REGION_BYTES]; /* of FATHOM_BEGIN */
@@ -385,6 +385,10 @@ typedef struct fm_sample_heap {
     fm_sample_free frees[FM_SAMPLE_FREES];
     fm_sample_allocation allocations[FM_SAMPLE_ALLOCATIONS];
 } fm_sample_heap;
+
+/* Functions of the allocator that are stood in for: malloc, calloc, realloc, free, memalign, aligned_alloc,
+ * posix_memalign. */
+enum { FM_SAMPLE_HEAP_FUNCTIONS = 7 };
 
 /* Addresses are spread evenly: neighbours too. */
 static inline uint64_t fm_sample_heap_hash(uint64_t address)

@@ -50,7 +50,9 @@ typedef struct fm_sampler_pmu {
     bool on;
     void *pages[FM_SAMPLE_PMU_EVENTS];  /* mappings that keep the events alive */
     size_t bytes[FM_SAMPLE_PMU_EVENTS]; /* of these */
-    uint64_t own;                       /* accesses that we made, as counters see it */
+    uint64_t own;    /* accesses that we made, as counters see it, and those outside of the region */
+    bool outside;    /* of the region: the count stands still */
+    uint64_t stands; /* where */
 } fm_sampler_pmu;
 
 /* A thread that is sampled. */
@@ -177,7 +179,9 @@ void fm_sampler_watches_end(fm_sampler_thread *thread);
 void fm_sampler_pmu_begin(fm_sampler_thread *thread);
 /* By whatever thread. */
 void fm_sampler_pmu_end(fm_sampler_thread *thread);
-/* Accesses of the thread so far, without our own. */
+/* It enters the region that is sampled, or leaves it. */
+void fm_sampler_pmu_region(fm_sampler_thread *thread, bool enters);
+/* Accesses of the thread so far, without our own; in the region. */
 uint64_t fm_sampler_pmu_accesses(const fm_sampler_thread *thread);
 /* thread->work becomes what it is now; and what the lane says of it. */
 void fm_sampler_now(fm_sampler_thread *thread);
@@ -230,8 +234,23 @@ void fm_sampler_unheard(void);
 
 /* Blocks are told from now on, where they are wanted: when the process has its place, and after a fork. */
 void fm_sampler_heap_begin(void);
+/* Looks for the allocator behind ours: takes locks of the loader. */
+void fm_sampler_heap_prepare(void);
+/* One of its functions, FM_SAMPLE_HEAP_FUNCTIONS. 0: it has none. */
+uintptr_t fm_sampler_heap_behind(uint32_t which);
+/* Is a thread just telling a block? */
+bool fm_sampler_heap_is_told(void);
+/* In a child of fork. */
+void fm_sampler_heap_forked(void);
+/* The session is gone, and all threads stand. */
+void fm_sampler_heap_end(void);
 /* Copies so much of the memory at `from`, at most, as is there. */
 uint32_t fm_sampler_copy_stack(void *to, uint64_t from, uint32_t most);
+
+/* ---- limits.c ---- */
+
+/* Is the program under more filters of system calls than the receiver is? Ours might kill it. */
+bool fm_sampler_limited(void);
 
 /* ---- time ---- */
 

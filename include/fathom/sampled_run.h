@@ -9,15 +9,13 @@
  *     const uint64_t granularity = 64;
  *     fm_sampled_run_options options = {.command = command, .overhead = 0.02, .granularities = &granularity,
  *                                    .granularity_count = 1};
- *     fm_samples *samples = NULL;
  *     fm_estimate *estimate = NULL;
- *     const fm_estimate_options how = {.reach = 100000};
+ *     const fm_estimate_options how = {.bootstrap = 200};
  *     if (fm_sampled_run_start(&run, &options, &error)) return;
  *     while (fm_sampled_run_wait(run, 1.0, &ended, &error) == FM_OK && !ended) continue;
- *     if (ended && fm_sampled_run_take(run, 0, FM_SAMPLED_RUN_ALL, &samples, &error) == FM_OK)
- *         fm_estimate_create(&estimate, samples, &how, &error); // sample.h: the profile is in it
+ *     if (ended && fm_sampled_run_estimate(run, 0, FM_SAMPLED_RUN_ALL, &how, &estimate, &error) == FM_OK)
+ *         fm_profile_write("profile.json", (const fm_profile *const *)&estimate->profile, 1, &error);
  *     fm_estimate_destroy(estimate);
- *     fm_samples_destroy(samples);
  *     fm_sampled_run_close(run);
  *
  * A library is preloaded into the program (collect/sample): at clock ticks it runs the program's next
@@ -74,7 +72,9 @@ typedef struct fm_sampled_run_options {
     const char *region; /* only between FATHOM_BEGIN("region") and FATHOM_END (markers.h); NULL: everything */
     fm_sampled_run_method method;
     bool plain_reservoir; /* by counters: the reservoir of the paper (fm_estimator_info) */
-    bool unused[3];       /* false: so that there is no padding at the end */
+    bool mean_rate; /* by software: one rate of accesses for all of a thread's time. Samples are then left as
+                       the clock takes them, too many of slow code: to see what local rates are good for */
+    bool unused[2]; /* false: so that there is no padding at the end */
 } fm_sampled_run_options;
 
 typedef struct fm_sampled_run fm_sampled_run;
@@ -159,28 +159,30 @@ static inline void fm_sampled_run_process_get(const fm_sampled_run *run, size_t 
 #define FM_SAMPLED_RUN_ALL SIZE_MAX
 FM_API fm_status fm_sampled_run_take(fm_sampled_run *run, size_t granularity, size_t process,
                                      fm_samples **samples, fm_error *error);
+/* The same, estimated (sample.h). Of the options, codes, groups and tag_count are filled in, and reach where
+ * it is 0; data objects are told where there are edges. */
+FM_API fm_status fm_sampled_run_estimate_sized(fm_sampled_run *run, size_t granularity, size_t process,
+                                               const fm_estimate_options *options, size_t options_size,
+                                               fm_estimate **estimate, fm_error *error);
+static inline fm_status fm_sampled_run_estimate(fm_sampled_run *run, size_t granularity, size_t process,
+                                                const fm_estimate_options *options, fm_estimate **estimate,
+                                                fm_error *error)
+{
+    return fm_sampled_run_estimate_sized(run, granularity, process, options, sizeof *options, estimate,
+                                         error);
+}
 
-/* Adds modules and sites to an attribution that holds edges already. map[tag] is the site's index; tags from
- * 1; *map is allocated in the attribution. */
-FM_API fm_status fm_sampled_run_describe(const fm_sampled_run *run, fm_attribution *attribution,
-                                         const uint32_t **map, size_t *map_count, fm_error *error);
-
-/*
- * What tags have in common, for fm_estimate_options: codes[tag] is the instruction, groups[tag] the data
- * object, or the instruction where that is not known. When it has ended; they live as long as the run.
- */
-FM_API fm_status fm_sampled_run_tags(fm_sampled_run *run, const uint32_t **codes, const uint32_t **groups,
-                                     size_t *count, fm_error *error);
-/*
- * Adds objects and their late uses, with their errors, to an attribution that fm_sampled_run_describe has
- * filled and that has pairs; `estimate` was made with those codes and groups. *known: share of the late uses
- * whose object is known by itself; *one_in: of the small blocks of the heap one in so many was told and
- * stands for the others.
- */
-FM_API fm_status fm_sampled_run_describe_objects(const fm_sampled_run *run, const fm_estimate *estimate,
-                                                 const uint32_t *map, size_t map_count,
-                                                 fm_attribution *attribution, double *known, double *one_in,
-                                                 fm_error *error);
+/* How much is known of data objects. */
+typedef struct fm_sampled_run_known {
+    double share;  /* of the late uses, those whose object is known */
+    double one_in; /* of the small blocks of the heap one in so many was told, and stands for the others */
+} fm_sampled_run_known;
+/* Adds modules and sites to an attribution that holds edges already, and, of an estimate that
+ * fm_sampled_run_estimate made with these, objects and their late uses, with their errors (NULL: none).
+ * map[tag] is the site's index; tags from 1; *map is allocated in the attribution. known: NULL is fine. */
+FM_API fm_status fm_sampled_run_describe(const fm_sampled_run *run, const fm_estimate *estimate,
+                                         fm_attribution *attribution, const uint32_t **map, size_t *map_count,
+                                         fm_sampled_run_known *known, fm_error *error);
 
 /* Ends what still runs (SIGKILL), frees everything. NULL is fine. */
 FM_API void fm_sampled_run_close(fm_sampled_run *run);

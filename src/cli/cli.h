@@ -118,6 +118,11 @@ int cli_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Flushes standard output and checks it: a full disk is never a success. Returns code, or CLI_FAILED
  * after a message. Every verb ends with it. */
 int cli_finish(int code);
+/* The first of two exit codes that is one; -1: neither. For results that are written one after the other. */
+static inline int cli_worse(int first, int second)
+{
+    return first >= 0 ? first : second;
+}
 
 /* Processors that this process may run on, at least 1. */
 unsigned cli_processors(void);

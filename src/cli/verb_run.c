@@ -170,6 +170,7 @@ static int write_report(const job *work, const run_options *options)
                           work->analysis.count, &work->caches);
 }
 
+/* A result that cannot be written does not take the others with it: the run may have taken long. */
 static int deliver(job *work, const run_options *options)
 {
     fm_error error;
@@ -177,17 +178,17 @@ static int deliver(job *work, const run_options *options)
     if (work->distances) {
         fm_output *distances = work->distances;
         work->distances = NULL;
-        if (fm_output_commit(distances, &error)) return cli_fail(&error);
+        if (fm_output_commit(distances, &error)) code = cli_fail(&error);
     }
     if (options->json && fm_profile_write(options->json, (const fm_profile *const *)work->profile,
                                           work->analysis.count, &error))
-        return cli_fail(&error);
+        code = cli_worse(code, cli_fail(&error));
     if (work->profile[0]->attribution)
-        code = cli_attribution_write(&options->attribution, work->profile[0], &work->caches);
-    if (code < 0 && options->report) code = write_report(work, options);
+        code = cli_worse(code, cli_attribution_write(&options->attribution, work->profile[0], &work->caches));
+    if (options->report) code = cli_worse(code, write_report(work, options));
     bool taken = cli_is_stdout(options->json) || cli_is_stdout(options->distances) ||
                  cli_is_stdout(options->report) || cli_attribution_takes_stdout(&options->attribution);
-    if (code < 0 && (options->output || !taken)) code = show_text(work, options);
+    if (options->output || !taken) code = cli_worse(code, show_text(work, options));
     return code;
 }
 

@@ -185,6 +185,12 @@ fm_status fm_object_map_module(fm_object_map *map, uint64_t time, uint32_t numbe
     return enqueue(map, event, error);
 }
 
+fm_status fm_object_map_unmap(fm_object_map *map, uint64_t time, uint64_t from, uint64_t to, fm_error *error)
+{
+    if (from >= to) return FM_OK;
+    return enqueue(map, (fm_object_event){time, from, to - from, 0, FM_EVENT_UNMAP}, error);
+}
+
 fm_status fm_object_map_thread_local(fm_object_map *map, uint64_t time, uint32_t number, const char *path,
                                      uint64_t address, uint64_t size, fm_error *error)
 {
@@ -240,6 +246,9 @@ static int apply(fm_object_map *map, const fm_object_event *event)
         forget(map);
         if (fm_address_ranges_cut(&map->locals, event->address, end) != 0) return -1;
         return fm_address_ranges_put(&map->data, (fm_address_range){event->address, end, event->value});
+    case FM_EVENT_UNMAP:
+        forget(map);
+        return fm_address_ranges_cut(&map->data, event->address, end);
     case FM_EVENT_LOCAL:
         forget(map);
         if (fm_address_ranges_cut(&map->stacks, event->address, end) != 0) return -1;

@@ -32,6 +32,8 @@ fm_status fm_object_map_stack(fm_object_map *map, uint64_t time, uint32_t thread
  * be given. */
 fm_status fm_object_map_module(fm_object_map *map, uint64_t time, uint32_t number, const char *path,
                                uint64_t bias, uint64_t from, uint64_t to, fm_error *error);
+/* What lies there is no module's data any more. */
+fm_status fm_object_map_unmap(fm_object_map *map, uint64_t time, uint64_t from, uint64_t to, fm_error *error);
 
 /* Thread-local storage of a module in one thread. number, path: as above. It comes before stacks and blocks
  * that it lies in, until they are reported anew. */

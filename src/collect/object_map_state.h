@@ -15,6 +15,7 @@ typedef enum fm_object_event_kind {
     FM_EVENT_FREE,
     FM_EVENT_STACK,
     FM_EVENT_MODULE,
+    FM_EVENT_UNMAP,
     FM_EVENT_LOCAL
 } fm_object_event_kind;
 

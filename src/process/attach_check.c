@@ -20,20 +20,15 @@ enum { KERNEL_THREAD = 0x00200000 }; /* PF_KTHREAD */
 
 /* ---- /proc ---- */
 
-/* A line of /proc/<pid>/status that is a number. */
+/* A number of /proc/<pid>/status. */
 static bool status_number(long pid, const char *name, long *value)
 {
-    char path[64], line[256];
-    bool found = false;
-    snprintf(path, sizeof path, "/proc/%ld/status", pid);
-    FILE *file = fopen(path, "re");
-    while (file && !found && fgets(line, sizeof line, file)) {
-        const size_t length = strlen(name);
-        found = strncmp(line, name, length) == 0 && line[length] == ':';
-        if (found) *value = strtol(line + length + 1, NULL, 10);
-    }
-    if (file) fclose(file);
-    return found;
+    char directory[64];
+    uint64_t number;
+    snprintf(directory, sizeof directory, "/proc/%ld", pid);
+    if (!fm_proc_status(directory, name, 10, &number)) return false;
+    *value = (long)number;
+    return true;
 }
 
 static long setting(const char *path)

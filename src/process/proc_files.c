@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -49,21 +48,61 @@ bool fm_proc_is_descendant(uint32_t pid)
     return false;
 }
 
+bool fm_proc_status(const char *directory, const char *name, int base, uint64_t *value)
+{
+    char path[1024], *line = NULL;
+    size_t room = 0;
+    const size_t length = strlen(name);
+    bool found = false;
+    if (snprintf(path, sizeof path, "%s/status", directory) >= (int)sizeof path) return false;
+    FILE *file = fopen(path, "re");
+    while (file && !found && getline(&line, &room, file) > 0) {
+        found = strncmp(line, name, length) == 0 && line[length] == ':';
+        if (found) *value = strtoull(line + length + 1, NULL, base);
+    }
+    free(line);
+    if (file) fclose(file);
+    return found;
+}
+
+bool fm_proc_tasks_open(fm_proc_tasks *tasks, uint32_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%" PRIu32 "/task", pid);
+    tasks->directory = opendir(path);
+    return tasks->directory != NULL;
+}
+
+bool fm_proc_tasks_next(fm_proc_tasks *tasks, uint32_t *tid)
+{
+    for (const struct dirent *task; (task = readdir(tasks->directory));) {
+        *tid = (uint32_t)strtoul(task->d_name, NULL, 10); /* not of "." and ".." */
+        if (*tid > 0) return true;
+    }
+    return false;
+}
+
+void fm_proc_tasks_close(fm_proc_tasks *tasks)
+{
+    closedir(tasks->directory);
+}
+
 bool fm_proc_any_child(uint32_t parent, bool (*has)(void *context, uint32_t parent, uint32_t pid),
                        void *context)
 {
+    fm_proc_tasks tasks;
     char path[80];
     bool found = false;
-    snprintf(path, sizeof path, "/proc/%u/task", parent);
-    DIR *tasks = opendir(path);
-    for (struct dirent *task; tasks && !found && (task = readdir(tasks));) {
-        snprintf(path, sizeof path, "/proc/%u/task/%.20s/children", parent, task->d_name);
-        FILE *file = task->d_name[0] == '.' ? NULL : fopen(path, "re");
+    uint32_t tid;
+    if (!fm_proc_tasks_open(&tasks, parent)) return false;
+    while (!found && fm_proc_tasks_next(&tasks, &tid)) {
+        snprintf(path, sizeof path, "/proc/%" PRIu32 "/task/%" PRIu32 "/children", parent, tid);
+        FILE *file = fopen(path, "re");
         unsigned pid;
         while (file && !found && fscanf(file, "%u", &pid) == 1) found = has(context, parent, pid);
         if (file) fclose(file);
     }
-    if (tasks) closedir(tasks);
+    fm_proc_tasks_close(&tasks);
     return found;
 }
 

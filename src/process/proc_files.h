@@ -3,6 +3,7 @@
 #ifndef FATHOM_PROCESS_PROC_FILES_H
 #define FATHOM_PROCESS_PROC_FILES_H
 
+#include <dirent.h>
 #include <fathom/status.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,6 +21,9 @@ typedef enum fm_proc_field {
 
 /* False: there is no such process. */
 bool fm_proc_stat(uint32_t pid, fm_proc_field field, long *value);
+/* A number of `directory`/status, in hexadecimal where base is 16: directory is /proc/<pid>, or
+ * /proc/<pid>/task/<tid>. False: it does not tell. */
+bool fm_proc_status(const char *directory, const char *name, int base, uint64_t *value);
 /* Is there nothing left of it but its exit status, or not even that? */
 bool fm_proc_is_zombie(uint32_t pid);
 /* Of the calling process. */
@@ -27,6 +31,14 @@ bool fm_proc_is_descendant(uint32_t pid);
 /* Does a child of a process have this property? Asked of one after the other until one does. */
 bool fm_proc_any_child(uint32_t parent, bool (*has)(void *context, uint32_t parent, uint32_t pid),
                        void *context);
+
+/* The threads of a process. False: there is no such process, and nothing to close. */
+typedef struct fm_proc_tasks {
+    DIR *directory;
+} fm_proc_tasks;
+bool fm_proc_tasks_open(fm_proc_tasks *tasks, uint32_t pid);
+bool fm_proc_tasks_next(fm_proc_tasks *tasks, uint32_t *tid);
+void fm_proc_tasks_close(fm_proc_tasks *tasks);
 
 /* The file that a process executes. False: it cannot be told (errno). */
 bool fm_proc_program(uint32_t pid, char *path, size_t size);

@@ -16,7 +16,6 @@
 #include "base/memory.h"
 #include "process/proc_files.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -99,19 +98,13 @@ static bool is_interrupt(int status)
  * too, and interrupt nothing. */
 static bool has_pending(pid_t pid, pid_t tid)
 {
-    char path[80], line[256];
-    uint64_t pending = 0, blocked = 0, caught = 0, value;
-    snprintf(path, sizeof path, "/proc/%ld/task/%ld/status", (long)pid, (long)tid);
-    FILE *file = fopen(path, "re");
-    if (!file) return false;
-    while (fgets(line, sizeof line, file)) {
-        if (sscanf(line, "SigPnd: %" SCNx64, &value) == 1 || sscanf(line, "ShdPnd: %" SCNx64, &value) == 1)
-            pending |= value;
-        if (sscanf(line, "SigBlk: %" SCNx64, &value) == 1) blocked = value;
-        if (sscanf(line, "SigCgt: %" SCNx64, &value) == 1) caught = value;
-    }
-    fclose(file);
-    return pending & ~blocked & caught;
+    static const char *const names[] = {"SigPnd", "ShdPnd", "SigBlk", "SigCgt"};
+    uint64_t of[] = {0, 0, 0, 0};
+    char directory[80];
+    snprintf(directory, sizeof directory, "/proc/%ld/task/%ld", (long)pid, (long)tid);
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
+        (void)fm_proc_status(directory, names[i], 16, &of[i]);
+    return (of[0] | of[1]) & ~of[2] & of[3];
 }
 
 /* A system call that the kernel does not make again by itself: epoll_wait and its kin. */
@@ -181,20 +174,18 @@ static bool is_known(const fm_tracee *tracee, pid_t tid)
 /* Stops those that are not yet. *fresh: how many that were. */
 static fm_status stop_more(fm_tracee *tracee, size_t *fresh, fm_error *error)
 {
-    char path[64];
-    *fresh = 0;
-    snprintf(path, sizeof path, "/proc/%ld/task", (long)tracee->pid);
-    DIR *tasks = opendir(path);
-    if (!tasks) return gone(tracee, error);
+    fm_proc_tasks tasks;
     fm_status status = FM_OK;
-    for (struct dirent *task; status == FM_OK && (task = readdir(tasks));) {
-        const pid_t tid = (pid_t)strtol(task->d_name, NULL, 10);
+    uint32_t tid;
+    *fresh = 0;
+    if (!fm_proc_tasks_open(&tasks, (uint32_t)tracee->pid)) return gone(tracee, error);
+    while (status == FM_OK && fm_proc_tasks_next(&tasks, &tid)) {
         fm_tracee_thread *thread;
-        if (tid <= 0 || is_known(tracee, tid)) continue;
-        status = fm_tracee_stop_one(tracee, tid, &thread, error);
+        if (is_known(tracee, (pid_t)tid)) continue;
+        status = fm_tracee_stop_one(tracee, (pid_t)tid, &thread, error);
         *fresh += thread != NULL;
     }
-    closedir(tasks);
+    fm_proc_tasks_close(&tasks);
     return status;
 }
 

@@ -47,15 +47,20 @@ typedef struct result {
     size_t row_count, row_capacity;
     code_share *shares; /* by code */
     size_t share_count;
-    uint32_t *places; /* of objects, in the attribution; FM_NONE: not there */
-    double *stood_in; /* uses of each object that are inferred */
-    double late, unknown;
+    uint32_t *places;                   /* of objects, in the attribution; FM_NONE: not there */
+    double *stood_in;                   /* uses of each object that are inferred */
+    double late, unknown, unknown_heap; /* the last: of `unknown` */
     size_t first_module, first_path;
 } result;
 
 static fm_status no_memory(fm_error *error)
 {
     return fm_fail(error, FM_E_NOMEM, NULL, "out of memory for the account of data objects");
+}
+
+static bool is_unknown(const result *of, uint32_t object)
+{
+    return fm_sampled_object_is_unknown(of->objects, object);
 }
 
 static double weight_of(const fm_sampled_objects *objects, uint32_t object)
@@ -78,7 +83,8 @@ static fm_status add_row(result *of, use_row row, fm_error *error)
         return no_memory(error);
     of->rows[of->row_count++] = row;
     of->late += row.count;
-    if (row.object == 0) of->unknown += row.count;
+    if (is_unknown(of, row.object)) of->unknown += row.count;
+    if (row.object && is_unknown(of, row.object)) of->unknown_heap += row.count;
     return FM_OK;
 }
 
@@ -99,9 +105,10 @@ static fm_status list_shares(result *of, fm_error *error)
     for (uint32_t tag = 1; tag <= tags; tag++) {
         const uint32_t object = fm_sampled_code_object(of->code, tag);
         const double weight = weight_of(of->objects, object), uses = (double)of->code->uses[tag - 1];
-        if ((object != 0 && weight <= 1) || !(uses > 0)) continue;
-        of->shares[of->share_count++] =
-            (code_share){fm_sampled_code_instruction(of->code, tag), object, uses, uses * weight};
+        const bool unknown = is_unknown(of, object);
+        if ((!unknown && weight <= 1) || !(uses > 0)) continue;
+        of->shares[of->share_count++] = (code_share){fm_sampled_code_instruction(of->code, tag),
+                                                     unknown ? 0 : object, uses, uses * weight};
     }
     qsort(of->shares, of->share_count, sizeof *of->shares, by_code);
     return FM_OK;
@@ -148,7 +155,7 @@ static fm_status share_out(result *of, use_row row, fm_error *error)
 
 static fm_status take_row(result *of, use_row row, fm_error *error)
 {
-    return row.object ? add_row(of, row, error) : share_out(of, row, error);
+    return is_unknown(of, row.object) ? share_out(of, row, error) : add_row(of, row, error);
 }
 
 /* Late uses by the tags of the pairs; first touches by what was never used again. */
@@ -177,15 +184,18 @@ static fm_status list_rows(result *of, fm_error *error)
     const double share = never > cold ? cold / never : 1;
     for (size_t i = 0; i < estimate->group_count && status == FM_OK; i++) {
         const fm_group_estimate *group = &estimate->groups[i];
-        const bool known = group->group <= of->objects->count;
-        told += group->never * share;
-        status = take_row(of,
-                          (use_row){.object = known ? group->group : 0,
-                                    .site = of->unknown_site,
-                                    .range = FM_RANGE_COLD,
-                                    .code = known ? 0 : group->group - (uint32_t)of->objects->count,
-                                    .count = group->never * share},
-                          error);
+        const uint32_t objects = (uint32_t)of->objects->count, sites = (uint32_t)of->code->sites.count;
+        use_row row = {.object = group->group,
+                       .site = of->unknown_site,
+                       .range = FM_RANGE_COLD,
+                       .count = group->never * share};
+        if (group->group > objects) { /* fm_sampled_objects_group */
+            const bool heap = group->group - objects > sites;
+            row.object = heap ? of->objects->unknown_heap : 0;
+            row.code = group->group - objects - (heap ? sites : 0);
+        }
+        told += row.count;
+        status = take_row(of, row, error);
     }
     /* What no observation shows has no object either. */
     const use_row rest = {.site = of->unknown_site, .range = FM_RANGE_COLD, .count = cold - told};
@@ -196,7 +206,9 @@ uint32_t fm_sampled_objects_group(const fm_sampled_objects *objects, const fm_sa
                                   uint32_t tag)
 {
     const uint32_t object = fm_sampled_code_object(code, tag);
-    return object ? object : (uint32_t)objects->count + fm_sampled_code_instruction(code, tag);
+    if (!fm_sampled_object_is_unknown(objects, object)) return object;
+    return (uint32_t)objects->count + (object ? (uint32_t)code->sites.count : 0) +
+           fm_sampled_code_instruction(code, tag);
 }
 
 /* ---- objects ---- */
@@ -299,7 +311,7 @@ static void add_errors(const result *of)
         object->samples += group->samples;
     }
     for (uint32_t i = 1; i <= of->objects->count; i++) {
-        if (!(of->stood_in[i] > 0) || of->places[i] == FM_NONE) continue;
+        if (is_unknown(of, i) || !(of->stood_in[i] > 0) || of->places[i] == FM_NONE) continue;
         fm_object *object = &of->attribution->objects[of->places[i]];
         const uint64_t met = of->objects->objects[i - 1].met;
         object->error = combined(object->error, of->stood_in[i] / sqrt(met > 0 ? (double)met : 1));
@@ -307,10 +319,15 @@ static void add_errors(const result *of)
         object->error = combined(object->error, errors * share);
         object->samples += (uint64_t)llround(samples * share);
     }
-    if (of->places[0] == FM_NONE || !(unknown > 0)) return;
-    const double left = fmin(of->unknown / unknown, 1);
-    of->attribution->objects[of->places[0]].error = combined(0, errors * left);
-    of->attribution->objects[of->places[0]].samples = (uint64_t)llround(samples * left);
+    const uint32_t which[] = {0, of->objects->unknown_heap};
+    const double rest[] = {of->unknown - of->unknown_heap, of->unknown_heap};
+    for (size_t i = 0; i < 2 && unknown > 0; i++) {
+        if ((i > 0 && !which[i]) || of->places[which[i]] == FM_NONE) continue;
+        fm_object *object = &of->attribution->objects[of->places[which[i]]];
+        const double left = fmin(rest[i] / unknown, 1);
+        object->error = combined(0, errors * left);
+        object->samples = (uint64_t)llround(samples * left);
+    }
 }
 
 static fm_status add_uses(result *of, fm_error *error)

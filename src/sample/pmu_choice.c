@@ -54,13 +54,9 @@ fm_status fm_sampled_run_choose(fm_sampled_run *run, fm_error *error)
     const fm_sampled_run_options *options = &run->options;
     fm_pmu_plan made;
     if (options->method == FM_SAMPLED_RUN_SOFTWARE ||
-        (options->method == FM_SAMPLED_RUN_ANY &&
-         (options->no_watches || options->region || options->function)))
+        /* Which accesses are a function's is exact in bursts, and inferred by single samples. */
+        (options->method == FM_SAMPLED_RUN_ANY && (options->no_watches || options->function)))
         return FM_OK;
-    if (options->region || options->function)
-        return fm_fail(error, FM_E_UNSUPPORTED, NULL,
-                       "performance counters count outside of regions and functions, too: sample these by "
-                       "software");
     if (!plan(options, &made)) {
         if (options->method == FM_SAMPLED_RUN_PMU)
             return fm_fail(error, FM_E_UNSUPPORTED, NULL,

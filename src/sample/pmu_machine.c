@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "sample/pmu_machine.h"
 
+#include "process/proc_files.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,21 +71,14 @@ static bool kernel_is_old(const fm_pmu_machine *machine)
 
 static void look_at_rights(fm_pmu_machine *machine, const char *root)
 {
-    char text[32], *line = NULL;
-    size_t room = 0;
+    char text[32], directory[1024];
+    uint64_t rights;
     machine->paranoid = PARANOID_USUAL;
     if (fm_pmu_file_read(root, "/proc/sys/kernel/perf_event_paranoid", text, sizeof text))
         machine->paranoid = (int)strtol(text, NULL, 10);
-    FILE *file = open_under(root, "/proc/self/status");
-    if (!file) return;
-    while (getline(&line, &room, file) > 0) {
-        const char *value = value_of(line, "CapEff");
-        if (!value) continue;
-        const uint64_t rights = strtoull(value, NULL, 16);
+    snprintf(directory, sizeof directory, "%s/proc/self", root);
+    if (fm_proc_status(directory, "CapEff", 16, &rights))
         machine->privileged = rights >> CAP_PERFMON_BIT & 1 || rights >> CAP_SYS_ADMIN_BIT & 1;
-    }
-    free(line);
-    fclose(file);
 }
 
 void fm_pmu_machine_look(fm_pmu_machine *machine, const char *root)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pmu_observations.c - what counters sampled of a thread becomes observations (fathom/sample.h): each sampled
- * access is a watch, or one that was not armed. Positions are counted, so nothing has to be inferred.
+ * access is a watch, or one that was not armed. Positions are counted, so nothing has to be inferred: but
+ * with a function (--function), outside of which counters go on. Which samples are inside says how many
+ * accesses are, between two samples as many as the two together say: all, half, or none.
  */
 #include "sample/pmu_source.h"
 #include "sample/sampled_thread.h"
@@ -36,45 +38,100 @@ static double probability(uint64_t units, unsigned bits)
     return value > 1 ? 1 : value;
 }
 
+/* ---- positions ---- */
+
+/* Accesses that count, before each use and before the end. */
+typedef struct counted {
+    const fm_sampled_thread *thread;
+    double *before; /* each use */
+} counted;
+
+static double share_between(const fm_sampled_thread *thread, size_t a, size_t b)
+{
+    return (double)(!thread->uses[a].outside + !thread->uses[b].outside) / 2;
+}
+
+static fm_status make_counted(counted *of, const fm_sampled_thread *thread, fm_error *error)
+{
+    *of = (counted){.thread = thread, .before = fm_calloc(thread->use_count + 1, sizeof *of->before)};
+    if (!of->before)
+        return fm_fail_memory(error, (thread->use_count + 1) * sizeof *of->before, "the samples");
+    for (size_t i = 0; i < thread->use_count; i++) {
+        const size_t last = i > 0 ? i - 1 : 0;
+        const uint64_t from = i > 0 ? thread->uses[last].is.position : 0;
+        of->before[i] = (i > 0 ? of->before[last] : 0) +
+                        (double)(thread->uses[i].is.position - from) * share_between(thread, last, i);
+    }
+    return FM_OK;
+}
+
+/* Accesses that count until a position. */
+static uint64_t counted_until(const counted *of, uint64_t position)
+{
+    const fm_sampled_thread *thread = of->thread;
+    size_t low = 0, high = thread->use_count; /* the first use behind it */
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (thread->uses[middle].is.position <= position)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (thread->use_count == 0) return position;
+    const size_t last = low > 0 ? low - 1 : 0, next = low < thread->use_count ? low : low - 1;
+    const double from = low > 0 ? of->before[last] : 0;
+    const uint64_t since = low > 0 ? position - thread->uses[last].is.position : position;
+    return (uint64_t)(from + (double)since * share_between(thread, last, next) + 0.5);
+}
+
+/* ---- observations ---- */
+
 /* How its watch went. False: its record was lost, so nothing is known of it. */
-static bool describe_watch(const fm_sampled_thread *thread, const fm_seen_use *use, const fm_seen_watch *seen,
+static bool describe_watch(const counted *of, const fm_seen_use *use, const fm_seen_watch *seen,
                            fm_sample_watch *watch)
 {
+    const fm_sampled_thread *thread = of->thread;
     watch->end = FM_WATCH_NOT_ARMED;
     if (use->is.place == FM_SAMPLE_NOWHERE) return true;
     if (!seen) return false;
     const bool never = seen->is.end == FM_SAMPLE_WATCH_ENDED;
     uint64_t finish = never ? thread->work : seen->is.finish;
-    if (finish <= use->is.position) finish = use->is.position + 1;
+    finish = counted_until(of, finish);
+    const uint64_t begin = counted_until(of, use->is.position);
+    if (finish <= begin) finish = begin + 1;
     watch->end = never                                      ? FM_WATCH_NEVER
                  : seen->is.end == FM_SAMPLE_WATCH_REPLACED ? FM_WATCH_REPLACED
                                                             : FM_WATCH_USED;
-    watch->length = finish - use->is.position;
+    watch->length = finish - begin;
     watch->kept = probability(seen->is.kept, KEPT_BITS);
     watch->reuse = seen->tag;
     return true;
 }
 
 /* All samples of a thread together stand for all its accesses. */
-static double weight_of_period(const fm_sampled_thread *thread)
+static double weight_of_period(const fm_sampled_thread *thread, uint64_t accesses)
 {
     double sum = 0;
-    for (size_t i = 0; i < thread->use_count; i++) sum += (double)thread->uses[i].is.period;
-    return sum > 0 && thread->work > 0 ? (double)thread->work / sum : 1;
+    for (size_t i = 0; i < thread->use_count; i++)
+        if (!thread->uses[i].outside) sum += (double)thread->uses[i].is.period;
+    return sum > 0 && accesses > 0 ? (double)accesses / sum : 1;
 }
 
-static fm_status add_uses(const fm_sampled_thread *thread, uint32_t number, const fm_seen_watch **watches,
+static fm_status add_uses(const counted *of, uint32_t number, const fm_seen_watch **watches,
                           fm_samples *samples, fm_error *error)
 {
-    const double unit = weight_of_period(thread);
+    const fm_sampled_thread *thread = of->thread;
+    const double unit = weight_of_period(thread, counted_until(of, thread->work));
     size_t next = 0;
     fm_status status = FM_OK;
     for (size_t i = 0; i < thread->use_count && status == FM_OK; i++) {
         const fm_seen_use *use = &thread->uses[i];
         while (next < thread->watch_count && watches[next]->is.burst < use->is.number) next++;
+        if (use->outside) continue;
+        const uint64_t position = counted_until(of, use->is.position);
         const bool has = next < thread->watch_count && watches[next]->is.burst == use->is.number;
         fm_sample_watch watch = {.thread = number,
-                                 .at = use->is.position > 0 ? use->is.position - 1 : 0,
+                                 .at = position > 0 ? position - 1 : 0,
                                  .weight = use->is.period > 0 ? unit * (double)use->is.period : unit,
                                  .armed = probability(use->is.armed, ARMED_BITS),
                                  .use = use->tag,
@@ -83,7 +140,7 @@ static fm_status add_uses(const fm_sampled_thread *thread, uint32_t number, cons
                                      use->is.latency < UINT32_MAX ? (uint32_t)use->is.latency : UINT32_MAX,
                                  .level = fm_pmu_source_level(use->is.source)};
         if (!(watch.armed > 0)) watch.armed = 1;
-        if (describe_watch(thread, use, has ? watches[next] : NULL, &watch))
+        if (describe_watch(of, use, has ? watches[next] : NULL, &watch))
             status = fm_samples_add_watch(samples, &watch, error);
     }
     return status;
@@ -93,11 +150,15 @@ fm_status fm_sampled_thread_observe_uses(const fm_sampled_thread *thread, fm_sam
                                          fm_error *error)
 {
     uint32_t number = 0;
-    fm_status status = fm_samples_add_thread(samples, thread->work, &number, error);
-    if (status != FM_OK) return status;
-    const fm_seen_watch **watches = sorted_watches(thread);
-    if (!watches) return fm_fail_memory(error, thread->watch_count * sizeof *watches, "the watches");
-    status = add_uses(thread, number, watches, samples, error);
+    counted of;
+    fm_status status = make_counted(&of, thread, error);
+    const fm_seen_watch **watches = status == FM_OK ? sorted_watches(thread) : NULL;
+    if (status == FM_OK && !watches)
+        status = fm_fail_memory(error, thread->watch_count * sizeof *watches, "the watches");
+    if (status == FM_OK)
+        status = fm_samples_add_thread(samples, counted_until(&of, thread->work), &number, error);
+    if (status == FM_OK) status = add_uses(&of, number, watches, samples, error);
     free(watches);
+    free(of.before);
     return status;
 }

@@ -18,8 +18,11 @@ static fm_status find_object(fm_sampled_thread *thread, fm_sample_context *conte
                                  use->fs_base, &thread->stack, error);
     if (status != FM_OK) return status;
     fm_sampled_memory_begin(thread->memory);
-    return fm_sampled_memory_object(thread->memory, context->objects, use->ticks, use->address, object,
-                                    error);
+    status =
+        fm_sampled_memory_object(thread->memory, context->objects, use->ticks, use->address, object, error);
+    if (status != FM_OK || *object) return status;
+    return fm_sampled_memory_unknown(thread->memory, thread->process, context->objects, use->address, object,
+                                     error);
 }
 
 static fm_status find_tag(fm_sampled_thread *thread, fm_sample_context *context, const fm_sample_use *use,
@@ -30,6 +33,14 @@ static fm_status find_tag(fm_sampled_thread *thread, fm_sample_context *context,
     if (status == FM_OK && thread->calls && slab != FM_SAMPLE_NOWHERE && use->stack_bytes) {
         status = fm_sampled_thread_calls(thread, context, slab, use->stack_bytes, error);
         path = fm_sampled_calls_path(thread->calls);
+    }
+    if (status == FM_OK && context->function) {
+        bool inside = false;
+        status = fm_function_filter_inside(context->function, context->code, site, path, &inside, error);
+        seen->outside = !inside;
+        seen->unknown = !inside && !use->stack_bytes; /* there was no room for its stack */
+        if (status != FM_OK || !inside) return status;
+        if (!context->tell_paths) path = 0;
     }
     if (status == FM_OK) status = find_object(thread, context, use, &object, error);
     if (status != FM_OK) return status;
@@ -46,8 +57,10 @@ fm_status fm_sampled_thread_take_use(fm_sampled_thread *thread, fm_sample_contex
     fm_seen_use seen = {.is = *use};
     if (thread->use_count >= MOST_USES) return FM_OK;
     fm_status status = find_tag(thread, context, use, slab, &seen, error);
-    if (status == FM_OK) status = fm_latencies_add(&context->latencies, seen.tag, use, error);
-    if (status != FM_OK || use->number == 0) return status; /* it told a latency */
+    if (status == FM_OK && !seen.outside)
+        status = fm_latencies_add(&context->latencies, seen.tag, use, error);
+    if (status == FM_OK && seen.unknown) thread->lost++;
+    if (status != FM_OK || use->number == 0 || seen.unknown) return status; /* 0: it told a latency */
     if (before && (use->number <= before->is.number || use->position < before->is.position)) {
         thread->damaged++;
         return FM_OK;
@@ -56,7 +69,7 @@ fm_status fm_sampled_thread_take_use(fm_sampled_thread *thread, fm_sample_contex
                          sizeof *thread->uses) != 0)
         return fm_fail_memory(error, (thread->use_count + 1) * sizeof *thread->uses, "the samples");
     thread->uses[thread->use_count++] = seen;
-    context->bursts++;
+    context->bursts += !seen.outside;
     return FM_OK;
 }
 

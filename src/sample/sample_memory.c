@@ -4,6 +4,7 @@
 #include "sample/sample_memory.h"
 
 #include "base/error.h"
+#include "process/proc_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,8 @@ static void begin(fm_sample_session *session)
     session->magic = FM_SAMPLE_MAGIC;
     session->version = FM_SAMPLE_VERSION;
     session->receiver_pid = (uint32_t)getpid();
+    uint64_t filters = 0;
+    if (fm_proc_status("/proc/self", "Seccomp_filters", 10, &filters)) session->filters = (uint32_t)filters;
 }
 
 fm_status fm_sample_memory_create(fm_sample_memory *memory, fm_error *error)

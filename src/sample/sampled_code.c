@@ -18,33 +18,39 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, MOST_HEADERS = 128, MOST_FILES = 1 << 16, MOST_MAPS = 1 << 18 };
+enum {
+    PAGE = 4096,
+    MOST_HEADERS = 128,
+    MOST_FILES = 1 << 16,
+    MOST_MAPS = 1 << 18,
+    MOST_DATA_FILES = 1 << 10
+};
 
 #define OUR_NAME "libfathom-sample.so"
 /* Code that is in no file must not keep us reading where files are. */
-static const double MAPS_SECONDS = 0.1;
+static const double MAPS_SECONDS = 0.1, DATA_SECONDS = 0.5;
 
 static fm_status no_memory(fm_error *error)
 {
     return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for what is known of the program's code");
 }
 
-static fm_status file_named(fm_sampled_code *code, const char *path, uint32_t *index, fm_error *error)
+static fm_status file_named(fm_sampled_code *code, const char *path, bool with_code, uint32_t *index,
+                            fm_error *error)
 {
     for (size_t i = 0; i < code->file_count; i++) {
         *index = (uint32_t)i;
         if (strcmp(code->files[i].path, path) == 0) return FM_OK;
     }
     if (code->file_count >= MOST_FILES)
-        return fm_fail(error, FM_E_UNSUPPORTED, NULL, "the program has more than %d files with code",
-                       MOST_FILES);
+        return fm_fail(error, FM_E_UNSUPPORTED, NULL, "the program has more than %d files", MOST_FILES);
     if (fm_array_reserve((void **)&code->files, &code->file_capacity, code->file_count + 1,
                          sizeof *code->files) != 0)
         return no_memory(error);
     fm_sampled_file *file = &code->files[code->file_count];
     *file = (fm_sampled_file){.path = strdup(path)};
     if (!file->path) return no_memory(error);
-    (void)fm_symbols_build_id(path, file->build_id);
+    if (with_code) (void)fm_symbols_build_id(path, file->build_id); /* others are not opened: devices */
     const char *slash = strrchr(path, '/');
     file->ours = strcmp(slash ? slash + 1 : path, OUR_NAME) == 0;
     *index = (uint32_t)code->file_count++;
@@ -124,11 +130,45 @@ static fm_status add_map(fm_sampled_maps *maps, fm_sampled_code *code, uint64_t 
     fm_sampled_map map = {.from = from, .to = to};
     loaded of;
     if (!read_headers(path, &of) || !find_bias(&of, from, offset, &map.bias)) return FM_OK;
-    fm_status status = file_named(code, path, &map.file, error);
+    fm_status status = file_named(code, path, true, &map.file, error);
     if (status != FM_OK) return status;
     code->files[map.file].bias = map.bias;
     status = add_one(&maps->maps, &maps->count, &maps->capacity, map, error);
     if (status == FM_OK) status = add_data(maps, &code->files[map.file], &of, map, error);
+    return status;
+}
+
+/* A file without code that is mapped: a table, a data base. */
+static fm_status add_data_file(fm_sampled_maps *maps, fm_sampled_code *code, const fm_proc_map *one,
+                               fm_error *error)
+{
+    const bool nobodys =
+        strncmp(one->path, "/dev/zero", 9) == 0 || strncmp(one->path, "/memfd:fathom-", 14) == 0;
+    fm_sampled_map map = {.from = one->from, .to = one->to, .bias = one->from - one->offset, .whole = true};
+    for (size_t i = 0; i < maps->count; i++) /* of a file with code it is known what is data */
+        if (strcmp(code->files[maps->maps[i].file].path, one->path) == 0) return FM_OK;
+    if (nobodys || maps->data_files >= MOST_DATA_FILES) return FM_OK;
+    maps->data_files++;
+    const fm_status status = file_named(code, one->path, false, &map.file, error);
+    if (status != FM_OK) return status;
+    return add_one(&maps->data, &maps->data_count, &maps->data_capacity, map, error);
+}
+
+static fm_status read_data(fm_sampled_maps *maps, fm_sampled_code *code, uint32_t pid, fm_error *error)
+{
+    fm_proc_maps told;
+    fm_proc_map one;
+    fm_status status = FM_OK;
+    if (!fm_proc_maps_open(&told, pid)) return FM_OK;
+    while (status == FM_OK && fm_proc_maps_next(&told, &one)) {
+        if (strcmp(one.path, "[heap]") == 0) {
+            maps->heap_from = one.from;
+            maps->heap_to = one.to;
+        }
+        if (one.path[0] == '/' && one.access[0] == 'r' && one.access[2] != 'x')
+            status = add_data_file(maps, code, &one, error);
+    }
+    fm_proc_maps_close(&told);
     return status;
 }
 
@@ -143,6 +183,7 @@ fm_status fm_sampled_maps_read(fm_sampled_maps *maps, fm_sampled_code *code, uin
         if (one.path[0] == '/' && one.access[2] == 'x')
             status = add_map(&read, code, one.from, one.to, one.offset, one.path, error);
     fm_proc_maps_close(&told);
+    if (status == FM_OK && read.count > 0) status = read_data(&read, code, pid, error);
     if (status != FM_OK || read.count == 0) {
         fm_sampled_maps_free(&read);
         return status;
@@ -183,6 +224,13 @@ fm_status fm_sampled_code_map(fm_sample_code_of *process, fm_sampled_code *code,
     fm_status status = fm_sampled_maps_read(&process->maps, code, process->pid, error);
     *found = fm_sampled_map_at(&process->maps, address);
     return status;
+}
+
+fm_status fm_sampled_code_look_for_data(fm_sample_code_of *process, fm_sampled_code *code, fm_error *error)
+{
+    if (!__atomic_load_n(&process->alive, __ATOMIC_RELAXED) || fm_now() < process->data_next) return FM_OK;
+    process->data_next = fm_now() + DATA_SECONDS;
+    return fm_sampled_maps_read(&process->maps, code, process->pid, error);
 }
 
 /* The number of an entry. */

@@ -18,15 +18,18 @@ typedef struct fm_sampled_map {
     uint64_t from, to;
     uint64_t bias; /* address in memory - address in the file */
     uint32_t file; /* index */
+    bool whole;    /* it is data, whatever it contains */
 } fm_sampled_map;
 
-/* Those with code, and the data of these files: what is initialised, and what is not. */
+/* Those with code, and the data of these files: what is initialised, and what is not. Files that have no code
+ * are data as a whole. */
 typedef struct fm_sampled_maps {
     fm_sampled_map *maps; /* ascending */
     size_t count, capacity;
     fm_sampled_map *data;
-    size_t data_count, data_capacity;
-    uint32_t reading; /* how often they were read */
+    size_t data_count, data_capacity, data_files;
+    uint64_t heap_from, heap_to; /* what the kernel calls the heap; 0: there is none */
+    uint32_t reading;            /* how often they were read */
 } fm_sampled_maps;
 
 typedef struct fm_sampled_file {
@@ -45,6 +48,7 @@ typedef struct fm_sample_code_of {
     uint32_t pid;
     bool alive;       /* /proc can be asked */
     double maps_next; /* not before */
+    double data_next; /* the same where it is for data */
     struct {
         uint64_t address;
         uint32_t site;
@@ -72,6 +76,8 @@ const fm_sampled_map *fm_sampled_map_at(const fm_sampled_maps *maps, uint64_t ad
  * none that is a file's. */
 fm_status fm_sampled_code_map(fm_sample_code_of *process, fm_sampled_code *code, uint64_t address,
                               const fm_sampled_map **found, fm_error *error);
+/* Looks for data anew: something was used that is nobody's. Not often. */
+fm_status fm_sampled_code_look_for_data(fm_sample_code_of *process, fm_sampled_code *code, fm_error *error);
 /* The site of an instruction; 0: there are too many, or no memory. */
 fm_status fm_sampled_code_site(fm_sample_code_of *process, fm_sampled_code *code, uint64_t address,
                                uint32_t *site, fm_error *error);

@@ -197,13 +197,27 @@ fm_status fm_sampled_memory_limit(fm_sampled_memory_of *memory, uint64_t limit, 
 
 /* ---- files and stacks ---- */
 
-static bool is_told(const fm_sampled_memory_of *memory, const fm_sampled_map *map)
+static bool is_among(const fm_sampled_map *maps, size_t count, const fm_sampled_map *map)
 {
-    for (size_t i = 0; i < memory->told_count; i++)
-        if (memory->told[i].from == map->from && memory->told[i].to == map->to &&
-            memory->told[i].file == map->file)
-            return true;
+    for (size_t i = 0; i < count; i++)
+        if (maps[i].from == map->from && maps[i].to == map->to && maps[i].file == map->file) return true;
     return false;
+}
+
+/* What is not there any more. */
+static fm_status forget_data(fm_sampled_memory_of *memory, const fm_sampled_maps *now, fm_error *error)
+{
+    size_t kept = 0;
+    fm_status status = FM_OK;
+    for (size_t i = 0; i < memory->told_count && status == FM_OK; i++) {
+        const fm_sampled_map map = memory->told[i];
+        if (is_among(now->data, now->data_count, &map))
+            memory->told[kept++] = map;
+        else
+            status = fm_object_map_unmap(memory->map, memory->time, map.from, map.to, error);
+    }
+    if (status == FM_OK) memory->told_count = kept;
+    return status;
 }
 
 static fm_status tell_data(fm_sampled_memory_of *memory, const fm_sample_code_of *process,
@@ -211,19 +225,19 @@ static fm_status tell_data(fm_sampled_memory_of *memory, const fm_sample_code_of
 {
     if (memory->reading == process->maps.reading) return FM_OK;
     memory->reading = process->maps.reading;
-    for (size_t i = 0; i < process->maps.data_count; i++) {
+    fm_status status = forget_data(memory, &process->maps, error);
+    for (size_t i = 0; i < process->maps.data_count && status == FM_OK; i++) {
         const fm_sampled_map *map = &process->maps.data[i];
-        if (is_told(memory, map)) continue;
+        if (is_among(memory->told, memory->told_count, map)) continue;
         if (fm_array_reserve((void **)&memory->told, &memory->told_capacity, memory->told_count + 1,
                              sizeof *map) != 0)
             return no_memory(error);
         memory->told[memory->told_count++] = *map;
-        fm_status status =
-            fm_object_map_module(memory->map, memory->time, map->file, code->files[map->file].path, map->bias,
-                                 map->from, map->to, error);
-        if (status != FM_OK) return status;
+        const char *symbols = map->whole ? "" : code->files[map->file].path;
+        status = fm_object_map_module(memory->map, memory->time, map->file, symbols, map->bias, map->from,
+                                      map->to, error);
     }
-    return FM_OK;
+    return status;
 }
 
 /* The mapping that an address lies in. growing: the first thread's stack, which may grow down to what lies
@@ -281,10 +295,14 @@ static fm_status tell_locals(fm_sampled_memory_of *memory, uint32_t pid, const f
 }
 
 fm_status fm_sampled_memory_thread(fm_sampled_memory_of *memory, fm_sample_code_of *process,
-                                   const fm_sampled_code *code, uint32_t thread, uint64_t stack,
-                                   uint64_t fs_base, fm_sampled_place *place, fm_error *error)
+                                   fm_sampled_code *code, uint32_t thread, uint64_t stack, uint64_t fs_base,
+                                   fm_sampled_place *place, fm_error *error)
 {
     fm_status status = have_map(memory, error);
+    if (status == FM_OK && memory->nobodys) {
+        memory->nobodys = false;
+        status = fm_sampled_code_look_for_data(process, code, error);
+    }
     if (status == FM_OK) status = tell_data(memory, process, code, error);
     if (status != FM_OK || (place->low <= stack && stack < place->high)) return status;
     if (!__atomic_load_n(&process->alive, __ATOMIC_RELAXED)) return FM_OK;
@@ -305,6 +323,20 @@ fm_status fm_sampled_memory_thread(fm_sampled_memory_of *memory, fm_sample_code_
 void fm_sampled_memory_begin(fm_sampled_memory_of *memory)
 {
     memset(memory->recent, 0, sizeof memory->recent);
+}
+
+static fm_status add_object(fm_sampled_objects *objects, fm_sampled_object made, uint32_t *number,
+                            fm_error *error)
+{
+    bool fresh;
+    const fm_intern_entry *entry = fm_intern_table_put(
+        &objects->known, made.address, (uint32_t)made.kind << NUMBER_BITS | made.number, &fresh);
+    if (!entry || fm_array_reserve((void **)&objects->objects, &objects->capacity, objects->known.count,
+                                   sizeof *objects->objects) != 0)
+        return no_memory(error);
+    *number = (uint32_t)(entry - objects->known.entries) + 1;
+    if (fresh) objects->objects[objects->count++] = made;
+    return FM_OK;
 }
 
 /* The object of the map, as all processes know it. */
@@ -334,16 +366,26 @@ static fm_status number_of(fm_sampled_memory_of *memory, fm_sampled_objects *obj
         made.address = made.level;
     }
     if (made.number >> NUMBER_BITS) return FM_OK;
-    bool fresh;
-    const fm_intern_entry *entry = fm_intern_table_put(
-        &objects->known, made.address, (uint32_t)made.kind << NUMBER_BITS | made.number, &fresh);
-    if (!entry || fm_array_reserve((void **)&objects->objects, &objects->capacity, objects->known.count,
-                                   sizeof *objects->objects) != 0)
-        return no_memory(error);
-    *number = (uint32_t)(entry - objects->known.entries) + 1;
-    if (fresh) objects->objects[objects->count++] = made;
-    memory->numbers[index] = *number;
-    return FM_OK;
+    const fm_status status = add_object(objects, made, number, error);
+    if (status == FM_OK) memory->numbers[index] = *number;
+    return status;
+}
+
+fm_status fm_sampled_memory_unknown(fm_sampled_memory_of *memory, const fm_sample_code_of *process,
+                                    fm_sampled_objects *objects, uint64_t address, uint32_t *object,
+                                    fm_error *error)
+{
+    *object = 0;
+    if (address < process->maps.heap_from || address >= process->maps.heap_to) {
+        memory->nobodys = true;
+        return FM_OK;
+    }
+    fm_status status = FM_OK;
+    if (!objects->unknown_heap)
+        status =
+            add_object(objects, (fm_sampled_object){.kind = FM_OBJECT_HEAP}, &objects->unknown_heap, error);
+    *object = objects->unknown_heap;
+    return status;
 }
 
 /* How many different blocks what is counted rests on. */

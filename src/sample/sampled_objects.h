@@ -40,8 +40,9 @@ typedef struct fm_sampled_objects {
     fm_intern_table contexts;            /* of heap blocks: path; 1: told by chance */
     fm_sampled_allocations *allocations; /* of each context */
     size_t allocation_capacity;
-    uint64_t told, lost; /* small blocks that were told, and that should have been */
-    fm_intern_table met; /* blocks: address; object */
+    uint32_t unknown_heap; /* object of heap blocks of which nothing is known; 0: none yet */
+    uint64_t told, lost;   /* small blocks that were told, and that should have been */
+    fm_intern_table met;   /* blocks: address; object */
 } fm_sampled_objects;
 void fm_sampled_objects_free(fm_sampled_objects *objects);
 
@@ -51,6 +52,7 @@ typedef struct fm_sampled_memory_of {
     uint64_t time; /* of the last that was told */
     uint32_t level;
     uint32_t reading;     /* of its maps that the map knows */
+    bool nobodys;         /* something was used that no object is known for */
     fm_sampled_map *told; /* data of files that the map knows */
     size_t told_count, told_capacity;
     double stacks_next; /* when to look for stacks again, at the earliest */
@@ -84,15 +86,26 @@ typedef struct fm_sampled_place {
     uint64_t low, high; /* stack; 0: not known */
 } fm_sampled_place;
 fm_status fm_sampled_memory_thread(fm_sampled_memory_of *memory, fm_sample_code_of *process,
-                                   const fm_sampled_code *code, uint32_t thread, uint64_t stack,
-                                   uint64_t fs_base, fm_sampled_place *place, fm_error *error);
+                                   fm_sampled_code *code, uint32_t thread, uint64_t stack, uint64_t fs_base,
+                                   fm_sampled_place *place, fm_error *error);
 /* Uses of a burst are looked up from now on: nothing that was looked up before counts. */
 void fm_sampled_memory_begin(fm_sampled_memory_of *memory);
 fm_status fm_sampled_memory_object(fm_sampled_memory_of *memory, fm_sampled_objects *objects, uint64_t time,
                                    uint64_t address, uint32_t *object, fm_error *error);
 
+/* For what has no object: one of all that lies in the heap and of which it is not known who allocated it, or
+ * none (0). */
+fm_status fm_sampled_memory_unknown(fm_sampled_memory_of *memory, const fm_sample_code_of *process,
+                                    fm_sampled_objects *objects, uint64_t address, uint32_t *object,
+                                    fm_error *error);
+/* Is it that? Told blocks stand for those of it that were allocated meanwhile. */
+static inline bool fm_sampled_object_is_unknown(const fm_sampled_objects *objects, uint32_t object)
+{
+    return object == 0 || object == objects->unknown_heap;
+}
+
 /* The group of a tag, for fm_estimate_options: its object; where that is not known, behind the last object,
- * its instruction. */
+ * its instruction, and behind these its instruction where it is in the heap. */
 uint32_t fm_sampled_objects_group(const fm_sampled_objects *objects, const fm_sampled_code *code,
                                   uint32_t tag);
 

@@ -85,13 +85,25 @@ static void fill_rates(const fm_sampled_thread *thread, double fallback, double 
         if (last > 0) rates[i] *= thread->bursts[i]->inside;
 }
 
+/* The mean over time takes the place of all: as many accesses in all, and no burst counts for more than the
+ * time that it stands for. */
+static void level_rates(const fm_sampled_thread *thread, double *rates)
+{
+    double time = 0, accesses = 0;
+    for (size_t i = 0; i < thread->burst_count; i++) {
+        time += (double)thread->bursts[i]->planned;
+        accesses += (double)thread->bursts[i]->planned * rates[i];
+    }
+    for (size_t i = 0; i < thread->burst_count && time > 0; i++) rates[i] = accesses / time;
+}
+
 static double behind(const timeline *line, size_t i)
 {
     const fm_seen_burst *burst = line->thread->bursts[i];
     return line->before[i] + burst->counted * burst->inside + burst->accesses;
 }
 
-static fm_status make_timeline(timeline *line, const fm_sampled_thread *thread, double fallback,
+static fm_status make_timeline(timeline *line, const fm_sampled_thread *thread, double fallback, bool mean,
                                size_t granularity, fm_error *error)
 {
     const size_t count = thread->burst_count;
@@ -102,6 +114,7 @@ static fm_status make_timeline(timeline *line, const fm_sampled_thread *thread, 
     if (!line->rates || !line->before)
         return fm_fail_memory(error, 2 * (count + 1) * sizeof(double), "the rates of a thread");
     fill_rates(thread, fallback, line->rates);
+    if (mean) level_rates(thread, line->rates);
     for (size_t i = 0; i < count; i++) {
         fm_seen_burst *burst = thread->bursts[i];
         line->before[i] = i == 0 ? (double)burst->work * line->rates[0]
@@ -300,7 +313,7 @@ fm_status fm_sampled_thread_observe(fm_sampled_thread *thread, const fm_sample_c
     timeline line;
     uint32_t number = 0;
     uint64_t *numbers = fm_calloc(thread->burst_count + 1, sizeof *numbers);
-    fm_status status = make_timeline(&line, thread, fallback_rate, granularity, error);
+    fm_status status = make_timeline(&line, thread, fallback_rate, context->mean_rate, granularity, error);
     line.tick = context->nanoseconds;
     if (status == FM_OK && !numbers)
         status = fm_fail_memory(error, thread->burst_count * sizeof *numbers, "the bursts");

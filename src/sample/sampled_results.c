@@ -178,20 +178,12 @@ fm_status fm_sampled_run_take(fm_sampled_run *run, size_t granularity, size_t pr
     return status;
 }
 
-fm_status fm_sampled_run_describe(const fm_sampled_run *run, fm_attribution *attribution,
-                                  const uint32_t **map, size_t *map_count, fm_error *error)
-{
-    fm_status status = fm_sampled_code_describe(&run->code, attribution, map, map_count, error);
-    if (status == FM_OK)
-        status = fm_latencies_describe(&run->context.latencies, attribution, *map, *map_count, error);
-    return status;
-}
+/* ---- estimates ---- */
 
-fm_status fm_sampled_run_tags(fm_sampled_run *run, const uint32_t **codes, const uint32_t **groups,
-                              size_t *count, fm_error *error)
+/* What tags have in common, for estimates. */
+static fm_status tell_tags(fm_sampled_run *run, fm_estimate_options *options, fm_error *error)
 {
     const fm_sampled_code *code = &run->code;
-    if (!run->ended) return fm_fail(error, FM_E_ARGUMENT, NULL, "the run has not ended");
     if (!run->tag_codes) run->tag_codes = fm_calloc(code->tags.count + 1, sizeof *run->tag_codes);
     if (!run->tag_objects) run->tag_objects = fm_calloc(code->tags.count + 1, sizeof *run->tag_objects);
     if (!run->tag_codes || !run->tag_objects)
@@ -201,21 +193,44 @@ fm_status fm_sampled_run_tags(fm_sampled_run *run, const uint32_t **codes, const
         run->tag_codes[tag] = fm_sampled_code_instruction(code, tag);
         run->tag_objects[tag] = fm_sampled_objects_group(&run->objects, code, tag);
     }
-    *codes = run->tag_codes;
-    *groups = run->tag_objects;
-    *count = code->tags.count + 1;
+    options->codes = run->tag_codes;
+    options->groups = options->edges ? run->tag_objects : NULL;
+    options->tag_count = code->tags.count + 1;
     return FM_OK;
 }
 
-fm_status fm_sampled_run_describe_objects(const fm_sampled_run *run, const fm_estimate *estimate,
-                                          const uint32_t *map, size_t map_count, fm_attribution *attribution,
-                                          double *known, double *one_in, fm_error *error)
+fm_status fm_sampled_run_estimate_sized(fm_sampled_run *run, size_t granularity, size_t process,
+                                        const fm_estimate_options *given, size_t given_size,
+                                        fm_estimate **estimate, fm_error *error)
 {
-    *one_in = 1;
+    /* Accesses: what a watch that is timed by a clock tells is no use below. */
+    enum { BELIEVED_FROM = 100000 };
+    fm_estimate_options options;
+    fm_samples *samples = NULL;
+    *estimate = NULL;
+    fm_status status =
+        fm_sized_read(&options, sizeof options, given, given_size, "fm_estimate_options", error);
+    if (status == FM_OK) status = fm_sampled_run_take(run, granularity, process, &samples, error);
+    if (status == FM_OK) status = tell_tags(run, &options, error);
+    if (options.reach == 0 && !run->context.counters) options.reach = BELIEVED_FROM;
+    if (status == FM_OK) status = fm_estimate_create(estimate, samples, &options, error);
+    fm_sampled_samples_destroy(samples);
+    return status;
+}
+
+fm_status fm_sampled_run_describe(const fm_sampled_run *run, const fm_estimate *estimate,
+                                  fm_attribution *attribution, const uint32_t **map, size_t *map_count,
+                                  fm_sampled_run_known *known, fm_error *error)
+{
+    fm_sampled_run_known found = {.share = 0, .one_in = 1};
     for (size_t i = 0; i < run->process_count; i++)
-        *one_in = fmax(*one_in, ldexp(1, (int)run->processes[i]->memory.level));
-    if (attribution->module_count < run->code.file_count || attribution->path_count < run->code.paths.count)
-        return fm_fail(error, FM_E_ARGUMENT, NULL, "the attribution does not describe this run");
-    return fm_sampled_objects_describe(&run->objects, &run->code, estimate, map, map_count, attribution,
-                                       known, error);
+        found.one_in = fmax(found.one_in, ldexp(1, (int)run->processes[i]->memory.level));
+    fm_status status = fm_sampled_code_describe(&run->code, attribution, map, map_count, error);
+    if (status == FM_OK)
+        status = fm_latencies_describe(&run->context.latencies, attribution, *map, *map_count, error);
+    if (status == FM_OK && estimate)
+        status = fm_sampled_objects_describe(&run->objects, &run->code, estimate, *map, *map_count,
+                                             attribution, &found.share, error);
+    if (status == FM_OK && known) *known = found;
+    return status;
 }

@@ -131,6 +131,7 @@ static fm_status set_up(fm_sampled_run *run, fm_error *error)
     run->context.with_objects = options->objects;
     run->context.take_heap = fm_sample_heap_take;
     run->context.run = run;
+    run->context.mean_rate = options->mean_rate;
     run->context.with_paths = options->call_paths || options->function;
     run->context.tell_paths = options->call_paths;
     run->function.name = options->function;
@@ -347,6 +348,7 @@ fm_status fm_sampled_run_look(fm_sampled_run *run, fm_error *error)
         run->region_met |= __atomic_load_n(&shared->region_met, __ATOMIC_RELAXED) != 0;
         process->watch_error = __atomic_load_n(&shared->watch_error, __ATOMIC_RELAXED);
         process->counter_error = __atomic_load_n(&shared->pmu_error, __ATOMIC_RELAXED);
+        process->refused_threads = __atomic_load_n(&shared->refused_threads, __ATOMIC_RELAXED);
     }
     return status;
 }
@@ -375,8 +377,10 @@ static void look_at_ends(fm_sampled_run *run)
     for (uint32_t i = 0; i < FM_SAMPLE_PROCESSES; i++) {
         fm_sampled_process *process = run->places[i];
         if (!process || !process->watched.gone) continue;
-        run->region_met |=
-            __atomic_load_n(&run->memory.session->processes[i].region_met, __ATOMIC_RELAXED) != 0;
+        const fm_sample_process *shared = &run->memory.session->processes[i];
+        run->region_met |= __atomic_load_n(&shared->region_met, __ATOMIC_RELAXED) != 0;
+        process->refused_threads = __atomic_load_n(&shared->refused_threads, __ATOMIC_RELAXED);
+        process->trouble |= __atomic_load_n(&shared->trouble, __ATOMIC_RELAXED);
         stop_clock(process);
         __atomic_store_n(&process->code.alive, false, __ATOMIC_RELEASE);
         if (!__atomic_load_n(&process->drained, __ATOMIC_ACQUIRE)) continue;
@@ -391,6 +395,27 @@ static bool any_is_left(const fm_sampled_run *run)
     for (uint32_t i = 0; i < FM_SAMPLE_PROCESSES; i++)
         if (run->places[i]) return true;
     return false;
+}
+
+/* Those for which there was no room. */
+static void note_refused(fm_sampled_run *run)
+{
+    uint64_t threads = 0;
+    bool memory = false;
+    const uint32_t processes = __atomic_load_n(&run->memory.session->refused, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < run->process_count; i++) {
+        threads += run->processes[i]->refused_threads;
+        memory |= run->processes[i]->trouble & FM_SAMPLE_TROUBLE_MEMORY;
+    }
+    if (processes)
+        fm_sampled_run_note(run, "%" PRIu32 " processes were not sampled: there is room for %d at a time",
+                            processes, FM_SAMPLE_PROCESSES);
+    if (threads)
+        fm_sampled_run_note(run, "some threads were not sampled: there is room for %d at a time",
+                            FM_SAMPLE_THREADS);
+    if (memory)
+        fm_sampled_run_note(
+            run, "some threads were not sampled: the program could not get memory for it (ulimit -v?)");
 }
 
 /* What was cut short may not have come to the region. */
@@ -431,6 +456,7 @@ fm_status fm_sampled_run_wait(fm_sampled_run *run, double seconds, bool *ended, 
             run->ended = *ended = true;
             run->seconds = fm_now() - run->watch.started;
             status = fm_sample_drain_end(run, error);
+            note_refused(run);
             if (status == FM_OK && run->options.function)
                 status = fm_function_filter_check(&run->function, &run->code, error);
             return status == FM_OK ? check_region(run, error) : status;

@@ -160,6 +160,12 @@ static fm_status find_objects(log_reading *reading, fm_error *error)
                                                   &touch->object, error);
         }
     }
+    for (size_t i = 0; i < reading->count && status == FM_OK; i++) {
+        fm_burst_touch *touch = &context->touches[i];
+        if (touch->object == 0)
+            status = fm_sampled_memory_unknown(thread->memory, thread->process, context->objects,
+                                               touch->address, &touch->object, error);
+    }
     return status;
 }
 
@@ -308,12 +314,13 @@ static fm_status take_burst(fm_sampled_thread *thread, fm_sample_context *contex
 /* ---- watches ---- */
 
 /* Used again, but not in the function that is looked at: it could not be watched any longer. */
-static fm_status judge_watch(fm_sample_context *context, fm_seen_watch *watch, fm_error *error)
+static fm_status judge_watch(fm_sample_context *context, fm_seen_watch *watch, bool *known, fm_error *error)
 {
     bool inside = false;
     fm_status status =
         fm_function_filter_inside(context->function, context->code, watch->site, watch->path, &inside, error);
     if (!inside) watch->is.end = FM_SAMPLE_WATCH_REPLACED;
+    *known = inside || watch->is.stack_bytes > 0; /* there may have been no room for the stack */
     return status;
 }
 
@@ -324,6 +331,7 @@ static fm_status take_watch(fm_sampled_thread *thread, fm_sample_context *contex
                          sizeof *thread->watches) != 0)
         return fm_fail_memory(error, (thread->watch_count + 1) * sizeof *thread->watches, "the watches");
     fm_seen_watch *watch = &thread->watches[thread->watch_count];
+    bool known = true;
     *watch = (fm_seen_watch){.is = *watched, .found = FM_BURST_NONE};
     if (watched->end > FM_SAMPLE_WATCH_ENDED || watched->finish < watched->begin || watched->burst == 0) {
         thread->damaged++;
@@ -338,14 +346,15 @@ static fm_status take_watch(fm_sampled_thread *thread, fm_sample_context *contex
             status = fm_sampled_thread_calls(thread, context, slab, (uint32_t)watched->stack_bytes, error);
         if (status == FM_OK && thread->calls && slab != FM_SAMPLE_NOWHERE)
             watch->path = fm_sampled_calls_path(thread->calls);
-        if (status == FM_OK && context->function) status = judge_watch(context, watch, error);
+        if (status == FM_OK && context->function) status = judge_watch(context, watch, &known, error);
         if (status != FM_OK) return status;
         if (!context->tell_paths) watch->path = 0;
     }
     /* In a window behind a burst it is not known who it was. */
     if (context->function && watched->in_window) watch->is.end = FM_SAMPLE_WATCH_REPLACED;
-    thread->watch_count++;
-    context->watches++;
+    thread->watch_count += known;
+    context->watches += known;
+    thread->lost += !known;
     return FM_OK;
 }
 
@@ -431,7 +440,7 @@ fm_status fm_sampled_thread_finish(fm_sampled_thread *thread, fm_sample_context 
     fm_status status = FM_OK;
     const bool halted = __atomic_load_n(&context->memory->session->order, __ATOMIC_RELAXED) == FM_SAMPLE_HALT;
     thread->crowded = lane->crowded;
-    thread->lost = lane->lost;
+    thread->lost += lane->lost;
     thread->overrun = lane->stale + lane->dropped;
     thread->throttled = lane->throttled;
     thread->foreign = lane->foreign;

@@ -38,7 +38,8 @@ typedef struct fm_sample_context {
     uint64_t *log;
     fm_burst_touch *touches;
     unsigned char stack[FM_SAMPLE_STACK];
-    bool counters; /* samples come from performance counters */
+    bool counters;  /* samples come from performance counters */
+    bool mean_rate; /* one rate for all of a thread's time */
     fm_latencies latencies;
     /* Counted for people. */
     uint64_t bursts, watches, accesses, left_out;
@@ -77,6 +78,8 @@ typedef struct fm_seen_use {
     fm_sample_use is;
     uint32_t tag;     /* of its code, with calls and data */
     uint32_t context; /* the tag without data: for the paper's proportional attribution */
+    bool outside;     /* of the function that was asked for: it says how many accesses are */
+    bool unknown;     /* whether it is */
 } fm_seen_use;
 
 typedef struct fm_sampled_thread {

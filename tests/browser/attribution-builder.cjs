@@ -20,6 +20,7 @@ class Builder {
       pairs: [],
       objects: [],
       uses: [],
+      latencies: [],
       sources: new Map(),
     });
   }
@@ -74,6 +75,11 @@ class Builder {
   use(object, site, distances, cold) {
     this.uses.push([object, site, ...Builder.counts(distances, cold || 0, 0)]);
   }
+  // levels: {number: samples}, as docs/PROFILE.md numbers them.
+  latency(site, timed, cycles, levels) {
+    const all = Array.from({length: 9}, (_, level) => levels[level] || 0);
+    this.latencies.push([site, all.reduce((a, b) => a + b, 0), timed, cycles, all]);
+  }
   attribution() {
     return {
       late_from: this.lateFrom,
@@ -85,6 +91,7 @@ class Builder {
       pairs: this.pairs.slice().sort((a, b) => b[2] - a[2]),
       objects: this.objects,
       object_uses: this.uses,
+      ...(this.latencies.length ? {latencies: this.latencies.slice().sort((a, b) => a[0] - b[0])} : {}),
       ...(this.sources.size ? {sources: [...this.sources.values()]} : {}),
     };
   }

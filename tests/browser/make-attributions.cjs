@@ -150,6 +150,7 @@ const program = () => {
   b.use(second, storeThere, {4000: 3100000}, 500000);
   b.use(table, weight, {}, 2);
   b.use(stack, copy, {30000: 1234});
+  b.named = {loadThere, loadBack, storeThere, storeBack, scan, copy};
   return b;
 };
 const run = {
@@ -163,6 +164,16 @@ const run = {
   notes: 'libc.so.6 has no debug information: install libc6-dbg\nthreads take turns under Valgrind',
 };
 write('program.json', program().profile('./smooth', {run}));
+
+// ---- the same, with what a processor told of sampled accesses ----
+
+const timed = program();
+timed.latency(timed.named.loadThere, 300, 60000, {1: 100, 6: 200});
+timed.latency(timed.named.loadBack, 100, 30000, {4: 20, 6: 80}); // the same line
+timed.latency(timed.named.scan, 1000, 4000, {1: 1000});
+timed.latency(timed.named.storeThere, 0, 0, {0: 50}); // no latency is told of stores
+timed.latency(timed.named.copy, 10, 6000, {7: 10});
+write('latencies.json', timed.profile('./smooth', {run}));
 // The same program, better: what came back after 600,000 blocks now comes after 40.
 const better = program();
 better.pairs = better.pairs.map(([use, reuse, count, cold, beyond, flat]) => [

@@ -31,6 +31,35 @@ module.exports = (helpers) => {
         'links'
       );
     },
+    async 'latencies-are-told-by-line'(open) {
+      const without = await open('program');
+      expect(await without.locator('#latencies-section').isHidden(), 'there is a table without latencies');
+      const page = await open('latencies');
+      const rows = () =>
+        page.evaluate(() =>
+          [...document.querySelectorAll('#latencies tbody tr')].map((row) => {
+            const cells = [...row.children].map((cell) => cell.textContent);
+            return [cells[0], cells[1], cells[2], row.querySelector('.link').textContent, cells[4]];
+          })
+        );
+      // Both calls of smooth are one line: 400 samples that took 90,000 of 100,000 cycles.
+      const wanted = [
+        ['90 %', '225 cycles', '400', 'grid.h:6', 'memory 70 %, L1 25 %, L3 5 %'],
+        ['6 %', '600 cycles', '10', '__memmove_avx_unaligned_erms+0x40 in libc.so.6', 'far memory 100 %'],
+        ['4 %', '4 cycles', '1,000', 'smooth.c:28', 'L1 100 %'],
+        ['0 %', '–', '50', 'smooth.c:21', 'not told 100 %'],
+      ];
+      equal(await rows(), wanted, 'rows');
+      await page.locator('#latencies .sort[data-key=mean]').click();
+      equal((await rows()).map((row) => row[1]), ['600 cycles', '225 cycles', '4 cycles', '–'], 'by mean latency');
+      await size(page, 'L3 32 MiB');
+      equal((await rows()).length, 4, 'whatever the size');
+      expect((await page.locator('#contents').textContent()).includes('Latencies'), 'no link to it');
+      await page.locator('#latencies .link', {hasText: 'smooth.c:28'}).click();
+      await settle(page);
+      expect((await page.locator('#source-head').textContent()).includes('smooth.c'), 'the line is not shown');
+      await page.locator('#latencies-section').scrollIntoViewIfNeeded();
+    },
     async 'late-two-programs-can-be-chosen'(open) {
       const page = await open('two-programs');
       equal(await page.locator('#late-profile option').allTextContents(), ['smooth', 'smooth-after'], 'profiles with code');

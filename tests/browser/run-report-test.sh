@@ -59,6 +59,7 @@ pages keys-sized "$work/keys.json" --size 600,1000
 pages large "$work/large.json"
 pages empty "$work/empty.json"
 pages program "$work/program.json"
+pages latencies "$work/latencies.json"
 pages two-programs "$work/program.json" "$work/plain.json" "$work/after.json"
 pages library "$work/library.json"
 pages places "$work/places.json"

@@ -216,8 +216,29 @@ static void children(void)
     if (system("echo from a shell") != 0) printf("no shell\n");
 }
 
-static void sandbox(int strict)
+/* 300 processes that live at the same time. */
+static void swarm(void)
 {
+    enum { CHILDREN = 300 };
+    int gate[2], well = 0, status;
+    if (pipe(gate) != 0) _exit(9);
+    for (int i = 0; i < CHILDREN; i++)
+        if (fork() == 0) {
+            char none;
+            close(gate[1]);
+            (void)!read(gate[0], &none, 1); /* until all are there */
+            _exit(0);
+        }
+    spend(0.1);
+    close(gate[1]);
+    while (wait(&status) > 0) well += status == 0;
+    printf("%d\n", well);
+}
+
+/* how: strict, filter, or a filter behind which the program ends as programs do. */
+static void sandbox(const char *how)
+{
+    const int strict = strcmp(how, "strict") == 0;
     spend(0.1);
     static const char text[] = "in the sandbox\n";
     if (strict) {
@@ -244,6 +265,7 @@ static void sandbox(int strict)
     }
     const uint64_t sum = work(20000);
     (void)!write(1, text, sizeof text - 1);
+    if (strcmp(how, "filter-exit") == 0) exit(42);
     syscall(SYS_exit, (int)(sum & 1) + 40);
 }
 
@@ -260,8 +282,8 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "descriptors") == 0) descriptors();
         if (strcmp(argv[i], "environment") == 0) environment();
         if (strcmp(argv[i], "children") == 0) children();
-        if (strcmp(argv[i], "strict") == 0) sandbox(1);
-        if (strcmp(argv[i], "filter") == 0) sandbox(0);
+        if (strcmp(argv[i], "swarm") == 0) swarm();
+        if (strcmp(argv[i], "strict") == 0 || strncmp(argv[i], "filter", 6) == 0) sandbox(argv[i]);
         if (strcmp(argv[i], "exec") == 0) {
             spend(0.05);
             fflush(stdout);

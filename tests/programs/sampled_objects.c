@@ -9,12 +9,18 @@
  *     sampled_objects paths      one function on two paths: four fifths of its uses through left
  *     sampled_objects threads    blocks that one thread allocates and another one frees, over and over
  *     sampled_objects seldom     marks of regions, seldom
+ *     sampled_objects renews FILE    until a line comes: 1,024 uses each of a global, of a mapped file, of a
+ *                                heap block from the beginning, of one that is allocated anew again and
+ *                                again, and of small ones likewise; says whether malloc is what it was
  */
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 enum { BLOCKS = 1024, BLOCK = 64, NODES = 4 * BLOCKS };
@@ -136,6 +142,55 @@ __attribute__((noinline)) static uint64_t paths(double seconds)
     return sum;
 }
 
+/* ---- blocks that are allocated anew ---- */
+
+static int line_came(void)
+{
+    struct pollfd input = {.fd = 0, .events = POLLIN};
+    return poll(&input, 1, 0) > 0;
+}
+
+__attribute__((noinline)) static char *make_before(void)
+{
+    char *block = malloc(BLOCKS * BLOCK);
+    __asm__ volatile("" : "+r"(block));
+    return block;
+}
+
+__attribute__((noinline)) static void *allocator(void)
+{
+    void *(*volatile function)(size_t) = malloc;
+    return (void *)(uintptr_t)function;
+}
+
+static int renews(const char *path)
+{
+    const int file = open(path, O_RDONLY);
+    volatile char *table = mmap(NULL, BLOCKS * BLOCK, PROT_READ, MAP_PRIVATE, file, 0);
+    const void *const before = allocator();
+    uint64_t sum = 0;
+    char *first = make_before();
+    if (table == MAP_FAILED) return 1;
+    memset(first, 1, BLOCKS * BLOCK);
+    puts("ready");
+    fflush(stdout);
+    while (!line_came()) {
+        char *large = make_large();
+        struct node *small = make_small();
+        memset(large, 1, BLOCKS * BLOCK);
+        for (int i = 0; i < 2000; i++)
+            sum |= sweep(global_table) | sweep(table) | sweep(first) | sweep(large) | walk(small);
+        while (small) {
+            struct node *next = small->next;
+            free(small);
+            small = next;
+        }
+        free(large);
+    }
+    puts(allocator() == before ? "malloc is what it was" : "malloc is another one");
+    return sum == 0;
+}
+
 /* ---- threads ---- */
 
 enum { HANDED = 4096 };
@@ -199,6 +254,7 @@ int main(int argc, char **argv)
     const double seconds = argc > 2 ? atof(argv[2]) : 0.6;
     own = strcmp(word, "own") == 0;
     uint64_t result;
+    if (strcmp(word, "renews") == 0) return argc > 2 ? renews(argv[2]) : 2;
     if (strcmp(word, "paths") == 0)
         result = paths(seconds);
     else if (strcmp(word, "threads") == 0)

@@ -39,11 +39,11 @@ class Program:
         return out
 
 
-def attach(pid, *options, code=0, env=None, duration="0.2", prefix=()):
+def attach(pid, *options, code=0, env=None, duration="0.2", prefix=(), sites=False):
     """fathom sample --pid; the profile is in .profile, or None. On a busy machine it takes longer until there is a sample."""
     for tries in range(4):
         try:
-            return attach_once(pid, *options, code=code, env=env, duration=duration, prefix=prefix)
+            return attach_once(pid, *options, *([] if sites else ["--no-sites"]), code=code, env=env, duration=duration, prefix=prefix)
         except Failure as failure:
             if "no sample was taken" not in str(failure) or tries == 3:
                 raise
@@ -55,7 +55,7 @@ def attach_once(pid, *options, code, env, duration, prefix):
     if os.path.exists(path):
         os.unlink(path)
     full = [*prefix, FATHOM, "sample", "--pid", str(pid), "--duration", duration, "--rate", "1000", "--json", path, "-o", "/dev/null",
-            "--no-sites", "--bootstrap", "1", *options]
+            "--bootstrap", "1", *options]
     done = subprocess.run(full, capture_output=True, text=True, errors="replace", timeout=90, stdin=subprocess.DEVNULL,
                           env={**os.environ, **(env or {})})
     if done.returncode != code:
@@ -77,11 +77,11 @@ def refused(pid, part, code=1, **more):
 state_alone = {}
 
 
-def same(*words, env=None, **more):
+def same(*words, env=None, program_prefix=(), **more):
     """Right, and in the same state, as without us."""
     if words not in state_alone:
         state_alone[words] = Program(*words).end()
-    program = Program(*words)
+    program = Program(*words, prefix=program_prefix)
     time.sleep(0.1)
     before = sorted(os.listdir(f"/proc/{program.pid}/fd"))
     result = attach(program.pid, env=env, **more)
@@ -109,6 +109,24 @@ def a_program_with_one_thread():
 @case
 def threads_that_work_and_allocate():
     expect(same("work", "allocates").profile["sampling"]["bursts"] > 0, True, "bursts")
+
+
+def heap_blocks(profile):
+    """Of objects whose place of allocation is known."""
+    return sum(it.get("blocks", 0) for it in profile["attribution"]["objects"] if it["kind"] == "heap" and "allocation" in it)
+
+
+@case
+def blocks_of_the_heap_are_told():
+    profile = same("work", "allocates", "forks", "handles", sites=True, duration="0.4").profile
+    expect(heap_blocks(profile) > 0, True, "blocks")
+
+
+@case
+def blocks_come_from_the_allocator_that_the_program_has():
+    library = build("checking_allocator.c", "gcc", "-shared", "-fPIC", "-fno-builtin", output="checking_allocator.so")
+    profile = same("work", "allocates", program_prefix=["env", f"LD_PRELOAD={library}"], sites=True, duration="0.4").profile
+    expect(heap_blocks(profile) > 0, True, "blocks")
 
 
 @case
@@ -146,7 +164,7 @@ def all_of_it_again_and_again():
     program = Program("work", "waits", "for-ever", "allocates", "loads", "threads", "blocks", "forks", "handles")
     for round_number in range(3):
         try:
-            attach(program.pid, duration="0.1")
+            attach(program.pid, duration="0.1", sites=round_number > 0)
         except Failure as failure:
             raise Failure(f"round {round_number}, the program's status is {program.process.poll()}: {failure}")
     program.end()
@@ -214,7 +232,7 @@ def a_region_of_a_program_that_runs():
 # ---- ends ----
 
 def started(pid, *options, env=None):
-    return subprocess.Popen([FATHOM, "sample", "--pid", str(pid), "--rate", "1000", "-o", "/dev/null", "--no-sites", "--bootstrap", "1", *options], text=True,
+    return subprocess.Popen([FATHOM, "sample", "--pid", str(pid), "--rate", "1000", "-o", "/dev/null", "--bootstrap", "1", *options], text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
 
 
@@ -262,7 +280,7 @@ def the_program_ends_first():
 @case
 def fathom_is_killed_and_the_program_can_be_sampled_again():
     for env in ({}, NO_PERF):
-        program = Program("work", "handles", "blocks")
+        program = Program("work", "handles", "blocks", "allocates")
         fathom = started(program.pid, env=env)
         is_sampled(program.pid)
         time.sleep(0.2)

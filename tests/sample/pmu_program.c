@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include "fake_pmu.h"
 
+#include "fathom/markers.h"
+
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
@@ -75,6 +77,31 @@ __attribute__((noinline)) static void far_caller(void)
     __asm__ volatile("" ::: "memory");
 }
 
+/* The same, with time for whoever reads the samples: 20,000 accesses of one, 30,000 of the other. */
+__attribute__((noinline)) static void calm_near(void)
+{
+    for (unsigned i = 0; i < 4; i++, usleep(20000)) cycle(100, 50);
+}
+__attribute__((noinline)) static void calm_far(void)
+{
+    for (unsigned i = 0; i < 6; i++, usleep(20000)) cycle(5000, 1);
+}
+
+/* 1,000 words in the region, and between its parts many accesses to others and some to the same. */
+static void region(void)
+{
+    for (unsigned i = 0; i < 100; i++) {
+        FATHOM_BEGIN("inside");
+        cycle(1000, 2);
+        FATHOM_END;
+        cycle(10, 1);
+        for (unsigned k = 0; k < 5000; k++) fake_access(&table[2000 + k], 8, false, 4, source(L1));
+        FATHOM_BEGIN("another");
+        for (unsigned k = 0; k < 500; k++) fake_access(&table[20000 + k], 8, false, 4, source(L1));
+        FATHOM_END;
+    }
+}
+
 /* Longer than it is sampled. */
 static void long_run(void)
 {
@@ -130,6 +157,10 @@ int main(int count, char **words)
         two_speeds(100000);
     else if (strcmp(word, "callers") == 0)
         for (unsigned i = 0; i < 4; i++) near_caller(), far_caller();
+    else if (strcmp(word, "calm") == 0)
+        for (unsigned i = 0; i < 3; i++) calm_near(), calm_far();
+    else if (strcmp(word, "region") == 0)
+        region();
     else if (strcmp(word, "endless") == 0)
         endless();
     else if (strcmp(word, "long") == 0)

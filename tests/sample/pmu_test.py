@@ -224,6 +224,42 @@ def intel_tells_latency_by_an_event_of_its_own():
 
 
 @case
+def a_region():
+    # Outside of it the count stands still, so that all distances are 1,000; words that are used there trap, and do not count.
+    result = sample("region", "-g", "8", "--period", "100", "--region", "inside", "--estimator", "rdx")
+    profile = result.profile
+    expect(profile["references"], 200000, "references, counted")
+    expect(profile["times"], [[1000, 1000, 200000]], "time distances")
+    if "left out" not in result.err:
+        close(samples(profile), 200000 / 103, 150, "samples")
+    best = sample("region", "-g", "8", "--period", "100", "--region", "inside").profile
+    expect([row[:2] for row in best["times"]], [[1000, 1000]], "time distances, capped")
+    none = sample("region", "-g", "8", "--period", "100", "--region", "none", code=2)
+    expect_in('never came to a FATHOM_BEGIN("none")', none.err, "message")
+
+
+@case
+def a_function_and_what_it_calls():
+    missing = sample("callers", "-g", "8", "--period", "200", "--function", "no_such", code=2)
+    expect_in("there is no function 'no_such'", missing.err, "message")
+    # calm_far makes 3 times 30,000 accesses, all distances 5,000; the others, 20,000 each time, are inferred not to count.
+    def of(*options):
+        for _ in range(4):  # where the receiver does not get a processor, there is no room for stacks
+            result = sample("calm", "-g", "8", "--period", "1500", *options)
+            if "left out" not in result.err:
+                return result.profile
+        return None
+
+    far, near = of("--function", "calm_far", "--estimator", "rdx"), of("--function", "calm_near")
+    if not far or not near:
+        return "the machine is too busy to read all samples"
+    close(far["references"], 90000, 7000, "references")
+    close(share(far, 3000, 7000), 1, 0.05, "share of the distance 5,000")
+    close(near["references"], 60000, 7000, "references of the other")
+    close(share(near, 90, 110), 1, 0.15, "share of the distance 100")
+
+
+@case
 def a_profile_with_latencies_is_read():
     sample("speeds", "-g", "8", "--period", "100", on=ZEN)
     path = os.path.join(work, "pmu.json")

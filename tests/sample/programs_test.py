@@ -75,6 +75,20 @@ def plain_work():
     expect_in("sampled.c:", result.text, "first screen names the code")
 
 
+@case
+def a_clocks_bias_is_corrected_by_local_rates():
+    # 1 of 51 uses has the time distance 4,096; the clock is there more than a third of the time.
+    slow = build("two_rates.c", "gcc", "-O2")
+
+    def far(*options):
+        profile = sample([slow, "4"], "--no-sites", "--bootstrap", "1", "--method", "software", *options).profile
+        return (sum(count for low, _, count in profile["times"] if low >= 1024) + profile["cold"]) / profile["references"]
+
+    biased, found = far("--mean-rate"), far()
+    if not (biased > 0.3 and found < 0.15 and found < biased / 3):
+        raise Failure(f"share of far uses: {found} with local rates, {biased} with one rate, expected {1 / 51}")
+
+
 def shares(profile, edges):
     """Of the re-uses, by distance."""
     found = [0] * (len(edges) + 1)
@@ -169,9 +183,42 @@ def exec_that_is_not_followed_is_said():
 
 @case
 def seccomp_ends_sampling_and_nothing_else():
-    for word in ("strict", "filter"):
+    for word in ("strict", "filter", "filter-exit"):
         result = same([word], code=3)
         expect_in("it gave up system calls (seccomp)", result.err, "message")
+
+
+@case
+def a_program_that_is_executed_under_a_filter_is_left_alone():
+    # A call that its filter kills for is one that the sampler would make.
+    command = [build("without_perf.c", "gcc"), "kill", program(), "work"]
+    result = sample(command, "--follow-children", code=1)
+    expect(result.out, native(command).stdout, "output")
+    expect_in("it gave up system calls (seccomp)", result.err, "message")
+    # One that fathom is under, too, is no reason.
+    command = [build("without_perf.c", "gcc"), FATHOM, "sample", "--rate", "1000", "-o", os.devnull, "--", program(), "work"]
+    done = native(command)
+    expect((done.returncode, done.stdout), (0, native([program(), "work"]).stdout), "under the same filter\n" + done.stderr)
+
+
+@case
+def a_full_disk_takes_no_other_result_with_it():
+    page, text = os.path.join(work, "full.html"), os.path.join(work, "full.txt")
+    done = native([FATHOM, "sample", "--rate", "1000", "--json", "/dev/full", "--report", page, "-o", text, "--", program(), "work"])
+    expect((done.returncode, done.stdout), (1, native([program(), "work"]).stdout), "exit code and output\n" + done.stderr)
+    expect_in("/dev/full: cannot write: No space left on device", done.stderr, "message")
+    expect_in("sampled, software", " ".join(open(text).read().split()), "the text")
+    if "no report page" not in done.stderr:
+        expect(os.path.getsize(page) > 1000, True, "the page is there")
+
+
+@case
+def more_processes_than_there_is_room_for():
+    # 300 at a time, of which 256 are sampled; all of them work.
+    result = sample([program(), "swarm"], "--follow-children", "--no-sites", "--bootstrap", "1")
+    expect(result.out, native([program(), "swarm"]).stdout, "output")
+    expect_in("processes were not sampled: there is room for 256 at a time", result.err, "note")
+    expect_in("processes were not sampled", result.profile["run"]["notes"], "in the profile, too")
 
 
 @case

@@ -14,7 +14,7 @@
 
 #include "collect/address_ranges.h"
 #include "collect/heap_tree.h"
-#include "collect/object_map.h"
+#include "collect/object_map_state.h"
 #include <fathom/fathom.h>
 #include <link.h>
 #include <stdio.h>
@@ -617,13 +617,41 @@ static void queue_does_not_grow(void **state)
     fm_object_map_destroy(map);
 }
 
+/* A file that is unmapped: what is used there later is nobody's. */
+static void unmapped_data_is_nobodys(void **state)
+{
+    (void)state;
+    fm_object_map *map;
+    fm_error error;
+    static const struct {
+        uint64_t time, address;
+        bool known;
+    } uses[] = {{4, 0x2800, true}, {4, 0x1800, true}, {6, 0x2800, false}, {6, 0x2fff, false},
+                {6, 0x1fff, true}, {6, 0x3000, true}, {6, 0x1000, true}};
+    assert_int_equal(fm_object_map_create(&map, &error), FM_OK);
+    assert_int_equal(fm_object_map_module(map, 0, 3, "", 0, 0x1000, 0x4000, &error), FM_OK);
+    assert_int_equal(fm_object_map_unmap(map, 5, 0x2000, 0x3000, &error), FM_OK);
+    assert_int_equal(fm_object_map_unmap(map, 5, 0x2000, 0x2000, &error), FM_OK);
+    for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++) {
+        uint32_t object = 77;
+        uint64_t low, high;
+        assert_int_equal(fm_object_map_find(map, uses[i].time, uses[i].address, &object, &low, &high, &error),
+                         FM_OK);
+        assert_int_equal(object != 0, uses[i].known);
+        assert_true(low <= uses[i].address && uses[i].address < high);
+        if (uses[i].known) assert_int_equal(map->objects[object].kind, FM_OBJECT_MODULE);
+    }
+    fm_object_map_destroy(map);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tree_agrees_with_bytes),  cmocka_unit_test(tree_of_many_blocks),
-        cmocka_unit_test(ranges_agree_with_bytes), cmocka_unit_test(map_agrees_with_list),
-        cmocka_unit_test(variables_have_names),    cmocka_unit_test(describes_into_what_is_there),
-        cmocka_unit_test(queue_does_not_grow),     cmocka_unit_test(thread_locals_have_names),
+        cmocka_unit_test(tree_agrees_with_bytes),   cmocka_unit_test(tree_of_many_blocks),
+        cmocka_unit_test(ranges_agree_with_bytes),  cmocka_unit_test(map_agrees_with_list),
+        cmocka_unit_test(variables_have_names),     cmocka_unit_test(describes_into_what_is_there),
+        cmocka_unit_test(unmapped_data_is_nobodys), cmocka_unit_test(queue_does_not_grow),
+        cmocka_unit_test(thread_locals_have_names),
     };
     return cmocka_run_group_tests_name("object map", tests, NULL, NULL);
 }

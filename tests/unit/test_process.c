@@ -19,6 +19,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -662,6 +663,50 @@ static void rights_and_linkage(void **state)
     assert_string_equal(program.loader, "");
 }
 
+/* ---- /proc ---- */
+
+static void *hold(void *lock)
+{
+    pthread_mutex_lock(lock);
+    pthread_mutex_unlock(lock);
+    return NULL;
+}
+
+static void proc_tells_of_threads(void **state)
+{
+    (void)state;
+    enum { THREADS = 3 };
+    pthread_t threads[THREADS];
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    fm_proc_tasks tasks;
+    uint32_t tid, count = 0, first = 0;
+    uint64_t number = 0, mask = 0;
+    char directory[64];
+    sigset_t some, before;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, hold, &lock), 0);
+    assert_true(fm_proc_tasks_open(&tasks, (uint32_t)getpid()));
+    for (; fm_proc_tasks_next(&tasks, &tid); count++) first += tid == (uint32_t)getpid();
+    fm_proc_tasks_close(&tasks);
+    assert_int_equal(first, 1);
+    assert_int_equal(count, THREADS + 1);
+    assert_true(fm_proc_status("/proc/self", "Threads", 10, &number));
+    assert_int_equal(number, THREADS + 1);
+    pthread_mutex_unlock(&lock);
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    assert_false(fm_proc_tasks_open(&tasks, 0x7ffffffe));
+    /* Hexadecimal, of a thread. */
+    sigemptyset(&some);
+    sigaddset(&some, SIGUSR2);
+    sigprocmask(SIG_SETMASK, &some, &before);
+    snprintf(directory, sizeof directory, "/proc/%d/task/%d", (int)getpid(), (int)getpid());
+    assert_true(fm_proc_status(directory, "SigBlk", 16, &mask));
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    assert_int_equal(mask, 1u << (SIGUSR2 - 1));
+    assert_false(fm_proc_status(directory, "Sig", 16, &mask)); /* no part of a name */
+    assert_false(fm_proc_status("/proc/self/nothing", "Threads", 10, &mask));
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--play") == 0)
@@ -669,6 +714,7 @@ int main(int argc, char **argv)
     if (readlink("/proc/self/exe", own_path, sizeof own_path - 1) <= 0) return 1;
 #define CASE(function) cmocka_unit_test_setup_teardown(function, begin, finish)
     const struct CMUnitTest tests[] = {
+        CASE(proc_tells_of_threads),
         CASE(exit_codes_and_signals),
         CASE(what_it_is_started_with),
         CASE(interrupted_while_it_starts),

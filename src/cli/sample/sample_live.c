@@ -15,11 +15,11 @@
 #include <string.h>
 
 enum {
-    FEW_BURSTS = 20,        /* with fewer, nothing is said without a warning */
-    FEW_ACCESSES = 100,     /* the same of single accesses */
-    LATENCY_LINES = 5,      /* that are shown */
-    WATCHED_BYTES = 8,      /* by a debug register */
-    BELIEVED_FROM = 100000, /* accesses: what a watch that is timed by a clock tells is no use below */
+    FEW_BURSTS = 20,    /* with fewer, nothing is said without a warning */
+    FEW_ACCESSES = 100, /* the same of single accesses */
+    LATENCY_LINES = 5,  /* that are shown */
+    LONG_SECONDS = 2,   /* enough for samples, if it works */
+    WATCHED_BYTES = 8,  /* by a debug register */
 };
 
 typedef struct live_run {
@@ -35,8 +35,7 @@ typedef struct live_run {
     uint64_t edges[CLI_MOST_EDGES];
     size_t edge_count;
     uint64_t late_from; /* what misses the smallest of the caches is late */
-    double known;       /* share of the late uses whose object is known; -1: not asked for */
-    double one_in;      /* of small heap blocks, one is told */
+    fm_sampled_run_known known;
     fm_profile *profile[CLI_MOST_GRANULARITIES];
 } live_run;
 
@@ -85,18 +84,17 @@ static int check_method(live_run *self)
     *chosen = !method                      ? FM_SAMPLED_RUN_ANY
               : strcmp(method, "pmu") == 0 ? FM_SAMPLED_RUN_PMU
                                            : FM_SAMPLED_RUN_SOFTWARE;
-    const bool part = self->how->region || self->how->function;
-    if (part && *chosen == FM_SAMPLED_RUN_PMU)
-        return cli_misuse("--%s: counters count outside of it, too: it needs --method software",
-                          self->how->region ? "region" : "function");
     if (self->how->no_watches && *chosen == FM_SAMPLED_RUN_PMU)
         return cli_misuse("--no-watches: with --method pmu there is nothing but what is watched");
+    if (self->how->mean_rate && *chosen == FM_SAMPLED_RUN_PMU)
+        return cli_misuse("--mean-rate: with --method pmu samples are by accesses, and need no rate");
+    if (self->how->mean_rate) *chosen = FM_SAMPLED_RUN_SOFTWARE;
     const fm_estimator_info *info = fm_estimator_at(0);
     for (size_t i = 1; name && info && strcmp(name, info->name) != 0; i++) info = fm_estimator_at(i);
     if (!info) return cli_misuse("--estimator: there is none called '%s'", name);
     self->options.plain_reservoir = info->plain_reservoir;
     if (info->bursts) return -1;
-    if (*chosen == FM_SAMPLED_RUN_SOFTWARE || self->how->no_watches || part)
+    if (*chosen == FM_SAMPLED_RUN_SOFTWARE || self->how->no_watches)
         return cli_misuse(
             "--estimator: %s is for samples of single accesses, that is for --method pmu; a clock "
             "samples bursts",
@@ -153,6 +151,7 @@ static int check(live_run *self, char **command, uint64_t seed)
     self->options.granularity_count = self->analysis.count;
     self->options.follow_children = how->follow_children;
     self->options.no_watches = how->no_watches;
+    self->options.mean_rate = how->mean_rate;
     self->options.objects = !self->attribution->no_sites;
     self->options.call_paths = how->call_paths;
     self->options.signals = true;
@@ -315,15 +314,8 @@ static fm_status describe_sites(void *context, fm_attribution *attribution, cons
                                 size_t *map_count, fm_error *error)
 {
     const described *what = context;
-    double known, one_in;
-    fm_status status = fm_sampled_run_describe(what->self->run, attribution, map, map_count, error);
-    if (status == FM_OK)
-        status = fm_sampled_run_describe_objects(what->self->run, what->estimate, *map, *map_count,
-                                                 attribution, &known, &one_in, error);
-    if (status != FM_OK || !what->whole) return status;
-    what->self->known = known;
-    what->self->one_in = one_in;
-    return FM_OK;
+    return fm_sampled_run_describe(what->self->run, what->estimate, attribution, map, map_count,
+                                   what->whole ? &what->self->known : NULL, error);
 }
 
 static int attach_sites(live_run *self, const fm_estimate *estimate, bool quiet)
@@ -338,22 +330,18 @@ static int attach_sites(live_run *self, const fm_estimate *estimate, bool quiet)
 static int take_profile(live_run *self, size_t granularity, size_t process, fm_profile **profile)
 {
     fm_error error;
-    fm_samples *samples;
     fm_estimate *estimate = NULL;
-    fm_estimate_options options = {
+    const fm_estimate_options options = {
         .estimator = self->estimating->estimator,
         .conversion = self->estimating->conversion,
         .bootstrap = (unsigned)self->estimating->bootstrap,
-        .reach = self->state.method == FM_SAMPLED_RUN_PMU ? 0 : BELIEVED_FROM,
         .edges = granularity == 0 ? self->edges : NULL,
         .edge_count = granularity == 0 ? self->edge_count : 0,
+        .late_from = self->late_from,
     };
-    if (fm_sampled_run_tags(self->run, &options.codes, &options.groups, &options.tag_count, &error))
+    if (fm_sampled_run_estimate(self->run, granularity, process, &options, &estimate, &error))
         return cli_fail(&error);
-    options.late_from = self->late_from;
-    if (granularity > 0) options.groups = NULL;
-    if (fm_sampled_run_take(self->run, granularity, process, &samples, &error)) return cli_fail(&error);
-    int code = fm_estimate_create(&estimate, samples, &options, &error) ? cli_fail(&error) : -1;
+    int code = -1;
     const bool whole = process == FM_SAMPLED_RUN_ALL;
     if (code < 0) code = describe_run(self, whole ? 0 : process, whole, estimate->profile);
     if (code < 0 && granularity == 0) code = attach_sites(self, estimate, !whole);
@@ -365,7 +353,6 @@ static int take_profile(live_run *self, size_t granularity, size_t process, fm_p
         estimate->profile = NULL;
     }
     fm_estimate_destroy(estimate);
-    fm_samples_destroy(samples);
     return code;
 }
 
@@ -401,19 +388,25 @@ static int take_profiles(live_run *self)
 static int note_objects(const live_run *self)
 {
     enum { KNOWN_ENOUGH = 90 };
-    const double known = self->known * 100;
+    const double known = self->known.share * 100;
     fm_run *run = self->profile[0]->run;
     char text[600] = "", small[200] = "", *all;
     if (self->attribution->no_sites) return -1;
     if (!self->state.heap_seen)
         snprintf(text, sizeof text,
                  "no allocation came through the sampler: blocks of the heap are not told apart (the program "
-                 "has an allocator of its own, or was attached to)");
-    else if (self->one_in > 1)
+                 "has an allocator of its own%s)",
+                 self->options.pid ? ", or had allocated all of them before sampling began" : "");
+    else if (self->known.one_in > 1)
         snprintf(small, sizeof small,
-                 "; of small heap blocks one in %.0f was recorded, and stands for the others", self->one_in);
+                 "; of small heap blocks one in %.0f was recorded, and stands for the others",
+                 self->known.one_in);
     if (!text[0] && (small[0] || known < KNOWN_ENOUGH))
-        snprintf(text, sizeof text, "the data object is known of %.0f %% of the misses%s", known, small);
+        snprintf(text, sizeof text, "the data object is known of %.0f %% of the misses%s%s", known, small,
+                 self->options.pid
+                     ? "; where heap blocks come from that were allocated before sampling began "
+                       "is not known"
+                     : "");
     if (!text[0]) return -1;
     cli_note("%s", text);
     if (asprintf(&all, "%s%s\n", run->notes ? run->notes : "", text) < 0) return cli_out_of_memory();
@@ -463,6 +456,7 @@ static int show_text(const live_run *self)
     return fm_output_commit(text, &error) ? cli_fail(&error) : -1;
 }
 
+/* A result that cannot be written does not take the others with it: the run may have taken long. */
 static int deliver(const live_run *self)
 {
     fm_error error;
@@ -471,16 +465,17 @@ static int deliver(const live_run *self)
     int code = cli_attribution_keep_caches(&self->caches, self->profile, self->analysis.count);
     if (code >= 0) return code;
     if (how->json && fm_profile_write(how->json, profiles, self->analysis.count, &error))
-        return cli_fail(&error);
+        code = cli_fail(&error);
     if (self->profile[0]->attribution)
-        code = cli_attribution_write(self->attribution, self->profile[0], &self->caches);
-    if (code < 0 && how->report) {
+        code = cli_worse(code, cli_attribution_write(self->attribution, self->profile[0], &self->caches));
+    if (how->report) {
         const fm_report_options page = {.no_source = how->no_source};
-        code = cli_write_page(how->report, &page, profiles, self->analysis.count, &self->caches);
+        code = cli_worse(code,
+                         cli_write_page(how->report, &page, profiles, self->analysis.count, &self->caches));
     }
     const bool taken = cli_is_stdout(how->json) || cli_is_stdout(how->report) ||
                        cli_attribution_takes_stdout(self->attribution);
-    if (code < 0 && (how->output || !taken)) code = show_text(self);
+    if (how->output || !taken) code = cli_worse(code, show_text(self));
     return code;
 }
 
@@ -501,9 +496,14 @@ static int finish(live_run *self)
                          "time. --rate 1000 takes more samples",
                          state->seconds, program_name(self), self->options.pid);
         else
-            cli_complain("%s ended after %.3f s, before a sample was taken: too short to tell anything. "
-                         "`fathom run` measures it exactly; --rate 1000 takes more samples",
-                         program_name(self), state->seconds);
+            cli_complain("%s ended after %.3f s, before a sample was taken: %s. `fathom run` measures it "
+                         "exactly; --rate 1000 takes more samples",
+                         program_name(self), state->seconds,
+                         state->seconds < LONG_SECONDS ? "too short to tell anything"
+                         : self->options.follow_children
+                             ? "it used too little processor time to tell anything"
+                             : "it used too little processor time itself to tell anything "
+                               "(--follow-children is about processes that it starts)");
         return CLI_FAILED;
     }
     if (state->bursts < (state->method == FM_SAMPLED_RUN_PMU ? FEW_ACCESSES : FEW_BURSTS))

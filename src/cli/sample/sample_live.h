@@ -8,7 +8,7 @@
 typedef struct cli_live_options {
     const char *json, *report, *output, *overhead, *pid, *region, *function, *method;
     double rate, duration; /* -1: not given */
-    bool no_source, follow_children, no_watches, call_paths, progress;
+    bool no_source, follow_children, no_watches, mean_rate, call_paths, progress;
 } cli_live_options;
 
 /* To be set before options are parsed. */
@@ -59,6 +59,13 @@ typedef struct cli_live_options {
         {"follow-children",     0,    CLI_FLAG,                                                              \
          &(l)->follow_children, NULL, "the processes that the program starts, too"},                         \
         {"call-paths", 0, CLI_FLAG, &(l)->call_paths, NULL, "tell code apart by the calls that led there"},  \
+        {"mean-rate",                                                                                        \
+         0,                                                                                                  \
+         CLI_FLAG,                                                                                           \
+         &(l)->mean_rate,                                                                                    \
+         NULL,                                                                                               \
+         "one rate of accesses for the whole run: clock samples stay\nbiased towards slow code (to "         \
+         "compare)"},                                                                                        \
     {                                                                                                        \
         "no-watches", 0, CLI_FLAG, &(l)->no_watches, NULL,                                                   \
             "no debug registers: only what bursts see is known"                                              \

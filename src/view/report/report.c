@@ -53,6 +53,7 @@ static fm_status write_part(FILE *out, const char *name, size_t length, const pa
         {"script-source-lines", fm_asset_source_lines, fm_asset_source_lines_size},
         {"script-source", fm_asset_source, fm_asset_source_size},
         {"script-objects", fm_asset_objects, fm_asset_objects_size},
+        {"script-latencies", fm_asset_latencies, fm_asset_latencies_size},
         {"script-parts", fm_asset_parts, fm_asset_parts_size},
         {"script-phases", fm_asset_phases, fm_asset_phases_size},
         {"script-verdict", fm_asset_verdict, fm_asset_verdict_size},

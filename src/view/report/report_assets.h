@@ -21,6 +21,7 @@ FM_ASSET(pairs);
 FM_ASSET(source_lines);
 FM_ASSET(source);
 FM_ASSET(objects);
+FM_ASSET(latencies);
 FM_ASSET(parts);
 FM_ASSET(phases);
 FM_ASSET(verdict);

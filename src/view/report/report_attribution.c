@@ -250,6 +250,43 @@ static fm_status write_objects(const writer *w, fm_error *error)
     return FM_OK;
 }
 
+/* ---- latencies ---- */
+
+enum { LATENCY_COLUMNS = 3 + FM_MEMORY_LEVELS };
+
+/* [place, samples, timed, cycles, levels…] of each place that is on the page; place -1: all others. */
+static fm_status write_latencies(const writer *w, fm_error *error)
+{
+    const fm_attribution *from = w->attribution;
+    const size_t rest = w->selection->places.count;
+    if (from->latency_count == 0) return FM_OK;
+    uint64_t *sums = fm_calloc(rest + 1, LATENCY_COLUMNS * sizeof *sums);
+    if (!sums) return fm_fail_memory(error, (rest + 1) * LATENCY_COLUMNS * sizeof *sums, "latencies");
+    for (size_t i = 0; i < from->latency_count; i++) {
+        const fm_site_latency *one = &from->latencies[i];
+        const uint32_t kept = mapped(&w->selection->places, place_of(w, one->site));
+        uint64_t *sum = sums + (kept == FM_NONE ? rest : kept) * LATENCY_COLUMNS;
+        sum[0] += one->samples;
+        sum[1] += one->timed;
+        sum[2] += one->cycles;
+        for (size_t level = 0; level < FM_MEMORY_LEVELS; level++) sum[3 + level] += one->levels[level];
+    }
+    fputs("\"latencies\":[", w->out);
+    bool first = true;
+    for (size_t i = 0; i <= rest; i++) {
+        const uint64_t *sum = sums + i * LATENCY_COLUMNS;
+        if (sum[0] == 0) continue;
+        fputs(first ? "[" : ",[", w->out);
+        first = false;
+        write_number(w->out, i < rest ? (uint32_t)i : FM_NONE);
+        for (size_t k = 0; k < LATENCY_COLUMNS; k++) fprintf(w->out, ",%" PRIu64, sum[k]);
+        putc(']', w->out);
+    }
+    fputs("],", w->out);
+    free(sums);
+    return FM_OK;
+}
+
 /* ---- what was left out ---- */
 
 static void write_left(const writer *w)
@@ -291,6 +328,7 @@ static fm_status write_all(const writer *w, fm_error *error)
     write_sites(w);
     write_pairs(w);
     status = write_objects(w, error);
+    if (!status) status = write_latencies(w, error);
     if (status) return status;
     write_left(w);
     putc('}', w->out);
