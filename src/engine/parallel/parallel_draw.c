@@ -31,7 +31,7 @@ enum {
     ENOUGH = 64,         /* with one in so many, larger pieces would not bring much */
     GROWTH = 4,          /* from one size to the next */
     MORE = 2,            /* blocks that a piece of the next size has, about */
-    LESS = 4,            /* and of one that is a share, less than it might have */
+    LESS = 3,            /* and of one that is a share, less than it might have */
     EXPECTED_FIRST = 16, /* references for each block of the first piece, about */
     /* Where there are more than few, larger pieces are tried as long as the share of first touches falls by
      * one in so many at least, each time that their size doubles. */
