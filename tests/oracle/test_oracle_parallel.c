@@ -259,6 +259,53 @@ static void test_drawn_accesses(void **state)
     free(sizes);
 }
 
+/*
+ * Keys of which few are new after a while: each thread tries a piece, then all that is left is dealt out, a
+ * piece for each. And the table has room for the blocks there are, not for the events of a phase.
+ */
+static void test_shares(void **state)
+{
+    (void)state;
+    if (getenv("FATHOM_TEST_ONLY")) return;
+    enum { THREADS = 4, MOST_KEYS = 1 << 17, LEAST_TABLES = 2 << 20, BYTES_A_BLOCK = 64 };
+    const size_t length = 1500000;
+    if (large_length(length) < length) return; /* with fewer, too many are new */
+    uint64_t *trace = malloc(length * sizeof *trace);
+    if (!trace) abort();
+    recipe_random random = {5};
+    for (size_t i = 0; i < length; i++) /* as often below 2^k as above, for each k */
+        trace[i] = recipe_below(&random, 1 + ((uint64_t)MOST_KEYS >> recipe_below(&random, 17)));
+    const uint64_t usual_least = fm_parallel_drawn_least;
+    fm_parallel_drawn_least = 2000;
+    fm_tally tallies[2];
+    const fm_references references = {.count = length, .blocks = trace};
+    for (int several = 0; several < 2; several++) {
+        const fm_engine_options options = {.threads = several ? THREADS : 1};
+        const fm_engine_ops *const ops = several ? &fm_engine_parallel : &fm_engine_exact;
+        const fm_engine_results results = {.distances = &tallies[several]};
+        fm_engine *engine;
+        size_t done;
+        assert_int_equal(fm_tally_create(&tallies[several], FM_BINS_LOGLINEAR, NULL), FM_OK);
+        assert_int_equal(ops->create(&engine, &options, NULL), FM_OK);
+        assert_int_equal(ops->count(engine, &references, &results, &done, NULL), FM_OK);
+        assert_int_equal(done, length);
+        if (several) {
+            const fm_parallel *self = (const fm_parallel *)engine;
+            assert_int_equal(ops->catch_up(engine, &results, NULL), FM_OK);
+            assert_true(self->filled <= 2 * THREADS);
+            assert_true(self->table_bytes <= LEAST_TABLES + BYTES_A_BLOCK * ops->distinct(engine));
+        }
+        ops->destroy(engine);
+    }
+    assert_int_equal(tallies[0].cold, tallies[1].cold);
+    const uint64_t bins = fm_tally_end(&tallies[0]);
+    assert_int_equal(bins, fm_tally_end(&tallies[1]));
+    assert_memory_equal(tallies[0].counts, tallies[1].counts, bins * sizeof *tallies[0].counts);
+    for (int several = 0; several < 2; several++) fm_tally_clear(&tallies[several]);
+    fm_parallel_drawn_least = usual_least;
+    free(trace);
+}
+
 /* Under a limit of memory threads that draw count the same, and never hold more, or refuse before they would:
  * then one thread, which is fed, begins anew. */
 static void test_limits(void **state)
@@ -303,7 +350,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_generated_traces), cmocka_unit_test(test_long_traces),
         cmocka_unit_test(test_many_live_blocks), cmocka_unit_test(test_drawn_accesses),
-        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_shares),           cmocka_unit_test(test_limits),
     };
     return cmocka_run_group_tests_name("several threads", tests, NULL, NULL);
 }

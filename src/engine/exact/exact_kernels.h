@@ -200,10 +200,10 @@ typedef struct fm_exact_kernels {
                          size_t first, fm_bucket *const *homes, fm_chunk *chunk);
     void (*lookup_first_tagged)(fm_block_table *table, const fm_recency_window *window, const fm_part *part,
                                 size_t first, fm_bucket *const *homes, fm_chunk *chunk);
-    /* Exchanges the positions of keys: from the new to the old ones, 0 where there was none. There is room.
-     * soon: what is to be fetched meanwhile. */
-    void (*exchange)(fm_block_table *table, const uint64_t *keys, fm_bucket *const *homes, size_t count,
-                     uint64_t *positions, fm_bucket *const *soon);
+    /* Keys get the positions base + offset; in their place stand the old ones then, 0 where there was none.
+     * There is room in the table. soon: what is to be fetched meanwhile, one for each key. */
+    void (*exchange)(fm_block_table *table, fm_bucket *const *homes, size_t count, const uint32_t *offsets,
+                     uint64_t base, uint64_t *keys, fm_bucket *const *soon);
     /* Of blocks that are held: how many others were touched later, the last time. */
     void (*depths)(const fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
                    size_t count, uint64_t *depths);

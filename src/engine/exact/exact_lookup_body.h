@@ -144,16 +144,15 @@ static void kernel_partition(const uint64_t *restrict keys, size_t count, const 
         partitions[i] = (uint8_t)(fm_block_hash(keys[i], seeds) >> 24 & (FM_PARTITIONS - 1));
 }
 
-static void kernel_exchange(fm_block_table *table, const uint64_t *restrict keys,
-                            fm_bucket *const *restrict homes, size_t count, uint64_t *restrict positions,
+static void kernel_exchange(fm_block_table *table, fm_bucket *const *restrict homes, size_t count,
+                            const uint32_t *restrict offsets, uint64_t base, uint64_t *restrict keys,
                             fm_bucket *const *restrict soon)
 {
     for (size_t i = 0; i < count; i++) {
         __builtin_prefetch(soon[i], 1, 3);
         uint64_t *slot = place(table, homes[i], keys[i]);
-        uint64_t old = *slot;
-        *slot = positions[i];
-        positions[i] = old;
+        keys[i] = *slot;
+        *slot = base + offsets[i];
     }
 }
 

@@ -83,11 +83,12 @@ typedef struct fm_piece {
     /* Drawn: fetched by the thread that has the piece. */
     bool drawn, by_parts;
     fm_stretch stretch;
-    uint64_t wanted, fetched; /* references */
-    uint64_t expected;        /* blocks, about */
-    uint64_t base;            /* number of its first event in the phase */
-    uint64_t position;        /* of its run in the window */
-    bool done;                /* its events are known */
+    uint64_t wanted, fetched;     /* references */
+    uint64_t early, early_events; /* references, and first touches, when half of them had been fetched */
+    uint64_t expected;            /* blocks, about */
+    uint64_t base;                /* number of its first event in the phase */
+    uint64_t position;            /* of its run in the window */
+    bool done;                    /* its events are known */
 } fm_piece;
 
 typedef struct fm_partition {
@@ -104,13 +105,13 @@ typedef struct fm_held_events {
     uint32_t position[FM_BUNDLE];
 } fm_held_events;
 
-/* Events of one partition that are looked up together. */
+/* Events of one partition that are looked up together: they stand in a row. */
 typedef struct fm_table_chunk {
     size_t count;
-    uint64_t key[FM_CHUNK];
-    uint64_t position[FM_CHUNK];
+    uint64_t *keys;
+    const uint32_t *offsets; /* of their new positions, */
+    uint64_t position;       /* from here on */
     fm_bucket *home[FM_CHUNK];
-    uint64_t *from[FM_CHUNK]; /* where they came from */
 } fm_table_chunk;
 
 /* A bundle's events in order. */
@@ -129,10 +130,13 @@ typedef struct fm_parallel_worker {
     size_t counter_bytes;
     uint64_t bytes; /* of the three: atomic */
     union {
-        fm_held_events held;         /* while a piece is worked off */
-        fm_table_chunk looked_up[2]; /* in the steps table, */
-        fm_ordered_events ordered;   /* split */
-        fm_chunk cleared[2];         /* and range */
+        fm_held_events held; /* while a piece is worked off */
+        struct {             /* in the steps table, */
+            fm_table_chunk looked_up[2];
+            uint64_t looked_for[FM_CHUNK];
+        };
+        fm_ordered_events ordered; /* split */
+        fm_chunk cleared[2];       /* and range */
     };
     fm_bucket *soon[FM_CHUNK];
     uint64_t depth[FM_BUNDLE];
@@ -196,6 +200,8 @@ typedef struct fm_parallel {
     uint64_t drawn_events;             /* first touches that one may have */
     uint64_t tried_events;             /* of a piece of the size before, */
     uint64_t tried;                    /* and its references; 0: this is the first size */
+    uint64_t drawn_expected;           /* blocks of the next one, about */
+    bool shared_out;                   /* all that is left is dealt out in pieces of this size */
     uint64_t by_parts;                 /* so many of the next ones are worked off part by part */
     uint64_t memory_peak;
     fm_parallel_phase phases[2];

@@ -6,8 +6,11 @@
  * A large piece is analysed as a whole, by an engine of one thread that begins empty: all distances within it
  * follow, and its events are first touches, each block once. In programs that is one reference in hundreds,
  * where parts leave one in ten, and what threads do together becomes little. How large a piece should be is
- * found on the way: four times as large as the one before, as long as that leaves fewer first touches in a
- * hundred references, and their blocks have room in every thread.
+ * found on the way: where a thread's share of all that is left would have few first touches, as they become
+ * fewer within a piece, it is dealt out at once; otherwise a piece is four times as large as the one before,
+ * as long as that leaves fewer first touches in a hundred references, and their blocks have room in every
+ * thread. A piece that has more blocks than there is room for is analysed in *sections*, each from an empty
+ * engine.
  *
  * Where many references are first touches even so, pieces are worked off part by part, as those that are
  * handed in are; and from time to time it is tried again. All threads try at the same time: phases take
@@ -18,6 +21,7 @@
 #include "base/memory.h"
 #include "engine/parallel/parallel.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum {
@@ -27,6 +31,7 @@ enum {
     ENOUGH = 64,         /* with one in so many, larger pieces would not bring much */
     GROWTH = 4,          /* from one size to the next */
     MORE = 2,            /* blocks that a piece of the next size has, about */
+    LESS = 3,            /* and of one that is a share, less than it might have */
     EXPECTED_FIRST = 16, /* references for each block of the first piece, about */
     /* Where there are more than few, larger pieces are tried as long as the share of first touches falls by
      * one in so many at least, each time that their size doubles. */
@@ -41,6 +46,8 @@ enum {
 /* What an engine takes for a block of a piece, and the piece itself. */
 enum { BYTES_A_BLOCK = 128, ENGINE_BYTES_A_BLOCK = 112, ENGINE_BASE = 4 << 20 };
 enum { EVENTS_LEAST = 1 << 16, EVENTS_MOST = 1 << 28, FREE_SHARES = 4 };
+/* References of all pieces of a phase at most: each might be an event, and be counted in 32 bits. */
+#define EVENTS_A_PHASE (UINT64_C(1) << 31)
 
 /* ---- in the thread that has the piece ---- */
 
@@ -75,17 +82,23 @@ void fm_parallel_end_whole(fm_parallel_worker *worker)
     worker->firsts = (fm_first_touches){0};
 }
 
-/* First touches become events. Positions are in the order of last touches. */
-static void put_first_touches(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker)
+/* First touches of a section become events. Positions are in the order of last touches. */
+static fm_status put_first_touches(fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker,
+                                   fm_error *error)
 {
     const fm_first_touches *firsts = &worker->firsts;
+    const size_t before = piece->events + worker->held.count, events = before + firsts->count;
+    fm_status status = FM_OK;
+    if (events > piece->room) status = fm_piece_reserve(self, piece, events + events / SLACK, error);
+    if (status != FM_OK) return status;
     for (size_t first = 0; first < firsts->count; first += FM_BUNDLE) {
         const size_t count = firsts->count - first < FM_BUNDLE ? firsts->count - first : FM_BUNDLE;
         fm_exact_depths((fm_engine *)worker->whole, firsts->blocks + first, count, worker->depth);
         for (size_t i = 0; i < count; i++)
-            worker->position[i] = (uint32_t)fm_shared_window_offset(firsts->count - 1 - worker->depth[i]);
+            worker->position[i] = (uint32_t)fm_shared_window_offset(events - 1 - worker->depth[i]);
         fm_piece_put(self, piece, firsts->blocks + first, worker->position, count, worker);
     }
+    return FM_OK;
 }
 
 static fm_status fetch(const fm_parallel *self, fm_piece *piece, unsigned number, const uint64_t **blocks,
@@ -107,19 +120,23 @@ static fm_status draw_whole(fm_parallel *self, fm_piece *piece, unsigned number,
     const uint64_t *blocks;
     size_t count = 1;
     fm_status status = start_whole(self, worker, error);
+    if (status == FM_OK && fm_exact_live((fm_engine *)worker->whole) > 0)
+        fm_exact_empty((fm_engine *)worker->whole); /* of the piece before */
     if (status == FM_OK) status = make_room(worker->whole, piece->expected, error);
     while (status == FM_OK && count > 0) {
         status = fetch(self, piece, number, &blocks, &count, error);
         if (status == FM_OK && count > 0)
             status = fm_exact_count_blocks((fm_engine *)worker->whole, blocks, count, &worker->tally, error);
+        if (piece->fetched <= piece->wanted / 2) {
+            piece->early = piece->fetched;
+            piece->early_events = piece->events + worker->held.count + worker->firsts.count;
+        }
+        if (status == FM_OK && worker->firsts.count > self->drawn_events) {
+            status = put_first_touches(self, piece, worker, error);
+            fm_exact_empty((fm_engine *)worker->whole);
+        }
     }
-    const size_t events = worker->firsts.count;
-    if (status == FM_OK && events > piece->room)
-        status = fm_piece_reserve(self, piece, events + events / SLACK, error);
-    if (status != FM_OK) return status;
-    put_first_touches(self, piece, worker);
-    fm_exact_empty((fm_engine *)worker->whole);
-    return FM_OK;
+    return status == FM_OK ? put_first_touches(self, piece, worker, error) : status;
 }
 
 static fm_status draw_by_parts(fm_parallel *self, fm_piece *piece, unsigned number, fm_error *error)
@@ -175,6 +192,7 @@ static size_t drawn_limit(const fm_parallel *self)
 
 static uint64_t size_of_next(const fm_parallel *self)
 {
+    if (self->shared_out) return self->drawn_size;
     const uint64_t share = self->supply->left(self->supply->context) / (LAST_SHARES * self->threads);
     const uint64_t wanted = share < self->drawn_size ? share : self->drawn_size;
     const uint64_t least = self->drawn_size / SMALLEST;
@@ -200,9 +218,8 @@ bool fm_parallel_claim_drawn(fm_parallel *self)
     piece->drawn = true;
     piece->by_parts = parts;
     piece->wanted = wanted;
-    piece->fetched = 0;
-    piece->expected = self->tried ? MORE * self->tried_events : wanted / EXPECTED_FIRST;
-    if (piece->expected > self->drawn_events) piece->expected = self->drawn_events;
+    piece->fetched = piece->early = piece->early_events = 0;
+    piece->expected = self->drawn_expected < self->drawn_events ? self->drawn_expected : self->drawn_events;
     if (parts) self->by_parts--;
     self->filled++;
     self->claimed++;
@@ -216,12 +233,52 @@ static void note_memory(fm_parallel *self)
     if (bytes > self->memory_peak) self->memory_peak = bytes;
 }
 
+/*
+ * How many events a piece of that size would have, at most: when the size doubles, their number grows by no
+ * more than it did when this piece became twice as long.
+ */
+static double events_at(const fm_piece *piece, uint64_t size)
+{
+    const double grown = log((double)piece->events / (double)piece->early_events) /
+                         log((double)piece->fetched / (double)piece->early);
+    return (double)piece->events * pow((double)size / (double)piece->fetched, grown < 1 ? grown : 1);
+}
+
+/*
+ * Deals out what is left, a piece for each thread, where these would have few events. Longer ones than a
+ * phase has numbers for, or than there is room for should the guess be wrong, are cut into equal parts.
+ */
+static bool share_out(fm_parallel *self, const fm_piece *piece)
+{
+    const uint64_t left = self->supply->left(self->supply->context), share = left / self->threads + 1;
+    const uint64_t numbers = EVENTS_A_PHASE / self->pieces_a_phase;
+    const uint64_t most = self->drawn_events < numbers / FEW ? FEW * self->drawn_events : numbers;
+    const uint64_t size = share / (share / most + 1) + 1;
+    const uint64_t usual = piece->wanted < fm_parallel_drawn_most ? fm_parallel_drawn_most : piece->wanted;
+    if (piece->early_events == 0 || piece->early == piece->fetched || size <= piece->wanted) return false;
+    /* Threads that are slower than others have fewer pieces, not smaller ones, where there may be many. */
+    if (events_at(piece, usual) <= (double)usual / ENOUGH) return false;
+    const double events = events_at(piece, size);
+    if (events > (double)size / FEW || events > (double)self->drawn_events) return false;
+    self->drawn_size = size;
+    self->drawn_expected = (uint64_t)events / LESS;
+    self->shared_out = true;
+    return true;
+}
+
+static void try_first_size(fm_parallel *self)
+{
+    self->drawn_size = self->drawn_first;
+    self->drawn_expected = self->drawn_first / EXPECTED_FIRST;
+    self->tried = 0;
+    self->shared_out = false;
+}
+
 static void go_by_parts(fm_parallel *self, const fm_piece *piece)
 {
     if (self->by_parts > 0) return;
     self->by_parts = WAIT * self->threads * (piece->wanted / fm_parallel_drawn_least);
-    self->drawn_size = self->drawn_first;
-    self->tried = 0;
+    try_first_size(self);
 }
 
 void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece)
@@ -237,10 +294,13 @@ void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece)
         if (!few) go_by_parts(self, piece);
     } else if (piece->wanted != self->drawn_size) {
         return; /* it was begun with another size, and that was judged */
-    } else if (!enough && room && (few || falls(self, piece))) {
+    } else if (!enough && share_out(self, piece)) {
+        return; /* no other size will be tried */
+    } else if (!enough && !self->shared_out && room && (few || falls(self, piece))) {
         self->tried_events = piece->events;
         self->tried = piece->fetched;
         self->drawn_size = GROWTH * piece->wanted;
+        self->drawn_expected = MORE * piece->events;
     } else if (!few) {
         go_by_parts(self, piece);
     }
@@ -282,8 +342,8 @@ fm_status fm_parallel_draw(fm_parallel *self, const fm_block_supply *supply, fm_
 {
     fm_crew_lock(self->crew);
     if (self->drawn_events == 0) self->drawn_events = events_with_room(self);
-    self->drawn_first = self->drawn_size = first_size(self, supply->left(supply->context));
-    self->tried = 0;
+    self->drawn_first = first_size(self, supply->left(supply->context));
+    try_first_size(self);
     self->supply = supply;
     self->dry = false;
     fm_crew_call(self->crew);
@@ -318,12 +378,14 @@ static fm_status fetch_of_array(void *context, unsigned worker, fm_stretch *stre
                                 size_t *count, uint64_t *repeats, fm_error *error)
 {
     const array_supply *array = context;
+    const uint64_t portion = fm_parallel_drawn_least / 2 + 1; /* so that it is seen how a piece goes on */
     (void)worker;
     (void)error;
     *blocks = array->blocks + stretch->at;
-    *count = (size_t)stretch->left;
+    *count = (size_t)(stretch->left < portion ? stretch->left : portion);
     *repeats = 0;
-    stretch->left = 0;
+    stretch->at += *count;
+    stretch->left -= *count;
     return FM_OK;
 }
 

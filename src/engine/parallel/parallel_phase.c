@@ -191,14 +191,13 @@ static size_t table_tasks(const fm_parallel *self, const fm_parallel_phase *phas
     return tasks_for_events(phase, self->partitions);
 }
 
-/* Blocks that were not held: under a bound, are they new? */
-static fm_status count_fresh(const fm_parallel *self, fm_partition *partition, const uint64_t *keys,
-                             const uint64_t *positions, size_t count, fm_error *error)
+/* Blocks that were not held, under a bound: are they new? */
+static fm_status count_unheld(const fm_parallel *self, fm_partition *partition, const uint64_t *keys,
+                              const uint64_t *positions, size_t count, fm_error *error)
 {
     for (size_t i = 0; i < count; i++) {
         if (positions[i] != 0) continue;
-        fm_seen seen = FM_SEEN_NEW;
-        if (partition->seen) seen = fm_seen_set_insert(partition->seen, keys[i], UINT64_MAX, NULL);
+        const fm_seen seen = fm_seen_set_insert(partition->seen, keys[i], UINT64_MAX, NULL);
         if (seen == FM_SEEN_NO_MEMORY) return fm_fail_memory(error, 0, "the set of blocks seen");
         if (self->given_up || seen != FM_SEEN_NEW)
             partition->forgotten++;
@@ -250,55 +249,72 @@ static bool next_segment(const fm_parallel *self, const fm_parallel_phase *phase
     return false;
 }
 
-/* The next events of a partition, as many as a chunk takes; `rest` is what the last one had no room for. */
-static void gather_keys(const fm_parallel *self, const fm_parallel_phase *phase, walk *at, segment *rest,
-                        const fm_block_table *table, fm_table_chunk *chunk)
+/* The next events of a partition: those that stand in a row, as many as a chunk takes. `rest` is what the
+ * last one had no room for. */
+static void next_chunk(const fm_parallel *self, const fm_parallel_phase *phase, walk *at, segment *rest,
+                       const fm_block_table *table, fm_table_chunk *chunk)
 {
-    chunk->count = 0;
-    while (chunk->count < FM_CHUNK && (rest->count > 0 || next_segment(self, phase, at, rest))) {
-        const size_t room = FM_CHUNK - chunk->count, count = rest->count < room ? rest->count : room;
-        uint64_t *const from = rest->piece->blocks + rest->first;
-        const uint32_t *const known = rest->piece->known + rest->first;
-        const uint64_t position = rest->piece->position;
-        for (size_t i = 0; i < count; i++) {
-            chunk->key[chunk->count + i] = from[i];
-            chunk->position[chunk->count + i] = position + known[i];
-            chunk->from[chunk->count + i] = from + i;
-        }
-        rest->first += count;
-        rest->count -= count;
-        chunk->count += count;
-    }
-    self->kernels->home(table, chunk->key, chunk->count, chunk->home);
+    while (rest->count == 0)
+        if (!next_segment(self, phase, at, rest)) break;
+    chunk->count = rest->count < FM_CHUNK ? rest->count : FM_CHUNK;
+    if (chunk->count == 0) return;
+    chunk->keys = rest->piece->blocks + rest->first;
+    chunk->offsets = rest->piece->known + rest->first;
+    chunk->position = rest->piece->position;
+    rest->first += chunk->count;
+    rest->count -= chunk->count;
+    self->kernels->home(table, chunk->keys, chunk->count, chunk->home);
 }
 
-/* The events of a partition: their keys are replaced by their blocks' old positions. */
+/*
+ * Looks up a chunk: its keys are replaced by their blocks' old positions. The next chunk's buckets are
+ * fetched meanwhile. There is room for new blocks of this chunk, no more: most events are of blocks that are
+ * held, and room for all of a phase would be a table of many times what it holds.
+ */
+static fm_status exchange(const fm_parallel *self, fm_partition *partition, fm_table_chunk *now,
+                          fm_table_chunk *next, fm_parallel_worker *worker, fm_error *error)
+{
+    fm_block_table *table = &partition->table;
+    if (!fm_block_table_has_room(table, now->count)) {
+        fm_status status = fm_block_table_grow(table, now->count, error);
+        if (status != FM_OK) return status;
+        self->kernels->home(table, now->keys, now->count, now->home);
+        self->kernels->home(table, next->keys, next->count, next->home);
+    }
+    for (size_t i = next->count; i < now->count; i++) next->home[i] = table->buckets;
+    for (size_t i = now->count; i < next->count; i++) __builtin_prefetch(next->home[i], 1, 3);
+    const uint64_t held = table->used;
+    if (partition->seen) memcpy(worker->looked_for, now->keys, now->count * sizeof *now->keys);
+    self->kernels->exchange(table, now->home, now->count, now->offsets, now->position, now->keys, next->home);
+    if (table->used == held) return FM_OK;
+    if (partition->seen)
+        return count_unheld(self, partition, worker->looked_for, now->keys, now->count, error);
+    partition->fresh += table->used - held;
+    return FM_OK;
+}
+
+/* The events of a partition. */
 static fm_status look_up(const fm_parallel *self, fm_parallel_phase *phase, size_t group,
                          fm_partition *partition, fm_parallel_worker *worker, fm_error *error)
 {
-    fm_block_table *table = &partition->table;
     const uint64_t events = events_of(self, phase, group);
-    fm_status status = fm_block_table_grow(table, events, error);
-    if (status != FM_OK || events == 0) return status;
+    const uint64_t stride = events / FM_SAMPLES + 1; /* samples are taken from the whole phase */
     fm_table_chunk *now = &worker->looked_up[0], *next = &worker->looked_up[1];
     walk at = {.group = group};
     segment rest = {0};
-    /* Samples are taken from the whole phase: later events go to later positions. */
-    const uint64_t stride = (events + FM_CHUNK - 1) / FM_CHUNK / FM_SAMPLES + 1;
-    uint64_t number = 0;
-    gather_keys(self, phase, &at, &rest, table, now);
+    uint64_t number = 0, sampled = 0;
+    fm_status status = FM_OK;
+    next_chunk(self, phase, &at, &rest, &partition->table, now);
     for (size_t i = 0; i < now->count; i++) __builtin_prefetch(now->home[i], 1, 3);
     while (now->count > 0 && status == FM_OK) {
-        gather_keys(self, phase, &at, &rest, table, next);
-        for (size_t i = next->count; i < now->count; i++) next->home[i] = table->buckets;
-        const uint64_t held = table->used;
-        self->kernels->exchange(table, now->key, now->home, now->count, now->position, next->home);
-        if (table->used > held)
-            status = count_fresh(self, partition, now->key, now->position, now->count, error);
-        for (size_t i = 0; i < now->count; i++) *now->from[i] = now->position[i];
-        if (number++ % stride == 0)
+        next_chunk(self, phase, &at, &rest, &partition->table, next);
+        status = exchange(self, partition, now, next, worker, error);
+        number += now->count;
+        if (number > sampled * stride && phase->sample_count[group] < FM_SAMPLES) {
             phase->samples[group][phase->sample_count[group]++] =
-                (uint32_t)(now->position[now->count / 2] >> FM_REGION_SHIFT);
+                (uint32_t)(now->keys[now->count / 2] >> FM_REGION_SHIFT);
+            sampled = number / stride + 1;
+        }
         fm_table_chunk *swap = now;
         now = next;
         next = swap;
@@ -308,35 +324,38 @@ static fm_status look_up(const fm_parallel *self, fm_parallel_phase *phase, size
 
 /*
  * With one partition and one range all events are in order, and splitting would only take out those without
- * an old position: that is done here. The next chunk's buckets are fetched meanwhile.
+ * an old position: that is done here.
  */
+static void chunk_in_order(const fm_parallel *self, const fm_piece *piece, size_t first,
+                           const fm_block_table *table, fm_table_chunk *chunk)
+{
+    const size_t left = piece->events - first;
+    chunk->count = left < FM_CHUNK ? left : FM_CHUNK;
+    chunk->keys = piece->blocks + first;
+    chunk->offsets = piece->known + first;
+    chunk->position = piece->position;
+    self->kernels->home(table, chunk->keys, chunk->count, chunk->home);
+}
+
 static fm_status look_up_in_order(const fm_parallel *self, fm_piece *piece, fm_partition *partition,
                                   fm_parallel_worker *worker, fm_error *error)
 {
-    fm_block_table *table = &partition->table;
-    fm_status status = fm_block_table_grow(table, piece->events, error);
     fm_table_chunk *now = &worker->looked_up[0], *next = &worker->looked_up[1];
+    fm_status status = FM_OK;
     size_t kept = 0;
-    next->count = piece->events < FM_CHUNK ? piece->events : FM_CHUNK;
-    if (status == FM_OK) self->kernels->home(table, piece->blocks, next->count, next->home);
+    chunk_in_order(self, piece, 0, &partition->table, next);
     for (size_t at = 0; at < piece->events && status == FM_OK; at += now->count) {
         fm_table_chunk *swap = now;
         now = next;
         next = swap;
-        const uint64_t *const keys = piece->blocks + at;
-        const size_t left = piece->events - at - now->count;
-        next->count = left < FM_CHUNK ? left : FM_CHUNK;
-        self->kernels->home(table, keys + now->count, next->count, next->home);
-        for (size_t i = next->count; i < now->count; i++) next->home[i] = table->buckets;
-        for (size_t i = 0; i < now->count; i++) now->position[i] = piece->position + piece->known[at + i];
-        const uint64_t held = table->used;
-        self->kernels->exchange(table, keys, now->home, now->count, now->position, next->home);
-        if (table->used > held) status = count_fresh(self, partition, keys, now->position, now->count, error);
+        chunk_in_order(self, piece, at + now->count, &partition->table, next);
+        status = exchange(self, partition, now, next, worker, error);
         const uint32_t number = (uint32_t)(piece->base + at);
-        for (size_t i = 0; i < now->count; i++) {
-            piece->blocks[kept] = now->position[i];
+        for (size_t i = 0; i < now->count && status == FM_OK; i++) {
+            const uint64_t old = now->keys[i];
+            piece->blocks[kept] = old;
             piece->known[kept] = number + (uint32_t)i;
-            kept += now->position[i] != 0;
+            kept += old != 0;
         }
     }
     for (size_t r = 1; r <= FM_RANGES; r++) piece->bundles[0].begin[r] = (uint32_t)kept;

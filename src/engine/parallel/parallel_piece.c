@@ -69,39 +69,61 @@ void fm_piece_move_arrays(fm_piece *to, fm_piece *from)
 
 /* ---- events ---- */
 
-/* Stable. References that stood in the piece's arrays have become events, or were counted. */
-static void sort_by_partition(const fm_parallel *self, const fm_held_events *held, const fm_piece *piece,
-                              fm_bundle *bundle)
+/* A bundle of these events, sorted by partition, stably. positions NULL: consecutive ones. The keys stand
+ * outside of the piece. */
+static void add_bundle(const fm_parallel *self, const uint64_t *restrict keys,
+                       const uint32_t *restrict positions, size_t count, fm_piece *piece)
 {
-    uint8_t *const group = piece->group + bundle->first;
-    uint64_t *const keys = piece->blocks + bundle->first;
-    uint32_t *const positions = piece->known + bundle->first;
+    fm_bundle *bundle = &piece->bundles[piece->bundle_count++];
+    uint8_t *const restrict group = piece->group + piece->events;
+    uint64_t *const restrict sorted = piece->blocks + piece->events;
+    uint32_t *const restrict known = piece->known + piece->events;
     uint32_t next[FM_PARTITIONS] = {0}, begin = 0;
-    self->kernels->partition(held->key, held->count, self->seed, group);
-    for (size_t i = 0; i < held->count; i++) next[group[i]]++;
+    bundle->first = piece->events;
+    bundle->count = count;
+    self->kernels->partition(keys, count, self->seed, group);
+    for (size_t i = 0; i < count; i++) next[group[i]]++;
     for (size_t p = 0; p < FM_PARTITIONS; p++) {
         bundle->begin[p] = begin;
         begin += next[p];
         next[p] = bundle->begin[p];
     }
     bundle->begin[FM_PARTITIONS] = begin;
-    for (size_t i = 0; i < held->count; i++) {
-        const uint32_t at = next[group[i]]++;
-        keys[at] = held->key[i];
-        positions[at] = held->position[i];
+    if (positions) {
+        for (size_t i = 0; i < count; i++) {
+            const uint32_t at = next[group[i]]++;
+            sorted[at] = keys[i];
+            known[at] = positions[i];
+        }
+    } else {
+        uint32_t offset = (uint32_t)(piece->events % FM_LINE_BITS);
+        uint32_t position = (uint32_t)fm_shared_window_offset(piece->events);
+        for (size_t i = 0; i < count; i++) {
+            const uint32_t at = next[group[i]]++;
+            sorted[at] = keys[i];
+            known[at] = position++;
+            if (++offset == FM_LINE_BITS) { /* a line has fewer bits than it takes positions */
+                position += (1U << FM_LINE_SHIFT) - FM_LINE_BITS;
+                offset = 0;
+            }
+        }
     }
+    piece->events += count;
 }
 
 /* What is held becomes a bundle. */
-static void make_bundle(const fm_parallel *self, fm_held_events *held, fm_piece *piece)
+static void bundle_held(const fm_parallel *self, fm_held_events *held, fm_piece *piece)
 {
-    if (held->count == 0) return;
-    fm_bundle *bundle = &piece->bundles[piece->bundle_count++];
-    bundle->first = piece->events;
-    bundle->count = held->count;
-    sort_by_partition(self, held, piece, bundle);
-    piece->events += held->count;
+    if (held->count > 0) add_bundle(self, held->key, held->position, held->count, piece);
     held->count = 0;
+}
+
+/* Whether events may be a bundle as they stand, without being held first. Small ones would be too many. */
+static bool is_bundle(const fm_parallel *self, const fm_piece *piece, const fm_held_events *held,
+                      const uint64_t *keys, size_t count)
+{
+    const bool outside = keys < piece->blocks || keys >= piece->blocks + piece->room;
+    return self->partitions > 1 && held->count == 0 && count > FM_BUNDLE / 2 && outside;
 }
 
 /* Where the next events go. */
@@ -146,7 +168,7 @@ static events_end make_place(const fm_parallel *self, fm_piece *piece, fm_held_e
 {
     if (self->partitions == 1)
         return (events_end){piece->blocks + piece->events, piece->known + piece->events, piece->events};
-    if (held->count + count > FM_BUNDLE) make_bundle(self, held, piece);
+    if (held->count + count > FM_BUNDLE) bundle_held(self, held, piece);
     return (events_end){held->key + held->count, held->position + held->count, piece->events + held->count};
 }
 
@@ -193,6 +215,10 @@ void fm_piece_find(const fm_parallel *self, fm_piece *piece, const uint64_t *ref
         const size_t so_far = piece->events + held->count;
         const bool alone = as_part(local, blocks, left, count == FM_PART, so_far, &out);
         const size_t events = alone ? local->part.first_count : left;
+        if (!alone && is_bundle(self, piece, held, blocks, events)) {
+            add_bundle(self, blocks, NULL, events, piece);
+            continue;
+        }
         const events_end end = make_place(self, piece, held, events);
         if (alone)
             put_firsts(&local->part, end);
@@ -205,6 +231,10 @@ void fm_piece_find(const fm_parallel *self, fm_piece *piece, const uint64_t *ref
 void fm_piece_put(const fm_parallel *self, fm_piece *piece, const uint64_t *keys, const uint32_t *positions,
                   size_t count, fm_parallel_worker *worker)
 {
+    if (is_bundle(self, piece, &worker->held, keys, count)) {
+        add_bundle(self, keys, positions, count, piece);
+        return;
+    }
     const events_end end = make_place(self, piece, &worker->held, count);
     memcpy(end.keys, keys, count * sizeof *keys);
     memcpy(end.positions, positions, count * sizeof *positions);
@@ -217,7 +247,7 @@ void fm_piece_end(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *
         piece->bundle_count = 1;
         piece->bundles[0] = (fm_bundle){.count = piece->events};
     } else {
-        make_bundle(self, &worker->held, piece);
+        bundle_held(self, &worker->held, piece);
     }
     uint64_t bytes = fm_tally_memory(&worker->tally) + worker->counter_bytes +
                      worker->firsts.capacity * sizeof *worker->firsts.blocks;

@@ -4,7 +4,9 @@
  *
  * Up to two phases are under way: while the window of one is worked off, the table of the next is. Steps of
  * the older go first, then those of the younger, then pieces of the one after: what others wait for the most
- * comes first. Pieces that are handed in go before those that are drawn.
+ * comes first. Pieces that are handed in go before those that are drawn. Only where all that is left is dealt
+ * out, a piece for each thread, these go first: who begins one late ends late, and phases can be worked off
+ * by those who end early.
  */
 #include "engine/parallel/parallel.h"
 
@@ -81,10 +83,19 @@ static bool begin_phase(fm_parallel *self)
     return true;
 }
 
+/* The one that was counted last. */
+static bool claim_piece(const fm_parallel *self, fm_job *job)
+{
+    *job = (fm_job){.kind = PIECE, .task = (size_t)((self->claimed - 1) % self->piece_count)};
+    return true;
+}
+
 static bool claim(void *context, fm_job *job)
 {
     fm_parallel *self = context;
     while (begin_phase(self)) advance(self);
+    if (self->shared_out && self->claimed == self->filled && fm_parallel_claim_drawn(self))
+        return claim_piece(self, job);
     for (uint64_t number = self->ended; number < self->begun; number++) {
         fm_parallel_phase *phase = phase_of(self, number);
         if (phase->tasks_begun == phase->tasks) continue;
@@ -95,8 +106,7 @@ static bool claim(void *context, fm_job *job)
         self->claimed++;
     else if (!fm_parallel_claim_drawn(self))
         return false;
-    *job = (fm_job){.kind = PIECE, .task = (size_t)((self->claimed - 1) % self->piece_count)};
-    return true;
+    return claim_piece(self, job);
 }
 
 static void run(void *context, fm_job job, unsigned worker)
