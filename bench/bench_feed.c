@@ -5,16 +5,18 @@
  *
  *     bench_feed [--threads 1,2,4,8,16] [--granularity 64] [--steps NAME,...] [--repeat 3] TRACE
  *
- * Steps, each with those before it but for the first two:
+ * Steps, from `claim` to `upload` each with those before it:
  *     read      the file's bytes, 256 KiB at a time
  *     ahead     decoding for one thread that takes batches (fm_reader_next)
- *     decode    decoding, every thread for itself (supply.h)
+ *     claim     dividing the trace among threads (supply.h), which one at a time does
+ *     decode    decoding, every thread for itself
  *     cut       and into blocks, without repeats
  *     copy      and from there into memory of 2 MiB for each thread, twice
  *     upload    the same into memory that the card reads, and sent to it
  *     exact     fm_analyze with the engine exact
- *     gpu       fm_analyze with the engine gpu, without the time that it takes to create one
- * Rates are references of the trace a second, and the processors' time in ns a reference: the best turns.
+ *     gpu       fm_analyze with the engine gpu, without the time that it takes to create one; idle_card.c is
+ * a card for machines without one Rates are references of the trace a second, and the processors' time in ns
+ * a reference: the best turns.
  */
 #define _GNU_SOURCE
 #include "contender.h"
@@ -49,9 +51,9 @@ static double processor_seconds(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-typedef enum step { READING, AHEAD, DECODE, CUT, COPY, UPLOAD, EXACT, GPU, STEPS } step;
-static const char *const step_names[STEPS] = {"read", "ahead",  "decode", "cut",
-                                              "copy", "upload", "exact",  "gpu"};
+typedef enum step { READING, AHEAD, CLAIM, DECODE, CUT, COPY, UPLOAD, EXACT, GPU, STEPS } step;
+static const char *const step_names[STEPS] = {"read", "ahead",  "claim", "decode", "cut",
+                                              "copy", "upload", "exact", "gpu"};
 
 typedef struct feeding {
     const char *path;
@@ -145,7 +147,7 @@ static void fetch_all(feeding *feed, unsigned number)
         const bool claimed = feed->supply.claim(feed->supply.context, PIECE, &stretch);
         pthread_mutex_unlock(&feed->claiming);
         if (!claimed) break;
-        for (;;) {
+        while (feed->until > CLAIM) {
             check(feed->supply.fetch(feed->supply.context, number, &stretch, &batch, &error), &error);
             if (batch.count == 0) break;
             references += batch.count;
@@ -247,8 +249,8 @@ static void open_card(feeding *feed)
           &error);
 }
 
-/* Prints a cell. references: of the trace, once they are known. */
-static void measure(feeding feed, int repeat, uint64_t *references)
+/* Prints a cell. references: of the trace. */
+static void measure(feeding feed, int repeat, uint64_t references)
 {
     double best = 1e9, least = 1e9; /* each by itself: both only ever grow when others have the machine */
     fm_error error;
@@ -261,7 +263,9 @@ static void measure(feeding feed, int repeat, uint64_t *references)
         const double seconds = feed.until == AHEAD    ? take_batches(&feed)
                                : feed.until <= UPLOAD ? by_threads(&feed)
                                                       : analyze(&feed);
-        if (feed.references && feed.until < EXACT) *references = feed.references;
+        const bool counted = feed.until != READING && feed.until != CLAIM && feed.until < EXACT;
+        if (counted && feed.references != references)
+            bench_die("%" PRIu64 " references, not %" PRIu64, feed.references, references);
         const double used = processor_seconds() - busy;
         if (seconds < best) best = seconds;
         if (used < least) least = used;
@@ -271,15 +275,15 @@ static void measure(feeding feed, int repeat, uint64_t *references)
         feed.module->unpin(feed.pinned);
     }
     fm_analyzer_destroy(feed.analyzer);
-    printf(" %.0f (%.2f) |", (double)*references / best / 1e6, least / (double)*references * 1e9);
+    printf(" %.0f (%.2f) |", (double)references / best / 1e6, least / (double)references * 1e9);
     fflush(stdout);
     bench_line("part=feed step=%s threads=%u references=%" PRIu64 " seconds=%.6f processors=%.6f",
-               step_names[feed.until], feed.threads, *references, best, least);
+               step_names[feed.until], feed.threads, references, best, least);
 }
 
 int main(int argc, char **argv)
 {
-    char usual_threads[] = "1,2,4,8,16", usual_steps[] = "ahead,read,decode,cut,copy,upload,exact,gpu";
+    char usual_threads[] = "1,2,4,8,16", usual_steps[] = "ahead,read,claim,decode,cut,copy,upload,exact,gpu";
     char *threads = usual_threads, *steps = usual_steps;
     feeding feed = {.granularity = 64, .claiming = PTHREAD_MUTEX_INITIALIZER};
     int repeat = 3;
@@ -309,7 +313,13 @@ int main(int argc, char **argv)
     feed.bytes = (uint64_t)about.st_size;
     const char *counts[16], *wanted[STEPS];
     const size_t columns = bench_split(threads, counts, 16), rows = bench_split(steps, wanted, STEPS);
-    uint64_t references = 1;
+    fm_trace_info info;
+    feed.threads = 1;
+    fm_reader *reader = open_reader(&feed);
+    fm_reader_info(reader, &info);
+    const uint64_t references = info.references_total;
+    fm_reader_close(reader);
+    if (references == 0) bench_die("%s does not say how many references it has", feed.path);
     printf("M references/s of the trace; in brackets the processors' time in ns a reference\n\n| threads |");
     for (size_t i = 0; i < columns; i++) printf(" %s |", counts[i]);
     printf("\n|---|");
@@ -322,7 +332,7 @@ int main(int argc, char **argv)
         for (size_t i = 0; i < columns; i++) {
             feed.threads = (unsigned)bench_count(counts[i]);
             if (feed.threads < 1 || feed.threads > MOST_THREADS) bench_die("%s threads", counts[i]);
-            measure(feed, repeat, &references);
+            measure(feed, repeat, references);
         }
     }
     printf("\n\n%.1f M references, %.3f bytes each\n", (double)references / 1e6,
