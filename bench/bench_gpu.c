@@ -93,17 +93,19 @@ static void bench_resident(int bits, shape kind, uint64_t keys, fm_bins bins)
     const size_t count = (size_t)1 << bits, piece = 1 << 20;
     size_t stack = 1 << 25;
     if (stack + count > FM_GPU_MOST) stack = FM_GPU_MOST - count;
-    const fm_gpu_setup setup = {.batch = count, .stack = stack, .piece = piece, .bins = bins, .count = true};
+    const fm_gpu_setup setup = {.batch = count, .stack = stack, .bins = bins, .count = true};
     fm_error error;
     fm_gpu_card *card;
+    void *pinned;
     check(module->open(&card, &setup, &error), &error);
+    check(module->pin(0, FM_GPU_PIECES * piece * sizeof(uint64_t), &pinned, &error), &error);
     for (size_t at = 0; at < count; at += piece) {
-        uint64_t *memory;
         const unsigned number = (unsigned)(at / piece % FM_GPU_PIECES);
+        uint64_t *memory = (uint64_t *)pinned + number * piece;
         const size_t some = count - at < piece ? count - at : piece;
-        check(module->wait_for_piece(card, number, &memory, &error), &error);
+        check(module->wait_for_piece(card, number, &error), &error);
         make_references((making){.blocks = memory, .keys = keys, .count = some, .start = at, .kind = kind});
-        check(module->upload(card, number, some, 0, at, &error), &error);
+        check(module->upload(card, number, memory, some, 0, at, &error), &error);
     }
     double seconds[REPEATS], stages[STAGES] = {0};
     for (int i = -1; i < REPEATS; i++) { /* the first is not counted */
@@ -117,6 +119,7 @@ static void bench_resident(int bits, shape kind, uint64_t keys, fm_bins bins)
     }
     const double median = bench_median(seconds, REPEATS);
     module->close(card);
+    module->unpin(pinned);
     printf("| 2^%d | %s, %.3g keys | %s | %.1f | **%.2f** | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f |\n",
            bits, shape_names[kind], (double)keys, fm_bins_name(bins), median * 1e3,
            (double)count / median / 1e9, stages[FM_GPU_STAGE_KEYS], stages[FM_GPU_STAGE_SORT],

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * card.cu - one graphics card behind the interface of src/engine/gpu/gpu_module.h: its memory, its streams, and
- * the order of what is done with a batch. The algorithms are in link.cu, split.cu, finish.cu and stack.cu.
+ * card.cu - one graphics card behind the interface of src/engine/gpu/gpu_module.h: its memory, its streams,
+ * and the order of what is done with a batch. The algorithms are in link.cu, split.cu, finish.cu and
+ * stack.cu.
  */
 #include "card.cuh"
 
@@ -84,7 +85,6 @@ struct fm_gpu_card {
     Layout layout;
     int multiprocessors;
     unsigned char *memory;
-    uint64_t *pieces; /* on the host: FM_GPU_PIECES of them */
     cudaStream_t copying, counting;
     std::mutex uploading; /* a copy and the events behind it belong together */
     cudaEvent_t uploaded[FM_GPU_SLOTS], sent[FM_GPU_PIECES], marks[EVENTS];
@@ -156,7 +156,6 @@ static void card_close(fm_gpu_card *card)
         if (event) (void)cudaEventDestroy(event);
     for (cudaEvent_t event : card->sent)
         if (event) (void)cudaEventDestroy(event);
-    (void)cudaFreeHost(card->pieces);
     (void)cudaFree(card->memory);
     if (card->copying) (void)cudaStreamDestroy(card->copying);
     if (card->counting) (void)cudaStreamDestroy(card->counting);
@@ -173,9 +172,6 @@ static fm_status open_parts(fm_gpu_card *card, fm_error *error)
     snprintf(doing, sizeof doing, "%zu bytes are needed for batches of %zu references and %zu blocks",
              card->layout.total, card->setup.batch, card->setup.stack);
     CUDA_TRY(cudaMalloc((void **)&card->memory, card->layout.total), doing);
-    CUDA_TRY(cudaHostAlloc((void **)&card->pieces, sizeof *card->pieces * FM_GPU_PIECES * card->setup.piece,
-                           cudaHostAllocPortable),
-             "host memory that it can read");
     CUDA_TRY(cudaStreamCreateWithFlags(&card->copying, cudaStreamNonBlocking), "using the graphics card");
     CUDA_TRY(cudaStreamCreateWithFlags(&card->counting, cudaStreamNonBlocking), "using the graphics card");
     for (cudaEvent_t &event : card->uploaded)
@@ -204,7 +200,6 @@ static fm_status card_open(fm_gpu_card **result, const fm_gpu_setup *setup, fm_e
     fm_gpu_card *card = new (std::nothrow) fm_gpu_card(*setup);
     if (!card) return cuda_fail(error, FM_E_NOMEM, "out of memory: the graphics card's description");
     card->memory = nullptr;
-    card->pieces = nullptr;
     memset(card->sent, 0, sizeof card->sent);
     card->copying = card->counting = nullptr;
     memset(card->uploaded, 0, sizeof card->uploaded);
@@ -226,26 +221,33 @@ static uint64_t *batch_on_card(const fm_gpu_card *card, unsigned slot)
     return card->at<uint64_t>(card->layout.keys[slot]) + card->setup.stack;
 }
 
-static uint64_t *piece_memory(const fm_gpu_card *card, unsigned piece)
+static fm_status card_pin(unsigned device, size_t bytes, void **memory, fm_error *error)
 {
-    return card->pieces + piece * card->setup.piece;
-}
-
-static fm_status card_wait_for_piece(fm_gpu_card *card, unsigned piece, uint64_t **memory, fm_error *error)
-{
-    CUDA_TRY(cudaSetDevice((int)card->setup.device), "using the graphics card");
-    CUDA_TRY(cudaEventSynchronize(card->sent[piece]), "copying to the card");
-    *memory = piece_memory(card, piece);
+    *memory = nullptr;
+    CUDA_TRY(cudaSetDevice((int)device), "using the graphics card");
+    CUDA_TRY(cudaHostAlloc(memory, bytes, cudaHostAllocPortable), "host memory that it can read");
     return FM_OK;
 }
 
-static fm_status card_upload(fm_gpu_card *card, unsigned piece, size_t count, unsigned slot, size_t at,
-                             fm_error *error)
+static void card_unpin(void *memory)
+{
+    (void)cudaFreeHost(memory);
+}
+
+static fm_status card_wait_for_piece(fm_gpu_card *card, unsigned piece, fm_error *error)
+{
+    CUDA_TRY(cudaSetDevice((int)card->setup.device), "using the graphics card");
+    CUDA_TRY(cudaEventSynchronize(card->sent[piece]), "copying to the card");
+    return FM_OK;
+}
+
+static fm_status card_upload(fm_gpu_card *card, unsigned piece, const uint64_t *references, size_t count,
+                             unsigned slot, size_t at, fm_error *error)
 {
     const std::lock_guard<std::mutex> lock(card->uploading);
     CUDA_TRY(cudaSetDevice((int)card->setup.device), "using the graphics card");
-    CUDA_TRY(cudaMemcpyAsync(batch_on_card(card, slot) + at, piece_memory(card, piece), count * 8,
-                             cudaMemcpyHostToDevice, card->copying),
+    CUDA_TRY(cudaMemcpyAsync(batch_on_card(card, slot) + at, references, count * 8, cudaMemcpyHostToDevice,
+                             card->copying),
              "copying to the card");
     CUDA_TRY(cudaEventRecord(card->sent[piece], card->copying), "copying to the card");
     CUDA_TRY(cudaEventRecord(card->uploaded[slot], card->copying), "copying to the card");
@@ -470,7 +472,21 @@ static fm_status card_fetch_counts(fm_gpu_card *card, fm_gpu_counts *counts, fm_
 }
 
 const fm_gpu_module fathom_gpu_module = {
-    FM_GPU_INTERFACE, card_devices,        card_describe,      card_memory_needed,  card_open,
-    card_close,       card_wait_for_piece, card_upload,        card_count,          card_load_stack,
-    card_fetch_stack, card_fetch_counts,   fathom_hp_rda_open, fathom_hp_rda_close, fathom_hp_rda_analyze,
+    FM_GPU_INTERFACE,
+    card_devices,
+    card_describe,
+    card_memory_needed,
+    card_open,
+    card_close,
+    card_pin,
+    card_unpin,
+    card_wait_for_piece,
+    card_upload,
+    card_count,
+    card_load_stack,
+    card_fetch_stack,
+    card_fetch_counts,
+    fathom_hp_rda_open,
+    fathom_hp_rda_close,
+    fathom_hp_rda_analyze,
 };

@@ -181,7 +181,8 @@ static fm_status start_rounds(analysis *self, fm_error *error)
     size_t alone = 0;
     for (size_t i = 0; i < self->count; i++) {
         if (self->analyzers[i]->limited || self->analyzers[i]->sink) return FM_OK;
-        alone += !self->analyzers[i]->ops->draw;
+        /* An engine that gathers batches for a card is fed by one thread, whatever draws for it. */
+        alone += !self->analyzers[i]->ops->draw || self->analyzers[i]->ops->batched;
     }
     if (alone < 2) return FM_OK;
     self->ends = fm_calloc(self->count, sizeof *self->ends);

@@ -21,7 +21,9 @@ typedef struct fm_supply {
      * comes next, if anything, cannot be had in this way. */
     bool (*claim)(void *context, uint64_t wanted, fm_stretch *stretch);
     /* By several threads, each with its number below `workers` and a stretch of its own: the next batch of
-     * it; its arrays stay until this worker's next call. count 0: the end of the stretch. */
+     * it, addresses, sizes and kinds; its arrays stay until this worker's next call. Threads and sites are
+     * not delivered: those who fetch for themselves count, and tell no code apart. count 0: the end of the
+     * stretch. */
     fm_status (*fetch)(void *context, unsigned worker, fm_stretch *stretch, fm_batch *batch, fm_error *error);
     /* References that nobody has claimed, about; 0: none, or nobody knows. */
     uint64_t (*left)(const void *context);

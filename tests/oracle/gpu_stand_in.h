@@ -4,14 +4,15 @@
  * that is searched from its end, one reference after the other. What it answers is obviously right; what it
  * is for is the other side of the interface, which cuts a trace into batches.
  *
- * It is as strict as a card: it answers from copies of what was uploaded, it fails where a batch or a stack
- * does not fit, and it can be given little memory, so that the library has to make do.
+ * It is as strict as a card: it reads a piece as late as a card may, it fails where a batch or a stack does
+ * not fit, and it can be given little memory, so that the library has to make do.
  */
 #ifndef FATHOM_TESTS_GPU_STAND_IN_H
 #define FATHOM_TESTS_GPU_STAND_IN_H
 
 #include "engine/gpu/gpu_module.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,9 +35,21 @@ typedef struct stand_in_nature {
 } stand_in_nature;
 static stand_in_nature stand_in = {.memory = UINT64_MAX};
 
+/* An upload that was begun. */
+typedef struct stand_in_upload {
+    const uint64_t *from;
+    size_t count, at;
+    unsigned slot;
+} stand_in_upload;
+
+enum { STAND_IN_UPLOADS = 4 }; /* of one piece */
+
 struct fm_gpu_card {
     fm_gpu_setup setup;
-    uint64_t *pieces[FM_GPU_PIECES], *slots[FM_GPU_SLOTS];
+    pthread_mutex_t lock; /* several threads upload */
+    stand_in_upload uploads[FM_GPU_PIECES][STAND_IN_UPLOADS];
+    size_t upload_count[FM_GPU_PIECES];
+    uint64_t *slots[FM_GPU_SLOTS];
     size_t uploaded[FM_GPU_SLOTS]; /* references, since it was counted last */
     uint64_t *blocks, *times;      /* the stack */
     size_t stack;
@@ -87,7 +100,7 @@ static inline void stand_in_close(fm_gpu_card *card)
 {
     if (!card) return;
     stand_in.taken[card->setup.device % STAND_IN_CARDS] -= stand_in_memory_needed(&card->setup);
-    for (int i = 0; i < FM_GPU_PIECES; i++) free(card->pieces[i]);
+    pthread_mutex_destroy(&card->lock);
     for (int i = 0; i < FM_GPU_SLOTS; i++) free(card->slots[i]);
     free(card->blocks);
     free(card->times);
@@ -110,6 +123,7 @@ static inline fm_status stand_in_open(fm_gpu_card **result, const fm_gpu_setup *
         return stand_in_fail(error, FM_E_NOMEM, "out of memory");
     }
     card->setup = *setup;
+    pthread_mutex_init(&card->lock, NULL);
     for (int i = 0; i < FM_GPU_SLOTS; i++) card->slots[i] = stand_in_allocate(setup->batch);
     card->blocks = stand_in_allocate(setup->stack + setup->batch);
     card->times = stand_in_allocate(setup->stack + setup->batch);
@@ -134,21 +148,47 @@ static inline size_t stand_in_bin(fm_bins bins, uint64_t distance)
     return 1024 + (exponent - 10) * 64 + (size_t)(distance >> (exponent - 6)) - 64;
 }
 
-static inline fm_status stand_in_wait_for_piece(fm_gpu_card *card, unsigned piece, uint64_t **memory,
-                                                fm_error *error)
+static inline fm_status stand_in_pin(unsigned device, size_t bytes, void **memory, fm_error *error)
 {
-    /* New memory each time: what is written after the upload must not arrive. */
-    free(card->pieces[piece]);
-    *memory = card->pieces[piece] = stand_in_allocate(card->setup.piece);
+    (void)device;
+    *memory = malloc(bytes);
     return *memory ? FM_OK : stand_in_fail(error, FM_E_NOMEM, "out of memory");
 }
 
-static inline fm_status stand_in_upload(fm_gpu_card *card, unsigned piece, size_t count, unsigned slot,
-                                        size_t at, fm_error *error)
+static inline void stand_in_unpin(void *memory)
 {
-    if (count > card->setup.piece || at + count > card->setup.batch || slot >= FM_GPU_SLOTS)
+    free(memory);
+}
+
+/* A piece is read when somebody waits for it, or counts: no sooner, so that what is written into it too early
+ * arrives. */
+static inline void stand_in_read_piece(fm_gpu_card *card, unsigned piece)
+{
+    for (size_t i = 0; i < card->upload_count[piece]; i++) {
+        const stand_in_upload *upload = &card->uploads[piece][i];
+        memcpy(card->slots[upload->slot] + upload->at, upload->from, upload->count * sizeof(uint64_t));
+    }
+    card->upload_count[piece] = 0;
+}
+
+static inline fm_status stand_in_wait_for_piece(fm_gpu_card *card, unsigned piece, fm_error *error)
+{
+    (void)error;
+    pthread_mutex_lock(&card->lock);
+    stand_in_read_piece(card, piece);
+    pthread_mutex_unlock(&card->lock);
+    return FM_OK;
+}
+
+static inline fm_status stand_in_upload_piece(fm_gpu_card *card, unsigned piece, const uint64_t *references,
+                                              size_t count, unsigned slot, size_t at, fm_error *error)
+{
+    if (at + count > card->setup.batch || slot >= FM_GPU_SLOTS)
         return stand_in_fail(error, FM_E_ARGUMENT, "an upload that does not fit");
-    memcpy(card->slots[slot] + at, card->pieces[piece], count * sizeof(uint64_t));
+    pthread_mutex_lock(&card->lock);
+    if (card->upload_count[piece] == STAND_IN_UPLOADS) stand_in_read_piece(card, piece);
+    card->uploads[piece][card->upload_count[piece]++] = (stand_in_upload){references, count, at, slot};
+    pthread_mutex_unlock(&card->lock);
     __atomic_add_fetch(&card->uploaded[slot], count, __ATOMIC_RELAXED);
     return FM_OK;
 }
@@ -189,6 +229,9 @@ static inline fm_status stand_in_count(fm_gpu_card *card, fm_gpu_batch *batch, f
     if (__atomic_add_fetch(&stand_in.counted, 1, __ATOMIC_RELAXED) == stand_in.fail_at)
         return stand_in_fail(error, FM_E_IO, "the card fell off the bus");
     if (stand_in.patient) stand_in_wait_for_uploads(card, batch->slot);
+    pthread_mutex_lock(&card->lock);
+    for (unsigned piece = 0; piece < FM_GPU_PIECES; piece++) stand_in_read_piece(card, piece);
+    pthread_mutex_unlock(&card->lock);
     const uint64_t *references = card->slots[batch->slot];
     batch->cold = 0;
     for (size_t i = 0; i < batch->count; i++) {
@@ -263,9 +306,9 @@ static inline fm_status stand_in_fetch_counts(fm_gpu_card *card, fm_gpu_counts *
     {                                                                                                        \
         .interface = FM_GPU_INTERFACE, .devices = stand_in_devices, .describe = stand_in_describe,           \
         .memory_needed = stand_in_memory_needed, .open = stand_in_open, .close = stand_in_close,             \
-        .wait_for_piece = stand_in_wait_for_piece, .upload = stand_in_upload, .count = stand_in_count,       \
-        .load_stack = stand_in_load_stack, .fetch_stack = stand_in_fetch_stack,                              \
-        .fetch_counts = stand_in_fetch_counts,                                                               \
+        .pin = stand_in_pin, .unpin = stand_in_unpin, .wait_for_piece = stand_in_wait_for_piece,             \
+        .upload = stand_in_upload_piece, .count = stand_in_count, .load_stack = stand_in_load_stack,         \
+        .fetch_stack = stand_in_fetch_stack, .fetch_counts = stand_in_fetch_counts,                          \
     }
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * test_oracle_gpu.c - the gpu engine equals the list engine: histogram for histogram, and reference by
  * reference, on thousands of generated traces, with batches from 1 reference on, on one to four cards, with
- * cards that outgrow their memory, and all that may change between two feeds. Where there is a graphics card
- * and FATHOM_TEST_GPU=1, it does the counting, for all four; otherwise a stand-in (gpu_stand_in.h).
+ * cards that outgrow their memory, fed or fetched by threads, and all that may change between two feeds.
+ * Where there is a graphics card and FATHOM_TEST_GPU=1, it does the counting, for all four; otherwise a
+ * stand-in (gpu_stand_in.h).
  *
  *     FATHOM_TEST_SEED=N, FATHOM_TEST_TRACES=N, FATHOM_TEST_ONLY=N    as in test_oracle_engines.c
  *     FATHOM_TEST_BATCH=N                                             no shorter batches: for slow sanitizers
@@ -15,6 +16,7 @@
 #include "oracle/gpu_stand_in.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,11 +98,72 @@ static fm_status take_sunk(void *context, const uint64_t *blocks, const uint64_t
     return FM_OK;
 }
 
+/* ---- what threads fetch for themselves ---- */
+
+enum { MOST_FETCHERS = 6, MOST_FETCHED = 100 };
+
+/* Some references, in stretches that are longer or shorter than was asked for, and with or without those that
+ * repeat the one before. */
+typedef struct fetched {
+    const uint64_t *blocks;
+    size_t count, claimed;
+    recipe_random random;
+    bool spares_repeats;
+    size_t fail_at; /* a stretch from here on cannot be had; 0: all can */
+    uint64_t kept[MOST_FETCHERS][MOST_FETCHED];
+} fetched;
+
+static bool claim_some(void *context, uint64_t wanted, fm_stretch *stretch)
+{
+    fetched *self = context;
+    const uint64_t left = self->count - self->claimed, some = 1 + recipe_below(&self->random, 3 * wanted);
+    if (left == 0) return false;
+    *stretch = (fm_stretch){.at = self->claimed, .left = some < left ? some : left};
+    self->claimed += (size_t)stretch->left;
+    return true;
+}
+
+static fm_status fetch_some(void *context, unsigned worker, fm_stretch *stretch, const uint64_t **blocks,
+                            size_t *count, uint64_t *repeats, fm_error *error)
+{
+    fetched *self = context;
+    const uint64_t *from = self->blocks + stretch->at;
+    const size_t some = stretch->left < MOST_FETCHED ? (size_t)stretch->left : MOST_FETCHED;
+    uint64_t *kept = self->kept[worker];
+    size_t kept_count = 0;
+    if (self->fail_at && stretch->at >= self->fail_at)
+        return stand_in_fail(error, FM_E_CORRUPT, "a stretch of it is damaged");
+    for (size_t i = 0; i < some; i++)
+        if (i == 0 || !self->spares_repeats || from[i] != from[i - 1]) kept[kept_count++] = from[i];
+    stretch->at += some;
+    stretch->left -= some;
+    *blocks = kept;
+    *count = kept_count;
+    *repeats = some - kept_count;
+    return FM_OK;
+}
+
+static uint64_t left_to_fetch(const void *context)
+{
+    const fetched *self = context;
+    return self->count - self->claimed;
+}
+
+static fm_status draw(fm_engine *engine, fetched *from, const fm_engine_results *results, fm_error *error)
+{
+    const fm_block_supply supply = {
+        .context = from, .claim = claim_some, .fetch = fetch_some, .left = left_to_fetch};
+    return fm_engine_gpu.draw(engine, &supply, results, error);
+}
+
+/* ---- generated traces ---- */
+
 /* How a trace is fed. */
 typedef struct feeding {
     fm_bins bins;
     bool times, sometimes_sink;
     unsigned cards;
+    unsigned threads; /* that fetch */
     fm_gpu_sizes sizes;
 } feeding;
 
@@ -122,6 +185,7 @@ static feeding choose_feeding(const recipe *made, recipe_random *random)
     how.sizes.alone = recipe_chance(random, 2) ? 0 : (size_t)recipe_below(random, 4);
     if (how.cards > 1 && !recipe_chance(random, 4))
         how.times = how.sometimes_sink = false; /* one counts them */
+    how.threads = 1 + (unsigned)recipe_below(random, MOST_FETCHERS);
     stand_in.more_cards = 3;
     return how;
 }
@@ -141,6 +205,7 @@ static const char *compare(const recipe *made, const uint64_t *trace, const engi
 {
     fm_engine_options options = engine_options_of(made);
     options.time_distances = how->times;
+    options.threads = how->threads;
     char own[32];
     snprintf(own, sizeof own, "cards=%u", how->cards);
     engine_own_options(&fm_engine_gpu, own, &options);
@@ -167,7 +232,16 @@ static const char *compare(const recipe *made, const uint64_t *trace, const engi
         }
         const fm_references run = {.count = chunk, .blocks = trace + i};
         size_t done;
-        if (!wrong && fm_engine_gpu.count(engine, &run, &results, &done, &error)) wrong = "count failed";
+        if (!how->times && !results.sink && recipe_chance(random, 12)) {
+            chunk = 1 + recipe_below(random, made->length - i); /* much at once: threads are started */
+            fetched from = {.blocks = trace + i,
+                            .count = chunk,
+                            .random = {recipe_below(random, UINT64_MAX)},
+                            .spares_repeats = recipe_chance(random, 2)};
+            if (!wrong && draw(engine, &from, &results, &error)) wrong = "draw failed";
+        } else if (!wrong && fm_engine_gpu.count(engine, &run, &results, &done, &error)) {
+            wrong = "count failed";
+        }
         i += chunk;
     }
     if (!wrong && fm_engine_gpu.catch_up(engine, &results, &error)) wrong = "catch_up failed";
@@ -504,6 +578,131 @@ static void test_failing_card(void **state)
     fm_gpu_first_sizes = usual;
 }
 
+/* The same while threads fetch; and what they fetch may be what fails. */
+static void test_failing_draw(void **state)
+{
+    (void)state;
+    if (on_card()) skip();
+    const fm_gpu_sizes usual = fm_gpu_first_sizes;
+    fm_gpu_first_sizes = (fm_gpu_sizes){.batch = 1000, .each_batch = 1000, .stack = 4000, .piece = 300};
+    uint64_t blocks[5000];
+    for (size_t i = 0; i < 5000; i++) blocks[i] = i % 7;
+    stand_in.more_cards = 3;
+    for (unsigned turn = 0; turn < 40; turn++) {
+        const bool damaged = turn % 2;
+        fm_engine_options options = {.threads = 1 + turn % MOST_FETCHERS, .seed = 1};
+        engine_own_options(&fm_engine_gpu, turn % 3 ? "cards=1" : "cards=3", &options);
+        fm_tally distances;
+        fm_engine *engine;
+        fm_error error = {0};
+        const fm_engine_results results = {.distances = &distances};
+        fetched from = {.blocks = blocks,
+                        .count = 5000,
+                        .random = {turn},
+                        .spares_repeats = true,
+                        .fail_at = damaged ? 100 * turn : 0};
+        stand_in.counted = 0;
+        stand_in.fail_at = damaged ? 0 : 1 + turn / 2 % 4;
+        assert_int_equal(fm_tally_create(&distances, FM_BINS_LOGLINEAR, NULL), FM_OK);
+        assert_int_equal(fm_engine_gpu.create(&engine, &options, &error), FM_OK);
+        fm_status status = draw(engine, &from, &results, &error);
+        if (status == FM_OK) status = fm_engine_gpu.catch_up(engine, &results, &error);
+        assert_int_equal(status, damaged ? FM_E_CORRUPT : FM_E_IO);
+        assert_string_equal(error.reason,
+                            damaged ? "a stretch of it is damaged" : "the card fell off the bus");
+        fm_engine_gpu.destroy(engine);
+        fm_tally_clear(&distances);
+    }
+    fm_gpu_first_sizes = usual;
+}
+
+/* ---- from a file ---- */
+
+static void write_trace(const char *path, const uint64_t *address, const uint32_t *size, size_t count)
+{
+    fm_writer *writer;
+    fm_error error;
+    const fm_writer_options options = {.format = "fathom", .columns = FM_COLUMN_SIZE};
+    const fm_batch batch = {.count = count, .address = address, .size = size};
+    if (fm_writer_open(&writer, path, &options, &error)) fail_msg("%s", error.reason);
+    assert_int_equal(fm_writer_append(writer, &batch, NULL), FM_OK);
+    assert_int_equal(fm_writer_finish(writer, NULL), FM_OK);
+    fm_writer_close(writer);
+}
+
+static void count_damage(void *context, const fm_error *error)
+{
+    (void)error;
+    ++*(size_t *)context;
+}
+
+static fm_profile *profile_of_file(const char *path, const char *engine, unsigned threads, size_t *damages)
+{
+    const fm_analyzer_options options = {.engine = engine, .granularity = 64, .threads = threads};
+    const fm_analyze_options how = {.threads = threads, .damage = count_damage, .context = damages};
+    fm_reader *reader;
+    fm_analyzer *analyzer;
+    fm_profile *profile;
+    fm_error error;
+    *damages = 0;
+    assert_int_equal(fm_reader_open(&reader, path, &(fm_reader_options){.threads = threads}, &error), FM_OK);
+    assert_int_equal(fm_analyzer_create(&analyzer, &options, &error), FM_OK);
+    if (fm_analyze(reader, &analyzer, 1, &how, &error)) fail_msg("%s", error.reason);
+    assert_int_equal(fm_analyzer_profile(analyzer, &profile, &error), FM_OK);
+    fm_analyzer_destroy(analyzer);
+    fm_reader_close(reader);
+    return profile;
+}
+
+/* Accesses that cross blocks, through threads that fetch and cut them, against `exact` with one thread; and
+ * the same file with a damaged block, which is told once, and costs its own references only. */
+static void test_file(void **state)
+{
+    (void)state;
+    enum { REFERENCES = 300000 };
+    const fm_gpu_sizes usual = fm_gpu_first_sizes;
+    fm_gpu_first_sizes = (fm_gpu_sizes){.batch = 70000, .each_batch = 70000, .stack = 280000, .piece = 10000};
+    uint64_t *address = malloc(REFERENCES * sizeof *address);
+    uint32_t *size = malloc(REFERENCES * sizeof *size);
+    if (!address || !size) abort();
+    recipe_random random = {5};
+    for (size_t i = 0; i < REFERENCES; i++) {
+        address[i] = recipe_chance(&random, 3) ? recipe_below(&random, 1 << 12) : i * 24 % 1000;
+        size[i] = (uint32_t)recipe_below(&random, recipe_chance(&random, 20) ? 300 : 9);
+    }
+    char path[] = "/tmp/fathom-gpu-XXXXXX";
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    write_trace(path, address, size, REFERENCES);
+    for (unsigned damaged = 0; damaged < 2; damaged++) {
+        size_t damages, expected_damages;
+        if (damaged) {
+            const int again = open(path, O_RDWR);
+            const off_t middle = lseek(again, 0, SEEK_END) / 2;
+            assert_int_equal(pwrite(again, "damage", 6, middle), 6);
+            close(again);
+        }
+        fm_profile *expected = profile_of_file(path, "exact", 1, &expected_damages);
+        assert_int_equal(expected_damages > 0, damaged);
+        for (unsigned threads = 1; threads <= 4; threads++) {
+            fm_profile *found = profile_of_file(path, "gpu", threads, &damages);
+            assert_int_equal(damages, expected_damages);
+            assert_int_equal(found->references, expected->references);
+            assert_int_equal(found->cold, expected->cold);
+            assert_int_equal(found->distances.count, expected->distances.count);
+            assert_memory_equal(found->distances.bins, expected->distances.bins,
+                                found->distances.count * sizeof(fm_bin));
+            fm_profile_destroy(found);
+        }
+        fm_profile_destroy(expected);
+    }
+    close(file);
+    unlink(path);
+    free(address);
+    free(size);
+    fm_gpu_first_sizes = usual;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -518,6 +717,8 @@ int main(void)
         cmocka_unit_test_setup(test_too_little_card_memory, use_stand_in),
         cmocka_unit_test_setup(test_host_memory_limit, use_stand_in),
         cmocka_unit_test_setup(test_failing_card, use_stand_in),
+        cmocka_unit_test_setup(test_failing_draw, use_stand_in),
+        cmocka_unit_test_setup(test_file, use_stand_in),
         cmocka_unit_test_setup(test_unknown_processors, use_stand_in),
     };
     return cmocka_run_group_tests_name("the gpu engine", tests, NULL, NULL);

@@ -127,6 +127,16 @@ static size_t kernel_cut(const uint64_t *restrict address, const uint32_t *restr
     return i;
 }
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/* Which halves of four numbers move to the front, by a mask of those that are kept. */
+static const uint32_t kept_first[16][8] = {
+    {6, 7, 6, 7, 6, 7, 6, 7}, {0, 1, 6, 7, 6, 7, 6, 7}, {2, 3, 6, 7, 6, 7, 6, 7}, {0, 1, 2, 3, 6, 7, 6, 7},
+    {4, 5, 6, 7, 6, 7, 6, 7}, {0, 1, 4, 5, 6, 7, 6, 7}, {2, 3, 4, 5, 6, 7, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7},
+    {6, 7, 6, 7, 6, 7, 6, 7}, {0, 1, 6, 7, 6, 7, 6, 7}, {2, 3, 6, 7, 6, 7, 6, 7}, {0, 1, 2, 3, 6, 7, 6, 7},
+    {4, 5, 6, 7, 6, 7, 6, 7}, {0, 1, 4, 5, 6, 7, 6, 7}, {2, 3, 4, 5, 6, 7, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7},
+};
+#endif
+
 static size_t kernel_cut_distinct(const uint64_t *restrict address, const uint32_t *restrict size,
                                   size_t count, unsigned shift, uint64_t *restrict before,
                                   uint64_t *restrict blocks, size_t *restrict kept)
@@ -149,6 +159,29 @@ static size_t kernel_cut_distinct(const uint64_t *restrict address, const uint32
         unsigned keep = mask_bits(_mm512_cmpneq_epi64_mask(now, _mm512_alignr_epi64(now, last, 7)));
         _mm512_storeu_si512(blocks + taken, _mm512_maskz_compress_epi64((__mmask8)keep, now));
         taken += (size_t)__builtin_popcount(keep);
+        last = now;
+    }
+    if (i > 0) latest = address[i - 1] >> shift;
+#elif defined(__AVX2__)
+    const __m256i all = _mm256_set1_epi64x((long long)granularity),
+                  rest = _mm256_set1_epi64x((long long)within);
+    const __m128i by = _mm_cvtsi32_si128((int)shift);
+    __m256i last = _mm256_set1_epi64x((long long)latest);
+    /* Comparisons are of signed numbers: larger blocks are left to the loop below. */
+    for (; shift < 62 && i + 4 <= count; i += 4) {
+        __m256i where = _mm256_loadu_si256((const __m256i *)(address + i)), now = _mm256_srl_epi64(where, by);
+        if (size) {
+            __m256i bytes = _mm256_cvtepu32_epi64(_mm_loadu_si128((const __m128i *)(size + i)));
+            __m256i end = _mm256_add_epi64(_mm256_and_si256(where, rest), bytes);
+            __m256i over = _mm256_cmpgt_epi64(end, all);
+            if (__builtin_expect(!_mm256_testz_si256(over, over), 0)) break;
+        }
+        __m256i one_before = _mm256_permute4x64_epi64(_mm256_blend_epi32(now, last, 0xC0), 0x93);
+        unsigned repeats =
+            (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(now, one_before)));
+        __m256i order = _mm256_loadu_si256((const __m256i *)kept_first[repeats ^ 15]);
+        _mm256_storeu_si256((__m256i *)(blocks + taken), _mm256_permutevar8x32_epi32(now, order));
+        taken += 4 - (size_t)__builtin_popcount(repeats);
         last = now;
     }
     if (i > 0) latest = address[i - 1] >> shift;

@@ -5,8 +5,8 @@
  * The card gets each batch with the stack of all distinct blocks put before it (gpu_module.h), so that what
  * it counts is exact across batches. This file cuts the stream into batches and keeps account: how many
  * blocks there are, which first touches can be told from returns under a bound, and how much room the card
- * needs. References are read, copied and counted at the same time (gpu_batches.c). The card's own algorithm
- * is in modules/cuda.
+ * needs. References are read, copied and counted at the same time (gpu_batches.c); where the trace can be
+ * divided, several threads read and copy (gpu_draw.c). The card's own algorithm is in modules/cuda.
  *
  * Time: the card's, O((n + M) log) for a batch of n references after M blocks; batches are at least as long
  * as a third of the stack where the card's memory allows. Space: 64 MiB of the host; blocks that do not fit
@@ -19,6 +19,7 @@
  * (seen_set.h), and cut to the bound from there on.
  */
 #include "engine/gpu/gpu_cards.h"
+#include "engine/gpu/gpu_draw.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -41,7 +42,9 @@ typedef struct gpu_engine {
     unsigned device, devices; /* the card that has the stack; how many there are */
     unsigned most_helpers;
     uint64_t bound, max_memory, seen_limit;
+    unsigned threads; /* that draw */
     bool times;
+    fm_gpu_pieces pieces;
     fm_gpu_batches batches;
     bool open, wants_each; /* each: the mode the card is open in */
     size_t alone;          /* batches begun before others joined, or nobody did */
@@ -63,6 +66,7 @@ static uint64_t gpu_memory(const fm_engine *engine)
 {
     const gpu_engine *self = (const gpu_engine *)engine;
     return sizeof *self + fm_gpu_spill_memory(&self->spill) + fm_gpu_cards_memory(&self->cards) +
+           (self->pieces.module ? fm_gpu_pieces_memory(self->pieces.size) : 0) +
            (self->open ? fm_gpu_batches_memory(&self->batches.setup) : 0);
 }
 
@@ -79,7 +83,8 @@ static void note_memory(gpu_engine *self)
 
 static fm_status check_limit(const gpu_engine *self, const fm_gpu_setup *setup, fm_error *error)
 {
-    const uint64_t needed = sizeof *self + fm_gpu_batches_memory(setup) + fm_gpu_spill_memory(&self->spill);
+    const uint64_t needed = sizeof *self + fm_gpu_pieces_memory(fm_gpu_first_sizes.piece) +
+                            fm_gpu_batches_memory(setup) + fm_gpu_spill_memory(&self->spill);
     if (self->max_memory == 0 || needed <= self->max_memory) return FM_OK;
     return fm_fail(error, FM_E_LIMIT, NULL,
                    "the gpu engine needs %" PRIu64 " bytes of the host's memory, the limit is %" PRIu64,
@@ -95,7 +100,6 @@ static fm_gpu_setup plan(const gpu_engine *self, size_t stack, bool each, fm_bin
         .device = self->device,
         .batch = each ? fm_gpu_first_sizes.each_batch : fm_gpu_first_sizes.batch,
         .stack = stack,
-        .piece = fm_gpu_first_sizes.piece,
         .bins = bins,
         .bound = self->bound,
         .count = !each,
@@ -132,7 +136,11 @@ static fm_status open_card(gpu_engine *self, size_t stack, bool each, const fm_e
         setup.stack /= 2;
         setup.batch /= 2;
     }
-    status = fm_gpu_batches_open(&self->batches, self->module, &setup, error);
+    if (!self->pieces.module)
+        status =
+            fm_gpu_pieces_open(&self->pieces, self->module, setup.device, fm_gpu_first_sizes.piece, error);
+    if (status == FM_OK)
+        status = fm_gpu_batches_open(&self->batches, self->module, &self->pieces, &setup, error);
     self->open = status == FM_OK;
     self->wants_each = each;
     note_memory(self);
@@ -410,7 +418,8 @@ static void call_helpers(gpu_engine *self)
 {
     if (self->alone++ != fm_gpu_first_sizes.alone || self->most_helpers == 0) return;
     if (self->wants_each || self->times || self->max_memory) return;
-    fm_gpu_cards_open(&self->cards, self->module, &self->batches.setup, self->devices, self->most_helpers);
+    fm_gpu_cards_open(&self->cards, self->module, &self->pieces, &self->batches.setup, self->devices,
+                      self->most_helpers);
     note_memory(self);
 }
 
@@ -433,26 +442,88 @@ static fm_status tell_each(gpu_engine *self, const fm_engine_results *results, f
     return status;
 }
 
-static fm_status gpu_count(fm_engine *engine, const fm_references *references,
-                           const fm_engine_results *results, size_t *done, fm_error *error)
+/* Whatever is asked for from now on, the card is open for it. */
+static fm_status prepare_card(gpu_engine *self, const fm_engine_results *results, fm_error *error)
 {
-    gpu_engine *self = (gpu_engine *)engine;
-    fm_status status = FM_OK;
     if (!self->open)
-        status = open_card(self, fm_gpu_first_sizes.stack, needs_each(self, results), results, error);
-    else if (!self->wants_each && needs_each(self, results))
-        status = tell_each(self, results, error);
-    for (*done = 0; *done < references->count && status == FM_OK;) {
+        return open_card(self, fm_gpu_first_sizes.stack, needs_each(self, results), results, error);
+    return !self->wants_each && needs_each(self, results) ? tell_each(self, results, error) : FM_OK;
+}
+
+/* References into slots; how, the caller's function says: those from number `from` on. */
+typedef fm_status (*put_function)(fm_gpu_batches *batches, const void *what, size_t from, size_t count,
+                                  fm_error *error);
+
+static fm_status take(gpu_engine *self, put_function put, const void *what, size_t count, size_t *done,
+                      const fm_engine_results *results, fm_error *error)
+{
+    fm_status status = FM_OK;
+    for (*done = 0; *done < count && status == FM_OK;) {
         if (self->cards.turn == 0 && self->batches.filled == 0) status = begin(self, results, error);
         if (status != FM_OK) break;
         fm_gpu_batches *batches = filling(self);
         const size_t room = batches->setup.batch - batches->filled;
-        const size_t left = references->count - *done, some = left < room ? left : room;
-        status = fm_gpu_batches_put(batches, references->blocks + *done, some, error);
+        const size_t left = count - *done, some = left < room ? left : room;
+        status = put(batches, what, *done, some, error);
         self->clock += some;
         *done += some;
         if (status == FM_OK && some == room) status = start(self, results, error);
     }
+    return status;
+}
+
+static fm_status put_blocks(fm_gpu_batches *batches, const void *what, size_t from, size_t count,
+                            fm_error *error)
+{
+    return fm_gpu_batches_put(batches, (const uint64_t *)what + from, count, error);
+}
+
+static fm_status gpu_count(fm_engine *engine, const fm_references *references,
+                           const fm_engine_results *results, size_t *done, fm_error *error)
+{
+    gpu_engine *self = (gpu_engine *)engine;
+    *done = 0;
+    fm_status status = prepare_card(self, results, error);
+    if (status != FM_OK) return status;
+    return take(self, put_blocks, references->blocks, references->count, done, results, error);
+}
+
+/* ---- what threads fetch for themselves ---- */
+
+typedef struct placing {
+    gpu_engine *self;
+    const fm_engine_results *results;
+} placing;
+
+static fm_status put_piece(fm_gpu_batches *batches, const void *what, size_t from, size_t count,
+                           fm_error *error)
+{
+    return fm_gpu_batches_put_piece(batches, *(const unsigned *)what, from, count, error);
+}
+
+static fm_status place(void *context, unsigned piece, size_t count, fm_error *error)
+{
+    const placing *place = context;
+    size_t done;
+    return take(place->self, put_piece, &piece, count, &done, place->results, error);
+}
+
+static fm_status gpu_draw(fm_engine *engine, const fm_block_supply *supply, const fm_engine_results *results,
+                          fm_error *error)
+{
+    gpu_engine *self = (gpu_engine *)engine;
+    placing context = {.self = self, .results = results};
+    uint64_t repeats = 0;
+    fm_status status = prepare_card(self, results, error);
+    if (status == FM_OK) status = fm_gpu_batches_send(filling(self), error);
+    const fm_gpu_drawing drawing = {.supply = supply,
+                                    .pieces = &self->pieces,
+                                    .threads = self->threads,
+                                    .place = place,
+                                    .context = &context};
+    if (status == FM_OK) status = fm_gpu_draw(&drawing, &repeats, error);
+    if (status == FM_OK) status = fm_tally_reserve(results->distances, 1, error);
+    if (status == FM_OK) fm_tally_add_many(results->distances, 0, repeats);
     return status;
 }
 
@@ -472,6 +543,7 @@ static void gpu_destroy(fm_engine *engine)
     if (!self) return;
     if (self->open) fm_gpu_batches_close(&self->batches);
     fm_gpu_cards_close(&self->cards);
+    fm_gpu_pieces_close(&self->pieces);
     fm_gpu_spill_clear(&self->spill);
     free(self);
 }
@@ -501,6 +573,7 @@ static fm_status gpu_create(fm_engine **engine, const fm_engine_options *options
     self->most_helpers = (unsigned)fm_own_count(options->own, gpu_options, CARDS) - 1; /* of 0: all */
     self->bound = options->bound;
     self->max_memory = options->max_memory;
+    self->threads = options->threads ? options->threads : 1;
     self->seen_limit = fm_seen_limit;
     self->times = self->spill.times = options->time_distances;
     self->clock = options->first_time;
@@ -543,7 +616,9 @@ const fm_engine_ops fm_engine_gpu = {
     .destroy = gpu_destroy,
     .batched = true,
     .count = gpu_count,
+    .spared_repeats = true,
     .catch_up = gpu_catch_up,
+    .draw = gpu_draw,
     .describe = gpu_describe,
     .distinct = gpu_distinct,
     .cold_known = gpu_cold_known,

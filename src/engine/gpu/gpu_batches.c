@@ -67,16 +67,15 @@ static void free_each(fm_gpu_each *each)
 
 uint64_t fm_gpu_batches_memory(const fm_gpu_setup *setup)
 {
-    uint64_t bytes = (uint64_t)FM_GPU_PIECES * setup->piece * sizeof(uint64_t);
-    if (setup->each) bytes += setup->batch * (setup->times ? 3 : 2) * sizeof(uint64_t);
-    return bytes;
+    return setup->each ? setup->batch * (setup->times ? 3 : 2) * sizeof(uint64_t) : 0;
 }
 
-fm_status fm_gpu_batches_open(fm_gpu_batches *self, const fm_gpu_module *module, const fm_gpu_setup *setup,
-                              fm_error *error)
+fm_status fm_gpu_batches_open(fm_gpu_batches *self, const fm_gpu_module *module, fm_gpu_pieces *pieces,
+                              const fm_gpu_setup *setup, fm_error *error)
 {
     memset(self, 0, sizeof *self);
     self->module = module;
+    self->pieces = pieces;
     self->setup = *setup;
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->changed, NULL);
@@ -104,6 +103,7 @@ void fm_gpu_batches_close(fm_gpu_batches *self)
         pthread_join(self->thread, NULL);
     }
     fm_rounds_destroy(self->copiers);
+    fm_gpu_pieces_forget(self->pieces, self->card);
     self->module->close(self->card);
     free_each(&self->each);
     pthread_cond_destroy(&self->changed);
@@ -113,14 +113,32 @@ void fm_gpu_batches_close(fm_gpu_batches *self)
 
 /* ---- filling ---- */
 
-static fm_status upload_piece(fm_gpu_batches *self, fm_error *error)
+/* The index of the first of `count` pieces in a row, which are the caller's then. */
+static unsigned take_pieces(fm_gpu_pieces *pieces, unsigned count)
 {
-    if (self->in_piece == 0) return FM_OK;
-    fm_status status = self->module->upload(self->card, self->piece, self->in_piece, self->slot,
-                                            self->filled - self->in_piece, error);
+    const unsigned first = pieces->next;
+    pieces->next = (first + count) % fm_gpu_pieces_own(pieces);
+    return first;
+}
+
+fm_status fm_gpu_batches_send(fm_gpu_batches *self, fm_error *error)
+{
+    const size_t count = self->in_piece;
     self->in_piece = 0;
-    self->pieces = NULL;
-    self->piece = (self->piece + 1) % FM_GPU_PIECES;
+    self->begun = NULL;
+    if (count == 0) return FM_OK;
+    return fm_gpu_pieces_send(self->pieces, self->piece, 0, count, self->card, self->slot,
+                              self->filled - count, error);
+}
+
+fm_status fm_gpu_batches_put_piece(fm_gpu_batches *self, unsigned piece, size_t from, size_t count,
+                                   fm_error *error)
+{
+    fm_status status = fm_gpu_batches_send(self, error);
+    if (status == FM_OK)
+        status =
+            fm_gpu_pieces_send(self->pieces, piece, from, count, self->card, self->slot, self->filled, error);
+    self->filled += count;
     return status;
 }
 
@@ -129,37 +147,42 @@ static fm_status put_some(fm_gpu_batches *self, const uint64_t *blocks, size_t c
                           fm_error *error)
 {
     fm_status status = FM_OK;
-    if (!self->pieces) status = self->module->wait_for_piece(self->card, self->piece, &self->pieces, error);
+    if (!self->begun) {
+        self->piece = fm_gpu_pieces_number(self->pieces, take_pieces(self->pieces, 1));
+        status = fm_gpu_pieces_wait(self->pieces, self->piece, &self->begun, error);
+    }
     if (status != FM_OK) return status;
-    const size_t room = self->setup.piece - self->in_piece;
+    const size_t room = self->pieces->size - self->in_piece;
     *taken = count < room ? count : room;
-    memcpy(self->pieces + self->in_piece, blocks, *taken * sizeof *blocks);
+    memcpy(self->begun + self->in_piece, blocks, *taken * sizeof *blocks);
     self->in_piece += *taken;
     self->filled += *taken;
-    return self->in_piece == self->setup.piece ? upload_piece(self, error) : FM_OK;
+    return self->in_piece == self->pieces->size ? fm_gpu_batches_send(self, error) : FM_OK;
 }
 
 typedef struct copying {
     fm_gpu_batches *batches;
     const uint64_t *blocks;
+    unsigned first; /* piece, by its index */
     pthread_mutex_t lock;
     fm_status status; /* of the first that failed */
     fm_error error;
 } copying;
 
-/* Whole piece number `number` of those given, from a piece boundary on. */
+/* Whole piece number `number` of those given. */
 static void copy_piece(void *context, size_t number)
 {
     copying *job = context;
     fm_gpu_batches *self = job->batches;
-    const unsigned piece = (unsigned)((self->piece + number) % FM_GPU_PIECES);
+    const unsigned piece = fm_gpu_pieces_number(self->pieces, job->first + number);
+    const size_t size = self->pieces->size, before = number * size;
     uint64_t *memory;
     fm_error error;
-    fm_status status = self->module->wait_for_piece(self->card, piece, &memory, &error);
+    fm_status status = fm_gpu_pieces_wait(self->pieces, piece, &memory, &error);
     if (status == FM_OK) {
-        memcpy(memory, job->blocks + number * self->setup.piece, self->setup.piece * sizeof *memory);
-        status = self->module->upload(self->card, piece, self->setup.piece, self->slot,
-                                      self->filled + number * self->setup.piece, &error);
+        memcpy(memory, job->blocks + before, size * sizeof *memory);
+        status = fm_gpu_pieces_send(self->pieces, piece, 0, size, self->card, self->slot,
+                                    self->filled + before, &error);
     }
     if (status == FM_OK) return;
     pthread_mutex_lock(&job->lock);
@@ -171,13 +194,15 @@ static void copy_piece(void *context, size_t number)
 }
 
 /* Several whole pieces at once, at most all there are. */
-static fm_status put_pieces(fm_gpu_batches *self, const uint64_t *blocks, size_t pieces, fm_error *error)
+static fm_status put_pieces(fm_gpu_batches *self, const uint64_t *blocks, unsigned pieces, fm_error *error)
 {
-    copying job = {.batches = self, .blocks = blocks, .lock = PTHREAD_MUTEX_INITIALIZER};
+    copying job = {.batches = self,
+                   .blocks = blocks,
+                   .first = take_pieces(self->pieces, pieces),
+                   .lock = PTHREAD_MUTEX_INITIALIZER};
     fm_rounds_run(self->copiers, copy_piece, &job, pieces);
     pthread_mutex_destroy(&job.lock);
-    self->piece = (unsigned)((self->piece + pieces) % FM_GPU_PIECES);
-    self->filled += pieces * self->setup.piece;
+    self->filled += pieces * self->pieces->size;
     if (job.status != FM_OK && error) *error = job.error;
     return job.status;
 }
@@ -186,12 +211,13 @@ fm_status fm_gpu_batches_put(fm_gpu_batches *self, const uint64_t *blocks, size_
 {
     fm_status status = FM_OK;
     while (count > 0 && status == FM_OK) {
-        const size_t whole = count / self->setup.piece;
+        const size_t whole = count / self->pieces->size;
         size_t taken = 0;
         if (self->in_piece == 0 && whole > 1) {
-            const size_t pieces = whole < FM_GPU_PIECES ? whole : FM_GPU_PIECES;
+            const unsigned most = fm_gpu_pieces_own(self->pieces),
+                           pieces = whole < most ? (unsigned)whole : most;
             status = put_pieces(self, blocks, pieces, error);
-            taken = pieces * self->setup.piece;
+            taken = pieces * self->pieces->size;
         } else {
             status = put_some(self, blocks, count, &taken, error);
         }
@@ -205,7 +231,7 @@ fm_status fm_gpu_batches_put(fm_gpu_batches *self, const uint64_t *blocks, size_
 
 fm_status fm_gpu_batches_start(fm_gpu_batches *self, uint64_t first_time, size_t keep, fm_error *error)
 {
-    fm_status status = upload_piece(self, error);
+    fm_status status = fm_gpu_batches_send(self, error);
     if (status != FM_OK) return status;
     self->batch = (fm_gpu_batch){.slot = self->slot,
                                  .count = self->filled,
@@ -235,14 +261,14 @@ fm_status fm_gpu_batches_collect(fm_gpu_batches *self, fm_error *error)
 fm_status fm_gpu_batches_count_now(fm_gpu_batches *self, const uint64_t *blocks, fm_gpu_batch *batch,
                                    fm_error *error)
 {
-    fm_status status = upload_piece(self, error);
+    fm_status status = fm_gpu_batches_send(self, error);
     if (status != FM_OK) return status;
     const size_t filled = self->filled;
     const unsigned slot = self->slot;
     self->slot = batch->slot = (slot + 1) % FM_GPU_SLOTS;
     self->filled = 0;
     status = fm_gpu_batches_put(self, blocks, batch->count, error);
-    if (status == FM_OK) status = upload_piece(self, error);
+    if (status == FM_OK) status = fm_gpu_batches_send(self, error);
     if (status == FM_OK) status = self->module->count(self->card, batch, error);
     self->slot = slot;
     self->filled = filled;

@@ -18,12 +18,13 @@ static void close_helper(fm_gpu_helper *helper)
     *helper = (fm_gpu_helper){0};
 }
 
-static bool open_helper(fm_gpu_helper *helper, const fm_gpu_module *module, const fm_gpu_setup *setup)
+static bool open_helper(fm_gpu_helper *helper, const fm_gpu_module *module, fm_gpu_pieces *pieces,
+                        const fm_gpu_setup *setup)
 {
     fm_gpu_description card;
     if (module->describe(setup->device, &card, NULL) != FM_OK ||
         module->memory_needed(setup) > card.memory_free - card.memory_free / 16 ||
-        fm_gpu_batches_open(&helper->batches, module, setup, NULL) != FM_OK)
+        fm_gpu_batches_open(&helper->batches, module, pieces, setup, NULL) != FM_OK)
         return false;
     /* Room for a batch without a block twice; what is not used takes no memory. */
     fm_gpu_each *each = &helper->batches.each;
@@ -35,8 +36,8 @@ static bool open_helper(fm_gpu_helper *helper, const fm_gpu_module *module, cons
     return false;
 }
 
-void fm_gpu_cards_open(fm_gpu_cards *cards, const fm_gpu_module *module, const fm_gpu_setup *carrier,
-                       unsigned devices, unsigned most)
+void fm_gpu_cards_open(fm_gpu_cards *cards, const fm_gpu_module *module, fm_gpu_pieces *pieces,
+                       const fm_gpu_setup *carrier, unsigned devices, unsigned most)
 {
     *cards = (fm_gpu_cards){0};
     fm_gpu_setup setup = *carrier;
@@ -45,7 +46,7 @@ void fm_gpu_cards_open(fm_gpu_cards *cards, const fm_gpu_module *module, const f
     if (most == 0 || !(cards->helpers = fm_calloc(most, sizeof *cards->helpers))) return;
     for (unsigned i = 1; i <= most; i++) {
         setup.device = (carrier->device + i) % devices;
-        if (open_helper(&cards->helpers[cards->count], module, &setup)) cards->count++;
+        if (open_helper(&cards->helpers[cards->count], module, pieces, &setup)) cards->count++;
     }
 }
 

@@ -38,8 +38,8 @@ typedef struct fm_gpu_cards {
 
 /* Helpers on the cards after the carrier's, `most` at most; cards that cannot be had, because somebody else
  * uses their memory or for any other reason, are left out. carrier: what that one was opened for. */
-void fm_gpu_cards_open(fm_gpu_cards *cards, const fm_gpu_module *module, const fm_gpu_setup *carrier,
-                       unsigned devices, unsigned most);
+void fm_gpu_cards_open(fm_gpu_cards *cards, const fm_gpu_module *module, fm_gpu_pieces *pieces,
+                       const fm_gpu_setup *carrier, unsigned devices, unsigned most);
 void fm_gpu_cards_close(fm_gpu_cards *cards);
 uint64_t fm_gpu_cards_memory(const fm_gpu_cards *cards);
 /* References that are being counted by helpers, or were and are not merged yet. */

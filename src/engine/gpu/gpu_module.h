@@ -12,9 +12,11 @@
  * distances of its references exact whatever came before. Then the stack is brought up to date. Distances are
  * counted into histograms that stay on the card until they are fetched.
  *
- * References travel in pieces: host memory that the card can read, a few megabytes each. The card gathers
- * them in one of two slots, one of which is filled while the other is counted. Pieces may be filled and
- * uploaded by several threads beside the one that counts; everything else is called by one thread at a time.
+ * References travel in pieces: host memory that cards can read (`pin`), a few megabytes each, whoever filled
+ * them. Pieces have numbers; a card remembers of each number what it has not read yet, and nothing else. It
+ * gathers references in one of two slots, one of which is filled while the other is counted. Pieces may be
+ * filled, uploaded and waited for by several threads beside the one that counts; everything else is called by
+ * one thread at a time.
  */
 #ifndef FATHOM_ENGINE_GPU_MODULE_H
 #define FATHOM_ENGINE_GPU_MODULE_H
@@ -26,7 +28,7 @@
 #define FM_GPU_MODULE_SYMBOL "fathom_gpu_module"
 
 enum {
-    FM_GPU_INTERFACE = 2, /* of the structs below; raised when any of them changes */
+    FM_GPU_INTERFACE = 3, /* of the structs below; raised when any of them changes */
     FM_GPU_SLOTS = 2,
     FM_GPU_PIECES = 32,
 };
@@ -56,7 +58,6 @@ typedef struct fm_gpu_setup {
     unsigned device;
     size_t batch; /* references that a slot can hold; stack and batch together: at most FM_GPU_MOST */
     size_t stack; /* blocks that the stack can hold */
-    size_t piece; /* references that a piece can hold */
     fm_bins bins;
     uint64_t bound;   /* 0: none; otherwise distances from here on are counted as beyond */
     bool count;       /* distances are counted into a histogram on the card */
@@ -106,12 +107,14 @@ typedef struct fm_gpu_module {
     uint64_t (*memory_needed)(const fm_gpu_setup *setup);
     fm_status (*open)(fm_gpu_card **card, const fm_gpu_setup *setup, fm_error *error);
     void (*close)(fm_gpu_card *card); /* NULL is fine */
-    /* Waits until what piece number `piece` was uploaded from is free to be filled again. */
-    fm_status (*wait_for_piece)(fm_gpu_card *card, unsigned piece, uint64_t **memory, fm_error *error);
-    /* Starts to copy the first `count` references of a piece to the card, as references [at, at + count) of a
-     * slot. */
-    fm_status (*upload)(fm_gpu_card *card, unsigned piece, size_t count, unsigned slot, size_t at,
-                        fm_error *error);
+    /* Memory of the host that all cards can read: for pieces. device: one that is, or will be, open. */
+    fm_status (*pin)(unsigned device, size_t bytes, void **memory, fm_error *error);
+    void (*unpin)(void *memory); /* NULL is fine */
+    /* Waits until what was uploaded to the card as piece number `piece` may be overwritten. */
+    fm_status (*wait_for_piece)(fm_gpu_card *card, unsigned piece, fm_error *error);
+    /* Starts to copy references of a piece to the card, as references [at, at + count) of a slot. */
+    fm_status (*upload)(fm_gpu_card *card, unsigned piece, const uint64_t *references, size_t count,
+                        unsigned slot, size_t at, fm_error *error);
     /* Counts a batch whose references were all uploaded. On failure the stack is lost. */
     fm_status (*count)(fm_gpu_card *card, fm_gpu_batch *batch, fm_error *error);
     /* From block number `from` on, oldest first, the stack is these; it has from + count then. There must be

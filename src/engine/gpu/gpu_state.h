@@ -3,7 +3,9 @@
  * gpu_state.h - what the files of the gpu engine share.
  *
  *     gpu.c          the engine: takes references, keeps account, delivers
+ *     gpu_pieces.c   memory that references travel from
  *     gpu_batches.c  a card's batches: filled here, counted there, both at once
+ *     gpu_draw.c     threads that fill pieces for themselves
  *     gpu_spill.c    blocks that were referenced too long ago for the card to remember
  *     gpu_cards.c    more cards, which count batches by themselves
  */
@@ -13,7 +15,7 @@
 #include "base/rounds.h"
 #include "base/tunable.h"
 #include "engine/engine.h"
-#include "engine/gpu/gpu_module.h"
+#include "engine/gpu/gpu_pieces.h"
 
 #include <pthread.h>
 
@@ -41,13 +43,15 @@ typedef struct fm_gpu_batches {
     const fm_gpu_module *module;
     fm_gpu_setup setup;
     fm_gpu_card *card;
-    fm_rounds *copiers; /* copies references into pieces */
+    fm_gpu_pieces *pieces; /* of all cards */
+    fm_rounds *copiers;    /* copies references into pieces */
     fm_gpu_each each;
     /* Being filled: */
-    unsigned slot, piece;
-    size_t filled;    /* references, those in the piece among them */
-    size_t in_piece;  /* of these, not uploaded yet */
-    uint64_t *pieces; /* memory of `piece`; NULL: not asked for yet */
+    unsigned slot;
+    size_t filled;   /* references, those in the piece among them */
+    unsigned piece;  /* the one that was begun */
+    size_t in_piece; /* references in it that were not sent yet */
+    uint64_t *begun; /* its memory; NULL: none was begun */
     /* Being counted: */
     pthread_t thread;
     pthread_mutex_t lock;
@@ -59,11 +63,17 @@ typedef struct fm_gpu_batches {
     fm_error error;
 } fm_gpu_batches;
 
-fm_status fm_gpu_batches_open(fm_gpu_batches *self, const fm_gpu_module *module, const fm_gpu_setup *setup,
-                              fm_error *error);
+fm_status fm_gpu_batches_open(fm_gpu_batches *self, const fm_gpu_module *module, fm_gpu_pieces *pieces,
+                              const fm_gpu_setup *setup, fm_error *error);
 void fm_gpu_batches_close(fm_gpu_batches *self);
 /* Into the slot being filled; there must be room. */
 fm_status fm_gpu_batches_put(fm_gpu_batches *self, const uint64_t *blocks, size_t count, fm_error *error);
+/* The same with references [from, from + count) of a piece that the caller has filled. It may be filled again
+ * after fm_gpu_pieces_wait. */
+fm_status fm_gpu_batches_put_piece(fm_gpu_batches *self, unsigned piece, size_t from, size_t count,
+                                   fm_error *error);
+/* No piece is begun afterwards. */
+fm_status fm_gpu_batches_send(fm_gpu_batches *self, fm_error *error);
 /* What was put is handed to the thread that counts; nothing may be uncollected. The other slot is free to be
  * filled. */
 fm_status fm_gpu_batches_start(fm_gpu_batches *self, uint64_t first_time, size_t keep, fm_error *error);

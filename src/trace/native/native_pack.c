@@ -8,11 +8,13 @@
  * their indices and strides exactly, which is what zstd finds best.
  *
  * Without sites, or with too many of them, addresses look back (native_lookback.c). Keys without such order
- * (hashed, random) are coded DIRECT; a sample of each block decides.
+ * (hashed, random) are coded DIRECT; a sample of each block decides. Planes of theirs that hardly compress
+ * stay as they are (native_frame.h): they are read many times, and quickly then.
  */
 #include "trace/native/native_column.h"
 
 #include "base/memory.h"
+#include "trace/native/native_frame.h"
 #include "trace/native/native_lookback.h"
 #include "trace/native/native_planes.h"
 #include "trace/native/native_sites.h"
@@ -25,14 +27,16 @@
 enum {
     SAMPLE = 4096, /* references that decide between DIRECT and LOOKBACK */
     DEFAULT_LEVEL = 3,
+    WORTH = 24, /* what reads faster may be larger by one part in so many */
 };
 
 struct fm_native_packer {
     ZSTD_CCtx *zstd; /* NULL: stored without compression */
+    bool smallest;   /* was asked for, at a level over the default: however long it takes to read */
     fm_native_lookback *lookback;
     fm_native_sites *sites;
     uint8_t *raw;
-    uint64_t *codes;   /* zigzag differences; a narrow column, widened; a table */
+    uint64_t *codes;   /* zigzag differences; a narrow column, widened; a table; output of a trial */
     uint64_t *last;    /* of each site index: the last address */
     uint8_t *back;     /* look-back bytes */
     uint16_t *indices; /* of the sites */
@@ -75,6 +79,7 @@ fm_native_packer *fm_native_packer_create(int level)
                   packer->back && packer->indices && packer->sample;
     if (enough && level >= 0) {
         packer->zstd = ZSTD_createCCtx();
+        packer->smallest = level > DEFAULT_LEVEL;
         enough = packer->zstd &&
                  !ZSTD_isError(ZSTD_CCtx_setParameter(packer->zstd, ZSTD_c_compressionLevel,
                                                       level ? level : DEFAULT_LEVEL)) &&
@@ -247,6 +252,24 @@ static size_t lay_out(fm_native_packer *packer, const fm_columns *columns, fm_na
     }
 }
 
+/* The same column with its first planes as they are, where those hardly compress: they are much faster to
+ * read. packed: bytes of all of it compressed. Returns how many it takes then; 0: it is not worth it. */
+static size_t leave_random_planes(const fm_native_packer *packer, const fm_native_part *part, size_t count,
+                                  size_t packed, uint8_t *to)
+{
+    size_t plain = 0;
+    if (packer->smallest || part->encoding != FM_NATIVE_DIRECT) return 0;
+    while (plain < part->planes * count && fm_native_bytes_are_random(packer->raw + plain, count))
+        plain += count;
+    const size_t most = packed + packed / WORTH, left = part->raw_bytes - plain;
+    if (plain == 0 || left == 0 || plain + fm_native_frame_extra(plain) >= most) return 0;
+    uint8_t *rest = (uint8_t *)packer->codes; /* nobody needs them any more */
+    const size_t bytes =
+        ZSTD_compress2(packer->zstd, rest, count * sizeof *packer->codes, packer->raw + plain, left);
+    if (ZSTD_isError(bytes) || plain + fm_native_frame_extra(plain) + bytes > most) return 0;
+    return fm_native_frame_join(packer->raw, plain, rest, bytes, left, to);
+}
+
 static size_t pack_column(fm_native_packer *packer, const fm_columns *columns, fm_native_part *part,
                           uint8_t *to)
 {
@@ -257,9 +280,10 @@ static size_t pack_column(fm_native_packer *packer, const fm_columns *columns, f
         /* Where zstd does not make it smaller (it then runs out of room), the bytes are stored. */
         size_t packed = ZSTD_compress2(packer->zstd, to, bytes, packer->raw, bytes);
         if (!ZSTD_isError(packed) && packed < bytes) {
+            const size_t faster = leave_random_planes(packer, part, columns->count, packed, to);
             part->codec = FM_NATIVE_ZSTD;
-            part->stored_bytes = (uint32_t)packed;
-            return packed;
+            part->stored_bytes = (uint32_t)(faster ? faster : packed);
+            return part->stored_bytes;
         }
     }
     memcpy(to, packer->raw, bytes);

@@ -95,9 +95,11 @@ fm_status fm_native_share_start(fm_native_share **made, const fm_input *input, u
     share->references = references;
     share->workers = workers;
     fm_status status = FM_OK;
+    /* The other columns are checked, and go nowhere. */
+    const unsigned delivered = columns & (FM_COLUMN_SIZE | FM_COLUMN_KIND);
     for (unsigned i = 0; i < workers && status == FM_OK; i++)
         status = fm_native_block_reader_init(&share->worker[i].reader)
-                     ? fm_columns_allocate(&share->worker[i].columns, columns, error)
+                     ? fm_columns_allocate(&share->worker[i].columns, delivered, error)
                      : fm_fail_memory(error, fm_native_raw_most(), "decoding by several threads");
     if (status == FM_OK) return FM_OK;
     fm_native_share_stop(share);

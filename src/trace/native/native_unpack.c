@@ -18,7 +18,7 @@
 struct fm_native_unpacker {
     ZSTD_DCtx *zstd;
     uint8_t *raw;      /* decompressed column; fm_native_raw_most() bytes */
-    uint64_t *scratch; /* values of a narrow column; FM_NATIVE_BLOCK_MAX, as all that follow */
+    uint64_t *scratch; /* values of a narrow column, or its table; FM_NATIVE_BLOCK_MAX, as all that follow */
     uint64_t *table;
     uint16_t *indices;      /* of a table that is not the site's */
     uint16_t *site_indices; /* of the site column, for the others */
@@ -95,29 +95,6 @@ static bool load_indices(const uint8_t *restrict raw, const fm_native_part *part
     return most < part->entries;
 }
 
-static void look_up(const uint64_t *restrict table, size_t entries, const uint16_t *restrict indices,
-                    size_t count, unsigned width, void *restrict to)
-{
-    if (width == 8) {
-        uint64_t *values = to;
-        for (size_t i = 0; i < count; i++) values[i] = table[indices[i]];
-        return;
-    }
-    if (width == 4) {
-        uint32_t *values = to;
-        if (entries == 1)
-            for (size_t i = 0; i < count; i++) values[i] = (uint32_t)table[0];
-        else
-            for (size_t i = 0; i < count; i++) values[i] = (uint32_t)table[indices[i]];
-        return;
-    }
-    uint8_t *values = to;
-    if (entries == 1)
-        memset(values, (uint8_t)table[0], count);
-    else
-        for (size_t i = 0; i < count; i++) values[i] = (uint8_t)table[indices[i]];
-}
-
 static void narrow(const uint64_t *restrict values, size_t count, unsigned width, void *restrict to)
 {
     if (width == 4)
@@ -126,23 +103,49 @@ static void narrow(const uint64_t *restrict values, size_t count, unsigned width
         for (size_t i = 0; i < count; i++) ((uint8_t *)to)[i] = (uint8_t)values[i];
 }
 
-/* Raw bytes to values. NULL, or what is wrong. */
+/* space: for the table in the width of the values, which then stays in a nearer cache. */
+static void look_up(const uint64_t *restrict table, size_t entries, const uint16_t *restrict indices,
+                    size_t count, unsigned width, uint64_t *restrict space, void *restrict to)
+{
+    narrow(table, entries, width, space);
+    if (width == 8) {
+        uint64_t *values = to;
+        for (size_t i = 0; i < count; i++) values[i] = table[indices[i]];
+    } else if (width == 4) {
+        const uint32_t *narrowed = (const uint32_t *)space;
+        uint32_t *values = to;
+        if (entries == 1)
+            for (size_t i = 0; i < count; i++) values[i] = narrowed[0];
+        else
+            for (size_t i = 0; i < count; i++) values[i] = narrowed[indices[i]];
+    } else {
+        const uint8_t *narrowed = (const uint8_t *)space;
+        uint8_t *values = to;
+        if (entries == 1)
+            memset(values, narrowed[0], count);
+        else
+            for (size_t i = 0; i < count; i++) values[i] = narrowed[indices[i]];
+    }
+}
+
+/* Raw bytes to values; to NULL: they are only checked, and kept where others need them. NULL, or what is
+ * wrong. */
 static const char *decode(fm_native_unpacker *unpacker, const uint8_t *raw, const fm_native_part *part,
                           size_t count, void *to)
 {
     unsigned width = fm_native_width(part->column);
     size_t numbers = part->raw_bytes - 8 * (size_t)part->entries; /* the table stands behind them */
-    uint64_t *values = width == 8 ? to : unpacker->scratch, *table = unpacker->table;
+    uint64_t *values = width == 8 && to ? to : unpacker->scratch, *table = unpacker->table;
     fm_native_table_load(raw + numbers, part->entries, table);
     switch (part->encoding) {
     case FM_NATIVE_TABLE: {
         uint16_t *indices = part->column == FM_NATIVE_SITE ? unpacker->site_indices : unpacker->indices;
         if (!load_indices(raw, part, count, indices)) return "an index lies outside its table";
-        look_up(table, part->entries, indices, count, width, to);
+        if (to) look_up(table, part->entries, indices, count, width, unpacker->scratch, to);
         return NULL;
     }
     case FM_NATIVE_AS_SITE:
-        look_up(table, part->entries, unpacker->site_indices, count, width, to);
+        if (to) look_up(table, part->entries, unpacker->site_indices, count, width, unpacker->scratch, to);
         return NULL;
     case FM_NATIVE_BY_SITE:
         if (!fm_native_numbers_load(raw, count, part, values)) return "an exception lies outside its block";
@@ -155,13 +158,13 @@ static const char *decode(fm_native_unpacker *unpacker, const uint8_t *raw, cons
         break;
     default:
         if (width == 1 && part->planes == 1 && part->exceptions == 0) {
-            memcpy(to, raw, count);
+            if (to) memcpy(to, raw, count);
             return NULL;
         }
         if (!fm_native_numbers_load(raw, count, part, values)) return "an exception lies outside its block";
         break;
     }
-    narrow(values, count, width, to);
+    if (to) narrow(values, count, width, to);
     return NULL;
 }
 

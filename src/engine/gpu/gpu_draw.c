@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu_draw.c - see gpu_draw.h.
+ *
+ * Stretches of the trace are numbered in its order; number n has piece n % LENT, and its references
+ * are written there by whoever claimed it, as they come out of the decoder and are still in its cache. How
+ * many there are is known only then, so where they belong on the card is known when all before are there:
+ * whoever finds the next piece filled sends it, and those behind it that are filled too, while the others go
+ * on filling. A stretch is shorter than a piece, so that accesses to several blocks seldom have more; what
+ * does not fit waits in memory of its own.
+ */
+#include "engine/gpu/gpu_draw.h"
+
+#include "base/crew.h"
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LENT = FM_GPU_PIECES - 4 }; /* pieces that are filled here */
+enum { FILL, PLACE };              /* kinds of jobs */
+
+typedef struct drawn_piece {
+    fm_stretch stretch;
+    size_t count;   /* references in it */
+    uint64_t *rest; /* what comes after them; NULL: nothing */
+    size_t rest_count, rest_room;
+    bool filled;
+} drawn_piece;
+
+typedef struct draw_state {
+    const fm_gpu_drawing *drawing;
+    fm_crew *crew;
+    /* Under the crew's lock: */
+    bool begun;               /* there is a crew */
+    uint64_t claimed, placed; /* stretches */
+    bool dry;                 /* all are claimed */
+    bool placing;             /* somebody is */
+    uint64_t repeats;
+    fm_status status; /* of the first failure: then all is over */
+    fm_error error;
+    drawn_piece pieces[LENT];
+} draw_state;
+
+static void fail(draw_state *self, fm_status status, const fm_error *error)
+{
+    fm_crew_lock(self->crew);
+    if (self->status == FM_OK) {
+        self->status = status;
+        self->error = *error;
+    }
+    fm_crew_unlock(self->crew);
+}
+
+/* ---- filling ---- */
+
+static fm_status put_rest(drawn_piece *piece, const uint64_t *blocks, size_t count, fm_error *error)
+{
+    if (fm_array_reserve((void **)&piece->rest, &piece->rest_room, piece->rest_count + count,
+                         sizeof *piece->rest) != 0)
+        return fm_fail_memory(error, count * sizeof *piece->rest, "the blocks of a batch");
+    memcpy(piece->rest + piece->rest_count, blocks, count * sizeof *piece->rest);
+    piece->rest_count += count;
+    return FM_OK;
+}
+
+static fm_status fill(draw_state *self, unsigned number, unsigned worker, uint64_t *repeats, fm_error *error)
+{
+    const fm_gpu_drawing *drawing = self->drawing;
+    const fm_block_supply *supply = drawing->supply;
+    drawn_piece *piece = &self->pieces[number];
+    uint64_t *memory;
+    fm_status status = fm_gpu_pieces_wait(drawing->pieces, number, &memory, error);
+    piece->count = 0;
+    while (status == FM_OK) {
+        const uint64_t *blocks;
+        size_t count;
+        uint64_t left_out;
+        status = supply->fetch(supply->context, worker, &piece->stretch, &blocks, &count, &left_out, error);
+        if (status != FM_OK || count == 0) break;
+        *repeats += left_out;
+        const size_t room = drawing->pieces->size - piece->count, some = count < room ? count : room;
+        memcpy(memory + piece->count, blocks, some * sizeof *memory);
+        piece->count += some;
+        if (some < count) status = put_rest(piece, blocks + some, count - some, error);
+    }
+    return status;
+}
+
+/* ---- placing ---- */
+
+static fm_status place(const fm_gpu_drawing *drawing, unsigned number, drawn_piece *piece, fm_error *error)
+{
+    fm_status status = drawing->place(drawing->context, number, piece->count, error);
+    for (size_t from = 0; from < piece->rest_count && status == FM_OK;) {
+        const size_t left = piece->rest_count - from, size = drawing->pieces->size;
+        const size_t some = left < size ? left : size;
+        uint64_t *memory;
+        status = fm_gpu_pieces_wait(drawing->pieces, number, &memory, error);
+        if (status != FM_OK) break;
+        memcpy(memory, piece->rest + from, some * sizeof *memory);
+        status = drawing->place(drawing->context, number, some, error);
+        from += some;
+    }
+    free(piece->rest);
+    piece->rest = NULL;
+    piece->rest_count = piece->rest_room = 0;
+    return status;
+}
+
+/* With the lock held: NULL where the next one is not there yet. */
+static drawn_piece *next_to_place(draw_state *self)
+{
+    drawn_piece *next = &self->pieces[self->placed % LENT];
+    return self->status == FM_OK && self->placed < self->claimed && next->filled ? next : NULL;
+}
+
+static fm_status place_filled(draw_state *self, fm_error *error)
+{
+    fm_status status = FM_OK;
+    fm_crew_lock(self->crew);
+    for (drawn_piece *piece; status == FM_OK && (piece = next_to_place(self)) != NULL;) {
+        const unsigned number = (unsigned)(self->placed % LENT);
+        fm_crew_unlock(self->crew);
+        status = place(self->drawing, number, piece, error);
+        fm_crew_lock(self->crew);
+        piece->filled = false;
+        self->placed++;
+        fm_crew_call(self->crew);
+    }
+    fm_crew_unlock(self->crew);
+    return status;
+}
+
+/* ---- the crew's side ---- */
+
+static bool claim(void *context, fm_job *job)
+{
+    draw_state *self = context;
+    const fm_block_supply *supply = self->drawing->supply;
+    if (!self->begun) return false;
+    if (!self->placing && next_to_place(self)) {
+        self->placing = true;
+        job->kind = PLACE;
+        return true;
+    }
+    if (self->status != FM_OK || self->dry || self->claimed - self->placed == LENT) return false;
+    const size_t size = self->drawing->pieces->size, wanted = size - size / 4;
+    job->kind = FILL;
+    job->task = (size_t)(self->claimed % LENT);
+    self->dry = !supply->claim(supply->context, wanted, &self->pieces[job->task].stretch);
+    if (!self->dry) self->claimed++;
+    return !self->dry;
+}
+
+static void run(void *context, fm_job job, unsigned worker)
+{
+    draw_state *self = context;
+    fm_error error;
+    uint64_t repeats = 0;
+    const fm_status status = job.kind == PLACE ? place_filled(self, &error)
+                                               : fill(self, (unsigned)job.task, worker, &repeats, &error);
+    if (status != FM_OK) fail(self, status, &error);
+    if (repeats == 0) return;
+    fm_crew_lock(self->crew);
+    self->repeats += repeats;
+    fm_crew_unlock(self->crew);
+}
+
+static void complete(void *context, fm_job job)
+{
+    draw_state *self = context;
+    if (job.kind == PLACE)
+        self->placing = false;
+    else
+        self->pieces[job.task].filled = true;
+}
+
+static bool over(void *context)
+{
+    const draw_state *self = context;
+    return self->status != FM_OK || (self->dry && self->placed == self->claimed);
+}
+
+fm_status fm_gpu_draw(const fm_gpu_drawing *drawing, uint64_t *repeats, fm_error *error)
+{
+    static const fm_crew_work work = {.claim = claim, .run = run, .complete = complete};
+    const unsigned threads = drawing->threads < LENT ? drawing->threads : LENT;
+    draw_state *self = fm_calloc(1, sizeof *self);
+    if (!self) return fm_fail_memory(error, sizeof *self, "drawing");
+    self->drawing = drawing;
+    drawing->pieces->lent = LENT;
+    drawing->pieces->next = 0;
+    fm_status status = fm_crew_create(&self->crew, threads, &work, self, error);
+    if (status == FM_OK) {
+        fm_crew_lock(self->crew);
+        self->begun = true;
+        fm_crew_call(self->crew);
+        fm_crew_unlock(self->crew);
+        fm_crew_help(self->crew, over);
+        fm_crew_destroy(self->crew); /* what was claimed is finished, also after a failure */
+        status = self->status;
+        if (status != FM_OK && error) *error = self->error;
+    }
+    drawing->pieces->lent = 0;
+    *repeats = self->repeats;
+    for (unsigned i = 0; i < LENT; i++) free(self->pieces[i].rest);
+    free(self);
+    return status;
+}
