@@ -71,6 +71,15 @@ static bool kernel_part_link(const uint64_t *restrict keys, size_t count, fm_par
     return true;
 }
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/* A bit for each of 16 lanes that are all ones or zero. */
+ALWAYS_INLINE unsigned word_mask(__m256i lanes)
+{
+    return (unsigned)_mm_movemask_epi8(
+        _mm_packs_epi16(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256(lanes, 1)));
+}
+#endif
+
 static void kernel_part_sort(size_t count, fm_part *restrict part)
 {
     size_t firsts = 0, aparts = 0, i = 0;
@@ -104,6 +113,34 @@ static void kernel_part_sort(size_t count, fm_part *restrict part)
         }
         index = _mm512_add_epi16(index, _mm512_set1_epi16(32));
     }
+#elif defined(__AVX2__)
+    const __m256i close = _mm256_set1_epi16(FM_CLOSE), none = _mm256_set1_epi16(FAR_LAG);
+    __m256i number = _mm256_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    for (; i < count; i += 16) {
+        const __m256i before = _mm256_loadu_si256((const __m256i *)(part->before + i));
+        const __m256i lag = _mm256_sub_epi16(number, _mm256_sub_epi16(before, _mm256_set1_epi16(1)));
+        const __m256i firsts_here = _mm256_cmpeq_epi16(before, _mm256_setzero_si256());
+        const __m256i near =
+            _mm256_andnot_si256(firsts_here, _mm256_cmpeq_epi16(_mm256_min_epu16(lag, close), lag));
+        const __m256i lags = _mm256_blendv_epi8(none, lag, near);
+        _mm_storeu_si128((__m128i *)(part->lags + FM_CLOSE + i),
+                         _mm_packus_epi16(_mm256_castsi256_si128(lags), _mm256_extracti128_si256(lags, 1)));
+        const unsigned live = count - i >= 16 ? 0xFFFF : (1U << (count - i)) - 1;
+        const unsigned first = word_mask(firsts_here) & live;
+        const unsigned apart = live & ~(first | word_mask(near));
+        part->first_bits[i / 64] |= (uint64_t)first << (i % 64);
+        for (unsigned half = 0; half < 2; half++) {
+            const __m128i from = _mm_set1_epi16((short)(i + 8 * half));
+            const unsigned some = first >> (8 * half) & 0xFF, others = apart >> (8 * half) & 0xFF;
+            _mm_storeu_si128((__m128i *)(part->first + firsts),
+                             _mm_add_epi16(from, _mm_cvtepu8_epi16(lane_bytes(some))));
+            _mm_storeu_si128((__m128i *)(part->apart + aparts),
+                             _mm_add_epi16(from, _mm_cvtepu8_epi16(lane_bytes(others))));
+            firsts += (unsigned)__builtin_popcount(some);
+            aparts += (unsigned)__builtin_popcount(others);
+        }
+        number = _mm256_add_epi16(number, _mm256_set1_epi16(16));
+    }
 #else
     for (; i < count; i++) {
         const size_t lag = i + 1 - part->before[i];
@@ -134,6 +171,40 @@ static void kernel_part_sort(size_t count, fm_part *restrict part)
  * up and L - d down, one comparison and one addition serve 64 references. Where d comes to L, the block's own
  * reference is counted too, which is why it begins at -1; beyond that, L - d is over every lag.
  */
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/* Of 32 references: all of the L - 1 before, less those that are not the first to their blocks there. */
+ALWAYS_INLINE void part_close_half(const uint8_t *lag, uint8_t *distance, uint64_t *close_count)
+{
+    const __m256i one = _mm256_set1_epi8(1), limit = _mm256_set1_epi8(FM_CLOSE);
+    const __m256i lags = _mm256_loadu_si256((const __m256i *)lag);
+    const __m256i is_close = _mm256_cmpeq_epi8(_mm256_min_epu8(lags, limit), lags);
+    const uint32_t close = (uint32_t)_mm256_movemask_epi8(is_close);
+    if (close == 0) return;
+    const __m256i close_lags = _mm256_and_si256(lags, is_close);
+    unsigned most = 8;
+    while (most < FM_CLOSE &&
+           _mm256_movemask_epi8(_mm256_cmpgt_epi8(close_lags, _mm256_set1_epi8((char)most))))
+        most += 8;
+    __m256i left = lags, counted = _mm256_set1_epi8((char)(most - 1));
+    for (unsigned d = 1; d <= most; d += 4)
+        for (unsigned e = d; e < d + 4; e++) {
+            left = _mm256_sub_epi8(left, one);
+            const __m256i back = _mm256_loadu_si256((const __m256i *)(lag - e));
+            const __m256i not_first = _mm256_cmpeq_epi8(_mm256_max_epu8(left, back), left); /* -1 */
+            counted = _mm256_add_epi8(counted, not_first);
+        }
+    _mm256_storeu_si256((__m256i *)distance, counted);
+    uint32_t others = close;
+    for (unsigned value = 0; value < 16 && others; value++) {
+        const __m256i equal = _mm256_cmpeq_epi8(counted, _mm256_set1_epi8((char)value));
+        const uint32_t these = (uint32_t)_mm256_movemask_epi8(equal) & close;
+        close_count[value] += (uint64_t)__builtin_popcount(these);
+        others &= ~these;
+    }
+    for (; others; others &= others - 1) close_count[distance[__builtin_ctz(others)]]++;
+}
+#endif
+
 static void kernel_part_close(size_t count, fm_part *restrict part)
 {
     memset(part->close_count, 0, sizeof part->close_count);
@@ -162,6 +233,9 @@ static void kernel_part_close(size_t count, fm_part *restrict part)
         uint64_t others = _mm512_mask_cmpgt_epu8_mask(close, counted, _mm512_set1_epi8(15));
         __asm__("" : "+r"(others));
         for (; others; others &= others - 1) part->close_count[distance[__builtin_ctzll(others)]]++;
+#elif defined(__AVX2__)
+        part_close_half(lag, distance, part->close_count);
+        part_close_half(lag + 32, distance + 32, part->close_count);
 #else
         uint8_t left[64], counted[64];
         for (unsigned j = 0; j < 64; j++) {
