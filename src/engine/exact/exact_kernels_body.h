@@ -52,6 +52,14 @@ ALWAYS_INLINE __m128i lane_bytes(unsigned mask)
 {
     return _mm_loadl_epi64((const __m128i *)&lanes_of[mask]);
 }
+
+/* Eight words from their halves. */
+ALWAYS_INLINE void store_words(uint64_t *to, __m256i low, __m256i high)
+{
+    const __m256i even = _mm256_unpacklo_epi32(low, high), odd = _mm256_unpackhi_epi32(low, high);
+    _mm256_storeu_si256((__m256i *)to, _mm256_permute2x128_si256(even, odd, 0x20));
+    _mm256_storeu_si256((__m256i *)(to + 4), _mm256_permute2x128_si256(even, odd, 0x31));
+}
 #endif
 
 /* In this order: each uses what comes before. */

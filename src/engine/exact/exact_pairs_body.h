@@ -110,6 +110,7 @@ static void kernel_count_pairs(fm_pair_table *table, const uint64_t *restrict pa
         pair_homes(table, pairs + i, part, homes);
         if (table->bucket_count >= MANY)
             for (size_t j = 0; j < part; j++) __builtin_prefetch(homes[j], 1, 3);
+#pragma GCC unroll 4
         for (size_t j = 0; j < part; j++) {
             unsigned slot = pair_slot(homes[j], &pairs[i + j]);
             if (__builtin_expect(slot < FM_PAIR_SLOTS, 1))
@@ -280,12 +281,7 @@ static size_t kernel_cut_tagged(const uint64_t *restrict address, const uint32_t
         /* The words of the repeats, from their halves. */
         const __m256i use = _mm256_permutevar8x32_epi32(_mm256_slli_epi32(tags_before, 8), repeat_lanes),
                       reuse = _mm256_permutevar8x32_epi32(_mm256_or_si256(tags, mark), repeat_lanes);
-        const __m256i some_words = _mm256_unpacklo_epi32(use, reuse),
-                      others = _mm256_unpackhi_epi32(use, reuse);
-        _mm256_storeu_si256((__m256i *)(cut->pair + pairs),
-                            _mm256_permute2x128_si256(some_words, others, 0x20));
-        _mm256_storeu_si256((__m256i *)(cut->pair + pairs + 4),
-                            _mm256_permute2x128_si256(some_words, others, 0x31));
+        store_words(cut->pair + pairs, use, reuse);
         kept += ones;
         pairs += 8 - ones;
         some = _mm256_or_si256(some, tags);
