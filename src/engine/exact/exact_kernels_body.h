@@ -53,6 +53,17 @@ ALWAYS_INLINE __m128i lane_bytes(unsigned mask)
     return _mm_loadl_epi64((const __m128i *)&lanes_of[mask]);
 }
 
+/* The number of the highest bit of eight values, none of them 0: the exponent of what they are as floats.
+ * With the second highest bit cleared they are not rounded up. */
+ALWAYS_INLINE __m256i highest_bits(__m256i values)
+{
+    const __m256i lower = _mm256_andnot_si256(_mm256_srli_epi32(values, 1), values);
+    const __m256i exponent = _mm256_srli_epi32(_mm256_castps_si256(_mm256_cvtepi32_ps(lower)), 23);
+    const __m256i highest = _mm256_sub_epi32(exponent, _mm256_set1_epi32(127));
+    /* As a signed number, one with bit 31 is below 0. */
+    return _mm256_blendv_epi8(highest, _mm256_set1_epi32(31), _mm256_srai_epi32(values, 31));
+}
+
 /* Eight words from their halves. */
 ALWAYS_INLINE void store_words(uint64_t *to, __m256i low, __m256i high)
 {

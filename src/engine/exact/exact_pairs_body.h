@@ -4,6 +4,21 @@
  * the cutting of accesses into blocks, which the analyzer does for every engine.
  */
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/* What a table has for each of eight octaves. */
+ALWAYS_INLINE __m256i by_octave(const uint32_t table[FM_OCTAVES], __m256i octave)
+{
+    __m256 of[4]; /* of every eight octaves */
+    for (unsigned eight = 0; eight < 4; eight++)
+        of[eight] = _mm256_castsi256_ps(
+            _mm256_permutevar8x32_epi32(_mm256_load_si256((const __m256i *)(table + 8 * eight)), octave));
+    const __m256 bit_3 = _mm256_castsi256_ps(_mm256_slli_epi32(octave, 28)),
+                 bit_4 = _mm256_castsi256_ps(_mm256_slli_epi32(octave, 27)); /* blendv takes the highest */
+    return _mm256_castps_si256(_mm256_blendv_ps(_mm256_blendv_ps(of[0], of[1], bit_3),
+                                                _mm256_blendv_ps(of[2], of[3], bit_3), bit_4));
+}
+#endif
+
 static void kernel_add_ranges(const fm_ranges *restrict ranges, const uint32_t *restrict distances,
                               size_t count, uint64_t *restrict pairs)
 {
@@ -31,6 +46,23 @@ static void kernel_add_ranges(const fm_ranges *restrict ranges, const uint32_t *
         __m512i second = _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(range, 1));
         _mm512_storeu_si512(pairs + i, _mm512_or_si512(_mm512_loadu_si512(pairs + i), first));
         _mm512_storeu_si512(pairs + i + 8, _mm512_or_si512(_mm512_loadu_si512(pairs + i + 8), second));
+    }
+#elif defined(__AVX2__)
+    for (size_t i = 0; i < count; i += 8) {
+        const __m256i distance = _mm256_loadu_si256((const __m256i *)(distances + i));
+        const __m256i octave = highest_bits(_mm256_or_si256(distance, _mm256_set1_epi32(1)));
+        __m256i range = by_octave(ranges->base, octave);
+        for (unsigned e = 0; e < inner; e++) {
+            const __m256i edge = by_octave(ranges->edge[e], octave);
+            const __m256i passed = _mm256_cmpeq_epi32(_mm256_max_epu32(distance, edge), distance); /* -1 */
+            range = _mm256_sub_epi32(range, passed);
+        }
+        for (unsigned half = 0; half < 2; half++) {
+            __m256i *const words = (__m256i *)(pairs + i + 4 * half);
+            const __m128i four = half ? _mm256_extracti128_si256(range, 1) : _mm256_castsi256_si128(range);
+            _mm256_storeu_si256(words,
+                                _mm256_or_si256(_mm256_loadu_si256(words), _mm256_cvtepu32_epi64(four)));
+        }
     }
 #else
     for (size_t i = 0; i < count; i++) {
