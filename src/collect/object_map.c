@@ -448,7 +448,9 @@ fm_status fm_object_map_count(fm_object_map *map, uint64_t begin, const uint64_t
 {
     fm_status status = catch_up(map, begin, error);
     if (status != FM_OK || count == 0) return status;
-    /* A tree that is not in the near caches: its leaves are prefetched some references ahead. */
+    /* The batch was received some time ago, and the caches hold what came since: so addresses are prefetched
+     * further ahead than leaves of the tree, which needs it where it is not in the near caches. */
+    enum { FAR_AHEAD = 24 };
     const size_t ahead = map->heap.count > 20000 ? 8 : count;
     uint32_t largest = 0;
     for (size_t i = 0; i < count; i++)
@@ -456,6 +458,7 @@ fm_status fm_object_map_count(fm_object_map *map, uint64_t begin, const uint64_t
     if (map->done == map->queued || map->queue[map->done].time > begin + largest) {
         /* Nothing happened meanwhile: any order will do. */
         for (size_t i = 0; i < count && status == FM_OK; i++) {
+            if (i + FAR_AHEAD < count) __builtin_prefetch(&addresses[late[i + FAR_AHEAD].index]);
             if (i + ahead < count) look_ahead(map, addresses[late[i + ahead].index]);
             status = count_one(map, addresses[late[i].index], &late[i], error);
         }

@@ -10,8 +10,10 @@
  *     exact_sample_body.h   which references are in a sample of `shards`
  *     exact_pairs_body.h    ranges of distances, counters of pairs, cutting accesses into blocks
  *
- * Only AVX-512 needs code of its own: it keeps the counters that every reference changes in registers.
- * The others subtract rows of a table of steps, plain loops that the compiler turns into vectors.
+ * AVX-512 has code of its own nearly everywhere: it keeps the counters that every reference changes in
+ * registers, and moves the lanes of a mask together in one instruction. AVX2 has it where loops choose among
+ * references, which no compiler turns into vectors. Elsewhere, counters are rows of a table of steps, and
+ * loops plain ones.
  */
 #include "engine/exact/exact_kernels.h"
 
@@ -31,6 +33,43 @@ ALWAYS_INLINE unsigned mask_bits(unsigned mask)
 {
     __asm__("" : "+r"(mask));
     return mask;
+}
+#endif
+
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/* The numbers of the lanes in a mask of eight, moved together: a byte each. */
+#define LANE(mask, lane)                                                                                     \
+    ((uint64_t)((mask) >> (lane)&1) * (lane) << 8 * __builtin_popcount((mask) & ((1U << (lane)) - 1)))
+#define LANES(mask)                                                                                          \
+    (LANE(mask, 1) | LANE(mask, 2) | LANE(mask, 3) | LANE(mask, 4) | LANE(mask, 5) | LANE(mask, 6) |         \
+     LANE(mask, 7))
+#define LANES_4(mask) LANES(mask), LANES((mask) + 1), LANES((mask) + 2), LANES((mask) + 3)
+#define LANES_16(mask) LANES_4(mask), LANES_4((mask) + 4), LANES_4((mask) + 8), LANES_4((mask) + 12)
+#define LANES_64(mask) LANES_16(mask), LANES_16((mask) + 16), LANES_16((mask) + 32), LANES_16((mask) + 48)
+static const uint64_t lanes_of[256] = {LANES_64(0U), LANES_64(64U), LANES_64(128U), LANES_64(192U)};
+
+ALWAYS_INLINE __m128i lane_bytes(unsigned mask)
+{
+    return _mm_loadl_epi64((const __m128i *)&lanes_of[mask]);
+}
+
+/* The number of the highest bit of eight values, none of them 0: the exponent of what they are as floats.
+ * With the second highest bit cleared they are not rounded up. */
+ALWAYS_INLINE __m256i highest_bits(__m256i values)
+{
+    const __m256i lower = _mm256_andnot_si256(_mm256_srli_epi32(values, 1), values);
+    const __m256i exponent = _mm256_srli_epi32(_mm256_castps_si256(_mm256_cvtepi32_ps(lower)), 23);
+    const __m256i highest = _mm256_sub_epi32(exponent, _mm256_set1_epi32(127));
+    /* As a signed number, one with bit 31 is below 0. */
+    return _mm256_blendv_epi8(highest, _mm256_set1_epi32(31), _mm256_srai_epi32(values, 31));
+}
+
+/* Eight words from their halves. */
+ALWAYS_INLINE void store_words(uint64_t *to, __m256i low, __m256i high)
+{
+    const __m256i even = _mm256_unpacklo_epi32(low, high), odd = _mm256_unpackhi_epi32(low, high);
+    _mm256_storeu_si256((__m256i *)to, _mm256_permute2x128_si256(even, odd, 0x20));
+    _mm256_storeu_si256((__m256i *)(to + 4), _mm256_permute2x128_si256(even, odd, 0x31));
 }
 #endif
 

@@ -4,6 +4,21 @@
  * the cutting of accesses into blocks, which the analyzer does for every engine.
  */
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/* What a table has for each of eight octaves. */
+ALWAYS_INLINE __m256i by_octave(const uint32_t table[FM_OCTAVES], __m256i octave)
+{
+    __m256 of[4]; /* of every eight octaves */
+    for (unsigned eight = 0; eight < 4; eight++)
+        of[eight] = _mm256_castsi256_ps(
+            _mm256_permutevar8x32_epi32(_mm256_load_si256((const __m256i *)(table + 8 * eight)), octave));
+    const __m256 bit_3 = _mm256_castsi256_ps(_mm256_slli_epi32(octave, 28)),
+                 bit_4 = _mm256_castsi256_ps(_mm256_slli_epi32(octave, 27)); /* blendv takes the highest */
+    return _mm256_castps_si256(_mm256_blendv_ps(_mm256_blendv_ps(of[0], of[1], bit_3),
+                                                _mm256_blendv_ps(of[2], of[3], bit_3), bit_4));
+}
+#endif
+
 static void kernel_add_ranges(const fm_ranges *restrict ranges, const uint32_t *restrict distances,
                               size_t count, uint64_t *restrict pairs)
 {
@@ -32,6 +47,23 @@ static void kernel_add_ranges(const fm_ranges *restrict ranges, const uint32_t *
         _mm512_storeu_si512(pairs + i, _mm512_or_si512(_mm512_loadu_si512(pairs + i), first));
         _mm512_storeu_si512(pairs + i + 8, _mm512_or_si512(_mm512_loadu_si512(pairs + i + 8), second));
     }
+#elif defined(__AVX2__)
+    for (size_t i = 0; i < count; i += 8) {
+        const __m256i distance = _mm256_loadu_si256((const __m256i *)(distances + i));
+        const __m256i octave = highest_bits(_mm256_or_si256(distance, _mm256_set1_epi32(1)));
+        __m256i range = by_octave(ranges->base, octave);
+        for (unsigned e = 0; e < inner; e++) {
+            const __m256i edge = by_octave(ranges->edge[e], octave);
+            const __m256i passed = _mm256_cmpeq_epi32(_mm256_max_epu32(distance, edge), distance); /* -1 */
+            range = _mm256_sub_epi32(range, passed);
+        }
+        for (unsigned half = 0; half < 2; half++) {
+            __m256i *const words = (__m256i *)(pairs + i + 4 * half);
+            const __m128i four = half ? _mm256_extracti128_si256(range, 1) : _mm256_castsi256_si128(range);
+            _mm256_storeu_si256(words,
+                                _mm256_or_si256(_mm256_loadu_si256(words), _mm256_cvtepu32_epi64(four)));
+        }
+    }
 #else
     for (size_t i = 0; i < count; i++) {
         uint32_t distance = distances[i];
@@ -59,7 +91,7 @@ ALWAYS_INLINE unsigned pair_slot(const fm_pair_bucket *bucket, const uint64_t *w
 #endif
 }
 
-/* The home buckets of `count` words; with AVX-512, up to the next multiple of 8. */
+/* The home buckets of `count` words; with vectors, up to the next multiple of 8 or 4. */
 ALWAYS_INLINE void pair_homes(const fm_pair_table *table, const uint64_t *restrict words, size_t count,
                               fm_pair_bucket **restrict homes)
 {
@@ -78,6 +110,21 @@ ALWAYS_INLINE void pair_homes(const fm_pair_table *table, const uint64_t *restri
         __m512i index = _mm512_srli_epi64(_mm512_mul_epu32(hash, buckets), 32);
         _mm512_storeu_si512(homes + i, _mm512_add_epi64(base, _mm512_slli_epi64(index, 6)));
     }
+#elif defined(__AVX2__)
+    const __m256i low_multiplier = _mm256_set1_epi64x(table->multiplier[0]);
+    const __m256i high_multiplier = _mm256_set1_epi64x(table->multiplier[1]);
+    const __m256i last_multiplier = _mm256_set1_epi64x(table->multiplier[2]);
+    const __m256i buckets = _mm256_set1_epi64x((long long)table->bucket_count);
+    const __m256i base = _mm256_set1_epi64x((long long)(uintptr_t)table->buckets);
+    for (size_t i = 0; i < count; i += 4) {
+        __m256i word = _mm256_loadu_si256((const __m256i *)(words + i));
+        __m256i mixed = _mm256_add_epi64(_mm256_mul_epu32(word, low_multiplier),
+                                         _mm256_mul_epu32(_mm256_srli_epi64(word, 32), high_multiplier));
+        mixed = _mm256_xor_si256(mixed, _mm256_srli_epi64(mixed, 29));
+        __m256i hash = _mm256_mul_epu32(mixed, last_multiplier);
+        __m256i index = _mm256_srli_epi64(_mm256_mul_epu32(hash, buckets), 32);
+        _mm256_storeu_si256((__m256i *)(homes + i), _mm256_add_epi64(base, _mm256_slli_epi64(index, 6)));
+    }
 #else
     const uint32_t multiplier[3] = {table->multiplier[0], table->multiplier[1], table->multiplier[2]};
     for (size_t i = 0; i < count; i++)
@@ -95,6 +142,7 @@ static void kernel_count_pairs(fm_pair_table *table, const uint64_t *restrict pa
         pair_homes(table, pairs + i, part, homes);
         if (table->bucket_count >= MANY)
             for (size_t j = 0; j < part; j++) __builtin_prefetch(homes[j], 1, 3);
+#pragma GCC unroll 4
         for (size_t j = 0; j < part; j++) {
             unsigned slot = pair_slot(homes[j], &pairs[i + j]);
             if (__builtin_expect(slot < FM_PAIR_SLOTS, 1))
@@ -197,6 +245,18 @@ static size_t kernel_cut_distinct(const uint64_t *restrict address, const uint32
     return i;
 }
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/* Those of four 64-bit lanes that are in the mask, moved together. */
+ALWAYS_INLINE __m256i four_together(__m256i lanes, unsigned mask)
+{
+    const __m256i numbers = _mm256_cvtepu8_epi64(lane_bytes(mask));
+    const __m256i low = _mm256_add_epi64(numbers, numbers); /* of halves: 2 n, 2 n + 1 */
+    const __m256i both =
+        _mm256_or_si256(low, _mm256_slli_epi64(_mm256_add_epi64(low, _mm256_set1_epi64x(1)), 32));
+    return _mm256_permutevar8x32_epi32(lanes, both);
+}
+#endif
+
 static size_t kernel_cut_tagged(const uint64_t *restrict address, const uint32_t *restrict size,
                                 const uint32_t *restrict tag, size_t count, unsigned shift,
                                 uint32_t reference, fm_tagged_cut *restrict cut)
@@ -244,6 +304,57 @@ static size_t kernel_cut_tagged(const uint64_t *restrict address, const uint32_t
         last = here;
         last_tags = tags;
     }
+#elif defined(__AVX2__)
+    const __m256i whole = _mm256_set1_epi64x((long long)granularity),
+                  rest = _mm256_set1_epi64x((long long)within),
+                  mark = _mm256_set1_epi32((int)(FM_PAIR_MARK >> 32)),
+                  one_back = _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6);
+    const __m128i by = _mm_cvtsi32_si128((int)shift);
+    __m256i last = _mm256_set1_epi64x((long long)block), last_tags = _mm256_set1_epi32((int)before),
+            some = _mm256_setzero_si256();
+    for (; i + 8 <= count; i += 8) {
+        __m256i here[2], over = _mm256_setzero_si256(), latest = last;
+        unsigned repeats = 0;
+        for (unsigned half = 0; half < 2; half++) {
+            const __m256i where = _mm256_loadu_si256((const __m256i *)(address + i + 4 * half));
+            here[half] = _mm256_srl_epi64(where, by);
+            const __m256i turned = _mm256_permute4x64_epi64(here[half], 0x93); /* the last one first */
+            const __m256i equal = _mm256_cmpeq_epi64(here[half], _mm256_blend_epi32(turned, latest, 3));
+            repeats |= (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(equal)) << (4 * half);
+            latest = turned;
+            if (!size) continue;
+            __m256i bytes = _mm256_cvtepu32_epi64(_mm_loadu_si128((const __m128i *)(size + i + 4 * half)));
+            __m256i end = _mm256_add_epi64(_mm256_and_si256(where, rest), bytes);
+            over = _mm256_or_si256(over, _mm256_cmpgt_epi64(end, whole));
+        }
+        if (__builtin_expect(!_mm256_testz_si256(over, over), 0)) break;
+        const unsigned keep = repeats ^ 0xFF, ones = (unsigned)__builtin_popcount(keep);
+        const __m256i keep_lanes = _mm256_cvtepu8_epi32(lane_bytes(keep)),
+                      repeat_lanes = _mm256_cvtepu8_epi32(lane_bytes(repeats));
+        const __m256i tags = _mm256_loadu_si256((const __m256i *)(tag + i)),
+                      turned_tags = _mm256_permutevar8x32_epi32(tags, one_back),
+                      tags_before = _mm256_blend_epi32(turned_tags, last_tags, 1);
+        _mm256_storeu_si256((__m256i *)(cut->blocks + kept), four_together(here[0], keep & 15));
+        _mm256_storeu_si256((__m256i *)(cut->blocks + kept + (unsigned)__builtin_popcount(keep & 15)),
+                            four_together(here[1], keep >> 4));
+        _mm256_storeu_si256((__m256i *)(cut->now + kept), _mm256_permutevar8x32_epi32(tags, keep_lanes));
+        /* Whoever is kept ends the repeats of the one kept before it. */
+        _mm256_storeu_si256((__m256i *)(cut->leave + kept - 1),
+                            _mm256_permutevar8x32_epi32(tags_before, keep_lanes));
+        _mm256_storeu_si256((__m256i *)(cut->reference + kept),
+                            _mm256_add_epi32(keep_lanes, _mm256_set1_epi32((int)(reference + (uint32_t)i))));
+        /* The words of the repeats, from their halves. */
+        const __m256i use = _mm256_permutevar8x32_epi32(_mm256_slli_epi32(tags_before, 8), repeat_lanes),
+                      reuse = _mm256_permutevar8x32_epi32(_mm256_or_si256(tags, mark), repeat_lanes);
+        store_words(cut->pair + pairs, use, reuse);
+        kept += ones;
+        pairs += 8 - ones;
+        some = _mm256_or_si256(some, tags);
+        last = latest;
+        last_tags = turned_tags;
+    }
+#endif
+#if defined(__AVX2__)
     if (i > 0) {
         uint32_t bits[8];
         _mm256_storeu_si256((__m256i *)bits, some);

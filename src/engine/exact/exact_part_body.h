@@ -26,6 +26,22 @@ ALWAYS_INLINE void part_slots(const uint64_t *restrict keys, size_t count, const
                          _mm256_cvtepi32_epi16(_mm256_srli_epi32(halves, (int)shift)));
     }
 #else
+#if defined(__AVX2__)
+    const __m256i low = _mm256_set1_epi64x(multiplier[0]), high = _mm256_set1_epi64x(multiplier[1]),
+                  last = _mm256_set1_epi64x(multiplier[2]);
+    const __m128i by = _mm_cvtsi32_si128((int)shift);
+    for (; i + 4 <= count; i += 4) {
+        __m256i key = _mm256_loadu_si256((const __m256i *)(keys + i));
+        __m256i mixed =
+            _mm256_add_epi64(_mm256_mul_epu32(key, low), _mm256_mul_epu32(_mm256_srli_epi64(key, 32), high));
+        __m256i hash = _mm256_mul_epu32(_mm256_xor_si256(mixed, _mm256_srli_epi64(mixed, 29)), last);
+        __m256i slot = _mm256_srl_epi32(hash, by); /* in the lower half of each; below 2^15 */
+        __m128i halves = _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(_mm256_castsi256_si128(slot)),
+                                                         _mm_castsi128_ps(_mm256_extracti128_si256(slot, 1)),
+                                                         _MM_SHUFFLE(2, 0, 2, 0)));
+        _mm_storel_epi64((__m128i *)(slots + i), _mm_packus_epi32(halves, halves));
+    }
+#endif
     for (; i < count; i++) {
         uint64_t mixed =
             (uint64_t)(uint32_t)keys[i] * multiplier[0] + (uint64_t)(uint32_t)(keys[i] >> 32) * multiplier[1];
@@ -71,6 +87,15 @@ static bool kernel_part_link(const uint64_t *restrict keys, size_t count, fm_par
     return true;
 }
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/* A bit for each of 16 lanes that are all ones or zero. */
+ALWAYS_INLINE unsigned word_mask(__m256i lanes)
+{
+    return (unsigned)_mm_movemask_epi8(
+        _mm_packs_epi16(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256(lanes, 1)));
+}
+#endif
+
 static void kernel_part_sort(size_t count, fm_part *restrict part)
 {
     size_t firsts = 0, aparts = 0, i = 0;
@@ -104,6 +129,34 @@ static void kernel_part_sort(size_t count, fm_part *restrict part)
         }
         index = _mm512_add_epi16(index, _mm512_set1_epi16(32));
     }
+#elif defined(__AVX2__)
+    const __m256i close = _mm256_set1_epi16(FM_CLOSE), none = _mm256_set1_epi16(FAR_LAG);
+    __m256i number = _mm256_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    for (; i < count; i += 16) {
+        const __m256i before = _mm256_loadu_si256((const __m256i *)(part->before + i));
+        const __m256i lag = _mm256_sub_epi16(number, _mm256_sub_epi16(before, _mm256_set1_epi16(1)));
+        const __m256i firsts_here = _mm256_cmpeq_epi16(before, _mm256_setzero_si256());
+        const __m256i near =
+            _mm256_andnot_si256(firsts_here, _mm256_cmpeq_epi16(_mm256_min_epu16(lag, close), lag));
+        const __m256i lags = _mm256_blendv_epi8(none, lag, near);
+        _mm_storeu_si128((__m128i *)(part->lags + FM_CLOSE + i),
+                         _mm_packus_epi16(_mm256_castsi256_si128(lags), _mm256_extracti128_si256(lags, 1)));
+        const unsigned live = count - i >= 16 ? 0xFFFF : (1U << (count - i)) - 1;
+        const unsigned first = word_mask(firsts_here) & live;
+        const unsigned apart = live & ~(first | word_mask(near));
+        part->first_bits[i / 64] |= (uint64_t)first << (i % 64);
+        for (unsigned half = 0; half < 2; half++) {
+            const __m128i from = _mm_set1_epi16((short)(i + 8 * half));
+            const unsigned some = first >> (8 * half) & 0xFF, others = apart >> (8 * half) & 0xFF;
+            _mm_storeu_si128((__m128i *)(part->first + firsts),
+                             _mm_add_epi16(from, _mm_cvtepu8_epi16(lane_bytes(some))));
+            _mm_storeu_si128((__m128i *)(part->apart + aparts),
+                             _mm_add_epi16(from, _mm_cvtepu8_epi16(lane_bytes(others))));
+            firsts += (unsigned)__builtin_popcount(some);
+            aparts += (unsigned)__builtin_popcount(others);
+        }
+        number = _mm256_add_epi16(number, _mm256_set1_epi16(16));
+    }
 #else
     for (; i < count; i++) {
         const size_t lag = i + 1 - part->before[i];
@@ -134,6 +187,54 @@ static void kernel_part_sort(size_t count, fm_part *restrict part)
  * up and L - d down, one comparison and one addition serve 64 references. Where d comes to L, the block's own
  * reference is counted too, which is why it begins at -1; beyond that, L - d is over every lag.
  */
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/* The distance of one close reference, by comparing with all 64 before it at once: those that are d back and
+ * whose lag and d are over L together. */
+ALWAYS_INLINE unsigned part_close_one(const uint8_t *lag, unsigned own)
+{
+    uint64_t first = 0;
+    for (unsigned half = 0; half < 2; half++) {
+        const __m256i ramp = _mm256_setr_epi8(32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17,
+                                              16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1);
+        const __m256i back = _mm256_add_epi8(ramp, _mm256_set1_epi8(half ? 0 : 32));
+        const __m256i sum =
+            _mm256_adds_epu8(back, _mm256_loadu_si256((const __m256i *)(lag - 64 + 32 * half)));
+        const __m256i limit = _mm256_set1_epi8((char)own);
+        const __m256i not_over = _mm256_cmpeq_epi8(_mm256_max_epu8(sum, limit), limit);
+        first |= (uint64_t) ~(uint32_t)_mm256_movemask_epi8(not_over) << (32 * half);
+    }
+    return (unsigned)__builtin_popcountll(first >> (65 - own)); /* own - 1 of them */
+}
+
+/* Of 32 references: those with small lags together, as above, and the others one by one. */
+ALWAYS_INLINE void part_close_half(const uint8_t *lag, uint8_t *distance, uint64_t *close_count)
+{
+    enum { TOGETHER = 16 };
+    const __m256i one = _mm256_set1_epi8(1), lags = _mm256_loadu_si256((const __m256i *)lag);
+    const __m256i close = _mm256_cmpeq_epi8(_mm256_min_epu8(lags, _mm256_set1_epi8(FM_CLOSE)), lags);
+    const __m256i small = _mm256_cmpeq_epi8(_mm256_min_epu8(lags, _mm256_set1_epi8(TOGETHER)), lags);
+    const uint32_t together = (uint32_t)_mm256_movemask_epi8(small);
+    /* Not the first ones there are taken off. */
+    __m256i left = lags, counted = _mm256_set1_epi8(TOGETHER - 1);
+    for (unsigned d = 1; d <= TOGETHER; d++) {
+        left = _mm256_sub_epi8(left, one);
+        const __m256i back = _mm256_loadu_si256((const __m256i *)(lag - d));
+        counted = _mm256_add_epi8(counted, _mm256_cmpeq_epi8(_mm256_max_epu8(left, back), left));
+    }
+    _mm256_storeu_si256((__m256i *)distance, counted);
+    for (unsigned value = 0; value < TOGETHER; value++) {
+        const __m256i equal = _mm256_cmpeq_epi8(counted, _mm256_set1_epi8((char)value));
+        close_count[value] += (uint64_t)__builtin_popcount((uint32_t)_mm256_movemask_epi8(equal) & together);
+    }
+    uint32_t others = (uint32_t)_mm256_movemask_epi8(close) & ~together;
+    for (; others; others &= others - 1) {
+        const unsigned i = (unsigned)__builtin_ctz(others), found = part_close_one(lag + i, lag[i]);
+        distance[i] = (uint8_t)found;
+        close_count[found]++;
+    }
+}
+#endif
+
 static void kernel_part_close(size_t count, fm_part *restrict part)
 {
     memset(part->close_count, 0, sizeof part->close_count);
@@ -162,6 +263,9 @@ static void kernel_part_close(size_t count, fm_part *restrict part)
         uint64_t others = _mm512_mask_cmpgt_epu8_mask(close, counted, _mm512_set1_epi8(15));
         __asm__("" : "+r"(others));
         for (; others; others &= others - 1) part->close_count[distance[__builtin_ctzll(others)]]++;
+#elif defined(__AVX2__)
+        part_close_half(lag, distance, part->close_count);
+        part_close_half(lag + 32, distance + 32, part->close_count);
 #else
         uint8_t left[64], counted[64];
         for (unsigned j = 0; j < 64; j++) {
@@ -191,6 +295,13 @@ static void part_bits(const fm_part *part, size_t count, uint8_t least, uint64_t
         if (64 * word < count) {
 #if defined(__AVX512F__)
             all = _mm512_cmpge_epu8_mask(_mm512_loadu_si512(latest), _mm512_set1_epi8((char)least));
+#elif defined(__AVX2__)
+            const __m256i edge = _mm256_set1_epi8((char)least);
+            for (unsigned half = 0; half < 2; half++) {
+                const __m256i marks = _mm256_loadu_si256((const __m256i *)(latest + 32 * half));
+                const __m256i high = _mm256_cmpeq_epi8(_mm256_max_epu8(marks, edge), marks);
+                all |= (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << (32 * half);
+            }
 #else
             for (unsigned bit = 0; bit < 64; bit++) all |= (uint64_t)(latest[bit] >= least) << bit;
 #endif
@@ -200,14 +311,18 @@ static void part_bits(const fm_part *part, size_t count, uint8_t least, uint64_t
     }
 }
 
-/* counters[w]: how many bits are set in the words before w. */
+/* counters[w]: how many bits are set in the words before w. In two steps where they are not in registers: in
+ * all rows before that of w, and in its row. */
+enum { PART_ROW = 8, PART_ROWS = FM_PART_WORDS / PART_ROW };
 typedef struct part_counters {
 #if defined(__AVX512F__)
     __m512i low, high;
 #else
-    uint16_t words[FM_PART_WORDS] __attribute__((aligned(64)));
+    uint16_t rows[PART_ROWS] __attribute__((aligned(16)));
+    uint16_t words[PART_ROWS][PART_ROW] __attribute__((aligned(16)));
 #endif
 } part_counters;
+_Static_assert(PART_ROW == PART_ROWS, "one table of steps serves both");
 
 ALWAYS_INLINE void part_counters_load(part_counters *counters, const uint16_t *from)
 {
@@ -215,7 +330,11 @@ ALWAYS_INLINE void part_counters_load(part_counters *counters, const uint16_t *f
     counters->low = _mm512_loadu_si512(from);
     counters->high = _mm512_loadu_si512(from + 32);
 #else
-    memcpy(counters->words, from, sizeof counters->words);
+    for (size_t row = 0; row < PART_ROWS; row++) {
+        counters->rows[row] = from[PART_ROW * row];
+        for (size_t word = 0; word < PART_ROW; word++)
+            counters->words[row][word] = (uint16_t)(from[PART_ROW * row + word] - from[PART_ROW * row]);
+    }
 #endif
 }
 
@@ -230,9 +349,18 @@ ALWAYS_INLINE uint32_t part_counters_clear(part_counters *counters, uint32_t wor
     counters->high = _mm512_mask_sub_epi16(counters->high, (__mmask32)(behind >> 32), counters->high, one);
     return (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(found)) & 0xFFFF;
 #else
-    const uint32_t found = counters->words[word];
-    for (uint32_t i = 0; i < FM_PART_WORDS; i++)
-        counters->words[i] = (uint16_t)(counters->words[i] - (i > word));
+    static const uint16_t behind[PART_ROW][PART_ROW] __attribute__((aligned(16))) = {
+        {0, 1, 1, 1, 1, 1, 1, 1}, {0, 0, 1, 1, 1, 1, 1, 1},
+        {0, 0, 0, 1, 1, 1, 1, 1}, {0, 0, 0, 0, 1, 1, 1, 1},
+        {0, 0, 0, 0, 0, 1, 1, 1}, {0, 0, 0, 0, 0, 0, 1, 1},
+        {0, 0, 0, 0, 0, 0, 0, 1}, {0},
+    };
+    const uint32_t row = word / PART_ROW, in = word % PART_ROW;
+    const uint32_t found = (uint32_t)counters->rows[row] + counters->words[row][in];
+    for (uint32_t i = 0; i < PART_ROW; i++) {
+        counters->rows[i] = (uint16_t)(counters->rows[i] - behind[row][i]);
+        counters->words[row][i] = (uint16_t)(counters->words[row][i] - behind[in][i]);
+    }
     return found;
 #endif
 }
@@ -302,6 +430,42 @@ static void kernel_part_pairs(size_t count, const uint32_t *restrict now, const 
             const unsigned these = all >> (8 * half) & 0xFF;
             _mm512_storeu_si512(kept->pair + pairs, _mm512_maskz_compress_epi64((__mmask8)these, words));
             pairs += (unsigned)__builtin_popcount(these);
+        }
+    }
+#elif defined(__AVX2__)
+    const __m256i mark = _mm256_set1_epi32((int)(FM_PAIR_MARK >> 32));
+    __m128i ranges[4];
+    for (int r = 0; r < 4; r++) ranges[r] = _mm_loadu_si128((const __m128i *)(close_range + 16 * r));
+    for (; i < count; i += 16) {
+        const __m128i lags = _mm_loadu_si128((const __m128i *)(lag + i)),
+                      close = _mm_cmpeq_epi8(_mm_min_epu8(lags, _mm_set1_epi8(FM_CLOSE)), lags);
+        /* By the upper two of six bits, which blendv finds in the highest one of each byte. */
+        const __m128i distance = _mm_loadu_si128((const __m128i *)(part->distance + i)),
+                      bit_4 = _mm_slli_epi16(distance, 3), bit_5 = _mm_slli_epi16(distance, 2);
+        const __m128i below_32 = _mm_blendv_epi8(_mm_shuffle_epi8(ranges[0], distance),
+                                                 _mm_shuffle_epi8(ranges[1], distance), bit_4),
+                      from_32 = _mm_blendv_epi8(_mm_shuffle_epi8(ranges[2], distance),
+                                                _mm_shuffle_epi8(ranges[3], distance), bit_4);
+        __m128i range = _mm_blendv_epi8(below_32, from_32, bit_5);
+        const __m256i before = _mm256_loadu_si256((const __m256i *)(part->before + i));
+        uint16_t back[16] __attribute__((aligned(32))); /* 0 where it is not close */
+        _mm256_store_si256((__m256i *)back, _mm256_and_si256(_mm256_sub_epi16(before, _mm256_set1_epi16(1)),
+                                                             _mm256_cvtepi8_epi16(close)));
+        const unsigned all = (unsigned)_mm_movemask_epi8(close);
+        for (unsigned half = 0; half < 2; half++) {
+            const unsigned these = all >> (8 * half) & 0xFF;
+            const uint16_t *const at = back + 8 * half;
+            const __m256i use =
+                _mm256_setr_epi32((int)leave[at[0]], (int)leave[at[1]], (int)leave[at[2]], (int)leave[at[3]],
+                                  (int)leave[at[4]], (int)leave[at[5]], (int)leave[at[6]], (int)leave[at[7]]);
+            const __m256i lanes = _mm256_cvtepu8_epi32(lane_bytes(these));
+            const __m256i low = _mm256_permutevar8x32_epi32(
+                _mm256_or_si256(_mm256_slli_epi32(use, 8), _mm256_cvtepu8_epi32(range)), lanes);
+            const __m256i high = _mm256_permutevar8x32_epi32(
+                _mm256_or_si256(_mm256_loadu_si256((const __m256i *)(now + i + 8 * half)), mark), lanes);
+            store_words(kept->pair + pairs, low, high);
+            pairs += (unsigned)__builtin_popcount(these);
+            range = _mm_srli_si128(range, 8);
         }
     }
 #else

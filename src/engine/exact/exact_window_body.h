@@ -264,6 +264,18 @@ static void kernel_loglinear(uint32_t *distances, size_t count)
             _mm512_set1_epi32(1024 - 64));
         _mm512_storeu_si512(distances + i, _mm512_add_epi32(base, _mm512_srlv_epi32(distance, shift)));
     }
+#elif defined(__AVX2__)
+    for (size_t i = 0; i < count; i += 8) {
+        const __m256i distance = _mm256_loadu_si256((const __m256i *)(distances + i));
+        const __m256i highest = highest_bits(_mm256_or_si256(distance, _mm256_set1_epi32(1023)));
+        const __m256i wide = _mm256_cmpgt_epi32(highest, _mm256_set1_epi32(9));
+        const __m256i shift = _mm256_and_si256(wide, _mm256_sub_epi32(highest, _mm256_set1_epi32(6)));
+        const __m256i base = _mm256_and_si256(
+            wide, _mm256_add_epi32(_mm256_slli_epi32(_mm256_sub_epi32(highest, _mm256_set1_epi32(10)), 6),
+                                   _mm256_set1_epi32(1024 - 64)));
+        _mm256_storeu_si256((__m256i *)(distances + i),
+                            _mm256_add_epi32(base, _mm256_srlv_epi32(distance, shift)));
+    }
 #else
     for (size_t i = 0; i < count; i++) {
         uint32_t distance = distances[i];
