@@ -36,19 +36,23 @@ wanted() { [[ " $groups " == *" $1 "* ]]; }
 
 # ---- build what is needed ----
 
-build() { # directory, preset, targets…
-    local directory=$1 preset=$2 log
-    shift 2
+build() { # directory, preset, commands at a time, targets…
+    local directory=$1 preset=$2 parallel=$3 log
+    shift 3
     log=$logs/build-$preset.log
     echo "building $directory ($*)"
-    if ! { cmake --preset "$preset" && cmake --build "$directory" --parallel "$jobs" --target "$@"; } >"$log" 2>&1; then
+    if ! { cmake --preset "$preset" && cmake --build "$directory" --parallel "$parallel" --target "$@"; } >"$log" 2>&1; then
         tail -n 60 "$log"
         echo "the $preset build failed"
-        echo "0 passed, 1 failed, 0 skipped"
-        exit 1
+        return 1
     fi
     # Warnings of our own sources are shown, not hidden by a quiet log.
     grep -A 6 -E 'warning:' "$log" || true
+    echo "built $directory, $((SECONDS - started)) s after the start"
+}
+not_built() {
+    echo "0 passed, 1 failed, 0 skipped"
+    exit 1
 }
 
 # Tests that start threads: the only ones ThreadSanitizer has something to say about. Traces in parts open thousands of
@@ -77,30 +81,44 @@ if [ "$groups" != asan ] && [ "$groups" != tsan ]; then
     wanted unit && targets+=" $(units | tr '\n' ' ')"
     [ $quick = no ] && targets+=" benches"
     # shellcheck disable=SC2086 # a list of names
-    build build release $targets
+    build build release "$jobs" $targets || not_built
 fi
-if wanted asan; then build build-asan asan unit_tests oracle_tests fuzz_targets fathom; fi
-# shellcheck disable=SC2046,SC2086 # lists of names
-if wanted tsan; then build build-tsan tsan $(threaded) $threaded_oracles fathom; fi
-echo "built in $((SECONDS - started)) s"
+
+# The builds with sanitizers are made one after the other while tests of the ordinary build run, with half of the
+# processors: many of those tests wait for programs, compilers do not.
+to_build=()
+wanted asan && to_build+=(asan)
+wanted tsan && to_build+=(tsan)
+[ "$groups" = asan ] || [ "$groups" = tsan ] && build_jobs=$jobs || build_jobs=$(((jobs + 1) / 2))
+build_sanitized() { # preset
+    local targets="unit_tests oracle_tests fuzz_targets fathom"
+    [ "$1" = tsan ] && targets="$(threaded | tr '\n' ' ') $threaded_oracles fathom"
+    # shellcheck disable=SC2086 # a list of names
+    build "build-$1" "$1" "$build_jobs" $targets && : >"$logs/built-$1"
+}
 
 # ---- the list of test programs: label, then the command ----
 
 labels=()
 commands=()
-add() {
+programs=() # what need not be there: a machine may lack what its source is built with
+builds=()   # what it waits for
+add() {     # label, command, program that need not be there
     labels+=("$1")
     commands+=("$2")
+    programs+=("${3:-}")
+    case $1 in asan/* | tsan/*) builds+=("${1%%/*}") ;; *) builds+=(release) ;; esac
 }
 
 add_programs() { # group, directory of sources, where the programs are, what to start them with
     local name
     for name in $(basename -s .c "$2"/test_*.c); do
-        [ -x "$3/$name" ] && add "$1/$name" "${4:-} $3/$name"
+        add "$1/$name" "${4:-} $3/$name" "$3/$name"
     done
 }
 
-# The longest first, so that they do not stand alone at the end.
+# In this order they are started, those of a build that is not there yet after it. The longest first, so that they do
+# not stand alone at the end.
 # Transcripts run under AddressSanitizer where that is wanted; those whose time goes to the judge (what they run, others
 # run on other input), constant texts (help), the one that runs a program (the tool for that is in the release build),
 # and those that try engines and readers in many ways, which oracles and fuzz targets do under the sanitizer, with the
@@ -168,6 +186,11 @@ wanted install && add install tests/install/run-install-test.sh
 wanted install && add install/abi tests/install/abi-test.py
 wanted docs && add docs tests/docs/run-docs-test.sh
 wanted docs && add docs/headers tests/docs/header-examples.py
+if wanted unit; then
+    for name in $(units); do
+        add "unit/$name" "build/tests/unit/$name" "build/tests/unit/$name"
+    done
+fi
 # Every target of the sources, built or not: one that is missing fails. Formats that are not text have no
 # committed corpus, only the seeds that the target makes itself.
 for source in tests/fuzz/fuzz_*.c; do
@@ -179,17 +202,11 @@ for source in tests/fuzz/fuzz_*.c; do
     [ "$name" = fuzz_fathom ] && fewer=20 || fewer=
     wanted asan && add "asan/$name" "env FATHOM_TEST_MUTATIONS=$fewer build-asan/tests/fuzz/$name $corpus"
 done
-if wanted unit; then
-    for name in $(units); do
-        [ -x "build/tests/unit/$name" ] && add "unit/$name" "build/tests/unit/$name"
-    done
-fi
 
 # ---- run them, a few at a time ----
 
 export CMOCKA_MESSAGE_OUTPUT=TAP
-export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0:allocator_may_return_null=1}
-export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0:allocator_may_return_null=1:handle_sigill=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1}
 unset CDPATH COLUMNS NO_COLOR
 export LC_ALL=C
@@ -216,14 +233,51 @@ run_one() { # label, command
         "$([ $status -ne 0 ] && [ $status -ne 77 ] && echo ': exit code' $status)" "$(cat "$log.seconds")"
 }
 
-running=0
-for i in "${!labels[@]}"; do
-    if [ $running -ge "$at_once" ]; then
-        wait -n
-        running=$((running - 1))
+declare -A there
+left=("${!labels[@]}")
+# What a build has not built is no test of this machine.
+is_there() { # build
+    local i
+    there[$1]=yes
+    for i in "${left[@]}"; do
+        [ "${builds[$i]}" = "$1" ] && [ -n "${programs[$i]}" ] && [ ! -x "${programs[$i]}" ] && unset "labels[$i]"
+    done
+}
+next_test() { # its number in $next
+    local at
+    for at in "${!left[@]}"; do
+        next=${left[$at]}
+        [ -n "${there[${builds[$next]}]:-}" ] || continue
+        unset "left[$at]"
+        [ -n "${labels[$next]:-}" ] && return 0
+    done
+    return 1
+}
+
+is_there release
+building=
+while [ ${#left[@]} -gt 0 ]; do
+    # shellcheck disable=SC2207 # numbers
+    running=($(jobs -rp))
+    if [ -n "$building" ] && [[ " ${running[*]} " != *" $builder "* ]]; then
+        [ -e "$logs/built-$building" ] || { wait && not_built; }
+        is_there "$building"
+        building=
     fi
-    run_one "${labels[$i]}" "${commands[$i]}" &
-    running=$((running + 1))
+    count=${#running[@]}
+    if [ -z "$building" ] && [ ${#to_build[@]} -gt 0 ]; then
+        building=${to_build[0]}
+        to_build=("${to_build[@]:1}")
+        build_sanitized "$building" &
+        builder=$!
+        count=$((count + 1))
+    fi
+    [ -n "$building" ] && count=$((count - 1 + build_jobs))
+    if [ "$count" -lt "$at_once" ] && next_test; then
+        run_one "${labels[$next]}" "${commands[$next]}" &
+    elif [ ${#left[@]} -gt 0 ]; then
+        wait -n
+    fi
 done
 wait
 

@@ -13,6 +13,6 @@ seed=${SOAK_SEED:-$(date +%Y%m%d)000000}
 echo "seed $seed, $seconds s"
 code=0
 tests/soak/soak_test.py --seed "$seed" --seconds $((seconds / 2)) || code=1
-ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 FATHOM=build-asan/fathom FATHOM_PARTS=$PWD/build/lib/fathom \
+ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:handle_sigill=1 FATHOM=build-asan/fathom FATHOM_PARTS=$PWD/build/lib/fathom \
     SOAK_MEBIBYTES=4096 tests/soak/soak_test.py --seed "$seed" --seconds $((seconds / 2)) || code=1
 exit $code
