@@ -2,9 +2,11 @@
 /*
  * sampled_observations.c - what was seen of a thread becomes observations (fathom/sample.h).
  *
- * Clock samples are uniform in time, and watches are timed in time; both have to be told in accesses. In the
- * window behind each burst accesses were counted and timed: the rate there. Between two bursts the rate is
- * the mean of theirs. In bursts and windows the accesses are known, and the thread's clock stands still.
+ * Clock samples are uniform in time, and watches are timed in time; both have to be told in references. In
+ * the window behind each burst accesses were counted and timed: the rate there. How many references an access
+ * is (blocks that it touches) is known of each burst, and differs from loop to loop as much as rates do: 8
+ * bytes here, a vector there. Between two bursts the rate is the mean of theirs. In bursts and windows the
+ * accesses are known, and the thread's clock stands still.
  */
 #include "sample/sampled_results.h"
 #include "sample/sampled_thread.h"
@@ -16,13 +18,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A(t) of a thread. */
+/* References as a function of a thread's time. */
 typedef struct timeline {
     const fm_sampled_thread *thread;
-    double *rates;  /* accesses in a nanosecond, at each burst */
-    double *before; /* accesses before each burst */
+    double *ratios; /* references in an access, at each burst */
+    double *rates;  /* references in a nanosecond, at each burst */
+    double *before; /* references before each burst */
     double end;     /* all of the thread */
-    double ratio;   /* references in an access */
     double tick;    /* nanoseconds of one of the time-stamp counter's */
 } timeline;
 
@@ -100,41 +102,55 @@ static void level_rates(const fm_sampled_thread *thread, double *rates)
 static double behind(const timeline *line, size_t i)
 {
     const fm_seen_burst *burst = line->thread->bursts[i];
-    return line->before[i] + burst->counted * burst->inside + burst->accesses;
+    return line->before[i] + (burst->counted * burst->inside + burst->accesses) * line->ratios[i];
+}
+
+/* Where a log could not be read, it is the mean of the thread. */
+static void fill_ratios(const fm_sampled_thread *thread, size_t granularity, double *ratios)
+{
+    double accesses = 0, references = 0;
+    for (size_t i = 0; i < thread->burst_count; i++) {
+        const fm_seen_burst *burst = thread->bursts[i];
+        if (burst->views[granularity].references == 0 || burst->accesses == 0) continue;
+        ratios[i] = (double)burst->views[granularity].references / burst->accesses;
+        accesses += burst->accesses;
+        references += burst->views[granularity].references;
+    }
+    for (size_t i = 0; i < thread->burst_count; i++)
+        if (!(ratios[i] > 0)) ratios[i] = accesses > 0 ? references / accesses : 1;
 }
 
 static fm_status make_timeline(timeline *line, const fm_sampled_thread *thread, double fallback, bool mean,
                                size_t granularity, fm_error *error)
 {
     const size_t count = thread->burst_count;
-    double accesses = 0, references = 0;
-    *line = (timeline){.thread = thread, .ratio = 1};
+    *line = (timeline){.thread = thread};
+    line->ratios = fm_calloc(count + 1, sizeof *line->ratios);
     line->rates = fm_calloc(count + 1, sizeof *line->rates);
     line->before = fm_calloc(count + 1, sizeof *line->before);
-    if (!line->rates || !line->before)
-        return fm_fail_memory(error, 2 * (count + 1) * sizeof(double), "the rates of a thread");
+    if (!line->ratios || !line->rates || !line->before)
+        return fm_fail_memory(error, 3 * (count + 1) * sizeof(double), "the rates of a thread");
+    fill_ratios(thread, granularity, line->ratios);
     fill_rates(thread, fallback, line->rates);
     if (mean) level_rates(thread, line->rates);
+    for (size_t i = 0; i < count; i++) line->rates[i] *= line->ratios[i];
     for (size_t i = 0; i < count; i++) {
         fm_seen_burst *burst = thread->bursts[i];
         line->before[i] = i == 0 ? (double)burst->work * line->rates[0]
                                  : behind(line, i - 1) + (double)(burst->work - thread->bursts[i - 1]->work) *
                                                              (line->rates[i - 1] + line->rates[i]) / 2;
         burst->position = (uint64_t)line->before[i];
-        if (burst->views[granularity].references == 0) continue;
-        accesses += burst->accesses;
-        references += burst->views[granularity].references;
     }
     line->end = count == 0
                     ? (double)thread->work * fallback
                     : behind(line, count - 1) +
                           (double)(thread->work - thread->bursts[count - 1]->work) * line->rates[count - 1];
-    if (accesses > 0) line->ratio = references / accesses;
     return FM_OK;
 }
 
 static void free_timeline(timeline *line)
 {
+    free(line->ratios);
     free(line->rates);
     free(line->before);
 }
@@ -166,8 +182,8 @@ static size_t burst_numbered(const fm_sampled_thread *thread, uint64_t number)
     return low < thread->burst_count && thread->bursts[low]->number == number ? low : SIZE_MAX;
 }
 
-/* Accesses of the thread until a moment outside of bursts. */
-static double accesses_until(const timeline *line, uint64_t work)
+/* References of the thread until a moment outside of bursts. */
+static double references_until(const timeline *line, uint64_t work)
 {
     const fm_sampled_thread *thread = line->thread;
     const size_t i = burst_before(thread, work);
@@ -191,9 +207,9 @@ static fm_status add_burst(const timeline *line, uint32_t number, size_t i, size
                                      .reuse = view->kinds[k].reuse,
                                      .time = view->kinds[k].time,
                                      .count = view->kinds[k].count};
-    const double weight = (double)seen->planned * line->rates[i] * line->ratio;
+    const double weight = (double)seen->planned * line->rates[i];
     const fm_burst burst = {.thread = number,
-                            .at = (uint64_t)((double)seen->position * line->ratio),
+                            .at = seen->position,
                             .length = view->references,
                             .uses = view->uses,
                             .weight = weight > 0 ? weight : 1,
@@ -208,21 +224,23 @@ static fm_status add_burst(const timeline *line, uint32_t number, size_t i, size
 
 /* ---- watches ---- */
 
-/* Accesses of the thread until a watch ended. Below 0: not known. */
+/* References of the thread until a watch ended. Below 0: not known. */
 static double end_of(const timeline *line, const fm_seen_watch *watch)
 {
     if (watch->is.end == FM_SAMPLE_WATCH_ENDED) return line->end;
-    if (!watch->is.in_burst) return accesses_until(line, watch->is.finish);
+    if (!watch->is.in_burst) return references_until(line, watch->is.finish);
     const size_t i = burst_numbered(line->thread, watch->is.in_burst);
-    if (i == SIZE_MAX) return accesses_until(line, watch->is.finish);
+    if (i == SIZE_MAX) return references_until(line, watch->is.finish);
     const fm_seen_burst *burst = line->thread->bursts[i];
     if (watch->is.in_window) {
-        const double whole = line->rates[i] > 0 ? burst->counted * burst->inside / line->rates[i] : 0;
+        const double inside = burst->counted * burst->inside * line->ratios[i];
+        const double whole = line->rates[i] > 0 ? inside / line->rates[i] : 0;
         const double share = whole > 0 ? (double)watch->is.in_window * line->tick / whole : 0.5;
-        return line->before[i] + burst->accesses + burst->counted * burst->inside * (share < 1 ? share : 1);
+        return line->before[i] + burst->accesses * line->ratios[i] + inside * (share < 1 ? share : 1);
     }
     if (watch->is.end == FM_SAMPLE_WATCH_USED && watch->found == FM_BURST_NONE) return -1;
-    return line->before[i] + (watch->found == FM_BURST_NONE ? burst->accesses : watch->found);
+    return line->before[i] +
+           (watch->found == FM_BURST_NONE ? burst->accesses : watch->found) * line->ratios[i];
 }
 
 /* The use of a burst that a watch is of; false: it cannot be told, or was used again within the burst. */
@@ -234,8 +252,8 @@ static bool describe_use(const timeline *line, size_t i, size_t granularity, fm_
         !(burst->armed > 0))
         return false;
     const double unused = (double)burst->picked_unused / burst->picked_of;
-    const double weight = (double)burst->planned * line->rates[i] * line->ratio * unused;
-    watch->at = (uint64_t)((double)burst->position * line->ratio) + view->picked;
+    const double weight = (double)burst->planned * line->rates[i] * unused;
+    watch->at = burst->position + view->picked;
     watch->from = view->references - 1 - view->picked;
     watch->weight = weight > 0 ? weight : 1;
     watch->armed = burst->armed * (1 - pow(1 - unused, FM_SAMPLE_TRIES));
@@ -272,7 +290,7 @@ static void list_watches(const timeline *line, uint32_t number, size_t granulari
         const size_t i = burst_numbered(thread, seen->is.burst);
         fm_sample_watch watch = {.thread = number, .end = kind_of(seen->is.end), .reuse = seen->tag};
         if (i == SIZE_MAX || numbers[i] == 0 || !describe_use(line, i, granularity, &watch)) continue;
-        const double end = end_of(line, seen) * line->ratio;
+        const double end = end_of(line, seen);
         if (end < 0) continue;
         const double length = end - (double)watch.at;
         watch.length = length > (double)watch.from ? (uint64_t)length : watch.from + 1;
@@ -317,8 +335,7 @@ fm_status fm_sampled_thread_observe(fm_sampled_thread *thread, const fm_sample_c
     line.tick = context->nanoseconds;
     if (status == FM_OK && !numbers)
         status = fm_fail_memory(error, thread->burst_count * sizeof *numbers, "the bursts");
-    if (status == FM_OK)
-        status = fm_samples_add_thread(samples, (uint64_t)(line.end * line.ratio), &number, error);
+    if (status == FM_OK) status = fm_samples_add_thread(samples, (uint64_t)line.end, &number, error);
     for (size_t i = 0; i < thread->burst_count && status == FM_OK; i++) {
         if (thread->bursts[i]->views[granularity].uses == 0) continue;
         status = add_burst(&line, number, i, granularity, samples, error);

@@ -61,7 +61,7 @@ typedef struct fm_seen_burst {
     uint32_t picked_tag;
     bool picked_armed;     /* a register was got */
     double armed;          /* probability */
-    uint64_t position;     /* accesses of the thread before it; known at the end */
+    uint64_t position;     /* references of the thread before it; known at the end */
     fm_burst_view views[]; /* one for each granularity; references 0: its log is not known */
 } fm_seen_burst;
 
