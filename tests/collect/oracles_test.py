@@ -42,18 +42,21 @@ def static_matmul():
     return [build("kernels.c", "gcc", "-mavx2", "-fno-tree-vectorize", "-static"), "matmul"]
 
 
+def count_lines(path):
+    """Lines of lackey's format: loads, stores, accesses that do both. Not line by line: there are millions."""
+    with open(path, "rb") as file:
+        text = b"\n" + file.read()
+    return tuple(text.count(b"\n " + kind) for kind in (b"L", b"S", b"M"))
+
+
 def lackey(command):
     """Loads, stores and accesses that do both, as lackey sees them."""
-    counts = {b" L": 0, b" S": 0, b" M": 0}
     log = os.path.join(work, "lackey.log")
     subprocess.run(["valgrind", "--tool=lackey", "--trace-mem=yes", f"--log-file={log}", *command],
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    with open(log, "rb") as file:
-        for line in file:
-            if line[:2] in counts:
-                counts[line[:2]] += 1
+    counts = count_lines(log)
     os.unlink(log)
-    return counts[b" L"], counts[b" S"], counts[b" M"]
+    return counts
 
 
 def recorded(command):
@@ -63,13 +66,10 @@ def recorded(command):
                           stderr=subprocess.PIPE, text=True)
     expect(done.returncode, 0, f"exit code of record: {done.stderr}")
     subprocess.run([FATHOM, "convert", "-q", trace, "-o", os.path.join(work, "t.lackey")], check=True)
-    counts = {b" L": 0, b" S": 0, b" M": 0}
-    with open(os.path.join(work, "t.lackey"), "rb") as file:
-        for line in file:
-            counts[line[:2]] += 1
+    counts = count_lines(os.path.join(work, "t.lackey"))
     for name in ("t.fathom", "t.lackey"):
         os.unlink(os.path.join(work, name))
-    return counts[b" L"], counts[b" S"], counts[b" M"]
+    return counts
 
 
 def close(found, wanted, share, what, slack=3000):
