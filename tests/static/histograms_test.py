@@ -8,7 +8,8 @@ kernels, at sizes whose rows are whole blocks and at odd ones, rows contiguous a
 
 Without --all, a few kernels that stand for the others. With it all thirty, at the sizes MINI and SMALL of
 tests/static/sizes.txt, and one and three more of every extent. FOLDER has KERNEL.c, or KERNEL.fir (--emit-ir) for
-machines without libclang. What is not done within the limit is told, and no failure; an histogram that differs is one.
+machines without libclang. With it, what is not done
+within the limit is told, and no failure; a histogram that differs is one.
 Speaks TAP."""
 import argparse
 import concurrent.futures
@@ -92,6 +93,8 @@ def main():
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as workers:
             for case, (result, why) in zip(cases, workers.map(lambda case: check(case, options, sizes, regions), cases)):
                 number += 1
+                if result == "given up" and cases is QUICK:
+                    result = "wrong"  # these are all counted
                 failed += result == "wrong"
                 given_up += result == "given up"
                 kernel, size, layout, elements = case
