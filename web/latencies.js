@@ -40,7 +40,7 @@ const latencyLines = (model) => {
 const levelsCell = (entry) => {
   const told = entry.levels.map((samples, level) => ({level, samples})).filter((one) => one.samples > 0);
   told.sort((a, b) => b.samples - a.samples);
-  const bar = element('span', {class: 'levels', 'aria-hidden': 'true'});
+  const bar = element('span', {class: 'served', 'aria-hidden': 'true'});
   for (const {level, samples} of told.slice().sort((a, b) => a.level - b.level)) {
     const part = element('span', {class: 'level level' + level, title: MEMORY_LEVELS[level] + ' ' + wholePercent(samples / entry.samples)});
     part.style.width = (100 * samples) / entry.samples + '%';

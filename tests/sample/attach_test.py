@@ -39,7 +39,7 @@ class Program:
         return out
 
 
-def attach(pid, *options, code=0, env=None, duration="0.2", prefix=(), sites=False):
+def attach(pid, *options, code=0, env=None, duration="0.15", prefix=(), sites=False):
     """fathom sample --pid; the profile is in .profile, or None. On a busy machine it takes longer until there is a sample."""
     for tries in range(4):
         try:
@@ -82,7 +82,7 @@ def same(*words, env=None, program_prefix=(), **more):
     if words not in state_alone:
         state_alone[words] = Program(*words).end()
     program = Program(*words, prefix=program_prefix)
-    time.sleep(0.1)
+    time.sleep(0.05)
     before = sorted(os.listdir(f"/proc/{program.pid}/fd"))
     result = attach(program.pid, env=env, **more)
     if "loads" not in words:
@@ -116,17 +116,23 @@ def heap_blocks(profile):
     return sum(it.get("blocks", 0) for it in profile["attribution"]["objects"] if it["kind"] == "heap" and "allocation" in it)
 
 
+def expect_blocks(*words, **more):
+    # Those of blocks that were allocated since, and then used in a burst: where others have the processors, there may be none.
+    for duration in ("0.4", "0.8", "1.6", "3.2"):
+        if heap_blocks(same(*words, sites=True, duration=duration, **more).profile) > 0:
+            return
+    raise Failure("no block of the heap is known")
+
+
 @case
 def blocks_of_the_heap_are_told():
-    profile = same("work", "allocates", "forks", "handles", sites=True, duration="0.4").profile
-    expect(heap_blocks(profile) > 0, True, "blocks")
+    expect_blocks("work", "allocates", "forks", "handles")
 
 
 @case
 def blocks_come_from_the_allocator_that_the_program_has():
     library = build("checking_allocator.c", "gcc", "-shared", "-fPIC", "-fno-builtin", output="checking_allocator.so")
-    profile = same("work", "allocates", program_prefix=["env", f"LD_PRELOAD={library}"], sites=True, duration="0.4").profile
-    expect(heap_blocks(profile) > 0, True, "blocks")
+    expect_blocks("work", "allocates", program_prefix=["env", f"LD_PRELOAD={library}"])
 
 
 @case
