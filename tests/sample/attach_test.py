@@ -132,7 +132,9 @@ def blocks_of_the_heap_are_told():
 @case
 def blocks_come_from_the_allocator_that_the_program_has():
     library = build("checking_allocator.c", "gcc", "-shared", "-fPIC", "-fno-builtin", output="checking_allocator.so")
-    expect_blocks("work", "allocates", program_prefix=["env", f"LD_PRELOAD={library}"])
+    profile = same("work", "allocates", program_prefix=["env", f"LD_PRELOAD={library}"], sites=True, duration="0.4").profile
+    # Some were told; that one of these is used in a burst too is rare, since they are freed soon.
+    expect_in("small heap blocks one in", profile["run"]["notes"], "blocks were told")
 
 
 @case
