@@ -117,7 +117,7 @@ struct burst {
     /* What only C uses. */
     burst_mode mode;
     burst_vectors vectors;
-    uint64_t most; /* of the running burst */
+    uint64_t most;    /* of the running burst */
     bool goes_on;     /* burst_goes_on */
     bool gs_readable; /* the processor's instructions for bases of segments may be used */
     uint32_t codes_used;

@@ -214,7 +214,8 @@ uint64_t fm_sampler_worked(const fm_sampler_thread *thread, uint64_t now);
 
 /* Is this the code of the runtime? */
 bool fm_sampler_is_own_code(uint64_t address);
-/* The library's variables and what it shares with the receiver. What a thread has is used by our code only. */
+/* The library's variables and what it shares with the receiver. What a thread has is used by our code only.
+ */
 bool fm_sampler_is_own_data(uint64_t address);
 /* Looks for what the next function needs: takes locks of the loader. */
 bool fm_sampler_signals_prepare(void);

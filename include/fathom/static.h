@@ -244,8 +244,9 @@ FM_API fm_status fm_symbolic_write_c(const fm_symbolic *symbolic, const char *pa
 /*
  * A copy of the region with changed loops: "interchange:i,j", "tile:i,j=32,8", "fuse:i", "distribute:i",
  * "pad:A=+8", several separated by ';' (docs/STATIC.md). Loops are named by their variables, "i@12" by their
- * line too, "i#2" is the second one over i. FM_E_ARGUMENT: there is no such loop, or several; FM_E_UNSUPPORTED: it cannot be done, with the
- * place and the reason. Whether the result still computes the same is another question:
+ * line too, "i#2" is the second one over i. FM_E_ARGUMENT: there is no such loop, or several;
+ * FM_E_UNSUPPORTED: it cannot be done, with the place and the reason. Whether the result still computes the
+ * same is another question:
  */
 FM_API fm_status fm_region_transform(const fm_region *region, const char *change, fm_region **changed,
                                      fm_error *error);

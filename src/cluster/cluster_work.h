@@ -54,8 +54,8 @@ fm_status fm_cluster_for_pieces(const fm_cluster_run *run, fm_piece_work work, v
 bool fm_cluster_hears_damage(const fm_cluster_run *run);
 
 /* The whole trace, in one phase or many; the teams are merged. */
-/* *damaged: some rank has met damage that is to be reported in order. The teams are of no use any more; all ranks
- * know. */
+/* *damaged: some rank has met damage that is to be reported in order. The teams are of no use any more; all
+ * ranks know. */
 fm_status fm_cluster_read_files(const fm_cluster_run *run, bool *damaged, fm_error *error);
 /* *reader: in rank 0, the trace, if it is open already; the caller closes it. */
 fm_status fm_cluster_deal(const fm_cluster_run *run, struct fm_reader **reader, fm_error *error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parda_chunk.h - PARDA's part of one chunk of the trace: Olken's structures (engine/baseline/block_tree.h) and the
- * chunk's *infinities*, references to blocks that the chunk had not touched before. Whether these are first
- * touches of the whole trace only earlier chunks can tell, to which they are passed, to the left.
+ * parda_chunk.h - PARDA's part of one chunk of the trace: Olken's structures (engine/baseline/block_tree.h)
+ * and the chunk's *infinities*, references to blocks that the chunk had not touched before. Whether these are
+ * first touches of the whole trace only earlier chunks can tell, to which they are passed, to the left.
  *
  * Q. Niu, J. Dinan, Q. Lu, P. Sadayappan: PARDA: A Fast Parallel Reuse Distance Analysis Algorithm, IPDPS
  * 2012. fm_parda_chunk_feed is its algorithm 1 (under a bound, 7), fm_parda_chunk_absorb its algorithm 4, and

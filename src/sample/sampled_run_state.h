@@ -33,7 +33,7 @@ typedef struct fm_sampled_process {
     int clock_error, watch_error, counter_error;
     uint32_t trouble;
     uint32_t refused_threads; /* how often one found no room */
-    bool drained; /* it is gone, and all that it left was taken */
+    bool drained;             /* it is gone, and all that it left was taken */
     uint32_t threads;
     uint64_t bursts;
     char *missing;

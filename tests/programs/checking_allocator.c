@@ -55,7 +55,7 @@ void *memalign(size_t align, size_t bytes)
     if (align < sizeof(struct head)) align = sizeof(struct head);
     while (room < bytes + 2 * sizeof(struct head) + align) {
         room *= 2;
-        class++;
+        class ++;
     }
     enter();
     struct head *base = unused[class];

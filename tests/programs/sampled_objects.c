@@ -232,7 +232,8 @@ static uint64_t threads(void)
 extern void fathom_region_begin(const char *name) __attribute__((weak));
 extern void fathom_region_end(void) __attribute__((weak));
 
-/* Calls that use the sampler's own data, and then enough else that these uses look like ones to be watched. */
+/* Calls that use the sampler's own data, and then enough else that these uses look like ones to be watched.
+ */
 static uint64_t seldom(double seconds)
 {
     enum { WORDS = 2048, ROUNDS = 3 };
@@ -242,7 +243,8 @@ static uint64_t seldom(double seconds)
     while (clock() < end)
         for (int i = 0; i < 64; i++) {
             if (fathom_region_begin) fathom_region_begin("seldom");
-            for (int k = 0; k < ROUNDS * WORDS; k++) sum += __atomic_load_n(&words[k % WORDS], __ATOMIC_RELAXED);
+            for (int k = 0; k < ROUNDS * WORDS; k++)
+                sum += __atomic_load_n(&words[k % WORDS], __ATOMIC_RELAXED);
             if (fathom_region_end) fathom_region_end();
         }
     return sum;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that samples itself (fathom/self_sampler.h), several times, with threads, and sees no child, no descriptor and
- * no signal of it. Prints one line for each profile. */
+/* A program that samples itself (fathom/self_sampler.h), several times, with threads, and sees no child, no
+ * descriptor and no signal of it. Prints one line for each profile. */
 #define _GNU_SOURCE
 #include <fathom/self_sampler.h>
 
@@ -88,8 +88,8 @@ static int sample(const char *what, const fm_running_sampler_options *options, s
 
 int main(int argc, char **argv)
 {
-    const fm_running_sampler_options options = {.program = argc > 1 ? argv[1] : NULL, .rate = 1000, .granularity = 8,
-                                                .no_sites = true};
+    const fm_running_sampler_options options = {
+        .program = argc > 1 ? argv[1] : NULL, .rate = 1000, .granularity = 8, .no_sites = true};
     alarm(100);
     signal(SIGCHLD, on_child);
     const int files = open_files();

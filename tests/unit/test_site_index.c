@@ -43,7 +43,8 @@ static void too_many(void **state)
     (void)state;
     enum { PIECE = 65536 };
     if (test_stride() > 1) {
-        print_message("SKIP: sixteen million sites take long under a sanitizer; the release build runs this\n");
+        print_message(
+            "SKIP: sixteen million sites take long under a sanitizer; the release build runs this\n");
         skip();
     }
     static uint64_t sites[PIECE];

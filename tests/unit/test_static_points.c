@@ -80,8 +80,7 @@ static void check_count(const char *text, uint64_t expected)
     fm_error error;
     sample_lower(&lowered, text, 64, FM_LAYOUT_CONTIGUOUS);
     assert_int_equal(lowered.list.count, 1);
-    assert_int_equal(fm_points_create(&points, &lowered.list.references[0], fm_now() + 2, &error),
-                     FM_OK);
+    assert_int_equal(fm_points_create(&points, &lowered.list.references[0], fm_now() + 2, &error), FM_OK);
     assert_int_equal(fm_points_count(points), expected);
     /* Ends and the middle are found too. */
     for (int i = 0; i < 3; i++) {

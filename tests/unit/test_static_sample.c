@@ -3,8 +3,8 @@
  * test_static_sample.c - sampled reuses: exact where every access is drawn, and within the band in at least
  * 95 of 100 repetitions where not; against distances by a list.
  */
-#include "static/polyhedra/points.h"
 #include "static/oracle/oracle_sample.h"
+#include "static/polyhedra/points.h"
 #include "static_samples.h"
 
 typedef struct truth {
@@ -161,7 +161,7 @@ static void test_no_bias(void **state)
         fm_sampled_reuses_clear(&sampled);
     }
     assert_true(hits[0] + hits[1] > 6.999999 && hits[0] + hits[1] < 7.000001); /* whatever was drawn */
-    assert_true(hits[1] == 0);            /* the second loop has none */
+    assert_true(hits[1] == 0);                                                 /* the second loop has none */
     forget_truth(&right);
 }
 

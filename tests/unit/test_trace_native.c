@@ -189,7 +189,7 @@ static void shift_everywhere(void **state)
     sample s = make_sample(SMALL_BLOCKS * SMALL_REFERENCES, 1, 99);
     small_file file = make_small(&s);
     const char *path = in_directory("shift.fathom");
-    for (size_t at = 64; at < file.block_at[SMALL_BLOCKS]; at += test_stride() > 1 ? 11 : 1)
+    for (size_t at = 64; at<file.block_at[SMALL_BLOCKS]; at += test_stride()> 1 ? 11 : 1)
         for (int how = 0; how < 2; how++) { /* 0: five bytes less, 1: five bytes more */
             uint8_t bytes[sizeof file.bytes + 8];
             size_t size;

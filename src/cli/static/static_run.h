@@ -88,8 +88,8 @@ int cli_static_set_misses(cli_static_run *run);
 int cli_static_check_caches(cli_static_run *run);
 void cli_static_show_set_misses(FILE *out, const fm_profile *profile);
 
-/* --symbolic and --emit-c: formulas of the region, with its parameters open. *found is false where there are none,
- * and a note has said why: the parameters have their values then. run->caches are known. */
+/* --symbolic and --emit-c: formulas of the region, with its parameters open. *found is false where there are
+ * none, and a note has said why: the parameters have their values then. run->caches are known. */
 int cli_static_symbolic(cli_static_run *run, bool *found);
 /* The same for a file of formulas: their values. */
 int cli_static_evaluate(cli_static_run *run);

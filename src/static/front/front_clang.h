@@ -40,8 +40,8 @@ typedef struct fm_clang_module {
 #define FM_CLANG_SYMBOL "fm_clang"
 #define FM_CLANG_FILE "fathom-clang.so"
 
-/* fm_front_clang() (static/front/front.h): FM_E_UNSUPPORTED: the module is not here, or the source has something
- * that is no region (with its line). FM_E_FORMAT: the source does not compile. FM_E_ARGUMENT: there is no
- * such function, or there are several. */
+/* fm_front_clang() (static/front/front.h): FM_E_UNSUPPORTED: the module is not here, or the source has
+ * something that is no region (with its line). FM_E_FORMAT: the source does not compile. FM_E_ARGUMENT: there
+ * is no such function, or there are several. */
 
 #endif

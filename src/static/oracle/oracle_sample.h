@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oracle_sample.h - the reuses of a region from some of its accesses, each of them worked out exactly (oracle.h).
+ * oracle_sample.h - the reuses of a region from some of its accesses, each of them worked out exactly
+ * (oracle.h).
  *
  * All accesses, reference after reference and in the order of time within each, are cut into as many parts of
  * equal size as there are samples; of each part one access is drawn. So every reference gets its share, early

@@ -3,9 +3,9 @@
 #ifndef FATHOM_STATIC_RECONSTRUCT_PARTS_H
 #define FATHOM_STATIC_RECONSTRUCT_PARTS_H
 
-#include "static/reconstruct/description.h"
 #include "static/polyhedra/points.h"
 #include "static/polyhedra/projection.h"
+#include "static/reconstruct/description.h"
 #include "static/reconstruct/special.h"
 
 enum { FM_MOST_LEARNED = 64 };

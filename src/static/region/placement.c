@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "static/region/region_text.h"
 #include "static/polyhedra/rounding.h"
+#include "static/region/region_text.h"
 
 #include <stdlib.h>
 
