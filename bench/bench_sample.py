@@ -380,6 +380,8 @@ def equal(names, runs):
         found = outcome(prefix, EVERY[name]())
         if found != alone[name]:
             different.append((name, found, alone[name]))
+        if (i + 1) % 50 == 0:
+            print(f"{i + 1} runs, {len(different)} differ", file=sys.stderr, flush=True)
     print(f"{runs} runs of {len(names)} programs at 1,000 samples a second: {len(different)} not equal to a run alone")
     for name, found, wanted in different[:5]:
         print(f"  {name}: {found} instead of {wanted}")
