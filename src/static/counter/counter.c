@@ -12,6 +12,7 @@
 #include "static/counter/counter.h"
 
 #include "base/memory.h"
+#include "static/polyhedra/rounding.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,16 +48,6 @@ bool fm_pieces_add(fm_isl_work *work, fm_pieces *pieces, fm_system *domain, fm_p
     return done;
 }
 
-static int64_t divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 static int64_t magnitude(int64_t number)
 {
     return number < 0 ? -number : number;
@@ -67,7 +58,8 @@ static int64_t counted_divisor(const fm_system *system, const fm_line *line)
 {
     int64_t common = 0;
     unsigned columns = fm_system_columns(system);
-    for (unsigned i = system->kept + system->extra; i < columns; i++) common = divisor(common, line->at[i]);
+    for (unsigned i = system->kept + system->extra; i < columns; i++)
+        common = fm_greatest_divisor(common, line->at[i]);
     return common;
 }
 
@@ -303,7 +295,7 @@ static void find_dividend(const fm_system *system, unsigned *variable, int64_t *
             while (other < lines->count && !encloses(&lines->lines[i], &lines->lines[other], by)) other++;
             if (dividends_of(&lines->lines[i], first, columns, by) > MOST_DIVIDENDS) continue;
             for (unsigned v = first; v < columns && other < lines->count; v++) {
-                int64_t times = by / divisor(by, at[v]);
+                int64_t times = by / fm_greatest_divisor(by, at[v]);
                 if (v == q || times < 2 || times > MOST_REMAINDERS) continue;
                 if (found && times >= *remainders) continue;
                 found = true;
@@ -325,7 +317,7 @@ static bool split_some_variable(fm_isl_work *work, const fm_system *system, cons
         for (unsigned v = first; v < columns; v++)
             for (unsigned other = first; other < columns && magnitude(at[v]) > 1; other++) {
                 if (other == v || !at[other]) continue;
-                int64_t remainders = magnitude(at[v]) / divisor(at[v], at[other]);
+                int64_t remainders = magnitude(at[v]) / fm_greatest_divisor(at[v], at[other]);
                 if (remainders > 1 && (best == columns || remainders < least)) {
                     best = other;
                     least = remainders;

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "static/counter/counter_quick.h"
+#include "static/polyhedra/rounding.h"
 
 #include <isl/point.h>
 #include <isl/set.h>
@@ -310,16 +311,6 @@ static bool cut(arrangement *all, cell *this)
 
 /* ---- the beginning ---- */
 
-static int64_t divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 /* A condition by the common columns, divided by what divides all factors. */
 static bool add_condition(arrangement *all, member *one, const fm_line *line, unsigned count,
                           const unsigned *columns, int64_t sign)
@@ -329,7 +320,7 @@ static bool add_condition(arrangement *all, member *one, const fm_line *line, un
     size_t at = 0;
     for (unsigned i = 0; i < count; i++)
         if (line->at[i]) moved.at[columns[i]] += sign * line->at[i];
-    for (unsigned i = 0; i < FM_CONSTANT; i++) common = divisor(common, moved.at[i]);
+    for (unsigned i = 0; i < FM_CONSTANT; i++) common = fm_greatest_divisor(common, moved.at[i]);
     if (!common) common = 1;
     for (unsigned i = 0; i < FM_CONSTANT; i++) moved.at[i] /= common;
     moved.at[FM_CONSTANT] = fm_floor_divide(sign * line->at[FM_CONSTANT], common);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "static/counter/counter_overlay.h"
 #include "static/counter/counter_renew.h"
+#include "static/polyhedra/rounding.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,16 +28,6 @@ typedef struct quotients {
     size_t count, capacity;
 } quotients;
 
-static int64_t divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 /* After how many steps of the variable all quotients have grown by whole numbers; 0: too many. */
 static int64_t steps_of(const fm_system *system, unsigned variable)
 {
@@ -47,7 +38,7 @@ static int64_t steps_of(const fm_system *system, unsigned variable)
         int64_t by = system->floors[i].by;
         for (unsigned j = 0; j < system->kept + i; j++)
             sum += (__int128)system->floors[i].of.at[j] * growth[j];
-        int64_t times = by / divisor(by, (int64_t)(sum % by));
+        int64_t times = by / fm_greatest_divisor(by, (int64_t)(sum % by));
         if (times > MOST_REMAINDERS / steps) return 0;
         steps *= times;
         for (unsigned j = 0; j < system->kept + i; j++) growth[j] *= times;
@@ -91,7 +82,7 @@ static bool choose_variable(fm_isl_work *work, const fm_system *domain, const fm
         if (!count) continue;
         for (size_t i = 0; i < pieces->count && steps; i++) {
             int64_t more = steps_of(&pieces->pieces[i].domain, v);
-            steps = more ? steps / divisor(steps, more) * more : 0;
+            steps = more ? steps / fm_greatest_divisor(steps, more) * more : 0;
             if (steps > MOST_REMAINDERS) steps = 0;
         }
         if (!steps) {
@@ -114,7 +105,7 @@ static bool surely_empty(const fm_system *system)
     for (size_t i = 0; i < system->equalities.count; i++) {
         const fm_line *line = &system->equalities.lines[i];
         int64_t common = 0;
-        for (unsigned j = 0; j < columns; j++) common = divisor(common, line->at[j]);
+        for (unsigned j = 0; j < columns; j++) common = fm_greatest_divisor(common, line->at[j]);
         if (common ? line->at[FM_CONSTANT] % common != 0 : line->at[FM_CONSTANT] != 0) return true;
     }
     for (size_t i = 0; i < system->inequalities.count; i++) {

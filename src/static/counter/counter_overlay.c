@@ -8,6 +8,7 @@
 #include "static/counter/counter_overlay.h"
 
 #include "static/counter/counter_arrange.h"
+#include "static/polyhedra/rounding.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -86,16 +87,6 @@ static fm_line opposite(const fm_line *line)
 
 typedef enum fm_truth { FM_ALWAYS, FM_NEVER, FM_UNKNOWN } fm_truth;
 
-static int64_t divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 /* The line as isl writes the domain's: without what its equalities replace (of each its last column), divided
  * by what divides all factors. False: numbers are too large. */
 static bool normalize(const fm_system *domain, unsigned columns, fm_line *line)
@@ -105,7 +96,7 @@ static bool normalize(const fm_system *domain, unsigned columns, fm_line *line)
         unsigned last = columns;
         while (last > 0 && !equality->at[last - 1]) last--;
         if (!last || !line->at[last - 1]) continue;
-        int64_t common = divisor(equality->at[last - 1], line->at[last - 1]);
+        int64_t common = fm_greatest_divisor(equality->at[last - 1], line->at[last - 1]);
         int64_t times = equality->at[last - 1] / common, factor = line->at[last - 1] / common;
         if (times < 0) times = -times, factor = -factor;
         for (unsigned j = 0; j < FM_COLUMNS; j++) {
@@ -118,7 +109,7 @@ static bool normalize(const fm_system *domain, unsigned columns, fm_line *line)
         }
     }
     int64_t common = 0;
-    for (unsigned i = 0; i < columns; i++) common = divisor(common, line->at[i]);
+    for (unsigned i = 0; i < columns; i++) common = fm_greatest_divisor(common, line->at[i]);
     for (unsigned i = 0; i < columns && common > 1; i++) line->at[i] /= common;
     if (common > 1) line->at[FM_CONSTANT] = fm_floor_divide(line->at[FM_CONSTANT], common);
     return true;

@@ -12,6 +12,7 @@
 #include "static/counter/counter_quick.h"
 
 #include "base/memory.h"
+#include "static/polyhedra/rounding.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,16 +45,6 @@ typedef struct quick_system {
 } quick_system;
 
 typedef enum outcome { GOES_ON, IS_EMPTY, TOO_HARD } outcome;
-
-static int64_t divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
 
 /* ---- the lines ---- */
 
@@ -101,7 +92,7 @@ static bool load(quick_system *this, const fm_system *system, const fm_line *con
 static outcome normalize(const quick_system *this, quick_line *line)
 {
     int64_t common = 0;
-    for (unsigned i = 0; i < this->columns; i++) common = divisor(common, line->at[i]);
+    for (unsigned i = 0; i < this->columns; i++) common = fm_greatest_divisor(common, line->at[i]);
     int64_t *constant = &line->at[CONSTANT];
     if (!common) {
         line->gone = true;

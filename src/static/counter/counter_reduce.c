@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "static/counter/counter_renew.h"
+#include "static/polyhedra/rounding.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,16 +47,6 @@ static bool only_dependent(const fm_system *system, unsigned variable, const fm_
     return any;
 }
 
-static int64_t divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 /* By how much the quotients grow in so many steps of the variable; the steps are made more until all do by
  * whole numbers. 0: too many. */
 static int64_t find_growth(const fm_system *system, unsigned variable, const bool *dependent, int64_t *growth)
@@ -69,7 +60,7 @@ static int64_t find_growth(const fm_system *system, unsigned variable, const boo
         if (!dependent[system->kept + i]) continue;
         for (unsigned j = 0; j < system->kept + i; j++)
             sum += (__int128)system->floors[i].of.at[j] * growth[j];
-        int64_t times = by / divisor(by, (int64_t)(sum % by));
+        int64_t times = by / fm_greatest_divisor(by, (int64_t)(sum % by));
         if (times > MOST_REMAINDERS / steps) return 0;
         steps *= times;
         for (unsigned j = 0; j < system->kept + i; j++) growth[j] *= times;

@@ -3,6 +3,7 @@
 #include "static/counter/counter_system.h"
 
 #include "base/memory.h"
+#include "static/polyhedra/rounding.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -102,16 +103,6 @@ bool fm_line_subtract(fm_isl_work *work, fm_line *target, int64_t factor, const 
     return !overflow;
 }
 
-static int64_t divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 bool fm_system_floor(fm_isl_work *work, fm_system *system, fm_poly *poly, const fm_line *of, int64_t by,
                      unsigned *column, bool *inserted)
 {
@@ -141,7 +132,7 @@ bool fm_system_quotient(fm_isl_work *work, fm_system *system, fm_poly *poly, con
     fm_line rest = {{0}};
     *inserted = false;
     memset(quotient, 0, sizeof *quotient);
-    for (unsigned i = 0; i < known; i++) common = divisor(common, of->at[i]);
+    for (unsigned i = 0; i < known; i++) common = fm_greatest_divisor(common, of->at[i]);
     by /= common;
     for (unsigned i = 0; i < known; i++) {
         int64_t factor = of->at[i] / common;

@@ -3,6 +3,7 @@
 #include "static/counter/counter_walk.h"
 
 #include "base/memory.h"
+#include "static/polyhedra/rounding.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -127,16 +128,6 @@ static unsigned degree_along(const fm_system *system, const fm_poly *poly, unsig
     return degree;
 }
 
-static int64_t divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 /* How long it takes until all quotients have grown by whole numbers, and by which. False: too long. */
 static bool find_period(const fm_system *system, unsigned variable, int64_t *period, int64_t *growth)
 {
@@ -146,7 +137,8 @@ static bool find_period(const fm_system *system, unsigned variable, int64_t *per
         const fm_floor *quotient = &system->floors[i];
         __int128 sum = 0;
         for (unsigned j = 0; j < system->kept + i; j++) sum += (__int128)quotient->of.at[j] * growth[j];
-        int64_t rest = (int64_t)(sum % quotient->by), times = quotient->by / divisor(quotient->by, rest);
+        int64_t rest = (int64_t)(sum % quotient->by),
+                times = quotient->by / fm_greatest_divisor(quotient->by, rest);
         if (*period > MOST_PERIOD / times) return false;
         *period *= times;
         for (unsigned j = 0; j < system->kept + i; j++) growth[j] *= times;

@@ -3,6 +3,7 @@
 #include "static/counter/isl_touches.h"
 
 #include "base/memory.h"
+#include "static/polyhedra/rounding.h"
 
 #include <isl/aff.h>
 #include <isl/ilp.h>
@@ -30,16 +31,6 @@ void fm_touches_clear(fm_touches *touches)
     free(touches->touches);
     free(touches->axes);
     memset(touches, 0, sizeof *touches);
-}
-
-static int64_t divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
 }
 
 static int64_t modulo(int64_t number, int64_t by)
@@ -141,7 +132,8 @@ static bool try_length(fm_isl_work *work, form *forms, size_t count, int64_t len
         if (this->least < least) least = this->least;
         if (this->most > most) most = this->most;
     }
-    int64_t common = divisor(granularity, length), begin = least - modulo(least, common), first = 0;
+    int64_t common = fm_greatest_divisor(granularity, length), begin = least - modulo(least, common),
+            first = 0;
     if (most - begin >= length) return true;
     while (modulo(begin + first * length, granularity)) first++;
     *rows_together = granularity / common;
@@ -235,7 +227,8 @@ static size_t lengths_to_try(const form *forms, size_t count, int64_t granularit
             while (at < found && lengths[at] != length) at++;
             if (at < found || found == most) continue;
             for (; at > 0; at--) {
-                int64_t before = divisor(granularity, lengths[at - 1]), now = divisor(granularity, length);
+                int64_t before = fm_greatest_divisor(granularity, lengths[at - 1]),
+                        now = fm_greatest_divisor(granularity, length);
                 if (before > now || (before == now && lengths[at - 1] > length)) break;
                 lengths[at] = lengths[at - 1];
             }
@@ -269,7 +262,7 @@ static bool find_rows(fm_isl_work *work, form **forms, size_t *count, int64_t gr
 static bool in_one_block(const form *this, int64_t granularity)
 {
     int64_t common = granularity;
-    for (unsigned i = 0; i < this->system.kept; i++) common = divisor(common, this->rest.at[i]);
+    for (unsigned i = 0; i < this->system.kept; i++) common = fm_greatest_divisor(common, this->rest.at[i]);
     int64_t last = modulo(this->rest.at[FM_CONSTANT], common) + granularity - common;
     return this->reference->bytes <= (uint64_t)(granularity - last);
 }

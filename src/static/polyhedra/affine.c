@@ -2,19 +2,9 @@
 /* affine.c - see affine.h. */
 #include "static/polyhedra/affine.h"
 
-enum { MOST_ROUNDS = 24 }; /* of tightening: rows that shave off one point at a time are left alone */
+#include "static/polyhedra/rounding.h"
 
-int64_t fm_greatest_divisor(int64_t a, int64_t b)
-{
-    if (a < 0) a = -a;
-    if (b < 0) b = -b;
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
+enum { MOST_ROUNDS = 24 }; /* of tightening: rows that shave off one point at a time are left alone */
 
 static bool add_product(int64_t *to, int64_t a, int64_t b)
 {

@@ -11,8 +11,6 @@
 
 #define FM_AFFINE_MOST ((int64_t)1 << 62) /* largest absolute value of anything */
 
-int64_t fm_greatest_divisor(int64_t a, int64_t b); /* not negative; 0 and 0: 0 */
-
 /* *to += factor * form; false: beyond 2^62, and *to is of no use any more. */
 bool fm_affine_add(fm_row *to, const fm_row *form, int64_t factor);
 bool fm_affine_add_constant(fm_row *to, int64_t number);
