@@ -61,12 +61,14 @@ fm_status fm_attach_refused(pid_t pid, int why, fm_error *error)
         if (why != EPERM && why != EACCES)
             return fm_fail(error, FM_E_IO, NULL, "process %ld ended while it was being attached to",
                            (long)pid);
-    if (status_number(pid, "TracerPid", &tracer) && tracer > 0)
+    if (status_number(pid, "TracerPid", &tracer) && tracer > 0) {
+        status_number(tracer, "Tgid", &tracer); /* it may be any thread of a process */
         return fm_fail(
             error, FM_E_IO, NULL,
             "process %ld is traced by process %ld (a debugger, strace, another fathom): only one can "
             "at a time",
             (long)pid, tracer);
+    }
     const bool known = status_number(pid, "Uid", &uid);
     if (known && uid != (long)getuid() && geteuid() != 0)
         return fm_fail(error, FM_E_IO, NULL,
