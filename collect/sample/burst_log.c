@@ -87,6 +87,7 @@ static void tell(const burst_reader *reader, const burst_access *access, uint64_
     use->size = access->size;
     use->kind = (burst_kind)(access->form_kind & 3);
     use->branch = access->form_kind & (BURST_CALLS | BURST_RETURNS);
+    use->entry = (uint32_t)((const unsigned char *)access - reader->table);
 }
 
 /* One of the accesses of a repeated string instruction; false when there are no more. */
@@ -180,4 +181,45 @@ burst_reading burst_reader_next(burst_reader *reader, burst_use *use)
             return BURST_READ_DAMAGED;
         }
     }
+}
+
+/* Most blocks have plain accesses only; these are read here, one block after the other, and the others one by
+ * one as above. */
+static size_t take_plain(burst_reader *reader, burst_use *uses, size_t room)
+{
+    const burst_block *block = reader->block;
+    const uint64_t *values = reader->values;
+    const uint32_t words = block->words < BURST_NO_WORD ? block->words : BURST_NO_WORD;
+    const uint32_t end = block->accesses;
+    uint32_t at = reader->access;
+    size_t count = 0;
+    for (; at < end && count < room; at++, count++) {
+        const burst_access *access = &block->access[at];
+        if (access->form_kind >> 4 != BURST_PLAIN) break;
+        uint64_t sum = (uint64_t)access->addend;
+        if (access->base < words) sum += values[access->base];
+        if (access->index < words) sum += values[access->index] << (access->scale_flags >> 6);
+        if (access->scale_flags & (BURST_SHORT | BURST_FS | BURST_GS)) sum = in_segment(reader, access, sum);
+        tell(reader, access, sum, &uses[count]);
+    }
+    reader->access = at;
+    return count;
+}
+
+size_t burst_reader_take(burst_reader *reader, burst_use *uses, size_t room)
+{
+    size_t count = 0;
+    while (count < room) {
+        if (!reader->block || reader->access >= reader->block->accesses) {
+            if (next_block(reader) != BURST_READ_USE) return count;
+            continue; /* it may have none */
+        }
+        const size_t more = reader->element == 0 ? take_plain(reader, uses + count, room - count) : 0;
+        count += more;
+        if (more == 0) {
+            if (burst_reader_next(reader, &uses[count]) != BURST_READ_USE) return count;
+            count++;
+        }
+    }
+    return count;
 }

@@ -104,6 +104,7 @@ typedef struct burst_use {
     uint32_t size;
     burst_kind kind;
     uint32_t branch; /* BURST_CALLS, BURST_RETURNS or 0 */
+    uint32_t entry;  /* bytes of the table before its burst_access */
 } burst_use;
 
 typedef enum burst_reading {
@@ -135,5 +136,7 @@ void burst_reader_begin(burst_reader *reader, const void *table, size_t table_by
                         size_t words, uint64_t fs_base, uint64_t gs_base);
 
 burst_reading burst_reader_next(burst_reader *reader, burst_use *use);
+/* As many as `room`, at once. Less: there are no more, or log and table do not fit together. */
+size_t burst_reader_take(burst_reader *reader, burst_use *uses, size_t room);
 
 #endif

@@ -65,7 +65,7 @@
 #include <stdint.h>
 
 #define FM_SAMPLE_MAGIC UINT64_C(0x4C504D534D4F4854)
-#define FM_SAMPLE_VERSION 2
+#define FM_SAMPLE_VERSION 3
 #define FM_SAMPLE_ENVIRONMENT "FATHOM_SAMPLE"
 
 /* What the sampler's SIGTRAPs carry (sig_data of perf events, sigev_value of timers): whose they are. */
@@ -207,13 +207,14 @@ typedef struct fm_sample_session {
     uint64_t interval; /* nanoseconds from burst to burst; 0: as the budget allows */
     uint64_t period;   /* accesses from burst to burst; 0: by time */
     uint64_t budget; /* what may be used for sampling, in millionths of the program's own time; 0: no limit */
+    uint64_t receiver_cost; /* nanoseconds that the receiver takes for a burst lately: part of the budget */
     uint64_t seed;
     uint64_t frequency; /* of the time-stamp counter, in Hz */
     uint64_t heartbeat; /* raised by the receiver, several times a second */
     uint32_t method;    /* FM_SAMPLE_METHOD_… */
     uint32_t filters;   /* of system calls (seccomp) that the receiver is under */
     fm_sample_pmu pmu;
-    uint64_t spare0[4];
+    uint64_t spare0[3];
     char region[FM_SAMPLE_REGION_BYTES]; /* of FATHOM_BEGIN */
     /* Changed by programs. */
     uint32_t wake;           /* futex of the receiver */

@@ -16,6 +16,7 @@ enum {
     CLOCK_COST = 300,      /* nanoseconds that it takes to ask for the time */
     LOOK_AHEAD = 16 << 10, /* accesses in which a use that is to be watched must not be used again */
     FIRST_COST = 1000000,  /* nanoseconds that a burst is expected to take before there was one */
+    RECEIVER_COST_MOST = 1000000000, /* that is believed */
     ROUND = 16,
 };
 
@@ -31,6 +32,20 @@ uint32_t fm_sampler_claim_slab(const fm_sampler_thread *thread, uint32_t class)
             return i;
     }
     return FM_SAMPLE_NOWHERE;
+}
+
+/* The receiver is woken up where half of the slabs wait for it, or one of those for long bursts, which are
+ * few. */
+static void wake_receiver(void)
+{
+    uint32_t used = 0;
+    bool large = false;
+    for (uint32_t i = 0; i < FM_SAMPLE_SLABS_IN_ALL; i++) {
+        const bool taken = __atomic_load_n(&fm_self.session->slab_owner[i], __ATOMIC_RELAXED) != 0;
+        used += taken;
+        large |= taken && fm_sample_slab_at(i).class >= 2;
+    }
+    if (used >= FM_SAMPLE_SLABS_IN_ALL / 2 || large) fm_sampler_wake();
 }
 
 void fm_sampler_free_slab(uint32_t slab)
@@ -181,6 +196,8 @@ static uint64_t least_interval(const fm_sampler_thread *thread)
     if (session->budget) {
         uint64_t cost = __atomic_load_n(&fm_self.process->cost, __ATOMIC_RELAXED);
         if (cost == 0) cost = FIRST_COST;
+        const uint64_t received = __atomic_load_n(&session->receiver_cost, __ATOMIC_RELAXED);
+        cost += received < RECEIVER_COST_MOST ? received : RECEIVER_COST_MOST;
         const uint64_t affordable = (uint64_t)((unsigned __int128)cost * 1000000 / session->budget);
         if (interval < affordable) interval = affordable;
     }
@@ -293,11 +310,11 @@ static void sample(fm_sampler_thread *thread, ucontext_t *context, uint32_t slab
     if (reason == BURST_END_FULL) begin_table(thread);
     if (reason == BURST_END_DONE || reason == BURST_END_LOG_FULL) *useful = count(thread, context, &record);
     thread->in_burst = false;
-    if (!fm_sampler_record(thread, &record)) {
-        if (record.slab != FM_SAMPLE_NOWHERE) {
-            fm_sampler_free_slab(slab);
-            if (thread->generation == record.is.burst.generation) thread->told -= record.is.burst.table_bytes;
-        }
+    if (fm_sampler_record(thread, &record)) {
+        wake_receiver();
+    } else if (record.slab != FM_SAMPLE_NOWHERE) {
+        fm_sampler_free_slab(slab);
+        if (thread->generation == record.is.burst.generation) thread->told -= record.is.burst.table_bytes;
     }
 }
 

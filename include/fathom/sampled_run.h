@@ -55,8 +55,8 @@ typedef struct fm_sampled_run_options {
      * both 0: as many as `overhead` allows. */
     double rate;
     uint64_t period;
-    double overhead; /* share of the program's own time that sampling may take; 0: no limit, where rate or
-                        period is given, else 0.02 */
+    double overhead; /* share of the program's own time that sampling may take, in it and in this process
+                        until it ends; 0: no limit, where rate or period is given, else 0.02 */
     const uint64_t *granularities; /* powers of two */
     size_t granularity_count;
     bool follow_children; /* processes that it starts, too */
@@ -123,6 +123,8 @@ typedef struct fm_sampled_run_state {
     uint64_t throttled;   /* times that the kernel took fewer of them */
     int counter_error;    /* errno of counters that a thread could not have; 0: none */
     bool counters_shared; /* they stood still now and then, as others use them too */
+    double received;      /* processor time that taking the samples took in this process, as a share of the
+                             program's; it is not in `share` */
 } fm_sampled_run_state;
 FM_API void fm_sampled_run_state_get_sized(fm_sampled_run *run, fm_sampled_run_state *state,
                                            size_t state_size);

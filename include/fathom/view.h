@@ -69,6 +69,7 @@ typedef struct fm_sampled_facts {
     double share;      /* of the processor time that sampling took */
     const char *clock; /* "software clock", … */
     uint64_t threads;
+    double received; /* processor time that fathom itself took meanwhile, as a share of the program's */
 } fm_sampled_facts;
 FM_API void fm_view_sampled_sized(FILE *out, const fm_profile *profile, const fm_sampled_facts *facts,
                                   size_t facts_size, const fm_view_options *options, size_t options_size);

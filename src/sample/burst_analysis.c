@@ -9,46 +9,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A block that was met, in the round (burst and granularity) that it says. */
+/* A block that was met. */
 typedef struct block_slot {
     uint64_t block;
-    uint32_t last, tag, round, spare;
+    uint32_t last; /* reference to it; FM_BURST_NONE: the slot is empty */
+    uint32_t tag;
 } block_slot;
 
-typedef struct kind_slot {
-    uint32_t use, reuse, time, count, round;
-} kind_slot;
+/* Uses of one kind; count 0: the slot is empty. */
+typedef fm_burst_kind kind_slot;
 
+/*
+ * Both tables are hash tables that begin small with each burst and grow with what it holds: most bursts are
+ * short and touch few blocks, and their tables then stay in the processor's nearest cache. Memory is kept.
+ */
 struct fm_burst_table {
-    block_slot *blocks;
-    kind_slot *kinds;
-    size_t block_room, kind_room; /* powers of two */
+    block_slot *blocks, *blocks_spare; /* spare: what the table is copied to when it grows */
+    kind_slot *kinds, *kinds_spare;
+    size_t block_capacity, kind_capacity; /* slots that there is memory for, of each */
+    size_t block_room, kind_room;         /* slots in use; powers of two */
     size_t block_count, kind_count;
-    uint32_t block_round, kind_round;
 };
 
-enum { FIRST_ROOM = 1 << 13, EXACT_BELOW = 1024 };
+enum { FIRST_ROOM = 1 << 9, EXACT_BELOW = 1024 };
 
 fm_status fm_burst_table_create(fm_burst_table **table, fm_error *error)
 {
-    fm_burst_table *made = *table = fm_calloc(1, sizeof *made);
-    if (made) {
-        made->blocks = fm_calloc(FIRST_ROOM, sizeof *made->blocks);
-        made->kinds = fm_calloc(FIRST_ROOM, sizeof *made->kinds);
-        made->block_room = made->kind_room = FIRST_ROOM;
-        if (made->blocks && made->kinds) return FM_OK;
-    }
-    fm_burst_table_destroy(made);
-    *table = NULL;
-    return fm_fail_memory(error, FIRST_ROOM * (sizeof(block_slot) + sizeof(kind_slot)),
-                          "the tables of bursts");
+    *table = fm_calloc(1, sizeof **table);
+    return *table ? FM_OK : fm_fail_memory(error, sizeof **table, "the tables of bursts");
 }
 
 void fm_burst_table_destroy(fm_burst_table *table)
 {
     if (!table) return;
     free(table->blocks);
+    free(table->blocks_spare);
     free(table->kinds);
+    free(table->kinds_spare);
     free(table);
 }
 
@@ -60,46 +57,68 @@ static uint64_t mix(uint64_t value)
 
 /* ---- blocks ---- */
 
+/* The slot of a block, or the empty one where it belongs. */
 static block_slot *block_place(const fm_burst_table *table, uint64_t block)
 {
     size_t at = mix(block) & (table->block_room - 1);
-    while (table->blocks[at].round == table->block_round && table->blocks[at].block != block)
+    while (table->blocks[at].last != FM_BURST_NONE && table->blocks[at].block != block)
         at = (at + 1) & (table->block_room - 1);
     return &table->blocks[at];
 }
 
-static fm_status grow_blocks(fm_burst_table *table, fm_error *error)
+/* Memory for so many slots of both kinds of a table; what is in the table stays. */
+static fm_status reserve_blocks(fm_burst_table *table, size_t room, fm_error *error)
 {
-    block_slot *old = table->blocks;
-    const size_t room = table->block_room;
-    block_slot *grown = fm_calloc(room * 2, sizeof *grown);
-    if (!grown) return fm_fail_memory(error, room * 2 * sizeof *grown, "the blocks of a burst");
-    table->blocks = grown;
-    table->block_room = room * 2;
-    for (size_t i = 0; i < room; i++)
-        if (old[i].round == table->block_round) *block_place(table, old[i].block) = old[i];
-    free(old);
+    if (room <= table->block_capacity) return FM_OK;
+    block_slot *blocks = realloc(table->blocks, room * sizeof *blocks);
+    if (blocks) table->blocks = blocks;
+    block_slot *spare = realloc(table->blocks_spare, room * sizeof *spare);
+    if (spare) table->blocks_spare = spare;
+    if (!blocks || !spare) return fm_fail_memory(error, room * sizeof *blocks, "the blocks of a burst");
+    table->block_capacity = room;
     return FM_OK;
 }
 
-static void begin_blocks(fm_burst_table *table)
+static void empty_blocks(fm_burst_table *table, size_t room)
 {
-    table->block_count = 0;
-    if (++table->block_round != 0) return;
-    memset(table->blocks, 0, table->block_room * sizeof *table->blocks);
-    table->block_round = 1;
+    memset(table->blocks, 0xff, room * sizeof *table->blocks);
+    table->block_room = room;
 }
 
-/* The slot of a block; fresh: it was not met before in this round. NULL: no memory. */
-static block_slot *meet(fm_burst_table *table, uint64_t block, bool *fresh, fm_error *error)
+static fm_status begin_blocks(fm_burst_table *table, fm_error *error)
 {
-    if (table->block_count * 2 >= table->block_room && grow_blocks(table, error) != FM_OK) return NULL;
+    const fm_status status = reserve_blocks(table, FIRST_ROOM, error);
+    if (status == FM_OK) empty_blocks(table, FIRST_ROOM);
+    table->block_count = 0;
+    return status;
+}
+
+static fm_status grow_blocks(fm_burst_table *table, fm_error *error)
+{
+    const size_t room = table->block_room;
+    const fm_status status = reserve_blocks(table, room * 4, error);
+    if (status != FM_OK) return status;
+    block_slot *old = table->blocks;
+    table->blocks = table->blocks_spare;
+    table->blocks_spare = old;
+    empty_blocks(table, room * 4);
+    for (size_t i = 0; i < room; i++)
+        if (old[i].last != FM_BURST_NONE) *block_place(table, old[i].block) = old[i];
+    return FM_OK;
+}
+
+/* The slot of a block; fresh: it was not met before. NULL: no memory. */
+static inline block_slot *meet(fm_burst_table *table, uint64_t block, bool *fresh, fm_error *error)
+{
     block_slot *slot = block_place(table, block);
-    *fresh = slot->round != table->block_round;
-    if (*fresh) {
-        *slot = (block_slot){.block = block, .round = table->block_round};
-        table->block_count++;
+    *fresh = slot->last == FM_BURST_NONE;
+    if (!*fresh) return slot;
+    if (table->block_count * 2 >= table->block_room) {
+        if (grow_blocks(table, error) != FM_OK) return NULL;
+        slot = block_place(table, block);
     }
+    *slot = (block_slot){.block = block};
+    table->block_count++;
     return slot;
 }
 
@@ -107,36 +126,52 @@ static block_slot *meet(fm_burst_table *table, uint64_t block, bool *fresh, fm_e
 
 static kind_slot *kind_place(const fm_burst_table *table, uint32_t use, uint32_t reuse, uint32_t time)
 {
-    size_t at = mix(((uint64_t)use << 32 | reuse) ^ mix(time)) & (table->kind_room - 1);
+    size_t at =
+        mix(((uint64_t)use << 32 | reuse) ^ time * UINT64_C(0xD6E8FEB86659FD93)) & (table->kind_room - 1);
     for (;; at = (at + 1) & (table->kind_room - 1)) {
         kind_slot *slot = &table->kinds[at];
-        if (slot->round != table->kind_round ||
-            (slot->use == use && slot->reuse == reuse && slot->time == time))
-            return slot;
+        if (slot->count == 0 || (slot->time == time && slot->use == use && slot->reuse == reuse)) return slot;
     }
+}
+
+static fm_status reserve_kinds(fm_burst_table *table, size_t room, fm_error *error)
+{
+    if (room <= table->kind_capacity) return FM_OK;
+    kind_slot *kinds = realloc(table->kinds, room * sizeof *kinds);
+    if (kinds) table->kinds = kinds;
+    kind_slot *spare = realloc(table->kinds_spare, room * sizeof *spare);
+    if (spare) table->kinds_spare = spare;
+    if (!kinds || !spare) return fm_fail_memory(error, room * sizeof *kinds, "the kinds of uses of a burst");
+    table->kind_capacity = room;
+    return FM_OK;
+}
+
+static void empty_kinds(fm_burst_table *table, size_t room)
+{
+    memset(table->kinds, 0, room * sizeof *table->kinds);
+    table->kind_room = room;
+}
+
+static fm_status begin_kinds(fm_burst_table *table, fm_error *error)
+{
+    const fm_status status = reserve_kinds(table, FIRST_ROOM, error);
+    if (status == FM_OK) empty_kinds(table, FIRST_ROOM);
+    table->kind_count = 0;
+    return status;
 }
 
 static fm_status grow_kinds(fm_burst_table *table, fm_error *error)
 {
-    kind_slot *old = table->kinds;
     const size_t room = table->kind_room;
-    kind_slot *grown = fm_calloc(room * 2, sizeof *grown);
-    if (!grown) return fm_fail_memory(error, room * 2 * sizeof *grown, "the kinds of uses of a burst");
-    table->kinds = grown;
-    table->kind_room = room * 2;
+    const fm_status status = reserve_kinds(table, room * 4, error);
+    if (status != FM_OK) return status;
+    kind_slot *old = table->kinds;
+    table->kinds = table->kinds_spare;
+    table->kinds_spare = old;
+    empty_kinds(table, room * 4);
     for (size_t i = 0; i < room; i++)
-        if (old[i].round == table->kind_round)
-            *kind_place(table, old[i].use, old[i].reuse, old[i].time) = old[i];
-    free(old);
+        if (old[i].count > 0) *kind_place(table, old[i].use, old[i].reuse, old[i].time) = old[i];
     return FM_OK;
-}
-
-static void begin_kinds(fm_burst_table *table)
-{
-    table->kind_count = 0;
-    if (++table->kind_round != 0) return;
-    memset(table->kinds, 0, table->kind_room * sizeof *table->kinds);
-    table->kind_round = 1;
 }
 
 static uint32_t rounded(uint32_t time)
@@ -147,17 +182,18 @@ static uint32_t rounded(uint32_t time)
 }
 
 /* most: of time distances. */
-static fm_status count_kind(fm_burst_table *table, uint32_t use, uint32_t reuse, uint32_t time, uint32_t most,
-                            fm_error *error)
+static inline fm_status count_kind(fm_burst_table *table, uint32_t use, uint32_t reuse, uint32_t time,
+                                   uint32_t most, fm_error *error)
 {
-    if (table->kind_count * 2 >= table->kind_room) {
-        fm_status status = grow_kinds(table, error);
-        if (status != FM_OK) return status;
-    }
     time = rounded(time) < most ? rounded(time) : most;
     kind_slot *slot = kind_place(table, use, reuse, time);
-    if (slot->round != table->kind_round) {
-        *slot = (kind_slot){.use = use, .reuse = reuse, .time = time, .round = table->kind_round};
+    if (slot->count == 0) {
+        if (table->kind_count * 2 >= table->kind_room) {
+            fm_status status = grow_kinds(table, error);
+            if (status != FM_OK) return status;
+            slot = kind_place(table, use, reuse, time);
+        }
+        *slot = (kind_slot){.use = use, .reuse = reuse, .time = time};
         table->kind_count++;
     }
     slot->count++;
@@ -222,11 +258,8 @@ static fm_status copy_kinds(fm_burst_table *table, uint32_t *count, fm_burst_vie
     if (!grown) return fm_fail_memory(error, table->kind_count * sizeof *grown, "the uses of a burst");
     view->kinds = grown;
     size_t at = before;
-    for (size_t i = 0; i < table->kind_room; i++) {
-        const kind_slot *slot = &table->kinds[i];
-        if (slot->round == table->kind_round)
-            grown[at++] = (fm_burst_kind){slot->use, slot->reuse, slot->time, slot->count};
-    }
+    for (size_t i = 0; i < table->kind_room; i++)
+        if (table->kinds[i].count > 0) grown[at++] = table->kinds[i];
     *count = (uint32_t)table->kind_count;
     return FM_OK;
 }
@@ -238,14 +271,15 @@ fm_status fm_burst_view_make(fm_burst_table *table, const fm_burst_touch *touche
     *view = (fm_burst_view){.picked = FM_BURST_NONE};
     view->references = count_references(touches, &count, granularity_shift);
     view->uses = view->references / 2;
-    begin_blocks(table);
-    begin_kinds(table);
-    fm_status status = observe(table, touches, count, granularity_shift, picked, picked_address, view, error);
+    fm_status status = begin_blocks(table, error);
+    if (status == FM_OK) status = begin_kinds(table, error);
+    if (status == FM_OK)
+        status = observe(table, touches, count, granularity_shift, picked, picked_address, view, error);
     if (status == FM_OK) status = copy_kinds(table, &view->found_count, view, error);
-    begin_kinds(table);
+    if (status == FM_OK) status = begin_kinds(table, error);
     for (size_t i = 0; i < table->block_room && status == FM_OK; i++) {
         const block_slot *slot = &table->blocks[i];
-        if (slot->round == table->block_round && slot->last < view->uses)
+        if (slot->last < view->uses) /* not the empty ones */
             status = count_kind(table, slot->tag, 0, view->references - 1 - slot->last, view->references - 1,
                                 error);
     }
@@ -257,23 +291,28 @@ fm_status fm_burst_view_make(fm_burst_table *table, const fm_burst_touch *touche
     return status;
 }
 
+/* A word that is used by the first `from` accesses waits to be used again: slot->tag is 1. */
 fm_status fm_burst_unused_words(fm_burst_table *table, const fm_burst_touch *touches, size_t count,
                                 size_t from, size_t *unused, fm_error *error)
 {
     enum { WORD_SHIFT = 3 };
-    begin_blocks(table);
+    const fm_status status = begin_blocks(table, error);
     *unused = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && status == FM_OK; i++) {
         const uint64_t first = touches[i].address >> WORD_SHIFT, last = last_block(&touches[i], WORD_SHIFT);
+        if (i >= from && *unused == 0) break;
         for (uint64_t word = first;; word++) {
+            const bool waits = word == first && i < from;
             bool fresh;
-            block_slot *slot = meet(table, word, &fresh, error);
+            block_slot *slot = waits ? meet(table, word, &fresh, error) : block_place(table, word);
             if (!slot) return FM_E_NOMEM;
-            *unused -= slot->last; /* 1: somebody waited for this */
-            slot->last = word == first && i < from;
-            *unused += slot->last;
+            if (slot->last == 0) { /* else it is empty */
+                *unused -= slot->tag;
+                slot->tag = waits;
+                *unused += waits;
+            }
             if (word == last) break;
         }
     }
-    return FM_OK;
+    return status;
 }

@@ -18,8 +18,10 @@ static fm_status find_object(fm_sampled_thread *thread, fm_sample_context *conte
                                  use->fs_base, &thread->stack, error);
     if (status != FM_OK) return status;
     fm_sampled_memory_begin(thread->memory);
+    fm_sampled_extent found;
     status =
-        fm_sampled_memory_object(thread->memory, context->objects, use->ticks, use->address, object, error);
+        fm_sampled_memory_find(thread->memory, context->objects, use->ticks, use->address, &found, error);
+    *object = found.object;
     if (status != FM_OK || *object) return status;
     return fm_sampled_memory_unknown(thread->memory, thread->process, context->objects, use->address, object,
                                      error);

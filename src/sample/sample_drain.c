@@ -14,9 +14,13 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { NAP = 10000000, LOW_PRIORITY = 5 }; /* nanoseconds */
+/* Nanoseconds from pass to pass, unless a program wakes us up because room runs short; of those that would
+ * find nothing, even a hundred a second cost a quarter of what sampling may. */
+enum { NAP = 50000000, LOW_PRIORITY = 5 };
+enum { LATELY = 16 }; /* bursts, of whose cost the mean is told */
 
 /* The process with this serial number; NULL: it is not known yet. */
 static fm_sampled_process *owner_of(fm_sampled_run *run, uint32_t serial)
@@ -124,6 +128,22 @@ static fm_status pass(fm_sampled_run *run, bool last, fm_error *error)
     return status;
 }
 
+/* What the bursts of a pass have cost: programs keep to a budget for both of us. */
+static void count_cost(fm_sampled_run *run, uint64_t bursts)
+{
+    struct timespec time;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return;
+    const uint64_t now = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+    const uint64_t used = now - run->drain_time, taken = run->context.bursts - bursts;
+    __atomic_store_n(&run->drain_time, now, __ATOMIC_RELAXED);
+    if (taken == 0) return;
+    uint64_t *told = &run->memory.session->receiver_cost;
+    const uint64_t before = run->receiver_cost, weight = taken < LATELY ? taken : LATELY;
+    run->receiver_cost =
+        before ? (before * (LATELY - weight) + used / taken * weight) / LATELY : used / taken;
+    __atomic_store_n(told, run->receiver_cost, __ATOMIC_RELAXED);
+}
+
 static void *drain(void *argument)
 {
     fm_sampled_run *run = argument;
@@ -134,7 +154,9 @@ static void *drain(void *argument)
         const uint32_t seen = __atomic_load_n(wake, __ATOMIC_SEQ_CST);
         const int finish = __atomic_load_n(&run->finish, __ATOMIC_ACQUIRE);
         if (finish > 1) break;
+        const uint64_t bursts = run->context.bursts;
         status = pass(run, finish, &run->drain_error);
+        count_cost(run, bursts);
         __atomic_fetch_add(&run->memory.session->heartbeat, 1, __ATOMIC_RELAXED);
         if (round % 64 == 0) free_orphans(run);
         if (finish) break;

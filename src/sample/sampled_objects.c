@@ -397,24 +397,23 @@ static fm_status meet(fm_sampled_objects *objects, uint32_t object, uint64_t blo
     return FM_OK;
 }
 
-fm_status fm_sampled_memory_object(fm_sampled_memory_of *memory, fm_sampled_objects *objects, uint64_t time,
-                                   uint64_t address, uint32_t *object, fm_error *error)
+fm_status fm_sampled_memory_find(fm_sampled_memory_of *memory, fm_sampled_objects *objects, uint64_t time,
+                                 uint64_t address, fm_sampled_extent *found, fm_error *error)
 {
-    *object = 0;
+    *found = (fm_sampled_extent){.low = address, .high = address + 1};
     if (!memory->map) return FM_OK;
-    const size_t slot = (address >> 6) % (sizeof memory->recent / sizeof memory->recent[0]);
-    if (address - memory->recent[slot].low < memory->recent[slot].high - memory->recent[slot].low) {
-        *object = memory->recent[slot].object;
+    fm_sampled_extent *recent =
+        &memory->recent[(address >> 6) % (sizeof memory->recent / sizeof memory->recent[0])];
+    if (address - recent->low < recent->high - recent->low) {
+        *found = *recent;
         return FM_OK;
     }
     uint32_t index;
-    uint64_t low, high;
-    fm_status status = fm_object_map_find(memory->map, time, address, &index, &low, &high, error);
-    if (status == FM_OK && index) status = number_of(memory, objects, index, object, error);
-    if (status == FM_OK && *object && objects->objects[*object - 1].level > 0)
-        status = meet(objects, *object, low, error);
-    memory->recent[slot].low = low;
-    memory->recent[slot].high = high;
-    memory->recent[slot].object = *object;
+    fm_status status =
+        fm_object_map_find(memory->map, time, address, &index, &found->low, &found->high, error);
+    if (status == FM_OK && index) status = number_of(memory, objects, index, &found->object, error);
+    if (status == FM_OK && found->object && objects->objects[found->object - 1].level > 0)
+        status = meet(objects, found->object, found->low, error);
+    *recent = *found;
     return status;
 }

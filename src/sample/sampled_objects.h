@@ -46,6 +46,12 @@ typedef struct fm_sampled_objects {
 } fm_sampled_objects;
 void fm_sampled_objects_free(fm_sampled_objects *objects);
 
+/* Memory around an address that is the same object's, or nobody's (0). */
+typedef struct fm_sampled_extent {
+    uint64_t low, high;
+    uint32_t object;
+} fm_sampled_extent;
+
 /* Of a process. All zero is one of which nothing is known. */
 typedef struct fm_sampled_memory_of {
     fm_object_map *map;
@@ -62,10 +68,7 @@ typedef struct fm_sampled_memory_of {
     uint64_t limit;            /* as last known; 0: never heard of */
     fm_intern_table by_chance; /* blocks that were told by their hashes: address; value 0: gone */
     size_t living;             /* of these */
-    struct {
-        uint64_t low, high;
-        uint32_t object;
-    } recent[256];
+    fm_sampled_extent recent[256];
 } fm_sampled_memory_of;
 void fm_sampled_memory_free(fm_sampled_memory_of *memory);
 /* A child of fork begins with what its parent knows. */
@@ -90,8 +93,8 @@ fm_status fm_sampled_memory_thread(fm_sampled_memory_of *memory, fm_sample_code_
                                    fm_sampled_place *place, fm_error *error);
 /* Uses of a burst are looked up from now on: nothing that was looked up before counts. */
 void fm_sampled_memory_begin(fm_sampled_memory_of *memory);
-fm_status fm_sampled_memory_object(fm_sampled_memory_of *memory, fm_sampled_objects *objects, uint64_t time,
-                                   uint64_t address, uint32_t *object, fm_error *error);
+fm_status fm_sampled_memory_find(fm_sampled_memory_of *memory, fm_sampled_objects *objects, uint64_t time,
+                                 uint64_t address, fm_sampled_extent *found, fm_error *error);
 
 /* For what has no object: one of all that lies in the heap and of which it is not known who allocated it, or
  * none (0). */

@@ -28,7 +28,10 @@ static void sum_threads(const fm_sampled_run *run, fm_sampled_run_state *state)
         state->overrun += thread->overrun;
         state->throttled += thread->throttled;
     }
-    if (work > 0) state->share = own / work;
+    if (work > 0) {
+        state->share = own / work;
+        state->received = (double)run->drain_time / work;
+    }
 }
 
 void fm_sampled_run_state_get_sized(fm_sampled_run *run, fm_sampled_run_state *state, size_t state_size)

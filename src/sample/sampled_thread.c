@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "collect/sample/burst_log.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +49,7 @@ void fm_sampled_thread_destroy(fm_sampled_thread *thread, const fm_sample_contex
     free(thread->watches);
     free(thread->uses);
     free(thread->table);
+    free(thread->known);
     free(thread->calls);
     free(thread);
 }
@@ -63,6 +63,7 @@ static bool extend_table(fm_sampled_thread *thread, const fm_sample_context *con
     if (generation != thread->generation) {
         thread->generation = generation;
         thread->told = 0;
+        thread->known_count = 0;
     }
     if (from != thread->told || bytes > FM_SAMPLE_TABLE_BYTES - from) return false;
     if (!fm_sample_slab_copy(context->memory, thread->lane, slab, at, thread->table + from, bytes))
@@ -88,116 +89,6 @@ fm_status fm_sampled_thread_calls(fm_sampled_thread *thread, fm_sample_context *
                                                frames, &count, error);
     if (status == FM_OK)
         status = fm_sampled_calls_begin(thread->calls, thread->process, context->code, frames, count, error);
-    return status;
-}
-
-/* What a log is read with. */
-typedef struct log_reading {
-    fm_sampled_thread *thread;
-    fm_sample_context *context;
-    const fm_sample_record *record;
-    size_t count;    /* of context->touches */
-    size_t all;      /* of the log, those that do not count among them */
-    size_t returns;  /* of functions, in the log */
-    uint32_t picked; /* number in the log; and its place among the touches */
-    uint32_t picked_at;
-} log_reading;
-
-static bool is_ours(const fm_sampled_code *code, uint32_t site)
-{
-    const uint32_t file = site ? code->sites.entries[site - 1].b : 0;
-    return file && code->files[file - 1].ours;
-}
-
-/* The site of an access goes into `tag`, and its path into `path`. What our own library does is left out. */
-static fm_status take_use(log_reading *reading, uint32_t number, const burst_use *use, fm_error *error)
-{
-    fm_sampled_thread *thread = reading->thread;
-    fm_sample_context *context = reading->context;
-    fm_burst_touch *touch = &context->touches[reading->count];
-    *touch = (fm_burst_touch){.address = use->address, .size = use->size ? use->size : 1};
-    fm_status status =
-        fm_sampled_code_site(thread->process, context->code, use->instruction, &touch->tag, error);
-    if (status != FM_OK) return status;
-    if (thread->calls) touch->path = fm_sampled_calls_path(thread->calls);
-    bool counts = !is_ours(context->code, touch->tag);
-    reading->all += counts;
-    if (counts && context->function)
-        status = fm_function_filter_inside(context->function, context->code, touch->tag, touch->path, &counts,
-                                           error);
-    if (status != FM_OK) return status;
-    if (!context->tell_paths) touch->path = 0;
-    if (counts) {
-        if (number == reading->picked) reading->picked_at = (uint32_t)reading->count;
-        reading->count++;
-    }
-    reading->returns += use->branch == BURST_RETURNS;
-    if (thread->calls && use->branch == BURST_CALLS)
-        fm_sampled_calls_call(thread->calls, context->code, use->address, touch->tag);
-    if (thread->calls && use->branch == BURST_RETURNS) fm_sampled_calls_return(thread->calls, use->address);
-    return FM_OK;
-}
-
-/* Whose data it is. What was allocated in the burst itself is looked for once more, as of its end. */
-static fm_status find_objects(log_reading *reading, fm_error *error)
-{
-    fm_sampled_thread *thread = reading->thread;
-    fm_sample_context *context = reading->context;
-    const fm_sample_record *record = reading->record;
-    if (!context->with_objects) return FM_OK;
-    fm_status status = context->take_heap(context->run, error);
-    if (status == FM_OK)
-        status =
-            fm_sampled_memory_thread(thread->memory, thread->process, context->code, thread->number,
-                                     record->is.burst.stack, record->is.burst.fs_base, &thread->stack, error);
-    for (int pass = 0; pass < 2 && status == FM_OK; pass++) {
-        const uint64_t time = pass == 0 ? record->is.burst.ticks : record->is.burst.ticks_end;
-        fm_sampled_memory_begin(thread->memory);
-        for (size_t i = 0; i < reading->count && status == FM_OK; i++) {
-            fm_burst_touch *touch = &context->touches[i];
-            if (touch->object == 0)
-                status = fm_sampled_memory_object(thread->memory, context->objects, time, touch->address,
-                                                  &touch->object, error);
-        }
-    }
-    for (size_t i = 0; i < reading->count && status == FM_OK; i++) {
-        fm_burst_touch *touch = &context->touches[i];
-        if (touch->object == 0)
-            status = fm_sampled_memory_unknown(thread->memory, thread->process, context->objects,
-                                               touch->address, &touch->object, error);
-    }
-    return status;
-}
-
-/* The accesses of a log, into context->touches. */
-static fm_status read_log(log_reading *reading, fm_error *error)
-{
-    fm_sample_context *context = reading->context;
-    const fm_sample_record *record = reading->record;
-    burst_reader reader;
-    burst_use use;
-    fm_status status = FM_OK;
-    burst_reader_begin(&reader, reading->thread->table, reading->thread->told, context->log,
-                       record->is.burst.words, record->is.burst.fs_base, record->is.burst.gs_base);
-    for (uint32_t number = 0; number < FM_BURST_ACCESSES_MOST && status == FM_OK &&
-                              burst_reader_next(&reader, &use) == BURST_READ_USE;
-         number++)
-        status = take_use(reading, number, &use, error);
-    if (status == FM_OK) status = find_objects(reading, error);
-    struct {
-        uint32_t site, path, object, tag;
-    } last = {0};
-    for (size_t i = 0; i < reading->count && status == FM_OK; i++) {
-        fm_burst_touch *touch = &context->touches[i];
-        if (touch->tag != last.site || touch->path != last.path || touch->object != last.object) {
-            last.site = touch->tag;
-            last.path = touch->path;
-            last.object = touch->object;
-            last.tag = fm_sampled_code_tag(context->code, last.site, last.path, last.object);
-        }
-        touch->tag = last.tag;
-        fm_sampled_code_count(context->code, last.tag, 1);
-    }
     return status;
 }
 
@@ -231,12 +122,8 @@ static fm_status look_at_log(fm_sampled_thread *thread, fm_sample_context *conte
                              const fm_sample_record *record, fm_seen_burst *burst, fm_error *error)
 {
     size_t unused = 0;
-    log_reading reading = {.thread = thread,
-                           .context = context,
-                           .record = record,
-                           .picked = burst->picked,
-                           .picked_at = FM_BURST_NONE};
-    fm_status status = read_log(&reading, error);
+    fm_log_reading reading = {.picked = burst->picked, .picked_at = FM_BURST_NONE};
+    fm_status status = fm_sampled_thread_read_log(thread, context, record, &reading, error);
     if (status != FM_OK) return status;
     if (context->function && reading.all > 0) burst->inside = (double)reading.count / (double)reading.all;
     if (reading.all > 0) burst->returns = (double)reading.returns / (double)reading.all;

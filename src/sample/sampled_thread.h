@@ -82,6 +82,17 @@ typedef struct fm_seen_use {
     bool unknown;     /* whether it is */
 } fm_seen_use;
 
+/* What is known of an access of the table of blocks, which an instruction does again and again. */
+typedef struct fm_known_access {
+    uint64_t low, high;    /* memory that is the object's ... */
+    uint32_t object;       /* (0: of nobody) */
+    uint32_t round;        /* ... in the burst of this round */
+    uint32_t site;         /* of the instruction; 0: not asked yet */
+    bool ours;             /* it is in our own library */
+    uint32_t path, tagged; /* the tag is that of the site with this path and object */
+    uint32_t tag;          /* 0: not asked yet */
+} fm_known_access;
+
 typedef struct fm_sampled_thread {
     uint32_t lane, tid;
     fm_sample_code_of *process;
@@ -92,6 +103,9 @@ typedef struct fm_sampled_thread {
     uint32_t taken;          /* records of the lane */
     unsigned char *table;    /* descriptions of blocks, as far as they were told */
     uint32_t told, generation;
+    fm_known_access *known; /* by their places in the table */
+    size_t known_count, known_capacity;
+    uint32_t round; /* of objects: they are looked up anew for each burst */
     fm_seen_burst **bursts;
     size_t burst_count, burst_capacity;
     fm_seen_watch *watches;
@@ -113,6 +127,18 @@ void fm_sampled_thread_destroy(fm_sampled_thread *thread, const fm_sample_contex
 /* The calls that led to where the thread was, by the registers and the stack at the end of a slab. */
 fm_status fm_sampled_thread_calls(fm_sampled_thread *thread, fm_sample_context *context, uint32_t slab,
                                   uint32_t stack_bytes, fm_error *error);
+/* What was read of a log (sampled_log.c). */
+typedef struct fm_log_reading {
+    uint32_t picked;    /* given: number of an access in the log */
+    uint32_t picked_at; /* its place among the touches, where it is one */
+    size_t count;       /* of context->touches */
+    size_t all;         /* of the log, those that do not count among them */
+    size_t returns;     /* of functions, in the log */
+} fm_log_reading;
+/* The accesses of the log in context->log, into context->touches. */
+fm_status fm_sampled_thread_read_log(fm_sampled_thread *thread, fm_sample_context *context,
+                                     const fm_sample_record *record, fm_log_reading *reading,
+                                     fm_error *error);
 /* An access that a counter sampled (pmu_uses.c); its tag, by its number, 0: none is known. */
 fm_status fm_sampled_thread_take_use(fm_sampled_thread *thread, fm_sample_context *context,
                                      const fm_sample_use *use, uint32_t slab, fm_error *error);

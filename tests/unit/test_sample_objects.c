@@ -56,11 +56,11 @@ static void allocate(world *self, uint64_t time, uint64_t address, uint64_t byte
 /* 0: not known. */
 static const fm_sampled_object *object_at(world *self, uint64_t time, uint64_t address)
 {
-    uint32_t object;
+    fm_sampled_extent found;
     fm_sampled_memory_begin(&self->memory);
-    assert_int_equal(fm_sampled_memory_object(&self->memory, &self->objects, time, address, &object, NULL),
+    assert_int_equal(fm_sampled_memory_find(&self->memory, &self->objects, time, address, &found, NULL),
                      FM_OK);
-    return object ? &self->objects.objects[object - 1] : NULL;
+    return found.object ? &self->objects.objects[found.object - 1] : NULL;
 }
 
 static uint64_t caller_of(const world *self, const fm_sampled_object *object)
@@ -124,11 +124,11 @@ static void test_fork(void **state)
     fm_sampled_memory_of child = {0};
     allocate(self, 10, 0x10000, 0x1000, 0x401000, false);
     assert_int_equal(fm_sampled_memory_fork(&child, &self->memory, NULL), FM_OK);
-    uint32_t object = 0;
+    fm_sampled_extent found;
     assert_int_equal(fm_sampled_memory_freed(&self->memory, 20, 0x10000, NULL), FM_OK);
     assert_null(object_at(self, 30, 0x10000));
-    assert_int_equal(fm_sampled_memory_object(&child, &self->objects, 30, 0x10000, &object, NULL), FM_OK);
-    assert_int_not_equal(object, 0);
+    assert_int_equal(fm_sampled_memory_find(&child, &self->objects, 30, 0x10000, &found, NULL), FM_OK);
+    assert_int_not_equal(found.object, 0);
     fm_sampled_memory_free(&child);
     destroy(self);
 }

@@ -421,6 +421,7 @@ static int show(FILE *out, const fm_view_options *view, const live_run *self)
 {
     const fm_sampled_facts facts = {.seconds = self->state.seconds,
                                     .share = self->state.share,
+                                    .received = self->state.received,
                                     .threads = self->state.threads,
                                     .clock = self->state.method == FM_SAMPLED_RUN_PMU ? self->state.counters
                                              : self->state.clock == FM_SAMPLED_RUN_TIMER ? "software timer"

@@ -55,9 +55,12 @@ static void write_summary(FILE *out, const fm_profile *profile, const fm_sampled
     const fm_sampling *sampling = profile->sampling;
     char name[300];
     fm_visible_text(base_name(profile->name), false, name, sizeof name);
-    put_words(&text, "%s, %.1f s, %s thread%s, slowed by %s: sampled, %s,", name, facts->seconds,
+    char beside[80] = "";
+    if (facts->received > 0)
+        snprintf(beside, sizeof beside, " (and %s beside it)", fm_text_short_percent(facts->received).text);
+    put_words(&text, "%s, %.1f s, %s thread%s, slowed by %s%s: sampled, %s,", name, facts->seconds,
               fm_text_count(facts->threads).text, facts->threads == 1 ? "" : "s",
-              fm_text_percent(facts->share).text, facts->clock);
+              fm_text_short_percent(facts->share).text, beside, facts->clock);
     const uint64_t bursts = sampling ? sampling->bursts : 0;
     const uint64_t watches = sampling ? sampling->used + sampling->replaced + sampling->never : 0;
     if (sampling && bursts == 0 && strcmp(sampling->method, "pmu") == 0) {
