@@ -18,6 +18,7 @@ enum {
     FIRST_COST = 1000000,  /* nanoseconds that a burst is expected to take before there was one */
     RECEIVER_COST_MOST = 1000000000, /* that is believed */
     ROUND = 16,
+    AT_ONCE = 32, /* accesses that are read of a log */
 };
 
 /* ---- slabs ---- */
@@ -108,8 +109,7 @@ static void begin_table(fm_sampler_thread *thread)
 /* ---- the use to watch ---- */
 
 typedef struct candidate {
-    uint64_t at, address; /* address 0: not met yet, or used again */
-    bool lost;
+    uint64_t at, address; /* address 0: not met yet */
 } candidate;
 
 static bool touches(const burst_use *use, uint64_t word)
@@ -117,11 +117,52 @@ static bool touches(const burst_use *use, uint64_t word)
     return use->address <= word + 7 && word < use->address + use->size;
 }
 
-/*
- * A use among the first ones that was not used again: one of these at random. False: none was found.
- * What our own functions do when the program calls them is no use. Our own data must never be watched: the
- * handler uses it, too, and would trap in itself for ever.
- */
+/* What our own functions do when the program calls them is no use. Our own data must never be watched: the
+ * handler uses it, too, and would trap in itself for ever. */
+static bool is_ours(const burst_use *use)
+{
+    return fm_sampler_is_own_code(use->instruction) || fm_sampler_is_own_data(use->address);
+}
+
+/* Bits for the words of a use. */
+static uint64_t words_of(const burst_use *use)
+{
+    const uint64_t first = use->address >> 3, last = (use->address + use->size - 1) >> 3;
+    if (last - first > 1) return UINT64_MAX;
+    return UINT64_C(1) << (first & 63) | UINT64_C(1) << (last & 63);
+}
+
+/* Those of the candidates that wait for this use. */
+static uint32_t used_again(const candidate *tried, uint32_t waiting, const burst_use *use)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; waiting >> i; i++)
+        if (waiting >> i & 1 && touches(use, tried[i].address)) found |= UINT32_C(1) << i;
+    return found && !is_ours(use) ? found : 0;
+}
+
+/* Those that this use, the n-th of the burst, is. */
+static uint32_t candidates_at(candidate *tried, uint64_t n, const burst_use *use)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < FM_SAMPLE_TRIES; i++)
+        if (tried[i].at == n) {
+            tried[i].address = use->address & ~UINT64_C(7);
+            found |= UINT32_C(1) << i;
+        }
+    return found && !is_ours(use) ? found : 0;
+}
+
+/* Where the next candidate is. */
+static uint64_t first_from(const candidate *tried, uint64_t n)
+{
+    uint64_t first = UINT64_MAX;
+    for (uint32_t i = 0; i < FM_SAMPLE_TRIES; i++)
+        if (tried[i].at >= n && tried[i].at < first) first = tried[i].at;
+    return first;
+}
+
+/* A use among the first ones that was not used again: one of these at random. False: none was found. */
 static bool pick(fm_sampler_thread *thread, const uint64_t *log, const burst_result *result,
                  uint64_t accesses, candidate *picked)
 {
@@ -133,24 +174,20 @@ static bool pick(fm_sampler_thread *thread, const uint64_t *log, const burst_res
     burst_reader reader;
     burst_reader_begin(&reader, thread->table, FM_SAMPLE_TABLE_BYTES, log, result->words, result->fs_base,
                        result->gs_base);
-    burst_use use;
-    uint32_t met = 0; /* bits: those that wait for their next use */
-    for (uint64_t n = 0; n < from + LOOK_AHEAD && burst_reader_next(&reader, &use) == BURST_READ_USE; n++) {
-        if (fm_sampler_is_own_code(use.instruction) || fm_sampler_is_own_data(use.address)) continue;
-        for (uint32_t i = 0; met >> i; i++) {
-            if (!(met >> i & 1) || !touches(&use, tried[i].address)) continue;
-            met &= ~(UINT32_C(1) << i);
-            tried[i].lost = true;
+    burst_use uses[AT_ONCE];
+    uint32_t met = 0;   /* bits: those that wait for their next use */
+    uint64_t words = 0; /* bits: where what they wait for may be; most uses are of other words */
+    uint64_t next = first_from(tried, 0);
+    for (uint64_t n = 0; n < from + LOOK_AHEAD && (n < from || met);) {
+        const size_t count = burst_reader_take(&reader, uses, AT_ONCE);
+        if (count == 0) break;
+        for (size_t i = 0; i < count; i++, n++) {
+            if (words & words_of(&uses[i])) met &= ~used_again(tried, met, &uses[i]);
+            if (n != next) continue;
+            met |= candidates_at(tried, n, &uses[i]);
+            words |= UINT64_C(1) << (uses[i].address >> 3 & 63);
+            next = first_from(tried, n + 1);
         }
-        if (n >= from) {
-            if (met == 0) break;
-            continue;
-        }
-        for (uint32_t i = 0; i < FM_SAMPLE_TRIES; i++)
-            if (tried[i].at == n) {
-                tried[i].address = use.address & ~UINT64_C(7);
-                met |= UINT32_C(1) << i;
-            }
     }
     for (uint32_t i = 0; i < FM_SAMPLE_TRIES; i++)
         if (met >> i & 1) {

@@ -20,7 +20,6 @@
 /* Nanoseconds from pass to pass, unless a program wakes us up because room runs short; of those that would
  * find nothing, even a hundred a second cost a quarter of what sampling may. */
 enum { NAP = 50000000, LOW_PRIORITY = 5 };
-enum { LATELY = 16 }; /* bursts, of whose cost the mean is told */
 
 /* The process with this serial number; NULL: it is not known yet. */
 static fm_sampled_process *owner_of(fm_sampled_run *run, uint32_t serial)
@@ -60,6 +59,26 @@ static fm_status close_lane(fm_sampled_run *run, uint32_t lane, fm_error *error)
     return status;
 }
 
+/* Nanoseconds that this thread has used. */
+static uint64_t used_time(void)
+{
+    struct timespec time;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return 0;
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/*
+ * What a burst costs us: programs keep to a budget for both. It is the mean of all there were, as a long one
+ * costs as much as sixty of the short ones, and an expected cost stands in for the first few.
+ */
+static void tell_cost(fm_sampled_run *run)
+{
+    enum { EXPECTED = 300000, EXPECTED_FOR = 16 }; /* nanoseconds; bursts */
+    const uint64_t bursts = run->context.bursts;
+    const uint64_t cost = (run->burst_time + (uint64_t)EXPECTED * EXPECTED_FOR) / (bursts + EXPECTED_FOR);
+    __atomic_store_n(&run->memory.session->receiver_cost, cost, __ATOMIC_RELAXED);
+}
+
 static bool has_records(const fm_sampled_run *run, uint32_t lane)
 {
     const fm_sample_lane *shared = fm_sample_memory_lane(&run->memory, lane);
@@ -77,9 +96,14 @@ static fm_status drain_lane(fm_sampled_run *run, uint32_t lane, bool last, fm_er
     /* What is gone writes no more: it was so before we look for the last time. */
     const bool gone = last || state == FM_SAMPLE_CLOSED || thread->ended ||
                       !__atomic_load_n(&thread->process->alive, __ATOMIC_ACQUIRE);
-    pthread_mutex_lock(&run->code_lock);
-    status = fm_sampled_thread_drain(thread, &run->context, error);
-    pthread_mutex_unlock(&run->code_lock);
+    if (has_records(run, lane)) {
+        const uint64_t begin = used_time();
+        pthread_mutex_lock(&run->code_lock);
+        status = fm_sampled_thread_drain(thread, &run->context, error);
+        pthread_mutex_unlock(&run->code_lock);
+        run->burst_time += used_time() - begin;
+        tell_cost(run);
+    }
     if (status == FM_OK && gone && (thread->ended || last || !has_records(run, lane)))
         status = close_lane(run, lane, error);
     return status;
@@ -128,22 +152,6 @@ static fm_status pass(fm_sampled_run *run, bool last, fm_error *error)
     return status;
 }
 
-/* What the bursts of a pass have cost: programs keep to a budget for both of us. */
-static void count_cost(fm_sampled_run *run, uint64_t bursts)
-{
-    struct timespec time;
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return;
-    const uint64_t now = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-    const uint64_t used = now - run->drain_time, taken = run->context.bursts - bursts;
-    __atomic_store_n(&run->drain_time, now, __ATOMIC_RELAXED);
-    if (taken == 0) return;
-    uint64_t *told = &run->memory.session->receiver_cost;
-    const uint64_t before = run->receiver_cost, weight = taken < LATELY ? taken : LATELY;
-    run->receiver_cost =
-        before ? (before * (LATELY - weight) + used / taken * weight) / LATELY : used / taken;
-    __atomic_store_n(told, run->receiver_cost, __ATOMIC_RELAXED);
-}
-
 static void *drain(void *argument)
 {
     fm_sampled_run *run = argument;
@@ -154,9 +162,8 @@ static void *drain(void *argument)
         const uint32_t seen = __atomic_load_n(wake, __ATOMIC_SEQ_CST);
         const int finish = __atomic_load_n(&run->finish, __ATOMIC_ACQUIRE);
         if (finish > 1) break;
-        const uint64_t bursts = run->context.bursts;
         status = pass(run, finish, &run->drain_error);
-        count_cost(run, bursts);
+        __atomic_store_n(&run->drain_time, used_time(), __ATOMIC_RELAXED);
         __atomic_fetch_add(&run->memory.session->heartbeat, 1, __ATOMIC_RELAXED);
         if (round % 64 == 0) free_orphans(run);
         if (finish) break;

@@ -73,8 +73,8 @@ struct fm_sampled_run {
     bool draining;
     int finish; /* 1: take what is there, and end; 2: end */
     fm_status drain_status;
-    uint64_t drain_time;    /* processor time that it has used, in nanoseconds */
-    uint64_t receiver_cost; /* of this, for a burst lately */
+    uint64_t drain_time; /* processor time that it has used, in nanoseconds; */
+    uint64_t burst_time; /* for records of this */
     fm_error drain_error;
     fm_sample_context context;
     fm_sampled_thread **threads; /* all there were */
