@@ -8,8 +8,9 @@
 Accuracy: S of the distances in the paper's bins ([0, 4K), [4K, 8K), … words of 8 bytes; RDX, HPCA 2019, section VI), over
 the re-uses, and the mean difference of the miss-ratio curves, both from exact profiles of the same input, which are made
 once (bench/work/exact-*.json: minutes); for programs with threads, the sum of each thread's by itself, as the sampler
-sees them. Of N sampled runs the median is told. Overhead: native and sampled runs in turn,
-N times; processor time (of program and sampler inside it, not of the receiver) and wall time, medians, ratios. --times
+sees them. Of N sampled runs the median is told. Overhead: native and sampled runs in turn, N times; ratios of medians,
+with intervals of 95 %: processor time of the program with the sampler inside, that of all processes (fathom until its
+results are written), and the wall time until the program ends. --times
 makes the programs do so many times as much: they take 0.2 to 0.5 s otherwise, much of which is starting. Equal: N sampled
 runs of the programs in turn, at 1,000 samples a second, whose output and exit status must be those of a run alone.
 Bias: the same with one rate of accesses for the whole run (--mean-rate), as the clock takes samples, and with local rates:
@@ -21,6 +22,7 @@ import argparse
 import hashlib
 import json
 import os
+import random
 import resource
 import shutil
 import statistics
@@ -337,25 +339,39 @@ def tradeoff(names):
                   f"bursts={middle[2]:.0f}", flush=True)
 
 
+def interval(pairs):
+    """By how much the second of each pair is larger, in the middle, and the bounds of 95 % of what other choices of as many of these pairs give."""
+    chance = random.Random(1)
+
+    def middle(some):
+        return statistics.median(b for _, b in some) / statistics.median(a for a, _ in some) - 1
+
+    drawn = sorted(middle(chance.choices(pairs, k=len(pairs))) for _ in range(1000))
+    return middle(pairs), drawn[25], drawn[974]
+
+
 def overhead(names):
+    """The program's own processor time, that of all processes (fathom until its results are written), and the time until the program ends."""
     measure = timer()
-    print("| | native | processor time | wall time |")
-    print("|---|---|---|---|")
+    print("| | native | processor time of the program | of all processes | wall time |")
+    print("|---|---|---|---|---|")
     every = []
     rate = ["--rate", arguments.rate] if arguments.rate else []
     for name in names:
         command = EVERY[name]()
-        pairs = []
+        rows = []
         for _ in range(arguments.repeat):
+            begin = used()
             alone = measure([], command)
-            sampled = measure([fathom, "sample", "-q", "--follow-children", *rate, "-o", os.devnull, "--"], command)
-            pairs.append((alone, sampled))
-        cpu = statistics.median(s[1] for _, s in pairs) / statistics.median(a[1] for a, _ in pairs) - 1
-        wall = statistics.median(s[0] for _, s in pairs) / statistics.median(a[0] for a, _ in pairs) - 1
-        every.append((cpu, wall))
-        print(f"| {name} | {statistics.median(a[1] for a, _ in pairs):.2f} s | {100 * cpu:+.1f} % | {100 * wall:+.1f} % |", flush=True)
+            between = used()
+            sampled = measure([fathom, "sample", "-q", "--method", "software", "--follow-children", *rate, "-o", os.devnull, "--"], command)
+            rows.append([(alone[1], sampled[1]), (between - begin, used() - between), (alone[0], sampled[0])])
+        found = [interval([row[i] for row in rows]) for i in range(3)]
+        every.append([one[0] for one in found])
+        cells = " | ".join(f"{100 * one:+.1f} % ({100 * low:+.1f} to {100 * high:+.1f})" for one, low, high in found)
+        print(f"| {name} | {statistics.median(row[0][0] for row in rows):.2f} s | {cells} |", flush=True)
     if len(every) > 1:
-        print(f"| median | | {100 * statistics.median(c for c, _ in every):+.1f} % | {100 * statistics.median(w for _, w in every):+.1f} % |")
+        print("| median | | " + " | ".join(f"{100 * statistics.median(one[i] for one in every):+.1f} %" for i in range(3)) + " |")
 
 
 def equal(names, runs):

@@ -147,12 +147,20 @@ void fm_watch_attend(fm_watch *watch)
     }
 }
 
+/* Is there one whose end no signal tells? */
+static bool any_is_not_ours(const fm_watch *watch)
+{
+    for (size_t i = 0; i < watch->live_count; i++)
+        if ((pid_t)watch->live[i]->pid != watch->child) return true;
+    return false;
+}
+
 void fm_watch_wait(fm_watch *watch, double seconds)
 {
     uint32_t seen = __atomic_load_n(watch->options.wake, __ATOMIC_SEQ_CST);
     for (int i = 0; i < SIGNALS; i++)
         if (came(i)) return;
-    double most = watch->live_count ? look_every : wait_most;
+    const double most = any_is_not_ours(watch) ? look_every : wait_most;
     if (seconds > most) seconds = most;
     struct timespec time = {.tv_nsec = (long)(seconds * 1e9)};
     syscall(SYS_futex, watch->options.wake, FUTEX_WAIT, seen, &time, NULL, 0);

@@ -19,7 +19,7 @@
 
 /* Nanoseconds from pass to pass, unless a program wakes us up because room runs short; of those that would
  * find nothing, even a hundred a second cost a quarter of what sampling may. */
-enum { NAP = 50000000, LOW_PRIORITY = 5 };
+enum { NAP = 100000000, LOW_PRIORITY = 5 };
 
 /* The process with this serial number; NULL: it is not known yet. */
 static fm_sampled_process *owner_of(fm_sampled_run *run, uint32_t serial)
