@@ -155,6 +155,9 @@ void fm_sampler_tick(fm_sampler_thread *thread, ucontext_t *context);
 void fm_sampler_plan(fm_sampler_thread *thread);
 /* A slab of the class, or of a smaller one. FM_SAMPLE_NOWHERE: none is free. */
 uint32_t fm_sampler_claim_slab(const fm_sampler_thread *thread, uint32_t class);
+/* Half of them wait for the receiver, or one of those for long bursts, which are few: it is to be woken up.
+ */
+bool fm_sampler_slabs_run_short(void);
 void fm_sampler_free_slab(uint32_t slab);
 /* Puts registers and stack at the end of a slab. Bytes of the stack. */
 uint32_t fm_sampler_tell_stack(uint32_t slab, const ucontext_t *context);

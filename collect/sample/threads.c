@@ -163,7 +163,8 @@ bool fm_sampler_record(fm_sampler_thread *thread, const fm_sample_record *record
     }
     lane->cells[thread->written % FM_SAMPLE_CELLS].record = *record;
     __atomic_store_n(&lane->written, ++thread->written, __ATOMIC_RELEASE);
-    if (waiting >= FM_SAMPLE_CELLS / 2) fm_sampler_wake();
+    if (waiting >= FM_SAMPLE_CELLS / 2 || (record->slab != FM_SAMPLE_NOWHERE && fm_sampler_slabs_run_short()))
+        fm_sampler_wake();
     return true;
 }
 

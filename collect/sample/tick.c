@@ -35,9 +35,7 @@ uint32_t fm_sampler_claim_slab(const fm_sampler_thread *thread, uint32_t class)
     return FM_SAMPLE_NOWHERE;
 }
 
-/* The receiver is woken up where half of the slabs wait for it, or one of those for long bursts, which are
- * few. */
-static void wake_receiver(void)
+bool fm_sampler_slabs_run_short(void)
 {
     uint32_t used = 0;
     bool large = false;
@@ -46,7 +44,7 @@ static void wake_receiver(void)
         used += taken;
         large |= taken && fm_sample_slab_at(i).class >= 2;
     }
-    if (used >= FM_SAMPLE_SLABS_IN_ALL / 2 || large) fm_sampler_wake();
+    return used >= FM_SAMPLE_SLABS_IN_ALL / 2 || large;
 }
 
 void fm_sampler_free_slab(uint32_t slab)
@@ -347,9 +345,7 @@ static void sample(fm_sampler_thread *thread, ucontext_t *context, uint32_t slab
     if (reason == BURST_END_FULL) begin_table(thread);
     if (reason == BURST_END_DONE || reason == BURST_END_LOG_FULL) *useful = count(thread, context, &record);
     thread->in_burst = false;
-    if (fm_sampler_record(thread, &record)) {
-        wake_receiver();
-    } else if (record.slab != FM_SAMPLE_NOWHERE) {
+    if (!fm_sampler_record(thread, &record) && record.slab != FM_SAMPLE_NOWHERE) {
         fm_sampler_free_slab(slab);
         if (thread->generation == record.is.burst.generation) thread->told -= record.is.burst.table_bytes;
     }
