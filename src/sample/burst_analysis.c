@@ -20,33 +20,75 @@ typedef struct block_slot {
 typedef fm_burst_kind kind_slot;
 
 /*
- * Both tables are hash tables that begin small with each burst and grow with what it holds: most bursts are
- * short and touch few blocks, and their tables then stay in the processor's nearest cache. Memory is kept.
+ * Slots of a hash table. It begins small with each burst and grows with what it holds: most bursts are short
+ * and touch few blocks, and their tables then stay in the processor's nearest cache. Memory is kept.
  */
+enum { SLOT_BYTES = 16, FIRST_ROOM = 1 << 9 };
+typedef struct slot_table {
+    void *slots, *spare; /* spare: what the slots are copied to when the table grows */
+    size_t capacity;     /* slots that there is memory for, in both */
+    size_t room, count;  /* slots in use, a power of two; of these, those that hold something */
+    int empty;           /* the bytes of an empty slot */
+} slot_table;
+_Static_assert(sizeof(block_slot) == SLOT_BYTES && sizeof(kind_slot) == SLOT_BYTES, "slots have one size");
+
 struct fm_burst_table {
-    block_slot *blocks, *blocks_spare; /* spare: what the table is copied to when it grows */
-    kind_slot *kinds, *kinds_spare;
-    size_t block_capacity, kind_capacity; /* slots that there is memory for, of each */
-    size_t block_room, kind_room;         /* slots in use; powers of two */
-    size_t block_count, kind_count;
+    slot_table blocks, kinds;
 };
 
-enum { FIRST_ROOM = 1 << 9, EXACT_BELOW = 1024 };
+enum { EXACT_BELOW = 1024 };
 
 fm_status fm_burst_table_create(fm_burst_table **table, fm_error *error)
 {
     *table = fm_calloc(1, sizeof **table);
-    return *table ? FM_OK : fm_fail_memory(error, sizeof **table, "the tables of bursts");
+    if (!*table) return fm_fail_memory(error, sizeof **table, "the tables of bursts");
+    (*table)->blocks.empty = 0xff;
+    return FM_OK;
 }
 
 void fm_burst_table_destroy(fm_burst_table *table)
 {
     if (!table) return;
-    free(table->blocks);
-    free(table->blocks_spare);
-    free(table->kinds);
-    free(table->kinds_spare);
+    free(table->blocks.slots);
+    free(table->blocks.spare);
+    free(table->kinds.slots);
+    free(table->kinds.spare);
     free(table);
+}
+
+static fm_status reserve(slot_table *table, size_t room, fm_error *error)
+{
+    if (room <= table->capacity) return FM_OK;
+    void *slots = realloc(table->slots, room * SLOT_BYTES);
+    if (slots) table->slots = slots;
+    void *spare = realloc(table->spare, room * SLOT_BYTES);
+    if (spare) table->spare = spare;
+    if (!slots || !spare) return fm_fail_memory(error, room * SLOT_BYTES, "the uses of a burst");
+    table->capacity = room;
+    return FM_OK;
+}
+
+static fm_status begin(slot_table *table, fm_error *error)
+{
+    const fm_status status = reserve(table, FIRST_ROOM, error);
+    if (status != FM_OK) return status;
+    table->room = FIRST_ROOM;
+    table->count = 0;
+    memset(table->slots, table->empty, FIRST_ROOM * SLOT_BYTES);
+    return FM_OK;
+}
+
+/* It is four times as large, and empty; what it held is in the spare slots. */
+static fm_status enlarge(slot_table *table, fm_error *error)
+{
+    const fm_status status = reserve(table, table->room * 4, error);
+    if (status != FM_OK) return status;
+    void *old = table->slots;
+    table->slots = table->spare;
+    table->spare = old;
+    table->room *= 4;
+    memset(table->slots, table->empty, table->room * SLOT_BYTES);
+    return FM_OK;
 }
 
 static uint64_t mix(uint64_t value)
@@ -58,119 +100,60 @@ static uint64_t mix(uint64_t value)
 /* ---- blocks ---- */
 
 /* The slot of a block, or the empty one where it belongs. */
-static block_slot *block_place(const fm_burst_table *table, uint64_t block)
+static block_slot *block_place(const slot_table *blocks, uint64_t block)
 {
-    size_t at = mix(block) & (table->block_room - 1);
-    while (table->blocks[at].last != FM_BURST_NONE && table->blocks[at].block != block)
-        at = (at + 1) & (table->block_room - 1);
-    return &table->blocks[at];
+    block_slot *slots = blocks->slots;
+    size_t at = mix(block) & (blocks->room - 1);
+    while (slots[at].last != FM_BURST_NONE && slots[at].block != block) at = (at + 1) & (blocks->room - 1);
+    return &slots[at];
 }
 
-/* Memory for so many slots of both kinds of a table; what is in the table stays. */
-static fm_status reserve_blocks(fm_burst_table *table, size_t room, fm_error *error)
+static fm_status grow_blocks(slot_table *blocks, fm_error *error)
 {
-    if (room <= table->block_capacity) return FM_OK;
-    block_slot *blocks = realloc(table->blocks, room * sizeof *blocks);
-    if (blocks) table->blocks = blocks;
-    block_slot *spare = realloc(table->blocks_spare, room * sizeof *spare);
-    if (spare) table->blocks_spare = spare;
-    if (!blocks || !spare) return fm_fail_memory(error, room * sizeof *blocks, "the blocks of a burst");
-    table->block_capacity = room;
-    return FM_OK;
-}
-
-static void empty_blocks(fm_burst_table *table, size_t room)
-{
-    memset(table->blocks, 0xff, room * sizeof *table->blocks);
-    table->block_room = room;
-}
-
-static fm_status begin_blocks(fm_burst_table *table, fm_error *error)
-{
-    const fm_status status = reserve_blocks(table, FIRST_ROOM, error);
-    if (status == FM_OK) empty_blocks(table, FIRST_ROOM);
-    table->block_count = 0;
-    return status;
-}
-
-static fm_status grow_blocks(fm_burst_table *table, fm_error *error)
-{
-    const size_t room = table->block_room;
-    const fm_status status = reserve_blocks(table, room * 4, error);
+    const size_t room = blocks->room;
+    const fm_status status = enlarge(blocks, error);
     if (status != FM_OK) return status;
-    block_slot *old = table->blocks;
-    table->blocks = table->blocks_spare;
-    table->blocks_spare = old;
-    empty_blocks(table, room * 4);
+    const block_slot *old = blocks->spare;
     for (size_t i = 0; i < room; i++)
-        if (old[i].last != FM_BURST_NONE) *block_place(table, old[i].block) = old[i];
+        if (old[i].last != FM_BURST_NONE) *block_place(blocks, old[i].block) = old[i];
     return FM_OK;
 }
 
 /* The slot of a block; fresh: it was not met before. NULL: no memory. */
-static inline block_slot *meet(fm_burst_table *table, uint64_t block, bool *fresh, fm_error *error)
+static inline block_slot *meet(slot_table *blocks, uint64_t block, bool *fresh, fm_error *error)
 {
-    block_slot *slot = block_place(table, block);
+    block_slot *slot = block_place(blocks, block);
     *fresh = slot->last == FM_BURST_NONE;
     if (!*fresh) return slot;
-    if (table->block_count * 2 >= table->block_room) {
-        if (grow_blocks(table, error) != FM_OK) return NULL;
-        slot = block_place(table, block);
+    if (blocks->count * 2 >= blocks->room) {
+        if (grow_blocks(blocks, error) != FM_OK) return NULL;
+        slot = block_place(blocks, block);
     }
     *slot = (block_slot){.block = block};
-    table->block_count++;
+    blocks->count++;
     return slot;
 }
 
 /* ---- kinds ---- */
 
-static kind_slot *kind_place(const fm_burst_table *table, uint32_t use, uint32_t reuse, uint32_t time)
+static kind_slot *kind_place(const slot_table *kinds, uint32_t use, uint32_t reuse, uint32_t time)
 {
-    size_t at =
-        mix(((uint64_t)use << 32 | reuse) ^ time * UINT64_C(0xD6E8FEB86659FD93)) & (table->kind_room - 1);
-    for (;; at = (at + 1) & (table->kind_room - 1)) {
-        kind_slot *slot = &table->kinds[at];
+    kind_slot *slots = kinds->slots;
+    size_t at = mix(((uint64_t)use << 32 | reuse) ^ time * UINT64_C(0xD6E8FEB86659FD93)) & (kinds->room - 1);
+    for (;; at = (at + 1) & (kinds->room - 1)) {
+        kind_slot *slot = &slots[at];
         if (slot->count == 0 || (slot->time == time && slot->use == use && slot->reuse == reuse)) return slot;
     }
 }
 
-static fm_status reserve_kinds(fm_burst_table *table, size_t room, fm_error *error)
+static fm_status grow_kinds(slot_table *kinds, fm_error *error)
 {
-    if (room <= table->kind_capacity) return FM_OK;
-    kind_slot *kinds = realloc(table->kinds, room * sizeof *kinds);
-    if (kinds) table->kinds = kinds;
-    kind_slot *spare = realloc(table->kinds_spare, room * sizeof *spare);
-    if (spare) table->kinds_spare = spare;
-    if (!kinds || !spare) return fm_fail_memory(error, room * sizeof *kinds, "the kinds of uses of a burst");
-    table->kind_capacity = room;
-    return FM_OK;
-}
-
-static void empty_kinds(fm_burst_table *table, size_t room)
-{
-    memset(table->kinds, 0, room * sizeof *table->kinds);
-    table->kind_room = room;
-}
-
-static fm_status begin_kinds(fm_burst_table *table, fm_error *error)
-{
-    const fm_status status = reserve_kinds(table, FIRST_ROOM, error);
-    if (status == FM_OK) empty_kinds(table, FIRST_ROOM);
-    table->kind_count = 0;
-    return status;
-}
-
-static fm_status grow_kinds(fm_burst_table *table, fm_error *error)
-{
-    const size_t room = table->kind_room;
-    const fm_status status = reserve_kinds(table, room * 4, error);
+    const size_t room = kinds->room;
+    const fm_status status = enlarge(kinds, error);
     if (status != FM_OK) return status;
-    kind_slot *old = table->kinds;
-    table->kinds = table->kinds_spare;
-    table->kinds_spare = old;
-    empty_kinds(table, room * 4);
+    const kind_slot *old = kinds->spare;
     for (size_t i = 0; i < room; i++)
-        if (old[i].count > 0) *kind_place(table, old[i].use, old[i].reuse, old[i].time) = old[i];
+        if (old[i].count > 0) *kind_place(kinds, old[i].use, old[i].reuse, old[i].time) = old[i];
     return FM_OK;
 }
 
@@ -182,19 +165,19 @@ static uint32_t rounded(uint32_t time)
 }
 
 /* most: of time distances. */
-static inline fm_status count_kind(fm_burst_table *table, uint32_t use, uint32_t reuse, uint32_t time,
+static inline fm_status count_kind(slot_table *kinds, uint32_t use, uint32_t reuse, uint32_t time,
                                    uint32_t most, fm_error *error)
 {
     time = rounded(time) < most ? rounded(time) : most;
-    kind_slot *slot = kind_place(table, use, reuse, time);
+    kind_slot *slot = kind_place(kinds, use, reuse, time);
     if (slot->count == 0) {
-        if (table->kind_count * 2 >= table->kind_room) {
-            fm_status status = grow_kinds(table, error);
+        if (kinds->count * 2 >= kinds->room) {
+            fm_status status = grow_kinds(kinds, error);
             if (status != FM_OK) return status;
-            slot = kind_place(table, use, reuse, time);
+            slot = kind_place(kinds, use, reuse, time);
         }
         *slot = (kind_slot){.use = use, .reuse = reuse, .time = time};
-        table->kind_count++;
+        kinds->count++;
     }
     slot->count++;
     return FM_OK;
@@ -231,10 +214,10 @@ static fm_status observe(fm_burst_table *table, const fm_burst_touch *touches, s
         const uint64_t last = last_block(touch, shift);
         for (uint64_t block = touch->address >> shift;; block++, number++) {
             bool fresh;
-            block_slot *slot = meet(table, block, &fresh, error);
+            block_slot *slot = meet(&table->blocks, block, &fresh, error);
             if (!slot) return FM_E_NOMEM;
             if (!fresh && slot->last < view->uses) {
-                fm_status status = count_kind(table, slot->tag, touch->tag, number - slot->last,
+                fm_status status = count_kind(&table->kinds, slot->tag, touch->tag, number - slot->last,
                                               view->references - 1, error);
                 if (status != FM_OK) return status;
             }
@@ -254,13 +237,14 @@ static fm_status observe(fm_burst_table *table, const fm_burst_touch *touches, s
 static fm_status copy_kinds(fm_burst_table *table, uint32_t *count, fm_burst_view *view, fm_error *error)
 {
     const size_t before = view->found_count;
-    fm_burst_kind *grown = realloc(view->kinds, (before + table->kind_count + 1) * sizeof *grown);
-    if (!grown) return fm_fail_memory(error, table->kind_count * sizeof *grown, "the uses of a burst");
+    fm_burst_kind *grown = realloc(view->kinds, (before + table->kinds.count + 1) * sizeof *grown);
+    if (!grown) return fm_fail_memory(error, table->kinds.count * sizeof *grown, "the uses of a burst");
     view->kinds = grown;
     size_t at = before;
-    for (size_t i = 0; i < table->kind_room; i++)
-        if (table->kinds[i].count > 0) grown[at++] = table->kinds[i];
-    *count = (uint32_t)table->kind_count;
+    const kind_slot *kinds = table->kinds.slots;
+    for (size_t i = 0; i < table->kinds.room; i++)
+        if (kinds[i].count > 0) grown[at++] = kinds[i];
+    *count = (uint32_t)table->kinds.count;
     return FM_OK;
 }
 
@@ -271,17 +255,17 @@ fm_status fm_burst_view_make(fm_burst_table *table, const fm_burst_touch *touche
     *view = (fm_burst_view){.picked = FM_BURST_NONE};
     view->references = count_references(touches, &count, granularity_shift);
     view->uses = view->references / 2;
-    fm_status status = begin_blocks(table, error);
-    if (status == FM_OK) status = begin_kinds(table, error);
+    fm_status status = begin(&table->blocks, error);
+    if (status == FM_OK) status = begin(&table->kinds, error);
     if (status == FM_OK)
         status = observe(table, touches, count, granularity_shift, picked, picked_address, view, error);
     if (status == FM_OK) status = copy_kinds(table, &view->found_count, view, error);
-    if (status == FM_OK) status = begin_kinds(table, error);
-    for (size_t i = 0; i < table->block_room && status == FM_OK; i++) {
-        const block_slot *slot = &table->blocks[i];
+    if (status == FM_OK) status = begin(&table->kinds, error);
+    for (size_t i = 0; i < table->blocks.room && status == FM_OK; i++) {
+        const block_slot *slot = (const block_slot *)table->blocks.slots + i;
         if (slot->last < view->uses) /* not the empty ones */
-            status = count_kind(table, slot->tag, 0, view->references - 1 - slot->last, view->references - 1,
-                                error);
+            status = count_kind(&table->kinds, slot->tag, 0, view->references - 1 - slot->last,
+                                view->references - 1, error);
     }
     if (status == FM_OK) status = copy_kinds(table, &view->cut_count, view, error);
     if (status != FM_OK) {
@@ -296,7 +280,7 @@ fm_status fm_burst_unused_words(fm_burst_table *table, const fm_burst_touch *tou
                                 size_t from, size_t *unused, fm_error *error)
 {
     enum { WORD_SHIFT = 3 };
-    const fm_status status = begin_blocks(table, error);
+    const fm_status status = begin(&table->blocks, error);
     *unused = 0;
     for (size_t i = 0; i < count && status == FM_OK; i++) {
         const uint64_t first = touches[i].address >> WORD_SHIFT, last = last_block(&touches[i], WORD_SHIFT);
@@ -304,7 +288,8 @@ fm_status fm_burst_unused_words(fm_burst_table *table, const fm_burst_touch *tou
         for (uint64_t word = first;; word++) {
             const bool waits = word == first && i < from;
             bool fresh;
-            block_slot *slot = waits ? meet(table, word, &fresh, error) : block_place(table, word);
+            block_slot *slot =
+                waits ? meet(&table->blocks, word, &fresh, error) : block_place(&table->blocks, word);
             if (!slot) return FM_E_NOMEM;
             if (slot->last == 0) { /* else it is empty */
                 *unused -= slot->tag;
