@@ -29,7 +29,7 @@ def native(command, **more):
 
 
 def sample(command, *options, code=0, env=None, timeout=90):
-    """fathom sample at 1,000 Hz; the profile, or None."""
+    """fathom sample at 1,000 Hz; the profile, or None. Code None: any exit code."""
     path, text = os.path.join(work, "sampled.json"), os.path.join(work, "sampled.txt")
     for old in (path, text):
         if os.path.exists(old):
@@ -37,7 +37,7 @@ def sample(command, *options, code=0, env=None, timeout=90):
     full = [FATHOM, "sample", "--rate", "1000", "--json", path, "-o", text, *options, "--", *command]
     done = subprocess.run(full, capture_output=True, text=True, errors="replace", timeout=timeout, stdin=subprocess.DEVNULL,
                           env={**os.environ, **(env or {})})
-    if done.returncode != code:
+    if code is not None and done.returncode != code:
         raise Failure(f"{' '.join(full)}\nexit code {done.returncode}, expected {code}\n{done.stdout}\n{done.stderr}")
     profile = None
     if os.path.exists(path):
@@ -73,6 +73,17 @@ def plain_work():
     clock = "timer" if "perf events were refused" in result.err else "clock"
     expect_in(f"sampled, software {clock}", " ".join(result.text.split()), "first screen")
     expect_in("sampled.c:", result.text, "first screen names the code")
+    expect_in("% beside it): sampled", " ".join(result.text.split()), "what the receiver took")
+
+
+@case
+def a_budget_is_kept_to():
+    slow = build("two_rates.c", "gcc", "-O2")
+    little, much = (sample([slow, "4"], "--no-sites", "--bootstrap", "1", "--method", "software", "--overhead", share,
+                           code=code).profile for share, code in (("0.4%", None), ("40%", 0)))
+    few, many = (0 if profile is None else profile["sampling"]["bursts"] for profile in (little, much))
+    if few * 4 > many:
+        raise Failure(f"{few} bursts for 0.4 %, {many} for 40 %")
 
 
 @case
