@@ -183,6 +183,49 @@ def gone_within(part, seconds):
         time.sleep(0.05)
 
 
+# ---- waiting ----
+
+def wait_until(condition, what, seconds=60):
+    """Until a condition holds; long before that limit, unless it never does."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise Failure(f"after {seconds} s still not: {what}")
+        time.sleep(0.01)
+
+
+def process_state(pid):
+    """As in /proc (R, S, T, Z, ...); None: it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def processor_seconds(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_for_work(pid, seconds):
+    """Until a process has used so much more processor time: clocks that take samples come by as often as that says, however
+    busy the machine is."""
+    until = processor_seconds(pid) + seconds
+    wait_until(lambda: processor_seconds(pid) >= until, f"process {pid} works for {seconds} s")
+
+
+def wait_for_looks(pid, times=6):
+    """Until a process that sleeps between looks has slept so often again."""
+    def slept():
+        with open(f"/proc/{pid}/status") as file:
+            return int([line for line in file if line.startswith("voluntary")][0].split()[1])
+
+    until = slept() + times
+    wait_until(lambda: slept() >= until, f"process {pid} looks around")
+
+
 # ---- cases ----
 
 def shared_memory():
