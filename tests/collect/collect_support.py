@@ -191,7 +191,7 @@ def wait_until(condition, what, seconds=60):
     while not condition():
         if time.monotonic() > end:
             raise Failure(f"after {seconds} s still not: {what}")
-        time.sleep(0.01)
+        time.sleep(0.005)
 
 
 def process_state(pid):

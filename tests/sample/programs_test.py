@@ -372,6 +372,20 @@ def an_interrupt_gives_the_profile_so_far():
 
 
 @case
+def a_program_waits_for_a_fathom_that_is_late():
+    # It asks for its clock when it begins, and is over soon.
+    path = os.path.join(work, "late.json")
+    process, _ = launched([program(), "environment"], "--json", path, "-o", os.devnull)
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(2.4)
+    process.send_signal(signal.SIGCONT)
+    _, err = process.communicate(timeout=60)
+    expect(process.returncode, 0, f"exit code\n{err}")
+    with open(path) as file:
+        expect(json.load(file)["sampling"]["bursts"] > 0, True, "bursts")
+
+
+@case
 def the_program_is_killed():
     process, child, path = started()
     os.kill(child, signal.SIGKILL)
