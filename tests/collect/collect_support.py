@@ -151,7 +151,7 @@ def wait_for_line(process, wanted):
         raise Failure(f"expected the program to say {wanted!r}, it said {line!r}: {process.stderr.read()}")
 
 
-def finish(process, path, timeout=30):
+def finish(process, path, timeout=90):
     out, err = process.communicate(timeout=timeout)
     profile = None
     if os.path.exists(path):
@@ -214,6 +214,16 @@ def wait_for_work(pid, seconds):
     busy the machine is."""
     until = processor_seconds(pid) + seconds
     wait_until(lambda: processor_seconds(pid) >= until, f"process {pid} works for {seconds} s")
+
+
+def wait_for_signal(pid, number):
+    """Until a signal that was sent to a process does not wait there any more: a second one of its kind is not the same."""
+    def waits():
+        with open(f"/proc/{pid}/status") as file:
+            status = dict(line.split(":", 1) for line in file)
+        return (int(status["ShdPnd"], 16) | int(status["SigPnd"], 16)) >> (number - 1) & 1
+
+    wait_until(lambda: not waits(), f"process {pid} takes signal {number}")
 
 
 def wait_for_looks(pid, times=6):
