@@ -137,11 +137,12 @@ def blocks_come_from_the_allocator_that_the_program_has():
     library = build("checking_allocator.c", "gcc", "-shared", "-fPIC", "-fno-builtin", output="checking_allocator.so")
     # Some were told; that one of these is used in a burst too is rare, since they are freed soon. Where others have the
     # processors, the thread that allocates may not have had its turn.
+    none = "no allocation came through the sampler"
     for duration in ("0.4", "1.6", "6.4"):
         profile = same("work", "allocates", program_prefix=["env", f"LD_PRELOAD={library}"], sites=True, duration=duration).profile
-        if "no allocation came through the sampler" not in profile["run"]["notes"]:
-            break
-    expect_in("small heap blocks one in", profile["run"]["notes"], "blocks were told")
+        if none not in profile["run"].get("notes", ""):
+            return
+    raise Failure(f"no block was told: {profile['run']['notes']}")
 
 
 @case
