@@ -9,7 +9,7 @@
 #include "runtime.h"
 #include "system.h"
 
-enum { WAIT_MILLISECONDS = 100, CLAIM_TRIES = 50 };
+enum { WAIT_MILLISECONDS = 100, CLAIM_TRIES = 10 };
 
 /* ---- the file ---- */
 
@@ -171,10 +171,10 @@ bool fm_channel_claim(fm_cc_process *process, fm_thread *thread)
 {
     fm_session *session = process->session;
     int index = -1;
-    for (int tries = 0; tries < CLAIM_TRIES; tries++) {
+    for (int tries = 0;; tries++) { /* as long as there is somebody who will make room */
         if (__atomic_load_n(&session->order, __ATOMIC_RELAXED) != FM_ORDER_TRACE) return false;
         index = claim_free(session);
-        if (index != -2) break;
+        if (index != -2 || (tries % CLAIM_TRIES == CLAIM_TRIES - 1 && receiver_is_gone(process))) break;
         struct timespec moment = {0, 20 * 1000000};
         fm_syscall(__NR_nanosleep, (long)&moment, 0, 0, 0, 0, 0);
     }

@@ -5,6 +5,7 @@
  */
 #include "collect/sample/sampler.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,9 @@
 fm_sampler_self fm_self;
 extern char **environ;
 
-enum { CLOCK_PATIENCE = 2000, CLOCK_STEP = 50 }; /* milliseconds */
+/* Milliseconds. A receiver that lives answers sooner or later: on a busy machine, or while it reads symbols,
+ * it may be late. */
+enum { CLOCK_PATIENCE = 2000, CLOCK_PATIENCE_MOST = 60000, CLOCK_STEP = 50 };
 
 void fm_sampler_wake(void)
 {
@@ -22,13 +25,25 @@ void fm_sampler_wake(void)
         fm_futex_wake(&fm_self.session->wake);
 }
 
+/* Or is it not known whether it lives? */
+static bool receiver_is_gone(void)
+{
+    const long handle = fm_syscall(__NR_pidfd_open, (long)fm_self.session->receiver_pid, 0, 0, 0, 0, 0);
+    if (handle < 0) return true;
+    struct pollfd end = {.fd = (int)handle, .events = POLLIN};
+    const bool gone = fm_syscall(__NR_poll, (long)&end, 1, 0, 0, 0, 0) != 0;
+    fm_close((int)handle);
+    return gone;
+}
+
 /* Waits until the clock's state is not `state` any more. */
 static uint32_t wait_for_clock(uint32_t state)
 {
     uint32_t *clock = &fm_self.process->clock, now = state;
-    for (int waited = 0; waited < CLOCK_PATIENCE; waited += CLOCK_STEP) {
+    for (int waited = 0; waited < CLOCK_PATIENCE_MOST; waited += CLOCK_STEP) {
         now = __atomic_load_n(clock, __ATOMIC_ACQUIRE);
         if (now != state || fm_sampler_halted()) break;
+        if (waited >= CLOCK_PATIENCE && receiver_is_gone()) break;
         fm_futex_wait(clock, state, CLOCK_STEP);
     }
     return now;

@@ -37,7 +37,7 @@ enum {
     SYSCALL_STOP = SIGTRAP | 0x80,
     SYSCALL_BYTES = 2,
 };
-static const double usual_patience = 5.0, nap = 0.0002;
+static const double usual_patience = 5.0, longest_patience = 60.0, nap = 0.0002;
 
 static fm_status gone(const fm_tracee *tracee, fm_error *error)
 {
@@ -76,15 +76,24 @@ size_t fm_tracee_write(const fm_tracee *tracee, uint64_t address, const void *fr
 
 /* ---- stops ---- */
 
+/* Does it wait for nothing but a processor? */
+static bool is_runnable(pid_t tid)
+{
+    long state;
+    return fm_proc_stat((uint32_t)tid, FM_PROC_STATE, &state) && state == 'R';
+}
+
 /* Waits for the next stop of a thread: 1, *status is known; 0: it is gone; -1: it takes too long. */
 static int next_stop(const fm_tracee *tracee, pid_t tid, int *status)
 {
-    const double until = fm_now() + tracee->patience;
+    const double begin = fm_now();
     for (;;) {
+        const double waited = fm_now() - begin; /* before we look: we may have to wait for a processor, too */
         const pid_t got = waitpid(tid, status, __WALL | WNOHANG);
         if (got == tid) return WIFSTOPPED(*status) ? 1 : 0;
         if (got < 0 && errno != EINTR) return 0;
-        if (got == 0 && fm_now() > until) return -1;
+        if (got == 0 && waited > tracee->patience && (waited > longest_patience || !is_runnable(tid)))
+            return -1;
         if (got == 0) usleep((useconds_t)(nap * 1e6));
     }
 }

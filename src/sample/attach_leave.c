@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 static const double leave_seconds = 3.0;
+enum { LEAVE_TRIES = 200 }; /* at least, however little time we get */
 
 /* Does a thread stand in our code? */
 static bool is_inside(const fm_sampled_attachment *self, const fm_tracee *tracee)
@@ -104,13 +105,13 @@ fm_status fm_attach_leave(fm_sampled_attachment *self, fm_tracee *tracee, fm_err
     const double until = fm_now() + leave_seconds;
     long inside = 1;
     if (!is_still_there(self, tracee)) return FM_OK;
-    while (inside) {
+    for (int tries = 0; inside; tries++) {
         fm_status status = fm_tracee_stop(tracee, error);
         fm_tracee_thread *thread = status == FM_OK ? fm_tracee_any(tracee) : NULL;
         if (status == FM_OK) fm_attach_restore_allocator(self, tracee); /* whoever is in it comes out soon */
         const waiting_traps waiting = look_for_traps(tracee);
         /* What the program sent to itself is not lost, if that can be helped. */
-        const bool late = fm_now() > until - leave_seconds / 2;
+        const bool late = tries > LEAVE_TRIES / 2 && fm_now() > until - leave_seconds / 2;
         if (status == FM_OK && thread && !is_inside(self, tracee) &&
             (late || !(waiting.ours && waiting.others)))
             status = fm_attach_call(self, tracee, thread, FM_ATTACH_LEAVE, waiting.ours || !waiting.others,
@@ -118,7 +119,7 @@ fm_status fm_attach_leave(fm_sampled_attachment *self, fm_tracee *tracee, fm_err
         if (status != FM_OK) return status;
         if (!inside) break;
         fm_tracee_resume(tracee);
-        if (fm_now() > until)
+        if (tries > LEAVE_TRIES && fm_now() > until)
             return fm_fail(
                 error, FM_E_IO, NULL,
                 "process %ld: a thread of it has been in the sampler for %.0f s: the sampler stays "

@@ -28,7 +28,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { ENTER_TRIES = 1000 };
+enum { ENTER_TRIES = 1000, SEARCH_TRIES = 200 };
 
 /* Signals 32 and 33, which are its own. */
 static const uint64_t of_libc = UINT64_C(3) << 31;
@@ -138,7 +138,7 @@ static fm_status find_place(fm_sampled_attachment *self, fm_tracee *tracee, cons
     const double until = fm_now() + search_seconds;
     fm_unsafe_places_find(&self->places, tracee, modules);
     useconds_t nap = 200;
-    do {
+    for (int tries = 0; tries < SEARCH_TRIES || fm_now() < until; tries++) {
         fm_proc_tasks tasks;
         fm_status status = FM_OK;
         bool safe = false;
@@ -156,7 +156,7 @@ static fm_status find_place(fm_sampled_attachment *self, fm_tracee *tracee, cons
         if (status != FM_OK || safe) return status;
         usleep(nap);
         if (nap < 10000) nap += nap / 2;
-    } while (fm_now() < until);
+    }
     return fm_fail(
         error, FM_E_IO, NULL,
         "process %ld: in %.0f s its threads were never seen outside of the allocator, the loader and "

@@ -181,7 +181,9 @@ module.exports = (helpers) => {
       await listAll(page);
       const filter = async (text) => {
         await page.locator('#pairs-filter').fill(text);
-        await page.waitForTimeout(200);
+        // The page filters a moment later, by a timer; this one comes behind it, however slow the machine is.
+        await page.evaluate(() => new Promise((done) => setTimeout(done, 150)));
+        await settle(page);
         return pairRows(page);
       };
       const all = linePairs(profile, 524288);
@@ -234,16 +236,22 @@ module.exports = (helpers) => {
       const bytes = fs.statSync(path.join(folder, 'huge.html')).size;
       expect(bytes < 8e6, `the page has ${bytes} bytes`);
       const profile = read('huge');
-      const started = Date.now();
-      const page = await open('huge');
-      const opened = Date.now() - started;
+      const page = await open('empty'),
+        devtools = await page.context().newCDPSession(page);
+      await devtools.send('Performance.enable', {timeDomain: 'threadTicks'});
+      // Milliseconds of processor time that the page's thread has used: others on the machine do not count.
+      const used = async () => {
+        const {metrics} = await devtools.send('Performance.getMetrics');
+        return Math.round(1000 * metrics.find((metric) => metric.name === 'ThreadTime').value);
+      };
       const timed = async (what, limit, action) => {
-        const from = Date.now();
+        const from = await used();
         await action();
         await settle(page);
-        expect(Date.now() - from < limit, `${what} took ${Date.now() - from} ms`);
+        const took = (await used()) - from;
+        expect(took < limit, `${what} took ${took} ms`);
       };
-      expect(opened < 8000, `opening took ${opened} ms`);
+      await timed('opening', 8000, () => open('huge'));
       await timed('another size', 3000, () => size(page, 'L1d 48 KiB'));
       await timed('sorting', 3000, () => page.locator('#pairs .sort[data-key=count]').click());
       await timed('sorting back', 3000, () => page.locator('#pairs .sort[data-key=misses]').click());
@@ -292,7 +300,7 @@ module.exports = (helpers) => {
           );
         },
         null,
-        {timeout: 3000}
+        {timeout: 60000}
       );
     },
   };

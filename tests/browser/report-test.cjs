@@ -208,7 +208,7 @@ const cases = {
     if (only && !name.includes(only)) continue;
     const trouble = [];
     const page = await context.newPage();
-    page.setDefaultTimeout(10000);
+    page.setDefaultTimeout(60000);
     page.on('pageerror', (error) => trouble.push('script error: ' + error.message));
     page.on('console', (message) => {
       if (message.text().includes('willReadFrequently')) return; // about this test's own looking at pixels
@@ -224,7 +224,7 @@ const cases = {
     });
     const open = async (file) => {
       await page.goto('file://' + path.join(folder, file + '.html'));
-      await page.waitForSelector('html[data-ready=yes]', {timeout: 10000});
+      await page.waitForSelector('html[data-ready=yes]', {timeout: 60000});
       await settle(page);
       return page;
     };

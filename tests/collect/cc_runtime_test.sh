@@ -229,10 +229,20 @@ fi
 
 # ---- the receiver's side ----
 
+late() { # nobody makes room for more threads than there is room for, for a while: they wait
+    ./drain --region $everything -- ./odd churn 1200 >seen &
+    local drain=$!
+    until grep -q . "/proc/$drain/task/$drain/children"; do sleep 0.01; done
+    kill -STOP $drain
+    sleep 2.2
+    kill -CONT $drain
+    wait $drain && shows 'channels=1201 refused=0' ' store4=100 '
+}
+case_ "a receiver that is late: threads wait for it" late
 gone() { # the receiver ends without a word: the program runs on
     rm -f ended
     ./drain --die-after=20 -- sh -c './odd plain 20000 && echo >ended' >/dev/null
-    for _ in {1..50}; do
+    for _ in {1..300}; do
         [ -e ended ] && return
         sleep 0.2
     done

@@ -151,7 +151,7 @@ def wait_for_line(process, wanted):
         raise Failure(f"expected the program to say {wanted!r}, it said {line!r}: {process.stderr.read()}")
 
 
-def finish(process, path, timeout=30):
+def finish(process, path, timeout=90):
     out, err = process.communicate(timeout=timeout)
     profile = None
     if os.path.exists(path):
@@ -181,6 +181,59 @@ def gone_within(part, seconds):
                 os.kill(pid, signal.SIGKILL)
             raise Failure(f"processes of {part} are still there after {seconds} s")
         time.sleep(0.05)
+
+
+# ---- waiting ----
+
+def wait_until(condition, what, seconds=60):
+    """Until a condition holds; long before that limit, unless it never does."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise Failure(f"after {seconds} s still not: {what}")
+        time.sleep(0.005)
+
+
+def process_state(pid):
+    """As in /proc (R, S, T, Z, ...); None: it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def processor_seconds(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_for_work(pid, seconds):
+    """Until a process has used so much more processor time: clocks that take samples come by as often as that says, however
+    busy the machine is."""
+    until = processor_seconds(pid) + seconds
+    wait_until(lambda: processor_seconds(pid) >= until, f"process {pid} works for {seconds} s")
+
+
+def wait_for_signal(pid, number):
+    """Until a signal that was sent to a process does not wait there any more: a second one of its kind is not the same."""
+    def waits():
+        with open(f"/proc/{pid}/status") as file:
+            status = dict(line.split(":", 1) for line in file)
+        return (int(status["ShdPnd"], 16) | int(status["SigPnd"], 16)) >> (number - 1) & 1
+
+    wait_until(lambda: not waits(), f"process {pid} takes signal {number}")
+
+
+def wait_for_looks(pid, times=6):
+    """Until a process that sleeps between looks has slept so often again."""
+    def slept():
+        with open(f"/proc/{pid}/status") as file:
+            return int([line for line in file if line.startswith("voluntary")][0].split()[1])
+
+    until = slept() + times
+    wait_until(lambda: slept() >= until, f"process {pid} looks around")
 
 
 # ---- cases ----

@@ -32,6 +32,14 @@ def once(function):
     return function
 
 
+def works(program, but):
+    """The processes that run a program and have done so for a while, without fathom."""
+    found = [pid for pid in processes_named(program) if pid != but]
+    for pid in found:
+        wait_for_work(pid, 0.3)
+    return found
+
+
 @both
 def program_killed_from_outside(how):
     program = build("sleeping.c", how)
@@ -53,10 +61,8 @@ def busy_program_killed(how):
     program = build("endless.c", how)
     process, path = start(WATCH, [program])
     wait_for_line(process, "ready")
-    time.sleep(0.5)
-    for pid in processes_named(program):
-        if pid != process.pid:
-            os.kill(pid, signal.SIGKILL)
+    for pid in works(program, process.pid):
+        os.kill(pid, signal.SIGKILL)
     result = finish(process, path)
     expect(result.code, 3, f"exit code: {result.err}")
     expect(result.profile["references"] > 1000, True, "references until then")
@@ -71,7 +77,7 @@ def analyser_killed_while_the_program_works(how):
     process.kill()
     process.wait()
     # The program runs on, to its own end, and no one waits for anyone.
-    gone_within(program, 60)
+    gone_within(program, 150)
     process.stdout.close()
     process.stderr.close()
     expect(os.path.exists(path), False, "a result of a killed analyser")
@@ -83,7 +89,7 @@ def analyser_killed_and_left_a_zombie(how):
     process, path = start(WATCH, [program, "1000000"])
     time.sleep(0.7)
     process.kill()  # not waited for: a zombie until the program is gone
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 150
     while [pid for pid in processes_named(program)]:
         if time.monotonic() > deadline:
             raise Failure("the program hangs")
@@ -101,7 +107,7 @@ def control_c_in_a_terminal(how):
     seen = b""
     while b"ready" not in seen:
         seen += os.read(terminal, 1000)
-    time.sleep(0.5)
+    works(program, pid)
     os.write(terminal, b"\x03")
     try:
         while True:
@@ -119,7 +125,7 @@ def control_c_in_a_terminal(how):
     os.unlink(path)
     expect(profile["complete"], False, "complete")
     expect(profile["cold"], 1000, "blocks so far")
-    gone_within(program, 5)
+    gone_within(program, 60)
 
 
 @both
@@ -132,7 +138,7 @@ def interrupt_sent_to_fathom_alone(how):
         result = finish(process, path)
         expect(result.code, 3, f"exit code: {result.err}")
         expect(result.profile["references"], 300, "references until then")
-        gone_within(program, 5)
+        gone_within(program, 60)
 
 
 @both
@@ -141,12 +147,12 @@ def program_that_ignores_the_interrupt(how):
     process, path = start(WATCH, [program, "stubborn"], start_new_session=True)
     wait_for_line(process, "ready")
     process.send_signal(signal.SIGINT)
-    time.sleep(0.5)
+    wait_for_signal(process.pid, signal.SIGINT)
     process.send_signal(signal.SIGINT)  # the second one means it
     result = finish(process, path)
     expect(result.code, 3, f"exit code: {result.err}")
     expect(result.profile["references"], 300, "references until then")
-    gone_within(program, 5)
+    gone_within(program, 60)
 
 
 @both
@@ -301,7 +307,7 @@ def disk_full_under_record():
     finally:
         subprocess.run(["umount", directory])
         os.rmdir(directory)
-    gone_within(program, 5)
+    gone_within(program, 60)
 
 
 @once

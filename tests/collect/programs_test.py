@@ -282,7 +282,7 @@ def long_copies(collector, how):
 def children_that_say_the_same(collector, how):
     # They are not built by fathom cc, which is a note for each of them.
     command = [build("starting.c", how), "true", "echo", "echo", "true", "echo"]
-    result = run(WATCH + ["--follow-children"], command, timeout=30)
+    result = run(WATCH + ["--follow-children"], command)
     expect(result.profile["references"], 300, "references")
 
 
@@ -411,7 +411,10 @@ def limits(collector, how):
     result = run(WATCH + ["--limit", "234567", "--at-limit", "stop"], [build("endless.c", how)], timeout=60)
     expect(result.profile["references"], 234567, "references")
     expect(result.profile["complete"], True, "complete, as asked")
-    result = run(["--limit-time", "0.3", "--at-limit", "stop", "--no-sites"], [build("endless.c", how)], timeout=60)
+    for seconds in ("0.3", "2", "10"):  # on a busy machine Valgrind takes longer to begin
+        result = run(["--limit-time", seconds, "--at-limit", "stop", "--no-sites"], [build("endless.c", how)])
+        if result.profile["references"] > 1000:
+            break
     expect(result.profile["references"] > 1000, True, "references within that time")
 
 

@@ -15,13 +15,19 @@ try 'fathom gen cyclic --keys 3 --references 6 -o all.txt --quiet <&- >&- 2>&-; 
 try 'fathom analyze - --format text <&-'
 try 'fathom --version 2>&-'
 # The reader went away: quiet, and by SIGPIPE (141) for those who look.
-after() { try "set -o pipefail; { sleep 0.2; $1; } | true"; }
+cat >reader_is_gone <<'END'
+import select
+poll = select.poll()
+poll.register(1, 0)
+poll.poll(60000)
+END
+after() { try "set -o pipefail; { python3 reader_is_gone; $1; } | true"; }
 after 'fathom --help'
 after 'fathom mrc p.json --csv - --quiet'
 after 'fathom analyze t.fathom --json - --quiet'
 try 'set -o pipefail; fathom gen cyclic --keys 10 --references 100M --to text -o - --quiet | head -n 2'
 # Where SIGPIPE is ignored, as under some supervisors, it is an ordinary write error.
-try 'set -o pipefail; trap "" PIPE; { sleep 0.2; fathom --help; } | true'
+try 'set -o pipefail; trap "" PIPE; { python3 reader_is_gone; fathom --help; } | true'
 # The writer was killed in the middle of a trace.
 # Where the block that was cut begins depends on the compressor.
 try_silently '{ head -c 5000 t.fathom; kill -9 $BASHPID; } | fathom analyze - --json q.json' | sed 's/byte [0-9]*: /byte N: /'

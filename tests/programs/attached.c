@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 static volatile int over;
-static int wrong;
+static int wrong, opened; /* opened: threads that have all their descriptors */
 static volatile sig_atomic_t traps, faults;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
@@ -74,6 +74,7 @@ static void *waits(void *unused)
     setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
     const int poller = epoll_create1(EPOLL_CLOEXEC);
     epoll_ctl(poller, EPOLL_CTL_ADD, pipes[0], &event);
+    __atomic_fetch_add(&opened, 1, __ATOMIC_RELEASE);
     for (int i = 0; !over; i++) {
         errno = 0;
         struct pollfd one = {.fd = pipes[0], .events = POLLIN};
@@ -251,6 +252,13 @@ static void *handles(void *unused)
 
 /* ---- the state ---- */
 
+static double processor_seconds(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
 static void show_state(void)
 {
     static const int numbers[] = {SIGTRAP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGUSR1};
@@ -284,14 +292,16 @@ int main(int argc, char **argv)
                  {"allocates", allocates}, {"loads", loads}, {"threads", makes_threads},
                  {"blocks", blocks},       {"forks", forks}, {"handles", handles}};
     pthread_t threads[64];
-    int count = 0;
+    int count = 0, opening = 0;
     alarm(100); /* whatever becomes of the test */
     if (argc > 1 && strcmp(argv[1], "once") == 0) return (int)(sum_of(400) & 1);
     for (int i = 1; i < argc && count < 64; i++)
-        for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
-            if (strcmp(argv[i], kinds[k].name) == 0 &&
-                pthread_create(&threads[count++], NULL, kinds[k].function, NULL))
-                abort();
+        for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+            if (strcmp(argv[i], kinds[k].name) != 0) continue;
+            opening += kinds[k].function == waits;
+            if (pthread_create(&threads[count++], NULL, kinds[k].function, NULL)) abort();
+        }
+    while (__atomic_load_n(&opened, __ATOMIC_ACQUIRE) < opening) usleep(1000);
     printf("ready\n");
     fflush(stdout);
     char line[16];
@@ -303,7 +313,7 @@ int main(int argc, char **argv)
             if (sum_of(20) != expected) bad("a sum", 0);
     } else if (strcmp(argv[argc - 1], "briefly") == 0) {
         got = 0;
-        usleep(700000);
+        while (processor_seconds() < 0.6) usleep(10000);
     } else {
         got = read(STDIN_FILENO, line, sizeof line);
     }

@@ -177,8 +177,8 @@ static int renews(const char *path)
     while (!line_came()) {
         char *large = make_large();
         struct node *small = make_small();
-        memset(large, 1, BLOCKS * BLOCK);
-        for (int i = 0; i < 2000; i++)
+        for (size_t i = 0; i < BLOCKS; i++) ((volatile char *)large)[i * BLOCK] = 1; /* what sweep reads */
+        for (int i = 0; i < 1000; i++)
             sum |= sweep(global_table) | sweep(table) | sweep(first) | sweep(large) | walk(small);
         while (small) {
             struct node *next = small->next;

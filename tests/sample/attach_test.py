@@ -40,15 +40,18 @@ class Program:
         return out
 
 
-def attach(pid, *options, code=0, env=None, duration="0.15", prefix=(), sites=False):
-    """fathom sample --pid; the profile is in .profile, or None. On a busy machine it takes longer until there is a sample."""
-    for tries in range(4):
+def attach(pid, *options, code=0, env=None, duration="0.15", prefix=(), sites=False, bursts=1):
+    """fathom sample --pid; the profile is in .profile, or None. On a busy machine it takes longer until there are so many
+    bursts."""
+    for tries in range(5):
         try:
-            return attach_once(pid, *options, *([] if sites else ["--no-sites"]), code=code, env=env, duration=duration, prefix=prefix)
+            result = attach_once(pid, *options, *([] if sites else ["--no-sites"]), code=code, env=env, duration=duration, prefix=prefix)
+            if code != 0 or tries == 4 or result.profile["sampling"]["bursts"] >= bursts:
+                return result
         except Failure as failure:
-            if "no sample was taken" not in str(failure) or tries == 3:
+            if "no sample was taken" not in str(failure) or tries == 4:
                 raise
-            duration = str(3 * float(duration))
+        duration = str(3 * float(duration))
 
 
 def attach_once(pid, *options, code, env, duration, prefix):
@@ -83,7 +86,6 @@ def same(*words, env=None, program_prefix=(), **more):
     if words not in state_alone:
         state_alone[words] = Program(*words).end()
     program = Program(*words, prefix=program_prefix)
-    time.sleep(0.05)
     before = sorted(os.listdir(f"/proc/{program.pid}/fd"))
     result = attach(program.pid, env=env, **more)
     if "loads" not in words:
@@ -133,9 +135,14 @@ def blocks_of_the_heap_are_told():
 @case
 def blocks_come_from_the_allocator_that_the_program_has():
     library = build("checking_allocator.c", "gcc", "-shared", "-fPIC", "-fno-builtin", output="checking_allocator.so")
-    profile = same("work", "allocates", program_prefix=["env", f"LD_PRELOAD={library}"], sites=True, duration="0.4").profile
-    # Some were told; that one of these is used in a burst too is rare, since they are freed soon.
-    expect_in("small heap blocks one in", profile["run"]["notes"], "blocks were told")
+    # Some were told; that one of these is used in a burst too is rare, since they are freed soon. Where others have the
+    # processors, the thread that allocates may not have had its turn.
+    none = "no allocation came through the sampler"
+    for duration in ("0.4", "1.6", "6.4"):
+        profile = same("work", "allocates", program_prefix=["env", f"LD_PRELOAD={library}"], sites=True, duration=duration).profile
+        if none not in profile["run"].get("notes", ""):
+            return
+    raise Failure(f"no block was told: {profile['run']['notes']}")
 
 
 @case
@@ -200,7 +207,7 @@ def perf_event_open_refused_by_seccomp():
 def a_program_that_sleeps_has_no_samples():
     program = Program("for-ever")
     result = attach(program.pid, code=1, duration="0.1")
-    expect_in("no sample was taken in 0.", result.err, "message")
+    expect_in("no sample was taken in ", result.err, "message")
     expect_in("used too little processor time", result.err, "message")
     program.end()
 
@@ -209,7 +216,7 @@ def a_program_that_sleeps_has_no_samples():
 def distances_are_those_of_fathom_run():
     exact = run(["-g", "8", "--no-sites"], [build("attached.c", "gcc", "-O1", "-pthread"), "once"]).profile
     program = Program("alone")
-    profile = attach(program.pid, "-g", "8", duration="0.5").profile
+    profile = attach(program.pid, "-g", "8", duration="0.5", bursts=50).profile
     program.end()
     edges = [3 * 2 ** k for k in range(3, 18)]  # the table has 8,192 words
 
@@ -229,7 +236,7 @@ def a_region_of_a_program_that_runs():
     program = Program(path=build("region.c", "gcc", "-O1"))
     for region, wanted in (("large", (0.5, 0.5)), ("small", (1, 0)), ("large_work", (0.5, 0.5))):
         option = "--function" if region == "large_work" else "--region"
-        profile = attach(program.pid, "-g", "8", option, region, duration="0.5").profile
+        profile = attach(program.pid, "-g", "8", option, region, duration="0.5", bursts=20).profile
         total = sum(count for _, _, count in profile["histogram"])
         near = sum(count for low, high, count in profile["histogram"] if high < 1024) / total
         far = sum(count for low, high, count in profile["histogram"] if low >= 32768) / total
@@ -246,14 +253,16 @@ def started(pid, *options, env=None):
 
 
 def is_sampled(pid):
-    """Waits until the sampler is inside, and fathom no longer holds the program by ptrace."""
-    for _ in range(500):
-        with open(f"/proc/{pid}/status") as file:
-            status = dict(line.split(":", 1) for line in file)
-        if int(status["SigCgt"], 16) >> (signal.SIGILL - 1) & 1 and int(status["TracerPid"]) == 0:
-            return
-        time.sleep(0.02)
-    raise Failure("it is not sampled after 10 s")
+    """Waits until the sampler is inside, and fathom no longer holds a thread of the program by ptrace."""
+    def inside(thread):
+        try:
+            with open(f"/proc/{pid}/task/{thread}/status") as file:
+                status = dict(line.split(":", 1) for line in file)
+        except (FileNotFoundError, ProcessLookupError):
+            return True  # it has ended
+        return int(status["SigCgt"], 16) >> (signal.SIGILL - 1) & 1 and int(status["TracerPid"]) == 0
+
+    wait_until(lambda: all(inside(thread) for thread in os.listdir(f"/proc/{pid}/task")), f"process {pid} is sampled")
 
 
 @case
@@ -262,9 +271,9 @@ def an_interrupt_gives_the_profile_and_the_program_runs_on():
         program, path = Program("work"), os.path.join(work, "interrupted.json")
         fathom = started(program.pid, "--json", path)
         is_sampled(program.pid)
-        time.sleep(0.3)
+        wait_for_work(program.pid, 0.3)
         fathom.send_signal(number)
-        _, err = fathom.communicate(timeout=30)
+        _, err = fathom.communicate(timeout=60)
         expect(fathom.returncode, 0, f"exit code\n{err}")
         with open(path) as file:
             expect(json.load(file)["sampling"]["bursts"] > 0, True, "bursts")
@@ -276,9 +285,9 @@ def the_program_ends_first():
     program, path = Program("work"), os.path.join(work, "ended.json")
     fathom = started(program.pid, "--json", path)
     is_sampled(program.pid)
-    time.sleep(0.3)
+    wait_for_work(program.pid, 0.3)
     program.end()
-    _, err = fathom.communicate(timeout=30)
+    _, err = fathom.communicate(timeout=60)
     expect(fathom.returncode, 0, f"exit code\n{err}")
     with open(path) as file:
         profile = json.load(file)
@@ -292,7 +301,7 @@ def fathom_is_killed_and_the_program_can_be_sampled_again():
         program = Program("work", "handles", "blocks", "allocates")
         fathom = started(program.pid, env=env)
         is_sampled(program.pid)
-        time.sleep(0.2)
+        wait_for_work(program.pid, 0.2)
         fathom.kill()
         fathom.communicate()
         time.sleep(0.1)
@@ -318,13 +327,16 @@ def a_timer_that_nobody_hears_stops():
     program = Program("work")
     fathom = started(program.pid, env=NO_PERF)
     is_sampled(program.pid)
-    time.sleep(0.2)  # it still holds the program (docs/SAMPLE.md)
+    wait_for_work(program.pid, 0.1)
+
+    def timers():
+        with open(f"/proc/{program.pid}/timers") as file:
+            return file.read()
+
+    expect(timers() != "", True, "there is a timer")
     fathom.kill()
     fathom.communicate()
-    deadline = time.time() + 20
-    while time.time() < deadline and open(f"/proc/{program.pid}/timers").read():
-        time.sleep(0.2)
-    expect(open(f"/proc/{program.pid}/timers").read(), "", "timers")
+    wait_until(lambda: timers() == "", "it has no timer")
     program.end()
 
 
@@ -345,18 +357,31 @@ def two_at_a_time():
     fathom = started(program.pid)
     is_sampled(program.pid)
     refused(program.pid, f"is being sampled already, by process {fathom.pid}")
+    wait_for_work(program.pid, 0.1)
     fathom.send_signal(signal.SIGINT)
-    fathom.communicate(timeout=30)
+    fathom.communicate(timeout=60)
     expect(fathom.returncode, 0, "exit code of the first")
     program.end()
 
 
 @case
 def an_exec_ends_it():
-    program = subprocess.Popen(["sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; exec sleep 0.5"])
-    result = attach(program.pid, duration="20")
-    expect_in("which was not sampled", result.err, "note")
-    expect(program.wait(timeout=30), 0, "the program's exit code")
+    told, shell = os.path.join(work, "told"), os.path.realpath(shutil.which("sh"))
+    program = subprocess.Popen(["sh", "-c", f"while [ ! -e {told} ]; do :; done; exec cat"], stdin=subprocess.PIPE)
+    running.append(program)
+    wait_until(lambda: os.readlink(f"/proc/{program.pid}/exe") == shell, "the shell runs")
+    fathom = started(program.pid)
+    is_sampled(program.pid)
+    wait_for_work(program.pid, 0.2)
+    open(told, "w").close()
+    wait_until(lambda: os.readlink(f"/proc/{program.pid}/exe") != shell, "it executes another program")
+    time.sleep(0.06)  # it does not look more often
+    wait_for_looks(fathom.pid)
+    program.stdin.close()
+    _, err = fathom.communicate(timeout=60)
+    expect(fathom.returncode, 0, f"exit code\n{err}")
+    expect_in("which was not sampled", err, "note")
+    expect(program.wait(timeout=60), 0, "the program's exit code")
 
 
 # ---- a program that samples itself ----
@@ -379,7 +404,7 @@ def a_program_samples_itself():
     expect(lines["small"], "exact 0, bursts 1, far 0.50", "small")
     expect(lines["two at a time"], "refused", "two at a time")
     expect(lines["stopped without a profile"], "0", "stopped without a profile")
-    expect_in("no profile: no sample was taken in 0.", lines["nothing"], "nothing")
+    expect_in("no profile: no sample was taken in ", lines["nothing"], "nothing")
     expect_in("not started: cannot execute: No such file or directory", lines["no fathom"], "no fathom")
     expect_in("children 0, signals 0, files 0", text, "what is left")
 
@@ -427,12 +452,12 @@ def threads_of_the_kernel():
 @case
 def zombies_and_stopped_programs():
     process = subprocess.Popen(["true"])
-    time.sleep(0.1)
+    wait_until(lambda: process_state(process.pid) == "Z", "it has ended")
     refused(process.pid, "has ended (a zombie")
     process.wait()
     program = Program("work")
     os.kill(program.pid, signal.SIGSTOP)
-    time.sleep(0.05)
+    wait_until(lambda: process_state(program.pid) == "T", "it is stopped")
     refused(program.pid, f"is stopped: it has to run to be sampled (kill -CONT {program.pid})")
     os.kill(program.pid, signal.SIGCONT)
     program.end()
@@ -544,8 +569,11 @@ def other_users():
     path = build("attached.c", "gcc", "-O1", "-pthread")
     os.chmod(work, 0o755)
     theirs = Program("work", prefix=prefix, path=path)
-    result = subprocess.run([*prefix, FATHOM, "sample", "-p", str(theirs.pid), "--duration", "0.3", "--rate", "1000"],
-                            capture_output=True, text=True)
+    for duration in ("0.3", "2", "8"):
+        result = subprocess.run([*prefix, FATHOM, "sample", "-p", str(theirs.pid), "--duration", duration, "--rate", "1000"],
+                                capture_output=True, text=True)
+        if "no sample was taken" not in result.stderr:
+            break
     expect(result.returncode, 0, f"exit code, as the same user\n{result.stderr}")
     attach(theirs.pid)  # root may
     theirs.end()

@@ -20,6 +20,8 @@ void fake_kernel_access(const volatile void *address);
 /* Writes records that say so many samples were lost, and that the kernel takes fewer. */
 void fake_lost(uint64_t count);
 void fake_throttled(void);
+/* No more samples are taken, of a program that was started by fathom. */
+bool fake_is_over(void);
 /* Accesses of this thread, as a counter saw them. */
 uint64_t fake_accesses(void);
 

@@ -61,8 +61,8 @@ static int play(const char *scene)
         sleep(30);
     }
     if (strcmp(scene, "stubborn tree") == 0) { /* of three */
-        if (fork() == 0 && fork() == 0) tell();
         signal(SIGTERM, SIG_IGN);
+        if (fork() == 0 && fork() == 0) tell();
         sleep(30);
     }
     if (strcmp(scene, "orphan") == 0) {

@@ -366,7 +366,7 @@ static void split_debug_files(void **state)
     /* Something else under their names is not waited for. */
     assert_true(shell("mkfifo part-c.dwo c.dwo"));
     attribution = sites_of(in_symbol_directory("part"), addresses, count);
-    alarm(20);
+    alarm(60);
     free(resolve(attribution));
     fm_symbols *symbols;
     fm_code_range *ranges;
