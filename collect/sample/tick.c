@@ -9,18 +9,19 @@
 #include <string.h>
 
 enum {
-    COUNT_FIRST = 6 << 10, /* accesses of a window in which they are only counted: of its first piece, */
-    COUNT_MOST = 64 << 10, /* of each other one, at most; */
-    COUNT_LEAST = 4 << 10, /* of one that tells a rate: blocks are not cut; */
-    COUNT_TIME = 15000,    /* nanoseconds of others after which it is enough, */
-    COUNT_ALONE = 200000,  /* and of the first, if that took so long; */
-    COUNT_PIECES = 5,      /* at most */
-    COUNT_COST = 200,      /* nanoseconds that it takes to enter the translator and to leave it */
-    CLOCK_COST = 500,      /* to ask for the time */
-    FRESH_MOST = 8,        /* new blocks, after which it is not gone on with */
-    AHEAD_SKIP_MOST = 63,  /* bursts without a window ahead of them, after one that came to nothing */
-    LOOK_AHEAD = 16 << 10, /* accesses in which a use that is to be watched must not be used again */
-    FIRST_COST = 1000000,  /* nanoseconds that a burst is expected to take before there was one */
+    COUNT_FIRST = 6 << 10,   /* accesses of a window in which they are only counted: of its first piece, */
+    COUNT_SECOND = 16 << 10, /* of each other one, at least, */
+    COUNT_MOST = 48 << 10,   /* and at most; */
+    COUNT_LEAST = 4 << 10,   /* of one that tells a rate: blocks are not cut; */
+    COUNT_TIME = 10000,      /* nanoseconds that others are meant to take, */
+    COUNT_ALONE = 200000,    /* and the first, if it is to be the only one; */
+    COUNT_PIECES = 7,        /* at most */
+    COUNT_COST = 200,        /* nanoseconds that it takes to enter the translator and to leave it */
+    CLOCK_COST = 500,        /* to ask for the time */
+    FRESH_MOST = 8,          /* new blocks, after which it is not gone on with */
+    AHEAD_SKIP_MOST = 63,    /* bursts without a window ahead of them, after one that came to nothing */
+    LOOK_AHEAD = 16 << 10,   /* accesses in which a use that is to be watched must not be used again */
+    FIRST_COST = 1000000,    /* nanoseconds that a burst is expected to take before there was one */
     ROUND = 16,
 };
 
@@ -243,29 +244,34 @@ static uint64_t time_piece(fm_sampler_thread *thread, ucontext_t *context, uint6
 
 /*
  * In pieces: code that has to be translated first takes its time, and what is mostly new is not worth it. The
- * first piece gets code and data into the caches and tells how long the others have to be: where accesses are
- * slow it is enough by itself, and the window does not reach into what the program does next.
+ * first piece tells how long the others have to be; where accesses are slow it is enough by itself, and the
+ * window does not reach into what the program does next. The processor has forgotten the translated code
+ * since the last time, where its branches lead above all: pieces count from where they are not getting faster
+ * any more.
  */
 static counted_window count(fm_sampler_thread *thread, ucontext_t *context)
 {
     counted_window window = {0};
     uint64_t size = COUNT_FIRST;
-    for (uint32_t piece = 0; piece < COUNT_PIECES && window.calm_time < COUNT_TIME; piece++) {
+    for (uint32_t piece = 0; piece < COUNT_PIECES; piece++) {
         burst_result counted = {0};
         bool alone;
         thread->traps = 0;
         const uint64_t time = time_piece(thread, context, size, &counted, &window.reason, &alone);
         burst_goes_on(thread->burst, true);
         window.accesses += counted.accesses;
-        if ((piece > 0 || time >= COUNT_ALONE) && counted.fresh + thread->traps == 0 && alone &&
-            counted.accesses >= COUNT_LEAST) {
-            window.calm += counted.accesses;
-            window.calm_time += time;
+        const bool calm = counted.fresh + thread->traps == 0 && alone && counted.accesses >= COUNT_LEAST;
+        const bool enough = piece == 0 && time >= COUNT_ALONE;
+        if (calm && (piece > 0 || enough)) {
+            const bool faster = time * window.calm * 16 < window.calm_time * counted.accesses * 15;
+            window.calm = faster ? counted.accesses : window.calm + counted.accesses;
+            window.calm_time = faster ? time : window.calm_time + time;
+            if (enough || (!faster && window.calm > counted.accesses)) break;
         }
         if (window.reason == BURST_END_FULL) begin_table(thread);
         if (window.reason != BURST_END_DONE || counted.fresh > FRESH_MOST) break;
         size = counted.accesses * COUNT_TIME / (time + 1);
-        size = size < COUNT_FIRST ? COUNT_FIRST : size < COUNT_MOST ? size : COUNT_MOST;
+        size = size < COUNT_SECOND ? COUNT_SECOND : size < COUNT_MOST ? size : COUNT_MOST;
     }
     return window;
 }

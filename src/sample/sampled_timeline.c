@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { NEIGHBOURS_STEPS = 7 }; /* 1, 2, 4, … 64 bursts */
+
 /* ---- what was watched when ---- */
 
 static int by_begin(const void *a, const void *b)
@@ -240,22 +242,57 @@ static size_t bursts_before(const fm_sampled_thread *thread, uint64_t work)
     return low;
 }
 
+/* How far rates are from the mean of their neighbours, so many on each side: squares, in all. */
+static double error_of(const fm_timeline *line, const fm_access_rate *sums, size_t neighbours)
+{
+    const size_t count = line->thread->burst_count;
+    double error = 0;
+    for (size_t i = 0; i < count; i++) {
+        const size_t first = i > neighbours ? i - neighbours : 0;
+        const size_t last = count - i > neighbours ? i + neighbours + 1 : count;
+        const double others = sums[last].plain - sums[first].plain - line->rates[i].plain;
+        const double off = line->rates[i].plain - others / (double)(last - first - 1);
+        error += off * off;
+    }
+    return error;
+}
+
 /*
- * The rate between two bursts: the mean of theirs. Where bursts are missing (nobody had time to read them),
- * those that are half as far away as the gap is long help: one burst is not to decide for long.
+ * Of how many bursts on each side the mean is the rate between two: as many as foretell each other well.
+ * Where phases are longer than what is between bursts, that is the next one; where they are shorter (two
+ * loops that take turns) or there is none, the more the better, and chance is not to decide for few.
  */
+static size_t choose_neighbours(const fm_timeline *line, const fm_access_rate *sums)
+{
+    static const double tolerance = 1.15;
+    const size_t count = line->thread->burst_count;
+    double errors[NEIGHBOURS_STEPS], least = INFINITY;
+    size_t steps = 0, best = 0;
+    for (; count > 2 && steps < NEIGHBOURS_STEPS && UINT64_C(1) << steps < count; steps++) {
+        errors[steps] = error_of(line, sums, (size_t)1 << steps);
+        least = fmin(least, errors[steps]);
+    }
+    for (size_t step = 0; step < steps; step++)
+        if (errors[step] <= tolerance * least) best = step;
+    return (size_t)1 << best;
+}
+
+/* Where bursts are missing (nobody had time to read them), those that are half as far away as the gap is long
+ * count too: one burst is not to decide for long. */
 static void fill_gaps(fm_timeline *line, const fm_access_rate *sums)
 {
     const fm_sampled_thread *thread = line->thread;
-    const size_t count = thread->burst_count;
+    const size_t count = thread->burst_count, neighbours = choose_neighbours(line, sums);
     for (size_t i = 0; i <= count && count > 0; i++) {
         const uint64_t from = i > 0 ? thread->bursts[i - 1]->work : 0;
         const uint64_t to = i < count ? thread->bursts[i]->work : thread->work;
         const uint64_t reach = (to - from) / 2;
         size_t first = bursts_before(thread, from > reach ? from - reach : 0);
         size_t last = to < UINT64_MAX - reach ? bursts_before(thread, to + reach) : count;
-        if (first > (i > 0 ? i - 1 : 0)) first = i > 0 ? i - 1 : 0;
-        if (last < (i < count ? i + 1 : count)) last = i < count ? i + 1 : count;
+        const size_t least = i > neighbours ? i - neighbours : 0;
+        const size_t most = count - i > neighbours ? i + neighbours : count;
+        if (first > least) first = least;
+        if (last < most) last = most;
         line->gaps[i].plain = (sums[last].plain - sums[first].plain) / (double)(last - first);
         line->gaps[i].watched = (sums[last].watched - sums[first].watched) / (double)(last - first);
     }
