@@ -109,7 +109,8 @@ static fm_access_rate measured_rate(const fm_seen_burst *burst)
     return rate;
 }
 
-/* How much faster code is when nothing is watched: by bursts with both. */
+/* How much faster code is when nothing is watched: by bursts with both. Where these are very different it was
+ * other code. */
 static double gain_of(const fm_sampled_thread *thread)
 {
     static const double most = 4;
@@ -119,11 +120,11 @@ static double gain_of(const fm_sampled_thread *thread)
     for (size_t i = 0; i < thread->burst_count; i++) {
         const fm_access_rate rate = measured_rate(thread->bursts[i]);
         if (!(rate.plain > 0) || !(rate.watched > 0)) continue;
+        if (rate.plain > most * rate.watched || rate.watched > most * rate.plain) continue;
         sum += log(rate.plain / rate.watched);
         pairs++;
     }
-    const double gain = pairs >= PAIRS_LEAST ? exp(sum / (double)pairs) : 1;
-    return gain < 1 ? 1 : gain < most ? gain : most;
+    return pairs >= PAIRS_LEAST && sum > 0 ? exp(sum / (double)pairs) : 1;
 }
 
 /* Accesses in a nanosecond at each burst. Where a rate is not known it is that of the nearest burst whose is.
