@@ -107,7 +107,7 @@ static double now_with_ticks(uint64_t *ticks)
 /* How fast the time-stamp counter is, from a few milliseconds. */
 static uint64_t counter_frequency(void)
 {
-    uint64_t first, last;
+    uint64_t first = 0, last = 0;
     const double begin = now_with_ticks(&first);
     while (fm_now() - begin < 0.003) {
     }
