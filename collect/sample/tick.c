@@ -10,12 +10,12 @@
 
 enum {
     COUNT_FIRST = 6 << 10,   /* accesses of a window in which they are only counted: of its first piece, */
-    COUNT_SECOND = 16 << 10, /* of each other one, at least, */
+    COUNT_SECOND = 32 << 10, /* of each other one, at least, */
     COUNT_MOST = 48 << 10,   /* and at most; */
     COUNT_LEAST = 4 << 10,   /* of one that tells a rate: blocks are not cut; */
     COUNT_TIME = 10000,      /* nanoseconds that others are meant to take, */
     COUNT_ALONE = 200000,    /* and the first, if it is to be the only one; */
-    COUNT_PIECES = 7,        /* at most */
+    COUNT_PIECES = 6,        /* at most */
     COUNT_COST = 200,        /* nanoseconds that it takes to enter the translator and to leave it */
     CLOCK_COST = 500,        /* to ask for the time */
     FRESH_MOST = 8,          /* new blocks, after which it is not gone on with */
