@@ -296,12 +296,15 @@ typedef struct fm_sample_record {
             uint32_t picked_place; /* register that it got; …_NOWHERE: none */
             uint64_t picked_armed; /* probability that it was armed (reservoir.h) */
             /* The window behind it, in which accesses were only counted; the work stands still there, too. */
-            uint32_t counted;       /* accesses; 0: none */
-            uint32_t calm;          /* of these, those of pieces that were timed and not disturbed */
-            uint32_t stack_bytes;   /* of the stack that are told; 0: none, and no registers either */
-            uint64_t calm_time;     /* that these took: nanoseconds of processor time */
-            uint64_t counted_ticks; /* of the time-stamp counter: all of it */
-            uint64_t own;           /* nanoseconds that the sampler had used in this thread before it */
+            uint32_t counted;     /* accesses; 0: none */
+            uint32_t calm;        /* of these, those of pieces that were timed and not disturbed */
+            uint32_t stack_bytes; /* of the stack that are told; 0: none, and no registers either */
+            uint32_t watching;    /* 1: a register was armed there */
+            uint64_t calm_time;   /* that these took: nanoseconds of processor time */
+            /* A window like this ahead of it, where no register was armed. */
+            uint32_t ahead, ahead_calm, ahead_time;
+            uint32_t heard; /* clock ticks of the thread until it; 0: there are ticks in the kernel, too */
+            uint64_t own;   /* nanoseconds that the sampler had used in this thread before it */
             uint64_t fs_base, gs_base;
             uint64_t ticks, ticks_end; /* of the time-stamp counter, at its beginning and end */
             uint64_t stack;            /* the stack pointer, there */

@@ -75,11 +75,12 @@ typedef struct fm_sampler_thread {
     uint32_t strays[FM_SAMPLE_WATCHES]; /* uses of what is watched outside of the region, or by us */
     uint32_t written;                   /* records in the lane */
     bool in_burst;                      /* the program runs in the translator */
-    uint64_t window;     /* time-stamp counter when the window began in which accesses are counted; 0: none */
-    uint32_t traps;      /* in that window */
-    burst *burst;        /* the translator's */
-    uint32_t told;       /* bytes of its table that the receiver has */
-    uint32_t generation; /* of the table */
+    uint64_t window; /* time-stamp counter when the window began in which accesses are counted; 0: none */
+    uint32_t traps;  /* in that window */
+    uint32_t ahead_skip, ahead_failed; /* bursts that go without a window ahead of them (tick.c) */
+    burst *burst;                      /* the translator's */
+    uint32_t told;                     /* bytes of its table that the receiver has */
+    uint32_t generation;               /* of the table */
     void *table;
     fm_sampler_pmu pmu;
 } fm_sampler_thread;

@@ -9,13 +9,19 @@
 #include <string.h>
 
 enum {
-    COUNT_FIRST = 4 << 10, /* accesses of a window in which they are only counted, */
-    COUNT_PIECE = 48 << 10,
-    COUNT_PIECES = 3,
-    FRESH_MOST = 8,        /* new blocks, after which it is not gone on with */
-    CLOCK_COST = 300,      /* nanoseconds that it takes to ask for the time */
-    LOOK_AHEAD = 16 << 10, /* accesses in which a use that is to be watched must not be used again */
-    FIRST_COST = 1000000,  /* nanoseconds that a burst is expected to take before there was one */
+    COUNT_FIRST = 6 << 10,   /* accesses of a window in which they are only counted: of its first piece, */
+    COUNT_SECOND = 32 << 10, /* of each other one, at least, */
+    COUNT_MOST = 48 << 10,   /* and at most; */
+    COUNT_LEAST = 4 << 10,   /* of one that tells a rate: blocks are not cut; */
+    COUNT_TIME = 10000,      /* nanoseconds that others are meant to take, */
+    COUNT_ALONE = 200000,    /* and the first, if it is to be the only one; */
+    COUNT_PIECES = 6,        /* at most */
+    COUNT_COST = 200,        /* nanoseconds that it takes to enter the translator and to leave it */
+    CLOCK_COST = 500,        /* to ask for the time */
+    FRESH_MOST = 8,          /* new blocks, after which it is not gone on with */
+    AHEAD_SKIP_MOST = 63,    /* bursts without a window ahead of them, after one that came to nothing */
+    LOOK_AHEAD = 16 << 10,   /* accesses in which a use that is to be watched must not be used again */
+    FIRST_COST = 1000000,    /* nanoseconds that a burst is expected to take before there was one */
     RECEIVER_COST_MOST = 1000000000, /* that is believed */
     ROUND = 16,
     AT_ONCE = 32, /* accesses that are read of a log */
@@ -262,43 +268,110 @@ static void count_cost(uint64_t cost)
 
 /* ---- a burst ---- */
 
+/* A stretch in which accesses are only counted: how fast they are made here. */
+typedef struct counted_window {
+    uint64_t accesses;
+    uint64_t calm, calm_time; /* of these, those of pieces that were not disturbed; nanoseconds */
+    burst_end reason;
+} counted_window;
+
 /*
- * The stretch behind a burst is only counted: how fast accesses are made here. In pieces: code that has to be
- * translated first takes its time, and what is mostly new is not worth it. Nanoseconds of the pieces that
- * were not disturbed.
+ * Runs a piece of it; nanoseconds that it took. The time-stamp counter tells them, as asking for the thread's
+ * clock takes a good part of a microsecond; the clock tells whether another thread had the processor
+ * meanwhile, and leaves its time out.
  */
-static uint64_t count(fm_sampler_thread *thread, ucontext_t *context, fm_sample_record *record)
+static uint64_t time_piece(fm_sampler_thread *thread, ucontext_t *context, uint64_t accesses,
+                           burst_result *counted, burst_end *reason, bool *alone)
 {
-    uint64_t accesses = 0, calm_accesses = 0, calm_time = 0;
-    const uint64_t first = fm_sampler_ticks();
-    thread->window = first;
-    burst_goes_on(thread->burst, true);
+    const uint64_t begin = fm_sampler_cpu(), first = fm_sampler_ticks();
+    *reason = burst_run(thread->burst, context, BURST_COUNT, accesses, NULL, 0, counted);
+    const uint64_t ticks = fm_sampler_ticks() - first, clock = fm_sampler_cpu() - begin;
+    const uint64_t frequency = fm_self.session->frequency;
+    *alone = true;
+    if (frequency == 0) return clock > CLOCK_COST + COUNT_COST ? clock - CLOCK_COST - COUNT_COST : 1;
+    const uint64_t time = (uint64_t)((unsigned __int128)ticks * 1000000000u / frequency);
+    *alone = time <= clock + clock / 16; /* the frequency is not known that well */
+    return time > COUNT_COST ? time - COUNT_COST : 1;
+}
+
+/*
+ * In pieces: code that has to be translated first takes its time, and what is mostly new is not worth it. The
+ * first piece tells how long the others have to be; where accesses are slow it is enough by itself, and the
+ * window does not reach into what the program does next. The processor has forgotten the translated code
+ * since the last time, where its branches lead above all: pieces count from where they are not getting faster
+ * any more.
+ */
+static counted_window count(fm_sampler_thread *thread, ucontext_t *context)
+{
+    counted_window window = {0};
+    uint64_t size = COUNT_FIRST;
     for (uint32_t piece = 0; piece < COUNT_PIECES; piece++) {
         burst_result counted = {0};
+        bool alone;
         thread->traps = 0;
-        const uint64_t begin = fm_sampler_cpu();
-        const burst_end reason = burst_run(thread->burst, context, BURST_COUNT,
-                                           piece == 0 ? COUNT_FIRST : COUNT_PIECE, NULL, 0, &counted);
-        /* The counter goes on while another thread has the processor, the clock does not; but the clock has
-         * been asked inside the time that it tells. */
-        const uint64_t time = fm_sampler_cpu() - begin;
-        accesses += counted.accesses;
-        /* The first piece is there to get code and data into the caches. */
-        if (piece > 0 && counted.fresh + thread->traps == 0 && counted.accesses >= COUNT_FIRST) {
-            calm_accesses += counted.accesses;
-            calm_time += time > CLOCK_COST ? time - CLOCK_COST : 1;
+        const uint64_t time = time_piece(thread, context, size, &counted, &window.reason, &alone);
+        burst_goes_on(thread->burst, true);
+        window.accesses += counted.accesses;
+        const bool calm = counted.fresh + thread->traps == 0 && alone && counted.accesses >= COUNT_LEAST;
+        const bool enough = piece == 0 && time >= COUNT_ALONE;
+        if (calm && (piece > 0 || enough)) {
+            const bool faster = time * window.calm * 16 < window.calm_time * counted.accesses * 15;
+            window.calm = faster ? counted.accesses : window.calm + counted.accesses;
+            window.calm_time = faster ? time : window.calm_time + time;
+            if (enough || (!faster && window.calm > counted.accesses)) break;
         }
-        if (reason == BURST_END_FULL) begin_table(thread);
-        if (reason != BURST_END_DONE || counted.fresh > FRESH_MOST) break;
+        if (window.reason == BURST_END_FULL) begin_table(thread);
+        if (window.reason != BURST_END_DONE || counted.fresh > FRESH_MOST) break;
+        size = counted.accesses * COUNT_TIME / (time + 1);
+        size = size < COUNT_SECOND ? COUNT_SECOND : size < COUNT_MOST ? size : COUNT_MOST;
     }
-    burst_goes_on(thread->burst, false);
-    record->is.burst.counted = (uint32_t)accesses;
-    record->is.burst.counted_ticks = fm_sampler_ticks() - first;
+    return window;
+}
+
+static bool is_watching(const fm_sampler_thread *thread)
+{
+    for (uint32_t i = 0; i < FM_SAMPLE_WATCHES; i++)
+        if (thread->lane->watches[i].on) return true;
+    return false;
+}
+
+/*
+ * Code may be slower while a register watches (copies by rep movs take twice as long). Behind a burst one
+ * does, nearly always; so accesses are counted before it, too, if none does. Where such a window comes to a
+ * system call that may wait, nothing is left for the burst: then the next ones go without.
+ */
+static void count_ahead(fm_sampler_thread *thread, ucontext_t *context, fm_sample_record *record,
+                        uint64_t *useful)
+{
+    if (!fm_self.watching || is_watching(thread)) return;
+    if (thread->ahead_skip > 0) {
+        thread->ahead_skip--;
+        return;
+    }
+    const counted_window window = count(thread, context);
+    record->is.burst.ahead = (uint32_t)window.accesses;
+    record->is.burst.ahead_calm = (uint32_t)window.calm;
+    record->is.burst.ahead_time = window.calm_time < UINT32_MAX ? (uint32_t)window.calm_time : UINT32_MAX;
+    *useful += window.calm_time;
+    if (window.reason == BURST_END_DONE || window.reason == BURST_END_FULL)
+        thread->ahead_failed /= 2;
+    else if (thread->ahead_failed < AHEAD_SKIP_MOST)
+        thread->ahead_failed = 4 * thread->ahead_failed + 3;
+    thread->ahead_skip = thread->ahead_failed;
+}
+
+static void count_behind(fm_sampler_thread *thread, ucontext_t *context, fm_sample_record *record,
+                         uint64_t *useful)
+{
+    record->is.burst.watching = is_watching(thread);
+    thread->window = fm_sampler_ticks();
+    const counted_window window = count(thread, context);
     thread->window = 0;
-    record->is.burst.calm = (uint32_t)calm_accesses;
-    record->is.burst.calm_time = calm_time;
-    if (calm_time > 0 && calm_accesses >= COUNT_PIECE) thread->rate = (calm_accesses << 20) / calm_time + 1;
-    return calm_time;
+    record->is.burst.counted = (uint32_t)window.accesses;
+    record->is.burst.calm = (uint32_t)window.calm;
+    record->is.burst.calm_time = window.calm_time;
+    *useful += window.calm_time;
+    if (window.calm_time > 0) thread->rate = (window.calm << 20) / window.calm_time + 1;
 }
 
 static void sample(fm_sampler_thread *thread, ucontext_t *context, uint32_t slab, uint64_t *useful)
@@ -311,15 +384,19 @@ static void sample(fm_sampler_thread *thread, ucontext_t *context, uint32_t slab
     fm_sample_record record = {.kind = FM_SAMPLE_RECORD_BURST, .slab = slab};
     burst_result result = {0};
     thread->bursts++;
+    thread->in_burst = true;
+    count_ahead(thread, context, &record, useful);
     record.is.burst.number = thread->bursts;
     record.is.burst.work = thread->work;
     record.is.burst.own = thread->own;
+    /* The clock of the receiver's has no ticks while the kernel works for the thread. */
+    if (__atomic_load_n(&fm_self.process->clock, __ATOMIC_RELAXED) != FM_SAMPLE_CLOCK_TIMER)
+        record.is.burst.heard = (uint32_t)thread->lane->ticks;
     record.is.burst.planned = thread->planned;
     record.is.burst.picked = record.is.burst.picked_place = FM_SAMPLE_NOWHERE;
     record.is.burst.ticks = fm_sampler_ticks();
     record.is.burst.stack = (uint64_t)context->uc_mcontext.gregs[REG_RSP];
     if (paths) record.is.burst.stack_bytes = fm_sampler_tell_stack(slab, context);
-    thread->in_burst = true;
     const burst_end reason = burst_run(thread->burst, context, BURST_LOG,
                                        (uint64_t)FM_SAMPLE_SHORTEST << (2 * class), log, log_words, &result);
     record.is.burst.ticks_end = fm_sampler_ticks();
@@ -343,7 +420,11 @@ static void sample(fm_sampler_thread *thread, ucontext_t *context, uint32_t slab
         record.slab = FM_SAMPLE_NOWHERE;
     }
     if (reason == BURST_END_FULL) begin_table(thread);
-    if (reason == BURST_END_DONE || reason == BURST_END_LOG_FULL) *useful = count(thread, context, &record);
+    if (reason == BURST_END_DONE || reason == BURST_END_LOG_FULL) {
+        burst_goes_on(thread->burst, true);
+        count_behind(thread, context, &record, useful);
+    }
+    burst_goes_on(thread->burst, false);
     thread->in_burst = false;
     if (!fm_sampler_record(thread, &record) && record.slab != FM_SAMPLE_NOWHERE) {
         fm_sampler_free_slab(slab);

@@ -21,9 +21,11 @@ static void sum_threads(const fm_sampled_run *run, fm_sampled_run_state *state)
     double own = 0, work = 0; /* of the sampler, and of the program: also what it did inside bursts */
     for (size_t i = 0; i < run->thread_count; i++) {
         const fm_sampled_thread *thread = run->threads[i];
-        const double inside = fmin(fm_sampled_thread_inside(thread), (double)thread->own);
-        own += (double)thread->own - inside;
-        work += (double)(run->context.counters ? thread->time : thread->work) + inside;
+        double inside = 0, slowed = 0;
+        if (fm_sampled_thread_effects(thread, &inside, &slowed, NULL) != FM_OK) inside = slowed = 0;
+        inside = fmin(inside, (double)thread->own);
+        own += (double)thread->own - inside + slowed;
+        work += (double)(run->context.counters ? thread->time : thread->work) + inside - slowed;
         state->left_out += thread->crowded + thread->lost + thread->damaged;
         state->overrun += thread->overrun;
         state->throttled += thread->throttled;

@@ -86,14 +86,33 @@ fm_status fm_sampled_runtime_find(const fm_sampled_run *run, char *path, size_t 
                    "build fathom again, or measure with `fathom run`");
 }
 
+/* The time and the time-stamp counter at the same moment: nobody else had the processor in between. */
+static double now_with_ticks(uint64_t *ticks)
+{
+    enum { TRIES = 100 };
+    double now = 0, best = 0;
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < TRIES; i++) {
+        const uint64_t before = __builtin_ia32_rdtsc();
+        now = fm_now();
+        const uint64_t took = __builtin_ia32_rdtsc() - before;
+        if (took >= least) continue;
+        least = took;
+        best = now;
+        *ticks = before + took / 2;
+    }
+    return best;
+}
+
 /* How fast the time-stamp counter is, from a few milliseconds. */
 static uint64_t counter_frequency(void)
 {
-    const double begin = fm_now();
-    const uint64_t first = __builtin_ia32_rdtsc();
-    double now = begin;
-    while (now - begin < 0.003) now = fm_now();
-    return (uint64_t)((double)(__builtin_ia32_rdtsc() - first) / (now - begin));
+    uint64_t first = 0, last = 0;
+    const double begin = now_with_ticks(&first);
+    while (fm_now() - begin < 0.003) {
+    }
+    const double end = now_with_ticks(&last);
+    return (uint64_t)((double)(last - first) / (end - begin));
 }
 
 static fm_status set_up(fm_sampled_run *run, fm_error *error)

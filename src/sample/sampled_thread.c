@@ -179,6 +179,13 @@ static fm_status take_burst(fm_sampled_thread *thread, fm_sample_context *contex
         burst->calm = record->is.burst.calm;
         burst->calm_time = (double)record->is.burst.calm_time;
     }
+    burst->watching = record->is.burst.watching != 0;
+    burst->ahead = record->is.burst.ahead;
+    burst->heard = record->is.burst.heard;
+    if (record->is.burst.ahead_calm >= COUNT_LEAST && record->is.burst.ahead_time > 0) {
+        burst->ahead_calm = record->is.burst.ahead_calm;
+        burst->ahead_time = record->is.burst.ahead_time;
+    }
     thread->bursts[thread->burst_count++] = burst;
     const size_t bytes = (size_t)record->is.burst.words * sizeof *context->log;
     const bool readable =
@@ -326,6 +333,9 @@ fm_status fm_sampled_thread_finish(fm_sampled_thread *thread, fm_sample_context 
     memcpy(lane, shared, sizeof *lane);
     fm_status status = FM_OK;
     const bool halted = __atomic_load_n(&context->memory->session->order, __ATOMIC_RELAXED) == FM_SAMPLE_HALT;
+    thread->tick = tick;
+    thread->heard = halted ? 0 : lane->ticks_then; /* later ones are not heard */
+    thread->heard_work = lane->work;
     thread->crowded = lane->crowded;
     thread->lost += lane->lost;
     thread->overrun = lane->stale + lane->dropped;

@@ -55,7 +55,12 @@ typedef struct fm_seen_burst {
     uint32_t counted; /* accesses of the window behind it */
     uint32_t calm;    /* of these, those that tell the rate */
     double calm_time; /* nanoseconds that they took; 0: not known */
-    double returns;   /* of functions, for each access of the burst */
+    bool watching;    /* while a register was armed */
+    uint32_t ahead;   /* accesses of a window ahead of it, while none was */
+    uint32_t ahead_calm;
+    uint32_t heard; /* clock ticks of the thread until then; 0: not known */
+    double ahead_time;
+    double returns; /* of functions, for each access of the burst */
     uint32_t picked, picked_of,
         picked_unused; /* the access; chosen among so many, of which so many were unused */
     uint32_t picked_tag;
@@ -112,8 +117,10 @@ typedef struct fm_sampled_thread {
     size_t watch_count, watch_capacity;
     fm_seen_use *uses; /* by counters, instead of bursts; by number */
     size_t use_count, use_capacity;
-    uint64_t work, own; /* at the end */
-    uint64_t time;      /* by counters, where work is accesses: processor time, as work is otherwise */
+    uint64_t work, own;         /* at the end */
+    uint64_t tick;              /* nanoseconds from clock tick to clock tick */
+    uint64_t heard, heard_work; /* ticks, and work then, as last told together; 0: not known */
+    uint64_t time; /* by counters, where work is accesses: processor time, as work is otherwise */
     uint64_t crowded, lost, damaged;
     uint64_t overrun, throttled, foreign; /* by counters */
     bool ended;
@@ -159,7 +166,9 @@ fm_status fm_sampled_thread_observe_uses(const fm_sampled_thread *thread, fm_sam
                                          fm_error *error);
 /* Accesses and nanoseconds of the windows in which they were counted. */
 void fm_sampled_thread_counted(const fm_sampled_thread *thread, double *accesses, double *nanoseconds);
-/* Nanoseconds that the accesses of bursts and windows would have taken without the sampler. */
-double fm_sampled_thread_inside(const fm_sampled_thread *thread);
+/* Nanoseconds that the accesses of bursts and windows would have taken without the sampler; and that what it
+ * watched made the rest of the program take more (sampled_timeline.c). */
+fm_status fm_sampled_thread_effects(const fm_sampled_thread *thread, double *inside, double *slowed,
+                                    fm_error *error);
 
 #endif

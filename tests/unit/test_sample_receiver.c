@@ -366,6 +366,136 @@ static void test_two_loops(void **state)
     destroy(self);
 }
 
+/* A thread with bursts at equal distances, all of words, and a use of each that is used again after a while.
+ */
+enum { ACCESSES = 4096, INTERVAL = 1000000, ARMED = INTERVAL / 4 };
+
+static fm_sampled_thread *make_thread(receiver *self, uint32_t bursts)
+{
+    fm_sampled_thread *thread;
+    assert_int_equal(
+        fm_sampled_thread_create(&thread, &self->context, 0, &self->process, &self->memory_of, 1, NULL),
+        FM_OK);
+    thread->bursts = calloc(bursts, sizeof *thread->bursts);
+    thread->watches = calloc(bursts, sizeof *thread->watches);
+    thread->burst_count = thread->watch_count = bursts;
+    thread->work = (uint64_t)bursts * INTERVAL;
+    for (uint32_t i = 0; i < bursts; i++) {
+        fm_seen_burst *burst = thread->bursts[i] =
+            calloc(1, sizeof *burst + self->context.granularity_count * sizeof burst->views[0]);
+        burst->number = i + 1;
+        burst->work = (uint64_t)i * INTERVAL;
+        burst->planned = INTERVAL;
+        burst->accesses = ACCESSES;
+        burst->inside = burst->armed = 1;
+        burst->picked_of = burst->picked_unused = 1;
+        burst->picked_armed = true;
+        fm_burst_view *view = &burst->views[0];
+        view->references = ACCESSES;
+        view->uses = ACCESSES / 2;
+        view->cut_count = 1;
+        view->kinds = calloc(1, sizeof *view->kinds);
+        view->kinds[0] = (fm_burst_kind){.use = 1, .time = ACCESSES / 2, .count = view->uses};
+        thread->watches[i].is = (fm_sample_watched){.burst = i + 1,
+                                                    .begin = (uint64_t)i * INTERVAL,
+                                                    .finish = (uint64_t)i * INTERVAL + ARMED,
+                                                    .end = FM_SAMPLE_WATCH_USED};
+    }
+    return thread;
+}
+
+static fm_samples *observe(receiver *self, fm_sampled_thread *thread)
+{
+    fm_samples *samples;
+    assert_int_equal(fm_sampled_samples_create(&samples, 8, false, NULL), FM_OK);
+    assert_int_equal(fm_sampled_thread_observe(thread, &self->context, 0, 1, samples, NULL), FM_OK);
+    assert_int_equal(samples->watch_count, thread->burst_count);
+    return samples;
+}
+
+static void assert_near(double found, double expected, double share)
+{
+    if (!(found >= (1 - share) * expected && found <= (1 + share) * expected))
+        fail_msg("%f instead of %f", found, expected);
+}
+
+/*
+ * A program that makes two accesses a nanosecond, and one while a register is armed, which is a quarter of
+ * the time: behind every burst. In the window there the slow rate is seen, and the other one ahead of some
+ * bursts. Then the same with a kernel that takes half of the time, in which the clock does not tick.
+ */
+static void test_slower_while_watched(void **state)
+{
+    (void)state;
+    enum { BURSTS = 8, COUNTED = 50000, AHEAD = 100000, TICK = 10000 };
+    receiver *self = make();
+    for (int with_kernel = 0; with_kernel < 2; with_kernel++) {
+        fm_sampled_thread *thread = make_thread(self, BURSTS);
+        double known = 0, inside, slowed;
+        for (uint32_t i = 0; i < BURSTS; i++) {
+            fm_seen_burst *burst = thread->bursts[i];
+            burst->counted = burst->calm = COUNTED;
+            burst->calm_time = COUNTED;
+            burst->watching = true;
+            burst->heard = 10 + i * (INTERVAL / TICK / 2);
+            if (i % 2 == 0) {
+                burst->ahead = burst->ahead_calm = AHEAD;
+                burst->ahead_time = AHEAD / 2;
+            }
+            known += ACCESSES + COUNTED + burst->ahead;
+        }
+        thread->tick = with_kernel ? TICK : TICK * 2;
+        thread->heard = 10 + BURSTS * (INTERVAL / TICK / 2);
+        thread->heard_work = thread->work;
+        const double share = with_kernel ? 0.5 : 1;
+        fm_samples *samples = observe(self, thread);
+        for (uint32_t i = 0; i < BURSTS; i++) {
+            assert_near((double)samples->watches[i].length, ACCESSES + COUNTED + share * ARMED, 0.001);
+            assert_near(samples->bursts[i].weight, share * (ARMED + 2 * (INTERVAL - ARMED)), 0.001);
+        }
+        assert_near((double)samples->references[0], known + BURSTS * share * (ARMED + 2 * (INTERVAL - ARMED)),
+                    0.001);
+        assert_int_equal(fm_sampled_thread_effects(thread, &inside, &slowed, NULL), FM_OK);
+        assert_near(inside, known / 2, 0.001);
+        assert_near(slowed, BURSTS * ARMED / 2.0, 0.001);
+        fm_sampled_samples_destroy(samples);
+        fm_sampled_thread_destroy(thread, &self->context);
+    }
+    destroy(self);
+}
+
+/*
+ * Two loops take turns many times between two bursts, one at three accesses a nanosecond and one at one;
+ * which of them a window sees is chance, and what a watch lasts is many turns: at two. Where they take turns
+ * every 32 bursts, it is the rate of the loop.
+ */
+static void test_turns(void **state)
+{
+    (void)state;
+    enum { BURSTS = 128, PHASE = 32 };
+    receiver *self = make();
+    for (int slowly = 0; slowly < 2; slowly++) {
+        fm_sampled_thread *thread = make_thread(self, BURSTS);
+        uint64_t random = 7;
+        double rates[BURSTS];
+        for (uint32_t i = 0; i < BURSTS; i++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            rates[i] = (slowly ? i / PHASE % 2 : random >> 63) ? 3 : 1;
+            thread->bursts[i]->calm = 60000;
+            thread->bursts[i]->calm_time = 60000 / rates[i];
+        }
+        fm_samples *samples = observe(self, thread);
+        for (uint32_t i = 0; i < BURSTS; i++) {
+            if (slowly && i % PHASE == PHASE - 1) continue; /* one ends and the other begins */
+            assert_near((double)samples->watches[i].length, ACCESSES + ARMED * (slowly ? rates[i] : 2),
+                        slowly ? 0.001 : 0.25);
+        }
+        fm_sampled_samples_destroy(samples);
+        fm_sampled_thread_destroy(thread, &self->context);
+    }
+    destroy(self);
+}
+
 /* Whatever is written there: it ends, stays inside (the sanitizers look), and gives nothing that is not
  * there. */
 static void test_garbage(void **state)
@@ -416,10 +546,16 @@ static void test_garbage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cyclic),  cmocka_unit_test(test_straddling_and_cut_off),
-        cmocka_unit_test(test_naive),   cmocka_unit_test(test_endless_access),
-        cmocka_unit_test(test_lanes),   cmocka_unit_test(test_slabs),
-        cmocka_unit_test(test_a_burst), cmocka_unit_test(test_two_loops),
+        cmocka_unit_test(test_slower_while_watched),
+        cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_cyclic),
+        cmocka_unit_test(test_straddling_and_cut_off),
+        cmocka_unit_test(test_naive),
+        cmocka_unit_test(test_endless_access),
+        cmocka_unit_test(test_lanes),
+        cmocka_unit_test(test_slabs),
+        cmocka_unit_test(test_a_burst),
+        cmocka_unit_test(test_two_loops),
         cmocka_unit_test(test_garbage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
