@@ -207,7 +207,7 @@ typedef struct fm_sample_session {
     uint64_t interval; /* nanoseconds from burst to burst; 0: as the budget allows */
     uint64_t period;   /* accesses from burst to burst; 0: by time */
     uint64_t budget; /* what may be used for sampling, in millionths of the program's own time; 0: no limit */
-    uint64_t receiver_cost; /* nanoseconds that the receiver takes for a burst: part of the budget */
+    uint64_t receiver_cost; /* nanoseconds that a burst costs beside what its thread sees */
     uint64_t seed;
     uint64_t frequency; /* of the time-stamp counter, in Hz */
     uint64_t heartbeat; /* raised by the receiver, several times a second */

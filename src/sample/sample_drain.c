@@ -68,14 +68,18 @@ static uint64_t used_time(void)
 }
 
 /*
- * What a burst costs us: programs keep to a budget for both. It is the mean of all there were, as a long one
- * costs as much as sixty of the short ones, and an expected cost stands in for the first few.
+ * What a burst costs beside what the sampler in the program sees: our own time, and by how much the windows
+ * in which accesses are counted were slower than the program itself, which only we can tell. It is the mean
+ * of all there were, as a long burst costs as much as sixty of the short ones, and an expected cost stands in
+ * for the first few.
  */
 static void tell_cost(fm_sampled_run *run)
 {
     enum { EXPECTED = 300000, EXPECTED_FOR = 16 }; /* nanoseconds; bursts */
     const uint64_t bursts = run->context.bursts;
-    const uint64_t cost = (run->burst_time + (uint64_t)EXPECTED * EXPECTED_FOR) / (bursts + EXPECTED_FOR);
+    const uint64_t cost =
+        (run->burst_time + (uint64_t)run->context.slowed + (uint64_t)EXPECTED * EXPECTED_FOR) /
+        (bursts + EXPECTED_FOR);
     __atomic_store_n(&run->memory.session->receiver_cost, cost, __ATOMIC_RELAXED);
 }
 

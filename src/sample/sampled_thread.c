@@ -3,6 +3,7 @@
  * observations of what they say. */
 #define _GNU_SOURCE
 #include "sample/sampled_thread.h"
+#include "sample/sampled_timeline.h"
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -127,6 +128,7 @@ static fm_status look_at_log(fm_sampled_thread *thread, fm_sample_context *conte
     if (status != FM_OK) return status;
     if (context->function && reading.all > 0) burst->inside = (double)reading.count / (double)reading.all;
     if (reading.all > 0) burst->returns = (double)reading.returns / (double)reading.all;
+    context->slowed += fm_seen_burst_slowed(burst);
     const size_t count = reading.count;
     burst->picked = reading.picked_at;
     if (count == 0) return FM_OK;

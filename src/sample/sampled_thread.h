@@ -43,6 +43,7 @@ typedef struct fm_sample_context {
     fm_latencies latencies;
     /* Counted for people. */
     uint64_t bursts, watches, accesses, left_out;
+    double slowed; /* nanoseconds that counting took more than the program's code alone */
 } fm_sample_context;
 
 /* A burst that was seen. */

@@ -82,6 +82,12 @@ static double native_time(const fm_seen_burst *burst, double accesses, double me
     return time > least_share * measured ? time : least_share * measured;
 }
 
+double fm_seen_burst_slowed(const fm_seen_burst *burst)
+{
+    const double time = burst->calm_time + burst->ahead_time;
+    return time - native_time(burst, (double)burst->calm + burst->ahead_calm, time);
+}
+
 void fm_sampled_thread_counted(const fm_sampled_thread *thread, double *accesses, double *nanoseconds)
 {
     for (size_t i = 0; i < thread->burst_count; i++) {

@@ -44,6 +44,9 @@ fm_status fm_timeline_make(fm_timeline *line, const fm_sampled_thread *thread, d
                            size_t granularity, fm_error *error);
 void fm_timeline_free(fm_timeline *line);
 
+/* Nanoseconds that the windows of a burst took longer than the program's code alone would have. */
+double fm_seen_burst_slowed(const fm_seen_burst *burst);
+
 /* References until a moment outside of bursts. */
 double fm_timeline_until(const fm_timeline *line, uint64_t work);
 /* The rate around a burst, watched or not as it was there. */
