@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What tracing and analysing a running program costs: wall time of fathom run against the program alone and against
-Valgrind that does nothing (--tool=none), on five programs; and the same for programs built by fathom cc.
+Valgrind that does nothing (--tool=none), on five programs; the same on one core, beside cachegrind; and the same for
+programs built by fathom cc.
 
-    bench/bench_collect.py [--quick] [--repeat N] [--build DIRECTORY] [--threads N] [--only valgrind|compiler] [SUBJECT…]
+    bench/bench_collect.py [--quick] [--repeat N] [--build DIRECTORY] [--threads N]
+                           [--only valgrind|one-core|compiler] [SUBJECT…]
 
 All variants of a subject are run in turn, N times, and the least wall time of each counts. Ratios within one run are
-what is told; a machine with two free cores is assumed (taskset gives it fewer or more). --threads is passed on to
-fathom run. Prints Markdown; lines for machines go to $BENCH_LINES."""
+what is told; a machine with two free cores is assumed (taskset gives it fewer or more). On one core, processor time is
+told too, of the program and all that fathom does: it hardly depends on what else the machine does. --threads is passed
+on to fathom run. Prints Markdown; lines for machines go to $BENCH_LINES."""
 import argparse
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -22,7 +26,7 @@ parser.add_argument("--quick", action="store_true")
 parser.add_argument("--repeat", type=int, default=3)
 parser.add_argument("--build", default=os.path.join(here, "..", "build"))
 parser.add_argument("--threads")
-parser.add_argument("--only", choices=["valgrind", "compiler"])
+parser.add_argument("--only", choices=["valgrind", "one-core", "compiler"])
 parser.add_argument("subjects", nargs="*")
 arguments = parser.parse_args()
 fathom = os.path.abspath(os.path.join(arguments.build, "fathom"))
@@ -127,6 +131,22 @@ def timed(command, stdin):
     return seconds
 
 
+def processor_time():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def least_both(variants, stdin):
+    """Of wall time, and of processor time."""
+    best = [(float("inf"), float("inf"))] * len(variants)
+    for _ in range(arguments.repeat):
+        for i, command in enumerate(variants):
+            before = processor_time()
+            wall = timed(command, stdin)
+            best[i] = (min(best[i][0], wall), min(best[i][1], processor_time() - before))
+    return best
+
+
 def least(variants, stdin):
     best = [float("inf")] * len(variants)
     for _ in range(arguments.repeat):
@@ -178,6 +198,32 @@ def measure_valgrind():
     print(f"| mean | | | | | | {mean(to_none):.2f} | {mean(to_native):.1f} | {mean(sites):.2f} | |")
 
 
+def measure_one_core():
+    core = str(min(os.sched_getaffinity(0)))
+    print("\nThrough Valgrind, all on one core: wall and processor time, seconds, and ratios of processor time.\n")
+    print("| subject | `none` | cachegrind | `--no-sites` | `run` | processor time: `none` | cachegrind | `--no-sites` "
+          "| `run` | run to `none` | to cachegrind |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+    to_none, to_cachegrind = [], []
+    for name, (command, stdin) in valgrind_subjects.items():
+        if arguments.subjects and name not in arguments.subjects:
+            continue
+        pinned = ["taskset", "-c", core]
+        found = least_both(
+            [[*pinned, "valgrind", "--tool=none", "-q", *command],
+             [*pinned, "valgrind", "--tool=cachegrind", "-q", "--cache-sim=yes", "--cachegrind-out-file=/dev/null", *command],
+             [*pinned, *run, "--no-sites", "--", *command], [*pinned, *run, "--", *command]], stdin)
+        none, cachegrind, _, attributed = (used for _, used in found)
+        to_none.append(attributed / none)
+        to_cachegrind.append(attributed / cachegrind)
+        print(f"| {name} | " + " | ".join(f"{wall:.2f}" for wall, _ in found) + " | " +
+              " | ".join(f"{used:.2f}" for _, used in found) +
+              f" | {attributed / none:.2f} | {attributed / cachegrind:.2f} |", flush=True)
+        tell(part="collect", collector="one-core", subject=name, to_none=f"{attributed / none:.3f}",
+             to_cachegrind=f"{attributed / cachegrind:.3f}")
+    print(f"| mean | | | | | | | | | {mean(to_none):.2f} | {mean(to_cachegrind):.2f} |")
+
+
 def measure_compiler():
     print("\nThrough `fathom cc`: wall time, seconds, and ratios. `alone`: the instrumented program without fathom.\n")
     print("| subject | references | native | alone | `run --no-sites` | `run` | no-sites / native | run / no-sites | M refs/s |")
@@ -198,7 +244,9 @@ def measure_compiler():
     print(f"| mean | | | | | | {mean(to_native):.1f} | {mean(sites):.2f} | |")
 
 
-if arguments.only != "compiler":
+if arguments.only in (None, "valgrind"):
     measure_valgrind()
-if arguments.only != "valgrind":
+if arguments.only in (None, "one-core"):
+    measure_one_core()
+if arguments.only in (None, "compiler"):
     measure_compiler()

@@ -43,6 +43,7 @@ typedef struct fm_pipeline_options {
     fm_pipeline_late late; /* NULL: nobody wants to know of late references */
     void *context;         /* of it */
     size_t label_size;     /* bytes of a label, at most 64 */
+    size_t in_caller;      /* 1: no threads at all; the caller's analyses, before fm_pipeline_feed returns */
 } fm_pipeline_options;
 
 typedef struct fm_pipeline fm_pipeline;
@@ -58,7 +59,7 @@ static inline fm_status fm_pipeline_create(fm_pipeline **pipeline, const fm_pipe
 FM_API fm_status fm_pipeline_report_late(fm_pipeline *pipeline, fm_analyzer *analyzer, uint32_t from,
                                          fm_error *error);
 /* A batch for these analyzers. label: copied; may be NULL. A failure of the analysis is returned by a later
- * call. */
+ * call, or at once. */
 FM_API fm_status fm_pipeline_feed(fm_pipeline *pipeline, const fm_batch *batch, fm_analyzer *const *analyzers,
                                   size_t count, const void *label, fm_error *error);
 /* Waits until everything was fed. */

@@ -14,6 +14,9 @@
  * cores to spare, digest all they can, so that the one thread that feeds keeps up; it and the caller help
  * them when they would have to wait.
  *
+ * Where there is one core for all of them, threads only take its cache and its time from each other: then the
+ * caller feeds, batch by batch (in_caller).
+ *
  * Copying is cheaper than it looks: decoding right into memory that another core has just read took longer.
  * Waking a thread takes longer than feeding a quarter of a batch: so none is woken for a single job.
  */
@@ -180,15 +183,20 @@ static bool wait_for_job(fm_pipeline *self)
     return !self->ending;
 }
 
+static void feed_analyzers(feed_job *job, const fm_batch *batch)
+{
+    for (size_t i = 0; i < job->analyzer_count && job->status == FM_OK; i++)
+        job->status = job->takers > 0 && job->takes_prepared[i]
+                          ? fm_analyzer_feed_prepared(job->analyzer[i], &job->prepared, &job->error)
+                          : fm_analyzer_feed(job->analyzer[i], batch, &job->error);
+}
+
 static void *feed_all(void *context)
 {
     fm_pipeline *self = context;
     while (wait_for_job(self)) {
         feed_job *job = self->current = job_at(self, self->fed);
-        for (size_t i = 0; i < job->analyzer_count && job->status == FM_OK; i++)
-            job->status = job->takers > 0 && job->takes_prepared[i]
-                              ? fm_analyzer_feed_prepared(job->analyzer[i], &job->prepared, &job->error)
-                              : fm_analyzer_feed(job->analyzer[i], &job->batch, &job->error);
+        feed_analyzers(job, &job->batch);
         self->fed++;
         const uint64_t most = self->most;
         if (most != AWAKE && self->filled - self->fed <= most) wake(self, &self->room);
@@ -230,7 +238,7 @@ fm_status fm_pipeline_create_sized(fm_pipeline **pipeline, const fm_pipeline_opt
     *pipeline = NULL;
     fm_status taken = fm_sized_read(&known, sizeof known, given, given_size, "fm_pipeline_options", error);
     if (taken != FM_OK) return taken;
-    const size_t workers = options->threads > 1 ? options->threads - 1 : 0;
+    const size_t workers = options->threads > 1 && !options->in_caller ? options->threads - 1 : 0;
     if (workers > MOST_WORKERS || options->label_size > MOST_LABEL)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "at most %d threads, and labels of %d bytes",
                        FM_PIPELINE_THREADS, MOST_LABEL);
@@ -245,6 +253,10 @@ fm_status fm_pipeline_create_sized(fm_pipeline **pipeline, const fm_pipeline_opt
     pthread_cond_init(&self->to_feed, NULL);
     pthread_cond_init(&self->room, NULL);
     self->most = AWAKE;
+    if (options->in_caller) {
+        *pipeline = self;
+        return FM_OK;
+    }
     self->started = fm_thread_start(&self->thread, feed_all, self) == 0;
     if (!self->started) {
         fm_pipeline_destroy(self);
@@ -266,15 +278,18 @@ fm_status fm_pipeline_report_late(fm_pipeline *pipeline, fm_analyzer *analyzer, 
     return fm_analyzer_set_late_sink(analyzer, from, keep_late, pipeline, error);
 }
 
+static fm_status job_failure(const feed_job *job, fm_error *error)
+{
+    if (job->status != FM_OK && error) *error = job->error;
+    return job->status;
+}
+
 /* What was fed is done with: its late references are reported, its place is free. */
 static fm_status retire(fm_pipeline *self, uint64_t fed, fm_error *error)
 {
     while (self->retired < fed) {
         feed_job *job = job_at(self, self->retired);
-        if (job->status != FM_OK) {
-            if (error) *error = job->error;
-            return job->status;
-        }
+        if (job->status != FM_OK) return job_failure(job, error);
         if (self->options.late) {
             fm_status status = self->options.late(self->options.context, job->label, job->batch.address,
                                                   job->late, job->late_count, error);
@@ -315,6 +330,20 @@ static bool make_room(feed_job *job, size_t count)
     job->tag = malloc(count * sizeof *job->tag);
     job->room = job->address && job->size && job->tag ? count : 0;
     return job->room > 0;
+}
+
+/* In the caller's thread: nothing is copied, and what one batch took of memory and cache the next one has. */
+static fm_status feed_here(fm_pipeline *self, feed_job *job, const fm_batch *batch, fm_error *error)
+{
+    job->prepared.preparer = 0;
+    if (job->takers > 0) job->status = prepare(job, batch, false, &job->error);
+    self->current = job;
+    feed_analyzers(job, batch);
+    if (job->status == FM_OK && self->options.late)
+        job->status = self->options.late(self->options.context, job->label, batch->address, job->late,
+                                         job->late_count, &job->error);
+    job->late_count = 0;
+    return job_failure(job, error);
 }
 
 static fm_status copy_batch(feed_job *job, const fm_batch *batch, fm_error *error)
@@ -381,6 +410,8 @@ fm_status fm_pipeline_feed(fm_pipeline *pipeline, const fm_batch *batch, fm_anal
     if (count == 0 || count > FM_PIPELINE_ANALYZERS)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "a batch goes to 1 to %d analyzers, not to %zu",
                        FM_PIPELINE_ANALYZERS, count);
+    const bool here = pipeline->options.in_caller;
+    if (here && pipeline->jobs[0].status != FM_OK) return job_failure(&pipeline->jobs[0], error);
     const uint64_t fed = pipeline->fed;
     const bool full = pipeline->filled - fed == pipeline->job_count;
     fm_status status = full ? wait_for_room(pipeline, pipeline->job_count - WORTH_WAKING, error)
@@ -396,6 +427,7 @@ fm_status fm_pipeline_feed(fm_pipeline *pipeline, const fm_batch *batch, fm_anal
     if (label) memcpy(job->label, label, pipeline->options.label_size);
     find_takers(job);
     job->status = FM_OK;
+    if (here) return feed_here(pipeline, job, batch, error);
     /* Without workers, the caller prepares where that spares it a copy. */
     if (pipeline->worker_count == 0 && job->takers < count) job->takers = 0;
     status = job->takers > 0 && pipeline->worker_count == 0 ? prepare_batch(pipeline, job, batch, error)
@@ -406,6 +438,7 @@ fm_status fm_pipeline_feed(fm_pipeline *pipeline, const fm_batch *batch, fm_anal
 
 fm_status fm_pipeline_drain(fm_pipeline *pipeline, fm_error *error)
 {
+    if (pipeline->options.in_caller) return job_failure(&pipeline->jobs[0], error);
     return wait_for_room(pipeline, 0, error);
 }
 

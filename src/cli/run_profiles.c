@@ -58,7 +58,8 @@ int cli_run_profiles_create(cli_run_profiles **profiles, const cli_run_setup *se
     const fm_pipeline_options options = {.threads = setup->threads,
                                          .late = setup->sites ? count_late : NULL,
                                          .context = collection,
-                                         .label_size = sizeof(batch_label)};
+                                         .label_size = sizeof(batch_label),
+                                         .in_caller = setup->threads == 0};
     return fm_pipeline_create(&self->pipeline, &options, &error) ? cli_fail(&error) : -1;
 }
 

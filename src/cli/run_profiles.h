@@ -18,7 +18,7 @@ typedef struct cli_run_setup {
     bool sites;        /* attribution, of the first granularity */
     bool reproducible; /* nothing in the profiles that differs from run to run: numbers for pids, no times */
     bool threads_private; /* a profile for each thread, too */
-    unsigned threads;     /* that analyse, 1 to FM_PIPELINE_THREADS */
+    unsigned threads;     /* that analyse, 1 to FM_PIPELINE_THREADS; 0: the one that receives does */
     fm_output *distances; /* where those of the first process go; NULL: nowhere */
 } cli_run_setup;
 

@@ -32,7 +32,7 @@ typedef struct run_options {
 /* What one run holds, so that every way out can let go of it. */
 typedef struct job {
     cli_analysis analysis;
-    unsigned threads; /* that analyse */
+    unsigned threads; /* that analyse; 0: the one that receives does */
     fm_collect_options collecting;
     cli_attribution_caches caches;
     fm_output *distances;
@@ -214,11 +214,13 @@ static int run(job *work, const run_options *options)
 /* ---- options ---- */
 
 /* The program and the thread that receives have a processor each; more threads than this have nothing to do.
+ * With one processor for all, none: what another thread would do takes less time in the one that receives.
  * Each has memory of its own: one where memory is limited, or where there may be any number of processes. */
 static unsigned spare_processors(const run_options *options, const job *work)
 {
     enum { TAKEN = 2, USEFUL = 6 };
     const unsigned processors = cli_processors();
+    if (processors == 1) return 0;
     if (work->analysis.max_memory || options->collect.follow_children || processors <= TAKEN + 1) return 1;
     return processors - TAKEN < USEFUL ? processors - TAKEN : USEFUL;
 }
@@ -262,7 +264,7 @@ static int check(const run_options *options, char **command, job *work)
     work->threads =
         options->threads == UINT64_MAX ? spare_processors(options, work) : (unsigned)options->threads;
     if (strcmp(engine->name, "exact") != 0) { /* only for that one is there anything to prepare */
-        work->analysis.analyzer.threads = work->threads;
+        work->analysis.analyzer.threads = work->threads > 0 ? work->threads : 1;
         work->threads = 1;
     }
     bool sites = tells_sites(options, work);

@@ -64,6 +64,27 @@ def reproducible_runs_are_equal(collector, how):
 
 
 @case()
+def on_one_processor(collector, how):
+    """Nobody else analyses than the thread that receives; the profile is that of several threads."""
+    program, texts = build("plain.c", how), []
+    processor = min(os.sched_getaffinity(0))
+    for number, most in enumerate((["--threads", "3"], [])):
+        path = os.path.join(work, f"one-processor-{collector}-{number}.json")
+        subprocess.run([FATHOM, "run", "--quiet", "--reproducible", "--size", "32K", *most, "--json", path, "--", program],
+                       check=True, stdout=subprocess.DEVNULL,
+                       preexec_fn=None if most else lambda: os.sched_setaffinity(0, {processor}))
+        with open(path, encoding="utf-8") as file:
+            texts.append(file.read())
+    expect(texts[1] == texts[0], True, "equal byte for byte")
+    if collector != "valgrind":
+        return
+    count = subprocess.run([FATHOM, "run", "--quiet", "--no-sites", "--output", "/dev/null", "--", "sh", "-c",
+                            "sleep 0.1; set -- /proc/$PPID/task/*; echo $#"], check=True, stdout=subprocess.PIPE,
+                           preexec_fn=lambda: os.sched_setaffinity(0, {processor}), text=True)
+    expect(count.stdout.strip(), "1", "threads of fathom")
+
+
+@case()
 def plain_program(collector, how):
     result = run(WITH_SITES, [build("plain.c", how)])
     cyclic(result.profile, 100, 3)

@@ -136,6 +136,8 @@ static void assert_alike(fm_analyzer *found, fm_analyzer *wanted, bool attribute
     free(pairs[1]);
 }
 
+enum { IN_CALLER = 100 }; /* instead of a number of threads: none, the caller's does it */
+
 static void as_if_fed(unsigned threads, bool attributed, bool several, uint64_t seed)
 {
     input *in = make_input(seed);
@@ -144,8 +146,11 @@ static void as_if_fed(unsigned threads, bool attributed, bool several, uint64_t 
     lateness late = {0};
     memset(&direct, 0, sizeof direct);
     fm_pipeline *pipeline;
-    const fm_pipeline_options options = {
-        .threads = threads, .late = attributed ? take_late : NULL, .context = &late, .label_size = 8};
+    const fm_pipeline_options options = {.threads = threads == IN_CALLER ? 0 : threads,
+                                         .late = attributed ? take_late : NULL,
+                                         .context = &late,
+                                         .label_size = 8,
+                                         .in_caller = threads == IN_CALLER};
     assert_int_equal(fm_pipeline_create(&pipeline, &options, NULL), FM_OK);
     if (attributed) {
         assert_int_equal(fm_pipeline_report_late(pipeline, found[0], 2, NULL), FM_OK);
@@ -178,6 +183,7 @@ static void results_are_those_of_feeding(void **state)
     for (unsigned threads = few ? 1 : 0; threads <= 6; threads += few ? 3 : 1 + threads / 3)
         for (int which = few ? 1 : 0; which < 4; which += few ? 2 : 1)
             as_if_fed(threads, which & 1, which & 2, seed++);
+    for (int which = 0; which < 4; which++) as_if_fed(IN_CALLER, which & 1, which & 2, seed++);
 }
 
 /* Two with attribution, and one behind one without: what is prepared for the first has not their pairs. */
@@ -185,12 +191,12 @@ static void each_counts_its_own_pairs(void **state)
 {
     (void)state;
     input *in = make_input(77);
-    for (unsigned turn = 0; turn < 4; turn++) {
+    for (unsigned turn = 0; turn < 6; turn++) {
         const bool first = turn & 1;
         fm_analyzer *found[2] = {analyzer_of(64, first), analyzer_of(64, true)};
         fm_analyzer *wanted[2] = {analyzer_of(64, first), analyzer_of(64, true)};
         fm_pipeline *pipeline;
-        const fm_pipeline_options options = {.threads = 1 + turn};
+        const fm_pipeline_options options = {.threads = 1 + turn, .in_caller = turn >= 4};
         assert_int_equal(fm_pipeline_create(&pipeline, &options, NULL), FM_OK);
         for (size_t b = 0; b < BATCHES; b++) {
             const fm_batch batch = batch_of(in, b);
@@ -214,8 +220,9 @@ static void failures_are_told(void **state)
     fm_pipeline_options options = {.threads = FM_PIPELINE_THREADS + 1};
     assert_int_equal(fm_pipeline_create(&pipeline, &options, &error), FM_E_ARGUMENT);
     assert_null(pipeline);
-    for (unsigned threads = 1; threads <= 3; threads += 2) {
+    for (unsigned threads = 1; threads <= 5; threads += 2) {
         options.threads = threads;
+        options.in_caller = threads == 5;
         assert_int_equal(fm_pipeline_create(&pipeline, &options, &error), FM_OK);
         fm_analyzer *analyzer = analyzer_of(64, true);
         const uint64_t address[2] = {0, 64};
@@ -226,10 +233,65 @@ static void failures_are_told(void **state)
         if (status == FM_OK) status = fm_pipeline_drain(pipeline, &error);
         assert_int_equal(status, FM_E_ARGUMENT);
         assert_non_null(strstr(error.reason, "tag 4294967295"));
+        if (options.in_caller) { /* it stays: nothing is fed behind what was not */
+            const fm_batch good = {.count = 1, .address = address, .tag = tag};
+            memset(&error, 0, sizeof error);
+            assert_int_equal(fm_pipeline_drain(pipeline, &error), FM_E_ARGUMENT);
+            assert_int_equal(fm_pipeline_feed(pipeline, &good, &analyzer, 1, NULL, &error), FM_E_ARGUMENT);
+            assert_non_null(strstr(error.reason, "tag 4294967295"));
+        }
         fm_pipeline_destroy(pipeline);
         fm_analyzer_destroy(analyzer);
     }
     fm_pipeline_destroy(NULL);
+}
+
+/* One whom late references are told of fails: so does the pipeline, with its words. */
+static fm_status refuse_late(void *context, const void *label, const uint64_t *address, const fm_late *late,
+                             size_t count, fm_error *error)
+{
+    (void)context, (void)label, (void)address, (void)late;
+    if (count == 0) return FM_OK;
+    snprintf(error->reason, sizeof error->reason, "no more of these");
+    return FM_E_NOMEM;
+}
+
+static size_t thread_count(void)
+{
+    size_t count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    for (const struct dirent *entry; (entry = readdir(tasks));) count += entry->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+static void the_caller_alone(void **state)
+{
+    (void)state;
+    const size_t before = thread_count();
+    fm_pipeline *pipeline;
+    fm_error error;
+    const fm_pipeline_options options = {.threads = 4, .late = refuse_late, .label_size = 8, .in_caller = 1};
+    assert_int_equal(fm_pipeline_create(&pipeline, &options, &error), FM_OK);
+    assert_int_equal(thread_count(), before);
+    fm_analyzer *analyzer = analyzer_of(64, true);
+    assert_int_equal(fm_pipeline_report_late(pipeline, analyzer, 2, &error), FM_OK);
+    input *in = make_input(5);
+    fm_status status = FM_OK;
+    for (uint64_t b = 0; b < BATCHES && status == FM_OK; b++) {
+        const fm_batch batch = batch_of(in, b);
+        status = fm_pipeline_feed(pipeline, &batch, &analyzer, 1, &b, &error);
+    }
+    assert_int_equal(status, FM_E_NOMEM);
+    assert_string_equal(error.reason, "no more of these");
+    memset(&error, 0, sizeof error);
+    assert_int_equal(fm_pipeline_drain(pipeline, &error), FM_E_NOMEM);
+    assert_string_equal(error.reason, "no more of these");
+    assert_int_equal(thread_count(), before);
+    fm_pipeline_destroy(pipeline);
+    fm_analyzer_destroy(analyzer);
+    free(in);
 }
 
 /* The program's signals are for its own threads: in all others everything but SIGKILL and SIGSTOP is blocked.
@@ -267,6 +329,7 @@ int main(void)
         cmocka_unit_test(results_are_those_of_feeding),
         cmocka_unit_test(each_counts_its_own_pairs),
         cmocka_unit_test(failures_are_told),
+        cmocka_unit_test(the_caller_alone),
         cmocka_unit_test(signals_are_for_the_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
