@@ -14,7 +14,7 @@ enum {
     COUNT_MOST = 48 << 10,   /* and at most; */
     COUNT_LEAST = 4 << 10,   /* of one that tells a rate: blocks are not cut; */
     COUNT_TIME = 10000,      /* nanoseconds that others are meant to take, */
-    COUNT_ALONE = 200000,    /* and the first, if it is to be the only one; */
+    COUNT_ALONE = 200000,    /* and one that is enough by itself; */
     COUNT_PIECES = 6,        /* at most */
     COUNT_COST = 200,        /* nanoseconds that it takes to enter the translator and to leave it */
     CLOCK_COST = 500,        /* to ask for the time */
@@ -294,6 +294,16 @@ static uint64_t time_piece(fm_sampler_thread *thread, ucontext_t *context, uint6
     return time > COUNT_COST ? time - COUNT_COST : 1;
 }
 
+/* Accesses of the next piece, when so many took so long. */
+static uint64_t next_size(uint64_t accesses, uint64_t time)
+{
+    uint64_t size = accesses * COUNT_TIME / (time + 1);
+    if (size < COUNT_SECOND) size = COUNT_SECOND;
+    const uint64_t most = accesses * COUNT_ALONE / (time + 1);
+    if (size > most) size = most;
+    return size < COUNT_FIRST ? COUNT_FIRST : size < COUNT_MOST ? size : COUNT_MOST;
+}
+
 /*
  * In pieces: code that has to be translated first takes its time, and what is mostly new is not worth it. The
  * first piece tells how long the others have to be; where accesses are slow it is enough by itself, and the
@@ -313,7 +323,7 @@ static counted_window count(fm_sampler_thread *thread, ucontext_t *context)
         burst_goes_on(thread->burst, true);
         window.accesses += counted.accesses;
         const bool calm = counted.fresh + thread->traps == 0 && alone && counted.accesses >= COUNT_LEAST;
-        const bool enough = piece == 0 && time >= COUNT_ALONE;
+        const bool enough = time >= COUNT_ALONE;
         if (calm && (piece > 0 || enough)) {
             const bool faster = time * window.calm * 16 < window.calm_time * counted.accesses * 15;
             window.calm = faster ? counted.accesses : window.calm + counted.accesses;
@@ -322,8 +332,7 @@ static counted_window count(fm_sampler_thread *thread, ucontext_t *context)
         }
         if (window.reason == BURST_END_FULL) begin_table(thread);
         if (window.reason != BURST_END_DONE || counted.fresh > FRESH_MOST) break;
-        size = counted.accesses * COUNT_TIME / (time + 1);
-        size = size < COUNT_SECOND ? COUNT_SECOND : size < COUNT_MOST ? size : COUNT_MOST;
+        size = next_size(counted.accesses, time);
     }
     return window;
 }

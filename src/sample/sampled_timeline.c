@@ -100,12 +100,21 @@ void fm_sampled_thread_counted(const fm_sampled_thread *thread, double *accesses
     }
 }
 
+/* Watching does not make so much of a difference: the two windows are of different phases. */
+static bool is_other_code(fm_access_rate rate)
+{
+    static const double most = 4;
+    return rate.plain > most * rate.watched || rate.watched > most * rate.plain;
+}
+
 /* As it was measured; 0: it was not. */
 static fm_access_rate measured_rate(const fm_seen_burst *burst)
 {
     fm_access_rate rate = {0, 0};
     double calm = burst->ahead_calm, time = burst->ahead_time;
-    if (burst->calm_time > 0 && !burst->watching) {
+    const double behind = burst->calm_time > 0 ? burst->calm / burst->calm_time : 0;
+    if (behind > 0 && !burst->watching &&
+        (!(time > 0) || !is_other_code((fm_access_rate){calm / time, behind}))) {
         calm += burst->calm;
         time += burst->calm_time;
     }
@@ -115,18 +124,16 @@ static fm_access_rate measured_rate(const fm_seen_burst *burst)
     return rate;
 }
 
-/* How much faster code is when nothing is watched: by bursts with both. Where these are very different it was
- * other code. */
+/* How much faster code is when nothing is watched: by bursts with both. */
 static double gain_of(const fm_sampled_thread *thread)
 {
-    static const double most = 4;
     enum { PAIRS_LEAST = 4 };
     double sum = 0;
     size_t pairs = 0;
     for (size_t i = 0; i < thread->burst_count; i++) {
         const fm_access_rate rate = measured_rate(thread->bursts[i]);
         if (!(rate.plain > 0) || !(rate.watched > 0)) continue;
-        if (rate.plain > most * rate.watched || rate.watched > most * rate.plain) continue;
+        if (is_other_code(rate)) continue;
         sum += log(rate.plain / rate.watched);
         pairs++;
     }
@@ -143,6 +150,8 @@ static void fill_rates(const fm_sampled_thread *thread, double fallback, fm_acce
     size_t last = 0;
     for (size_t i = 0; i < count; i++) {
         rates[i] = measured_rate(thread->bursts[i]);
+        /* What was counted first is where the clock ticked. */
+        if (rates[i].plain > 0 && rates[i].watched > 0 && is_other_code(rates[i])) rates[i].watched = 0;
         if (!(rates[i].plain > 0)) rates[i].plain = rates[i].watched * gain;
         if (!(rates[i].watched > 0)) rates[i].watched = rates[i].plain / gain;
         if (!(rates[i].plain > 0)) continue;
