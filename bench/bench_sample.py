@@ -170,6 +170,12 @@ def distances(profile):
     return [share / whole for share in shares]
 
 
+def forget(path):
+    """So that what an earlier run left is not taken for this one's."""
+    if os.path.exists(path):
+        os.remove(path)
+
+
 def profile_of(path, granularity):
     with open(path) as file:
         data = json.load(file)
@@ -187,10 +193,21 @@ def side_by_side(profile):
         "histogram": [[low, high, count] for (low, high), count in sorted(bins.items())]}
 
 
+def used():
+    """Processor time of all that was run so far: fathom and Valgrind included."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
+
+
+def seconds_of(path):
+    """Where it stands what making an exact profile took."""
+    return path.removesuffix(".json") + ".seconds"
+
+
 def exact(name, command, times=False):
     path = os.path.join(work, f"exact-{name}-{n}{'-time' if times else ''}.json".replace(" ", "_"))
     if not os.path.exists(path):
-        part = path + ".part"
+        part, begin = path + ".part", used()
         threads = ["--threads-private"] if name in THREADED else []
         done = subprocess.run([fathom, "run", "-q", "--no-sites", *(["--time"] if times else []), *threads, "-g", "8,64", "--json", part, "--", *command],
                               stdout=subprocess.DEVNULL)
@@ -202,6 +219,8 @@ def exact(name, command, times=False):
             with open(part, "w") as file:
                 json.dump(whole | {"profiles": [side_by_side(p) if p.get("parts") else p for p in whole["profiles"]]}, file)
         os.rename(part, path)
+        with open(seconds_of(path), "w") as file:
+            file.write(str(used() - begin))
     return path
 
 
@@ -215,6 +234,7 @@ def accuracy(names):
         rows = []
         for _ in range(arguments.repeat):
             found = os.path.join(work, f"sampled-{name}.json".replace(" ", "_"))
+            forget(found)
             subprocess.run([fathom, "sample", "-q", "--rate", arguments.rate or "500", "-g", "8,64", "--no-sites", "--json", found, "--",
                             *command], stdout=subprocess.DEVNULL)
             a, b = profile_of(truth, 8), profile_of(found, 8)
@@ -258,6 +278,7 @@ def bias(names):
             shares, errors = [], []
             for _ in range(arguments.repeat):
                 found = os.path.join(work, f"bias-{name}.json".replace(" ", "_"))
+                forget(found)
                 subprocess.run([fathom, "sample", "-q", *option, "--method", "software", "--rate", arguments.rate or "500", "-g", "8,64",
                                 "--no-sites", "--json", found, "--", *command], stdout=subprocess.DEVNULL)
                 shares.append(long_share(profile_of(found, 8)))
@@ -303,37 +324,33 @@ SETTINGS = {"1 %": ["--overhead", "1%"], "2 %": [], "5 %": ["--overhead", "5%"],
             "500 Hz": ["--rate", "500"], "1,000 Hz": ["--rate", "1000"]}
 
 
-def used():
-    """Processor time of all that was run so far: fathom and Valgrind included."""
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return spent.ru_utime + spent.ru_stime
-
-
 def tradeoff(names):
     measure = timer()
     for name in names:
         command = EVERY[name]()
-        begin = used()
         truth = profile_of(exact(name, command), 8)
-        ran = used() - begin
         alone = [measure([], command) for _ in range(arguments.repeat)]
         cpu = statistics.median(row[1] for row in alone)
         word = name.replace(" ", "_")
-        if ran > cpu:  # else it was measured before, and took what is kept there
-            with open(os.path.join(work, f"run-{word}-{n}.seconds"), "w") as file:
-                file.write(str(ran))
-        with open(os.path.join(work, f"run-{word}-{n}.seconds")) as file:
-            print(f"bench=tradeoff program={word} setting=run overhead={float(file.read()) / cpu - 1:.4f} s=1 bursts=0", flush=True)
+        kept = seconds_of(exact(name, command))
+        if os.path.exists(kept):
+            with open(kept) as file:
+                print(f"bench=tradeoff program={word} setting=run overhead={float(file.read()) / cpu - 1:.4f} s=1 bursts=0", flush=True)
         for setting, options in SETTINGS.items():
             rows = []
             for _ in range(arguments.repeat):
                 found = os.path.join(work, f"tradeoff-{word}.json")
+                forget(found)
                 took = measure([fathom, "sample", "-q", "--method", "software", "--follow-children", *options, "-g", "8", "--no-sites",
                                 "--json", found, "-o", os.devnull, "--"], command)
+                if not os.path.exists(found):  # it was too short for a sample
+                    continue
                 whole = profile_of(found, 8)
                 part = max(whole.get("parts", [whole]), key=lambda one: one["references"])  # not the wrapper
                 likeness = 1 - sum(abs(x - y) for x, y in zip(distances(truth), distances(part))) / 2
                 rows.append((took[1] / cpu - 1, likeness, whole["sampling"]["bursts"]))
+            if not rows:
+                continue
             middle = [statistics.median(row[i] for row in rows) for i in range(3)]
             print(f"bench=tradeoff program={word} setting={setting.replace(' ', '_')} overhead={middle[0]:.4f} s={middle[1]:.4f} "
                   f"bursts={middle[2]:.0f}", flush=True)
