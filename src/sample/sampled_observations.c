@@ -52,7 +52,7 @@ static double end_of(const fm_timeline *line, const fm_seen_watch *watch)
 {
     if (watch->is.end == FM_SAMPLE_WATCH_ENDED) return line->end;
     if (!watch->is.in_burst) return fm_timeline_until(line, watch->is.finish);
-    const size_t i = fm_timeline_burst(line->thread, watch->is.in_burst);
+    const size_t i = fm_sampled_thread_burst(line->thread, watch->is.in_burst);
     if (i == SIZE_MAX) return fm_timeline_until(line, watch->is.finish);
     const fm_seen_burst *burst = line->thread->bursts[i];
     if (watch->is.in_window) {
@@ -110,7 +110,7 @@ static void list_watches(const fm_timeline *line, uint32_t number, size_t granul
     const fm_sampled_thread *thread = line->thread;
     for (size_t k = 0; k < thread->watch_count; k++) {
         const fm_seen_watch *seen = &thread->watches[k];
-        const size_t i = fm_timeline_burst(thread, seen->is.burst);
+        const size_t i = fm_sampled_thread_burst(thread, seen->is.burst);
         fm_sample_watch watch = {.thread = number, .end = kind_of(seen->is.end), .reuse = seen->tag};
         if (i == SIZE_MAX || numbers[i] == 0 || !describe_use(line, i, granularity, &watch)) continue;
         const double end = end_of(line, seen);

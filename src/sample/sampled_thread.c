@@ -299,8 +299,7 @@ fm_status fm_sampled_thread_drain(fm_sampled_thread *thread, fm_sample_context *
     return status;
 }
 
-/* The burst with this number; NULL: none is known. */
-static const fm_seen_burst *burst_numbered(const fm_sampled_thread *thread, uint64_t number)
+size_t fm_sampled_thread_burst(const fm_sampled_thread *thread, uint64_t number)
 {
     size_t low = 0, high = thread->burst_count;
     while (low < high) {
@@ -310,7 +309,7 @@ static const fm_seen_burst *burst_numbered(const fm_sampled_thread *thread, uint
         else
             high = middle;
     }
-    return low < thread->burst_count && thread->bursts[low]->number == number ? thread->bursts[low] : NULL;
+    return low < thread->burst_count && thread->bursts[low]->number == number ? low : SIZE_MAX;
 }
 
 /* Who used it again is known; what it is, from its use in a burst, which may be told after the watch. */
@@ -318,9 +317,10 @@ static void tag_watches(fm_sampled_thread *thread, const fm_sample_context *cont
 {
     for (size_t i = 0; i < thread->watch_count; i++) {
         fm_seen_watch *watch = &thread->watches[i];
-        const fm_seen_burst *burst = burst_numbered(thread, watch->is.burst);
         if (watch->tag || !watch->site) continue;
-        const uint32_t use = burst ? burst->picked_tag : fm_sampled_thread_use_tag(thread, watch->is.burst);
+        const size_t burst = fm_sampled_thread_burst(thread, watch->is.burst);
+        const uint32_t use = burst != SIZE_MAX ? thread->bursts[burst]->picked_tag
+                                               : fm_sampled_thread_use_tag(thread, watch->is.burst);
         const uint32_t object = fm_sampled_code_object(context->code, use);
         watch->tag = fm_sampled_code_tag(context->code, watch->site, watch->path, object);
     }

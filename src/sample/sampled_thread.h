@@ -135,6 +135,9 @@ void fm_sampled_thread_destroy(fm_sampled_thread *thread, const fm_sample_contex
 /* The calls that led to where the thread was, by the registers and the stack at the end of a slab. */
 fm_status fm_sampled_thread_calls(fm_sampled_thread *thread, fm_sample_context *context, uint32_t slab,
                                   uint32_t stack_bytes, fm_error *error);
+/* Place of the burst with this number; SIZE_MAX: none is known. */
+size_t fm_sampled_thread_burst(const fm_sampled_thread *thread, uint64_t number);
+
 /* What was read of a log (sampled_log.c). */
 typedef struct fm_log_reading {
     uint32_t picked;    /* given: number of an access in the log */

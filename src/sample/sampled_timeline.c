@@ -400,19 +400,6 @@ void fm_timeline_free(fm_timeline *line)
     free(line->watch);
 }
 
-size_t fm_timeline_burst(const fm_sampled_thread *thread, uint64_t number)
-{
-    size_t low = 0, high = thread->burst_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (thread->bursts[middle]->number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < thread->burst_count && thread->bursts[low]->number == number ? low : SIZE_MAX;
-}
-
 double fm_timeline_until(const fm_timeline *line, uint64_t work)
 {
     const fm_sampled_thread *thread = line->thread;

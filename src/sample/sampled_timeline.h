@@ -51,7 +51,5 @@ double fm_seen_burst_slowed(const fm_seen_burst *burst);
 double fm_timeline_until(const fm_timeline *line, uint64_t work);
 /* The rate around a burst, watched or not as it was there. */
 double fm_timeline_rate(const fm_timeline *line, size_t burst);
-/* Place of the burst with this number; SIZE_MAX: it is not there. */
-size_t fm_timeline_burst(const fm_sampled_thread *thread, uint64_t number);
 
 #endif

@@ -302,70 +302,6 @@ static void test_a_burst(void **state)
     destroy(self);
 }
 
-/*
- * A loop over words, an access a nanosecond, and one that copies vectors of four words, an access in two:
- * what lies between two uses is told in references, by what an access is there and not by what it is in the
- * mean.
- */
-static void test_two_loops(void **state)
-{
-    (void)state;
-    enum { BURSTS = 4, ACCESSES = 4096, INTERVAL = 1000000 };
-    static const double rates[BURSTS] = {1, 1, 0.5, 0.5};
-    static const uint32_t words[BURSTS] = {1, 1, 4, 4};
-    receiver *self = make();
-    fm_sampled_thread *thread;
-    fm_samples *samples;
-    assert_int_equal(
-        fm_sampled_thread_create(&thread, &self->context, 0, &self->process, &self->memory_of, 1, NULL),
-        FM_OK);
-    thread->bursts = calloc(BURSTS, sizeof *thread->bursts);
-    thread->watches = calloc(BURSTS, sizeof *thread->watches);
-    thread->burst_count = thread->watch_count = BURSTS;
-    thread->work = (uint64_t)BURSTS * INTERVAL;
-    for (uint32_t i = 0; i < BURSTS; i++) {
-        fm_seen_burst *burst = thread->bursts[i] =
-            calloc(1, sizeof *burst + self->context.granularity_count * sizeof burst->views[0]);
-        burst->number = i + 1;
-        burst->work = (uint64_t)i * INTERVAL;
-        burst->planned = INTERVAL;
-        burst->accesses = ACCESSES;
-        burst->inside = 1;
-        burst->calm = 100000;
-        burst->calm_time = burst->calm / rates[i];
-        burst->picked = 0;
-        burst->picked_of = burst->picked_unused = 1;
-        burst->picked_armed = true;
-        burst->armed = 1;
-        fm_burst_view *view = &burst->views[0];
-        view->references = ACCESSES * words[i];
-        view->uses = view->references / 2;
-        view->cut_count = 1;
-        view->kinds = calloc(1, sizeof *view->kinds);
-        view->kinds[0] = (fm_burst_kind){.use = 1, .time = view->references / 2, .count = view->uses};
-        thread->watches[i].is = (fm_sample_watched){.burst = i + 1,
-                                                    .begin = (uint64_t)i * INTERVAL,
-                                                    .finish = (uint64_t)i * INTERVAL + INTERVAL / 4,
-                                                    .end = FM_SAMPLE_WATCH_USED};
-    }
-    assert_int_equal(fm_sampled_samples_create(&samples, 8, false, NULL), FM_OK);
-    assert_int_equal(fm_sampled_thread_observe(thread, &self->context, 0, 1, samples, NULL), FM_OK);
-    assert_int_equal(samples->watch_count, BURSTS);
-    for (uint32_t i = 0; i < BURSTS; i++) {
-        if (i == 1) continue; /* a loop ends and the other begins */
-        const double expected = ACCESSES * words[i] + INTERVAL / 4 * rates[i] * words[i];
-        assert_in_range(samples->watches[i].length, (uint64_t)(0.999 * expected),
-                        (uint64_t)(1.001 * expected));
-        assert_in_range((uint64_t)samples->bursts[i].weight, (uint64_t)(INTERVAL * rates[i] * words[i]) - 1,
-                        (uint64_t)(INTERVAL * rates[i] * words[i]) + 1);
-    }
-    const double all = 2 * ACCESSES * (1 + 4) + INTERVAL * (1 + 1.5 + 2 + 2);
-    assert_in_range(samples->references[0], (uint64_t)(0.999 * all), (uint64_t)(1.001 * all));
-    fm_sampled_samples_destroy(samples);
-    fm_sampled_thread_destroy(thread, &self->context);
-    destroy(self);
-}
-
 /* A thread with bursts at equal distances, all of words, and a use of each that is used again after a while.
  */
 enum { ACCESSES = 4096, INTERVAL = 1000000, ARMED = INTERVAL / 4 };
@@ -417,6 +353,45 @@ static void assert_near(double found, double expected, double share)
 {
     if (!(found >= (1 - share) * expected && found <= (1 + share) * expected))
         fail_msg("%f instead of %f", found, expected);
+}
+
+/*
+ * A loop over words, an access a nanosecond, and one that copies vectors of four words, an access in two:
+ * what lies between two uses is told in references, by what an access is there and not by what it is in the
+ * mean.
+ */
+static void test_two_loops(void **state)
+{
+    (void)state;
+    enum { BURSTS = 4 };
+    static const double rates[BURSTS] = {1, 1, 0.5, 0.5};
+    static const uint32_t words[BURSTS] = {1, 1, 4, 4};
+    receiver *self = make();
+    fm_sampled_thread *thread = make_thread(self, BURSTS);
+    for (uint32_t i = 0; i < BURSTS; i++) {
+        fm_seen_burst *burst = thread->bursts[i];
+        burst->calm = 100000;
+        burst->calm_time = burst->calm / rates[i];
+        fm_burst_view *view = &burst->views[0];
+        view->references = ACCESSES * words[i];
+        view->uses = view->references / 2;
+        view->kinds[0].time = view->references / 2;
+        view->kinds[0].count = view->uses;
+    }
+    fm_samples *samples = observe(self, thread);
+    for (uint32_t i = 0; i < BURSTS; i++) {
+        if (i == 1) continue; /* a loop ends and the other begins */
+        const double expected = ACCESSES * words[i] + INTERVAL / 4 * rates[i] * words[i];
+        assert_in_range(samples->watches[i].length, (uint64_t)(0.999 * expected),
+                        (uint64_t)(1.001 * expected));
+        assert_in_range((uint64_t)samples->bursts[i].weight, (uint64_t)(INTERVAL * rates[i] * words[i]) - 1,
+                        (uint64_t)(INTERVAL * rates[i] * words[i]) + 1);
+    }
+    const double all = 2 * ACCESSES * (1 + 4) + INTERVAL * (1 + 1.5 + 2 + 2);
+    assert_in_range(samples->references[0], (uint64_t)(0.999 * all), (uint64_t)(1.001 * all));
+    fm_sampled_samples_destroy(samples);
+    fm_sampled_thread_destroy(thread, &self->context);
+    destroy(self);
 }
 
 /*
