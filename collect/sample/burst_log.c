@@ -183,24 +183,35 @@ burst_reading burst_reader_next(burst_reader *reader, burst_use *use)
     }
 }
 
+/* The address of a plain access. values: the first `words` of the block's. */
+static inline uint64_t plain_address(const burst_reader *reader, const burst_access *access,
+                                     const uint64_t *values, uint32_t words)
+{
+    uint64_t sum = (uint64_t)access->addend;
+    if (access->base < words) sum += values[access->base];
+    if (access->index < words) sum += values[access->index] << (access->scale_flags >> 6);
+    if (access->scale_flags & (BURST_SHORT | BURST_FS | BURST_GS)) sum = in_segment(reader, access, sum);
+    return sum;
+}
+
+static uint32_t words_of_block(const burst_block *block)
+{
+    return block->words < BURST_NO_WORD ? block->words : BURST_NO_WORD;
+}
+
 /* Most blocks have plain accesses only; these are read here, one block after the other, and the others one by
  * one as above. */
 static size_t take_plain(burst_reader *reader, burst_use *uses, size_t room)
 {
     const burst_block *block = reader->block;
     const uint64_t *values = reader->values;
-    const uint32_t words = block->words < BURST_NO_WORD ? block->words : BURST_NO_WORD;
-    const uint32_t end = block->accesses;
+    const uint32_t words = words_of_block(block), end = block->accesses;
     uint32_t at = reader->access;
     size_t count = 0;
     for (; at < end && count < room; at++, count++) {
         const burst_access *access = &block->access[at];
         if (access->form_kind >> 4 != BURST_PLAIN) break;
-        uint64_t sum = (uint64_t)access->addend;
-        if (access->base < words) sum += values[access->base];
-        if (access->index < words) sum += values[access->index] << (access->scale_flags >> 6);
-        if (access->scale_flags & (BURST_SHORT | BURST_FS | BURST_GS)) sum = in_segment(reader, access, sum);
-        tell(reader, access, sum, &uses[count]);
+        tell(reader, access, plain_address(reader, access, values, words), &uses[count]);
     }
     reader->access = at;
     return count;
@@ -222,4 +233,48 @@ size_t burst_reader_take(burst_reader *reader, burst_use *uses, size_t room)
         }
     }
     return count;
+}
+
+/* ---- what touches certain words ---- */
+
+static inline bool may_touch(uint64_t words, uint64_t address, uint32_t size)
+{
+    const uint64_t first = address >> 3, last = (address + size - 1) >> 3;
+    return last - first > 1 || (words >> (first & 63) & 1) || (words >> (last & 63) & 1);
+}
+
+/* Passes over plain accesses of the block; true: the next one is what is looked for. */
+static bool pass_plain(burst_reader *reader, uint64_t words, uint64_t *ahead)
+{
+    const burst_block *block = reader->block;
+    const uint64_t *values = reader->values;
+    const uint32_t count = words_of_block(block), end = block->accesses;
+    uint64_t left = *ahead;
+    uint32_t at = reader->access;
+    bool found = false;
+    for (; at < end; at++, left--) {
+        const burst_access *access = &block->access[at];
+        if (access->form_kind >> 4 != BURST_PLAIN) break;
+        found = left == 0 || may_touch(words, plain_address(reader, access, values, count), access->size);
+        if (found) break;
+    }
+    reader->access = at;
+    *ahead = left;
+    return found;
+}
+
+burst_reading burst_reader_seek(burst_reader *reader, uint64_t words, uint64_t *ahead, burst_use *use)
+{
+    for (;;) {
+        while (!reader->block || reader->access >= reader->block->accesses) {
+            const burst_reading reading = next_block(reader);
+            if (reading != BURST_READ_USE) return reading;
+        }
+        if (reader->element == 0 && pass_plain(reader, words, ahead)) return burst_reader_next(reader, use);
+        if (reader->access >= reader->block->accesses) continue;
+        const burst_reading reading = burst_reader_next(reader, use);
+        if (reading != BURST_READ_USE || *ahead == 0 || may_touch(words, use->address, use->size))
+            return reading;
+        (*ahead)--;
+    }
 }

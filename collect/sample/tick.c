@@ -24,7 +24,6 @@ enum {
     FIRST_COST = 1000000,    /* nanoseconds that a burst is expected to take before there was one */
     RECEIVER_COST_MOST = 1000000000, /* that is believed */
     ROUND = 16,
-    AT_ONCE = 32, /* accesses that are read of a log */
 };
 
 /* ---- slabs ---- */
@@ -128,14 +127,6 @@ static bool is_ours(const burst_use *use)
     return fm_sampler_is_own_code(use->instruction) || fm_sampler_is_own_data(use->address);
 }
 
-/* Bits for the words of a use. */
-static uint64_t words_of(const burst_use *use)
-{
-    const uint64_t first = use->address >> 3, last = (use->address + use->size - 1) >> 3;
-    if (last - first > 1) return UINT64_MAX;
-    return UINT64_C(1) << (first & 63) | UINT64_C(1) << (last & 63);
-}
-
 /* Those of the candidates that wait for this use. */
 static uint32_t used_again(const candidate *tried, uint32_t waiting, const burst_use *use)
 {
@@ -155,6 +146,15 @@ static uint32_t candidates_at(candidate *tried, uint64_t n, const burst_use *use
             found |= UINT32_C(1) << i;
         }
     return found && !is_ours(use) ? found : 0;
+}
+
+/* Bits for the words that candidates wait for (burst_reader_seek). */
+static uint64_t words_of(const candidate *tried, uint32_t waiting)
+{
+    uint64_t words = 0;
+    for (uint32_t i = 0; waiting >> i; i++)
+        if (waiting >> i & 1) words |= UINT64_C(1) << (tried[i].address >> 3 & 63);
+    return words;
 }
 
 /* Where the next candidate is. */
@@ -178,20 +178,20 @@ static bool pick(fm_sampler_thread *thread, const uint64_t *log, const burst_res
     burst_reader reader;
     burst_reader_begin(&reader, thread->table, FM_SAMPLE_TABLE_BYTES, log, result->words, result->fs_base,
                        result->gs_base);
-    burst_use uses[AT_ONCE];
+    burst_use use;
     uint32_t met = 0;   /* bits: those that wait for their next use */
-    uint64_t words = 0; /* bits: where what they wait for may be; most uses are of other words */
-    uint64_t next = first_from(tried, 0);
-    for (uint64_t n = 0; n < from + LOOK_AHEAD && (n < from || met);) {
-        const size_t count = burst_reader_take(&reader, uses, AT_ONCE);
-        if (count == 0) break;
-        for (size_t i = 0; i < count; i++, n++) {
-            if (words & words_of(&uses[i])) met &= ~used_again(tried, met, &uses[i]);
-            if (n != next) continue;
-            met |= candidates_at(tried, n, &uses[i]);
-            words |= UINT64_C(1) << (uses[i].address >> 3 & 63);
+    uint64_t words = 0; /* that they wait for; most uses are of others */
+    for (uint64_t n = 0, next = first_from(tried, 0); n < from + LOOK_AHEAD && (n < from || met); n++) {
+        const uint64_t until = next < from + LOOK_AHEAD ? next : from + LOOK_AHEAD;
+        uint64_t ahead = until - n;
+        if (burst_reader_seek(&reader, words, &ahead, &use) != BURST_READ_USE) break;
+        n = until - ahead;
+        met &= ~used_again(tried, met, &use);
+        if (n == next) {
+            met |= candidates_at(tried, n, &use);
             next = first_from(tried, n + 1);
         }
+        words = words_of(tried, met);
     }
     for (uint32_t i = 0; i < FM_SAMPLE_TRIES; i++)
         if (met >> i & 1) {

@@ -951,6 +951,35 @@ static const char *compare_taken(void)
     return burst_reader_next(&one, &use) == BURST_READ_USE ? "fewer accesses are taken than there are" : NULL;
 }
 
+/* Looked for by words, or by number, they are found where one by one shows them. */
+static const char *compare_sought(void)
+{
+    const driver *d = &the_driver;
+    burst_reader one, sought;
+    burst_use use, found;
+    burst_reader_begin(&one, d->table, d->table_bytes, d->log, d->result.words, d->result.fs_base,
+                       d->result.gs_base);
+    sought = one;
+    for (uint64_t words = 1;; words = words * 0x2545F4914F6CDD1Du & (words << 7 | 1) << (words % 59)) {
+        uint64_t passed = 0, ahead = words % 5 * 3;
+        const uint64_t most = ahead;
+        const burst_reading reading = burst_reader_seek(&sought, words, &ahead, &found);
+        bool wanted = false;
+        while (!wanted && burst_reader_next(&one, &use) == BURST_READ_USE) {
+            const uint64_t first = use.address / 8, last = (use.address + use.size - 1) / 8;
+            wanted = passed == most || last > first + 1;
+            for (uint64_t word = first; word <= last; word++) wanted |= words >> word % 64 & 1;
+            passed += !wanted;
+        }
+        if (wanted != (reading == BURST_READ_USE)) return "an access that is looked for is not found";
+        if (!wanted) return NULL;
+        if (passed != most - ahead) return "another number of accesses is passed over";
+        if (use.address != found.address || use.size != found.size || use.kind != found.kind ||
+            use.instruction != found.instruction || use.branch != found.branch || use.entry != found.entry)
+            return "another access is found than the one that is looked for";
+    }
+}
+
 /* The log's accesses are the judge's. */
 static const char *compare_uses(void)
 {
@@ -976,7 +1005,9 @@ static const char *compare_uses(void)
         }
     }
     if (reading == BURST_READ_DAMAGED) return "the log is damaged";
-    return at == judged_count ? compare_taken() : "the log has fewer accesses than there were";
+    if (at != judged_count) return "the log has fewer accesses than there were";
+    const char *wrong = compare_taken();
+    return wrong ? wrong : compare_sought();
 }
 
 static ending native, other;
