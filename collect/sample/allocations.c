@@ -23,9 +23,12 @@
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
 
 enum {
-    FIRST_LARGE = 4096, /* bytes of a block that is told for its size */
-    ROUND_BLOCKS = 256, /* blocks after which it is looked how fast they came */
-    ROUNDS_A_SECOND = 16,
+    FIRST_LARGE = 4096,   /* bytes of a block that is told for its size, */
+    LARGE_MOST = 1 << 30, /* and that may become more */
+    ROUND_BLOCKS = 256,   /* blocks after which it is looked how fast they came */
+    ROUNDS_A_SECOND = 16, /* at most, */
+    COST_SHARE = 256,     /* and so that telling takes one part in so many of the time */
+    COST_MOST = 10000,    /* one of so many of a second that telling one block is believed to take, at most */
     MET = 2048,
     NEAR = 16, /* places of `blocks` where one may be */
     CROWDED = 16,
@@ -36,6 +39,7 @@ static struct {
     uint64_t limit;              /* as heap_limit of the process; 0: none is told */
     uint64_t large;              /* as heap_large; UINT64_MAX: none */
     uint64_t since;              /* time-stamp counter when the round began */
+    uint64_t cost;               /* what telling took in it, by the same counter */
     uint32_t by_chance, by_size; /* told in it */
     uint32_t telling;            /* threads that do */
     uint8_t met[MET];            /* large blocks that were told and not freed, by their hash; 255: too many */
@@ -180,6 +184,14 @@ static bool remember(uintptr_t block, uint32_t home)
     return false;
 }
 
+static bool is_there(uintptr_t block, uint32_t home)
+{
+    for (uint32_t i = 0; i < NEAR; i++)
+        if (__atomic_load_n(&heap.blocks[(home + i) % MET], __ATOMIC_RELAXED) == block) return true;
+    return false;
+}
+
+/* It is not remembered any more. False: it was not. */
 static bool recall(uintptr_t block, uint32_t home)
 {
     for (uint32_t i = 0; i < NEAR; i++) {
@@ -220,18 +232,21 @@ static void lost(bool by_chance)
     fm_sampler_wake();
 }
 
-/* Fewer are told from now on, where they came too fast. */
+/* Fewer are told from now on, where they came too fast or telling took too long; the more so, the faster. */
 static void end_round(uint64_t now)
 {
-    const uint64_t wanted = fm_self.session->frequency / ROUNDS_A_SECOND, took = now - heap.since;
+    const uint64_t took = now - heap.since, cost = __atomic_exchange_n(&heap.cost, 0, __ATOMIC_RELAXED);
     const uint32_t by_chance = heap.by_chance, by_size = heap.by_size;
+    uint64_t wanted = fm_self.session->frequency / ROUNDS_A_SECOND;
+    if (wanted < cost * COST_SHARE) wanted = cost * COST_SHARE;
     heap.since = now;
     heap.by_chance = heap.by_size = 0;
     if (took >= wanted) return;
+    const uint32_t steps = took >= wanted / 8 ? 1 : took >= wanted / 64 ? 2 : 3;
     if (by_size > by_chance) {
-        heap.large *= 4;
+        if (heap.large < LARGE_MOST) heap.large <<= 2 * steps;
     } else {
-        heap.limit >>= 1;
+        heap.limit >>= steps;
         if (heap.limit == 0) heap.limit = 1;
     }
     fm_self.process->heap_large = heap.large;
@@ -307,18 +322,26 @@ static void tell_block(uintptr_t block, size_t bytes, uintptr_t caller)
     if (at >= CROWDED) fm_sampler_wake();
 }
 
+/* To be called around what tells one. A signal whose handler takes its time is not what telling costs. */
+static void count_cost(uint64_t begin)
+{
+    const uint64_t took = fm_sampler_ticks() - begin, most = fm_self.session->frequency / COST_MOST;
+    __atomic_fetch_add(&heap.cost, took < most ? took : most, __ATOMIC_RELAXED);
+}
+
 __attribute__((noinline, cold)) static void tell(uintptr_t block, size_t bytes, uintptr_t caller)
 {
+    const uint64_t begin = fm_sampler_ticks();
     step_in();
     tell_block(block, bytes, caller);
+    if (fm_self.session) count_cost(begin);
     step_out();
 }
 
-static void tell_freed(uintptr_t block)
+static void tell_freed(uintptr_t block, bool by_size)
 {
-    const uint64_t hash = fm_sample_heap_hash(block), now = fm_sampler_ticks();
-    const bool by_size = heap.met[home_of(hash)] && recall(block, home_of(hash));
-    if (!block || !(by_size || hash < heap.limit) || !fm_self.session || fm_self.stopped ||
+    const uint64_t now = fm_sampler_ticks();
+    if (!(by_size || fm_sample_heap_hash(block) < heap.limit) || !fm_self.session || fm_self.stopped ||
         fm_sampler_halted())
         return;
     fm_sample_free *cell = shared()->frees;
@@ -333,12 +356,18 @@ static void tell_freed(uintptr_t block)
     cell->time = now;
     cell->address = block;
     publish(&cell->state);
+    count_cost(now);
 }
 
+/* Most that come here only have their place in common with a large one that was told. */
 __attribute__((noinline, cold)) static void tell_free(uintptr_t block)
 {
+    const uint64_t hash = fm_sample_heap_hash(block);
+    const uint32_t home = home_of(hash);
+    const bool by_size = block && heap.met[home] && is_there(block, home);
+    if (!block || !(by_size || hash < heap.limit)) return;
     step_in();
-    tell_freed(block);
+    tell_freed(block, by_size && recall(block, home));
     step_out();
 }
 
