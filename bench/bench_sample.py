@@ -8,10 +8,11 @@
 Accuracy: S of the distances in the paper's bins ([0, 4K), [4K, 8K), … words of 8 bytes; RDX, HPCA 2019, section VI), over
 the re-uses, and the mean difference of the miss-ratio curves, both from exact profiles of the same input, which are made
 once (bench/work/exact-*.json: minutes); for programs with threads, the sum of each thread's by itself, as the sampler
-sees them. Of N sampled runs the median is told. Overhead: native and sampled runs in turn, N times; ratios of medians,
-with intervals of 95 %: processor time of the program with the sampler inside, that of all processes (fathom until its
-results are written), and the wall time until the program ends. --times
-makes the programs do so many times as much: they take 0.2 to 0.5 s otherwise, much of which is starting. Equal: N sampled
+sees them. Of N sampled runs the median is told. Overhead: a native and a sampled run at the same time, on one processor
+that they share in slices of milliseconds (the receiver has the other), N times; the median of the ratios within these
+pairs, with intervals of 95 %: processor time of the program with the sampler inside, and that of all processes (fathom
+until its results are written). Two native runs differ by 1 to 2 % so, and by 20 % one after the other. --times makes the
+programs do so many times as much: they take 0.2 to 0.5 s otherwise, much of which is starting. Equal: N sampled
 runs of the programs in turn, at 1,000 samples a second, whose output and exit status must be those of a run alone.
 Bias: the same with one rate of accesses for the whole run (--mean-rate), as the clock takes samples, and with local rates:
 long, the share of uses whose time distance is 2,048 words or more, which needs no conversion, and the error of the curve.
@@ -295,9 +296,9 @@ def bias(names):
             print(f"| {word} | off by | {off[0]:.3f} | {off[1]:.3f} | {off[2]:.4f} | {off[3]:.4f} |")
 
 
-def timer():
+def timer_program():
     """A program's own times are told by a wrapper around it: bash's `times` would count the receiver."""
-    clock = compiled("clock", """#define _GNU_SOURCE
+    return compiled("clock", """#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -309,6 +310,10 @@ if (p == 0) { execvp(argv[2], argv + 2); _exit(127); } int s; struct rusage u; w
 FILE *f = fopen(argv[1], "w"); fprintf(f, "%.6f %.6f", (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec),
 (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec)); fclose(f);
 return WIFEXITED(s) ? WEXITSTATUS(s) : 128; }""")
+
+
+def timer():
+    clock = timer_program()
     told = os.path.join(work, "sample-times")
 
     def measure(prefix, command):
@@ -361,34 +366,46 @@ def interval(pairs):
     chance = random.Random(1)
 
     def middle(some):
-        return statistics.median(b for _, b in some) / statistics.median(a for a, _ in some) - 1
+        return statistics.median(b / a for a, b in some) - 1
 
     drawn = sorted(middle(chance.choices(pairs, k=len(pairs))) for _ in range(1000))
     return middle(pairs), drawn[25], drawn[974]
 
 
+def side_by_side_times(prefix, command):
+    """Processor seconds of a run alone and of one behind `prefix`, both at the same time on the last processor: that of
+    the program, and that of all processes. What else goes on in the machine meets both alike."""
+    clock = timer_program()
+    processor = str(max(os.sched_getaffinity(0)))
+    told = [os.path.join(work, f"sample-times-{i}") for i in range(2)]
+    runs = [subprocess.Popen([*before, "taskset", "-c", processor, clock, path, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            for before, path in zip(([], prefix), told)]
+    whole = []
+    for run in runs:
+        _, status, spent = os.wait4(run.pid, 0)
+        run.returncode = os.waitstatus_to_exitcode(status)
+        whole.append(spent.ru_utime + spent.ru_stime)
+    own = [float(open(path).read().split()[1]) for path in told]
+    return own, whole
+
+
 def overhead(names):
-    """The program's own processor time, that of all processes (fathom until its results are written), and the time until the program ends."""
-    measure = timer()
-    print("| | native | processor time of the program | of all processes | wall time |")
-    print("|---|---|---|---|---|")
+    """The program's own processor time, and that of all processes (fathom until its results are written)."""
+    print("| | native | processor time of the program | of all processes |")
+    print("|---|---|---|---|")
     every = []
     rate = ["--rate", arguments.rate] if arguments.rate else []
+    prefix = [fathom, "sample", "-q", "--method", "software", "--follow-children", *rate, "-o", os.devnull, "--"]
     for name in names:
         command = EVERY[name]()
-        rows = []
-        for _ in range(arguments.repeat):
-            begin = used()
-            alone = measure([], command)
-            between = used()
-            sampled = measure([fathom, "sample", "-q", "--method", "software", "--follow-children", *rate, "-o", os.devnull, "--"], command)
-            rows.append([(alone[1], sampled[1]), (between - begin, used() - between), (alone[0], sampled[0])])
-        found = [interval([row[i] for row in rows]) for i in range(3)]
+        rows = [side_by_side_times(prefix, command) for _ in range(arguments.repeat)]
+        found = [interval([row[i] for row in rows]) for i in range(2)]
         every.append([one[0] for one in found])
         cells = " | ".join(f"{100 * one:+.1f} % ({100 * low:+.1f} to {100 * high:+.1f})" for one, low, high in found)
         print(f"| {name} | {statistics.median(row[0][0] for row in rows):.2f} s | {cells} |", flush=True)
     if len(every) > 1:
-        print("| median | | " + " | ".join(f"{100 * statistics.median(one[i] for one in every):+.1f} %" for i in range(3)) + " |")
+        print("| median | | " + " | ".join(f"{100 * statistics.median(one[i] for one in every):+.1f} %" for i in range(2)) + " |")
+        print("| worst | | " + " | ".join(f"{100 * max(one[i] for one in every):+.1f} %" for i in range(2)) + " |")
 
 
 def equal(names, runs):

@@ -28,7 +28,7 @@ enum {
     ROUND_BLOCKS = 256,   /* blocks after which it is looked how fast they came */
     ROUNDS_A_SECOND = 16, /* at most, */
     COST_SHARE = 256,     /* and so that telling takes one part in so many of the time */
-    COST_MOST = 10000,    /* one of so many of a second that telling one block is believed to take, at most */
+    COST_MOST = 100000,   /* one of so many of a second that telling one block is believed to take, at most */
     MET = 2048,
     NEAR = 16, /* places of `blocks` where one may be */
     CROWDED = 16,
@@ -242,7 +242,7 @@ static void end_round(uint64_t now)
     heap.since = now;
     heap.by_chance = heap.by_size = 0;
     if (took >= wanted) return;
-    const uint32_t steps = took >= wanted / 8 ? 1 : took >= wanted / 64 ? 2 : 3;
+    const uint32_t steps = took >= wanted / 64 ? 1 : 2;
     if (by_size > by_chance) {
         if (heap.large < LARGE_MOST) heap.large <<= 2 * steps;
     } else {

@@ -7,6 +7,7 @@
  *     enter.c     the beginning and the end in a program that runs already
  *     tick.c      the clock's signal: whether and what to sample; plans the next one
  *     watches.c   debug registers
+ *     watch_spans.c  for how long they may be armed
  *     threads.c   memory of a thread, its lane in the session
  *     signals.c   what the program sees of SIGTRAP
  *     limits.c    the program gives up system calls
@@ -73,8 +74,12 @@ typedef struct fm_sampler_thread {
     fm_reservoir reservoir; /* which register is for whom */
     fm_sampler_watch watches[FM_SAMPLE_WATCHES];
     uint32_t strays[FM_SAMPLE_WATCHES]; /* uses of what is watched outside of the region, or by us */
-    uint32_t written;                   /* records in the lane */
-    bool in_burst;                      /* the program runs in the translator */
+    uint64_t armed_since; /* work when the first of the registers that are armed was, and 1; 0: none is */
+    uint64_t armed_time;  /* nanoseconds of work in which one was, until then */
+    uint64_t span_end;    /* work when they are disarmed; UINT64_MAX: when they trap */
+    uint32_t spans;       /* that were cut off */
+    uint32_t written;     /* records in the lane */
+    bool in_burst;        /* the program runs in the translator */
     uint64_t window; /* time-stamp counter when the window began in which accesses are counted; 0: none */
     uint32_t traps;  /* in that window */
     uint32_t ahead_skip, ahead_failed; /* bursts that go without a window ahead of them (tick.c) */
@@ -171,10 +176,27 @@ void fm_sampler_disarm(fm_sampler_thread *thread, uint32_t place);
 void fm_sampler_drop(fm_sampler_thread *thread, uint32_t place);
 /* Another use takes its place. */
 void fm_sampler_replaced(fm_sampler_thread *thread, uint32_t place, uint32_t kept);
+/* Is one armed? */
+bool fm_sampler_is_watching(const fm_sampler_thread *thread);
 /* The use that a register watched was used again. */
 void fm_sampler_trapped(fm_sampler_thread *thread, uint32_t place, const ucontext_t *context);
 /* What is watched ends, as the thread does. */
 void fm_sampler_watches_end(fm_sampler_thread *thread);
+
+/* ---- watch_spans.c ---- */
+
+/* May a register be armed, at a burst? */
+bool fm_sampler_may_watch(fm_sampler_thread *thread);
+/* What armed registers cost, in millionths of the thread's work; with a budget. */
+uint64_t fm_sampler_watching_costs(const fm_sampler_thread *thread);
+/* So many accesses were counted in so many nanoseconds around a burst: while nothing was watched, and while
+ * something was. */
+void fm_sampler_windows(uint64_t plain, uint64_t plain_time, uint64_t watched, uint64_t watched_time);
+/* A register was armed; none is any more. */
+void fm_sampler_span_begins(fm_sampler_thread *thread);
+void fm_sampler_span_ends(fm_sampler_thread *thread);
+/* The clock ticks: what was watched for long enough is not any longer. */
+void fm_sampler_span_tick(fm_sampler_thread *thread);
 
 /* ---- pmu_events.c ---- */
 

@@ -238,6 +238,7 @@ static void on_event(uint64_t data, ucontext_t *context)
     if (thread->busy) return;
     thread->lane->ticks++;
     thread->own += FM_SAMPLER_TICK_COST / 2;
+    fm_sampler_span_tick(thread);
     if (thread->countdown > 1) {
         thread->countdown--;
         return;

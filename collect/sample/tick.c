@@ -224,6 +224,7 @@ static void watch(fm_sampler_thread *thread, const candidate *picked, fm_sample_
     watched->armed = choice.armed;
     watched->kept = UINT64_C(1) << FM_RESERVOIR_KEPT_BITS;
     __atomic_store_n(&watched->on, 1, __ATOMIC_RELEASE);
+    fm_sampler_span_begins(thread);
 }
 
 /* ---- plans ---- */
@@ -239,7 +240,8 @@ static uint64_t least_interval(const fm_sampler_thread *thread)
         if (cost == 0) cost = FIRST_COST;
         const uint64_t received = __atomic_load_n(&session->receiver_cost, __ATOMIC_RELAXED);
         cost += received < RECEIVER_COST_MOST ? received : RECEIVER_COST_MOST;
-        const uint64_t affordable = (uint64_t)((unsigned __int128)cost * 1000000 / session->budget);
+        const uint64_t left = session->budget - fm_sampler_watching_costs(thread);
+        const uint64_t affordable = (uint64_t)((unsigned __int128)cost * 1000000 / left);
         if (interval < affordable) interval = affordable;
     }
     return interval;
@@ -337,13 +339,6 @@ static counted_window count(fm_sampler_thread *thread, ucontext_t *context)
     return window;
 }
 
-static bool is_watching(const fm_sampler_thread *thread)
-{
-    for (uint32_t i = 0; i < FM_SAMPLE_WATCHES; i++)
-        if (thread->lane->watches[i].on) return true;
-    return false;
-}
-
 /*
  * Code may be slower while a register watches (copies by rep movs take twice as long). Behind a burst one
  * does, nearly always; so accesses are counted before it, too, if none does. Where such a window comes to a
@@ -352,7 +347,7 @@ static bool is_watching(const fm_sampler_thread *thread)
 static void count_ahead(fm_sampler_thread *thread, ucontext_t *context, fm_sample_record *record,
                         uint64_t *useful)
 {
-    if (!fm_self.watching || is_watching(thread)) return;
+    if (!fm_self.watching || fm_sampler_is_watching(thread)) return;
     if (thread->ahead_skip > 0) {
         thread->ahead_skip--;
         return;
@@ -372,7 +367,7 @@ static void count_ahead(fm_sampler_thread *thread, ucontext_t *context, fm_sampl
 static void count_behind(fm_sampler_thread *thread, ucontext_t *context, fm_sample_record *record,
                          uint64_t *useful)
 {
-    record->is.burst.watching = is_watching(thread);
+    record->is.burst.watching = fm_sampler_is_watching(thread);
     thread->window = fm_sampler_ticks();
     const counted_window window = count(thread, context);
     thread->window = 0;
@@ -380,6 +375,9 @@ static void count_behind(fm_sampler_thread *thread, ucontext_t *context, fm_samp
     record->is.burst.calm = (uint32_t)window.calm;
     record->is.burst.calm_time = window.calm_time;
     *useful += window.calm_time;
+    if (record->is.burst.watching)
+        fm_sampler_windows(record->is.burst.ahead_calm, record->is.burst.ahead_time, window.calm,
+                           window.calm_time);
     if (window.calm_time > 0) thread->rate = (window.calm << 20) / window.calm_time + 1;
 }
 
@@ -416,8 +414,9 @@ static void sample(fm_sampler_thread *thread, ucontext_t *context, uint32_t slab
     record.is.burst.gs_base = result.gs_base;
     record.is.burst.generation = thread->generation;
     candidate picked;
-    const bool found = fm_self.watching && pick(thread, log, &result, result.accesses, &picked);
-    if (found) watch(thread, &picked, &record);
+    if (fm_self.watching && fm_sampler_may_watch(thread) &&
+        pick(thread, log, &result, result.accesses, &picked))
+        watch(thread, &picked, &record);
     const size_t room = bytes - (size_t)result.words * 8;
     if (tell_table(thread, room)) {
         record.is.burst.table_from = thread->told;

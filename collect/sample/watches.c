@@ -62,6 +62,14 @@ void fm_sampler_disarm(fm_sampler_thread *thread, uint32_t place)
 {
     fm_sampler_drop(thread, place);
     __atomic_store_n(&thread->lane->watches[place].on, 0, __ATOMIC_RELEASE);
+    if (!fm_sampler_is_watching(thread)) fm_sampler_span_ends(thread);
+}
+
+bool fm_sampler_is_watching(const fm_sampler_thread *thread)
+{
+    for (uint32_t i = 0; i < FM_SAMPLE_WATCHES; i++)
+        if (thread->lane->watches[i].on) return true;
+    return false;
 }
 
 /* Tells how it ended. context: where it was used again, if it was. */
