@@ -48,7 +48,8 @@ void fm_locals_look(ThreadId thread, UInt number)
         return;
     if (!reported[thread]) reported[thread] = VG_(calloc)("fathom.locals", 1, sizeof **reported);
     reported_locals *of = reported[thread];
-    for (UInt i = 1; i <= MOST && i <= length; i++) {
+    const UInt most = fm_modules_locals();
+    for (UInt i = 1; i <= MOST && i <= most && i <= length; i++) {
         const fm_vg_module *module = fm_module_with_locals(i);
         Addr at;
         if (!module || !read_word(vector + 2 * i * sizeof(Addr), &at) || at == 0 || at == ~(Addr)0) continue;

@@ -24,6 +24,7 @@ enum { PAGE = 4096 };
 
 static XArray *modules; /* of fm_vg_module * */
 static fm_vg_module *last_found;
+static UInt most_locals; /* highest local_number so far: few modules have such variables */
 
 static Addr page_of(Addr address)
 {
@@ -126,6 +127,11 @@ static Bool is_program(Addr code)
     return of_entry && of_code && of_entry->dev == of_code->dev && of_entry->ino == of_code->ino;
 }
 
+UInt fm_modules_locals(void)
+{
+    return most_locals;
+}
+
 const fm_vg_module *fm_module_with_locals(UInt number)
 {
     for (Word i = 0; i < VG_(sizeXA)(modules); i++) {
@@ -156,6 +162,7 @@ static fm_vg_module *add(const NSegment *code)
     if (module->local_size > 0) do
             module->local_number++;
         while (fm_module_with_locals(module->local_number)); /* not this one, which is not listed yet */
+    if (module->local_number > most_locals) most_locals = module->local_number;
     module->mapped = True;
     module->device = code->dev;
     module->inode = code->ino;

@@ -73,6 +73,8 @@ void fm_modules_track(void);
 const fm_vg_module *fm_module_find(Addr code);
 /* After fork: reports all of them again. */
 void fm_modules_report(void);
+/* The highest local_number that a module ever had; 0: none. */
+UInt fm_modules_locals(void);
 /* The module with a local_number, or NULL. */
 const fm_vg_module *fm_module_with_locals(UInt number);
 

@@ -66,7 +66,8 @@ static fm_status cut(const fm_analyzer *analyzer, const fm_batch *batch, fm_prep
     while (status == FM_OK && fm_block_cutter_left(&cutter) > 0) {
         const uint64_t left = fm_block_cutter_left(&cutter);
         size_t count;
-        status = reserve(analyzer, prepared, left, error);
+        /* With tags, an access of those cut at a time may be to two blocks. */
+        status = reserve(analyzer, prepared, left + (tagged ? FM_TAGGED_CUT_MOST : 0), error);
         if (status != FM_OK) break;
         if (tagged) { /* wherever the arrays are now */
             tagged->blocks = prepared->blocks;

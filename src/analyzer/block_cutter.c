@@ -52,7 +52,7 @@ static bool next_is_long(const fm_block_cutter *cutter)
            address >> cutter->shift;
 }
 
-/* Up to `most` accesses that lie within one block each. Returns how many do. */
+/* Up to `most` accesses that lie within one block each; with tags, or within two. Returns how many do. */
 static size_t cut_within(fm_block_cutter *cutter, size_t most, uint64_t *blocks, size_t *count)
 {
     static const uint32_t untagged[FM_TAGGED_CUT_MOST];
@@ -93,7 +93,7 @@ static inline fm_status step(fm_block_cutter *cutter, uint64_t *blocks, size_t r
     cutter->is_long = false;
     const size_t taken = cut_within(cutter, most, blocks, count);
     cutter->next += taken;
-    cutter->repeats += taken - *count;
+    cutter->repeats += cutter->tagged ? cutter->tagged->pair_count : taken - *count;
     return taken < most ? begin_long(cutter, error) : FM_OK;
 }
 

@@ -32,8 +32,8 @@ typedef struct fm_block_cutter {
     /* References that repeat the block before, within the batch, are left out. */
     bool distinct;
     /* The same with tags, by steps: their pairs are for the caller to count after each call. What is kept
-     * goes into its arrays, which have room for all that is left, wherever they are before each call. Or
-     * NULL. */
+     * goes into its arrays, which have room for all that is left and FM_TAGGED_CUT_MOST more, wherever they
+     * are before each call. Or NULL. */
     fm_tagged_cut *tagged;
     /* The cutter's own. */
     uint64_t repeats; /* left out so far */

@@ -90,10 +90,9 @@ static void check_cut_tagged(const fm_exact_kernels *kernels, unsigned shift, co
                              const uint32_t *size, const uint32_t *tags, size_t count)
 {
     static fm_tagged_cut cut;
-    static uint64_t blocks[FM_TAGGED_CUT_MOST + 20];
-    static uint32_t now[FM_TAGGED_CUT_MOST + 20], leave[FM_TAGGED_CUT_MOST + 20],
-        reference[FM_TAGGED_CUT_MOST + 20];
-    const uint64_t granularity = UINT64_C(1) << shift;
+    enum { ROOM = 2 * FM_TAGGED_CUT_MOST + 20 };
+    static uint64_t blocks[ROOM];
+    static uint32_t now[ROOM], leave[ROOM], reference[ROOM];
     uint64_t block = random64() % 2 && count > 0 ? address[0] >> shift : random64();
     uint32_t before = (uint32_t)random64() & FM_TAG_MAX, all = 1U << 31;
     cut = (fm_tagged_cut){.blocks = blocks,
@@ -106,17 +105,22 @@ static void check_cut_tagged(const fm_exact_kernels *kernels, unsigned shift, co
                           .all_tags = all};
     const size_t taken = kernels->cut_tagged(address, size, tags, count, shift, 1000, &cut);
     size_t kept = 1, pairs = 0, i = 0;
-    for (; i < count && (!size || (address[i] & (granularity - 1)) + size[i] <= granularity); i++) {
-        if (address[i] >> shift == block) {
-            assert_int_equal(cut.pair[pairs++], fm_pair_word(before, tags[i], 0));
-        } else {
-            assert_int_equal(leave[kept - 1], before);
-            assert_int_equal(blocks[kept], address[i] >> shift);
-            assert_int_equal(now[kept], tags[i]);
-            assert_int_equal(reference[kept++], 1000 + i);
+    for (; i < count; i++) {
+        const uint64_t begin = address[i] >> shift,
+                       end = size ? fm_last_block(address[i], size[i], shift) : begin;
+        if (end - begin > 1) break; /* two blocks are cut, more are not */
+        for (uint64_t here = begin; here - begin <= end - begin; here++) {
+            if (here == block) {
+                assert_int_equal(cut.pair[pairs++], fm_pair_word(before, tags[i], 0));
+            } else {
+                assert_int_equal(leave[kept - 1], before);
+                assert_int_equal(blocks[kept], here);
+                assert_int_equal(now[kept], tags[i]);
+                assert_int_equal(reference[kept++], 1000 + i);
+            }
+            block = here;
+            all |= before = tags[i];
         }
-        block = address[i] >> shift;
-        all |= before = tags[i];
     }
     assert_int_equal(taken, i);
     assert_int_equal(cut.count, kept);
@@ -148,6 +152,8 @@ static void test_cut(void **state)
                 size[i] = (uint32_t)(random64() % (room + 1));
                 if (random64() % 4 == 0) size[i] = (uint32_t)room; /* to the very end */
                 if (random64() % seldom == 0) size[i] = (uint32_t)(random64() >> (random64() % 64));
+                if (random64() % seldom == 0 && room < UINT32_MAX)
+                    size[i] = (uint32_t)room + 1; /* two blocks */
                 if (within == count && offset + size[i] > granularity) within = i;
                 tags[i] = (uint32_t)random64();
                 all |= tags[i];

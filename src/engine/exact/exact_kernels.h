@@ -144,7 +144,7 @@ enum {
 }; /* references at a time: the words of their repeats stay in the first-level cache */
 
 typedef struct fm_tagged_cut {
-    /* What is kept; all have room for 16 more than are cut. */
+    /* What is kept; all have room for two of each access that is cut, and 16 more. */
     uint64_t *blocks;
     uint32_t *now, *leave;
     uint32_t *reference; /* its number */
@@ -254,7 +254,8 @@ typedef struct fm_exact_kernels {
                            uint64_t *before, uint64_t *blocks, size_t *kept);
     /*
      * The same with tags, for at most FM_TAGGED_CUT_MOST references, the first of which has the number
-     * `reference`. Something was kept before (cut->count > 0). Returns how many lie within their blocks.
+     * `reference`. Something was kept before (cut->count > 0). Accesses to two blocks, which some programs
+     * make often, are cut too. Returns how many there are up to the first that touches more.
      */
     size_t (*cut_tagged)(const uint64_t *address, const uint32_t *size, const uint32_t *tag, size_t count,
                          unsigned shift, uint32_t reference, fm_tagged_cut *cut);

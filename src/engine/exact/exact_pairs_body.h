@@ -257,125 +257,179 @@ ALWAYS_INLINE __m256i four_together(__m256i lanes, unsigned mask)
 }
 #endif
 
+#if defined(__AVX2__)
+/* Of eight accesses, some of which reach beyond their blocks: how many there are up to the first of these,
+ * and with it where that touches two blocks. */
+ALWAYS_INLINE unsigned up_to_two(const uint64_t *address, const uint32_t *size, unsigned shift, unsigned over)
+{
+    const unsigned first = _tzcnt_u32(over);
+    const uint64_t end = fm_last_block(address[first], size[first], shift);
+    return first + (end - (address[first] >> shift) <= 1);
+}
+#endif
+
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/* The first ones of eight, and zeroes. */
+ALWAYS_INLINE __m256i first_lanes(__m256i lanes, unsigned count)
+{
+    const __m256i number = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_and_si256(lanes, _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), number));
+}
+#endif
+
 static size_t kernel_cut_tagged(const uint64_t *restrict address, const uint32_t *restrict size,
                                 const uint32_t *restrict tag, size_t count, unsigned shift,
                                 uint32_t reference, fm_tagged_cut *restrict cut)
 {
-    const uint64_t granularity = UINT64_C(1) << shift, within = granularity - 1;
     uint64_t block = cut->block;
     uint32_t before = cut->tag, all = cut->all_tags;
     size_t kept = cut->count, pairs = 0, i = 0;
+#if defined(__AVX2__)
+    const uint64_t granularity = UINT64_C(1) << shift, within = granularity - 1;
+    __m256i some = _mm256_setzero_si256();
+#endif
+    bool again; /* vectors stopped behind an access to two blocks */
+    do {
+        again = false;
+#if defined(__AVX2__)
+        const size_t from = i;
+        unsigned over = 0, taken = 8; /* those of eight that reach beyond their blocks; so many are cut */
+#endif
 #if defined(__AVX512F__)
-    const __m512i whole = _mm512_set1_epi64((long long)granularity),
-                  rest = _mm512_set1_epi64((long long)within),
-                  mark = _mm512_set1_epi64((long long)FM_PAIR_MARK);
-    const __m128i by = _mm_cvtsi32_si128((int)shift);
-    __m512i last = _mm512_set1_epi64((long long)block);
-    __m256i last_tags = _mm256_set1_epi32((int)before), some = _mm256_setzero_si256();
-    __m256i number =
-        _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32((int)reference));
-    for (; i + 8 <= count; i += 8) {
-        __m512i where = _mm512_loadu_si512(address + i), here = _mm512_srl_epi64(where, by);
-        if (size) {
-            __m512i bytes = _mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *)(size + i)));
-            __m512i end = _mm512_add_epi64(_mm512_and_si512(where, rest), bytes);
-            if (__builtin_expect(mask_bits(_mm512_cmpgt_epu64_mask(end, whole)) != 0, 0)) break;
+        const __m512i whole = _mm512_set1_epi64((long long)granularity),
+                      rest = _mm512_set1_epi64((long long)within),
+                      mark = _mm512_set1_epi64((long long)FM_PAIR_MARK);
+        const __m128i by = _mm_cvtsi32_si128((int)shift);
+        __m512i last = _mm512_set1_epi64((long long)block);
+        __m256i last_tags = _mm256_set1_epi32((int)before);
+        __m256i number = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+                                          _mm256_set1_epi32((int)(reference + (uint32_t)i)));
+        for (; over == 0 && i + 8 <= count; i += taken) {
+            __m512i where = _mm512_loadu_si512(address + i), here = _mm512_srl_epi64(where, by);
+            if (size) {
+                __m512i bytes = _mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *)(size + i)));
+                __m512i end = _mm512_add_epi64(_mm512_and_si512(where, rest), bytes);
+                over = mask_bits(_mm512_cmpgt_epu64_mask(end, whole));
+            }
+            if (__builtin_expect(over != 0, 0)) taken = up_to_two(address + i, size + i, shift, over);
+            const unsigned live = (1U << taken) - 1;
+            __m256i tags = _mm256_loadu_si256((const __m256i *)(tag + i));
+            __m256i tags_before = _mm256_alignr_epi32(tags, last_tags, 7);
+            const unsigned keep =
+                live & mask_bits(_mm512_cmpneq_epi64_mask(here, _mm512_alignr_epi64(here, last, 7)));
+            const __mmask8 kept_ones = (__mmask8)keep;
+            _mm512_storeu_si512(cut->blocks + kept, _mm512_maskz_compress_epi64(kept_ones, here));
+            _mm256_storeu_si256((__m256i *)(cut->now + kept), _mm256_maskz_compress_epi32(kept_ones, tags));
+            /* Whoever is kept ends the repeats of the one kept before it. */
+            _mm256_storeu_si256((__m256i *)(cut->leave + kept - 1),
+                                _mm256_maskz_compress_epi32(kept_ones, tags_before));
+            _mm256_storeu_si256((__m256i *)(cut->reference + kept),
+                                _mm256_maskz_compress_epi32(kept_ones, number));
+            __m512i reuse = _mm512_slli_epi64(_mm512_cvtepu32_epi64(tags), 32);
+            __m512i use = _mm512_slli_epi64(_mm512_cvtepu32_epi64(tags_before), 8);
+            __m512i pair = _mm512_or_si512(_mm512_or_si512(reuse, use), mark);
+            _mm512_storeu_si512(cut->pair + pairs,
+                                _mm512_maskz_compress_epi64((__mmask8)(keep ^ live), pair));
+            const unsigned ones = (unsigned)__builtin_popcount(keep);
+            kept += ones;
+            pairs += taken - ones;
+            some = _mm256_mask_or_epi32(some, (__mmask8)live, some, tags);
+            number = _mm256_add_epi32(number, _mm256_set1_epi32(8));
+            last = here;
+            last_tags = tags;
         }
-        __m256i tags = _mm256_loadu_si256((const __m256i *)(tag + i));
-        __m256i tags_before = _mm256_alignr_epi32(tags, last_tags, 7);
-        const unsigned keep = mask_bits(_mm512_cmpneq_epi64_mask(here, _mm512_alignr_epi64(here, last, 7)));
-        const __mmask8 kept_ones = (__mmask8)keep;
-        _mm512_storeu_si512(cut->blocks + kept, _mm512_maskz_compress_epi64(kept_ones, here));
-        _mm256_storeu_si256((__m256i *)(cut->now + kept), _mm256_maskz_compress_epi32(kept_ones, tags));
-        /* Whoever is kept ends the repeats of the one kept before it. */
-        _mm256_storeu_si256((__m256i *)(cut->leave + kept - 1),
-                            _mm256_maskz_compress_epi32(kept_ones, tags_before));
-        _mm256_storeu_si256((__m256i *)(cut->reference + kept),
-                            _mm256_maskz_compress_epi32(kept_ones, number));
-        __m512i reuse = _mm512_slli_epi64(_mm512_cvtepu32_epi64(tags), 32);
-        __m512i use = _mm512_slli_epi64(_mm512_cvtepu32_epi64(tags_before), 8);
-        __m512i pair = _mm512_or_si512(_mm512_or_si512(reuse, use), mark);
-        _mm512_storeu_si512(cut->pair + pairs, _mm512_maskz_compress_epi64((__mmask8)~keep, pair));
-        const unsigned ones = (unsigned)__builtin_popcount(keep);
-        kept += ones;
-        pairs += 8 - ones;
-        some = _mm256_or_si256(some, tags);
-        number = _mm256_add_epi32(number, _mm256_set1_epi32(8));
-        last = here;
-        last_tags = tags;
-    }
 #elif defined(__AVX2__)
-    const __m256i whole = _mm256_set1_epi64x((long long)granularity),
-                  rest = _mm256_set1_epi64x((long long)within),
-                  mark = _mm256_set1_epi32((int)(FM_PAIR_MARK >> 32)),
-                  one_back = _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6);
-    const __m128i by = _mm_cvtsi32_si128((int)shift);
-    __m256i last = _mm256_set1_epi64x((long long)block), last_tags = _mm256_set1_epi32((int)before),
-            some = _mm256_setzero_si256();
-    for (; i + 8 <= count; i += 8) {
-        __m256i here[2], over = _mm256_setzero_si256(), latest = last;
-        unsigned repeats = 0;
-        for (unsigned half = 0; half < 2; half++) {
-            const __m256i where = _mm256_loadu_si256((const __m256i *)(address + i + 4 * half));
-            here[half] = _mm256_srl_epi64(where, by);
-            const __m256i turned = _mm256_permute4x64_epi64(here[half], 0x93); /* the last one first */
-            const __m256i equal = _mm256_cmpeq_epi64(here[half], _mm256_blend_epi32(turned, latest, 3));
-            repeats |= (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(equal)) << (4 * half);
-            latest = turned;
-            if (!size) continue;
-            __m256i bytes = _mm256_cvtepu32_epi64(_mm_loadu_si128((const __m128i *)(size + i + 4 * half)));
-            __m256i end = _mm256_add_epi64(_mm256_and_si256(where, rest), bytes);
-            over = _mm256_or_si256(over, _mm256_cmpgt_epi64(end, whole));
+        const __m256i whole = _mm256_set1_epi64x((long long)granularity),
+                      rest = _mm256_set1_epi64x((long long)within),
+                      mark = _mm256_set1_epi32((int)(FM_PAIR_MARK >> 32)),
+                      one_back = _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6);
+        const __m128i by = _mm_cvtsi32_si128((int)shift);
+        __m256i last = _mm256_set1_epi64x((long long)block), last_tags = _mm256_set1_epi32((int)before);
+        for (; over == 0 && i + 8 <= count; i += taken) {
+            __m256i here[2], latest = last;
+            unsigned repeats = 0;
+            for (unsigned half = 0; half < 2; half++) {
+                const __m256i where = _mm256_loadu_si256((const __m256i *)(address + i + 4 * half));
+                here[half] = _mm256_srl_epi64(where, by);
+                const __m256i turned = _mm256_permute4x64_epi64(here[half], 0x93); /* the last one first */
+                const __m256i equal = _mm256_cmpeq_epi64(here[half], _mm256_blend_epi32(turned, latest, 3));
+                repeats |= (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(equal)) << (4 * half);
+                latest = turned;
+                if (!size) continue;
+                __m256i bytes =
+                    _mm256_cvtepu32_epi64(_mm_loadu_si128((const __m128i *)(size + i + 4 * half)));
+                __m256i end = _mm256_add_epi64(_mm256_and_si256(where, rest), bytes);
+                const __m256d beyond = _mm256_castsi256_pd(_mm256_cmpgt_epi64(end, whole));
+                over |= (unsigned)_mm256_movemask_pd(beyond) << (4 * half);
+            }
+            if (__builtin_expect(over != 0, 0)) taken = up_to_two(address + i, size + i, shift, over);
+            const unsigned live = (1U << taken) - 1;
+            repeats &= live;
+            const unsigned keep = repeats ^ live, ones = (unsigned)__builtin_popcount(keep);
+            const __m256i keep_lanes = _mm256_cvtepu8_epi32(lane_bytes(keep)),
+                          repeat_lanes = _mm256_cvtepu8_epi32(lane_bytes(repeats));
+            const __m256i tags = _mm256_loadu_si256((const __m256i *)(tag + i)),
+                          turned_tags = _mm256_permutevar8x32_epi32(tags, one_back),
+                          tags_before = _mm256_blend_epi32(turned_tags, last_tags, 1);
+            _mm256_storeu_si256((__m256i *)(cut->blocks + kept), four_together(here[0], keep & 15));
+            _mm256_storeu_si256((__m256i *)(cut->blocks + kept + (unsigned)__builtin_popcount(keep & 15)),
+                                four_together(here[1], keep >> 4));
+            _mm256_storeu_si256((__m256i *)(cut->now + kept), _mm256_permutevar8x32_epi32(tags, keep_lanes));
+            /* Whoever is kept ends the repeats of the one kept before it. */
+            _mm256_storeu_si256((__m256i *)(cut->leave + kept - 1),
+                                _mm256_permutevar8x32_epi32(tags_before, keep_lanes));
+            _mm256_storeu_si256(
+                (__m256i *)(cut->reference + kept),
+                _mm256_add_epi32(keep_lanes, _mm256_set1_epi32((int)(reference + (uint32_t)i))));
+            /* The words of the repeats, from their halves. */
+            const __m256i use = _mm256_permutevar8x32_epi32(_mm256_slli_epi32(tags_before, 8), repeat_lanes),
+                          reuse = _mm256_permutevar8x32_epi32(_mm256_or_si256(tags, mark), repeat_lanes);
+            store_words(cut->pair + pairs, use, reuse);
+            kept += ones;
+            pairs += taken - ones;
+            some = _mm256_or_si256(some, taken == 8 ? tags : first_lanes(tags, taken));
+            last = latest;
+            last_tags = turned_tags;
         }
-        if (__builtin_expect(!_mm256_testz_si256(over, over), 0)) break;
-        const unsigned keep = repeats ^ 0xFF, ones = (unsigned)__builtin_popcount(keep);
-        const __m256i keep_lanes = _mm256_cvtepu8_epi32(lane_bytes(keep)),
-                      repeat_lanes = _mm256_cvtepu8_epi32(lane_bytes(repeats));
-        const __m256i tags = _mm256_loadu_si256((const __m256i *)(tag + i)),
-                      turned_tags = _mm256_permutevar8x32_epi32(tags, one_back),
-                      tags_before = _mm256_blend_epi32(turned_tags, last_tags, 1);
-        _mm256_storeu_si256((__m256i *)(cut->blocks + kept), four_together(here[0], keep & 15));
-        _mm256_storeu_si256((__m256i *)(cut->blocks + kept + (unsigned)__builtin_popcount(keep & 15)),
-                            four_together(here[1], keep >> 4));
-        _mm256_storeu_si256((__m256i *)(cut->now + kept), _mm256_permutevar8x32_epi32(tags, keep_lanes));
-        /* Whoever is kept ends the repeats of the one kept before it. */
-        _mm256_storeu_si256((__m256i *)(cut->leave + kept - 1),
-                            _mm256_permutevar8x32_epi32(tags_before, keep_lanes));
-        _mm256_storeu_si256((__m256i *)(cut->reference + kept),
-                            _mm256_add_epi32(keep_lanes, _mm256_set1_epi32((int)(reference + (uint32_t)i))));
-        /* The words of the repeats, from their halves. */
-        const __m256i use = _mm256_permutevar8x32_epi32(_mm256_slli_epi32(tags_before, 8), repeat_lanes),
-                      reuse = _mm256_permutevar8x32_epi32(_mm256_or_si256(tags, mark), repeat_lanes);
-        store_words(cut->pair + pairs, use, reuse);
-        kept += ones;
-        pairs += 8 - ones;
-        some = _mm256_or_si256(some, tags);
-        last = latest;
-        last_tags = turned_tags;
-    }
 #endif
 #if defined(__AVX2__)
-    if (i > 0) {
-        uint32_t bits[8];
-        _mm256_storeu_si256((__m256i *)bits, some);
-        for (unsigned j = 0; j < 8; j++) all |= bits[j];
-        block = address[i - 1] >> shift;
-        before = tag[i - 1];
-    }
+        if (i > from) {
+            block = address[i - 1] >> shift;
+            before = tag[i - 1];
+            const uint64_t end = size ? fm_last_block(address[i - 1], size[i - 1], shift) : block;
+            if (end != block) {
+                cut->leave[kept - 1] = cut->now[kept] = before;
+                cut->reference[kept] = reference + (uint32_t)i - 1;
+                cut->blocks[kept++] = block = end;
+            }
+            again = over != 0;
+        }
 #endif
-    for (; i < count && (!size || (address[i] & within) + size[i] <= granularity); i++) {
-        const uint64_t here = address[i] >> shift;
-        const size_t keep = here != block;
-        cut->blocks[kept] = here;
-        cut->now[kept] = tag[i];
-        cut->reference[kept] = reference + (uint32_t)i;
-        cut->leave[kept - 1] = before;
-        cut->pair[pairs] = fm_pair_word(before, tag[i], 0);
-        kept += keep;
-        pairs += 1 - keep;
-        all |= before = tag[i];
-        block = here;
-    }
+        for (; i < count && !again; i++) {
+            const uint64_t here = address[i] >> shift,
+                           end = size ? fm_last_block(address[i], size[i], shift) : here;
+            if (__builtin_expect(end - here > 1, 0)) break;
+            const size_t keep = here != block;
+            cut->blocks[kept] = here;
+            cut->now[kept] = tag[i];
+            cut->reference[kept] = reference + (uint32_t)i;
+            cut->leave[kept - 1] = before;
+            cut->pair[pairs] = fm_pair_word(before, tag[i], 0);
+            kept += keep;
+            pairs += 1 - keep;
+            all |= before = tag[i];
+            block = end;
+            if (end == here) continue;
+            cut->leave[kept - 1] = cut->now[kept] = before;
+            cut->reference[kept] = reference + (uint32_t)i;
+            cut->blocks[kept++] = end;
+        }
+    } while (again);
+#if defined(__AVX2__)
+    uint32_t bits[8];
+    _mm256_storeu_si256((__m256i *)bits, some);
+    for (unsigned j = 0; j < 8; j++) all |= bits[j];
+#endif
     cut->leave[kept - 1] = before;
     cut->count = kept;
     cut->pair_count = pairs;
