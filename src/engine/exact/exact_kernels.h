@@ -204,6 +204,8 @@ typedef struct fm_exact_kernels {
      * There is room in the table. soon: what is to be fetched meanwhile, one for each key. */
     void (*exchange)(fm_block_table *table, fm_bucket *const *homes, size_t count, const uint32_t *offsets,
                      uint64_t base, uint64_t *keys, fm_bucket *const *soon);
+    /* Gives every block its packed position. Tags stay. */
+    void (*renumber)(fm_block_table *table, const fm_recency_window *window);
     /* Of blocks that are held: how many others were touched later, the last time. */
     void (*depths)(const fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
                    size_t count, uint64_t *depths);
