@@ -141,7 +141,7 @@ static void kernel_partition(const uint64_t *restrict keys, size_t count, const 
 {
     const uint64_t seeds[3] = {seed[0], seed[1], seed[2]};
     for (size_t i = 0; i < count; i++)
-        partitions[i] = (uint8_t)(fm_block_hash(keys[i], seeds) >> 24 & (FM_PARTITIONS - 1));
+        partitions[i] = (uint8_t)(fm_block_hash(keys[i], seeds) >> (64 - FM_PARTITION_BITS));
 }
 
 static void kernel_exchange(fm_block_table *table, fm_bucket *const *restrict homes, size_t count,
