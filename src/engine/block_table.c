@@ -225,7 +225,8 @@ fm_status fm_block_table_grow(fm_block_table *table, uint64_t more, fm_error *er
         for (size_t slot = 0; slot < FM_BUCKET_SLOTS && copy.position[slot]; slot++) {
             const uint64_t time = table->times ? table->times[i * FM_BUCKET_SLOTS + slot] : 0;
             uint64_t none;
-            const size_t index = fm_block_table_exchange_slot(table, copy.key[slot], copy.position[slot], &none);
+            const size_t index =
+                fm_block_table_exchange_slot(table, copy.key[slot], copy.position[slot], &none);
             if (table->times) table->times[index] = time;
             const uint64_t home = (uint64_t)(fm_block_home(table, copy.key[slot]) - table->buckets);
             const uint64_t place = index / FM_BUCKET_SLOTS;

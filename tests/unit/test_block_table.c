@@ -140,7 +140,8 @@ static void test_growing_keeps_all(void **state)
         const size_t count = (size_t)table.limit;
         for (size_t i = 0; i < count;) {
             const uint64_t key = random64();
-            const uint64_t home = (uint64_t)(fm_block_home(&table, key) - table.buckets), reach = 1 + seed % 40;
+            const uint64_t home = (uint64_t)(fm_block_home(&table, key) - table.buckets),
+                           reach = 1 + seed % 40;
             uint64_t old;
             if (i % 6 && home >= reach && home + reach < table.bucket_count && i < 12 * reach) continue;
             const size_t slot = fm_block_table_exchange_slot(&table, key, i + 1, &old);

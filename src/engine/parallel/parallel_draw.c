@@ -40,7 +40,7 @@ enum {
     WAIT = 32,        /* then so many times as many references go part by part */
     FIRST_SHARE = 32, /* of a thread's share of the trace: its first piece */
     SMALLEST = 16,    /* pieces at the end are smaller, up to so many times */
-    SLACK = 4,      /* the next piece that has the same arrays has more events by one in so many, or fewer */
+    SLACK = 4,       /* the next piece that has the same arrays has more events by one in so many, or fewer */
     LAST_SHARES = 1, /* pieces for each thread that what is left should be enough for */
     /* Bundles of a section whose positions are looked up partition by partition: fewer are in a cache anyway;
      * and two of them may be small, where one in two may be (fm_piece_most_bundles). */
@@ -108,7 +108,8 @@ static void place_bundles(const fm_parallel *self, fm_piece *piece, size_t first
     for (size_t p = 0; p < self->partitions; p++) {
         for (size_t b = first; b < piece->bundle_count; b++) {
             const fm_bundle *bundle = &piece->bundles[b];
-            const size_t at = bundle->first + bundle->begin[p], count = bundle->begin[p + 1] - bundle->begin[p];
+            const size_t at = bundle->first + bundle->begin[p],
+                         count = bundle->begin[p + 1] - bundle->begin[p];
             if (found->count + count > FM_BUNDLE) place_gathered(worker, found, events);
             memcpy(found->key + found->count, piece->blocks + at, count * sizeof *found->key);
             found->place[found->segments] = piece->known + at;
