@@ -71,10 +71,25 @@ static void *move_pages(void *pages, size_t old_size, size_t new_size)
 #endif
 }
 
+/* Small pages that were moved to where huge ones are would stay small. */
+static void *to_huge_pages(void *pages, size_t old_bytes, size_t new_bytes)
+{
+    void *moved = fm_pages_allocate(new_bytes);
+    if (!moved) return NULL;
+    memcpy(moved, pages, old_bytes);
+    fm_pages_free(pages, old_bytes);
+    return moved;
+}
+
 void *fm_pages_resize(void *pages, size_t old_bytes, size_t new_bytes)
 {
-    size_t size = rounded(new_bytes);
-    void *moved = move_pages(pages, rounded(old_bytes), size);
+    size_t size = rounded(new_bytes), old_size = rounded(old_bytes);
+    if (size <= old_size) {
+        if (size < old_size) munmap((char *)pages + size, old_size - size);
+        return pages;
+    }
+    if (old_bytes < HUGE_PAGE && size >= HUGE_PAGE) return to_huge_pages(pages, old_bytes, new_bytes);
+    void *moved = move_pages(pages, old_size, size);
     if (moved == MAP_FAILED) return NULL;
     prefer_huge(moved, size);
     return moved;

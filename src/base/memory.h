@@ -21,7 +21,7 @@ int fm_array_reserve(void **array, size_t *capacity, size_t needed, size_t eleme
 /* Zeroed pages; NULL when memory is short. bytes must not be 0. */
 void *fm_pages_allocate(size_t bytes);
 /* Contents up to the smaller size are kept, what is new is zero. NULL when memory is short: then the
- * old pages are as they were. */
+ * old pages are as they were. What becomes smaller stays where it is, and does not fail. */
 void *fm_pages_resize(void *pages, size_t old_bytes, size_t new_bytes);
 /*
  * The bytes [from, to) will be written to soon. A page that is read before it is written is the kernel's page

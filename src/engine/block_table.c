@@ -8,9 +8,8 @@
 #include <string.h>
 
 enum {
-    FIRST_BUCKETS = 512,    /* room for two chunks of the exact engine: what can start can also go on */
-    PREPARE_STEP = 8192,    /* buckets of the old table after which more of the new one is made ready */
-    RELEASE_STEP = 2 << 20, /* bytes of the old table that are given back at a time while growing */
+    FIRST_BUCKETS = 512, /* room for two chunks of the exact engine: what can start can also go on */
+    PREPARE_STEP = 8192, /* buckets that are moved before more of the new ones are made ready */
 };
 
 /* 60 %: with four slots a bucket, one lookup in fifteen then looks at a second line. */
@@ -141,76 +140,7 @@ uint64_t fm_block_table_memory(const fm_block_table *table)
 uint64_t fm_block_table_memory_grown(const fm_block_table *table, uint64_t more)
 {
     uint64_t count = buckets_for(table, more);
-    uint64_t grown = count * sizeof(fm_bucket) + times_bytes(table, count);
-    if (count == table->bucket_count) return grown;
-    /* Of the old table, what is not given back yet. */
-    const uint64_t old = fm_block_table_memory(table);
-    return grown + (old < 2 * RELEASE_STEP ? old : 2 * RELEASE_STEP);
-}
-
-/* Gives pages [*released, upto) of an old array of `bytes` back; whole steps only, or all at the end. */
-static void release(void *array, uint64_t bytes, uint64_t *released, uint64_t upto)
-{
-    if (!array) return;
-    uint64_t end = upto == bytes ? upto : upto / RELEASE_STEP * RELEASE_STEP;
-    if (end <= *released) return;
-    fm_pages_give_back(array, bytes, *released, end);
-    *released = end;
-}
-
-/* Buckets [*prepared, upto) will be filled now. */
-static void prepare(const fm_block_table *table, uint64_t *prepared, uint64_t upto)
-{
-    if (upto <= *prepared) return;
-    fm_pages_prepare(table->buckets, *prepared * sizeof(fm_bucket), upto * sizeof(fm_bucket));
-    *prepared = upto;
-}
-
-fm_status fm_block_table_grow(fm_block_table *table, uint64_t more, fm_error *error)
-{
-    if (fm_block_table_has_room(table, more)) return FM_OK;
-    fm_block_table old = *table;
-    fm_block_table grown = *table;
-    grown.bucket_count = buckets_for(table, more);
-    if (grown.bucket_count > UINT32_MAX)
-        return fm_fail(error, FM_E_LIMIT, NULL, "the block table is at its limit of 2^32 buckets");
-    uint64_t bytes = grown.bucket_count * sizeof(fm_bucket);
-    grown.buckets = fm_pages_allocate(bytes);
-    if (!grown.buckets) return fm_fail_memory(error, bytes, "the block table");
-    if (table->with_times) {
-        grown.times = fm_pages_allocate(times_bytes(table, grown.bucket_count));
-        if (!grown.times) {
-            fm_pages_free(grown.buckets, bytes);
-            return fm_fail_memory(error, times_bytes(table, grown.bucket_count), "the block table's times");
-        }
-    }
-    grown.limit = limit_of(grown.bucket_count);
-    grown.used = 0;
-
-    const uint64_t old_bytes = old.bucket_count * sizeof(fm_bucket);
-    const uint64_t old_times = times_bytes(table, old.bucket_count);
-    uint64_t released = 0, times_released = 0, prepared = 0;
-    for (uint64_t i = 0; i < old.bucket_count; i++) {
-        if (i % PREPARE_STEP == 0) { /* homes are in the same order in both tables */
-            const uint64_t upto = (i + 2 * PREPARE_STEP) * grown.bucket_count / old.bucket_count;
-            prepare(&grown, &prepared, upto < grown.bucket_count ? upto : grown.bucket_count);
-        }
-        const fm_bucket *bucket = &old.buckets[i];
-        for (size_t slot = 0; slot < FM_BUCKET_SLOTS && bucket->position[slot]; slot++) {
-            uint64_t none;
-            size_t index =
-                fm_block_table_exchange_slot(&grown, bucket->key[slot], bucket->position[slot], &none);
-            if (grown.times) grown.times[index] = old.times[i * FM_BUCKET_SLOTS + slot];
-        }
-        if ((i & 0xFFFF) == 0xFFFF) {
-            release(old.buckets, old_bytes, &released, i * sizeof(fm_bucket));
-            release(old.times, old_times, &times_released, times_bytes(table, i));
-        }
-    }
-    release(old.buckets, old_bytes, &released, old_bytes);
-    release(old.times, old_times, &times_released, old_times);
-    *table = grown;
-    return FM_OK;
+    return count * sizeof(fm_bucket) + times_bytes(table, count);
 }
 
 /* Buckets from `from` to `to`, one after the other. */
@@ -229,6 +159,85 @@ static void filter_buckets(fm_block_table *table, uint64_t from, uint64_t to, fm
             if (table->times) table->times[index] = time;
         }
     }
+}
+
+/* Both arrays with room for so many buckets; where that fails, they are as they were. */
+static fm_status resize(fm_block_table *table, uint64_t bucket_count, fm_error *error)
+{
+    const uint64_t held = table->bucket_count * sizeof(fm_bucket), bytes = bucket_count * sizeof(fm_bucket);
+    fm_bucket *buckets = fm_pages_resize(table->buckets, held, bytes);
+    if (!buckets) return fm_fail_memory(error, bytes, "the block table");
+    table->buckets = buckets;
+    if (table->with_times) {
+        const uint64_t times_held = times_bytes(table, table->bucket_count);
+        uint64_t *times = fm_pages_resize(table->times, times_held, times_bytes(table, bucket_count));
+        if (!times) {
+            table->buckets = fm_pages_resize(table->buckets, bytes, held);
+            return fm_fail_memory(error, times_bytes(table, bucket_count), "the block table's times");
+        }
+        table->times = times;
+    }
+    table->bucket_count = bucket_count;
+    table->limit = limit_of(bucket_count);
+    return FM_OK;
+}
+
+/* Buckets [from, *prepared) will be filled now. */
+static void prepare(const fm_block_table *table, uint64_t from, uint64_t *prepared)
+{
+    if (from >= *prepared) return;
+    fm_pages_prepare(table->buckets, from * sizeof(fm_bucket), *prepared * sizeof(fm_bucket));
+    *prepared = from;
+}
+
+static uint64_t keep_all(void *context, uint64_t key, uint64_t position, uint64_t time)
+{
+    (void)context;
+    (void)key;
+    (void)time;
+    return position;
+}
+
+/*
+ * Within the same pages, from the last bucket to the first: homes are in the same order as before, so that
+ * blocks move upwards, into buckets that are final or new. Only near the beginning one that had spilled may
+ * have a home below buckets that are still to be moved, and near the end one may come past the last bucket:
+ * where those that it came past are moved, holes are left between it and its home. What lies there is put in
+ * place once more, in order, as when blocks are removed.
+ */
+fm_status fm_block_table_grow(fm_block_table *table, uint64_t more, fm_error *error)
+{
+    if (fm_block_table_has_room(table, more)) return FM_OK;
+    const uint64_t old_count = table->bucket_count, count = buckets_for(table, more);
+    if (count > UINT32_MAX)
+        return fm_fail(error, FM_E_LIMIT, NULL, "the block table is at its limit of 2^32 buckets");
+    fm_status status = resize(table, count, error);
+    if (status != FM_OK) return status;
+    const uint64_t used = table->used;
+    uint64_t prepared = count, torn = 0;
+    for (uint64_t i = old_count; i-- > 0;) {
+        if (i % PREPARE_STEP == 0 || i + 1 == old_count) {
+            const uint64_t from = (i > PREPARE_STEP ? i - PREPARE_STEP : 0) * count / old_count;
+            prepare(table, from > old_count ? from : old_count, &prepared);
+        }
+        const fm_bucket copy = table->buckets[i];
+        memset(&table->buckets[i], 0, sizeof copy);
+        for (size_t slot = 0; slot < FM_BUCKET_SLOTS && copy.position[slot]; slot++) {
+            const uint64_t time = table->times ? table->times[i * FM_BUCKET_SLOTS + slot] : 0;
+            uint64_t none;
+            const size_t index =
+                fm_block_table_exchange_slot(table, copy.key[slot], copy.position[slot], &none);
+            if (table->times) table->times[index] = time;
+            const uint64_t home = (uint64_t)(fm_block_home(table, copy.key[slot]) - table->buckets);
+            const uint64_t place = index / FM_BUCKET_SLOTS;
+            if ((home < i || place < home) && place >= torn) torn = place + 1;
+        }
+    }
+    /* Blocks behind full buckets may have come past them. */
+    while (torn > 0 && torn < count && table->buckets[torn - 1].position[FM_BUCKET_SLOTS - 1]) torn++;
+    filter_buckets(table, 0, torn, keep_all, NULL);
+    table->used = used; /* some were put in place twice */
+    return FM_OK;
 }
 
 /*

@@ -10,8 +10,8 @@
  *
  * The hash is keyed by a random seed, so that nobody can craft keys that collide. The home bucket is the
  * hash scaled to the number of buckets: any number of buckets will do, and the order of homes is the
- * order of hashes. That is why growing is one sequential sweep into new pages
- * while the old ones go back as the sweep passes them: never both tables at once.
+ * order of hashes. That is why growing is one sequential sweep, within the same pages and some more behind
+ * them: never two tables at once, and the kernel clears what is new, no more.
  *
  * At most 60 % full, grown by half: 27 to 40 bytes a block. On request a time per slot lies in a
  * second array (8 bytes more a slot).

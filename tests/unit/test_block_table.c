@@ -125,6 +125,45 @@ static void test_filter_removes_and_renumbers(void **state)
     }
 }
 
+/*
+ * Growing keeps every block where a lookup finds it, with its time: also those that had come past the last
+ * bucket, and those in full buckets at the beginning. A table of chosen hashes, most of them at the two ends,
+ * is grown; the sixth of its room that is between them is spread.
+ */
+static void test_growing_keeps_all(void **state)
+{
+    (void)state;
+    static uint64_t keys[KEYS], time[KEYS];
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        fm_block_table table;
+        assert_int_equal(fm_block_table_create(&table, seed, true, NULL), FM_OK);
+        const size_t count = (size_t)table.limit;
+        for (size_t i = 0; i < count;) {
+            const uint64_t key = random64();
+            const uint64_t home = (uint64_t)(fm_block_home(&table, key) - table.buckets),
+                           reach = 1 + seed % 40;
+            uint64_t old;
+            if (i % 6 && home >= reach && home + reach < table.bucket_count && i < 12 * reach) continue;
+            const size_t slot = fm_block_table_exchange_slot(&table, key, i + 1, &old);
+            assert_int_equal(old, 0);
+            keys[i] = key;
+            table.times[slot] = time[i++] = random64();
+        }
+        for (uint64_t more = 1; more < 40 * count; more *= 3) {
+            assert_int_equal(fm_block_table_grow(&table, more, NULL), FM_OK);
+            assert_int_equal(table.used, count);
+            for (size_t i = 0; i < count; i++) assert_int_equal(fm_block_table_find(&table, keys[i]), i + 1);
+        }
+        for (size_t i = 0; i < count; i++) {
+            uint64_t old;
+            const size_t slot = fm_block_table_exchange_slot(&table, keys[i], 7, &old);
+            assert_int_equal(old, i + 1);
+            assert_int_equal(table.times[slot], time[i]);
+        }
+        fm_block_table_clear(&table);
+    }
+}
+
 /* Structured keys spill no more than random ones do: at 60 % full, 7 % do not fit their home bucket. */
 static void test_structured_keys_spread(void **state)
 {
@@ -156,6 +195,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_remembers_positions),
         cmocka_unit_test(test_filter_removes_and_renumbers),
+        cmocka_unit_test(test_growing_keeps_all),
         cmocka_unit_test(test_structured_keys_spread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

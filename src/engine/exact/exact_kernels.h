@@ -125,7 +125,7 @@ static inline const uint8_t *fm_part_lag(const fm_part *part)
 }
 
 /* Of tables and windows that are shared by threads (parallel.h). */
-enum { FM_PARTITIONS = 32, FM_RANGES = 32 };
+enum { FM_PARTITION_BITS = 5, FM_PARTITIONS = 1 << FM_PARTITION_BITS, FM_RANGES = 32 };
 
 /* The last block that an access touches; those of 0 bytes touch one. */
 static inline uint64_t fm_last_block(uint64_t address, uint32_t size, unsigned shift)
@@ -204,6 +204,8 @@ typedef struct fm_exact_kernels {
      * There is room in the table. soon: what is to be fetched meanwhile, one for each key. */
     void (*exchange)(fm_block_table *table, fm_bucket *const *homes, size_t count, const uint32_t *offsets,
                      uint64_t base, uint64_t *keys, fm_bucket *const *soon);
+    /* Gives every block its packed position. Tags stay. */
+    void (*renumber)(fm_block_table *table, const fm_recency_window *window);
     /* Of blocks that are held: how many others were touched later, the last time. */
     void (*depths)(const fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
                    size_t count, uint64_t *depths);
@@ -224,7 +226,8 @@ typedef struct fm_exact_kernels {
                             uint16_t *chosen);
     /* Likewise of references, from the second on, that are no repeats of the one before. */
     size_t (*sample_changes)(const uint64_t *blocks, size_t count, uint16_t *changes);
-    /* Which of FM_PARTITIONS each key belongs to: by bits of its hash that the table does not use. */
+    /* Which of FM_PARTITIONS each key belongs to: by the upper bits of its hash, so that the blocks of a
+     * partition stand together in a table of all. */
     void (*partition)(const uint64_t *keys, size_t count, const uint64_t seed[3], uint8_t *partitions);
     /*
      * Sorts events by their ranges, stably. groups: below FM_RANGES, or that for those without; next:

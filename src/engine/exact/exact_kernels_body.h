@@ -109,6 +109,7 @@ const fm_exact_kernels KERNEL_TABLE = {
     .home = kernel_home,
     .exchange = kernel_exchange,
     .depths = kernel_depths,
+    .renumber = kernel_renumber,
     .sample_common = kernel_sample_common,
     .sample_choose = kernel_sample_choose,
     .sample_changes = kernel_sample_changes,

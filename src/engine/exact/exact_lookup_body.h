@@ -141,7 +141,7 @@ static void kernel_partition(const uint64_t *restrict keys, size_t count, const 
 {
     const uint64_t seeds[3] = {seed[0], seed[1], seed[2]};
     for (size_t i = 0; i < count; i++)
-        partitions[i] = (uint8_t)(fm_block_hash(keys[i], seeds) >> 24 & (FM_PARTITIONS - 1));
+        partitions[i] = (uint8_t)(fm_block_hash(keys[i], seeds) >> (64 - FM_PARTITION_BITS));
 }
 
 static void kernel_exchange(fm_block_table *table, fm_bucket *const *restrict homes, size_t count,
@@ -300,6 +300,26 @@ ALWAYS_INLINE uint64_t position_of(const fm_block_table *table, fm_bucket *bucke
 }
 
 /* Buckets, then lines of the window, are prefetched some blocks ahead of their use. */
+/* Lines of the window are fetched eight buckets ahead of their use. */
+static void kernel_renumber(fm_block_table *table, const fm_recency_window *window)
+{
+    enum { AHEAD = 8 };
+    fm_bucket *const buckets = table->buckets;
+    const uint64_t count = table->bucket_count;
+    for (uint64_t i = 0; i < count; i++) {
+        if (i + AHEAD < count)
+            for (int slot = 0; slot < FM_BUCKET_SLOTS; slot++)
+                __builtin_prefetch(
+                    fm_recency_window_line(window, buckets[i + AHEAD].position[slot] & FM_POSITION_BITS));
+        for (int slot = 0; slot < FM_BUCKET_SLOTS; slot++) {
+            const uint64_t old = buckets[i].position[slot];
+            if (!old) break;
+            const uint64_t rank = fm_recency_window_rank(window, old & FM_POSITION_BITS);
+            buckets[i].position[slot] = fm_recency_window_packed_position(rank) | (old & ~FM_POSITION_BITS);
+        }
+    }
+}
+
 static void kernel_depths(const fm_block_table *table, const fm_recency_window *window,
                           const uint64_t *restrict keys, size_t count, uint64_t *restrict depths)
 {

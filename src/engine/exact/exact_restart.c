@@ -14,27 +14,6 @@ static uint64_t slack_of(uint64_t bound)
     return bound * SHARES > LEAST ? bound * SHARES : LEAST;
 }
 
-/* Lines of the window are fetched eight buckets ahead of their use. */
-static void renumber(fm_exact *self)
-{
-    const fm_recency_window *window = &self->window;
-    fm_bucket *const buckets = self->table.buckets;
-    const uint64_t count = self->table.bucket_count;
-    enum { AHEAD = 8 };
-    for (uint64_t i = 0; i < count; i++) {
-        if (i + AHEAD < count)
-            for (int slot = 0; slot < FM_BUCKET_SLOTS; slot++)
-                __builtin_prefetch(
-                    fm_recency_window_line(window, buckets[i + AHEAD].position[slot] & FM_POSITION_BITS));
-        for (int slot = 0; slot < FM_BUCKET_SLOTS; slot++) {
-            uint64_t old = buckets[i].position[slot];
-            if (!old) break;
-            uint64_t rank = fm_recency_window_rank(window, old & FM_POSITION_BITS);
-            buckets[i].position[slot] = fm_recency_window_packed_position(rank) | (old & ~FM_POSITION_BITS);
-        }
-    }
-}
-
 typedef struct bounding {
     fm_exact *self;
     uint64_t dropped; /* blocks of this rank or below go */
@@ -76,7 +55,7 @@ fm_status fm_exact_restart(fm_exact *self, fm_error *error)
         bounding bounded = {.self = self, .dropped = live - kept};
         fm_block_table_filter(&self->table, keep_within_bound, &bounded);
     } else {
-        renumber(self);
+        self->kernels->renumber(&self->table, &self->window);
     }
     fm_recency_window_restart(&self->window, kept);
     self->window_full = false;

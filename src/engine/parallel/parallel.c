@@ -134,6 +134,8 @@ static fm_status parallel_create(fm_engine **engine, const fm_engine_options *op
 static fm_status start_partition(fm_parallel *self, fm_partition *partition, fm_error *error)
 {
     fm_status status = fm_block_table_create(&partition->table, self->options.seed, false, error);
+    /* The hash is a product: the bits that all blocks of a partition have in common are shifted out of it. */
+    if (self->partitions > 1) partition->table.seed[2] <<= FM_PARTITION_BITS;
     if (status == FM_OK && self->options.bound) {
         partition->seen = fm_seen_set_create(UINT64_MAX, ~self->options.seed, false);
         if (!partition->seen) status = fm_fail_memory(error, 0, "the set of blocks seen");
@@ -156,7 +158,7 @@ static fm_status start_together(fm_parallel *self, fm_error *error)
         status = fm_tally_create(&self->workers[w].tally, bins, error);
     for (size_t p = 0; p < self->partitions && status == FM_OK; p++)
         status = start_partition(self, &self->partition[p], error);
-    memcpy(self->seed, self->partition[0].table.seed, sizeof self->seed);
+    memcpy(self->seed, self->alone->table.seed, sizeof self->seed);
     if (status == FM_OK) status = fm_shared_window_create(&self->window, error);
     if (status == FM_OK) {
         self->range_of_bytes = self->window.regions;

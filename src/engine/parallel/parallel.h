@@ -105,6 +105,14 @@ typedef struct fm_held_events {
     uint32_t position[FM_BUNDLE];
 } fm_held_events;
 
+/* Events of one partition, from several bundles, whose positions are looked up together. */
+typedef struct fm_gathered_events {
+    size_t count, segments;
+    uint64_t key[FM_BUNDLE];
+    uint32_t *place[FM_BUNDLE]; /* of each segment: where its positions go, */
+    uint32_t length[FM_BUNDLE]; /* and how many */
+} fm_gathered_events;
+
 /* Events of one partition that are looked up together: they stand in a row. */
 typedef struct fm_table_chunk {
     size_t count;
@@ -139,6 +147,7 @@ typedef struct fm_parallel_worker {
         fm_chunk cleared[2];       /* and range */
     };
     fm_bucket *soon[FM_CHUNK];
+    fm_gathered_events gathered;
     uint64_t depth[FM_BUNDLE];
     uint32_t position[FM_BUNDLE];
 } __attribute__((aligned(64))) fm_parallel_worker;
@@ -261,6 +270,9 @@ void fm_piece_find(const fm_parallel *self, fm_piece *piece, const uint64_t *ref
  */
 void fm_piece_put(const fm_parallel *self, fm_piece *piece, const uint64_t *keys, const uint32_t *positions,
                   size_t count, fm_parallel_worker *worker);
+/* The same, as a bundle: their positions, in known, are not those that they will have. */
+void fm_piece_put_unplaced(const fm_parallel *self, fm_piece *piece, const uint64_t *keys, size_t count,
+                           fm_parallel_worker *worker);
 void fm_piece_end(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker);
 
 /* parallel_draw.c */

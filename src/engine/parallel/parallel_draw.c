@@ -23,6 +23,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     /* First touches of a piece that is analysed as a whole: one in so many references, at least. Each costs
@@ -31,7 +32,7 @@ enum {
     ENOUGH = 64,         /* with one in so many, larger pieces would not bring much */
     GROWTH = 4,          /* from one size to the next */
     MORE = 2,            /* blocks that a piece of the next size has, about */
-    LESS = 3,            /* and of one that is a share, less than it might have */
+    LESS = 2,            /* and of one that is a share, less than it might have */
     EXPECTED_FIRST = 16, /* references for each block of the first piece, about */
     /* Where there are more than few, larger pieces are tried as long as the share of first touches falls by
      * one in so many at least, each time that their size doubles. */
@@ -39,8 +40,11 @@ enum {
     WAIT = 32,        /* then so many times as many references go part by part */
     FIRST_SHARE = 32, /* of a thread's share of the trace: its first piece */
     SMALLEST = 16,    /* pieces at the end are smaller, up to so many times */
-    SLACK = 4,      /* the next piece that has the same arrays has more events by one in so many, or fewer */
-    LAST_SHARES = 1 /* pieces for each thread that what is left should be enough for */
+    SLACK = 4,       /* the next piece that has the same arrays has more events by one in so many, or fewer */
+    LAST_SHARES = 1, /* pieces for each thread that what is left should be enough for */
+    /* Bundles of a section whose positions are looked up partition by partition: fewer are in a cache anyway;
+     * and two of them may be small, where one in two may be (fm_piece_most_bundles). */
+    WORTH_SORTING = 4
 };
 
 /* What an engine takes for a block of a piece, and the piece itself. */
@@ -82,6 +86,41 @@ void fm_parallel_end_whole(fm_parallel_worker *worker)
     worker->firsts = (fm_first_touches){0};
 }
 
+static void place_gathered(fm_parallel_worker *worker, fm_gathered_events *found, size_t events)
+{
+    size_t at = 0;
+    fm_exact_depths((fm_engine *)worker->whole, found->key, found->count, worker->depth);
+    for (size_t s = 0; s < found->segments; s++)
+        for (size_t i = 0; i < found->length[s]; i++)
+            found->place[s][i] = (uint32_t)fm_shared_window_offset(events - 1 - worker->depth[at++]);
+    found->count = found->segments = 0;
+}
+
+/*
+ * Positions of the events in bundles from `first` on. Partition by partition: its blocks stand together in
+ * the table of the engine, and that part of it stays in a cache.
+ */
+static void place_bundles(const fm_parallel *self, fm_piece *piece, size_t first, size_t events,
+                          fm_parallel_worker *worker)
+{
+    fm_gathered_events *const found = &worker->gathered;
+    found->count = found->segments = 0;
+    for (size_t p = 0; p < self->partitions; p++) {
+        for (size_t b = first; b < piece->bundle_count; b++) {
+            const fm_bundle *bundle = &piece->bundles[b];
+            const size_t at = bundle->first + bundle->begin[p],
+                         count = bundle->begin[p + 1] - bundle->begin[p];
+            if (found->count + count > FM_BUNDLE) place_gathered(worker, found, events);
+            memcpy(found->key + found->count, piece->blocks + at, count * sizeof *found->key);
+            found->place[found->segments] = piece->known + at;
+            found->length[found->segments++] = (uint32_t)count;
+            found->count += count;
+            if (found->segments == FM_BUNDLE) place_gathered(worker, found, events);
+        }
+    }
+    place_gathered(worker, found, events);
+}
+
 /* First touches of a section become events. Positions are in the order of last touches. */
 static fm_status put_first_touches(fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker,
                                    fm_error *error)
@@ -91,13 +130,20 @@ static fm_status put_first_touches(fm_parallel *self, fm_piece *piece, fm_parall
     fm_status status = FM_OK;
     if (events > piece->room) status = fm_piece_reserve(self, piece, events + events / SLACK, error);
     if (status != FM_OK) return status;
+    const bool together = self->partitions > 1 && firsts->count >= WORTH_SORTING * FM_BUNDLE;
+    const size_t first_bundle = piece->bundle_count + (worker->held.count > 0);
     for (size_t first = 0; first < firsts->count; first += FM_BUNDLE) {
         const size_t count = firsts->count - first < FM_BUNDLE ? firsts->count - first : FM_BUNDLE;
+        if (together) {
+            fm_piece_put_unplaced(self, piece, firsts->blocks + first, count, worker);
+            continue;
+        }
         fm_exact_depths((fm_engine *)worker->whole, firsts->blocks + first, count, worker->depth);
         for (size_t i = 0; i < count; i++)
             worker->position[i] = (uint32_t)fm_shared_window_offset(events - 1 - worker->depth[i]);
         fm_piece_put(self, piece, firsts->blocks + first, worker->position, count, worker);
     }
+    if (together) place_bundles(self, piece, first_bundle, events, worker);
     return FM_OK;
 }
 

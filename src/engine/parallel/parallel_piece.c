@@ -241,6 +241,13 @@ void fm_piece_put(const fm_parallel *self, fm_piece *piece, const uint64_t *keys
     *count_of(self, piece, &worker->held) += count;
 }
 
+void fm_piece_put_unplaced(const fm_parallel *self, fm_piece *piece, const uint64_t *keys, size_t count,
+                           fm_parallel_worker *worker)
+{
+    bundle_held(self, &worker->held, piece);
+    add_bundle(self, keys, NULL, count, piece);
+}
+
 void fm_piece_end(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker)
 {
     if (self->partitions == 1) {
