@@ -288,9 +288,11 @@ static void judge_bound(const trace *of, const plan *how, const uint32_t *next)
     fm_samples_destroy(samples);
 }
 
-/* Every reference is observed: what is left is the error of the conversions. */
-static void judge_all(const trace *of)
+/* Every reference is observed, a stretch of the run after the other: what is left is the error of the
+ * conversions. */
+static void judge_all(const trace *of, const uint32_t *next)
 {
+    enum { STRETCHES = 400 };
     fm_error error;
     fm_samples *samples;
     uint32_t thread;
@@ -299,20 +301,37 @@ static void judge_all(const trace *of)
     if (fm_samples_create(&samples, &options, &error) ||
         fm_samples_add_thread(samples, of->count, &thread, &error))
         fail(&error);
-    for (size_t i = 0; i <= of->truth->times.count; i++) {
-        fm_sample_watch watch = {.end = FM_WATCH_NEVER,
-                                 .length = UINT64_C(1) << 61,
-                                 .weight = (double)of->truth->cold,
-                                 .armed = 1,
-                                 .kept = 1};
-        if (i < of->truth->times.count) {
-            const fm_bin *bin = &of->truth->times.bins[i];
-            watch.end = FM_WATCH_USED;
-            watch.length = bin->lo + (bin->hi - bin->lo) / 2;
-            watch.weight = (double)bin->count;
+    const size_t bins = fm_bins_index(FM_BINS_LOGLINEAR, of->count) + 1;
+    uint64_t *counts = calloc(bins, sizeof *counts);
+    fm_burst_reuse *found = calloc(bins, sizeof *found);
+    if (!counts || !found) exit(1);
+    for (uint64_t stretch = 0; stretch < STRETCHES; stretch++) {
+        const uint64_t from = of->count * stretch / STRETCHES, to = of->count * (stretch + 1) / STRETCHES;
+        fm_burst burst = {.thread = thread,
+                          .ended = 1,
+                          .at = from,
+                          .length = of->count - from,
+                          .uses = to - from,
+                          .weight = (double)(to - from),
+                          .found = found};
+        memset(counts, 0, bins * sizeof *counts); /* the first: never */
+        for (uint64_t i = from; i < to; i++)
+            counts[next[i] ? fm_bins_index(FM_BINS_LOGLINEAR, next[i] - i) : 0]++;
+        for (size_t bin = 1; bin < bins; bin++) {
+            uint64_t lo, hi;
+            fm_bins_range(FM_BINS_LOGLINEAR, bin, &lo, &hi);
+            const uint64_t middle = lo + (hi - lo) / 2, most = burst.length - 1;
+            const fm_burst_reuse kind = {.time = middle < most ? middle : most, .count = counts[bin]};
+            if (counts[bin] > 0) found[burst.found_count++] = kind;
         }
-        if (watch.weight > 0 && fm_samples_add_watch(samples, &watch, &error)) fail(&error);
+        const fm_burst_reuse cut = {.time = burst.length - 1, .count = counts[0]};
+        burst.cut = &cut;
+        burst.cut_count = counts[0] > 0;
+        if (fm_samples_add_burst(samples, &burst, &error)) fail(&error);
     }
+    free(counts);
+    free(found);
+    judge(of, &how, "kaplan-meier", "aet", samples);
     judge(of, &how, "capped", "aet", samples);
     judge(of, &how, "capped", "shen", samples);
     fm_samples_destroy(samples);
@@ -362,11 +381,11 @@ int main(int argc, char **argv)
     find_truth(&of);
     fprintf(stderr, "bench_sample: %s: %" PRIu64 " references, %" PRIu64 " words\n", of.name, of.count,
             of.truth->distinct);
+    uint32_t *next = find_next(&of);
     if (seeds == 0) {
-        judge_all(&of);
+        judge_all(&of, next);
         return fflush(stdout) != 0;
     }
-    uint32_t *next = find_next(&of);
     static const unsigned counts[] = {200, 1000, 5000, 20000};
     for (unsigned seed = 1; seed <= seeds; seed++) {
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
