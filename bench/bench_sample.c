@@ -12,6 +12,7 @@
  *   sdh          S^ of distances, power-of-two bins
  *   mae          mean difference of the miss-ratio curves, sizes from 64 words on, four for each doubling
  *   in, of       sizes (powers of two where the curve is neither 0 nor 1) at which the band has the truth
+ *   wide         mean width of the band there
  * bench_sample_accuracy.py runs it and makes the tables.
  */
 #include <fathom/fathom.h>
@@ -176,9 +177,11 @@ static double curve_error(const fm_profile *truth, const fm_profile *found)
     return count ? sum / count : 0;
 }
 
-static void count_covered(const fm_profile *truth, const fm_profile *found, unsigned *in, unsigned *of)
+static void count_covered(const fm_profile *truth, const fm_profile *found, unsigned *in, unsigned *of,
+                          double *wide)
 {
     *in = *of = 0;
+    *wide = 0;
     for (unsigned exponent = 2; exponent < 40; exponent++) {
         double least, most;
         const double actual = fm_profile_miss_ratio(truth, UINT64_C(1) << exponent);
@@ -187,7 +190,9 @@ static void count_covered(const fm_profile *truth, const fm_profile *found, unsi
         if (!fm_profile_band(found, UINT64_C(1) << exponent, &least, &most)) continue;
         ++*of;
         *in += actual >= least && actual <= most;
+        *wide += most - least;
     }
+    if (*of) *wide /= *of;
 }
 
 /* ---- estimates ---- */
@@ -212,16 +217,17 @@ static void judge(const trace *of, const plan *how, const char *estimator, const
     }
     const fm_profile *found = estimate->profile, *truth = of->truth;
     unsigned in, points;
-    count_covered(truth, found, &in, &points);
+    double wide;
+    count_covered(truth, found, &in, &points, &wide);
     printf("program=%s design=%s samples=%u registers=%u seed=%u estimator=%s conversion=%s st=%.5f stp=%.5f "
-           "sd=%.5f sdp=%.5f sdh=%.5f mae=%.6f in=%u of=%u\n",
+           "sd=%.5f sdp=%.5f sdh=%.5f mae=%.6f in=%u of=%u wide=%.4f\n",
            of->name, how->design, how->samples, how->registers, how->seed, estimator, conversion,
            likeness(&truth->times, &found->times, log2_bin, false),
            likeness(&truth->times, &found->times, paper_bin, false),
            likeness(&truth->distances, &found->distances, log2_bin, false),
            likeness(&truth->distances, &found->distances, paper_bin, false),
            likeness(&truth->distances, &found->distances, log2_bin, true), curve_error(truth, found), in,
-           points);
+           points, wide);
     fm_estimate_destroy(estimate);
 }
 

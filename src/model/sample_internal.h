@@ -169,7 +169,7 @@ fm_status fm_sample_windows(fm_sample_items *items, const fm_samples *samples, c
 void fm_sample_windows_compare(fm_sample_items *items);
 static inline uint32_t fm_sample_window_of(const fm_sample_items *items, uint32_t block)
 {
-    return (uint32_t)((uint64_t)block * items->window_count / items->blocks);
+    return items->blocks ? (uint32_t)((uint64_t)block * items->window_count / items->blocks) : 0;
 }
 static inline uint32_t fm_sample_octave(uint64_t time)
 {

@@ -191,7 +191,7 @@ static fm_status add_watches(fm_sample_items *items, const fm_samples *samples, 
     fm_status status = weights ? weigh_watches(samples, how, options, weights, error)
                                : no_memory(error, samples->watch_count * sizeof *weights);
     double sum = 0, squares = 0;
-    for (size_t i = 0; i < samples->watch_count && status == FM_OK; i++) {
+    for (size_t i = 0; i < samples->watch_count && weights && status == FM_OK; i++) {
         const fm_sample_watch *watch = &samples->watches[i];
         status = add_watch(items, watch, (uint32_t)i, weights[i], options->reach, error);
         if (watch->end == FM_WATCH_NOT_ARMED) continue;
