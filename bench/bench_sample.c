@@ -3,7 +3,7 @@
  * bench_sample.c - how far estimates from samples are from the truth, on one trace: the virtual sampler with
  * several numbers of samples, registers and seeds, and every estimator.
  *
- *   bench_sample NAME TRACE|listing1|listing2|phases [SEEDS [REFERENCES]]
+ *   bench_sample NAME TRACE|listing1|listing2|phases [SEEDS [REFERENCES [FIRST]]]
  *
  * SEEDS 0: all references are observed instead, and what is left is the error of the conversion.
  * Blocks are 8-byte words, as in the paper. Prints one line for each estimate, words "key=value":
@@ -367,11 +367,13 @@ static uint32_t *find_next(const trace *of)
 
 int main(int argc, char **argv)
 {
-    if (argc < 3 || argc > 5) {
-        fprintf(stderr, "usage: bench_sample NAME TRACE|listing1|listing2|phases [SEEDS [REFERENCES]]\n");
+    if (argc < 3 || argc > 6) {
+        fprintf(stderr,
+                "usage: bench_sample NAME TRACE|listing1|listing2|phases [SEEDS [REFERENCES [FIRST]]]\n");
         return 2;
     }
     const unsigned seeds = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 10;
+    const unsigned first = argc > 5 ? (unsigned)strtoul(argv[5], NULL, 10) : 1;
     trace of = {.name = argv[1], .most = argc > 4 ? strtoull(argv[4], NULL, 10) : 10000000};
     of.blocks = malloc(of.most * sizeof *of.blocks);
     of.tags = malloc(of.most * sizeof *of.tags);
@@ -393,7 +395,7 @@ int main(int argc, char **argv)
         return fflush(stdout) != 0;
     }
     static const unsigned counts[] = {200, 1000, 5000, 20000};
-    for (unsigned seed = 1; seed <= seeds; seed++) {
+    for (unsigned seed = first; seed < first + seeds; seed++) {
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
             plan how = {"plain", counts[i], 4, seed};
             judge_plan(&of, &how);
