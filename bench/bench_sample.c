@@ -3,7 +3,7 @@
  * bench_sample.c - how far estimates from samples are from the truth, on one trace: the virtual sampler with
  * several numbers of samples, registers and seeds, and every estimator.
  *
- *   bench_sample NAME TRACE|listing1|listing2|phases [SEEDS [REFERENCES]]
+ *   bench_sample NAME TRACE|listing1|listing2|phases [SEEDS [REFERENCES [FIRST]]]
  *
  * SEEDS 0: all references are observed instead, and what is left is the error of the conversion.
  * Blocks are 8-byte words, as in the paper. Prints one line for each estimate, words "key=value":
@@ -12,6 +12,7 @@
  *   sdh          S^ of distances, power-of-two bins
  *   mae          mean difference of the miss-ratio curves, sizes from 64 words on, four for each doubling
  *   in, of       sizes (powers of two where the curve is neither 0 nor 1) at which the band has the truth
+ *   wide         mean width of the band there
  * bench_sample_accuracy.py runs it and makes the tables.
  */
 #include <fathom/fathom.h>
@@ -176,9 +177,11 @@ static double curve_error(const fm_profile *truth, const fm_profile *found)
     return count ? sum / count : 0;
 }
 
-static void count_covered(const fm_profile *truth, const fm_profile *found, unsigned *in, unsigned *of)
+static void count_covered(const fm_profile *truth, const fm_profile *found, unsigned *in, unsigned *of,
+                          double *wide)
 {
     *in = *of = 0;
+    *wide = 0;
     for (unsigned exponent = 2; exponent < 40; exponent++) {
         double least, most;
         const double actual = fm_profile_miss_ratio(truth, UINT64_C(1) << exponent);
@@ -187,7 +190,9 @@ static void count_covered(const fm_profile *truth, const fm_profile *found, unsi
         if (!fm_profile_band(found, UINT64_C(1) << exponent, &least, &most)) continue;
         ++*of;
         *in += actual >= least && actual <= most;
+        *wide += most - least;
     }
+    if (*of) *wide /= *of;
 }
 
 /* ---- estimates ---- */
@@ -212,16 +217,17 @@ static void judge(const trace *of, const plan *how, const char *estimator, const
     }
     const fm_profile *found = estimate->profile, *truth = of->truth;
     unsigned in, points;
-    count_covered(truth, found, &in, &points);
+    double wide;
+    count_covered(truth, found, &in, &points, &wide);
     printf("program=%s design=%s samples=%u registers=%u seed=%u estimator=%s conversion=%s st=%.5f stp=%.5f "
-           "sd=%.5f sdp=%.5f sdh=%.5f mae=%.6f in=%u of=%u\n",
+           "sd=%.5f sdp=%.5f sdh=%.5f mae=%.6f in=%u of=%u wide=%.4f\n",
            of->name, how->design, how->samples, how->registers, how->seed, estimator, conversion,
            likeness(&truth->times, &found->times, log2_bin, false),
            likeness(&truth->times, &found->times, paper_bin, false),
            likeness(&truth->distances, &found->distances, log2_bin, false),
            likeness(&truth->distances, &found->distances, paper_bin, false),
            likeness(&truth->distances, &found->distances, log2_bin, true), curve_error(truth, found), in,
-           points);
+           points, wide);
     fm_estimate_destroy(estimate);
 }
 
@@ -288,9 +294,11 @@ static void judge_bound(const trace *of, const plan *how, const uint32_t *next)
     fm_samples_destroy(samples);
 }
 
-/* Every reference is observed: what is left is the error of the conversions. */
-static void judge_all(const trace *of)
+/* Every reference is observed, a stretch of the run after the other: what is left is the error of the
+ * conversions. */
+static void judge_all(const trace *of, const uint32_t *next)
 {
+    enum { STRETCHES = 400 };
     fm_error error;
     fm_samples *samples;
     uint32_t thread;
@@ -299,20 +307,37 @@ static void judge_all(const trace *of)
     if (fm_samples_create(&samples, &options, &error) ||
         fm_samples_add_thread(samples, of->count, &thread, &error))
         fail(&error);
-    for (size_t i = 0; i <= of->truth->times.count; i++) {
-        fm_sample_watch watch = {.end = FM_WATCH_NEVER,
-                                 .length = UINT64_C(1) << 61,
-                                 .weight = (double)of->truth->cold,
-                                 .armed = 1,
-                                 .kept = 1};
-        if (i < of->truth->times.count) {
-            const fm_bin *bin = &of->truth->times.bins[i];
-            watch.end = FM_WATCH_USED;
-            watch.length = bin->lo + (bin->hi - bin->lo) / 2;
-            watch.weight = (double)bin->count;
+    const size_t bins = fm_bins_index(FM_BINS_LOGLINEAR, of->count) + 1;
+    uint64_t *counts = calloc(bins, sizeof *counts);
+    fm_burst_reuse *found = calloc(bins, sizeof *found);
+    if (!counts || !found) exit(1);
+    for (uint64_t stretch = 0; stretch < STRETCHES; stretch++) {
+        const uint64_t from = of->count * stretch / STRETCHES, to = of->count * (stretch + 1) / STRETCHES;
+        fm_burst burst = {.thread = thread,
+                          .ended = 1,
+                          .at = from,
+                          .length = of->count - from,
+                          .uses = to - from,
+                          .weight = (double)(to - from),
+                          .found = found};
+        memset(counts, 0, bins * sizeof *counts); /* the first: never */
+        for (uint64_t i = from; i < to; i++)
+            counts[next[i] ? fm_bins_index(FM_BINS_LOGLINEAR, next[i] - i) : 0]++;
+        for (size_t bin = 1; bin < bins; bin++) {
+            uint64_t lo, hi;
+            fm_bins_range(FM_BINS_LOGLINEAR, bin, &lo, &hi);
+            const uint64_t middle = lo + (hi - lo) / 2, most = burst.length - 1;
+            const fm_burst_reuse kind = {.time = middle < most ? middle : most, .count = counts[bin]};
+            if (counts[bin] > 0) found[burst.found_count++] = kind;
         }
-        if (watch.weight > 0 && fm_samples_add_watch(samples, &watch, &error)) fail(&error);
+        const fm_burst_reuse cut = {.time = burst.length - 1, .count = counts[0]};
+        burst.cut = &cut;
+        burst.cut_count = counts[0] > 0;
+        if (fm_samples_add_burst(samples, &burst, &error)) fail(&error);
     }
+    free(counts);
+    free(found);
+    judge(of, &how, "kaplan-meier", "aet", samples);
     judge(of, &how, "capped", "aet", samples);
     judge(of, &how, "capped", "shen", samples);
     fm_samples_destroy(samples);
@@ -342,11 +367,13 @@ static uint32_t *find_next(const trace *of)
 
 int main(int argc, char **argv)
 {
-    if (argc < 3 || argc > 5) {
-        fprintf(stderr, "usage: bench_sample NAME TRACE|listing1|listing2|phases [SEEDS [REFERENCES]]\n");
+    if (argc < 3 || argc > 6) {
+        fprintf(stderr,
+                "usage: bench_sample NAME TRACE|listing1|listing2|phases [SEEDS [REFERENCES [FIRST]]]\n");
         return 2;
     }
     const unsigned seeds = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 10;
+    const unsigned first = argc > 5 ? (unsigned)strtoul(argv[5], NULL, 10) : 1;
     trace of = {.name = argv[1], .most = argc > 4 ? strtoull(argv[4], NULL, 10) : 10000000};
     of.blocks = malloc(of.most * sizeof *of.blocks);
     of.tags = malloc(of.most * sizeof *of.tags);
@@ -362,13 +389,13 @@ int main(int argc, char **argv)
     find_truth(&of);
     fprintf(stderr, "bench_sample: %s: %" PRIu64 " references, %" PRIu64 " words\n", of.name, of.count,
             of.truth->distinct);
+    uint32_t *next = find_next(&of);
     if (seeds == 0) {
-        judge_all(&of);
+        judge_all(&of, next);
         return fflush(stdout) != 0;
     }
-    uint32_t *next = find_next(&of);
     static const unsigned counts[] = {200, 1000, 5000, 20000};
-    for (unsigned seed = 1; seed <= seeds; seed++) {
+    for (unsigned seed = first; seed < first + seeds; seed++) {
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
             plan how = {"plain", counts[i], 4, seed};
             judge_plan(&of, &how);

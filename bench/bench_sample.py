@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """fathom sample on real programs: how far its profile is from that of fathom run, and how much it slows them down.
 
-    bench/bench_sample.py [--accuracy] [--overhead] [--bias] [--tradeoff] [--equal N] [--rate HZ] [--times N] [--repeat N] [--build DIRECTORY]
+    bench/bench_sample.py [--accuracy] [--overhead] [--bias] [--memory] [--tradeoff] [--equal N] [--rate HZ] [--times N] [--repeat N] [--build DIRECTORY]
                           [SUBJECT…]
 
 Accuracy: S of the distances in the paper's bins ([0, 4K), [4K, 8K), … words of 8 bytes; RDX, HPCA 2019, section VI), over
@@ -18,6 +18,9 @@ Bias: the same with one rate of accesses for the whole run (--mean-rate), as the
 long, the share of uses whose time distance is 2,048 words or more, which needs no conversion, and the error of the curve.
 Tradeoff: both accuracy and overhead of the same runs, at several budgets and rates, and what `fathom run` takes: lines
 "bench=tradeoff …", of which sample_figure.py makes a picture and a table.
+Memory: how much more the program's process holds with the sampler inside than alone, at its largest (resident), and how much of
+it is its own where pages that are shared with fathom count by half (proportional); and of a program with 1 and with 9 threads,
+what a thread adds.
 Prints Markdown."""
 import argparse
 import hashlib
@@ -29,6 +32,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import time
 
 here = os.path.dirname(os.path.abspath(__file__))
 work = os.path.join(here, "work")
@@ -36,6 +40,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--accuracy", action="store_true")
 parser.add_argument("--overhead", action="store_true")
 parser.add_argument("--bias", action="store_true")
+parser.add_argument("--memory", action="store_true")
 parser.add_argument("--tradeoff", action="store_true")
 parser.add_argument("--equal", type=int, metavar="N")
 parser.add_argument("--rate", help="samples a second (default: 500 for accuracy, the budget of 2 %% for overhead)")
@@ -119,6 +124,16 @@ unsigned x = 1; for (unsigned i = 0; i < N; i++) order[i] = i; for (unsigned i =
 unsigned k = (x >> 8) % (i + 1), t = order[i]; order[i] = order[k]; order[k] = t; }
 for (unsigned i = 0; i < N; i++) { all[order[i]].next = &all[order[(i + 1) % N]]; all[i].value[0] = i; }
 long sum = 0; struct node *at = all; for (long i = 0; i < steps; i++) { sum += at->value[0]++; at = at->next; }
+printf("%ld\\n", sum); }"""
+THREADS = """#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+static long rounds;
+static void *work(void *of) { static _Thread_local long data[4096]; unsigned x = 1; for (long r = 0; r < rounds; r++)
+for (int i = 0; i < 4096; i++) { x = x * 1664525u + 1013904223u; data[i] += data[x >> 20] + r; } *(long *)of = data[7]; return NULL; }
+int main(int count, char **words) { int threads = count > 1 ? atoi(words[1]) : 1; rounds = count > 2 ? atol(words[2]) : 1;
+pthread_t all[64]; long found[64], sum = 0; for (int i = 1; i < threads; i++) pthread_create(&all[i], NULL, work, &found[i]);
+work(&found[0]); for (int i = 1; i < threads; i++) pthread_join(all[i], NULL); for (int i = 0; i < threads; i++) sum += found[i];
 printf("%ld\\n", sum); }"""
 n = arguments.times
 SQL = (f"create table t(a integer primary key, b); with recursive c(x) as (values(1) union all select x+1 from c where x<{120000 * n}) "
@@ -408,6 +423,59 @@ def overhead(names):
         print("| worst | | " + " | ".join(f"{100 * max(one[i] for one in every):+.1f} %" for i in range(2)) + " |")
 
 
+def field(path, name):
+    """Kilobytes of a line of a file of /proc; 0: the process is gone."""
+    try:
+        with open(path) as file:
+            return next((int(line.split()[1]) for line in file if line.startswith(name + ":")), 0)
+    except (OSError, IndexError):
+        return 0
+
+
+def child_of(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return next(iter(file.read().split()), None)
+    except OSError:
+        return None
+
+
+def largest(prefix, command):
+    """Kilobytes that the program holds at most: resident, and proportional. It is looked at each 3 ms."""
+    most = [0, 0]
+    process = subprocess.Popen([*prefix, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None:
+        pid = child_of(process.pid) if prefix else process.pid
+        if pid:
+            most = [max(most[0], field(f"/proc/{pid}/status", "VmHWM")), max(most[1], field(f"/proc/{pid}/smaps_rollup", "Pss"))]
+        time.sleep(0.003)
+    return most
+
+
+def memory(names):
+    settings = {"2 %": [], "1,000 Hz": ["--rate", "1000"]}
+    print("| | alone, resident | " + " | ".join(f"more at {word}: resident | proportional" for word in settings) + " |")
+    print("|---|---|" + "---|" * 2 * len(settings))
+    programs = {name: EVERY[name]() for name in names}
+    for threads in (1, 9):
+        programs[f"{threads} thread{'s' if threads > 1 else ''}"] = [compiled("threads", THREADS, "-pthread"), str(threads),
+                                                                   str((60000 if threads == 1 else 8000) * n)]
+    found = {}
+    for name, command in programs.items():
+        rows = []
+        for _ in range(arguments.repeat):
+            alone = largest([], command)
+            row = [alone[0]]
+            for words in settings.values():
+                sampled = largest([fathom, "sample", "-q", "--method", "software", *words, "-o", os.devnull, "--"], command)
+                row += [sampled[0] - alone[0], sampled[1] - alone[1]]
+            rows.append(row)
+        found[name] = [statistics.median(row[i] for row in rows) / 1024 for i in range(1 + 2 * len(settings))]
+        print(f"| {name} | {found[name][0]:.1f} MiB | " + " | ".join(f"{one:.1f} MiB" for one in found[name][1:]) + " |", flush=True)
+    print("| each further thread | | " + " | ".join(f"{(many - one) / 8:.2f} MiB" for one, many in
+                                                    zip(found["1 thread"][1:], found["9 threads"][1:])) + " |")
+
+
 def equal(names, runs):
     """Sampled runs give what a run alone gives."""
     profile = os.path.join(work, f"equal-{os.getpid()}.json")
@@ -444,6 +512,9 @@ if absent:
     print("not here: " + ", ".join(absent), file=sys.stderr)
 if arguments.equal:
     sys.exit(0 if equal([name for name in arguments.subjects or [*SUBJECTS, *THREADED] if name not in absent], arguments.equal) else 1)
+if arguments.memory:
+    memory(arguments.subjects or [name for name in SUBJECTS if name not in absent])
+    sys.exit(0)
 if arguments.tradeoff:
     tradeoff(arguments.subjects or [name for name in SUBJECTS if name not in absent])
     sys.exit(0)

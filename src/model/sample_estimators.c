@@ -10,6 +10,7 @@ static const fm_estimator estimators[] = {
               .bursts = true},
      .weights = FM_WEIGHTS_ENTRY,
      .survival = true,
+     .windows = true,
      .conversion = "aet"},
     {.info = {.name = "rdx",
               .summary = "the paper's: traps, each for all samples at its context while it was armed",

@@ -42,7 +42,7 @@ static int by_place(const void *a, const void *b)
 /* Stretches with the same number of observations each, in the order of the run. A watch is where its burst
  * is. */
 static fm_status choose_blocks(fm_sample_items *items, const fm_samples *samples, uint32_t blocks,
-                               fm_error *error)
+                               bool windows, fm_error *error)
 {
     const size_t most = samples->burst_count + samples->watch_count;
     unit *units = fm_calloc(most + 1, sizeof *units);
@@ -60,16 +60,32 @@ static fm_status choose_blocks(fm_sample_items *items, const fm_samples *samples
             units[count++] = (unit){samples->watches[i].thread, false, samples->watches[i].at, i};
     qsort(units, count, sizeof *units, by_place);
     items->blocks = count < blocks ? (uint32_t)count : blocks;
-    for (size_t i = 0; i < count; i++) {
+    fm_sample_place *places = fm_calloc(items->blocks + 1, sizeof *places);
+    items->initial = fm_calloc(items->blocks + 1, sizeof *items->initial);
+    items->known = fm_calloc(items->blocks + 1, sizeof *items->known);
+    if (!places || !items->initial || !items->known) {
+        free(units);
+        free(places);
+        return no_memory(error, items->blocks * sizeof *items->initial);
+    }
+    for (size_t i = 0, before = SIZE_MAX; i < count; i++) {
         const uint32_t block = (uint32_t)((unsigned __int128)i * items->blocks / count);
         (units[i].is_burst ? items->burst_blocks : items->watch_blocks)[units[i].index] = block;
+        items->known[block] += units[i].is_burst ? samples->bursts[units[i].index].weight
+                                                 : samples->watches[units[i].index].weight;
+        if (block != before) places[block] = (fm_sample_place){.thread = units[i].thread, .at = units[i].at};
+        places[block].last_thread = units[i].thread;
+        places[block].count++;
+        before = block;
     }
+    fm_status status = FM_OK;
+    if (windows) status = fm_sample_windows(items, samples, places, error);
+    free(places);
     for (size_t i = 0; i < samples->watch_count; i++)
         if (samples->watches[i].burst > 0)
             items->watch_blocks[i] = items->burst_blocks[samples->watches[i].burst - 1];
     free(units);
-    items->initial = fm_calloc(items->blocks + 1, sizeof *items->initial);
-    return items->initial ? FM_OK : no_memory(error, items->blocks * sizeof *items->initial);
+    return status;
 }
 
 /* ---- weights ---- */
@@ -175,7 +191,7 @@ static fm_status add_watches(fm_sample_items *items, const fm_samples *samples, 
     fm_status status = weights ? weigh_watches(samples, how, options, weights, error)
                                : no_memory(error, samples->watch_count * sizeof *weights);
     double sum = 0, squares = 0;
-    for (size_t i = 0; i < samples->watch_count && status == FM_OK; i++) {
+    for (size_t i = 0; i < samples->watch_count && weights && status == FM_OK; i++) {
         const fm_sample_watch *watch = &samples->watches[i];
         status = add_watch(items, watch, (uint32_t)i, weights[i], options->reach, error);
         if (watch->end == FM_WATCH_NOT_ARMED) continue;
@@ -237,14 +253,17 @@ fm_status fm_sample_items_create(fm_sample_items *items, const fm_samples *sampl
                                  const fm_estimator *estimator, const fm_estimate_options *options,
                                  fm_error *error)
 {
-    *items = (fm_sample_items){.survival = estimator->survival};
-    fm_status status = choose_blocks(items, samples, options->blocks, error);
+    *items = (fm_sample_items){.survival = estimator->survival, .levels = 1, .window_count = 1};
+    /* Shen's conversion is for the run as a whole. */
+    const bool windows = estimator->windows && strcmp(options->conversion, "shen") != 0;
+    fm_status status = choose_blocks(items, samples, options->blocks, windows, error);
     if (status == FM_OK) status = add_watches(items, samples, estimator->weights, options, error);
     if (status == FM_OK && samples->burst_count > 0) {
         status = add_bursts(items, samples, options->reach, error);
         items->effective = (double)samples->burst_count;
     }
     if (status == FM_OK && items->count > 0) qsort(items->items, items->count, sizeof *items->items, by_time);
+    if (status == FM_OK && items->window_count > 1) fm_sample_windows_compare(items);
     if (status != FM_OK) fm_sample_items_clear(items);
     return status;
 }
@@ -253,6 +272,7 @@ void fm_sample_items_clear(fm_sample_items *items)
 {
     free(items->items);
     free(items->initial);
+    free(items->known);
     free(items->burst_blocks);
     free(items->watch_blocks);
     *items = (fm_sample_items){0};

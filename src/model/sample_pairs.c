@@ -50,10 +50,41 @@ typedef struct context {
     const fm_samples *samples;
     const fm_sample_items *items;
     const fm_sample_masses *masses;
-    const double *distances;
     const fm_estimate_options *options;
     uint64_t reach;
+    const uint32_t *ranges; /* of distances: of each window and bin */
 } context;
+
+/* An observation of this weight was used again at a time distance of this bin. Its share lies in its own
+ * window and, as far as they are taken to be alike, in others, where the distance is another. */
+static fm_status add_reuse(parts *to, const context *of, part one, double weight, double per_weight,
+                           size_t bin, fm_error *error)
+{
+    const fm_sample_masses *masses = of->masses;
+    const uint32_t windows = masses->window_count;
+    const uint32_t own = windows > 1 ? fm_sample_window_of(of->items, one.block) : 0;
+    part kept[FM_SAMPLE_MOST_WINDOWS];
+    size_t count = 0;
+    for (uint32_t k = 0; k < windows; k++) {
+        const size_t place = k * masses->bin_count + bin;
+        double share = weight * per_weight;
+        if (windows > 1) {
+            const uint32_t common = of->items->levels - 1 - (k == own ? 0 : fm_sample_octave(k ^ own) + 1);
+            share = weight * masses->per_weight_across[place * FM_SAMPLE_LEVELS + common];
+        }
+        size_t i = 0;
+        while (i < count && kept[i].range != of->ranges[place]) i++;
+        if (i == count) {
+            kept[count] = one;
+            kept[count].range = of->ranges[place];
+            kept[count++].share = 0;
+        }
+        kept[i].share += share;
+    }
+    fm_status status = FM_OK;
+    for (size_t i = 0; i < count && status == FM_OK; i++) status = add_part(to, kept[i], error);
+    return status;
+}
 
 static fm_status add_bursts(parts *to, const context *of, fm_error *error)
 {
@@ -64,17 +95,14 @@ static fm_status add_bursts(parts *to, const context *of, fm_error *error)
         for (size_t k = 0; k < burst->found_count + burst->cut_count && status == FM_OK; k++, reuse++) {
             const size_t bin = fm_bins_index(FM_SAMPLE_BINS, reuse->time);
             const bool found = k < burst->found_count;
-            part one = {reuse->use,
-                        reuse->reuse,
-                        FM_RANGE_COLD,
-                        of->items->burst_blocks[i],
-                        i,
-                        burst->weight / (double)burst->uses * (double)reuse->count};
+            const double weight = burst->weight / (double)burst->uses * (double)reuse->count;
+            const double per_weight = of->masses->per_weight_of_bin[bin];
+            part one = {reuse->use, reuse->reuse, FM_RANGE_COLD, of->items->burst_blocks[i], i, 0};
             if (of->reach && bin >= fm_bins_index(FM_SAMPLE_BINS, of->reach)) continue;
             if (!found && !burst->ended) continue;
-            one.share *= of->masses->per_weight_of_bin[bin];
-            if (found) one.range = range_of(of->options, of->distances[bin]);
-            status = add_part(to, one, error);
+            one.share = weight * per_weight;
+            status =
+                found ? add_reuse(to, of, one, weight, per_weight, bin, error) : add_part(to, one, error);
         }
     }
     return status;
@@ -90,15 +118,15 @@ static fm_status add_watches(parts *to, const context *of, fm_error *error)
             continue;
         const fm_sample_watch *watch = &of->samples->watches[item->watch];
         const bool again = item->kind == FM_ITEM_REUSED;
-        part one = {watch->use,
-                    again ? watch->reuse : 0,
-                    FM_RANGE_COLD,
-                    item->block,
-                    of->samples->burst_count + item->watch,
-                    item->weight};
-        one.share *= of->masses->per_weight_of_watch[item->watch];
-        if (again) one.range = range_of(of->options, of->distances[item->bin]);
-        status = add_part(to, one, error);
+        const double per_weight = of->masses->per_weight_of_watch[item->watch];
+        const part one = {watch->use,
+                          again ? watch->reuse : 0,
+                          FM_RANGE_COLD,
+                          item->block,
+                          of->samples->burst_count + item->watch,
+                          item->weight * per_weight};
+        status = again ? add_reuse(to, of, one, item->weight, per_weight, item->bin, error)
+                       : add_part(to, one, error);
     }
     return status;
 }
@@ -273,10 +301,13 @@ static fm_status make_groups(fm_estimate *estimate, parts *of, uint32_t blocks,
 }
 
 fm_status fm_sample_pairs(fm_estimate *estimate, const fm_samples *samples, const fm_sample_items *items,
-                          const fm_sample_masses *masses, const double *distances,
-                          const fm_estimate_options *options, fm_error *error)
+                          const fm_sample_masses *masses, const fm_estimate_options *options, fm_error *error)
 {
-    const context of = {samples, items, masses, distances, options, items->survival ? options->reach : 0};
+    const size_t places = masses->bin_count * masses->window_count;
+    uint32_t *ranges = fm_calloc(places, sizeof *ranges);
+    if (!ranges) return fm_fail_memory(error, places * sizeof *ranges, "the pairs of code");
+    for (size_t i = 0; i < places; i++) ranges[i] = range_of(options, masses->distances[i]);
+    const context of = {samples, items, masses, options, items->survival ? options->reach : 0, ranges};
     parts all = {0};
     fm_status status = add_bursts(&all, &of, error);
     if (status == FM_OK) status = add_watches(&all, &of, error);
@@ -285,5 +316,6 @@ fm_status fm_sample_pairs(fm_estimate *estimate, const fm_samples *samples, cons
     if (status == FM_OK) status = make_pairs(estimate, &all, items->blocks, masses->unseen, error);
     if (status == FM_OK) status = make_groups(estimate, &all, items->blocks, options, error);
     free(all.all);
+    free(ranges);
     return status;
 }

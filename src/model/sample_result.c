@@ -28,7 +28,6 @@ typedef struct making {
     uint64_t references;
     fm_sample_items items;
     fm_sample_masses masses;
-    double *distances; /* mean distance of each bin of time distances */
     fm_estimate *estimate;
 } making;
 
@@ -157,9 +156,33 @@ static double mean_time(const fm_sample_masses *masses)
     return sum;
 }
 
+static fm_status set_distances_by_windows(making *self, fm_profile *profile, fm_error *error)
+{
+    const fm_sample_masses *masses = &self->masses;
+    double *spread = fm_calloc(masses->bin_count, sizeof *spread);
+    if (!spread) return fm_fail_memory(error, masses->bin_count * sizeof *spread, "the histogram");
+    for (size_t i = 0; i < masses->bin_count * masses->window_count; i++)
+        if (masses->shares[i] > 0)
+            spread[fm_bins_index(FM_SAMPLE_BINS, (uint64_t)llround(fmin(masses->distances[i], 0x1p62)))] +=
+                masses->shares[i];
+    fm_status status =
+        count_shares(&profile->distances, spread, masses->bin_count, masses->never, self->references, error);
+    free(spread);
+    uint64_t total = 0;
+    if (status == FM_OK) fm_histogram_total(&profile->distances, &total);
+    profile->cold = profile->distinct = self->references - total;
+    profile->bound = profile->beyond = 0;
+    profile->cold_known = true;
+    profile->exact = false;
+    if (masses->never <= 0)
+        profile->distinct = (uint64_t)fmin(mean_time(masses) + 0.5, (double)self->references);
+    return status == FM_OK ? coarsen(&profile->distances, profile->bins, error) : status;
+}
+
 static fm_status set_distances(making *self, fm_profile *profile, fm_error *error)
 {
     const fm_sample_masses *masses = &self->masses;
+    if (!self->shen && masses->window_count > 1) return set_distances_by_windows(self, profile, error);
     if (!self->shen) {
         fm_status status =
             fm_profile_from_times(profile, &profile->times, profile->cold, self->references, error);
@@ -170,7 +193,7 @@ static fm_status set_distances(making *self, fm_profile *profile, fm_error *erro
     double *spread = fm_calloc(masses->bin_count, sizeof *spread);
     if (!spread) return fm_fail_memory(error, masses->bin_count * sizeof *spread, "the histogram");
     const double distinct = masses->never > 0 ? masses->never * (double)self->references : mean_time(masses);
-    fm_sample_spread(masses, self->distances, distinct, spread);
+    fm_sample_spread(masses, distinct, spread);
     fm_status status =
         count_shares(&profile->distances, spread, masses->bin_count, masses->never, self->references, error);
     free(spread);
@@ -209,7 +232,12 @@ static fm_status set_reach(making *self, fm_sampling *sampling, fm_error *error)
         if (samples->watches[i].end != FM_WATCH_NOT_ARMED) lengths[count++] = samples->watches[i].length;
     sampling->measured_time = lasted(lengths, count);
     free(lengths);
-    const double distance = self->distances[fm_bins_index(FM_SAMPLE_BINS, sampling->measured_time)];
+    const fm_sample_masses *masses = &self->masses;
+    size_t bin = fm_bins_index(FM_SAMPLE_BINS, sampling->measured_time);
+    if (masses->window_count > 1 && bin >= masses->used) bin = masses->used - 1;
+    double distance = 0;
+    for (uint32_t k = 0; k < masses->window_count; k++)
+        distance += masses->distances[k * masses->bin_count + bin] / masses->window_count;
     sampling->measured = (uint64_t)fmin(distance, 0x1p62);
     return FM_OK;
 }
@@ -256,8 +284,7 @@ static fm_status set_accuracy(making *self, fm_profile *profile, fm_error *error
                            count, profile->sampling->measured_time, profile->sampling->measured, band);
     if (status != FM_OK) return status;
     profile->accuracy->samples = count;
-    if (self->options.bootstrap > 1)
-        status = fm_sample_band(profile, &self->items, &self->masses, &self->options, error);
+    if (self->options.bootstrap > 1) status = fm_sample_band(profile, &self->items, &self->options, error);
     return status;
 }
 
@@ -293,21 +320,21 @@ static fm_status make(making *self, fm_error *error)
 {
     fm_status status =
         fm_sample_items_create(&self->items, self->samples, self->estimator, &self->options, error);
-    if (status == FM_OK) status = fm_sample_masses_create(&self->masses, self->samples->watch_count, error);
+    if (status == FM_OK)
+        status =
+            fm_sample_masses_create(&self->masses, &self->items, self->samples->watch_count, true, error);
     if (status != FM_OK) return status;
     if (!fm_sample_weigh(&self->items, NULL, &self->masses))
         return fm_fail(error, FM_E_ARGUMENT, NULL,
                        "too few samples to tell anything: %" PRIu64 " taken, no time distance seen",
                        count_samples(self->samples));
-    self->distances = fm_calloc(self->masses.bin_count, sizeof *self->distances);
     self->estimate = fm_calloc(1, sizeof *self->estimate);
-    if (!self->distances || !self->estimate)
-        return fm_fail_memory(error, self->masses.bin_count * sizeof *self->distances, "the estimate");
-    fm_sample_distances(&self->masses, self->shen, self->distances);
+    if (!self->estimate) return fm_fail_memory(error, sizeof *self->estimate, "the estimate");
+    fm_sample_distances(&self->items, &self->masses, self->shen);
     status = make_profile(self, error);
     if (status == FM_OK)
-        status = fm_sample_pairs(self->estimate, self->samples, &self->items, &self->masses, self->distances,
-                                 &self->options, error);
+        status = fm_sample_pairs(self->estimate, self->samples, &self->items, &self->masses, &self->options,
+                                 error);
     return status;
 }
 
@@ -324,7 +351,6 @@ fm_status fm_estimate_create_sized(fm_estimate **estimate, const fm_samples *sam
     if (status == FM_OK) status = make(&self, error);
     fm_sample_items_clear(&self.items);
     fm_sample_masses_clear(&self.masses);
-    free(self.distances);
     if (status != FM_OK) {
         fm_estimate_destroy(self.estimate);
         return status;
