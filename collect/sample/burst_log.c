@@ -120,33 +120,57 @@ static bool masked_in(const burst_reader *reader, const burst_access *access, ui
     return element_at(reader, vector->mask, access->size, element) < 0;
 }
 
-/* One element of an access under a mask, or of a gather; false when there are no more. */
-static bool element_next(burst_reader *reader, const burst_access *access, burst_use *use)
+/* One element of a gather; false when there are no more. */
+static bool gather_next(burst_reader *reader, const burst_access *access, burst_use *use)
 {
     const burst_vector *vector = &access->vector;
-    burst_form form = (burst_form)(access->form_kind >> 4);
     while (reader->element < vector->count) {
         uint64_t i = reader->element++;
         if (!masked_in(reader, access, i)) continue;
-        uint64_t sum;
-        if (form == BURST_GATHER) {
-            sum = (uint64_t)(int64_t)vector->addend;
-            if (access->base != BURST_NO_WORD) sum += word_at(reader, access->base);
-            sum += (uint64_t)element_at(reader, access->index, vector->index_bytes, i)
-                   << (access->scale_flags >> 6);
-        } else {
-            uint64_t place = i;
-            if (access->scale_flags & BURST_COMPRESSED)
-                for (uint64_t before = place = 0; before < i; before++)
-                    place += masked_in(reader, access, before);
-            sum = plain(reader, access, vector->addend) + place * access->size;
-        }
+        uint64_t sum = (uint64_t)(int64_t)vector->addend;
+        if (access->base != BURST_NO_WORD) sum += word_at(reader, access->base);
+        sum += (uint64_t)element_at(reader, access->index, vector->index_bytes, i)
+               << (access->scale_flags >> 6);
         tell(reader, access, in_segment(reader, access, sum), use);
         return true;
     }
     reader->access++;
     reader->element = 0;
     return false;
+}
+
+/*
+ * The next elements of an access under a mask; false when there are no more. With a mask of bits, elements
+ * side by side are one access: string functions read a few bytes so, which is no more than a load without a
+ * mask. Those whose signs count are single accesses, as Valgrind has them.
+ */
+static bool masked_next(burst_reader *reader, const burst_access *access, burst_use *use)
+{
+    const burst_vector *vector = &access->vector;
+    const bool together = access->scale_flags & BURST_MASK_BITS || vector->mask == BURST_NO_WORD;
+    const bool compressed = access->scale_flags & BURST_COMPRESSED;
+    uint64_t first = reader->element, count = 0;
+    while (first < vector->count && !masked_in(reader, access, first)) first++;
+    uint64_t next = first;
+    for (; next < vector->count && (count == 0 || together); next++) {
+        const bool in = masked_in(reader, access, next);
+        if (!in && !compressed) break;
+        count += in;
+    }
+    if (count == 0) {
+        reader->access++;
+        reader->element = 0;
+        return false;
+    }
+    uint64_t place = first;
+    if (compressed) /* its place is among those that are in the mask */
+        for (uint64_t before = place = 0; before < first; before++)
+            place += masked_in(reader, access, before);
+    reader->element = next;
+    tell(reader, access,
+         in_segment(reader, access, plain(reader, access, vector->addend) + place * access->size), use);
+    use->size = (uint32_t)(count * access->size);
+    return true;
 }
 
 burst_reading burst_reader_next(burst_reader *reader, burst_use *use)
@@ -174,8 +198,10 @@ burst_reading burst_reader_next(burst_reader *reader, burst_use *use)
             if (string_next(reader, access, use)) return BURST_READ_USE;
             break;
         case BURST_MASKED:
+            if (masked_next(reader, access, use)) return BURST_READ_USE;
+            break;
         case BURST_GATHER:
-            if (element_next(reader, access, use)) return BURST_READ_USE;
+            if (gather_next(reader, access, use)) return BURST_READ_USE;
             break;
         default:
             return BURST_READ_DAMAGED;

@@ -43,7 +43,7 @@ typedef enum burst_form {
                      With BURST_PAIRED the next access of the table belongs to the same repetitions, one of
                      each in turn (movs, cmps). */
     BURST_MASKED, /* `count` elements of `size` bytes, one after the other from plain on; only those whose bit
-                     or sign in the mask is set */
+                     or sign in the mask is set. By bits, those side by side are one access */
     BURST_GATHER, /* `count` elements of `size` bytes; the address of each is plain (without index) and its
                      index, `index_bytes` wide, from the words that begin at `index`, << scale */
     BURST_BIT,    /* bt and its kin: the byte at plain + (word[mask], `index_bytes` wide, >> 3) */

@@ -77,7 +77,7 @@ static uint64_t watched_until(const fm_watched_time *times, size_t count, uint64
  */
 static double native_time(const fm_seen_burst *burst, double accesses, double measured)
 {
-    static const double price = 8, least_share = 0.25; /* nanoseconds a return; of what was measured */
+    static const double price = 4, least_share = 0.5; /* nanoseconds a return; of what was measured */
     const double time = measured - price * burst->returns * accesses;
     return time > least_share * measured ? time : least_share * measured;
 }

@@ -398,6 +398,57 @@ static void test_segments(void **unused)
     driver_end();
 }
 
+/* Under a mask of bits, elements side by side are one access; where signs count, or where they lie apart,
+ * not.
+ */
+static void test_masks(void **unused)
+{
+    (void)unused;
+    static uint64_t table[64];
+    enum { HEADER = sizeof(burst_table) / 8, MOST = 4 };
+    static const struct {
+        uint8_t size, count, flags;
+        uint64_t mask;
+        struct {
+            uint32_t offset, size;
+        } uses[MOST]; /* size 0: no more */
+    } cases[] = {
+        {1, 64, BURST_MASK_BITS, 0x3ff, {{0, 10}}},
+        {1, 64, BURST_MASK_BITS, UINT64_MAX, {{0, 64}}},
+        {1, 64, BURST_MASK_BITS, 0, {{0, 0}}},
+        {1,
+         32,
+         BURST_MASK_BITS,
+         0xff000000ff00f0f0,
+         {{4, 4}, {12, 4}, {24, 8}}}, /* above 32 there are none */
+        {4, 16, BURST_MASK_BITS, 0x8007, {{0, 12}, {60, 4}}},
+        {8, 8, BURST_MASK_BITS | BURST_COMPRESSED, 0xa9, {{0, 32}}},
+        {4, 2, 0, 0x8000000080000000, {{0, 4}, {4, 4}}},
+        {4, 2, 0, 0x8000000000000000, {{4, 4}}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        burst_block *block = (void *)(table + HEADER);
+        const uint64_t log[] = {HEADER, 0x10000, cases[i].mask};
+        burst_reader reader;
+        burst_use use;
+        memset(table, 0, sizeof table);
+        *block = (burst_block){.address = 0x400000, .bytes = 8, .words = 2, .accesses = 1, .instructions = 1};
+        block->access[0] = (burst_access){.form_kind = BURST_MASKED << 4 | BURST_LOAD,
+                                          .size = cases[i].size,
+                                          .base = 0,
+                                          .index = BURST_NO_WORD,
+                                          .scale_flags = cases[i].flags,
+                                          .vector = {.addend = 8, .mask = 1, .count = cases[i].count}};
+        burst_reader_begin(&reader, table, sizeof table, log, 3, 0, 0);
+        for (size_t k = 0; k < MOST && cases[i].uses[k].size; k++) {
+            assert_int_equal(burst_reader_next(&reader, &use), BURST_READ_USE);
+            assert_int_equal(use.address, 0x10008 + cases[i].uses[k].offset);
+            assert_int_equal(use.size, cases[i].uses[k].size);
+        }
+        assert_int_equal(burst_reader_next(&reader, &use), BURST_READ_END);
+    }
+}
+
 /* The reader of logs believes nothing. */
 static void test_damaged_log(void **unused)
 {
@@ -563,8 +614,8 @@ int main(void)
         cmocka_unit_test(test_accesses),     cmocka_unit_test(test_ends_before),
         cmocka_unit_test(test_system_calls), cmocka_unit_test(test_limits),
         cmocka_unit_test(test_segments),     cmocka_unit_test(test_changed_code),
-        cmocka_unit_test(test_damaged_log),  cmocka_unit_test(test_decoder),
-        cmocka_unit_test(test_wide_vectors),
+        cmocka_unit_test(test_masks),        cmocka_unit_test(test_damaged_log),
+        cmocka_unit_test(test_decoder),      cmocka_unit_test(test_wide_vectors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
