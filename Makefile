@@ -17,6 +17,9 @@ export JOBS
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
+# apt-get and the generator of the build each want to be alone, also where make is called with -j; compilers run
+# in parallel by themselves (JOBS).
+.NOTPARALLEL:
 .PHONY: all help dependencies soak check test test-gpu demo bench bench-gpu lint format install uninstall asan tsan fuzz clean
 
 all: $(BUILD)/build.ninja  ## build the program at build/fathom (release)
