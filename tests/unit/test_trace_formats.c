@@ -557,9 +557,27 @@ static void lackey_kinds(void **state)
 static void lackey_bad_lines(void **state)
 {
     (void)state;
-    static const char *const lines[] = {
-        " L 12",  " L 12,",   " L ,4",   " L 12,0", " L 12,4294967296",       " L 12,4x", " X 12,4",
-        "L 12,4", " L  12,4", "I 04,3x", "hello",   " L 11112222333344445,1", " L 0x12,4"};
+    static const char *const lines[] = {" L 12",
+                                        " L 12,",
+                                        " L ,4",
+                                        " L 12,0",
+                                        " L 12,4294967296",
+                                        " L 12,4x",
+                                        " X 12,4",
+                                        "L 12,4",
+                                        " L  12,4",
+                                        "I 04,3x",
+                                        "hello",
+                                        " L 11112222333344445,1",
+                                        " L 0x12,4",
+                                        " L 12,00",
+                                        " L 12,x4",
+                                        " L 12,4,8",
+                                        " L 12,:1",
+                                        "I  ,11",
+                                        " L 1g,8",
+                                        " L 12 8",
+                                        " L ,"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         char text[128], expected[256];
         snprintf(text, sizeof text, " L 10,1\n%s\n S 20,1\n", lines[i]);

@@ -107,8 +107,8 @@ static inline bool hexadecimal(const char *from, const char *end, uint64_t *valu
     const __m128i is_digit = at_most(digit, 9), is_letter = at_most(letter, 5);
     const __m128i wrong = _mm_andnot_si128(_mm_or_si128(is_digit, is_letter), mask);
     if (_mm_movemask_epi8(wrong) != 0) return false;
-    const __m128i nibbles =
-        _mm_and_si128(_mm_blendv_epi8(_mm_add_epi8(letter, _mm_set1_epi8(10)), digit, is_digit), mask);
+    /* of a digit, letter + 10 is above 200; of a letter, digit is above 15 */
+    const __m128i nibbles = _mm_and_si128(_mm_min_epu8(_mm_add_epi8(letter, _mm_set1_epi8(10)), digit), mask);
     const __m128i pairs = _mm_maddubs_epi16(nibbles, _mm_set1_epi16(0x0110)); /* 16 · first + second */
     *value = __builtin_bswap64((uint64_t)_mm_cvtsi128_si64(_mm_packus_epi16(pairs, pairs)));
     return true;
@@ -218,15 +218,33 @@ out:
 
 /* ---- traces of memory ---- */
 
-/* The kind by the first two characters, without branches: they come in no order. -1: none. */
+/* The kind by the first two characters, without branches: they come in no order. -1: none. The second one's
+ * low bits tell the four apart. */
 static inline int lackey_kind(const char *line)
 {
+    static const uint16_t marks[32] = {['L' & 31] = ' ' | 'L' << 8,
+                                       ['S' & 31] = ' ' | 'S' << 8,
+                                       ['M' & 31] = ' ' | 'M' << 8,
+                                       [' ' & 31] = 'I' | ' ' << 8};
+    static const int8_t kinds[32] = {['L' & 31] = FM_KIND_LOAD,
+                                     ['S' & 31] = FM_KIND_STORE,
+                                     ['M' & 31] = FM_KIND_MODIFY,
+                                     [' ' & 31] = FM_KIND_FETCH};
     uint16_t mark;
     memcpy(&mark, line, sizeof mark);
-    const int load = mark == (' ' | 'L' << 8), store = mark == (' ' | 'S' << 8),
-              modify = mark == (' ' | 'M' << 8), fetch = mark == ('I' | ' ' << 8);
-    return FM_KIND_STORE * store + FM_KIND_MODIFY * modify + FM_KIND_FETCH * fetch -
-           !(load | store | modify | fetch);
+    const unsigned place = mark >> 8 & 31;
+    return mark == marks[place] ? kinds[place] : -1;
+}
+
+/* The size at the end of a line, and the comma before it: one or two digits, as nearly all are; others are
+ * left to the parser. Which of the two it is comes in no order either. */
+static inline bool lackey_size(const char *stop, const char **comma, uint32_t *size)
+{
+    const uint32_t one = stop[-2] == ',', last = (uint32_t)(unsigned char)stop[-1] - '0',
+                   first = ((uint32_t)(unsigned char)stop[-2] - '0') & (one - 1);
+    *comma = stop - 3 + one;
+    *size = 10 * first + last;
+    return (**comma == ',') & (last <= 9) & (first <= 9) & (*size != 0);
 }
 
 static size_t lackey(const char **at, const char *end, uint64_t *addresses, uint32_t *sizes, uint8_t *kinds,
@@ -234,19 +252,20 @@ static size_t lackey(const char **at, const char *end, uint64_t *addresses, uint
 {
     const char *line = *at;
     size_t count = 0;
-    for (; line < end && count < room; count++) {
-        const uint64_t lines = equal(line, '\n'), commas = equal(line, ',');
-        if (lines == 0 || commas == 0) break;
-        const char *comma = line + __builtin_ctzll(commas), *stop = line + __builtin_ctzll(lines);
-        const int kind = lackey_kind(line);
-        uint64_t size;
-        if (kind < 0 || line[2] != ' ' || stop >= end || comma > stop) break;
-        if (!hexadecimal(line + 3, comma, &addresses[count])) break;
-        if (!decimal(comma + 1, stop - (stop[-1] == '\r'), &size) || size - 1 >= UINT32_MAX) break;
-        sizes[count] = (uint32_t)size;
-        kinds[count] = (uint8_t)kind;
-        line = stop + 1;
+    for (const char *from = line; from < end && count < room; from += STEP) {
+        uint64_t ends = equal(from, '\n') & before(from, end);
+        for (; ends; ends &= ends - 1) {
+            const char *stop = from + __builtin_ctzll(ends), *comma;
+            const int kind = lackey_kind(line);
+            if (stop - line < 6 || kind < 0 || line[2] != ' ') goto out;
+            if (!lackey_size(stop - (stop[-1] == '\r'), &comma, &sizes[count])) goto out;
+            if (!hexadecimal(line + 3, comma, &addresses[count])) goto out;
+            kinds[count] = (uint8_t)kind;
+            line = stop + 1;
+            if (++count == room) goto out;
+        }
     }
+out:
     *at = line;
     return count;
 }
