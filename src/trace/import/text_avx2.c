@@ -50,10 +50,10 @@ static inline __m128i load_before(const char *end, size_t length, __m128i *mask)
     return _mm_loadu_si128((const __m128i *)(end - DIGITS_MOST));
 }
 
-/* The bytes that are at most `most`, without sign. */
-static inline __m128i at_most(__m128i bytes, char most)
+/* The bytes that are at most those of `most`, without sign. */
+static inline __m128i at_most(__m128i bytes, __m128i most)
 {
-    return _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(most)), bytes);
+    return _mm_cmpeq_epi8(_mm_min_epu8(bytes, most), bytes);
 }
 
 /* Decimal digits in [from, end); false: something else, or too many. */
@@ -63,7 +63,7 @@ static inline bool decimal(const char *from, const char *end, uint64_t *value)
     if (length - 1 >= DIGITS_MOST) return false;
     __m128i mask, bytes = load_before(end, length, &mask);
     bytes = _mm_and_si128(_mm_sub_epi8(bytes, _mm_set1_epi8('0')), mask);
-    if (_mm_movemask_epi8(at_most(bytes, 9)) != 0xffff) return false;
+    if (_mm_movemask_epi8(at_most(bytes, _mm_set1_epi8(9))) != 0xffff) return false;
     const __m128i pairs = _mm_maddubs_epi16(bytes, _mm_set1_epi16(0x010a)); /* 10 · first + second */
     const __m128i fours = _mm_madd_epi16(pairs, _mm_set1_epi32(0x10064));   /* 100 · … */
     const __m128i eights =
@@ -96,19 +96,42 @@ static inline bool two_decimals(const char *const from[2], const char *const end
     return true;
 }
 
+/* What hexadecimal digits are told by, kept in registers: the compiler would make each anew for every line.
+ */
+typedef struct hex_marks {
+    __m128i zero, nine, small, a, five, ten;
+} hex_marks;
+
+static inline __m128i all_bytes(int value)
+{
+    __m128i bytes = _mm_set1_epi8((char)value);
+    __asm__("" : "+x"(bytes)); /* no longer known to be a constant */
+    return bytes;
+}
+
+static inline hex_marks hex_marks_make(void)
+{
+    return (hex_marks){.zero = all_bytes('0'),
+                       .nine = all_bytes(9),
+                       .small = all_bytes('a' ^ 'A'),
+                       .a = all_bytes('a'),
+                       .five = all_bytes(5),
+                       .ten = all_bytes(10)};
+}
+
 /* Likewise hexadecimal digits, of either case. */
-static inline bool hexadecimal(const char *from, const char *end, uint64_t *value)
+static inline bool hexadecimal(const hex_marks *marks, const char *from, const char *end, uint64_t *value)
 {
     const size_t length = (size_t)(end - from);
     if (length - 1 >= DIGITS_MOST) return false;
     __m128i mask, bytes = load_before(end, length, &mask);
-    const __m128i digit = _mm_sub_epi8(bytes, _mm_set1_epi8('0'));
-    const __m128i letter = _mm_sub_epi8(_mm_or_si128(bytes, _mm_set1_epi8(32)), _mm_set1_epi8('a'));
-    const __m128i is_digit = at_most(digit, 9), is_letter = at_most(letter, 5);
-    const __m128i wrong = _mm_andnot_si128(_mm_or_si128(is_digit, is_letter), mask);
-    if (_mm_movemask_epi8(wrong) != 0) return false;
+    const __m128i digit = _mm_sub_epi8(bytes, marks->zero);
+    const __m128i letter = _mm_sub_epi8(_mm_or_si128(bytes, marks->small), marks->a);
+    const __m128i is_digit = at_most(digit, marks->nine), is_letter = at_most(letter, marks->five);
+    const __m128i right = _mm_or_si128(is_digit, is_letter);
+    if (!_mm_testc_si128(right, mask)) return false;
     /* of a digit, letter + 10 is above 200; of a letter, digit is above 15 */
-    const __m128i nibbles = _mm_and_si128(_mm_min_epu8(_mm_add_epi8(letter, _mm_set1_epi8(10)), digit), mask);
+    const __m128i nibbles = _mm_and_si128(_mm_min_epu8(_mm_add_epi8(letter, marks->ten), digit), mask);
     const __m128i pairs = _mm_maddubs_epi16(nibbles, _mm_set1_epi16(0x0110)); /* 16 · first + second */
     *value = __builtin_bswap64((uint64_t)_mm_cvtsi128_si64(_mm_packus_epi16(pairs, pairs)));
     return true;
@@ -218,49 +241,53 @@ out:
 
 /* ---- traces of memory ---- */
 
-/* The kind by the first two characters, without branches: they come in no order. -1: none. The second one's
- * low bits tell the four apart. */
-static inline int lackey_kind(const char *line)
+/* The kind by the first three characters, without branches: they come in no order. The second one's low bits
+ * tell the four apart. */
+static inline bool lackey_kind(const char *line, uint8_t *kind)
 {
-    static const uint16_t marks[32] = {['L' & 31] = ' ' | 'L' << 8,
-                                       ['S' & 31] = ' ' | 'S' << 8,
-                                       ['M' & 31] = ' ' | 'M' << 8,
-                                       [' ' & 31] = 'I' | ' ' << 8};
-    static const int8_t kinds[32] = {['L' & 31] = FM_KIND_LOAD,
-                                     ['S' & 31] = FM_KIND_STORE,
-                                     ['M' & 31] = FM_KIND_MODIFY,
-                                     [' ' & 31] = FM_KIND_FETCH};
-    uint16_t mark;
+    enum { L = 'L' & 31, S = 'S' & 31, M = 'M' & 31, FETCH = ' ' & 31, BLANKS = ' ' | ' ' << 16 };
+    static const uint32_t marks[32] = {[L] = BLANKS | 'L' << 8,
+                                       [S] = BLANKS | 'S' << 8,
+                                       [M] = BLANKS | 'M' << 8,
+                                       [FETCH] = 'I' | ' ' << 8 | ' ' << 16};
+    static const uint8_t kinds[32] = {
+        [L] = FM_KIND_LOAD, [S] = FM_KIND_STORE, [M] = FM_KIND_MODIFY, [FETCH] = FM_KIND_FETCH};
+    uint32_t mark;
     memcpy(&mark, line, sizeof mark);
     const unsigned place = mark >> 8 & 31;
-    return mark == marks[place] ? kinds[place] : -1;
+    *kind = kinds[place];
+    return (mark & 0xffffff) == marks[place];
 }
 
-/* The size at the end of a line, and the comma before it: one or two digits, as nearly all are; others are
- * left to the parser. Which of the two it is comes in no order either. */
+/* The size at the end of a line, and the comma before it: one or two digits, as nearly all are. Any other,
+ * and a carriage return behind it, is left to the parser. */
 static inline bool lackey_size(const char *stop, const char **comma, uint32_t *size)
 {
-    const uint32_t one = stop[-2] == ',', last = (uint32_t)(unsigned char)stop[-1] - '0',
-                   first = ((uint32_t)(unsigned char)stop[-2] - '0') & (one - 1);
-    *comma = stop - 3 + one;
+    const uint32_t last = (uint32_t)(unsigned char)stop[-1] - '0';
+    if (__builtin_expect(stop[-2] == ',', true)) {
+        *comma = stop - 2;
+        *size = last;
+        return last - 1 < 9;
+    }
+    const uint32_t first = (uint32_t)(unsigned char)stop[-2] - '0';
+    *comma = stop - 3;
     *size = 10 * first + last;
-    return (**comma == ',') & (last <= 9) & (first <= 9) & (*size != 0);
+    return **comma == ',' && last <= 9 && first <= 9 && *size != 0;
 }
 
 static size_t lackey(const char **at, const char *end, uint64_t *addresses, uint32_t *sizes, uint8_t *kinds,
                      size_t room)
 {
+    const hex_marks marks = hex_marks_make();
     const char *line = *at;
     size_t count = 0;
     for (const char *from = line; from < end && count < room; from += STEP) {
         uint64_t ends = equal(from, '\n') & before(from, end);
         for (; ends; ends &= ends - 1) {
             const char *stop = from + __builtin_ctzll(ends), *comma;
-            const int kind = lackey_kind(line);
-            if (stop - line < 6 || kind < 0 || line[2] != ' ') goto out;
-            if (!lackey_size(stop - (stop[-1] == '\r'), &comma, &sizes[count])) goto out;
-            if (!hexadecimal(line + 3, comma, &addresses[count])) goto out;
-            kinds[count] = (uint8_t)kind;
+            if (!lackey_kind(line, &kinds[count])) goto out;
+            if (!lackey_size(stop, &comma, &sizes[count])) goto out;
+            if (!hexadecimal(&marks, line + 3, comma, &addresses[count])) goto out;
             line = stop + 1;
             if (++count == room) goto out;
         }
@@ -273,6 +300,7 @@ out:
 static size_t din(const char **at, const char *end, uint64_t *addresses, uint8_t *kinds, size_t room)
 {
     static const uint8_t kind[4] = {FM_KIND_LOAD, FM_KIND_STORE, FM_KIND_FETCH, FM_KIND_LOAD};
+    const hex_marks marks = hex_marks_make();
     const char *line = *at;
     size_t count = 0;
     for (const char *from = line; from < end && count < room; from += STEP) {
@@ -281,7 +309,7 @@ static size_t din(const char **at, const char *end, uint64_t *addresses, uint8_t
             const char *stop = from + __builtin_ctzll(ends);
             const unsigned label = (unsigned char)line[0] - (unsigned)'0';
             if (label > 3 || line[1] != ' ') goto out;
-            if (!hexadecimal(line + 2, stop - (stop[-1] == '\r'), &addresses[count])) goto out;
+            if (!hexadecimal(&marks, line + 2, stop - (stop[-1] == '\r'), &addresses[count])) goto out;
             kinds[count] = kind[label];
             line = stop + 1;
             if (++count == room) goto out;
