@@ -198,6 +198,22 @@ static uint64_t keep_all(void *context, uint64_t key, uint64_t position, uint64_
     return position;
 }
 
+/* A block that the table does not have. Most homes have a free slot: how many are taken is counted, because
+ * nobody could predict a loop that looks for one. */
+static inline size_t put_new(fm_block_table *table, fm_bucket *home, uint64_t key, uint64_t position)
+{
+    size_t taken = 0, index;
+    bool found;
+    for (size_t slot = 0; slot < FM_BUCKET_SLOTS; slot++) taken += home->position[slot] != 0;
+    if (taken == FM_BUCKET_SLOTS) {
+        *locate(table, home, key, &found, &index) = position;
+        return index;
+    }
+    home->key[taken] = key;
+    home->position[taken] = position;
+    return (size_t)(home - table->buckets) * FM_BUCKET_SLOTS + taken;
+}
+
 /*
  * Within the same pages, from the last bucket to the first: homes are in the same order as before, so that
  * blocks move upwards, into buckets that are final or new. Only near the beginning one that had spilled may
@@ -224,19 +240,18 @@ fm_status fm_block_table_grow(fm_block_table *table, uint64_t more, fm_error *er
         memset(&table->buckets[i], 0, sizeof copy);
         for (size_t slot = 0; slot < FM_BUCKET_SLOTS && copy.position[slot]; slot++) {
             const uint64_t time = table->times ? table->times[i * FM_BUCKET_SLOTS + slot] : 0;
-            uint64_t none;
-            const size_t index =
-                fm_block_table_exchange_slot(table, copy.key[slot], copy.position[slot], &none);
+            fm_bucket *const home = fm_block_home(table, copy.key[slot]);
+            const uint64_t number = (uint64_t)(home - table->buckets);
+            const size_t index = put_new(table, home, copy.key[slot], copy.position[slot]);
             if (table->times) table->times[index] = time;
-            const uint64_t home = (uint64_t)(fm_block_home(table, copy.key[slot]) - table->buckets);
             const uint64_t place = index / FM_BUCKET_SLOTS;
-            if ((home < i || place < home) && place >= torn) torn = place + 1;
+            if ((number < i || place < number) && place >= torn) torn = place + 1;
         }
     }
     /* Blocks behind full buckets may have come past them. */
     while (torn > 0 && torn < count && table->buckets[torn - 1].position[FM_BUCKET_SLOTS - 1]) torn++;
     filter_buckets(table, 0, torn, keep_all, NULL);
-    table->used = used; /* some were put in place twice */
+    table->used = used; /* those were counted once more */
     return FM_OK;
 }
 
