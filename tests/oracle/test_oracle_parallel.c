@@ -267,14 +267,14 @@ static void test_shares(void **state)
 {
     (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
-    enum { THREADS = 4, MOST_KEYS = 1 << 17, LEAST_TABLES = 2 << 20, BYTES_A_BLOCK = 64 };
+    enum { THREADS = 4, MOST_KEYS = 1 << 15, LEAST_TABLES = 2 << 20, BYTES_A_BLOCK = 64 };
     const size_t length = 1500000;
     if (large_length(length) < length) return; /* with fewer, too many are new */
     uint64_t *trace = malloc(length * sizeof *trace);
     if (!trace) abort();
     recipe_random random = {5};
     for (size_t i = 0; i < length; i++) /* as often below 2^k as above, for each k */
-        trace[i] = recipe_below(&random, 1 + ((uint64_t)MOST_KEYS >> recipe_below(&random, 17)));
+        trace[i] = recipe_below(&random, 1 + ((uint64_t)MOST_KEYS >> recipe_below(&random, 15)));
     const uint64_t usual_least = fm_parallel_drawn_least;
     fm_parallel_drawn_least = 2000;
     fm_tally tallies[2];
