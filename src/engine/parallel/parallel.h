@@ -97,6 +97,7 @@ typedef struct fm_piece {
     uint64_t wanted, fetched;      /* references */
     fm_growth_point quarter, half; /* when so much of it, at most, had been fetched */
     uint64_t expected;             /* blocks, about */
+    bool distinct;                 /* no block has two events */
     uint64_t base;                 /* number of its first event in the phase */
     uint64_t position;             /* of its run in the window */
     bool done;                     /* its events are known */
@@ -304,6 +305,8 @@ fm_status fm_parallel_draw_array(fm_parallel *self, const uint64_t *blocks, size
 enum { FM_DRAWN_BLOCK_BYTES = 128 };
 /* For the judgement: so many first touches, when so much has been fetched. */
 void fm_piece_note_growth(fm_piece *piece, uint64_t events);
+/* How many events a piece of that size would have, about. At least `half` and `end` are known. */
+double fm_growth_foretell(const fm_growth *seen, uint64_t size);
 /* Under the lock: the next pieces are those that are tried first. */
 void fm_parallel_try_first_size(fm_parallel *self);
 /* Under the lock: from how it went, what the next ones should be like. */

@@ -18,7 +18,6 @@
 #include "base/memory.h"
 #include "engine/parallel/parallel.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -62,9 +61,8 @@ void fm_parallel_end_whole(fm_parallel_worker *worker)
 {
     if (!worker->whole) return;
     fm_engine_exact.destroy((fm_engine *)worker->whole);
-    free(worker->firsts.blocks);
+    fm_first_touches_clear(&worker->firsts);
     worker->whole = NULL;
-    worker->firsts = (fm_first_touches){0};
 }
 
 static void place_gathered(fm_parallel_worker *worker, fm_gathered_events *found, size_t events)
@@ -150,12 +148,14 @@ static fm_status draw_whole(fm_parallel *self, fm_piece *piece, unsigned number,
     if (status == FM_OK && fm_exact_live((fm_engine *)worker->whole) > 0)
         fm_exact_empty((fm_engine *)worker->whole); /* of the piece before */
     if (status == FM_OK) status = make_room(worker->whole, piece->expected, error);
+    piece->distinct = true;
     while (status == FM_OK && count > 0) {
         status = fetch(self, piece, number, &blocks, &count, error);
         if (status == FM_OK && count > 0)
             status = fm_exact_count_blocks((fm_engine *)worker->whole, blocks, count, &worker->tally, error);
         fm_piece_note_growth(piece, piece->events + worker->held.count + worker->firsts.count);
         if (status == FM_OK && worker->firsts.count > self->drawn_events) {
+            piece->distinct = false;
             status = put_first_touches(self, piece, worker, error);
             fm_exact_empty((fm_engine *)worker->whole);
         }

@@ -20,6 +20,7 @@ enum {
     ENOUGH = 64,         /* with one in so many, larger pieces would not bring much */
     GROWTH = 4,          /* from one size to the next, where nothing can be foretold */
     MORE = 2,            /* blocks that a piece of the next size has, about */
+    LESS = 4,            /* and of one that is a share, less than is foretold by one in so many */
     EXPECTED_FIRST = 16, /* references for each block of the first piece, about */
     WAIT = 32,           /* after so many times as many references part by part, it is tried again */
     EVENT_BYTES = 16,    /* of a piece, for an event */
@@ -78,14 +79,14 @@ static double lag_between(fm_growth_point from, fm_growth_point to)
 }
 
 /*
- * How many events a piece of that size would have, about. The lag grows with each doubling, the faster the
+ * The lag grows with each doubling, the faster the
  * sooner the blocks come to an end. For keys that are all as likely it doubles while it is small, and then
  * approaches 1: lag' = lag (1 + (1 - lag)), nearly. For Zipf keys its growth is slower, 1.1 to 1.2 at first,
  * but becomes faster. So: lag' = lag (1 + growth (1 - lag)), with the growth that was seen between the halves
  * of the piece, more of it by a quarter each time, up to 1. For Zipf keys (exponents 0.8 to 1.2, 10^6 to 10^9
- * keys) and uniform ones that is 0.8 to 1.8 times what comes.
+ * keys) and uniform ones that is 0.6 to 2.5 times what comes.
  */
-static double events_at(const fm_growth *seen, uint64_t size)
+double fm_growth_foretell(const fm_growth *seen, uint64_t size)
 {
     const fm_growth_point quarter = seen->quarter, half = seen->half, end = seen->end;
     const double pieces = (double)seen->pieces;
@@ -118,15 +119,16 @@ static bool share_out(fm_parallel *self, const fm_piece *piece)
     const uint64_t most = self->drawn_events < numbers / room ? room * self->drawn_events : numbers;
     const fm_growth *seen = &self->drawn_growth;
     uint64_t parts = share / most + 1;
-    while (events_at(seen, share / parts + 1) > (double)self->drawn_events && share / parts > piece->wanted)
+    while (fm_growth_foretell(seen, share / parts + 1) > (double)self->drawn_events &&
+           share / parts > piece->wanted)
         parts *= 2;
     const uint64_t size = share / parts + 1;
-    const double events = events_at(seen, size);
+    const double events = fm_growth_foretell(seen, size);
     if (size <= piece->wanted || events > (double)size / FEW) return false;
     self->drawn_size = size;
-    /* Between those that are certain and those that are foretold. A table with room for too many is slow, and
-     * its pages must be cleared; one that has too little grows. */
-    self->drawn_expected = (uint64_t)sqrt((double)piece->events * events);
+    /* A table with room for too many is slow, and its pages must be cleared; one that has too little grows.
+     */
+    self->drawn_expected = (uint64_t)(events - events / LESS);
     self->shared_out = true;
     self->by_parts = 0; /* the first piece of all may have said so; the others know better */
     return true;
@@ -144,7 +146,7 @@ static void go_by_parts(fm_parallel *self, const fm_piece *piece)
 static bool usual_size_will_do(const fm_growth *seen, const fm_piece *piece)
 {
     const uint64_t usual = piece->wanted < fm_parallel_drawn_most ? fm_parallel_drawn_most : piece->wanted;
-    return events_at(seen, usual) <= (double)usual / ENOUGH;
+    return fm_growth_foretell(seen, usual) <= (double)usual / ENOUGH;
 }
 
 static void note_memory(fm_parallel *self)
