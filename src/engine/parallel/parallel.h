@@ -65,15 +65,15 @@ typedef struct fm_bundle {
 } fm_bundle;
 
 /* How many first touches so many references had; no references: not known. */
-typedef struct fm_growth_point {
+typedef struct fm_piece_growth_point {
     uint64_t references, events;
-} fm_growth_point;
+} fm_piece_growth_point;
 
 /* Of all pieces of one size, added up. */
-typedef struct fm_growth {
+typedef struct fm_piece_growth {
     uint64_t pieces;
-    fm_growth_point quarter, half, end;
-} fm_growth;
+    fm_piece_growth_point quarter, half, end;
+} fm_piece_growth;
 
 /*
  * Arrays are used over and over:
@@ -94,13 +94,13 @@ typedef struct fm_piece {
     /* Drawn: fetched by the thread that has the piece. */
     bool drawn, by_parts;
     fm_stretch stretch;
-    uint64_t wanted, fetched;      /* references */
-    fm_growth_point quarter, half; /* when so much of it, at most, had been fetched */
-    uint64_t expected;             /* blocks, about */
-    bool distinct;                 /* no block has two events */
-    uint64_t base;                 /* number of its first event in the phase */
-    uint64_t position;             /* of its run in the window */
-    bool done;                     /* its events are known */
+    uint64_t wanted, fetched;            /* references */
+    fm_piece_growth_point quarter, half; /* when so much of it, at most, had been fetched */
+    uint64_t expected;                   /* blocks, about */
+    bool distinct;                       /* no block has two events */
+    uint64_t base;                       /* number of its first event in the phase */
+    uint64_t position;                   /* of its run in the window */
+    bool done;                           /* its events are known */
 } fm_piece;
 
 typedef struct fm_partition {
@@ -218,7 +218,7 @@ typedef struct fm_parallel {
     size_t drawing;                    /* pieces that are being fetched from it */
     uint64_t drawn_size;               /* references of the next one */
     uint64_t drawn_first;              /* what is tried first */
-    fm_growth drawn_growth;            /* of pieces of that size, so far */
+    fm_piece_growth drawn_growth;      /* of pieces of that size, so far */
     uint64_t drawn_events;             /* first touches that one may have */
     uint64_t drawn_expected;           /* blocks of the next one, about */
     bool shared_out;                   /* all that is left is dealt out in pieces of this size */
@@ -306,7 +306,7 @@ enum { FM_DRAWN_BLOCK_BYTES = 128 };
 /* For the judgement: so many first touches, when so much has been fetched. */
 void fm_piece_note_growth(fm_piece *piece, uint64_t events);
 /* How many events a piece of that size would have, about. At least `half` and `end` are known. */
-double fm_growth_foretell(const fm_growth *seen, uint64_t size);
+double fm_piece_growth_foretell(const fm_piece_growth *seen, uint64_t size);
 /* Under the lock: the next pieces are those that are tried first. */
 void fm_parallel_try_first_size(fm_parallel *self);
 /* Under the lock: from how it went, what the next ones should be like. */

@@ -234,7 +234,7 @@ bool fm_parallel_claim_drawn(fm_parallel *self)
     piece->by_parts = parts;
     piece->wanted = wanted;
     piece->fetched = 0;
-    piece->quarter = piece->half = (fm_growth_point){0};
+    piece->quarter = piece->half = (fm_piece_growth_point){0};
     piece->expected = self->drawn_expected < self->drawn_events ? self->drawn_expected : self->drawn_events;
     if (parts && --self->by_parts == 0) fm_parallel_try_first_size(self);
     self->filled++;

@@ -31,7 +31,7 @@ enum {
 
 void fm_piece_note_growth(fm_piece *piece, uint64_t events)
 {
-    const fm_growth_point now = {.references = piece->fetched, .events = events};
+    const fm_piece_growth_point now = {.references = piece->fetched, .events = events};
     if (piece->fetched <= piece->wanted / 2) piece->half = now;
     if (piece->fetched <= piece->wanted / 4) piece->quarter = now;
 }
@@ -40,38 +40,38 @@ void fm_parallel_try_first_size(fm_parallel *self)
 {
     self->drawn_size = self->drawn_first;
     self->drawn_expected = self->drawn_first / EXPECTED_FIRST;
-    self->drawn_growth = (fm_growth){0};
+    self->drawn_growth = (fm_piece_growth){0};
     self->shared_out = false;
 }
 
-static void add_point(fm_growth_point *sum, fm_growth_point point)
+static void add_point(fm_piece_growth_point *sum, fm_piece_growth_point point)
 {
     sum->references += point.references;
     sum->events += point.events;
 }
 
 /* What was seen of the pieces of one size: those of which as much is known as of the first. */
-static void note_growth(fm_growth *growth, const fm_piece *piece)
+static void note_growth(fm_piece_growth *growth, const fm_piece *piece)
 {
     const bool quarter = piece->quarter.references > 0, half = piece->half.references > 0;
     if (growth->pieces > 0 &&
         (quarter != (growth->quarter.references > 0) || half != (growth->half.references > 0)))
         return;
-    const fm_growth_point end = {.references = piece->fetched, .events = piece->events};
+    const fm_piece_growth_point end = {.references = piece->fetched, .events = piece->events};
     add_point(&growth->quarter, piece->quarter);
     add_point(&growth->half, piece->half);
     add_point(&growth->end, end);
     growth->pieces++;
 }
 
-static bool can_foretell(const fm_growth *growth)
+static bool can_foretell(const fm_piece_growth *growth)
 {
     return growth->half.events > 0 && growth->end.references > growth->half.references;
 }
 
 /* By how much the number of events fell behind that of references, each time that these doubled: 0 where all
  * references are events, 1 where no new block comes any more. */
-static double lag_between(fm_growth_point from, fm_growth_point to)
+static double lag_between(fm_piece_growth_point from, fm_piece_growth_point to)
 {
     const double grown =
         log((double)to.events / (double)from.events) / log((double)to.references / (double)from.references);
@@ -86,9 +86,9 @@ static double lag_between(fm_growth_point from, fm_growth_point to)
  * of the piece, more of it by a quarter each time, up to 1. For Zipf keys (exponents 0.8 to 1.2, 10^6 to 10^9
  * keys) and uniform ones that is 0.6 to 2.5 times what comes.
  */
-double fm_growth_foretell(const fm_growth *seen, uint64_t size)
+double fm_piece_growth_foretell(const fm_piece_growth *seen, uint64_t size)
 {
-    const fm_growth_point quarter = seen->quarter, half = seen->half, end = seen->end;
+    const fm_piece_growth_point quarter = seen->quarter, half = seen->half, end = seen->end;
     const double pieces = (double)seen->pieces;
     double lag = lag_between(half, end), growth = 0, grown = 0;
     if (quarter.events > 0 && quarter.references < half.references) {
@@ -117,13 +117,13 @@ static bool share_out(fm_parallel *self, const fm_piece *piece)
     const uint64_t share = self->supply->left(self->supply->context) / self->threads + 1;
     const uint64_t numbers = EVENTS_A_PHASE / self->pieces_a_phase, room = FM_DRAWN_BLOCK_BYTES / EVENT_BYTES;
     const uint64_t most = self->drawn_events < numbers / room ? room * self->drawn_events : numbers;
-    const fm_growth *seen = &self->drawn_growth;
+    const fm_piece_growth *seen = &self->drawn_growth;
     uint64_t parts = share / most + 1;
-    while (fm_growth_foretell(seen, share / parts + 1) > (double)self->drawn_events &&
+    while (fm_piece_growth_foretell(seen, share / parts + 1) > (double)self->drawn_events &&
            share / parts > piece->wanted)
         parts *= 2;
     const uint64_t size = share / parts + 1;
-    const double events = fm_growth_foretell(seen, size);
+    const double events = fm_piece_growth_foretell(seen, size);
     if (size <= piece->wanted || events > (double)size / FEW) return false;
     self->drawn_size = size;
     /* A table with room for too many is slow, and its pages must be cleared; one that has too little grows.
@@ -143,10 +143,10 @@ static void go_by_parts(fm_parallel *self, const fm_piece *piece)
 }
 
 /* Threads that are slower than others have fewer pieces, not smaller ones, where there may be many. */
-static bool usual_size_will_do(const fm_growth *seen, const fm_piece *piece)
+static bool usual_size_will_do(const fm_piece_growth *seen, const fm_piece *piece)
 {
     const uint64_t usual = piece->wanted < fm_parallel_drawn_most ? fm_parallel_drawn_most : piece->wanted;
-    return fm_growth_foretell(seen, usual) <= (double)usual / ENOUGH;
+    return fm_piece_growth_foretell(seen, usual) <= (double)usual / ENOUGH;
 }
 
 static void note_memory(fm_parallel *self)
@@ -165,19 +165,19 @@ void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece)
     if (piece->events > self->drawn_events) {
         if (piece->wanted <= self->drawn_size) {
             self->drawn_size = piece->wanted / 2;
-            self->drawn_growth = (fm_growth){0};
+            self->drawn_growth = (fm_piece_growth){0};
         }
         if (!few) go_by_parts(self, piece);
     } else if (piece->wanted != self->drawn_size) {
         return; /* it was begun with another size, and that was judged */
     } else if (!enough && !self->shared_out) {
-        fm_growth *seen = &self->drawn_growth;
+        fm_piece_growth *seen = &self->drawn_growth;
         note_growth(seen, piece);
         const bool larger = !can_foretell(seen) || usual_size_will_do(seen, piece);
         if (!larger && share_out(self, piece)) return; /* no other size will be tried */
         if (larger && piece->events <= self->drawn_events / GROWTH) {
             self->drawn_size = GROWTH * piece->wanted;
-            self->drawn_growth = (fm_growth){0};
+            self->drawn_growth = (fm_piece_growth){0};
             self->drawn_expected = MORE * piece->events;
         } else if (!few) {
             go_by_parts(self, piece);
