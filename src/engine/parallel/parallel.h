@@ -23,9 +23,9 @@
  * - (events before e with a larger q). The bits in q's own range are counted as they are cleared; of the
  * others, how many there were when the phase began, and how many were cleared before, is known by then.
  *
- * Two or three threads need no such division: there is one partition and one range, nothing is sorted, and
- * what happens at the same time are the pieces of one phase, the table of the phase before, and the window of
- * the one before that.
+ * Two or three threads that are fed do without that: there is one partition and one range, nothing is sorted,
+ * and what happens at the same time are the pieces of one phase, the table of the phase before, and the
+ * window of the one before that.
  */
 #ifndef FATHOM_ENGINE_PARALLEL_H
 #define FATHOM_ENGINE_PARALLEL_H
