@@ -98,11 +98,13 @@ double fm_piece_growth_foretell(const fm_piece_growth *seen, uint64_t size)
         growth = before > 0 ? pow(lag / before, 1 / doublings) - 1 : 1;
     }
     if (growth < 0) growth = 0;
-    for (double left = log2((double)size * pieces / (double)end.references); left > 0; left--) {
+    double left = log2((double)size * pieces / (double)end.references); /* doublings */
+    while (left > 0) {
         if (growth > 1) growth = 1;
         lag *= 1 + growth * (1 - lag);
         growth *= 1.25;
         grown += (1 - lag) * (left < 1 ? left : 1);
+        left--;
     }
     return (double)end.events / pieces * exp2(grown);
 }
