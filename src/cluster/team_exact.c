@@ -14,7 +14,7 @@ static void team_destroy(fm_team *team)
         fm_team_piece *piece = &team->pieces[i];
         if (piece->engine) fm_engine_exact.destroy(piece->engine);
         fm_tally_clear(&piece->tally);
-        free(piece->firsts.blocks);
+        fm_first_touches_clear(&piece->firsts);
     }
     free(team->pieces);
     fm_tally_clear(&team->tally);

@@ -9,6 +9,8 @@
 
 enum {
     FIRST_BUCKETS = 512, /* room for two chunks of the exact engine: what can start can also go on */
+    ROUNDED = 8,         /* buckets that rounding may take */
+    MANY = 1 << 15,      /* blocks; those that come step by step are fewer at a time */
     PREPARE_STEP = 8192, /* buckets that are moved before more of the new ones are made ready */
 };
 
@@ -89,11 +91,25 @@ static uint64_t *locate(const fm_block_table *table, fm_bucket *bucket, uint64_t
     }
 }
 
+/* Slots that are taken; counted, because nobody could predict a loop that looks for a free one. */
+static inline size_t taken_slots(const fm_bucket *bucket)
+{
+    size_t taken = 0;
+    for (size_t slot = 0; slot < FM_BUCKET_SLOTS; slot++) taken += bucket->position[slot] != 0;
+    return taken;
+}
+
 uint64_t *fm_block_table_place_slow(fm_block_table *table, fm_bucket *home, uint64_t key)
 {
+    const size_t taken = taken_slots(home);
     bool found;
     size_t index;
-    uint64_t *slot = locate(table, home, key, &found, &index);
+    if (taken < FM_BUCKET_SLOTS) { /* it has spilled nothing: the key is new */
+        home->key[taken] = key;
+        table->used++;
+        return &home->position[taken];
+    }
+    uint64_t *slot = locate(table, next_bucket(table, home), key, &found, &index);
     table->used += !found;
     return slot;
 }
@@ -125,11 +141,14 @@ size_t fm_block_table_exchange_slot(fm_block_table *table, uint64_t key, uint64_
     return index;
 }
 
+/* Grown by half, and by half again. Where room is wanted for many blocks, more than it may hold by now,
+ * somebody knows what will come: then it is what is asked for. */
 static uint64_t buckets_for(const fm_block_table *table, uint64_t more)
 {
+    const uint64_t wanted = table->used + more, exact = wanted / 3 * 5 / FM_BUCKET_SLOTS + ROUNDED;
     uint64_t count = table->bucket_count;
-    while (limit_of(count) < table->used + more) count += count / 2;
-    return count;
+    while (limit_of(count) < wanted) count += count / 2;
+    return more > MANY && more > table->limit && exact < count ? exact : count;
 }
 
 uint64_t fm_block_table_memory(const fm_block_table *table)
@@ -198,6 +217,21 @@ static uint64_t keep_all(void *context, uint64_t key, uint64_t position, uint64_
     return position;
 }
 
+/* A block that the table does not have. Returns its slot. */
+static inline size_t put_new(fm_block_table *table, fm_bucket *home, uint64_t key, uint64_t position)
+{
+    const size_t taken = taken_slots(home);
+    size_t index;
+    bool found;
+    if (taken == FM_BUCKET_SLOTS) {
+        *locate(table, next_bucket(table, home), key, &found, &index) = position;
+        return index;
+    }
+    home->key[taken] = key;
+    home->position[taken] = position;
+    return (size_t)(home - table->buckets) * FM_BUCKET_SLOTS + taken;
+}
+
 /*
  * Within the same pages, from the last bucket to the first: homes are in the same order as before, so that
  * blocks move upwards, into buckets that are final or new. Only near the beginning one that had spilled may
@@ -224,19 +258,18 @@ fm_status fm_block_table_grow(fm_block_table *table, uint64_t more, fm_error *er
         memset(&table->buckets[i], 0, sizeof copy);
         for (size_t slot = 0; slot < FM_BUCKET_SLOTS && copy.position[slot]; slot++) {
             const uint64_t time = table->times ? table->times[i * FM_BUCKET_SLOTS + slot] : 0;
-            uint64_t none;
-            const size_t index =
-                fm_block_table_exchange_slot(table, copy.key[slot], copy.position[slot], &none);
+            fm_bucket *const home = fm_block_home(table, copy.key[slot]);
+            const uint64_t number = (uint64_t)(home - table->buckets);
+            const size_t index = put_new(table, home, copy.key[slot], copy.position[slot]);
             if (table->times) table->times[index] = time;
-            const uint64_t home = (uint64_t)(fm_block_home(table, copy.key[slot]) - table->buckets);
             const uint64_t place = index / FM_BUCKET_SLOTS;
-            if ((home < i || place < home) && place >= torn) torn = place + 1;
+            if ((number < i || place < number) && place >= torn) torn = place + 1;
         }
     }
     /* Blocks behind full buckets may have come past them. */
     while (torn > 0 && torn < count && table->buckets[torn - 1].position[FM_BUCKET_SLOTS - 1]) torn++;
     filter_buckets(table, 0, torn, keep_all, NULL);
-    table->used = used; /* some were put in place twice */
+    table->used = used; /* those were counted once more */
     return FM_OK;
 }
 

@@ -261,47 +261,62 @@ static void test_drawn_accesses(void **state)
 
 /*
  * Keys of which few are new after a while: each thread tries a piece, then all that is left is dealt out, a
- * piece for each. And the table has room for the blocks there are, not for the events of a phase.
+ * piece for each. And the table has room for the blocks there are, not for the events of a phase. Where most
+ * are new to the end, nothing is dealt out: parts, in pieces of the least size.
  */
 static void test_shares(void **state)
 {
     (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
-    enum { THREADS = 4, MOST_KEYS = 1 << 17, LEAST_TABLES = 2 << 20, BYTES_A_BLOCK = 64 };
-    const size_t length = 1500000;
+    enum { MOST_KEYS = 1 << 15, LEAST_TABLES = 2 << 20, BYTES_A_BLOCK = 64 };
+    static const struct {
+        unsigned threads;
+        bool dealt_out;
+    } cases[] = {{4, true}, {2, true}, {3, false}, {8, false}};
+    const size_t length = 3000000;
     if (large_length(length) < length) return; /* with fewer, too many are new */
     uint64_t *trace = malloc(length * sizeof *trace);
     if (!trace) abort();
-    recipe_random random = {5};
-    for (size_t i = 0; i < length; i++) /* as often below 2^k as above, for each k */
-        trace[i] = recipe_below(&random, 1 + ((uint64_t)MOST_KEYS >> recipe_below(&random, 17)));
     const uint64_t usual_least = fm_parallel_drawn_least;
     fm_parallel_drawn_least = 2000;
-    fm_tally tallies[2];
-    const fm_references references = {.count = length, .blocks = trace};
-    for (int several = 0; several < 2; several++) {
-        const fm_engine_options options = {.threads = several ? THREADS : 1};
-        const fm_engine_ops *const ops = several ? &fm_engine_parallel : &fm_engine_exact;
-        const fm_engine_results results = {.distances = &tallies[several]};
-        fm_engine *engine;
-        size_t done;
-        assert_int_equal(fm_tally_create(&tallies[several], FM_BINS_LOGLINEAR, NULL), FM_OK);
-        assert_int_equal(ops->create(&engine, &options, NULL), FM_OK);
-        assert_int_equal(ops->count(engine, &references, &results, &done, NULL), FM_OK);
-        assert_int_equal(done, length);
-        if (several) {
-            const fm_parallel *self = (const fm_parallel *)engine;
-            assert_int_equal(ops->catch_up(engine, &results, NULL), FM_OK);
-            assert_true(self->filled <= 2 * THREADS);
-            assert_true(self->table_bytes <= LEAST_TABLES + BYTES_A_BLOCK * ops->distinct(engine));
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        recipe_random random = {5};
+        for (size_t i = 0; i < length; i++) /* as often below 2^k as above, for each k; or mostly new */
+            trace[i] = cases[c].dealt_out
+                           ? recipe_below(&random, 1 + ((uint64_t)MOST_KEYS >> recipe_below(&random, 15)))
+                           : recipe_below(&random, 4 * length);
+        fm_tally tallies[2];
+        const fm_references references = {.count = length, .blocks = trace};
+        for (int several = 0; several < 2; several++) {
+            const unsigned threads = several ? cases[c].threads : 1;
+            const fm_engine_options options = {.threads = threads};
+            const fm_engine_ops *const ops = several ? &fm_engine_parallel : &fm_engine_exact;
+            const fm_engine_results results = {.distances = &tallies[several]};
+            fm_engine *engine;
+            size_t done;
+            assert_int_equal(fm_tally_create(&tallies[several], FM_BINS_LOGLINEAR, NULL), FM_OK);
+            assert_int_equal(ops->create(&engine, &options, NULL), FM_OK);
+            assert_int_equal(ops->count(engine, &references, &results, &done, NULL), FM_OK);
+            assert_int_equal(done, length);
+            if (several) {
+                const fm_parallel *self = (const fm_parallel *)engine;
+                assert_int_equal(ops->catch_up(engine, &results, NULL), FM_OK);
+                assert_int_equal(self->shared_out, cases[c].dealt_out);
+                if (cases[c].dealt_out)
+                    assert_true(self->filled <= 2 * threads);
+                else
+                    assert_true(self->filled >= length / fm_parallel_drawn_least / 2);
+                assert_true(self->table_bytes <= LEAST_TABLES + BYTES_A_BLOCK * ops->distinct(engine));
+                assert_true(self->partitions > 1); /* they draw: two threads divide, too */
+            }
+            ops->destroy(engine);
         }
-        ops->destroy(engine);
+        assert_int_equal(tallies[0].cold, tallies[1].cold);
+        const uint64_t bins = fm_tally_end(&tallies[0]);
+        assert_int_equal(bins, fm_tally_end(&tallies[1]));
+        assert_memory_equal(tallies[0].counts, tallies[1].counts, bins * sizeof *tallies[0].counts);
+        for (int several = 0; several < 2; several++) fm_tally_clear(&tallies[several]);
     }
-    assert_int_equal(tallies[0].cold, tallies[1].cold);
-    const uint64_t bins = fm_tally_end(&tallies[0]);
-    assert_int_equal(bins, fm_tally_end(&tallies[1]));
-    assert_memory_equal(tallies[0].counts, tallies[1].counts, bins * sizeof *tallies[0].counts);
-    for (int several = 0; several < 2; several++) fm_tally_clear(&tallies[several]);
     fm_parallel_drawn_least = usual_least;
     free(trace);
 }

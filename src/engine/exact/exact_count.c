@@ -9,11 +9,17 @@
 #include "engine/exact/exact_ends.h"
 #include "engine/exact/exact_state.h"
 
+/* In pages: there may be many, and while they are few they take few. */
 static fm_status reserve_firsts(fm_first_touches *firsts, size_t more, fm_error *error)
 {
-    if (fm_array_reserve((void **)&firsts->blocks, &firsts->capacity, firsts->count + more,
-                         sizeof *firsts->blocks) != 0)
-        return fm_fail_memory(error, (firsts->count + more) * sizeof *firsts->blocks, "first touches");
+    const size_t held = firsts->capacity, needed = firsts->count + more;
+    if (needed <= held) return FM_OK;
+    const size_t wanted = needed < 2 * held ? 2 * held : needed, bytes = wanted * sizeof *firsts->blocks;
+    uint64_t *grown = held ? fm_pages_resize(firsts->blocks, held * sizeof *firsts->blocks, bytes)
+                           : fm_pages_allocate(bytes);
+    if (!grown) return fm_fail_memory(error, bytes, "first touches");
+    firsts->blocks = grown;
+    firsts->capacity = wanted;
     return FM_OK;
 }
 

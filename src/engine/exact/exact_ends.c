@@ -2,11 +2,18 @@
 /* exact_ends.c - see exact_ends.h. */
 #include "engine/exact/exact_ends.h"
 
+#include "base/memory.h"
 #include "engine/exact/exact_state.h"
 
 void fm_exact_list_firsts(fm_engine *engine, fm_first_touches *firsts)
 {
     ((fm_exact *)engine)->firsts = firsts;
+}
+
+void fm_first_touches_clear(fm_first_touches *firsts)
+{
+    if (firsts->blocks) fm_pages_free(firsts->blocks, firsts->capacity * sizeof *firsts->blocks);
+    *firsts = (fm_first_touches){0};
 }
 
 void fm_exact_empty(fm_engine *engine)

@@ -24,6 +24,7 @@ typedef struct fm_first_touches {
  * fm_engine_exact.
  */
 void fm_exact_list_firsts(fm_engine *engine, fm_first_touches *firsts);
+void fm_first_touches_clear(fm_first_touches *firsts); /* empty, and without memory */
 
 /* Counts blocks, without tags. */
 static inline fm_status fm_exact_count_blocks(fm_engine *engine, const uint64_t *blocks, size_t count,

@@ -28,7 +28,7 @@ enum {
     PHASES = 3,          /* two under way, one being filled */
     PIECES_A_THREAD = 2, /* in a phase */
     WORTH_DRAWING = 2,   /* pieces for each thread */
-    DIVIDE_FROM = 4,     /* threads from which on table and window are divided */
+    DIVIDE_FROM = 4,     /* threads from which on table and window are divided, whatever comes */
 };
 
 /* ---- beginning and end ---- */
@@ -108,9 +108,6 @@ static fm_status parallel_create(fm_engine **engine, const fm_engine_options *op
     self->options = *options;
     self->threads = threads_within(options);
     self->piece_size = fm_parallel_piece;
-    const bool divided = self->threads >= DIVIDE_FROM;
-    self->partitions = divided ? FM_PARTITIONS : 1;
-    self->most_ranges = divided ? FM_RANGES : 1;
     self->pieces_a_phase = PIECES_A_THREAD * self->threads;
     self->pieces_a_phase_drawn = self->threads > 1 ? self->threads / 2 : 1;
     self->piece_count = PHASES * self->pieces_a_phase;
@@ -141,6 +138,18 @@ static fm_status start_partition(fm_parallel *self, fm_partition *partition, fm_
         if (!partition->seen) status = fm_fail_memory(error, 0, "the set of blocks seen");
     }
     return status;
+}
+
+/*
+ * Two or three threads divide where they draw: then either few references are events, or hardly any are not,
+ * and what one thread at a time can look up would be the limit of all. Of parts that are handed in, many are,
+ * and sorting all of them takes longer than it saves.
+ */
+static void divide(fm_parallel *self, bool drawing)
+{
+    const bool divided = self->threads >= DIVIDE_FROM || (drawing && self->threads > 1);
+    self->partitions = divided ? FM_PARTITIONS : 1;
+    self->most_ranges = divided ? FM_RANGES : 1;
 }
 
 static fm_status start_together(fm_parallel *self, fm_error *error)
@@ -344,8 +353,9 @@ static fm_status go_alone(fm_parallel *self, fm_error *error)
 }
 
 /* Enough has come for several threads. Where there is no memory for them, one goes on. */
-static fm_status go_together(fm_parallel *self, fm_tally *tally, fm_error *error)
+static fm_status go_together(fm_parallel *self, bool drawing, fm_tally *tally, fm_error *error)
 {
+    divide(self, drawing);
     if (start_together(self, NULL) != FM_OK) {
         release_workers(self);
         return count_gathered(self, tally, error);
@@ -362,7 +372,7 @@ static fm_status gather(fm_parallel *self, const uint64_t *blocks, size_t count,
 {
     while (*done < count && self->mode == FM_GATHERING) {
         if (self->filled == self->piece_count || self->gathered >= fm_parallel_least)
-            return go_together(self, tally, error);
+            return go_together(self, false, tally, error);
         fm_piece *piece = filling(self);
         if (fm_piece_reserve(self, piece, self->piece_size, NULL) != FM_OK)
             return count_gathered(self, tally, error);
@@ -402,7 +412,7 @@ static fm_status parallel_count(fm_engine *engine, const fm_references *referenc
         status = count_gathered(self, tally, error);
     if (status == FM_OK && self->mode == FM_GATHERING)
         status = draws && self->gathered + count >= fm_parallel_least
-                     ? go_together(self, tally, error)
+                     ? go_together(self, true, tally, error)
                      : gather(self, blocks, count, tally, done, error);
     if (status != FM_OK || *done == count) return status;
     if (self->mode == FM_TOGETHER) {
@@ -450,7 +460,7 @@ static fm_status parallel_draw(fm_engine *engine, const fm_block_supply *supply,
         status =
             self->gathered + supply->left(supply->context) < fm_parallel_least || !may_go_together(self, true)
                 ? count_gathered(self, tally, error)
-                : go_together(self, tally, error);
+                : go_together(self, true, tally, error);
     if (status != FM_OK) return status;
     if (self->mode == FM_ALONE) return draw_alone(self, supply, tally, error);
     status = hand_in_rest(self, error);

@@ -2,8 +2,8 @@
 /*
  * parallel.h - what the files of `exact` with several threads share: parallel.c (the engine),
  * parallel_piece.c (what follows from a piece of the trace alone), parallel_draw.c (from larger ones, which
- * threads fetch for themselves), parallel_phase.c (what does not), parallel_plan.c (who does what next).
- * docs/PARALLEL.md says why it is right and what it costs.
+ * threads fetch for themselves), parallel_judge.c (how large those should be), parallel_phase.c (what does
+ * not follow), parallel_plan.c (who does what next). docs/PARALLEL.md says why it is right and what it costs.
  *
  * The trace goes through in *pieces*. A thread takes a piece and finds all distances that follow from its
  * parts (exact_part.c) alone, or where it pays, from all of it. What is left are the piece's *events*: first
@@ -23,9 +23,9 @@
  * - (events before e with a larger q). The bits in q's own range are counted as they are cleared; of the
  * others, how many there were when the phase began, and how many were cleared before, is known by then.
  *
- * Two or three threads need no such division: there is one partition and one range, nothing is sorted, and
- * what happens at the same time are the pieces of one phase, the table of the phase before, and the window of
- * the one before that.
+ * Two or three threads that are fed do without that: there is one partition and one range, nothing is sorted,
+ * and what happens at the same time are the pieces of one phase, the table of the phase before, and the
+ * window of the one before that.
  */
 #ifndef FATHOM_ENGINE_PARALLEL_H
 #define FATHOM_ENGINE_PARALLEL_H
@@ -64,6 +64,17 @@ typedef struct fm_bundle {
     uint32_t begin[FM_PARTITIONS + 1];
 } fm_bundle;
 
+/* How many first touches so many references had; no references: not known. */
+typedef struct fm_piece_growth_point {
+    uint64_t references, events;
+} fm_piece_growth_point;
+
+/* Of all pieces of one size, added up. */
+typedef struct fm_piece_growth {
+    uint64_t pieces;
+    fm_piece_growth_point quarter, half, end;
+} fm_piece_growth;
+
 /*
  * Arrays are used over and over:
  *     blocks   references · by partitions: the events' keys, then the old positions of their blocks · by
@@ -83,12 +94,13 @@ typedef struct fm_piece {
     /* Drawn: fetched by the thread that has the piece. */
     bool drawn, by_parts;
     fm_stretch stretch;
-    uint64_t wanted, fetched;     /* references */
-    uint64_t early, early_events; /* references, and first touches, when half of them had been fetched */
-    uint64_t expected;            /* blocks, about */
-    uint64_t base;                /* number of its first event in the phase */
-    uint64_t position;            /* of its run in the window */
-    bool done;                    /* its events are known */
+    uint64_t wanted, fetched;            /* references */
+    fm_piece_growth_point quarter, half; /* when so much of it, at most, had been fetched */
+    uint64_t expected;                   /* blocks, about */
+    bool distinct;                       /* no block has two events */
+    uint64_t base;                       /* number of its first event in the phase */
+    uint64_t position;                   /* of its run in the window */
+    bool done;                           /* its events are known */
 } fm_piece;
 
 typedef struct fm_partition {
@@ -206,9 +218,8 @@ typedef struct fm_parallel {
     size_t drawing;                    /* pieces that are being fetched from it */
     uint64_t drawn_size;               /* references of the next one */
     uint64_t drawn_first;              /* what is tried first */
+    fm_piece_growth drawn_growth;      /* of pieces of that size, so far */
     uint64_t drawn_events;             /* first touches that one may have */
-    uint64_t tried_events;             /* of a piece of the size before, */
-    uint64_t tried;                    /* and its references; 0: this is the first size */
     uint64_t drawn_expected;           /* blocks of the next one, about */
     bool shared_out;                   /* all that is left is dealt out in pieces of this size */
     uint64_t by_parts;                 /* so many of the next ones are worked off part by part */
@@ -283,12 +294,23 @@ void fm_parallel_end_whole(fm_parallel_worker *worker);
 void fm_piece_draw(fm_parallel *self, fm_piece *piece, unsigned number);
 /* Under the lock: claims the next piece to be drawn; false where there is none, or no room for it. */
 bool fm_parallel_claim_drawn(fm_parallel *self);
-/* Under the lock: from how it went, what the next ones should be like. */
-void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece);
 /* Takes all of a supply; nothing is being filled. */
 fm_status fm_parallel_draw(fm_parallel *self, const fm_block_supply *supply, fm_error *error);
 /* Many references at once, where they stand. */
 fm_status fm_parallel_draw_array(fm_parallel *self, const uint64_t *blocks, size_t count, fm_error *error);
+
+/* parallel_judge.c */
+
+/* Of the memory for drawn pieces, for each block of one: what an engine takes, and the piece itself. */
+enum { FM_DRAWN_BLOCK_BYTES = 128 };
+/* For the judgement: so many first touches, when so much has been fetched. */
+void fm_piece_note_growth(fm_piece *piece, uint64_t events);
+/* How many events a piece of that size would have, about. At least `half` and `end` are known. */
+double fm_piece_growth_foretell(const fm_piece_growth *seen, uint64_t size);
+/* Under the lock: the next pieces are those that are tried first. */
+void fm_parallel_try_first_size(fm_parallel *self);
+/* Under the lock: from how it went, what the next ones should be like. */
+void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece);
 
 /* parallel_phase.c: the steps, in this order. */
 typedef struct fm_phase_step {

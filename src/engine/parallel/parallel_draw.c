@@ -5,39 +5,22 @@
  *
  * A large piece is analysed as a whole, by an engine of one thread that begins empty: all distances within it
  * follow, and its events are first touches, each block once. In programs that is one reference in hundreds,
- * where parts leave one in ten, and what threads do together becomes little. How large a piece should be is
- * found on the way: where a thread's share of all that is left would have few first touches, as they become
- * fewer within a piece, it is dealt out at once; otherwise a piece is four times as large as the one before,
- * as long as that leaves fewer first touches in a hundred references, and their blocks have room in every
- * thread. A piece that has more blocks than there is room for is analysed in *sections*, each from an empty
- * engine.
+ * where parts leave one in ten, and what threads do together becomes little. A piece that has more blocks
+ * than there is room for is analysed in *sections*, each from an empty engine.
  *
- * Where many references are first touches even so, pieces are worked off part by part, as those that are
+ * Where many references would be first touches even so, pieces are worked off part by part, as those that are
  * handed in are; and from time to time it is tried again. All threads try at the same time: phases take
- * pieces in order, and would wait for a large one among small ones.
+ * pieces in order, and would wait for a large one among small ones. How large a piece should be, and which
+ * way it goes: parallel_judge.c.
  */
 #include "base/error.h"
 #include "base/free_memory.h"
 #include "base/memory.h"
 #include "engine/parallel/parallel.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
-    /* First touches of a piece that is analysed as a whole: one in so many references, at least. Each costs
-     * more than all that is done to a few others. */
-    FEW = 4,
-    ENOUGH = 64,         /* with one in so many, larger pieces would not bring much */
-    GROWTH = 4,          /* from one size to the next */
-    MORE = 2,            /* blocks that a piece of the next size has, about */
-    LESS = 2,            /* and of one that is a share, less than it might have */
-    EXPECTED_FIRST = 16, /* references for each block of the first piece, about */
-    /* Where there are more than few, larger pieces are tried as long as the share of first touches falls by
-     * one in so many at least, each time that their size doubles. */
-    FALL = 16,
-    WAIT = 32,        /* then so many times as many references go part by part */
     FIRST_SHARE = 32, /* of a thread's share of the trace: its first piece */
     SMALLEST = 16,    /* pieces at the end are smaller, up to so many times */
     SLACK = 4,       /* the next piece that has the same arrays has more events by one in so many, or fewer */
@@ -47,12 +30,9 @@ enum {
     WORTH_SORTING = 4
 };
 
-/* What an engine takes for a block of a piece, and the piece itself. */
-enum { BYTES_A_BLOCK = 128, ENGINE_BYTES_A_BLOCK = 112, ENGINE_BASE = 4 << 20 };
+/* What an engine takes for a block of a piece. */
+enum { ENGINE_BYTES_A_BLOCK = 112, ENGINE_BASE = 4 << 20 };
 enum { EVENTS_LEAST = 1 << 16, EVENTS_MOST = 1 << 28, FREE_SHARES = 4 };
-/* References of all pieces of a phase at most: each might be an event, and be counted in 32 bits. */
-#define EVENTS_A_PHASE (UINT64_C(1) << 31)
-
 /* ---- in the thread that has the piece ---- */
 
 static fm_status start_whole(const fm_parallel *self, fm_parallel_worker *worker, fm_error *error)
@@ -81,9 +61,8 @@ void fm_parallel_end_whole(fm_parallel_worker *worker)
 {
     if (!worker->whole) return;
     fm_engine_exact.destroy((fm_engine *)worker->whole);
-    free(worker->firsts.blocks);
+    fm_first_touches_clear(&worker->firsts);
     worker->whole = NULL;
-    worker->firsts = (fm_first_touches){0};
 }
 
 static void place_gathered(fm_parallel_worker *worker, fm_gathered_events *found, size_t events)
@@ -169,15 +148,14 @@ static fm_status draw_whole(fm_parallel *self, fm_piece *piece, unsigned number,
     if (status == FM_OK && fm_exact_live((fm_engine *)worker->whole) > 0)
         fm_exact_empty((fm_engine *)worker->whole); /* of the piece before */
     if (status == FM_OK) status = make_room(worker->whole, piece->expected, error);
+    piece->distinct = true;
     while (status == FM_OK && count > 0) {
         status = fetch(self, piece, number, &blocks, &count, error);
         if (status == FM_OK && count > 0)
             status = fm_exact_count_blocks((fm_engine *)worker->whole, blocks, count, &worker->tally, error);
-        if (piece->fetched <= piece->wanted / 2) {
-            piece->early = piece->fetched;
-            piece->early_events = piece->events + worker->held.count + worker->firsts.count;
-        }
+        fm_piece_note_growth(piece, piece->events + worker->held.count + worker->firsts.count);
         if (status == FM_OK && worker->firsts.count > self->drawn_events) {
+            piece->distinct = false;
             status = put_first_touches(self, piece, worker, error);
             fm_exact_empty((fm_engine *)worker->whole);
         }
@@ -220,15 +198,6 @@ void fm_piece_draw(fm_parallel *self, fm_piece *piece, unsigned number)
 
 /* ---- under the lock ---- */
 
-/* Whether the share of first touches falls from size to size. */
-static bool falls(const fm_parallel *self, const fm_piece *piece)
-{
-    if (self->tried == 0) return piece->events <= piece->fetched - piece->fetched / FALL;
-    double share = (double)self->tried_events / (double)self->tried;
-    for (uint64_t size = self->tried; size < piece->fetched; size *= 2) share -= share / FALL;
-    return (double)piece->events <= share * (double)piece->fetched;
-}
-
 /* Pieces under way. Large ones are few: their arrays are large, too. But one more than can wait for others to
  * make a phase with them. */
 static size_t drawn_limit(const fm_parallel *self)
@@ -264,93 +233,14 @@ bool fm_parallel_claim_drawn(fm_parallel *self)
     piece->drawn = true;
     piece->by_parts = parts;
     piece->wanted = wanted;
-    piece->fetched = piece->early = piece->early_events = 0;
+    piece->fetched = 0;
+    piece->quarter = piece->half = (fm_piece_growth_point){0};
     piece->expected = self->drawn_expected < self->drawn_events ? self->drawn_expected : self->drawn_events;
-    if (parts) self->by_parts--;
+    if (parts && --self->by_parts == 0) fm_parallel_try_first_size(self);
     self->filled++;
     self->claimed++;
     self->drawing++;
     return true;
-}
-
-static void note_memory(fm_parallel *self)
-{
-    const uint64_t bytes = fm_engine_parallel.memory((const fm_engine *)self);
-    if (bytes > self->memory_peak) self->memory_peak = bytes;
-}
-
-/*
- * How many events a piece of that size would have, at most: when the size doubles, their number grows by no
- * more than it did when this piece became twice as long.
- */
-static double events_at(const fm_piece *piece, uint64_t size)
-{
-    const double grown = log((double)piece->events / (double)piece->early_events) /
-                         log((double)piece->fetched / (double)piece->early);
-    return (double)piece->events * pow((double)size / (double)piece->fetched, grown < 1 ? grown : 1);
-}
-
-/*
- * Deals out what is left, a piece for each thread, where these would have few events. Longer ones than a
- * phase has numbers for, or than there is room for should the guess be wrong, are cut into equal parts.
- */
-static bool share_out(fm_parallel *self, const fm_piece *piece)
-{
-    const uint64_t left = self->supply->left(self->supply->context), share = left / self->threads + 1;
-    const uint64_t numbers = EVENTS_A_PHASE / self->pieces_a_phase;
-    const uint64_t most = self->drawn_events < numbers / FEW ? FEW * self->drawn_events : numbers;
-    const uint64_t size = share / (share / most + 1) + 1;
-    const uint64_t usual = piece->wanted < fm_parallel_drawn_most ? fm_parallel_drawn_most : piece->wanted;
-    if (piece->early_events == 0 || piece->early == piece->fetched || size <= piece->wanted) return false;
-    /* Threads that are slower than others have fewer pieces, not smaller ones, where there may be many. */
-    if (events_at(piece, usual) <= (double)usual / ENOUGH) return false;
-    const double events = events_at(piece, size);
-    if (events > (double)size / FEW || events > (double)self->drawn_events) return false;
-    self->drawn_size = size;
-    self->drawn_expected = (uint64_t)events / LESS;
-    self->shared_out = true;
-    return true;
-}
-
-static void try_first_size(fm_parallel *self)
-{
-    self->drawn_size = self->drawn_first;
-    self->drawn_expected = self->drawn_first / EXPECTED_FIRST;
-    self->tried = 0;
-    self->shared_out = false;
-}
-
-static void go_by_parts(fm_parallel *self, const fm_piece *piece)
-{
-    if (self->by_parts > 0) return;
-    self->by_parts = WAIT * self->threads * (piece->wanted / fm_parallel_drawn_least);
-    try_first_size(self);
-}
-
-void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece)
-{
-    self->drawing--;
-    if (piece->by_parts) return;
-    note_memory(self);
-    const bool few = piece->events <= piece->fetched / FEW;
-    const bool enough = piece->events <= piece->fetched / ENOUGH && piece->wanted >= fm_parallel_drawn_most;
-    const bool room = piece->events <= self->drawn_events / GROWTH;
-    if (piece->events > self->drawn_events) {
-        if (piece->wanted <= self->drawn_size) self->drawn_size = piece->wanted / 2;
-        if (!few) go_by_parts(self, piece);
-    } else if (piece->wanted != self->drawn_size) {
-        return; /* it was begun with another size, and that was judged */
-    } else if (!enough && share_out(self, piece)) {
-        return; /* no other size will be tried */
-    } else if (!enough && !self->shared_out && room && (few || falls(self, piece))) {
-        self->tried_events = piece->events;
-        self->tried = piece->fetched;
-        self->drawn_size = GROWTH * piece->wanted;
-        self->drawn_expected = MORE * piece->events;
-    } else if (!few) {
-        go_by_parts(self, piece);
-    }
-    if (self->drawn_size < fm_parallel_drawn_least) self->drawn_size = fm_parallel_drawn_least;
 }
 
 /* ---- in the thread that feeds ---- */
@@ -369,7 +259,7 @@ static uint64_t events_with_room(const fm_parallel *self)
     uint64_t bytes = fm_free_memory() / FREE_SHARES;
     if (limit && limit / 2 < bytes) bytes = limit / 2;
     const uint64_t fixed = limit ? self->threads * FM_THREAD_BYTES : 0;
-    uint64_t events = bytes > fixed ? (bytes - fixed) / self->threads / BYTES_A_BLOCK : 0;
+    uint64_t events = bytes > fixed ? (bytes - fixed) / self->threads / FM_DRAWN_BLOCK_BYTES : 0;
     const uint64_t bound = self->options.bound; /* whoever sets one wants little memory used */
     if (bound && events / 2 > bound) events = 2 * bound;
     if (events < EVENTS_LEAST) return EVENTS_LEAST;
@@ -389,7 +279,7 @@ fm_status fm_parallel_draw(fm_parallel *self, const fm_block_supply *supply, fm_
     fm_crew_lock(self->crew);
     if (self->drawn_events == 0) self->drawn_events = events_with_room(self);
     self->drawn_first = first_size(self, supply->left(supply->context));
-    try_first_size(self);
+    fm_parallel_try_first_size(self);
     self->supply = supply;
     self->dry = false;
     fm_crew_call(self->crew);

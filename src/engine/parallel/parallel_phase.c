@@ -39,14 +39,19 @@ static size_t tasks_for_events(const fm_parallel_phase *phase, size_t most)
 
 /* ---- measure: what the phase will need ---- */
 
+static uint64_t events_of_piece(const fm_piece *piece, size_t group)
+{
+    uint64_t events = 0;
+    for (size_t b = 0; b < piece->bundle_count; b++)
+        events += piece->bundles[b].begin[group + 1] - piece->bundles[b].begin[group];
+    return events;
+}
+
 static uint64_t events_of(const fm_parallel *self, const fm_parallel_phase *phase, size_t group)
 {
     uint64_t events = 0;
-    for (size_t i = 0; i < phase->count; i++) {
-        const fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
-        for (size_t b = 0; b < piece->bundle_count; b++)
-            events += piece->bundles[b].begin[group + 1] - piece->bundles[b].begin[group];
-    }
+    for (size_t i = 0; i < phase->count; i++)
+        events += events_of_piece(fm_parallel_phase_piece(self, phase, i), group);
     return events;
 }
 
@@ -293,6 +298,22 @@ static fm_status exchange(const fm_parallel *self, fm_partition *partition, fm_t
     return FM_OK;
 }
 
+/*
+ * A piece that was analysed as a whole, in one section, has each block once: after the phase, at least those
+ * of the largest one are held. Room for all of them at once is cheaper than a table that grows step by step.
+ */
+static fm_status make_certain_room(const fm_parallel *self, const fm_parallel_phase *phase, size_t group,
+                                   fm_block_table *table, fm_error *error)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < phase->count; i++) {
+        const fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
+        const uint64_t events = piece->distinct ? events_of_piece(piece, group) : 0;
+        if (events > most) most = events;
+    }
+    return most > table->used ? fm_block_table_grow(table, most - table->used, error) : FM_OK;
+}
+
 /* The events of a partition. */
 static fm_status look_up(const fm_parallel *self, fm_parallel_phase *phase, size_t group,
                          fm_partition *partition, fm_parallel_worker *worker, fm_error *error)
@@ -303,7 +324,8 @@ static fm_status look_up(const fm_parallel *self, fm_parallel_phase *phase, size
     walk at = {.group = group};
     segment rest = {0};
     uint64_t number = 0, sampled = 0;
-    fm_status status = FM_OK;
+    fm_status status = make_certain_room(self, phase, group, &partition->table, error);
+    if (status != FM_OK) return status;
     next_chunk(self, phase, &at, &rest, &partition->table, now);
     for (size_t i = 0; i < now->count; i++) __builtin_prefetch(now->home[i], 1, 3);
     while (now->count > 0 && status == FM_OK) {

@@ -187,6 +187,7 @@ fm_status fm_parallel_start_local(const fm_parallel *self, fm_parallel_worker *w
 void fm_piece_begin(fm_piece *piece, fm_parallel_worker *worker)
 {
     piece->events = piece->bundle_count = 0;
+    piece->distinct = false;
     worker->held.count = 0;
 }
 
