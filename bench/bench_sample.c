@@ -21,7 +21,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GRANULARITY = 8, LOG2_BINS = 66, PAPER_BINS = 20, MOST_SEEDS = 100 };
+enum {
+    GRANULARITY = 8,
+    LOG2_BINS = 66,
+    PAPER_BINS = 20,
+    MOST_SEEDS = 100,
+    SEEDS_OF_MANY = 3 /* with 5,000 samples and more, and other numbers of registers */
+};
 
 typedef struct trace {
     const char *name;
@@ -198,7 +204,7 @@ static void count_covered(const fm_profile *truth, const fm_profile *found, unsi
 /* ---- estimates ---- */
 
 typedef struct plan {
-    const char *design; /* "plain", "capped", "bursts", "mixed", "bound" */
+    const char *design; /* "plain", "capped", "once", "jitter", "bursts", "mixed", "bound" */
     unsigned samples, registers;
     unsigned seed;
 } plan;
@@ -244,7 +250,9 @@ static fm_samples *sample(const trace *of, const plan *how)
                                                     strcmp(how->design, "mixed") == 0,
                                           .burst_steps = strcmp(how->design, "mixed") == 0 ? 4 : 1,
                                           .burst_length = 4096,
-                                          .seed = how->seed};
+                                          .seed = how->seed,
+                                          .again = strcmp(how->design, "capped") == 0,
+                                          .stratified = strcmp(how->design, "jitter") != 0};
     if (fm_virtual_sampler_create(&sampler, &options, &error) ||
         fm_virtual_sampler_feed(sampler, of->blocks, of->tags, of->count, &error) ||
         fm_virtual_sampler_finish(sampler, &samples, &error))
@@ -280,14 +288,15 @@ static void judge_bound(const trace *of, const plan *how, const uint32_t *next)
         fm_samples_add_thread(samples, of->count, &thread, &error))
         fail(&error);
     uint64_t state = how->seed + 12345;
-    for (uint64_t at = draw(&state, period); at < of->count; at += (period + 1) / 2 + draw(&state, period)) {
+    for (uint64_t from = 0, at; (at = from + draw(&state, period)) < of->count; from += period) {
         const fm_sample_watch watch = {.thread = thread,
                                        .end = next[at] ? FM_WATCH_USED : FM_WATCH_NEVER,
                                        .at = at,
                                        .length = next[at] ? next[at] - at : of->count - at,
                                        .weight = (double)period,
                                        .armed = 1,
-                                       .kept = 1};
+                                       .kept = 1,
+                                       .use = of->tags[at]};
         if (fm_samples_add_watch(samples, &watch, &error)) fail(&error);
     }
     judge(of, how, "capped", "aet", samples);
@@ -396,20 +405,25 @@ int main(int argc, char **argv)
     }
     static const unsigned counts[] = {200, 1000, 5000, 20000};
     for (unsigned seed = first; seed < first + seeds; seed++) {
-        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        const bool all = seed < first + SEEDS_OF_MANY;
+        for (size_t i = 0; i < sizeof counts / sizeof *counts && (all || counts[i] <= 1000); i++) {
             plan how = {"plain", counts[i], 4, seed};
             judge_plan(&of, &how);
             how.design = "capped";
             judge_plan(&of, &how);
+            how.design = "once";
+            judge_plan(&of, &how);
+            how.design = "jitter";
+            if (counts[i] == 1000) judge_plan(&of, &how);
             how.design = "bound";
             judge_bound(&of, &how, next);
             /* Bursts that leave most of the trace unseen. */
             how.design = "bursts";
-            if (of.count / counts[i] >= 2 * 4096) judge_plan(&of, &how);
+            if (of.count / counts[i] >= 8 * 4096) judge_plan(&of, &how);
             how.design = "mixed";
-            if (of.count / counts[i] >= 2 * 4 * 4096) judge_plan(&of, &how);
+            if (of.count / counts[i] >= 8 * 4 * 4096) judge_plan(&of, &how);
         }
-        for (unsigned registers = 1; registers <= 3; registers++) {
+        for (unsigned registers = 1; registers <= 3 && all; registers++) {
             plan how = {"plain", 5000, registers, seed};
             judge_plan(&of, &how);
             how.design = "capped";

@@ -216,7 +216,7 @@ static void periods(void **state)
     /* 2 % at 30 microseconds each. */
     request = (fm_pmu_request){.share = 0.02};
     plan = plan_of(&tree, &request);
-    assert_int_equal(events[0].period + events[1].period, 666);
+    assert_int_equal(events[0].period + events[1].period, 400);
     request = (fm_pmu_request){.share = 1e9};
     plan = plan_of(&tree, &request);
     assert_int_equal(events[0].period + events[1].period, 4000);
