@@ -3,8 +3,9 @@
  * bench_sample.c - how far estimates from samples are from the truth, on one trace: the virtual sampler with
  * several numbers of samples, registers and seeds, and every estimator.
  *
- *   bench_sample NAME TRACE|listing1|listing2|phases [SEEDS [REFERENCES [FIRST]]]
+ *   bench_sample NAME TRACE|listing1|listing2|phases [SEEDS [REFERENCES [FIRST [quick]]]]
  *
+ * quick: 1,000 samples of single references only, and no bands: for many seeds.
  * SEEDS 0: all references are observed instead, and what is left is the error of the conversion.
  * Blocks are 8-byte words, as in the paper. Prints one line for each estimate, words "key=value":
  *   st, stp      S of time distances, power-of-two bins and the paper's 20 bins, over the reuses
@@ -207,6 +208,7 @@ typedef struct plan {
     const char *design; /* "plain", "capped", "once", "jitter", "bursts", "mixed", "bound" */
     unsigned samples, registers;
     unsigned seed;
+    bool quick;
 } plan;
 
 static void judge(const trace *of, const plan *how, const char *estimator, const char *conversion,
@@ -214,7 +216,8 @@ static void judge(const trace *of, const plan *how, const char *estimator, const
 {
     fm_error error;
     fm_estimate *estimate;
-    const fm_estimate_options options = {.estimator = estimator, .conversion = conversion, .seed = how->seed};
+    const fm_estimate_options options = {
+        .estimator = estimator, .conversion = conversion, .seed = how->seed, .bootstrap = how->quick};
     if (fm_estimate_create(&estimate, samples, &options, &error)) {
         /* Of few samples none may have trapped. */
         fprintf(stderr, "bench_sample: %s, %s, %u samples: %s\n", of->name, estimator, how->samples,
@@ -376,9 +379,10 @@ static uint32_t *find_next(const trace *of)
 
 int main(int argc, char **argv)
 {
-    if (argc < 3 || argc > 6) {
-        fprintf(stderr,
-                "usage: bench_sample NAME TRACE|listing1|listing2|phases [SEEDS [REFERENCES [FIRST]]]\n");
+    if (argc < 3 || argc > 7 || (argc > 6 && strcmp(argv[6], "quick") != 0)) {
+        fprintf(
+            stderr,
+            "usage: bench_sample NAME TRACE|listing1|listing2|phases [SEEDS [REFERENCES [FIRST [quick]]]]\n");
         return 2;
     }
     const unsigned seeds = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 10;
@@ -403,11 +407,20 @@ int main(int argc, char **argv)
         judge_all(&of, next);
         return fflush(stdout) != 0;
     }
+    static const char *const single[] = {"capped", "once", "jitter"};
+    for (unsigned seed = first; seed < first + seeds && argc > 6; seed++) {
+        plan how = {"bound", 1000, 4, seed, true};
+        judge_bound(&of, &how, next);
+        for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
+            how.design = single[i];
+            judge_plan(&of, &how);
+        }
+    }
     static const unsigned counts[] = {200, 1000, 5000, 20000};
-    for (unsigned seed = first; seed < first + seeds; seed++) {
+    for (unsigned seed = first; seed < first + seeds && argc < 7; seed++) {
         const bool all = seed < first + SEEDS_OF_MANY;
         for (size_t i = 0; i < sizeof counts / sizeof *counts && (all || counts[i] <= 1000); i++) {
-            plan how = {"plain", counts[i], 4, seed};
+            plan how = {"plain", counts[i], 4, seed, false};
             judge_plan(&of, &how);
             how.design = "capped";
             judge_plan(&of, &how);
@@ -424,7 +437,7 @@ int main(int argc, char **argv)
             if (of.count / counts[i] >= 8 * 4 * 4096) judge_plan(&of, &how);
         }
         for (unsigned registers = 1; registers <= 3 && all; registers++) {
-            plan how = {"plain", 5000, registers, seed};
+            plan how = {"plain", 5000, registers, seed, false};
             judge_plan(&of, &how);
             how.design = "capped";
             judge_plan(&of, &how);

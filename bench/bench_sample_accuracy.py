@@ -3,7 +3,7 @@
 """How far profiles from samples are from the truth: estimators, numbers of samples and registers, on recorded programs.
 
   bench_sample_accuracy.py [--build DIR] [--work DIR] [--seeds N] [--first N] [--references N] [--jobs N]
-                           [--figures DIR] [NAME...]
+                           [--quick] [--figures DIR] [NAME...]
 
 Records the programs (Valgrind, or `fathom cc` for the kernels of bench/programs), each up to --references accesses,
 adds the paper's listings 1 and 2 and a stream with phases, and shows each to the virtual sampler (bench_sample) with
@@ -28,6 +28,7 @@ parser.add_argument("--seeds", type=int, default=10)
 parser.add_argument("--first", type=int, default=1, help="the first seed")
 parser.add_argument("--references", type=int, default=42000000)
 parser.add_argument("--jobs", type=int, default=2, help="programs at the same time")
+parser.add_argument("--quick", action="store_true", help="1,000 samples and no bands, for many seeds: one table")
 parser.add_argument("--figures", help="folder for the pictures")
 parser.add_argument("names", nargs="*")
 options = parser.parse_args()
@@ -82,12 +83,13 @@ def record(name):
 
 def lines_of(name, seeds):
     """What bench_sample says of it: one dictionary for each estimate."""
-    kept = os.path.join(work, f"{name}-{options.first}-{seeds}-{options.references}.lines")
+    quick = "-quick" if options.quick and seeds else ""
+    kept = os.path.join(work, f"{name}-{options.first}-{seeds}-{options.references}{quick}.lines")
     if not os.path.exists(kept):
         source = name if name in SYNTHETIC else record(name)
         with open(kept + ".part", "w", encoding="utf-8") as out:
             run(os.path.join(build, "bench", "bench_sample"), name, source, str(seeds), str(options.references),
-                str(options.first), stdout=out)
+                str(options.first), *(["quick"] if options.quick and seeds else []), stdout=out)
         os.rename(kept + ".part", kept)
     with open(kept, encoding="utf-8") as lines:
         return [dict(word.split("=", 1) for word in line.split()) for line in lines]
@@ -152,6 +154,16 @@ def covered(**wanted):
     return f"{sum(x for x, _ in each) / sum(y for _, y in each):.3f} / {min(x / y for x, y in each):.2f}"
 
 
+def quick_table():
+    columns = ("capped", "once", "jitter", "bound")
+    print(f"Error of the curve, 1,000 samples, {options.seeds} seeds from {options.first} on\n\n| | "
+          + " | ".join(columns) + " |\n|---|" + "---|" * len(columns))
+    for label, value in (("median / worst", "mae"), ("S of time", "stp"), ("S of distances", "sdp")):
+        print(f"| {label} | " + " | ".join(cell(value, 4, design=design) for design in columns) + " |")
+    for name in names:
+        print(f"| {name} | " + " | ".join(f"{by_program('mae', design=design)[name]:.4f}" for design in columns) + " |")
+
+
 def conversions():
     print("\nThe conversions alone, from the time distances of all references\n\n"
           "| | error of the curve | S, the paper's bins | S, powers of two |\n|---|---|---|---|")
@@ -162,6 +174,9 @@ def conversions():
                                            for value, places in (("mae", 4), ("sdp", 3), ("sd", 3))) + " |")
 
 
+if options.quick:
+    quick_table()
+    sys.exit()
 print(f"{len(names)} programs, {options.seeds} seeds ({min(3, options.seeds)} with 5,000 samples and more), 4 registers. "
       "Cells: median over programs / worst program.")
 table("Mean absolute error of the miss-ratio curve", "mae", 4)
