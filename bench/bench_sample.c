@@ -3,8 +3,9 @@
  * bench_sample.c - how far estimates from samples are from the truth, on one trace: the virtual sampler with
  * several numbers of samples, registers and seeds, and every estimator.
  *
- *   bench_sample NAME TRACE|listing1|listing2|phases [SEEDS [REFERENCES [FIRST]]]
+ *   bench_sample NAME TRACE|listing1|listing2|phases [SEEDS [REFERENCES [FIRST [quick]]]]
  *
+ * quick: 1,000 samples of single references only, and no bands: for many seeds.
  * SEEDS 0: all references are observed instead, and what is left is the error of the conversion.
  * Blocks are 8-byte words, as in the paper. Prints one line for each estimate, words "key=value":
  *   st, stp      S of time distances, power-of-two bins and the paper's 20 bins, over the reuses
@@ -21,7 +22,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GRANULARITY = 8, LOG2_BINS = 66, PAPER_BINS = 20, MOST_SEEDS = 100 };
+enum {
+    GRANULARITY = 8,
+    LOG2_BINS = 66,
+    PAPER_BINS = 20,
+    MOST_SEEDS = 100,
+    SEEDS_OF_MANY = 3 /* with 5,000 samples and more, and other numbers of registers */
+};
 
 typedef struct trace {
     const char *name;
@@ -198,9 +205,10 @@ static void count_covered(const fm_profile *truth, const fm_profile *found, unsi
 /* ---- estimates ---- */
 
 typedef struct plan {
-    const char *design; /* "plain", "capped", "bursts", "mixed", "bound" */
+    const char *design; /* "plain", "capped", "once", "jitter", "bursts", "mixed", "bound" */
     unsigned samples, registers;
     unsigned seed;
+    bool quick;
 } plan;
 
 static void judge(const trace *of, const plan *how, const char *estimator, const char *conversion,
@@ -208,7 +216,8 @@ static void judge(const trace *of, const plan *how, const char *estimator, const
 {
     fm_error error;
     fm_estimate *estimate;
-    const fm_estimate_options options = {.estimator = estimator, .conversion = conversion, .seed = how->seed};
+    const fm_estimate_options options = {
+        .estimator = estimator, .conversion = conversion, .seed = how->seed, .bootstrap = how->quick};
     if (fm_estimate_create(&estimate, samples, &options, &error)) {
         /* Of few samples none may have trapped. */
         fprintf(stderr, "bench_sample: %s, %s, %u samples: %s\n", of->name, estimator, how->samples,
@@ -244,7 +253,9 @@ static fm_samples *sample(const trace *of, const plan *how)
                                                     strcmp(how->design, "mixed") == 0,
                                           .burst_steps = strcmp(how->design, "mixed") == 0 ? 4 : 1,
                                           .burst_length = 4096,
-                                          .seed = how->seed};
+                                          .seed = how->seed,
+                                          .again = strcmp(how->design, "capped") == 0,
+                                          .stratified = strcmp(how->design, "jitter") != 0};
     if (fm_virtual_sampler_create(&sampler, &options, &error) ||
         fm_virtual_sampler_feed(sampler, of->blocks, of->tags, of->count, &error) ||
         fm_virtual_sampler_finish(sampler, &samples, &error))
@@ -280,14 +291,15 @@ static void judge_bound(const trace *of, const plan *how, const uint32_t *next)
         fm_samples_add_thread(samples, of->count, &thread, &error))
         fail(&error);
     uint64_t state = how->seed + 12345;
-    for (uint64_t at = draw(&state, period); at < of->count; at += (period + 1) / 2 + draw(&state, period)) {
+    for (uint64_t from = 0, at; (at = from + draw(&state, period)) < of->count; from += period) {
         const fm_sample_watch watch = {.thread = thread,
                                        .end = next[at] ? FM_WATCH_USED : FM_WATCH_NEVER,
                                        .at = at,
                                        .length = next[at] ? next[at] - at : of->count - at,
                                        .weight = (double)period,
                                        .armed = 1,
-                                       .kept = 1};
+                                       .kept = 1,
+                                       .use = of->tags[at]};
         if (fm_samples_add_watch(samples, &watch, &error)) fail(&error);
     }
     judge(of, how, "capped", "aet", samples);
@@ -367,9 +379,10 @@ static uint32_t *find_next(const trace *of)
 
 int main(int argc, char **argv)
 {
-    if (argc < 3 || argc > 6) {
-        fprintf(stderr,
-                "usage: bench_sample NAME TRACE|listing1|listing2|phases [SEEDS [REFERENCES [FIRST]]]\n");
+    if (argc < 3 || argc > 7 || (argc > 6 && strcmp(argv[6], "quick") != 0)) {
+        fprintf(
+            stderr,
+            "usage: bench_sample NAME TRACE|listing1|listing2|phases [SEEDS [REFERENCES [FIRST [quick]]]]\n");
         return 2;
     }
     const unsigned seeds = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 10;
@@ -394,23 +407,37 @@ int main(int argc, char **argv)
         judge_all(&of, next);
         return fflush(stdout) != 0;
     }
+    static const char *const single[] = {"capped", "once", "jitter"};
+    for (unsigned seed = first; seed < first + seeds && argc > 6; seed++) {
+        plan how = {"bound", 1000, 4, seed, true};
+        judge_bound(&of, &how, next);
+        for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
+            how.design = single[i];
+            judge_plan(&of, &how);
+        }
+    }
     static const unsigned counts[] = {200, 1000, 5000, 20000};
-    for (unsigned seed = first; seed < first + seeds; seed++) {
-        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-            plan how = {"plain", counts[i], 4, seed};
+    for (unsigned seed = first; seed < first + seeds && argc < 7; seed++) {
+        const bool all = seed < first + SEEDS_OF_MANY;
+        for (size_t i = 0; i < sizeof counts / sizeof *counts && (all || counts[i] <= 1000); i++) {
+            plan how = {"plain", counts[i], 4, seed, false};
             judge_plan(&of, &how);
             how.design = "capped";
             judge_plan(&of, &how);
+            how.design = "once";
+            judge_plan(&of, &how);
+            how.design = "jitter";
+            if (counts[i] == 1000) judge_plan(&of, &how);
             how.design = "bound";
             judge_bound(&of, &how, next);
             /* Bursts that leave most of the trace unseen. */
             how.design = "bursts";
-            if (of.count / counts[i] >= 2 * 4096) judge_plan(&of, &how);
+            if (of.count / counts[i] >= 8 * 4096) judge_plan(&of, &how);
             how.design = "mixed";
-            if (of.count / counts[i] >= 2 * 4 * 4096) judge_plan(&of, &how);
+            if (of.count / counts[i] >= 8 * 4 * 4096) judge_plan(&of, &how);
         }
-        for (unsigned registers = 1; registers <= 3; registers++) {
-            plan how = {"plain", 5000, registers, seed};
+        for (unsigned registers = 1; registers <= 3 && all; registers++) {
+            plan how = {"plain", 5000, registers, seed, false};
             judge_plan(&of, &how);
             how.design = "capped";
             judge_plan(&of, &how);

@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far profiles from samples are from the truth: estimators, numbers of samples and registers, on recorded programs.
 
-  bench_sample_accuracy.py [--build DIR] [--work DIR] [--seeds N] [--references N] [--figures DIR] [NAME...]
+  bench_sample_accuracy.py [--build DIR] [--work DIR] [--seeds N] [--first N] [--references N] [--jobs N]
+                           [--quick] [--figures DIR] [NAME...]
 
 Records the programs (Valgrind, or `fathom cc` for the kernels of bench/programs), each up to --references accesses,
 adds the paper's listings 1 and 2 and a stream with phases, and shows each to the virtual sampler (bench_sample) with
-every seed. Prints the tables of bench/RESULTS.md; with --figures, draws figures 4, 6 and 7 of the paper (Wang et al.,
+every seed, from --first on (5,000 samples and more, and other numbers of registers, with the first three). Prints the tables of bench/RESULTS.md; with --figures, draws figures 4, 6 and 7 of the paper (Wang et al.,
 HPCA 2019) for these programs: sample-time.svg, sample-registers.svg, sample-stack.svg. Blocks are 8-byte words.
 Traces and results are kept in the work directory and used again.
 """
 import argparse
+import concurrent.futures
 import os
 import statistics
 import subprocess
@@ -23,7 +25,10 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--build", default=os.path.join(here, "..", "build"))
 parser.add_argument("--work", default=os.path.join(here, "work", "sample"))
 parser.add_argument("--seeds", type=int, default=10)
-parser.add_argument("--references", type=int, default=10000000)
+parser.add_argument("--first", type=int, default=1, help="the first seed")
+parser.add_argument("--references", type=int, default=42000000)
+parser.add_argument("--jobs", type=int, default=2, help="programs at the same time")
+parser.add_argument("--quick", action="store_true", help="1,000 samples and no bands, for many seeds: one table")
 parser.add_argument("--figures", help="folder for the pictures")
 parser.add_argument("names", nargs="*")
 options = parser.parse_args()
@@ -31,12 +36,13 @@ build, work = os.path.abspath(options.build), os.path.abspath(options.work)
 fathom = os.path.join(build, "fathom")
 os.makedirs(work, exist_ok=True)
 
-KERNELS = {"matmul": 130, "stencil_2d": 400, "stencil_3d": 60, "fft": 65536, "list_walk": 160000, "hash_join": 64000,
-           "lu": 200, "mergesort": 128000}
+# Sizes with 25 to 42 M references, or cut off there.
+KERNELS = {"matmul": 240, "stencil_2d": 800, "stencil_3d": 100, "fft": 262144, "list_walk": 1000000,
+           "hash_join": 1400000, "lu": 330, "mergesort": 600000}
 SYNTHETIC = ("listing1", "listing2", "phases")
-REAL = {"gzip": 600, "xz": 128, "bzip2": 200, "zstd": 1000, "sort": 16000, "sqlite3": 4500, "perl": 9000,
-        "python3": 16000, "cc1": 180}
-GIT = ["git", "--no-pager", "-C", os.path.join(here, ".."), "log", "--stat", "-n", "40"]
+REAL = {"gzip": 900, "xz": 400, "bzip2": 500, "zstd": 3000, "sort": 30000, "sqlite3": 12000, "perl": 20000,
+        "python3": 40000, "cc1": 400}
+GIT = ["git", "--no-pager", "-C", os.path.join(here, ".."), "log", "--stat", "-n", "120"]
 COUNTS = (200, 1000, 5000, 20000)
 
 
@@ -77,19 +83,21 @@ def record(name):
 
 def lines_of(name, seeds):
     """What bench_sample says of it: one dictionary for each estimate."""
-    kept = os.path.join(work, f"{name}-{seeds}-{options.references}.lines")
+    quick = "-quick" if options.quick and seeds else ""
+    kept = os.path.join(work, f"{name}-{options.first}-{seeds}-{options.references}{quick}.lines")
     if not os.path.exists(kept):
         source = name if name in SYNTHETIC else record(name)
         with open(kept + ".part", "w", encoding="utf-8") as out:
             run(os.path.join(build, "bench", "bench_sample"), name, source, str(seeds), str(options.references),
-                stdout=out)
+                str(options.first), *(["quick"] if options.quick and seeds else []), stdout=out)
         os.rename(kept + ".part", kept)
     with open(kept, encoding="utf-8") as lines:
         return [dict(word.split("=", 1) for word in line.split()) for line in lines]
 
 
 names = options.names or [*REAL, "git", *KERNELS, *SYNTHETIC]
-everything = {name: lines_of(name, options.seeds) + lines_of(name, 0) for name in names}
+with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+    everything = dict(zip(names, pool.map(lambda name: lines_of(name, options.seeds) + lines_of(name, 0), names)))
 
 
 def by_program(value, **wanted):
@@ -118,6 +126,7 @@ ROWS = (
     ("Horvitz–Thompson", dict(design="plain", estimator="horvitz-thompson")),
     ("Kaplan–Meier, not weighted", dict(design="plain", estimator="kaplan-meier")),
     ("weighted, the paper's reservoir", dict(design="plain", estimator="capped")),
+    ("capped, each sample watched once", dict(design="once", estimator="capped")),
     ("**capped** (default)", dict(design="capped", estimator="capped")),
     ("bursts of 4 Ki, one watch", dict(design="bursts", estimator="capped")),
     ("bursts of 4 to 256 Ki, one watch", dict(design="mixed", estimator="capped")),
@@ -145,6 +154,16 @@ def covered(**wanted):
     return f"{sum(x for x, _ in each) / sum(y for _, y in each):.3f} / {min(x / y for x, y in each):.2f}"
 
 
+def quick_table():
+    columns = ("capped", "once", "jitter", "bound")
+    print(f"Error of the curve, 1,000 samples, {options.seeds} seeds from {options.first} on\n\n| | "
+          + " | ".join(columns) + " |\n|---|" + "---|" * len(columns))
+    for label, value in (("median / worst", "mae"), ("S of time", "stp"), ("S of distances", "sdp")):
+        print(f"| {label} | " + " | ".join(cell(value, 4, design=design) for design in columns) + " |")
+    for name in names:
+        print(f"| {name} | " + " | ".join(f"{by_program('mae', design=design)[name]:.4f}" for design in columns) + " |")
+
+
 def conversions():
     print("\nThe conversions alone, from the time distances of all references\n\n"
           "| | error of the curve | S, the paper's bins | S, powers of two |\n|---|---|---|---|")
@@ -155,7 +174,11 @@ def conversions():
                                            for value, places in (("mae", 4), ("sdp", 3), ("sd", 3))) + " |")
 
 
-print(f"{len(names)} programs, {options.seeds} seeds, 4 registers. Cells: median over programs / worst program.")
+if options.quick:
+    quick_table()
+    sys.exit()
+print(f"{len(names)} programs, {options.seeds} seeds ({min(3, options.seeds)} with 5,000 samples and more), 4 registers. "
+      "Cells: median over programs / worst program.")
 table("Mean absolute error of the miss-ratio curve", "mae", 4)
 table("S of time distances, the paper's bins", "stp", 3)
 table("S of time distances, power-of-two bins", "st", 3)
@@ -167,16 +190,19 @@ for label, wanted in ROWS:
     print(f"| {label} | " + " | ".join(covered(registers=4, samples=count, **wanted) for count in COUNTS) + " |")
 print("\nBy registers, 5,000 samples: error of the curve; S of time distances (the paper's bins)\n\n"
       "| | 1 | 2 | 3 | 4 |\n|---|---|---|---|---|")
-for label, wanted in (ROWS[1], ROWS[0], ROWS[6]):
+for label, wanted in (ROWS[1], ROWS[0], ROWS[7]):
     for value, places in (("mae", 4), ("stp", 3)):
         print(f"| {label}, {'error' if value == 'mae' else 'S'} | "
               + " | ".join(cell(value, places, samples=5000, registers=k, **wanted) for k in (1, 2, 3, 4)) + " |")
+print("\nHow samples are drawn, each watched once, 1,000 samples: error of the curve\n\n| | |\n|---|---|")
+for label, design in (("periods of a half to three halves", "jitter"), ("one sample in each period", "once")):
+    print(f"| {label} | {cell('mae', 4, design=design, samples=1000, registers=4)} |")
 conversions()
 print("\nEach program, 1,000 samples: error of the curve, S of time and of distances (the paper's bins), band\n\n"
-      "| | capped | | | | rdx | | | bound | conversion |\n|---|---|---|---|---|---|---|---|---|---|")
+      "| | capped | | | | once | rdx | | | bound | conversion |\n|---|---|---|---|---|---|---|---|---|---|---|")
 for name in names:
     row = []
-    for _, wanted in (ROWS[6], ROWS[1]):
+    for _, wanted in (ROWS[7], ROWS[1]):
         for value, places in (("mae", 4), ("stp", 3), ("sdp", 3)):
             row.append(f"{by_program(value, registers=4, samples=1000, **wanted).get(name, float('nan')):.{places}f}")
         if wanted["estimator"] == "capped":
@@ -184,7 +210,9 @@ for name in names:
                       and line["design"] == "capped"]
             points = sum(int(line["of"]) for line in chosen)
             row.append(f"{sum(int(line['in']) for line in chosen) / points:.2f}" if points else "–")
-    row.append(f"{by_program('mae', registers=4, samples=1000, **ROWS[9][1]).get(name, float('nan')):.4f}")
+            once = by_program("mae", registers=4, samples=1000, **ROWS[6][1])
+            row.append(f"{once.get(name, float('nan')):.4f}")
+    row.append(f"{by_program('mae', registers=4, samples=1000, **ROWS[10][1]).get(name, float('nan')):.4f}")
     row.append(f"{by_program('mae', design='all', estimator='capped', conversion='aet').get(name, float('nan')):.4f}")
     print(f"| {name} | " + " | ".join(row) + " |")
 

@@ -12,6 +12,10 @@
  * samples for the first and many for the last: short and long reuses both have registers of theirs, and
  * no register is lost to data that is never used again.
  *
+ * A register that is free may be lent to something that is no sample (the second use of a block, watched in
+ * its turn). Samples do not see that: which of them gets a register, and with which probability, is the same.
+ * They take registers that hold nothing first.
+ *
  * Whoever estimates must know with which probability a sample was armed, given what the registers held:
  * 1 where one was free, else 1 - product of (1 - 1 / (n + 1)).
  */
@@ -35,6 +39,7 @@ typedef struct fm_reservoir {
         uint32_t seen; /* samples since it was last free; 0: it is free */
         uint32_t cap;  /* n is at most this */
         uint32_t kept; /* probability that what it holds was not replaced so far */
+        uint32_t lent; /* 1: it is free, but until a sample needs it holds what is no sample */
     } at[FM_RESERVOIR_MOST];
 } fm_reservoir;
 
@@ -84,7 +89,7 @@ static inline void fm_reservoir_start(fm_reservoir *reservoir, uint32_t register
     reservoir->random = z ? z : 1;
     reservoir->registers = registers;
     for (uint32_t k = 0; k < registers; k++) {
-        reservoir->at[k].seen = reservoir->at[k].kept = 0;
+        reservoir->at[k].seen = reservoir->at[k].kept = reservoir->at[k].lent = 0;
         reservoir->at[k].cap = plain ? FM_RESERVOIR_SEEN_MOST : fm_reservoir_cap(registers, k);
     }
 }
@@ -92,13 +97,21 @@ static inline void fm_reservoir_start(fm_reservoir *reservoir, uint32_t register
 static inline void fm_reservoir_take(fm_reservoir *reservoir, uint32_t place)
 {
     reservoir->at[place].kept = UINT32_C(1) << FM_RESERVOIR_KEPT_BITS;
+    reservoir->at[place].lent = 0;
+}
+
+/* The register, which is free, holds something until a sample needs it, or it is released. */
+static inline void fm_reservoir_lend(fm_reservoir *reservoir, uint32_t place)
+{
+    fm_reservoir_take(reservoir, place);
+    reservoir->at[place].lent = 1;
 }
 
 /* The register's watch has ended by itself: it is free. Its probability of having been kept until now. */
 static inline uint32_t fm_reservoir_release(fm_reservoir *reservoir, uint32_t place)
 {
     const uint32_t kept = reservoir->at[place].kept;
-    reservoir->at[place].seen = reservoir->at[place].kept = 0;
+    reservoir->at[place].seen = reservoir->at[place].kept = reservoir->at[place].lent = 0;
     return kept ? kept : 1;
 }
 
@@ -142,17 +155,30 @@ static inline fm_reservoir_choice fm_reservoir_compete(fm_reservoir *reservoir)
     return choice;
 }
 
+/* A register that no sample holds, one that is not lent if there is any. -1: none. */
+static inline int32_t fm_reservoir_find_free(const fm_reservoir *reservoir)
+{
+    int32_t found = -1;
+    for (uint32_t k = 0; k < reservoir->registers; k++) {
+        if (reservoir->at[k].seen > 0) continue;
+        if (!reservoir->at[k].lent) return (int32_t)k;
+        if (found < 0) found = (int32_t)k;
+    }
+    return found;
+}
+
 /* A new sample. Where it gets a register, that one is taken from now on. */
 static inline fm_reservoir_choice fm_reservoir_offer(fm_reservoir *reservoir)
 {
-    for (uint32_t k = 0; k < reservoir->registers; k++) {
-        if (reservoir->at[k].seen > 0) continue;
-        fm_reservoir_count(reservoir);
-        reservoir->at[k].seen = 1;
-        fm_reservoir_take(reservoir, k);
-        return (fm_reservoir_choice){.place = (int32_t)k, .armed = UINT64_C(1) << FM_RESERVOIR_ARMED_BITS};
-    }
-    return fm_reservoir_compete(reservoir);
+    const int32_t place = fm_reservoir_find_free(reservoir);
+    if (place < 0) return fm_reservoir_compete(reservoir);
+    fm_reservoir_choice choice = {.place = place, .armed = UINT64_C(1) << FM_RESERVOIR_ARMED_BITS};
+    choice.replaces = reservoir->at[place].lent;
+    choice.replaced_kept = reservoir->at[place].kept;
+    fm_reservoir_count(reservoir);
+    reservoir->at[place].seen = 1;
+    fm_reservoir_take(reservoir, (uint32_t)place);
+    return choice;
 }
 
 #endif

@@ -245,18 +245,19 @@ enum { FM_SAMPLE_WATCH_USED = 0, FM_SAMPLE_WATCH_REPLACED = 1, FM_SAMPLE_WATCH_E
 
 /* A use that is, or was, watched. */
 typedef struct fm_sample_watched {
-    uint32_t on;          /* in fm_sample_lane.watches: 1 while it is armed */
-    uint32_t end;         /* FM_SAMPLE_WATCH_… */
-    uint64_t burst;       /* number of the burst, in its thread, whose use it is */
-    uint64_t address;     /* of the use */
-    uint64_t position;    /* number of the use among the accesses of the log */
-    uint64_t in_burst;    /* number of the burst in which, or in the window behind which, it ended; 0: none */
-    uint64_t in_window;   /* ticks of the time-stamp counter since that window began; 0: not in it */
-    uint64_t begin;       /* work when it was armed: that of the burst's end */
-    uint64_t finish;      /* work when it ended */
-    uint64_t code;        /* address behind the instruction that used it again */
-    uint64_t armed;       /* probability, in units of 2^-40 (reservoir.h) */
-    uint64_t kept;        /* likewise, in units of 2^-31 */
+    uint32_t on;        /* in fm_sample_lane.watches: 1 while it is armed */
+    uint32_t end;       /* FM_SAMPLE_WATCH_… */
+    uint64_t burst;     /* number of the burst, in its thread, whose use it is */
+    uint64_t address;   /* of the use */
+    uint64_t position;  /* number of the use among the accesses of the log; of counters: 0, or that it is the
+                           reuse of the sampled use, so many accesses after it, watched in its turn */
+    uint64_t in_burst;  /* number of the burst in which, or in the window behind which, it ended; 0: none */
+    uint64_t in_window; /* ticks of the time-stamp counter since that window began; 0: not in it */
+    uint64_t begin;     /* work when it was armed: that of the burst's end */
+    uint64_t finish;    /* work when it ended */
+    uint64_t code;      /* address behind the instruction that used it again */
+    uint64_t armed;     /* probability, in units of 2^-40 (reservoir.h) */
+    uint64_t kept;      /* likewise, in units of 2^-31 */
     uint64_t stack_bytes; /* of the stack where it ended, in the slab that the record names; 0: none */
 } fm_sample_watched;
 

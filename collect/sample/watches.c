@@ -101,6 +101,22 @@ static bool is_by_us(const fm_sampler_thread *thread, const ucontext_t *context)
     return fm_sampler_is_own_code(at) || fm_sampler_is_own_code(burst_where(thread->burst, at));
 }
 
+/* Counters: the reuse of a sampled use is watched in its turn, until a sample needs the register. Not in the
+ * paper's reservoir. */
+static void watch_again(fm_sampler_thread *thread, uint32_t place, const fm_sample_watched *before)
+{
+    if (!fm_self.counting || fm_self.session->wants & FM_SAMPLE_WANT_PLAIN || before->position > 0) return;
+    if (thread->work <= before->begin || !fm_sampler_arm(thread, place, before->address)) return;
+    fm_reservoir_lend(&thread->reservoir, place);
+    fm_sample_watched *watched = &thread->lane->watches[place];
+    *watched = *before;
+    watched->end = FM_SAMPLE_WATCH_ENDED;
+    watched->position = thread->work - before->begin;
+    watched->begin = thread->work;
+    watched->kept = UINT64_C(1) << FM_RESERVOIR_KEPT_BITS;
+    __atomic_store_n(&watched->on, 1, __ATOMIC_RELEASE);
+}
+
 void fm_sampler_trapped(fm_sampler_thread *thread, uint32_t place, const ucontext_t *context)
 {
     if (place >= FM_SAMPLE_WATCHES || !thread->lane->watches[place].on) return;
@@ -111,7 +127,9 @@ void fm_sampler_trapped(fm_sampler_thread *thread, uint32_t place, const ucontex
         return;
     }
     thread->traps++;
+    const fm_sample_watched before = thread->lane->watches[place];
     tell(thread, place, FM_SAMPLE_WATCH_USED, context, fm_reservoir_release(&thread->reservoir, place));
+    watch_again(thread, place, &before);
 }
 
 void fm_sampler_replaced(fm_sampler_thread *thread, uint32_t place, uint32_t kept)

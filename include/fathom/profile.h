@@ -203,6 +203,8 @@ typedef struct fm_sampling {
     uint64_t measured_time; /* up to this, FM_MEASURED_LEAST observations at least lasted longer: beyond it,
                                the estimate is inferred from fewer, or from none */
     uint64_t measured;      /* the same as a distance, in blocks */
+    uint64_t again;         /* of `used`, those whose reuse was watched in its turn: as many traps more, or
+                               fewer where these were cut off */
 } fm_sampling;
 enum { FM_MEASURED_LEAST = 10 };
 FM_API void fm_sampling_destroy(fm_sampling *sampling); /* NULL is fine */

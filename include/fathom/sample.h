@@ -11,6 +11,8 @@
  *   - A *watch* is one use whose block is looked out for, by a debug register. It ends when the block is used
  *     again, when another watch takes the register (it is cut off), or with the thread: never used again.
  *     Samples that found no register are told too (not armed): they say how often code is met.
+ *     When its block is used again, that reuse is a use itself: it may be watched in its turn (`since`), as
+ *     long as no sample needs the register.
  *
  * Observations are put into an fm_samples, for one block size. From these follow the histogram of time
  * distances, that of distances, a band of confidence, and which code uses again what other code used.
@@ -135,6 +137,8 @@ typedef struct fm_sample_watch {
     uint32_t zero;    /* 0 */
     uint32_t latency; /* cycles that the use took; 0: not known */
     fm_memory_level level; /* where its data came from */
+    uint64_t since; /* not 0: it is no sample, but the reuse of one, so many references after it. weight and
+                       armed are those of the sample; from and burst are 0 */
 } fm_sample_watch;
 /* In any order. */
 FM_API fm_status fm_samples_add_watch_sized(fm_samples *samples, const fm_sample_watch *watch,
@@ -251,6 +255,10 @@ typedef struct fm_virtual_sampler_options {
                               probability 1/4; 0: 1 */
     uint64_t burst_length; /* the shortest; 0: 4096 */
     uint64_t seed;
+    uint32_t again;      /* not 0: the reuse of a sample is watched in its turn while no sample needs the
+                            register; not with bursts, nor in the paper's reservoir */
+    uint32_t stratified; /* not 0, and not even: one sample in each period, at a place that is drawn anew;
+                            not with bursts */
 } fm_virtual_sampler_options;
 enum { FM_MOST_REGISTERS = 16 };
 typedef struct fm_virtual_sampler fm_virtual_sampler;

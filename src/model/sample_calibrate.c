@@ -56,7 +56,7 @@ static bool all_are_told(const fm_samples *samples)
     bool not_armed = false, by_chance = false;
     for (size_t i = 0; i < samples->watch_count; i++) {
         const fm_sample_watch *watch = &samples->watches[i];
-        if (watch->burst > 0) continue;
+        if (watch->burst > 0 || watch->since > 0) continue;
         not_armed |= watch->end == FM_WATCH_NOT_ARMED;
         by_chance |= watch->armed < 1;
     }
@@ -76,7 +76,7 @@ static size_t collect(const fm_samples *samples, const fm_estimate_options *opti
     for (size_t i = 0; i < samples->watch_count; i++) {
         const fm_sample_watch *watch = &samples->watches[i];
         const bool armed = watch->end != FM_WATCH_NOT_ARMED;
-        if (watch->burst == 0 && !told) continue;
+        if ((watch->burst == 0 && !told) || watch->since > 0) continue;
         all[count++] = (stratum){.code = code_of(options, watch->use),
                                  .of_bursts = watch->burst > 0,
                                  .count = armed,
@@ -106,6 +106,7 @@ fm_status fm_sample_calibrate(const fm_samples *samples, const fm_estimate_optio
         if (all[i].count < FEWEST) add(&rest[all[i].of_bursts], &all[i]);
     for (size_t i = 0; i < samples->watch_count && count > 0; i++) {
         const fm_sample_watch *watch = &samples->watches[i];
+        if (watch->since > 0) continue;
         const stratum key = {.code = code_of(options, watch->use), .of_bursts = watch->burst > 0};
         const stratum *of = bsearch(&key, all, count, sizeof *all, by_code);
         if (of && of->count < FEWEST) of = &rest[of->of_bursts];

@@ -5,6 +5,7 @@
  *     sample_observations.c  bursts and watches as they were told
  *     sample_items.c         the same in the order of time distances, each with its weight
  *     sample_calibrate.c     weights that fit what is known of all samples
+ *     sample_seconds.c       weights of reuses that were watched in their turn
  *     sample_windows.c       windows of the run, and how different their time distances are
  *     sample_weigh.c         from these to the histogram of time distances: Kaplan-Meier, and plain sums
  *     sample_convert.c       from time distances to distances
@@ -124,6 +125,8 @@ void fm_sample_items_clear(fm_sample_items *items);
 /* Scales the weights of watches, of each code, to what is known of all samples. */
 fm_status fm_sample_calibrate(const fm_samples *samples, const fm_estimate_options *options, double *weights,
                               fm_error *error);
+/* Sets the weights of the reuses of samples (`since`), given those of the samples. */
+fm_status fm_sample_weigh_seconds(const fm_samples *samples, double *weights, fm_error *error);
 /* The weight of each watch by the paper, 0 for those that were not used again. */
 fm_status fm_sample_proportional(const fm_samples *samples, double *weights, fm_error *error);
 

@@ -39,8 +39,28 @@ static int by_place(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Stretches with the same number of observations each, in the order of the run. A watch is where its burst
- * is. */
+/* The last of the units in order that is not behind this place. */
+static size_t unit_before(const unit *units, size_t count, uint32_t thread, uint64_t at)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const unit *of = &units[middle];
+        if (of->thread < thread || (of->thread == thread && of->at <= at))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 ? low - 1 : 0;
+}
+
+static uint32_t block_of_unit(const fm_sample_items *items, size_t index, size_t count)
+{
+    return (uint32_t)((unsigned __int128)index * items->blocks / count);
+}
+
+/* Stretches with the same number of samples each, in the order of the run. A watch is where its burst is; the
+ * reuse of a sample, which is none itself, where it lies. */
 static fm_status choose_blocks(fm_sample_items *items, const fm_samples *samples, uint32_t blocks,
                                bool windows, fm_error *error)
 {
@@ -56,7 +76,7 @@ static fm_status choose_blocks(fm_sample_items *items, const fm_samples *samples
     for (size_t i = 0; i < samples->burst_count; i++)
         units[count++] = (unit){samples->bursts[i].thread, true, samples->bursts[i].at, i};
     for (size_t i = 0; i < samples->watch_count; i++)
-        if (samples->watches[i].burst == 0)
+        if (samples->watches[i].burst == 0 && samples->watches[i].since == 0)
             units[count++] = (unit){samples->watches[i].thread, false, samples->watches[i].at, i};
     qsort(units, count, sizeof *units, by_place);
     items->blocks = count < blocks ? (uint32_t)count : blocks;
@@ -69,7 +89,7 @@ static fm_status choose_blocks(fm_sample_items *items, const fm_samples *samples
         return no_memory(error, items->blocks * sizeof *items->initial);
     }
     for (size_t i = 0, before = SIZE_MAX; i < count; i++) {
-        const uint32_t block = (uint32_t)((unsigned __int128)i * items->blocks / count);
+        const uint32_t block = block_of_unit(items, i, count);
         (units[i].is_burst ? items->burst_blocks : items->watch_blocks)[units[i].index] = block;
         items->known[block] += units[i].is_burst ? samples->bursts[units[i].index].weight
                                                  : samples->watches[units[i].index].weight;
@@ -81,9 +101,14 @@ static fm_status choose_blocks(fm_sample_items *items, const fm_samples *samples
     fm_status status = FM_OK;
     if (windows) status = fm_sample_windows(items, samples, places, error);
     free(places);
-    for (size_t i = 0; i < samples->watch_count; i++)
-        if (samples->watches[i].burst > 0)
-            items->watch_blocks[i] = items->burst_blocks[samples->watches[i].burst - 1];
+    for (size_t i = 0; i < samples->watch_count; i++) {
+        const fm_sample_watch *watch = &samples->watches[i];
+        if (watch->burst > 0)
+            items->watch_blocks[i] = items->burst_blocks[watch->burst - 1];
+        else if (watch->since > 0 && count > 0)
+            items->watch_blocks[i] =
+                block_of_unit(items, unit_before(units, count, watch->thread, watch->at), count);
+    }
     free(units);
     return status;
 }
@@ -113,12 +138,13 @@ fm_status fm_sample_proportional(const fm_samples *samples, double *weights, fm_
     }
     for (size_t i = 0; i < count; i++) order[i] = &samples->watches[i];
     qsort(order, count, sizeof *order, by_context);
-    for (size_t i = 0; i < count; i++) before[i + 1] = before[i] + order[i]->weight;
+    for (size_t i = 0; i < count; i++)
+        before[i + 1] = before[i] + (order[i]->since > 0 ? 0 : order[i]->weight);
     for (size_t i = 0; i < count; i++) {
         const fm_sample_watch *watch = order[i];
         double *weight = &weights[watch - samples->watches];
         *weight = 0;
-        if (watch->end != FM_WATCH_USED) continue;
+        if (watch->end != FM_WATCH_USED || watch->since > 0) continue;
         size_t from = i, to = count; /* the first one behind that is of another context, or after the trap */
         while (to - from > 1) {
             const size_t middle = from + (to - from) / 2;
@@ -145,10 +171,13 @@ static fm_status weigh_watches(const fm_samples *samples, fm_sample_weights how,
     for (size_t i = 0; i < samples->watch_count; i++) {
         const fm_sample_watch *watch = &samples->watches[i];
         weights[i] = papers && watch->end != FM_WATCH_USED ? 0 : watch->weight;
+        if (watch->since > 0 && how != FM_WEIGHTS_ENTRY) weights[i] = 0; /* the others know of samples only */
         if (how == FM_WEIGHTS_ENTRY || how == FM_WEIGHTS_BOTH) weights[i] /= watch->armed;
         if (how == FM_WEIGHTS_BOTH && watch->kept > 0) weights[i] /= watch->kept;
     }
-    return how == FM_WEIGHTS_ENTRY ? fm_sample_calibrate(samples, options, weights, error) : FM_OK;
+    if (how != FM_WEIGHTS_ENTRY) return FM_OK;
+    fm_status status = fm_sample_calibrate(samples, options, weights, error);
+    return status == FM_OK ? fm_sample_weigh_seconds(samples, weights, error) : status;
 }
 
 /* ---- items ---- */
@@ -194,7 +223,7 @@ static fm_status add_watches(fm_sample_items *items, const fm_samples *samples, 
     for (size_t i = 0; i < samples->watch_count && weights && status == FM_OK; i++) {
         const fm_sample_watch *watch = &samples->watches[i];
         status = add_watch(items, watch, (uint32_t)i, weights[i], options->reach, error);
-        if (watch->end == FM_WATCH_NOT_ARMED) continue;
+        if (watch->end == FM_WATCH_NOT_ARMED || watch->since > 0) continue;
         sum += weights[i];
         squares += weights[i] * weights[i];
     }

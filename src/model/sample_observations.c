@@ -231,6 +231,12 @@ static fm_status check_watch(const fm_samples *samples, const fm_sample_watch *w
         return fm_fail(error, FM_E_ARGUMENT, NULL,
                        "a watch is said to be of burst %" PRIu64 ", which is not one of its thread",
                        watch->burst);
+    if (watch->since > 0 && (!armed || watch->since > watch->at || watch->from > 0 || watch->burst > 0))
+        return fm_fail(error, FM_E_ARGUMENT, NULL,
+                       "the use at %" PRIu64 " is said to follow one %" PRIu64
+                       " references before: expected that not before the first, watched at once, and not of "
+                       "a burst",
+                       watch->at, watch->since);
     return FM_OK;
 }
 

@@ -94,6 +94,7 @@ static fm_status check_samples(making *self, fm_error *error)
                        self->options.reach);
     for (size_t i = 0; i < samples->watch_count && self->estimator->weights == FM_WEIGHTS_BOTH; i++) {
         const fm_sample_watch *watch = &samples->watches[i];
+        if (watch->since > 0) continue;
         if ((watch->end == FM_WATCH_USED || watch->end == FM_WATCH_NEVER) && !(watch->kept > 0))
             return fm_fail(error, FM_E_UNSUPPORTED, NULL,
                            "the estimator '%s' needs the probability with which each watch was kept", name);
@@ -229,7 +230,8 @@ static fm_status set_reach(making *self, fm_sampling *sampling, fm_error *error)
     if (self->options.reach && sampling->burst_time > self->options.reach)
         sampling->burst_time = self->options.reach;
     for (size_t i = 0; i < samples->watch_count; i++)
-        if (samples->watches[i].end != FM_WATCH_NOT_ARMED) lengths[count++] = samples->watches[i].length;
+        if (samples->watches[i].end != FM_WATCH_NOT_ARMED && samples->watches[i].since == 0)
+            lengths[count++] = samples->watches[i].length;
     sampling->measured_time = lasted(lengths, count);
     free(lengths);
     const fm_sample_masses *masses = &self->masses;
@@ -253,6 +255,10 @@ static fm_status set_sampling(making *self, fm_profile *profile, fm_error *error
     for (size_t i = 0; i < samples->burst_count; i++) sampling->burst_uses += samples->bursts[i].uses;
     for (size_t i = 0; i < samples->watch_count; i++) {
         const fm_sample_watch_end end = samples->watches[i].end;
+        if (samples->watches[i].since > 0) {
+            sampling->again++;
+            continue;
+        }
         sampling->used += end == FM_WATCH_USED;
         sampling->replaced += end == FM_WATCH_REPLACED;
         sampling->never += end == FM_WATCH_NEVER;
@@ -265,7 +271,8 @@ static fm_status set_sampling(making *self, fm_profile *profile, fm_error *error
 static uint64_t count_samples(const fm_samples *samples)
 {
     uint64_t count = samples->burst_count;
-    for (size_t i = 0; i < samples->watch_count; i++) count += samples->watches[i].burst == 0;
+    for (size_t i = 0; i < samples->watch_count; i++)
+        count += samples->watches[i].burst == 0 && samples->watches[i].since == 0;
     return count;
 }
 

@@ -47,6 +47,7 @@ struct fm_virtual_sampler {
     uint64_t random;
     uint64_t clock; /* references so far */
     uint64_t next;  /* number of the reference that is sampled next */
+    uint64_t from;  /* stratified: where the period of the next sample begins */
     fm_reservoir reservoir;
     uint32_t armed;                     /* registers in use, in these arrays: */
     uint64_t blocks[FM_RESERVOIR_MOST]; /* what they watch */
@@ -66,6 +67,8 @@ static fm_status check_options(fm_virtual_sampler_options *options, fm_error *er
     if (options->registers == 0) options->registers = 4;
     if (options->burst_steps == 0) options->burst_steps = 1;
     if (options->burst_length == 0) options->burst_length = BURST_LENGTH;
+    if (options->bursts || options->plain_reservoir) options->again = 0;
+    if (options->bursts) options->stratified = 0;
     if (options->period == 0 || options->period >= UINT64_C(1) << 60)
         return fm_fail(error, FM_E_ARGUMENT, NULL,
                        "a period of %" PRIu64 ": expected 1 to 2^60 - 1 references", options->period);
@@ -96,13 +99,17 @@ static fm_status make_room_for_bursts(fm_virtual_sampler *sampler, fm_error *err
     return fm_fail_memory(error, burst->table_size * sizeof *burst->table, "the bursts");
 }
 
-/* References until the next sample. */
-static uint64_t draw_period(fm_virtual_sampler *sampler)
+/* The sample behind this one. */
+static uint64_t draw_next(fm_virtual_sampler *sampler)
 {
     const uint64_t period = sampler->options.period;
-    if (sampler->options.even) return period;
+    if (sampler->options.even) return sampler->clock + period;
+    if (sampler->options.stratified) {
+        sampler->from += period;
+        return sampler->from + fm_sample_random_below(&sampler->random, period);
+    }
     const uint64_t least = (period + 1) / 2; /* and as far above the period: that is the mean */
-    return least + fm_sample_random_below(&sampler->random, 2 * (period - least) + 1);
+    return sampler->clock + least + fm_sample_random_below(&sampler->random, 2 * (period - least) + 1);
 }
 
 fm_status fm_virtual_sampler_create_sized(fm_virtual_sampler **sampler,
@@ -170,13 +177,32 @@ static fm_sample_watch *end_watch(fm_virtual_sampler *sampler, uint32_t place, f
     return watch;
 }
 
+/* `taken` has room for it. */
+static void begin_watch(fm_virtual_sampler *sampler, uint32_t place, fm_sample_watch watch, uint64_t block)
+{
+    sampler->watches[place] = sampler->taken_count;
+    sampler->places[sampler->armed] = place;
+    sampler->blocks[sampler->armed++] = block;
+    sampler->taken[sampler->taken_count++] = watch;
+}
+
 /* Reference number `now` touches what the i-th armed register watches. */
 static void trap(fm_virtual_sampler *sampler, uint32_t i, uint64_t now, uint32_t tag)
 {
     const uint32_t place = sampler->places[i];
+    const uint64_t block = sampler->blocks[i];
     fm_sample_watch *watch = end_watch(sampler, place, FM_WATCH_USED, now);
     watch->reuse = tag;
     watch->kept = share(fm_reservoir_release(&sampler->reservoir, place), FM_RESERVOIR_KEPT_BITS);
+    if (!sampler->options.again || watch->since > 0) return;
+    const fm_sample_watch second = {.thread = watch->thread,
+                                    .at = now,
+                                    .weight = watch->weight,
+                                    .armed = watch->armed,
+                                    .use = tag,
+                                    .since = now - watch->at};
+    fm_reservoir_lend(&sampler->reservoir, place);
+    begin_watch(sampler, place, second, block);
 }
 
 /* A use asks for a register; reference number `now` was the last one seen. */
@@ -184,8 +210,9 @@ static fm_status offer(fm_virtual_sampler *sampler, fm_sample_watch watch, uint6
                        fm_error *error)
 {
     void *grown = sampler->taken;
-    if (fm_array_reserve(&grown, &sampler->taken_capacity, sampler->taken_count + 1, sizeof watch))
-        return fm_fail_memory(error, (sampler->taken_count + 1) * sizeof watch, "the samples");
+    const size_t room = sampler->taken_count + 1 + FM_RESERVOIR_MOST; /* and what may trap until the next */
+    if (fm_array_reserve(&grown, &sampler->taken_capacity, room, sizeof watch))
+        return fm_fail_memory(error, room * sizeof watch, "the samples");
     sampler->taken = grown;
     const fm_reservoir_choice choice = fm_reservoir_offer(&sampler->reservoir);
     watch.thread = sampler->thread;
@@ -196,9 +223,8 @@ static fm_status offer(fm_virtual_sampler *sampler, fm_sample_watch watch, uint6
         if (choice.replaces)
             end_watch(sampler, place, FM_WATCH_REPLACED, now)->kept =
                 share(choice.replaced_kept, FM_RESERVOIR_KEPT_BITS);
-        sampler->watches[place] = sampler->taken_count;
-        sampler->places[sampler->armed] = place;
-        sampler->blocks[sampler->armed++] = block;
+        begin_watch(sampler, place, watch, block);
+        return FM_OK;
     }
     sampler->taken[sampler->taken_count++] = watch;
     return FM_OK;
@@ -280,9 +306,9 @@ static fm_status end_burst(fm_virtual_sampler *sampler, uint64_t seen, fm_error 
 /* ---- references ---- */
 
 /* The first reference that a register watches; count: none. Most are not, and are looked at eight at a time.
- */
-static size_t find_watched(const fm_virtual_sampler *sampler, const uint64_t *blocks, size_t from,
-                           size_t count)
+ * To be compiled for several instruction sets: without SSE 4.1 there is no comparison of 64 bits. */
+static inline __attribute__((always_inline)) size_t
+find_watched(const fm_virtual_sampler *sampler, const uint64_t *blocks, size_t from, size_t count)
 {
     enum { STEP = 8, GROUP = 4 };
     const uint32_t armed = sampler->armed;
@@ -305,11 +331,29 @@ static size_t find_watched(const fm_virtual_sampler *sampler, const uint64_t *bl
     return count;
 }
 
+static size_t find_watched_plainly(const fm_virtual_sampler *sampler, const uint64_t *blocks, size_t from,
+                                   size_t count)
+{
+    return find_watched(sampler, blocks, from, count);
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx2"))) static size_t
+find_watched_avx2(const fm_virtual_sampler *sampler, const uint64_t *blocks, size_t from, size_t count)
+{
+    return find_watched(sampler, blocks, from, count);
+}
+#endif
+
 /* Only registers look at these references. */
 static void pass(fm_virtual_sampler *sampler, const uint64_t *blocks, const uint32_t *tags, size_t count)
 {
     const uint64_t clock = sampler->clock;
-    for (size_t i = 0; (i = find_watched(sampler, blocks, i, count)) < count; i++)
+    size_t (*find)(const fm_virtual_sampler *, const uint64_t *, size_t, size_t) = find_watched_plainly;
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx2")) find = find_watched_avx2;
+#endif
+    for (size_t i = 0; (i = find(sampler, blocks, i, count)) < count; i++)
         for (uint32_t k = sampler->armed; k-- > 0;) /* a trap moves the last one into its place */
             if (blocks[i] == sampler->blocks[k]) trap(sampler, k, clock + i, tags ? tags[i] : 0);
     sampler->clock = clock + count;
@@ -317,7 +361,7 @@ static void pass(fm_virtual_sampler *sampler, const uint64_t *blocks, const uint
 
 static fm_status take_sample(fm_virtual_sampler *sampler, uint64_t block, uint32_t tag, fm_error *error)
 {
-    sampler->next = sampler->clock + draw_period(sampler);
+    sampler->next = draw_next(sampler);
     if (sampler->options.bursts) {
         begin_burst(sampler);
         return FM_OK;

@@ -40,7 +40,7 @@ fm_status fm_sampling_create(fm_sampling **sampling, const char *method, const c
 }
 
 /* The numbers, by their names: those that count, then those that say how far it was seen. */
-enum { COUNTS = 6, NUMBERS = 9 };
+enum { COUNTS = 7, NUMBERS = 10 };
 typedef struct number {
     const char *name;
     uint64_t *value;
@@ -54,6 +54,7 @@ static void numbers_of(fm_sampling *sampling, number *all)
                                   {"replaced", &sampling->replaced},
                                   {"never", &sampling->never},
                                   {"not_armed", &sampling->not_armed},
+                                  {"again", &sampling->again},
                                   {"burst_time", &sampling->burst_time},
                                   {"measured_time", &sampling->measured_time},
                                   {"measured", &sampling->measured}};

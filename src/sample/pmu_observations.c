@@ -19,10 +19,11 @@ enum { ARMED_BITS = 40, KEPT_BITS = 31 }; /* of probabilities (collect/reservoir
 static int by_number(const void *a, const void *b)
 {
     const fm_seen_watch *x = *(const fm_seen_watch *const *)a, *y = *(const fm_seen_watch *const *)b;
-    return x->is.burst < y->is.burst ? -1 : x->is.burst > y->is.burst;
+    if (x->is.burst != y->is.burst) return x->is.burst < y->is.burst ? -1 : 1;
+    return x->is.position < y->is.position ? -1 : x->is.position > y->is.position;
 }
 
-/* The watches, by the use that they are of. */
+/* The watches, by the use that they are of; that of its reuse comes second. */
 static const fm_seen_watch **sorted_watches(const fm_sampled_thread *thread)
 {
     const fm_seen_watch **sorted = fm_calloc(thread->watch_count + 1, sizeof *sorted);
@@ -86,18 +87,14 @@ static uint64_t counted_until(const counted *of, uint64_t position)
 
 /* ---- observations ---- */
 
-/* How its watch went. False: its record was lost, so nothing is known of it. */
-static bool describe_watch(const counted *of, const fm_seen_use *use, const fm_seen_watch *seen,
+/* How the watch went that began at this position. */
+static void describe_watch(const counted *of, uint64_t position, const fm_seen_watch *seen,
                            fm_sample_watch *watch)
 {
-    const fm_sampled_thread *thread = of->thread;
-    watch->end = FM_WATCH_NOT_ARMED;
-    if (use->is.place == FM_SAMPLE_NOWHERE) return true;
-    if (!seen) return false;
     const bool never = seen->is.end == FM_SAMPLE_WATCH_ENDED;
-    uint64_t finish = never ? thread->work : seen->is.finish;
+    uint64_t finish = never ? of->thread->work : seen->is.finish;
     finish = counted_until(of, finish);
-    const uint64_t begin = counted_until(of, use->is.position);
+    const uint64_t begin = counted_until(of, position);
     if (finish <= begin) finish = begin + 1;
     watch->end = never                                      ? FM_WATCH_NEVER
                  : seen->is.end == FM_SAMPLE_WATCH_REPLACED ? FM_WATCH_REPLACED
@@ -105,7 +102,29 @@ static bool describe_watch(const counted *of, const fm_seen_use *use, const fm_s
     watch->length = finish - begin;
     watch->kept = probability(seen->is.kept, KEPT_BITS);
     watch->reuse = seen->tag;
-    return true;
+}
+
+/* The reuse of a sampled use was watched in its turn. */
+static fm_status add_second(const counted *of, const fm_sample_watch *first, const fm_seen_watch *seen,
+                            fm_samples *samples, fm_error *error)
+{
+    fm_sample_watch watch = {.thread = first->thread,
+                             .at = first->at + first->length,
+                             .since = first->length,
+                             .weight = first->weight,
+                             .armed = first->armed,
+                             .use = first->reuse};
+    describe_watch(of, seen->is.begin, seen, &watch);
+    return fm_samples_add_watch(samples, &watch, error);
+}
+
+/* The watch at this place of those in order, if it is of this use; second: of its reuse. NULL: there is none,
+ * or its record was lost. */
+static const fm_seen_watch *find_watch(const fm_sampled_thread *thread, const fm_seen_watch **watches,
+                                       size_t place, uint64_t number, bool second)
+{
+    if (place >= thread->watch_count || watches[place]->is.burst != number) return NULL;
+    return (watches[place]->is.position > 0) == second ? watches[place] : NULL;
 }
 
 /* All samples of a thread together stand for all its accesses. */
@@ -129,8 +148,9 @@ static fm_status add_uses(const counted *of, uint32_t number, const fm_seen_watc
         while (next < thread->watch_count && watches[next]->is.burst < use->is.number) next++;
         if (use->outside) continue;
         const uint64_t position = counted_until(of, use->is.position);
-        const bool has = next < thread->watch_count && watches[next]->is.burst == use->is.number;
+        const fm_seen_watch *seen = find_watch(thread, watches, next, use->is.number, false);
         fm_sample_watch watch = {.thread = number,
+                                 .end = FM_WATCH_NOT_ARMED,
                                  .at = position > 0 ? position - 1 : 0,
                                  .weight = use->is.period > 0 ? unit * (double)use->is.period : unit,
                                  .armed = probability(use->is.armed, ARMED_BITS),
@@ -140,8 +160,12 @@ static fm_status add_uses(const counted *of, uint32_t number, const fm_seen_watc
                                      use->is.latency < UINT32_MAX ? (uint32_t)use->is.latency : UINT32_MAX,
                                  .level = fm_pmu_source_level(use->is.source)};
         if (!(watch.armed > 0)) watch.armed = 1;
-        if (describe_watch(of, use, has ? watches[next] : NULL, &watch))
-            status = fm_samples_add_watch(samples, &watch, error);
+        if (!seen && use->is.place != FM_SAMPLE_NOWHERE) continue; /* nothing is known of it */
+        if (seen && use->is.place != FM_SAMPLE_NOWHERE) describe_watch(of, use->is.position, seen, &watch);
+        status = fm_samples_add_watch(samples, &watch, error);
+        const fm_seen_watch *second = find_watch(thread, watches, next + 1, use->is.number, true);
+        if (status == FM_OK && watch.end == FM_WATCH_USED && second)
+            status = add_second(of, &watch, second, samples, error);
     }
     return status;
 }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-    SAMPLE_COST = 30000, /* nanoseconds: the signal, arming a register, its trap */
+    SAMPLE_COST = 50000, /* nanoseconds: the signal, arming a register, its trap; both once more */
     RATE_MOST = 4000,    /* samples a second */
     LATENCIES_EACH = 4,  /* one sample of latencies for so many others */
     OPS_OF_ACCESS = 5,   /* AMD samples all operations: five for two accesses, in the mean, */

@@ -96,6 +96,7 @@ def a_cycle_has_one_distance():
     expect(profile["times"], [[1000, 1000, 300000]], "time distances")
     expect(profile["histogram"], [[999, 999, 300000]], "distances")
     expect([profile["sampling"][key] for key in ("method", "estimator", "conversion")], ["pmu", "rdx", "shen"], "how")
+    expect(profile["sampling"]["again"], 0, "the paper watches each sample once")
     expect(profile["run"]["collector"], "sampling (counters)", "collector")
     expect_in("Intel PEBS of skl (MEM_INST_RETIRED:ALL_LOADS)", " ".join(result.text.split()), "first screen")
     # A third are stores; periods are the primes from 500 on.
@@ -109,6 +110,8 @@ def the_same_by_the_default_estimator_and_method():
     expect(profile["sampling"]["method"], "pmu", "method")
     expect(profile["sampling"]["estimator"], "capped", "estimator")
     expect([row[:2] for row in profile["times"]], [[1000, 1000]], "time distances")
+    # What was used again is watched once more, until a sample needs the register.
+    expect(0 < profile["sampling"]["again"] <= profile["sampling"]["used"], True, f"again: {profile['sampling']}")
     # 1,000 of 300,000 are never used again.
     close(profile["cold"], 1000, 500, "never used again")
 

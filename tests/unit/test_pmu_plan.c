@@ -213,10 +213,10 @@ static void periods(void **state)
     plan = plan_of(&tree, &request);
     assert_int_equal(events[0].period + events[1].period, 1000);
     assert_true(events[0].roles & events[1].roles & FM_SAMPLE_PMU_RATE);
-    /* 2 % at 30 microseconds each. */
+    /* 2 % at 50 microseconds each. */
     request = (fm_pmu_request){.share = 0.02};
     plan = plan_of(&tree, &request);
-    assert_int_equal(events[0].period + events[1].period, 666);
+    assert_int_equal(events[0].period + events[1].period, 400);
     request = (fm_pmu_request){.share = 1e9};
     plan = plan_of(&tree, &request);
     assert_int_equal(events[0].period + events[1].period, 4000);

@@ -91,6 +91,8 @@ static int choose(simulation *self)
     self->options.registers = (unsigned)how->registers;
     self->options.seed = how->seed;
     self->options.even = how->even;
+    self->options.again = 1;
+    self->options.stratified = 1;
     const char *granularity = self->estimating->granularity;
     uint64_t *bytes = &self->options.granularity;
     if (granularity && (!cli_parse_count(granularity, bytes) || *bytes == 0 || *bytes & (*bytes - 1)))

@@ -77,7 +77,7 @@ typedef struct cli_estimate_options {
         {"seed", 0, CLI_COUNT, &(s)->seed, "N", "simulate: of the random choices (default 0)"},              \
     {                                                                                                        \
         "even", 0, CLI_FLAG, &(s)->even, NULL,                                                               \
-            "simulate: all periods are the same, not a half to three halves\nat random"                      \
+            "simulate: all periods are the same; without it, one sample in\neach, at a random place"         \
     }
 
 /* The whole verb, once options are parsed: the exit code. json: NULL, or where the profile goes. */
