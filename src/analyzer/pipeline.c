@@ -36,13 +36,13 @@
 #include <string.h>
 
 enum {
-    JOBS_ALONE = 48,         /* without workers */
-    JOBS = 8,                /* with workers, */
-    JOBS_EACH = 4,           /* and for each of them, */
-    JOBS_MOST = 32,          /* but no more */
-    WORTH_WAKING = JOBS / 2, /* with workers: jobs to feed, or free places to fill */
-    WORTH_CLAIMING = 2,      /* jobs to prepare */
-    FEW = JOBS_ALONE / 3,    /* jobs under way: the thread that feeds has time to prepare the next */
+    JOBS_ALONE = 64,          /* without workers */
+    JOBS = 8,                 /* with workers, */
+    JOBS_EACH = 4,            /* and for each of them, */
+    JOBS_MOST = 32,           /* but no more */
+    WORTH_WAKING = JOBS / 2,  /* with workers: jobs to feed, or free places to fill */
+    WORTH_CLAIMING = 2,       /* jobs to prepare */
+    FEW = JOBS_ALONE * 3 / 8, /* jobs under way: the thread that feeds has time to prepare the next */
     MOST_WORKERS = FM_PIPELINE_THREADS - 1,
     MOST_LABEL = 64,
 };

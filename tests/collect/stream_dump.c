@@ -6,7 +6,7 @@
  *
  *     stream_dump [options] --tool PATH -- PROGRAM ARGS…
  *
- *     --wants LIST        loads,stores,calls,heap,children (default loads,stores)
+ *     --wants LIST        loads,stores,calls,heap,children,shared (default loads,stores)
  *     -v                  every record as text, on standard error
  *     --accesses FILE     every access: code address, kind (L, S, M), address, size
  *     --drain             take chunks without looking into them (for measuring the tool)
@@ -417,12 +417,13 @@ static void start(const char *tool, char **command, int session_file)
 
 static uint32_t wants_of(const char *list)
 {
-    static const char *const words[] = {"loads", "stores", "sites", "calls", "heap", "children"};
+    static const char *const words[] = {"loads", "stores", "sites", "calls", "heap", "children", "shared"};
+    enum { WORDS = sizeof words / sizeof *words };
     uint32_t wants = 0;
     while (*list) {
         size_t length = strcspn(list, ","), i = 0;
-        while (i < 6 && (strlen(words[i]) != length || strncmp(words[i], list, length) != 0)) i++;
-        if (i == 6) {
+        while (i < WORDS && (strlen(words[i]) != length || strncmp(words[i], list, length) != 0)) i++;
+        if (i == WORDS) {
             fprintf(stderr, "stream_dump: no such want: %s\n", list);
             exit(2);
         }
