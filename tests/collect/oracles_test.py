@@ -93,7 +93,7 @@ def shared_words_tell_of_the_same_accesses():
     dump = os.path.join(ROOT, "build", "tests", "collect", "stream_dump")
     tool = os.path.join(os.path.dirname(BUILDER), "lib", "fathom", "valgrind", "fathom-amd64-linux")
     if not os.path.exists(dump):
-        raise Skip("no stream_dump was built")
+        return "no stream_dump was built"
     commands = [subjects(600)["gzip"], subjects(300)["sort"], [build("kernels.c", "gcc", "-mavx2"), "matmul"]]
     for command in commands:
         for kinds in ("loads,stores", "stores"):
