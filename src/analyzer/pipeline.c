@@ -448,7 +448,7 @@ fm_status fm_pipeline_feed(fm_pipeline *pipeline, const fm_batch *batch, fm_anal
     /* Without workers, the caller prepares where that spares it a copy. */
     const bool alone = pipeline->worker_count == 0;
     if (alone && job->takers < count) job->takers = 0;
-    job->unprepared = alone && job->takers > 0 && pipeline->filled - fed < FEW;
+    job->unprepared = alone && job->takers > 0 && pipeline->filled - pipeline->fed < FEW;
     status = alone && job->takers > 0 && !job->unprepared ? prepare_batch(pipeline, job, batch, error)
                                                           : copy_batch(job, batch, error);
     if (status == FM_OK) hand_on(pipeline, job);
