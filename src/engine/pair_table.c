@@ -169,7 +169,7 @@ static int compare_pairs(const void *left, const void *right)
     return (x > y) - (x < y);
 }
 
-/* By digits of 11 bits, the lowest first: a compiler's run has a million pairs. False: no memory for it. */
+/* By digits of 11 bits, the lowest first: there may be very many pairs. False: no memory for it. */
 static bool sort_by_digits(fm_raw_pair *list, size_t count)
 {
     enum {
