@@ -44,6 +44,12 @@
  * Fewer words follow when the block was left by a side exit: the next word with the highest bit set ends it.
  * Size, kind and code address of each access were reported once, by FM_RECORD_DEFINE.
  *
+ * Where FM_WANT_SHARED is set, an access whose address differs by a constant from that of one before it in
+ * the block (the same base register, or both addresses are constants) may have no word of its own: its
+ * definition says which word it shares, and the difference. Each eight accesses of a block, counted from its
+ * first, share words among themselves only, and none shares one from before a side exit: so the number of
+ * words still tells how many accesses there were, all up to the one whose word would be the next.
+ *
  * Compiler runtime: each access is one word, FM_ACCESS_WORD(address, code, pc): the address in bits 62..16,
  * what was done in bits 15..12, the low 12 bits of the calling code address in bits 11..0. The upper bits of
  * the code address are those of the last FM_RECORD_PAGE. Where code is FM_ACCESS_LOAD_RANGE or …_STORE_RANGE
@@ -117,7 +123,8 @@ enum {
     FM_WANT_CALLS = 1 << 3,  /* stack pointers with blocks (Valgrind), ENTER and LEAVE (compiler) */
     FM_WANT_HEAP = 1 << 4,   /* HEAP_… and CONTEXT */
     FM_WANT_CHILDREN =
-        1 << 5, /* children of fork are traced too (and of exec: Valgrind's --trace-children) */
+        1 << 5,              /* children of fork are traced too (and of exec: Valgrind's --trace-children) */
+    FM_WANT_SHARED = 1 << 6, /* accesses may share words (Valgrind) */
 };
 
 typedef struct fm_session {
@@ -150,7 +157,9 @@ enum {
      *        [1] number of the module its code is in (MODULE), 0: none (made at run time)
      *        [2] code address of the block's first instruction
      *        [3] address behind the call instruction that ends it (FM_BLOCK_CALLS), else 0
-     *        then one word for each access: code address | size << 48 | fm_kind << 60 (load, store, modify)
+     *        then one word for each access: code address | size << 48 | fm_kind << 60 (load, store, modify),
+     *        and FM_DEFINE_SHARED where it has no word of its own; then one word for each of those:
+     *        difference (16 bits, signed) | which word of its eight accesses it shares << 16
      */
     FM_RECORD_DEFINE = 2,
     /*
@@ -206,6 +215,11 @@ enum {
     FM_RECORD_THREAD_LOCAL = 23,
 };
 
+#define FM_DEFINE_SHARED (UINT64_C(1) << 62)
+enum {
+    FM_BLOCK_ACCESSES = FM_RECORD_MOST_BYTES / 8, /* of a block, at most */
+    FM_BLOCK_EIGHT = 8,                           /* accesses that may share words */
+};
 enum {
     FM_BLOCK_HAS_SP = 1,
     FM_BLOCK_CALLS = 2,

@@ -7,8 +7,12 @@
  *
  *     if (cursor > limit) fm_channel_seal()          once, at its beginning
  *     cursor[0] = BLOCK word                         then the stack pointer, where calls are wanted
- *     cursor[k] = address                            of each access, four at a time
+ *     cursor[k] = address                            of accesses, four at a time
  *     channel->cursor = cursor + k                   before each exit and at the end, if there is news
+ *
+ * An access whose address differs by a constant from that of one before it (vg_bases.c) has no word: its
+ * definition tells which one it shares. Words are shared among eight accesses, and not across exits
+ * (protocol.h).
  *
  * Nothing is committed between: a fault in the middle of a block (SIGSEGV, SIGFPE) loses the words since the
  * last commit, at most those of that block; signals from outside come between blocks and lose nothing.
@@ -34,6 +38,7 @@ enum {
     KIND_STORE = 1,
     KIND_MODIFY = 2,
     WORDS_MOST = FM_RECORD_MOST_BYTES / 8 - 8, /* of a block, and of its definition */
+    DELTA_MOST = 0x7FFF,
     WAITING_MOST = 4,
     UNDECODABLE_MOST = 64,
 };
@@ -56,6 +61,14 @@ typedef struct block_state {
     IRExpr *waiting[WAITING_MOST];
     UInt waiting_count;
     UInt accesses;   /* reported so far */
+    UInt shared;     /* of these, without a word of their own */
+    UInt eight;      /* words of the eight accesses at hand */
+    UInt open_count; /* and those of them that may be shared */
+    struct {
+        fm_vg_base base;
+        UInt word;
+    } open[FM_BLOCK_EIGHT];
+    Bool want_shared;
     Addr code;       /* of the current instruction */
     Bool want_loads; /* FM_WANT_… */
     Bool want_stores;
@@ -67,6 +80,7 @@ typedef struct block_state {
 } block_state;
 
 static ULong definition[4 + WORDS_MOST];
+static ULong shared_words[WORDS_MOST];
 
 static void add_statement(block_state *block, IRStmt *statement)
 {
@@ -108,6 +122,7 @@ static void write_waiting(block_state *block)
 static void commit(block_state *block)
 {
     write_waiting(block);
+    block->open_count = 0; /* the number of words behind an exit tells whether it was taken */
     /* A block that was left before its first access has nothing to say, unless for its stack pointer. */
     if (block->words == block->committed || (block->accesses == 0 && !block->calls)) return;
     add_statement(
@@ -135,15 +150,37 @@ static void begin(block_state *block, UInt number, const VexGuestLayout *layout)
     if (block->calls) write_word(block, assign(block, Ity_I64, IRExpr_Get((Int)layout->offset_SP, Ity_I64)));
 }
 
+/* True: the address is told by a word of these eight accesses, and shared_words says by which. */
+static Bool share(block_state *block, const IRExpr *address)
+{
+    const fm_vg_base base = fm_base_of(address);
+    if (base.root == FM_VG_NO_BASE) return False;
+    for (UInt i = 0; i < block->open_count; i++) {
+        const ULong delta = base.offset - block->open[i].base.offset;
+        if (block->open[i].base.root != base.root || delta + DELTA_MOST > 2 * DELTA_MOST) continue;
+        shared_words[block->shared++] = (delta & 0xFFFF) | (ULong)block->open[i].word << 16;
+        return True;
+    }
+    block->open[block->open_count].base = base;
+    block->open[block->open_count++].word = block->eight;
+    return False;
+}
+
 static void report(block_state *block, UInt kind, IRExpr *address, UInt size, IRExpr *guard)
 {
     tl_assert(size > 0 && size < 4096);
-    tl_assert(block->words + WAITING_MOST < WORDS_MOST);
+    tl_assert(block->accesses + block->shared + WAITING_MOST < WORDS_MOST);
+    if (block->accesses % FM_BLOCK_EIGHT == 0) block->eight = block->open_count = 0;
+    definition[4 + block->accesses] = (block->code & 0xFFFFFFFFFFFF) | (ULong)size << 48 | (ULong)kind << 60;
+    if (block->want_shared && !guard && share(block, address)) {
+        definition[4 + block->accesses++] |= FM_DEFINE_SHARED;
+        return;
+    }
     if (guard) address = assign(block, Ity_I64, IRExpr_ITE(guard, address, constant(0)));
     if (block->waiting_count == WAITING_MOST) write_waiting(block);
     block->waiting[block->waiting_count++] = address;
-    definition[4 + block->accesses++] =
-        (block->code & 0xFFFFFFFFFFFF) | (ULong)size << 48 | (ULong)kind << 60;
+    block->accesses++;
+    block->eight++;
 }
 
 static void load(block_state *block, IRExpr *address, UInt size, IRExpr *guard)
@@ -309,7 +346,9 @@ IRSB *fm_block_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLa
         .want_loads = (wants & FM_WANT_LOADS) != 0,
         .want_stores = (wants & FM_WANT_STORES) != 0,
         .calls = calls,
+        .want_shared = (wants & FM_WANT_SHARED) != 0,
     };
+    fm_bases_begin(in);
     Int i = 0;
     for (; i < in->stmts_used && in->stmts[i]->tag != Ist_IMark; i++) add_statement(&block, in->stmts[i]);
     if (allocator != FM_NO_ALLOCATOR) fm_heap_instrument_entry(block.out, allocator);
@@ -327,6 +366,7 @@ IRSB *fm_block_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLa
             commit(&block);
             block.load_address = NULL;
         } else {
+            fm_bases_note(statement);
             accesses_of(&block, statement);
         }
         add_statement(&block, statement);
@@ -342,7 +382,8 @@ IRSB *fm_block_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLa
     definition[1] = module ? module->number : 0;
     definition[2] = first;
     definition[3] = in->jumpkind == Ijk_Call ? behind : 0;
-    fm_record_put(FM_RECORD_DEFINE, 0, definition, 4 + block.accesses, NULL);
+    for (UInt k = 0; k < block.shared; k++) definition[4 + block.accesses + k] = shared_words[k];
+    fm_record_put(FM_RECORD_DEFINE, 0, definition, 4 + block.accesses + block.shared, NULL);
     return fm_tracing() ? block.out : in;
 }
 

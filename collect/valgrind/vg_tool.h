@@ -88,6 +88,20 @@ void fm_blocks_discard(void);
 /* Is this an address where Valgrind could not decode an instruction? */
 Bool fm_block_undecodable_at(Addr code);
 
+/* ---- addresses that differ by a constant (vg_bases.c) ---- */
+
+/* An address is that of its root, plus the offset; IRTemp_INVALID as root: the offset alone. */
+typedef struct fm_vg_base {
+    IRTemp root;
+    ULong offset;
+} fm_vg_base;
+#define FM_VG_NO_BASE (IRTemp_INVALID - 1) /* as root: nothing is known */
+
+/* A block begins; its statements are to be noted in their order. */
+void fm_bases_begin(const IRSB *block);
+void fm_bases_note(const IRStmt *statement);
+fm_vg_base fm_base_of(const IRExpr *address);
+
 /* ---- threads and signals (vg_threads.c) ---- */
 
 void fm_threads_track(void);

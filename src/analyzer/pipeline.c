@@ -8,11 +8,13 @@
  * counters below only ever grow, in this order: filled >= claimed, fed >= retired >= filled - job_count.
  *
  * Without workers there are three threads, the traced program's among them, which often share two cores, and
- * which of them is the slowest depends on the program. So the caller takes work off the one that feeds: it
- * prepares, and where jobs queue up and it had to wait for room, so that a core would be idle, it digests as
- * well (prepared.h). Elsewhere it does not: that takes some more time in all. Workers, for which there are
- * cores to spare, digest all they can, so that the one thread that feeds keeps up; it and the caller help
- * them when they would have to wait.
+ * which of them is the slowest depends on the program. So work goes where there is time for it: few jobs
+ * under way are copied, and the one that feeds prepares them; more of them the caller prepares; and where
+ * jobs queue up and it had to wait for room, so that a core would be idle, it digests as well (prepared.h).
+ * Elsewhere it does not: that takes some more time in all. And there are many jobs, so that threads sleep and
+ * are woken rarely: a scheduler that has three threads for two cores leaves one idle for a while each time.
+ * Workers, for which there are cores to spare, digest all they can, so that the one thread that feeds keeps
+ * up; it and the caller help them when they would have to wait.
  *
  * Where there is one core for all of them, threads only take its cache and its time from each other: then the
  * caller feeds, batch by batch (in_caller).
@@ -34,12 +36,13 @@
 #include <string.h>
 
 enum {
-    JOBS = 8,      /* without workers */
-    JOBS_EACH = 4, /* and for each worker */
-    JOBS_MOST = 32,
-    WORTH_WAKING = JOBS / 2, /* jobs to feed, or free places to fill */
-    WORTH_CLAIMING = 2,      /* jobs to prepare */
-    BEHIND = JOBS - 1,       /* jobs to feed, so that the thread is the slowest: it is spared some work */
+    JOBS_ALONE = 64,          /* without workers */
+    JOBS = 8,                 /* with workers, */
+    JOBS_EACH = 4,            /* and for each of them, */
+    JOBS_MOST = 32,           /* but no more */
+    WORTH_WAKING = JOBS / 2,  /* with workers: jobs to feed, or free places to fill */
+    WORTH_CLAIMING = 2,       /* jobs to prepare */
+    FEW = JOBS_ALONE * 3 / 8, /* jobs under way: the thread that feeds has time to prepare the next */
     MOST_WORKERS = FM_PIPELINE_THREADS - 1,
     MOST_LABEL = 64,
 };
@@ -48,6 +51,7 @@ enum {
 
 /* Numbers of those who prepare; 0: the caller where there are no workers. */
 enum { FEEDING = 1, RECEIVING = 2, FIRST_WORKER = 3 };
+_Static_assert((int)JOBS_MOST <= (int)JOBS_ALONE, "there is room for all jobs");
 _Static_assert(FIRST_WORKER + MOST_WORKERS <= FM_PREPARERS, "everyone has a number");
 
 typedef struct feed_job {
@@ -56,6 +60,7 @@ typedef struct feed_job {
     size_t analyzer_count;
     bool takes_prepared[FM_PIPELINE_ANALYZERS]; /* what the first one prepares; the others, the batch */
     size_t takers;                              /* so many do; 0: nothing is prepared */
+    bool unprepared;                            /* it is left to the thread that feeds */
     _Alignas(16) char label[MOST_LABEL];
     fm_prepared prepared; /* where all take it, instead of the batch's arrays */
     uint64_t *address;
@@ -91,7 +96,7 @@ struct fm_pipeline {
     atomic_bool feeder_sleeps, ending;
     atomic_uint_fast64_t most; /* the caller sleeps until no more jobs than this are under way; or AWAKE */
     feed_job *current;         /* the thread's: the job being fed */
-    feed_job jobs[JOBS_MOST];
+    feed_job jobs[JOBS_ALONE];
 };
 
 static feed_job *job_at(fm_pipeline *self, uint64_t number)
@@ -102,6 +107,12 @@ static feed_job *job_at(fm_pipeline *self, uint64_t number)
 static fm_status out_of_memory(fm_error *error)
 {
     return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a batch of references");
+}
+
+/* So many jobs to feed, or free places to fill, are worth waking a thread for. */
+static uint64_t worth_waking(const fm_pipeline *self)
+{
+    return self->worker_count > 0 ? WORTH_WAKING : self->job_count / 2;
 }
 
 /* ---- preparing, by whoever has the time ---- */
@@ -196,6 +207,10 @@ static void *feed_all(void *context)
     fm_pipeline *self = context;
     while (wait_for_job(self)) {
         feed_job *job = self->current = job_at(self, self->fed);
+        if (job->unprepared) {
+            job->prepared.preparer = FEEDING;
+            job->status = prepare(job, &job->batch, false, &job->error);
+        }
         feed_analyzers(job, &job->batch);
         self->fed++;
         const uint64_t most = self->most;
@@ -246,7 +261,7 @@ fm_status fm_pipeline_create_sized(fm_pipeline **pipeline, const fm_pipeline_opt
     if (!self) return fm_fail_memory(error, sizeof *self, "the pipeline");
     self->options = *options;
     self->worker_count = (unsigned)workers;
-    self->job_count = JOBS + JOBS_EACH * workers;
+    self->job_count = workers > 0 ? JOBS + JOBS_EACH * workers : JOBS_ALONE;
     if (self->job_count > JOBS_MOST) self->job_count = JOBS_MOST;
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->to_prepare, NULL);
@@ -364,7 +379,9 @@ static fm_status copy_batch(feed_job *job, const fm_batch *batch, fm_error *erro
 /* What was prepared is enough, but where late references are reported: with their addresses. */
 static fm_status prepare_batch(const fm_pipeline *self, feed_job *job, const fm_batch *batch, fm_error *error)
 {
-    const bool falls_behind = self->held_up > 0 && self->filled - self->fed >= BEHIND;
+    /* All places but this one are taken: the other thread is the slowest, and is spared some work. */
+    const bool falls_behind = self->held_up > 0 && self->filled - self->fed >= self->job_count - 1;
+    job->prepared.preparer = 0;
     fm_status status = prepare(job, batch, falls_behind, error);
     if (status != FM_OK) return status;
     if (job->takers == 0) return copy_batch(job, batch, error);
@@ -387,7 +404,7 @@ static void hand_on(fm_pipeline *self, feed_job *job)
     } else {
         job->ready = true;
         self->filled++;
-        if (self->feeder_sleeps && self->filled - self->fed >= WORTH_WAKING) wake(self, &self->to_feed);
+        if (self->feeder_sleeps && self->filled - self->fed >= worth_waking(self)) wake(self, &self->to_feed);
     }
 }
 
@@ -414,10 +431,10 @@ fm_status fm_pipeline_feed(fm_pipeline *pipeline, const fm_batch *batch, fm_anal
     if (here && pipeline->jobs[0].status != FM_OK) return job_failure(&pipeline->jobs[0], error);
     const uint64_t fed = pipeline->fed;
     const bool full = pipeline->filled - fed == pipeline->job_count;
-    fm_status status = full ? wait_for_room(pipeline, pipeline->job_count - WORTH_WAKING, error)
+    fm_status status = full ? wait_for_room(pipeline, pipeline->job_count - worth_waking(pipeline), error)
                             : retire(pipeline, fed, error);
     if (full)
-        pipeline->held_up = JOBS;
+        pipeline->held_up = (unsigned)pipeline->job_count;
     else
         pipeline->held_up -= pipeline->held_up > 0;
     if (status != FM_OK) return status;
@@ -429,9 +446,11 @@ fm_status fm_pipeline_feed(fm_pipeline *pipeline, const fm_batch *batch, fm_anal
     job->status = FM_OK;
     if (here) return feed_here(pipeline, job, batch, error);
     /* Without workers, the caller prepares where that spares it a copy. */
-    if (pipeline->worker_count == 0 && job->takers < count) job->takers = 0;
-    status = job->takers > 0 && pipeline->worker_count == 0 ? prepare_batch(pipeline, job, batch, error)
-                                                            : copy_batch(job, batch, error);
+    const bool alone = pipeline->worker_count == 0;
+    if (alone && job->takers < count) job->takers = 0;
+    job->unprepared = alone && job->takers > 0 && pipeline->filled - pipeline->fed < FEW;
+    status = alone && job->takers > 0 && !job->unprepared ? prepare_batch(pipeline, job, batch, error)
+                                                          : copy_batch(job, batch, error);
     if (status == FM_OK) hand_on(pipeline, job);
     return status;
 }
@@ -452,7 +471,7 @@ void fm_pipeline_destroy(fm_pipeline *pipeline)
     pthread_mutex_unlock(&pipeline->lock);
     for (size_t i = 0; i < pipeline->workers_started; i++) pthread_join(pipeline->workers[i].thread, NULL);
     if (pipeline->started) pthread_join(pipeline->thread, NULL);
-    for (size_t i = 0; i < JOBS_MOST; i++) {
+    for (size_t i = 0; i < JOBS_ALONE; i++) {
         fm_prepared_free(&pipeline->jobs[i].prepared);
         free(pipeline->jobs[i].address);
         free(pipeline->jobs[i].size);

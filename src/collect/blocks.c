@@ -66,11 +66,13 @@ static void define_access(fm_blocks *blocks, fm_code *code, const fm_code_map *m
                           uint64_t word, const fm_collect_filter *filter, bool *plain)
 {
     uint64_t address = word & UINT64_C(0xFFFFFFFFFFFF);
-    unsigned kind = (unsigned)(word >> 60) & 7;
+    unsigned kind = (unsigned)(word >> 60) & 3;
     if (kind > FM_KIND_MODIFY) kind = FM_KIND_MODIFY;
     fm_block_group *fields = &blocks->groups[group];
     fm_block_marks *marks = &blocks->marks[group];
-    fields->size[in] = (uint32_t)(word >> 48) & 0xFFF;
+    marks->size[in] = (uint16_t)(word >> 48) & 0xFFF;
+    fields->size[in] = (uint8_t)marks->size[in];
+    if (marks->size[in] > UINT8_MAX) *plain = false;
     marks->kind[in] = (uint8_t)kind;
     blocks->sites[group * FM_GROUP + in] = address;
     if (filter->tags) fields->tag[in] = fm_code_site(code, map, address); /* with paths: see fm_blocks_tags */
@@ -81,6 +83,38 @@ static void define_access(fm_blocks *blocks, fm_code *code, const fm_code_map *m
         *plain = false;
     if (code->function && fm_code_is_watched(code, map, address) != FM_WATCHED_NOT)
         marks->inlined |= (uint8_t)(1U << in);
+}
+
+/* Which words tell of which accesses. shared: the words of those that have none of their own, `left` of them.
+ * Returns how many words a block has; 0 where that is impossible, and where it has no accesses. */
+static uint32_t define_words(fm_block_group *groups, const uint64_t *told, size_t accesses,
+                             const uint64_t *shared, size_t left)
+{
+    uint32_t words = 0;
+    uint64_t in_group = 0, from = 0, reach = 0;
+    for (size_t i = 0; i < accesses; i++) {
+        fm_block_group *group = &groups[i / FM_GROUP];
+        const size_t in = i % FM_GROUP;
+        if (in == 0) in_group = from = reach = 0;
+        uint64_t which = in_group;
+        if (fm_word(&told[i]) & FM_DEFINE_SHARED) {
+            if (left == 0) return 0;
+            const uint64_t word = fm_word(shared++);
+            left--;
+            which = word >> 16;
+            if (which >= in_group) return 0;
+            group->delta[in] = (int16_t)(uint16_t)word;
+        } else {
+            in_group++;
+            words++;
+        }
+        from |= which << (3 * in);
+        reach = (reach & ~(UINT64_C(15) << (4 * in_group))) | (uint64_t)(in + 1) << (4 * in_group);
+        /* Accesses that are not there have words of their own, which nobody sees. */
+        const uint64_t rest = FM_FROM_OWN & FM_FROM_BITS & ~((UINT64_C(1) << (3 * (in + 1))) - 1);
+        group->words = from | rest | reach << FM_REACH_SHIFT | in_group << FM_GROUP_WORDS_SHIFT;
+    }
+    return words;
 }
 
 static unsigned flags_of(const fm_code *code, const fm_code_map *map, unsigned stated, uint64_t begin,
@@ -103,6 +137,8 @@ fm_status fm_blocks_define(fm_blocks *blocks, fm_code *code, const uint64_t *wor
     unsigned stated = (unsigned)(head >> 48) & 0xFF;
     if (count < 4 || count - 4 < accesses)
         return fm_fail(error, FM_E_CORRUPT, NULL, "a block's definition is cut short");
+    if (accesses > FM_BLOCK_ACCESSES)
+        return fm_fail(error, FM_E_CORRUPT, NULL, "a block has %" PRIu32 " accesses", accesses);
     if (number >= blocks->group_count + MOST_AHEAD) /* at least one group for each that was defined */
         return fm_fail(error, FM_E_CORRUPT, NULL, "a block has the number %" PRIu32, number);
     size_t groups = accesses / FM_GROUP + 1; /* at least one, which kernels may read */
@@ -112,6 +148,10 @@ fm_status fm_blocks_define(fm_blocks *blocks, fm_code *code, const uint64_t *wor
     memset(&blocks->groups[group], 0, groups * sizeof *blocks->groups);
     memset(&blocks->marks[group], 0, groups * sizeof *blocks->marks);
     memset(&blocks->sites[(size_t)group * FM_GROUP], 0, groups * FM_GROUP * sizeof *blocks->sites);
+    const uint32_t told =
+        define_words(&blocks->groups[group], words + 4, accesses, words + 4 + accesses, count - 4 - accesses);
+    if (accesses > 0 && told == 0)
+        return fm_fail(error, FM_E_CORRUPT, NULL, "accesses of a block share what they cannot");
     uint64_t begin = fm_word(&words[2]), behind = fm_word(&words[3]);
     /* The map is copied: it lies in an array that may grow. */
     const fm_code_map *found = fm_code_map_numbered(code, (uint32_t)fm_word(&words[1]));
@@ -126,8 +166,9 @@ fm_status fm_blocks_define(fm_blocks *blocks, fm_code *code, const uint64_t *wor
         .count = (uint16_t)accesses,
         .flags = (uint16_t)flags_of(code, found ? &map : NULL, stated, begin, behind),
         .path_node = FM_NONE,
+        .words = told,
     };
-    blocks->blocks[number] = (fm_block){.group = group, .limit = plain ? accesses + 1 : 0};
+    blocks->blocks[number] = (fm_block){.group = group, .limit = plain ? told + 1 : 0};
     if (number >= blocks->count) blocks->count = (size_t)number + 1;
     return FM_OK;
 }

@@ -17,7 +17,7 @@ typedef struct fm_block_detail {
     uint16_t flags;       /* FM_BLOCK_…, and: */
     uint32_t path_node;   /* the path it was on last, */
     uint32_t path_tags;   /* and where the tags for that are */
-    uint32_t spare;
+    uint32_t words;       /* that tell of all accesses */
 } fm_block_detail;
 enum {
     FM_BLOCK_KNOWN = 1 << 8,       /* it was defined */

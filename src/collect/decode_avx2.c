@@ -62,7 +62,7 @@ ISA_INLINE unsigned left_out_lanes(__m256i addresses, __m256i low, __m256i span_
 static size_t slow_group(fm_block_run *run, fm_rows *rows, size_t row, size_t group, size_t at, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        uint64_t address = fm_word(&run->words[at + i]);
+        uint64_t address = fm_group_address(&run->groups[group], run->words + at, i);
         bool happened = address != 0, stack = address - run->stack_low < run->stack_span;
         run->left_out += happened & stack;
         rows->at->address[row] = address;
@@ -75,6 +75,22 @@ static size_t slow_group(fm_block_run *run, fm_rows *rows, size_t row, size_t gr
     return row;
 }
 
+/* The addresses of a group, by the words that tell of them. */
+ISA_INLINE void group_addresses(const fm_block_group *group, const uint64_t *words, __m256i addresses[2])
+{
+    addresses[0] = _mm256_loadu_si256((const __m256i *)words);
+    addresses[1] = _mm256_loadu_si256((const __m256i *)(words + 4));
+    if ((group->words & FM_FROM_BITS) == FM_FROM_OWN) return;
+    const uint64_t from = group->words;
+    const __m128i delta = _mm_load_si128((const __m128i *)group->delta);
+    addresses[0] = _mm256_set_epi64x((long long)words[from >> 9 & 7], (long long)words[from >> 6 & 7],
+                                     (long long)words[from >> 3 & 7], (long long)words[from & 7]);
+    addresses[1] = _mm256_set_epi64x((long long)words[from >> 21 & 7], (long long)words[from >> 18 & 7],
+                                     (long long)words[from >> 15 & 7], (long long)words[from >> 12 & 7]);
+    addresses[0] = _mm256_add_epi64(addresses[0], _mm256_cvtepi16_epi64(delta));
+    addresses[1] = _mm256_add_epi64(addresses[1], _mm256_cvtepi16_epi64(_mm_srli_si128(delta, 8)));
+}
+
 ISA_INLINE void copy_four(void *to, const void *from)
 {
     _mm256_storeu_si256((__m256i *)to, _mm256_loadu_si256((const __m256i *)from));
@@ -85,19 +101,21 @@ ISA_INLINE size_t store_group(fm_block_run *run, fm_rows *rows, size_t row, unsi
                               size_t group, size_t at, size_t count)
 {
     fm_row_memory *to = rows->at;
+    __m256i addresses[2];
+    group_addresses(&run->groups[group], run->words + at, addresses);
     if (careful) {
         const __m256i low = _mm256_set1_epi64x((long long)run->stack_low);
         const __m256i span =
             _mm256_xor_si256(_mm256_set1_epi64x((long long)run->stack_span), _mm256_set1_epi64x(INT64_MIN));
-        const __m256i *from = (const __m256i *)(run->words + at);
-        unsigned out = left_out_lanes(_mm256_loadu_si256(from), low, span) |
-                       left_out_lanes(_mm256_loadu_si256(from + 1), low, span) << 4;
+        unsigned out = left_out_lanes(addresses[0], low, span) | left_out_lanes(addresses[1], low, span) << 4;
         if (__builtin_expect(out & ((1U << count) - 1), 0))
             return slow_group(run, rows, row, group, at, count);
     }
-    copy_four(to->address + row, run->words + at);
-    copy_four(to->address + row + 4, run->words + at + 4);
-    if (columns & FM_COLUMN_SIZE) copy_four(to->size + row, run->groups[group].size);
+    _mm256_storeu_si256((__m256i *)(to->address + row), addresses[0]);
+    _mm256_storeu_si256((__m256i *)(to->address + row + 4), addresses[1]);
+    if (columns & FM_COLUMN_SIZE)
+        _mm256_storeu_si256((__m256i *)(to->size + row),
+                            _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)run->groups[group].size)));
     if (columns & FM_COLUMN_TAG) copy_four(to->tag + row, run->groups[group].tag);
     if (columns & FM_COLUMN_KIND)
         _mm_storel_epi64((__m128i *)(to->kind + row),
@@ -123,9 +141,14 @@ ISA_INLINE void blocks_loop(fm_block_run *run, fm_rows *batch, unsigned columns,
         if (__builtin_expect(count >= in.blocks[number].limit, 0)) break;
         at++;
         head++;
-        for (; __builtin_expect(count > FM_GROUP, 0); count -= FM_GROUP, at += FM_GROUP, group++)
+        uint64_t packed = in.groups[group].words;
+        while (__builtin_expect(count > fm_group_words(packed), 0)) {
             row = store_group(&in, &rows, row, columns, careful, group, at, FM_GROUP);
-        row = store_group(&in, &rows, row, columns, careful, group, at, count);
+            at += fm_group_words(packed);
+            count -= fm_group_words(packed);
+            packed = in.groups[++group].words;
+        }
+        row = store_group(&in, &rows, row, columns, careful, group, at, fm_group_reach(packed, count));
     }
     run->head = head;
     run->left_out = in.left_out;

@@ -58,10 +58,12 @@ typedef struct loop_kind {
 /* The columns that a block's definition gives, for its accesses from `row` on: eight, or those in keep moved
  * together. */
 ISA_INLINE void store_static_fields(fm_row_memory *rows, size_t row, loop_kind loop, const fm_block_run *run,
-                                    size_t group, bool all, __mmask8 keep)
+                                    size_t group, bool plain, bool all, __mmask8 keep)
 {
     if (loop.columns & FM_COLUMN_SIZE) {
-        __m256i sizes = _mm256_load_si256((const __m256i *)run->groups[group].size);
+        __m256i sizes = plain
+                            ? _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)run->groups[group].size))
+                            : _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)run->marks[group].size));
         if (!all) sizes = _mm256_maskz_compress_epi32(keep, sizes);
         _mm256_storeu_si256((__m256i *)(rows->size + row), sizes);
     }
@@ -83,11 +85,21 @@ ISA_INLINE void store_static_fields(fm_row_memory *rows, size_t row, loop_kind l
     }
 }
 
+/* The addresses of a group, by the words that tell of them. */
+ISA_INLINE __m512i group_addresses(const fm_block_group *group, const uint64_t *words)
+{
+    /* The lowest three bits of each select. */
+    const __m512i from = _mm512_srlv_epi64(_mm512_set1_epi64((long long)group->words),
+                                           _mm512_set_epi64(21, 18, 15, 12, 9, 6, 3, 0));
+    const __m512i delta = _mm512_cvtepi16_epi64(_mm_load_si128((const __m128i *)group->delta));
+    return _mm512_add_epi64(_mm512_permutexvar_epi64(from, _mm512_loadu_si512(words)), delta);
+}
+
 /* Up to eight accesses; returns the row behind them. */
 ISA_INLINE size_t store_group(fm_row_memory *rows, size_t row, loop_kind loop, fm_block_run *run, size_t at,
                               size_t group, size_t count)
 {
-    __m512i addresses = _mm512_loadu_si512(run->words + at);
+    __m512i addresses = group_addresses(&run->groups[group], run->words + at);
     __mmask8 there = 0, missing = 0, stack = 0;
     if (loop.zeros || loop.no_stack) {
         there = (__mmask8)_bzhi_u32(255, (unsigned)count);
@@ -101,12 +113,12 @@ ISA_INLINE size_t store_group(fm_row_memory *rows, size_t row, loop_kind loop, f
     }
     if (__builtin_expect(missing == 0, 1)) {
         _mm512_storeu_si512(rows->address + row, addresses);
-        store_static_fields(rows, row, loop, run, group, true, 0);
+        store_static_fields(rows, row, loop, run, group, true, true, 0);
         return row + count;
     }
     __mmask8 keep = there & (__mmask8)~missing;
     _mm512_storeu_si512(rows->address + row, _mm512_maskz_compress_epi64(keep, addresses));
-    store_static_fields(rows, row, loop, run, group, false, keep);
+    store_static_fields(rows, row, loop, run, group, true, false, keep);
     if (loop.no_stack) run->left_out += (uint64_t)_mm_popcnt_u32(stack);
     return row + (size_t)_mm_popcnt_u32(keep);
 }
@@ -127,9 +139,14 @@ ISA_INLINE void blocks_loop(fm_block_run *run, fm_rows *batch, loop_kind loop)
         if (__builtin_expect(count >= in.blocks[number].limit, 0)) break;
         at++;
         head++;
-        for (; __builtin_expect(count > FM_GROUP, 0); count -= FM_GROUP, at += FM_GROUP, group++)
+        uint64_t packed = in.groups[group].words;
+        while (__builtin_expect(count > fm_group_words(packed), 0)) {
             row = store_group(rows, row, loop, &in, at, group, FM_GROUP);
-        row = store_group(rows, row, loop, &in, at, group, count);
+            at += fm_group_words(packed);
+            count -= fm_group_words(packed);
+            packed = in.groups[++group].words;
+        }
+        row = store_group(rows, row, loop, &in, at, group, fm_group_reach(packed, count));
     }
     run->head = head;
     run->left_out = in.left_out;
@@ -160,7 +177,7 @@ ISA_INLINE size_t store_any(fm_row_memory *rows, size_t row, unsigned columns, f
 {
     const fm_block_marks *marks = &run->marks[group];
     __mmask8 there = (__mmask8)_bzhi_u32(255, (unsigned)count);
-    __m512i addresses = _mm512_loadu_si512(run->words + at);
+    __m512i addresses = group_addresses(&run->groups[group], run->words + at);
     __mmask8 happened = _mm512_mask_test_epi64_mask(there & marks->wanted, addresses, addresses);
     __mmask8 keep = inside ? happened : happened & marks->inlined;
     if (run->stack_span)
@@ -173,12 +190,12 @@ ISA_INLINE size_t store_any(fm_row_memory *rows, size_t row, unsigned columns, f
     __m256i eight = _mm256_loadu_si256((const __m256i *)tags);
     if (__builtin_expect(all, 1)) {
         _mm512_storeu_si512(rows->address + row, addresses);
-        store_static_fields(rows, row, loop, run, group, true, 0);
+        store_static_fields(rows, row, loop, run, group, false, true, 0);
         if (columns & FM_COLUMN_TAG) _mm256_storeu_si256((__m256i *)(rows->tag + row), eight);
-        return row + (count < FM_GROUP ? count : FM_GROUP);
+        return row + count;
     }
     _mm512_storeu_si512(rows->address + row, _mm512_maskz_compress_epi64(keep, addresses));
-    store_static_fields(rows, row, loop, run, group, false, keep);
+    store_static_fields(rows, row, loop, run, group, false, false, keep);
     if (columns & FM_COLUMN_TAG)
         _mm256_storeu_si256((__m256i *)(rows->tag + row), _mm256_maskz_compress_epi32(keep, eight));
     run->left_out += (uint64_t)_mm_popcnt_u32((unsigned)(happened & (__mmask8)~keep));
@@ -190,13 +207,15 @@ ISA static void decode_block(fm_block_run *run, fm_rows *rows, size_t group, siz
 {
     unsigned columns = rows->columns & (unsigned)NOT_THREAD;
     size_t row = rows->count;
-    while (__builtin_expect(count > FM_GROUP, 0)) {
+    uint64_t packed = run->groups[group].words;
+    while (__builtin_expect(count > fm_group_words(packed), 0)) {
         row = store_any(rows->at, row, columns, run, at, group, FM_GROUP, tags, inside);
-        at += FM_GROUP;
-        count -= FM_GROUP;
-        group++;
+        at += fm_group_words(packed);
+        count -= fm_group_words(packed);
+        packed = run->groups[++group].words;
         if (tags) tags += FM_GROUP;
     }
+    count = fm_group_reach(packed, count);
     if (columns == TAGGED)
         rows->count = store_any(rows->at, row, TAGGED, run, at, group, count, tags, inside);
     else

@@ -14,23 +14,41 @@
 /* ---- Valgrind: blocks ---- */
 
 /* Up to eight accesses of a block: what most runs need, in one cache line, and the rest. */
-enum { FM_GROUP = 8 };
+enum { FM_GROUP = FM_BLOCK_EIGHT };
 typedef struct fm_block_group {
     uint32_t tag[FM_GROUP];
-    uint32_t size[FM_GROUP];
+    int16_t delta[FM_GROUP]; /* address - the word that it is told by */
+    uint8_t size[FM_GROUP];  /* of a block with larger ones, which is not plain: cut off */
+    /* Packed. Bits 0 to 23, three for each access: which word of the group it is told by. From bit
+     * FM_REACH_SHIFT on, four for each number of words from 0 to 8: how many accesses these tell of. From bit
+     * FM_GROUP_WORDS_SHIFT on: how many words there are. */
+    uint64_t words;
 } __attribute__((aligned(64))) fm_block_group;
+_Static_assert(sizeof(fm_block_group) == 64, "a group is a cache line");
+enum { FM_FROM_BITS = 0xFFFFFF, FM_FROM_OWN = 0xFAC688, FM_REACH_SHIFT = 24, FM_GROUP_WORDS_SHIFT = 60 };
 typedef struct fm_block_marks {
+    uint16_t size[FM_GROUP];
     uint8_t kind[FM_GROUP];
     uint8_t wanted;  /* bit i: access i is of a kind that is wanted */
     uint8_t inlined; /* bit i: it is in an inlined copy of the function that is watched */
     uint8_t spare[6];
 } fm_block_marks;
 
+/* How many accesses so many words of a group tell of; how many words it has. */
+static inline size_t fm_group_reach(uint64_t packed, size_t words)
+{
+    return packed >> (FM_REACH_SHIFT + 4 * words) & 15;
+}
+static inline size_t fm_group_words(uint64_t packed)
+{
+    return packed >> FM_GROUP_WORDS_SHIFT;
+}
+
 /* An entry of the table of blocks, for the kernel; all zero: not defined, or not plain, that is with a stack
- * pointer before the addresses, or with accesses of kinds that are not wanted. */
+ * pointer before the addresses, or with accesses of kinds that are not wanted, or of over 255 bytes. */
 typedef struct fm_block {
     uint32_t group; /* index of its first group */
-    uint32_t limit; /* accesses + 1, 0: the kernel stops here */
+    uint32_t limit; /* words + 1, 0: the kernel stops here */
 } fm_block;
 
 typedef struct fm_block_run {
@@ -92,7 +110,7 @@ typedef struct fm_decode_kernels {
     /* BLOCK records from run->head on, until they end or something else comes. There is room in the batch for
      * all words of the heads. */
     void (*blocks)(fm_block_run *run, fm_rows *rows);
-    /* One block, plain or not: `count` accesses from word `at` on, the first of them the first of `group`.
+    /* One block, plain or not: `count` words from `at` on, the first of them the first of `group`.
      * tags: of its accesses on the current path, NULL: those of the groups. inside: the watched function
      * runs; else only what is inlined from it counts. */
     void (*block)(fm_block_run *run, fm_rows *rows, size_t group, size_t at, size_t count,
@@ -113,6 +131,12 @@ const fm_decode_kernels *fm_decode_kernels_find(const char *isa);
 static inline uint64_t fm_word(const uint64_t *word)
 {
     return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+/* The address of access `in` of a group, by the group's words. */
+static inline uint64_t fm_group_address(const fm_block_group *group, const uint64_t *words, size_t in)
+{
+    return fm_word(&words[group->words >> (3 * in) & 7]) + (uint64_t)(int64_t)group->delta[in];
 }
 
 /* The page that a PAGE record names, if it is one and the page is in the cache. */

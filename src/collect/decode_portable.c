@@ -40,9 +40,43 @@ static size_t find_heads(const uint64_t *words, size_t from, size_t to, uint32_t
     return count;
 }
 
+/* Up to eight accesses, told by the words from `at` on; returns the row behind them. */
+static size_t store_group(fm_block_run *run, fm_rows *rows, size_t row, size_t group, size_t at, size_t count,
+                          const uint32_t *tags, bool inside)
+{
+    const fm_block_marks *marks = &run->marks[group];
+    if (!tags) tags = run->groups[group].tag;
+    for (size_t in = 0; in < count; in++) {
+        uint64_t address = fm_group_address(&run->groups[group], run->words + at, in);
+        bool happened = address != 0 && (marks->wanted >> in & 1);
+        bool out = address - run->stack_low < run->stack_span || !(inside || (marks->inlined >> in & 1));
+        run->left_out += happened & out;
+        rows->at->address[row] = address;
+        if (rows->columns & FM_COLUMN_SIZE) rows->at->size[row] = marks->size[in];
+        if (rows->columns & FM_COLUMN_TAG) rows->at->tag[row] = tags[in];
+        if (rows->columns & FM_COLUMN_KIND) rows->at->kind[row] = marks->kind[in];
+        if (rows->columns & FM_COLUMN_SITE) rows->at->site[row] = run->sites[group * FM_GROUP + in];
+        row += happened & !out;
+    }
+    return row;
+}
+
+static void decode_block(fm_block_run *run, fm_rows *rows, size_t group, size_t at, size_t count,
+                         const uint32_t *tags, bool inside)
+{
+    for (size_t left = count; left > 0; group++) {
+        const uint64_t packed = run->groups[group].words;
+        const size_t words = left < fm_group_words(packed) ? left : fm_group_words(packed);
+        rows->count =
+            store_group(run, rows, rows->count, group, at, fm_group_reach(packed, words), tags, inside);
+        at += words;
+        left -= words;
+        if (tags) tags += FM_GROUP;
+    }
+}
+
 static void decode_blocks(fm_block_run *run, fm_rows *rows)
 {
-    size_t row = rows->count;
     for (; run->head < run->head_count; run->head++) {
         size_t at = run->heads[run->head], next = run->heads[run->head + 1];
         uint64_t number = fm_block_number(fm_word(&run->words[at]));
@@ -50,41 +84,8 @@ static void decode_blocks(fm_block_run *run, fm_rows *rows)
         fm_block block = run->blocks[number];
         size_t count = next - at - 1;
         if (count >= block.limit) break;
-        for (size_t i = 0; i < count; i++) {
-            size_t group = block.group + i / FM_GROUP, in = i % FM_GROUP;
-            uint64_t address = fm_word(&run->words[at + 1 + i]);
-            bool happened = address != 0, stack = address - run->stack_low < run->stack_span;
-            run->left_out += happened & stack;
-            rows->at->address[row] = address;
-            if (rows->columns & FM_COLUMN_SIZE) rows->at->size[row] = run->groups[group].size[in];
-            if (rows->columns & FM_COLUMN_TAG) rows->at->tag[row] = run->groups[group].tag[in];
-            if (rows->columns & FM_COLUMN_KIND) rows->at->kind[row] = run->marks[group].kind[in];
-            if (rows->columns & FM_COLUMN_SITE) rows->at->site[row] = run->sites[group * FM_GROUP + in];
-            row += happened & !stack;
-        }
+        decode_block(run, rows, block.group, at + 1, count, NULL, true);
     }
-    rows->count = row;
-}
-
-static void decode_block(fm_block_run *run, fm_rows *rows, size_t first, size_t at, size_t count,
-                         const uint32_t *tags, bool inside)
-{
-    size_t row = rows->count;
-    for (size_t i = 0; i < count; i++) {
-        size_t group = first + i / FM_GROUP, in = i % FM_GROUP;
-        const fm_block_marks *marks = &run->marks[group];
-        uint64_t address = fm_word(&run->words[at + i]);
-        bool happened = address != 0 && (marks->wanted >> in & 1);
-        bool out = address - run->stack_low < run->stack_span || !(inside || (marks->inlined >> in & 1));
-        run->left_out += happened & out;
-        rows->at->address[row] = address;
-        if (rows->columns & FM_COLUMN_SIZE) rows->at->size[row] = run->groups[group].size[in];
-        if (rows->columns & FM_COLUMN_TAG) rows->at->tag[row] = tags ? tags[i] : run->groups[group].tag[in];
-        if (rows->columns & FM_COLUMN_KIND) rows->at->kind[row] = marks->kind[in];
-        if (rows->columns & FM_COLUMN_SITE) rows->at->site[row] = run->sites[group * FM_GROUP + in];
-        row += happened & !out;
-    }
-    rows->count = row;
 }
 
 static size_t find_specials(const uint64_t *words, size_t from, size_t to, uint32_t *specials)

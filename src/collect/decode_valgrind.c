@@ -80,7 +80,16 @@ static fm_status wrong_block(const fm_block_detail *detail, uint64_t number, siz
     if (!(detail->flags & FM_BLOCK_KNOWN))
         return fm_fail(error, FM_E_CORRUPT, NULL, "the block with the number %" PRIu64 " was never defined",
                        number);
-    return fm_fail(error, FM_E_CORRUPT, NULL, "a block with %u accesses has %zu", detail->count, count);
+    return fm_fail(error, FM_E_CORRUPT, NULL, "a block of %u words has %zu", detail->words, count);
+}
+
+/* The address of a block's last access; its words end at `end`. */
+static uint64_t last_address(const fm_block_run *run, uint32_t first, const fm_block_detail *detail,
+                             size_t end)
+{
+    const size_t last = detail->count - 1U;
+    const fm_block_group *group = &run->groups[first + last / FM_GROUP];
+    return fm_group_address(group, run->words + end - fm_group_words(group->words), last % FM_GROUP);
 }
 
 /*
@@ -111,7 +120,7 @@ static fm_status read_blocks(fm_decoder *decoder, fm_error *error)
             break;
         }
         size_t count = end - at;
-        if (!(flags & FM_BLOCK_KNOWN) || count > detail->count) {
+        if (!(flags & FM_BLOCK_KNOWN) || count > detail->words) {
             status = wrong_block(detail, number, count, error);
             break;
         }
@@ -127,9 +136,9 @@ static fm_status read_blocks(fm_decoder *decoder, fm_error *error)
         decoder->kernels->block(&run, &decoder->rows, run.blocks[number].group, at, count, tags,
                                 !filter.function || thread->inside);
         /* Its last access pushes the return address; without it the call was not reached. */
-        if (has_stack && (flags & FM_BLOCK_CALLS) && count == detail->count)
-            fm_thread_calls(thread, fm_word(&run.words[end - 1]), detail->call_behind,
-                            flags & FM_BLOCK_CALL_INSIDE);
+        if (has_stack && (flags & FM_BLOCK_CALLS) && count == detail->words)
+            fm_thread_calls(thread, last_address(&run, run.blocks[number].group, detail, end),
+                            detail->call_behind, flags & FM_BLOCK_CALL_INSIDE);
     }
     keep_rows(decoder, before, &run);
     decoder->mark = head;

@@ -19,8 +19,6 @@ typedef fm_status (*fm_process_record_handler)(void *context, fm_process *proces
                                                uint64_t argument, const uint64_t *words, const char *text,
                                                size_t bytes, fm_error *error);
 
-enum { FM_DECODE_WORDS = 2048 }; /* words looked through at a time: they stay in the first-level cache */
-
 typedef struct fm_decoder {
     fm_collect_filter filter;
     const fm_decode_kernels *kernels;

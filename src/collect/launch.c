@@ -167,6 +167,7 @@ static uint32_t wants(const fm_collection *collection)
     if (calls) result |= FM_WANT_CALLS;
     if (options->objects) result |= FM_WANT_HEAP;
     if (options->follow_children) result |= FM_WANT_CHILDREN;
+    if (valgrind) result |= FM_WANT_SHARED;
     return result;
 }
 

@@ -13,11 +13,15 @@
 enum {
     FM_CHUNK_WORDS = FM_CHUNK_BYTES / 8,
     /* A batch is delivered when it holds so many rows: with size and tag 128 KiB, well inside L2 beside the
-     * chunk that is read. A record that was begun is finished, hence the room. */
+     * chunk that is read. What was looked through is finished (of the Valgrind tool FM_DECODE_WORDS words,
+     * which tell of eight accesses each at most, and a block that began before), hence the room. */
     FM_ROWS_FULL = 8192,
-    FM_ROWS_ROOM = FM_ROWS_FULL + FM_CHUNK_WORDS + 64,
+    FM_DECODE_WORDS = 2048, /* words looked through at a time: they stay in the first-level cache */
+    FM_ROWS_MOST = FM_ROWS_FULL + FM_CHUNK_WORDS + FM_BLOCK_ACCESSES,
+    FM_ROWS_ROOM = FM_ROWS_MOST + 64,
 };
-_Static_assert(FM_ROWS_FULL + FM_CHUNK_WORDS <= FM_BATCH_MAX, "batches are not larger than promised");
+_Static_assert(FM_BLOCK_EIGHT *(int)FM_DECODE_WORDS <= (int)FM_CHUNK_WORDS, "there is room for all accesses");
+_Static_assert((int)FM_ROWS_MOST <= (int)FM_BATCH_MAX, "batches are not larger than promised");
 
 /* All columns in one piece, so that a kernel needs one pointer. What is not wanted is never touched. */
 typedef struct fm_row_memory {

@@ -158,11 +158,54 @@ fm_status fm_pair_table_merge(fm_pair_table *table, fm_pair_table *from, fm_erro
     return FM_OK;
 }
 
+static uint64_t word_of(const fm_raw_pair *pair)
+{
+    return fm_pair_word(pair->use, pair->reuse, pair->range);
+}
+
 static int compare_pairs(const void *left, const void *right)
 {
-    const fm_raw_pair *a = left, *b = right;
-    uint64_t x = fm_pair_word(a->use, a->reuse, a->range), y = fm_pair_word(b->use, b->reuse, b->range);
+    const uint64_t x = word_of(left), y = word_of(right);
     return (x > y) - (x < y);
+}
+
+/* By digits of 11 bits, the lowest first: there may be very many pairs. False: no memory for it. */
+static bool sort_by_digits(fm_raw_pair *list, size_t count)
+{
+    enum {
+        BITS = 11,
+        VALUES = 1 << BITS,
+        DIGITS = (56 + BITS - 1) / BITS
+    }; /* the highest byte is the mark */
+    size_t(*next)[VALUES] = fm_calloc(DIGITS, sizeof *next);
+    fm_raw_pair *other = fm_calloc(count, sizeof *other), *from = list, *to = other;
+    const bool done = next && other;
+    for (size_t i = 0; i < count && done; i++) {
+        const uint64_t word = word_of(&list[i]) & ~FM_PAIR_MARK;
+        for (unsigned digit = 0; digit < DIGITS; digit++)
+            next[digit][word >> (digit * BITS) & (VALUES - 1)]++;
+    }
+    for (unsigned digit = 0; digit < DIGITS && done; digit++) {
+        size_t sum = 0, most = 0;
+        for (size_t value = 0; value < VALUES; value++) {
+            const size_t here = next[digit][value];
+            if (here > most) most = here;
+            next[digit][value] = sum;
+            sum += here;
+        }
+        if (most == count) continue; /* all have the same one */
+        for (size_t i = 0; i < count; i++) {
+            const uint64_t word = word_of(&from[i]) & ~FM_PAIR_MARK;
+            to[next[digit][word >> (digit * BITS) & (VALUES - 1)]++] = from[i];
+        }
+        fm_raw_pair *const filled = to;
+        to = from;
+        from = filled;
+    }
+    if (done && from != list) memcpy(list, from, count * sizeof *list);
+    free(next);
+    free(other);
+    return done;
 }
 
 fm_status fm_pair_table_list(const fm_pair_table *table, fm_raw_pair **pairs, size_t *count, fm_error *error)
@@ -180,7 +223,8 @@ fm_status fm_pair_table_list(const fm_pair_table *table, fm_raw_pair **pairs, si
                                            .count = bucket->count[slot]};
         }
     }
-    qsort(list, filled, sizeof *list, compare_pairs);
+    enum { MANY = 4096 };
+    if (filled < MANY || !sort_by_digits(list, filled)) qsort(list, filled, sizeof *list, compare_pairs);
     *pairs = list;
     *count = filled;
     return FM_OK;

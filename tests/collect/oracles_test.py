@@ -88,6 +88,28 @@ def every_access_as_lackey_sees_it():
 
 
 @case
+def shared_words_tell_of_the_same_accesses():
+    # By a receiver that has nothing in common with that of fathom run.
+    dump = os.path.join(ROOT, "build", "tests", "collect", "stream_dump")
+    tool = os.path.join(os.path.dirname(BUILDER), "lib", "fathom", "valgrind", "fathom-amd64-linux")
+    if not os.path.exists(dump):
+        return "no stream_dump was built"
+    commands = [subjects(600)["gzip"], subjects(300)["sort"], [build("kernels.c", "gcc", "-mavx2"), "matmul"]]
+    for command in commands:
+        for kinds in ("loads,stores", "stores"):
+            found = []
+            for wants in (kinds, kinds + ",shared"):
+                accesses = os.path.join(work, "accesses")
+                subprocess.run([dump, "--tool", tool, "--wants", wants, "--accesses", accesses, "--", *command],
+                               stdout=subprocess.DEVNULL, check=True)
+                with open(accesses, "rb") as file:
+                    found.append(file.read())
+                os.unlink(accesses)
+            expect(found[1].count(b"\n") > 10000, True, f"{command[0]}: {kinds} were seen")
+            expect(found[1] == found[0], True, f"{command[0]}: {kinds} with shared words are those without")
+
+
+@case
 def every_access_as_qemu_sees_it():
     if not shutil.which("qemu-x86_64"):
         return "qemu-x86_64 is not installed"

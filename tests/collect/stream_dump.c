@@ -6,7 +6,7 @@
  *
  *     stream_dump [options] --tool PATH -- PROGRAM ARGS…
  *
- *     --wants LIST        loads,stores,calls,heap,children (default loads,stores)
+ *     --wants LIST        loads,stores,calls,heap,children,shared (default loads,stores)
  *     -v                  every record as text, on standard error
  *     --accesses FILE     every access: code address, kind (L, S, M), address, size
  *     --drain             take chunks without looking into them (for measuring the tool)
@@ -133,13 +133,19 @@ static void define(process *p, const uint64_t *words, unsigned count)
     d->accesses = (unsigned)(words[0] >> 32) & 0xFFFF;
     d->flags = (unsigned)(words[0] >> 48);
     d->first = words[2];
-    if (d->accesses != count - 4) fail("a DEFINE has another length than it says", words[0]);
-    d->access = grow(NULL, (size_t)d->accesses * 8 + 1);
-    memcpy(d->access, words + 4, (size_t)d->accesses * 8);
+    d->access = grow(NULL, (size_t)(count - 4) * 8 + 1);
+    memcpy(d->access, words + 4, (size_t)(count - 4) * 8);
+    unsigned shared = 0, own = 0;
     for (unsigned i = 0; i < d->accesses; i++) {
-        unsigned kind = (unsigned)(d->access[i] >> 60), size = (unsigned)(d->access[i] >> 48) & 0xFFF;
+        unsigned kind = (unsigned)(d->access[i] >> 60) & 3, size = (unsigned)(d->access[i] >> 48) & 0xFFF;
         if (kind > 2 || size == 0) fail("an access is neither load nor store", d->access[i]);
+        if (i % FM_BLOCK_EIGHT == 0) own = 0;
+        if (!(d->access[i] & FM_DEFINE_SHARED))
+            own++;
+        else if (d->access[d->accesses + shared++] >> 16 >= own)
+            fail("an access shares a word that there is not", words[0]);
     }
+    if (d->accesses + shared != count - 4) fail("a DEFINE has another length than it says", words[0]);
 }
 
 /* Returns how many words belong to the block. */
@@ -155,10 +161,21 @@ static size_t block(process *p, const uint64_t *words, size_t count)
         if (all.verbose) fprintf(stderr, " sp=%#" PRIx64, words[at]);
         at++;
     }
-    for (unsigned i = 0; i < d->accesses && at < count && !(words[at] >> 63); i++, at++) {
-        unsigned kind = (unsigned)(d->access[i] >> 60), size = (unsigned)(d->access[i] >> 48) & 0xFFF;
-        if (all.verbose) fprintf(stderr, " %c%#" PRIx64 ",%u", "LSM"[kind], words[at], size);
-        if (words[at] == 0) {
+    size_t eight = at; /* the first word of the eight accesses at hand */
+    const uint64_t *shared = d->access + d->accesses;
+    for (unsigned i = 0; i < d->accesses; i++) {
+        unsigned kind = (unsigned)(d->access[i] >> 60) & 3, size = (unsigned)(d->access[i] >> 48) & 0xFFF;
+        uint64_t address;
+        if (i % FM_BLOCK_EIGHT == 0) eight = at;
+        if (d->access[i] & FM_DEFINE_SHARED) {
+            address = words[eight + (*shared >> 16)] + (uint64_t)(int16_t)(uint16_t)*shared;
+            shared++;
+        } else {
+            if (at >= count || words[at] >> 63) break; /* it was left here */
+            address = words[at++];
+        }
+        if (all.verbose) fprintf(stderr, " %c%#" PRIx64 ",%u", "LSM"[kind], address, size);
+        if (address == 0) {
             p->guarded_off++;
             continue;
         }
@@ -166,7 +183,7 @@ static size_t block(process *p, const uint64_t *words, size_t count)
         if (p->thread < THREADS_MOST) p->threads[p->thread]++;
         if (all.accesses)
             fprintf(all.accesses, "%" PRIx64 " %c %" PRIx64 ",%u\n", d->access[i] & 0xFFFFFFFFFFFF,
-                    "LSM"[kind], words[at], size);
+                    "LSM"[kind], address, size);
     }
     if (all.verbose) fputc('\n', stderr);
     if (at < count && !(words[at] >> 63)) fail("a block has more words than accesses", number);
@@ -400,12 +417,13 @@ static void start(const char *tool, char **command, int session_file)
 
 static uint32_t wants_of(const char *list)
 {
-    static const char *const words[] = {"loads", "stores", "sites", "calls", "heap", "children"};
+    static const char *const words[] = {"loads", "stores", "sites", "calls", "heap", "children", "shared"};
+    enum { WORDS = sizeof words / sizeof *words };
     uint32_t wants = 0;
     while (*list) {
         size_t length = strcspn(list, ","), i = 0;
-        while (i < 6 && (strlen(words[i]) != length || strncmp(words[i], list, length) != 0)) i++;
-        if (i == 6) {
+        while (i < WORDS && (strlen(words[i]) != length || strncmp(words[i], list, length) != 0)) i++;
+        if (i == WORDS) {
             fprintf(stderr, "stream_dump: no such want: %s\n", list);
             exit(2);
         }

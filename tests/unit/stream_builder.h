@@ -53,15 +53,24 @@ static UNUSED void put_text_record(stream *to, unsigned kind, uint64_t argument,
 typedef struct access_told {
     uint64_t code;
     unsigned size, kind;
+    /* It has no word of its own, but shares this one of its eight accesses. */
+    bool shared;
+    unsigned word;
+    int delta;
 } access_told;
 
 static UNUSED void put_definition(stream *to, uint32_t number, uint32_t module, unsigned flags,
                                   uint64_t begin, uint64_t behind, const access_told *accesses, size_t count)
 {
     uint64_t words[4 + 512] = {number | (uint64_t)count << 32 | (uint64_t)flags << 48, module, begin, behind};
-    for (size_t i = 0; i < count; i++)
+    size_t all = 4 + count;
+    for (size_t i = 0; i < count; i++) {
         words[4 + i] = accesses[i].code | (uint64_t)accesses[i].size << 48 | (uint64_t)accesses[i].kind << 60;
-    put_record(to, FM_RECORD_DEFINE, 0, words, 4 + count);
+        if (!accesses[i].shared) continue;
+        words[4 + i] |= FM_DEFINE_SHARED;
+        words[all++] = (uint16_t)accesses[i].delta | (uint64_t)accesses[i].word << 16;
+    }
+    put_record(to, FM_RECORD_DEFINE, 0, words, all);
 }
 
 static UNUSED void put_block(stream *to, uint32_t number, const uint64_t *words, size_t count)

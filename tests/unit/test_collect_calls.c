@@ -74,7 +74,8 @@ enum { MAIN = 1, MAIN_CALLS_F, MAIN_CALLS_G, F, F_CALLS_G, G, G_CALLS_F, HANDLER
 
 static void define(scene *self, uint32_t block, uint64_t begin, bool calls)
 {
-    const access_told told[2] = {{begin + 4, 8, FM_KIND_LOAD}, {begin + 8, 8, FM_KIND_STORE}};
+    const access_told told[2] = {{.code = begin + 4, .size = 8, .kind = FM_KIND_LOAD},
+                                 {.code = begin + 8, .size = 8, .kind = FM_KIND_STORE}};
     put_definition(&self->chunk, block, 1, FM_BLOCK_HAS_SP | (calls ? FM_BLOCK_CALLS : 0), begin,
                    calls ? begin + 13 : 0, told, calls ? 2 : 1);
 }

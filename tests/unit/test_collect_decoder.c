@@ -78,6 +78,56 @@ static void put_stack(stream *chunk, uint32_t thread)
     put_record(chunk, FM_RECORD_THREAD_LOCAL, 0, (uint64_t[]){thread, 1, 0x30000, 64}, 4);
 }
 
+/* A random block of so many accesses; in every other one, some share words. Returns how many words it has. */
+static size_t make_accesses(uint32_t block, access_told *accesses, size_t count, uint64_t *seed)
+{
+    size_t words = 0, in_eight = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i % FM_BLOCK_EIGHT == 0) in_eight = 0;
+        accesses[i] = (access_told){.code = 0x400000 + block * 0x100 + i * 4,
+                                    /* some blocks have larger ones than kernels like */
+                                    .size = (unsigned)(1 + next_random(seed) % (block % 5 ? 255 : 512)),
+                                    .kind = (unsigned)(next_random(seed) % 3),
+                                    .shared = block % 2 && in_eight > 0 && next_random(seed) % 2};
+        if (accesses[i].shared) {
+            accesses[i].word = (unsigned)(next_random(seed) % in_eight);
+            accesses[i].delta = (int)(next_random(seed) % 0xFFFF) - 0x7FFF;
+        } else {
+            in_eight++;
+            words++;
+        }
+    }
+    return words;
+}
+
+/* The addresses of a block's accesses that so many words tell of; returns how many these are. Words that
+ * nobody shares are 0 where guards are wanted: now and then. */
+static size_t make_addresses(const access_told *accesses, size_t count, size_t told, bool guards,
+                             uint64_t *words, uint64_t *addresses, uint64_t *seed)
+{
+    size_t at = 0, eight = 0, i = 0;
+    bool is_shared[64] = {false};
+    for (size_t k = 0, word = 0, first = 0; k < count; k++) {
+        if (k % FM_BLOCK_EIGHT == 0) first = word;
+        if (accesses[k].shared)
+            is_shared[first + accesses[k].word] = true;
+        else
+            word++;
+    }
+    for (; i < count; i++) {
+        if (i % FM_BLOCK_EIGHT == 0) eight = at;
+        if (accesses[i].shared) {
+            addresses[i] = words[eight + accesses[i].word] + (uint64_t)(int64_t)accesses[i].delta;
+            continue;
+        }
+        if (at == told) break;
+        words[at] = next_random(seed) % 0x40000 + 0x8000;
+        if (guards && !is_shared[at] && next_random(seed) % 16 == 0) words[at] = 0;
+        addresses[i] = words[at++];
+    }
+    return i;
+}
+
 /* Random blocks of 0 to 39 accesses, left early, with guards, across batches; the expectation is made beside.
  */
 static void random_blocks(const char *isa, unsigned columns, bool no_stack, bool loads, bool stores)
@@ -91,43 +141,40 @@ static void random_blocks(const char *isa, unsigned columns, bool no_stack, bool
     gotten expected;
     gotten_create(&expected);
     static access_told accesses[BLOCKS][64];
-    size_t counts[BLOCKS];
+    size_t counts[BLOCKS], told[BLOCKS];
     uint64_t seed = 7, left_out = 0;
     put_module(&self->chunk, 1, 0, 0x400000, 0x400000, 0x500000, "/nowhere/program");
     put_stack(&self->chunk, 1);
     put(&self->chunk, FM_RECORD(FM_RECORD_THREAD, 1, 0));
     for (uint32_t b = 0; b < BLOCKS; b++) {
         counts[b] = b;
-        for (size_t i = 0; i < counts[b]; i++)
-            accesses[b][i] = (access_told){.code = 0x400000 + b * 0x100 + i * 4,
-                                           .size = (unsigned)(1 + next_random(&seed) % 512),
-                                           .kind = (unsigned)(next_random(&seed) % 3)};
+        told[b] = make_accesses(b, accesses[b], counts[b], &seed);
         put_definition(&self->chunk, b, 1, 0, 0x400000 + b * 0x100, 0, accesses[b], counts[b]);
     }
     for (int round = 0; round < 6; round++) {
         while (self->chunk.count + 64 < FM_CHUNK_WORDS) {
             uint32_t b = (uint32_t)(next_random(&seed) % (round < 3 ? 6 : BLOCKS));
-            size_t count = counts[b];
-            if (next_random(&seed) % 8 == 0) count = next_random(&seed) % (count + 1); /* a side exit */
-            uint64_t words[64];
+            size_t word_count = told[b];
+            if (next_random(&seed) % 8 == 0) word_count = next_random(&seed) % (word_count + 1); /* an exit */
+            uint64_t words[64], addresses[64];
+            size_t count =
+                make_addresses(accesses[b], counts[b], word_count, round % 3 == 1, words, addresses, &seed);
             for (size_t i = 0; i < count; i++) {
-                words[i] = next_random(&seed) % 0x40000 + 1;
-                if (round % 3 == 1 && next_random(&seed) % 16 == 0) words[i] = 0; /* a guard */
-                const access_told *told = &accesses[b][i];
+                const access_told *access = &accesses[b][i];
                 bool wanted =
-                    (told->kind != FM_KIND_STORE && loads) || (told->kind != FM_KIND_LOAD && stores);
-                if (words[i] == 0 || !wanted) continue;
-                if (no_stack && words[i] >= STACK_LOW && words[i] < STACK_HIGH) {
+                    (access->kind != FM_KIND_STORE && loads) || (access->kind != FM_KIND_LOAD && stores);
+                if (addresses[i] == 0 || !wanted) continue;
+                if (no_stack && addresses[i] >= STACK_LOW && addresses[i] < STACK_HIGH) {
                     left_out++;
                     continue;
                 }
                 size_t row = expected.count++;
-                expected.address[row] = words[i];
-                expected.size[row] = told->size;
-                expected.kind[row] = (uint8_t)told->kind;
-                expected.site[row] = told->code;
+                expected.address[row] = addresses[i];
+                expected.size[row] = access->size;
+                expected.kind[row] = (uint8_t)access->kind;
+                expected.site[row] = access->code;
             }
-            put_block(&self->chunk, b, words, count);
+            put_block(&self->chunk, b, words, word_count);
         }
         assert_int_equal(bench_valgrind(self), FM_OK);
     }
@@ -169,7 +216,7 @@ static void valgrind_threads(void **state)
 {
     (void)state;
     bench *self = bench_create(&everything, NULL);
-    const access_told one = {0x1000, 8, FM_KIND_LOAD};
+    const access_told one = {.code = 0x1000, .size = 8, .kind = FM_KIND_LOAD};
     put_definition(&self->chunk, 1, 0, 0, 0x1000, 0, &one, 1);
     for (uint32_t thread = 1; thread <= 3; thread++) {
         put_thread_start(&self->chunk, thread, 0, 0);
@@ -193,8 +240,9 @@ static void tags_are_stable(void **state)
 {
     (void)state;
     bench *self = bench_create(&everything, NULL);
-    const access_told first = {0x401010, 4, FM_KIND_LOAD}, moved = {0x701010, 4, FM_KIND_LOAD};
-    const access_told other = {0x701010, 4, FM_KIND_LOAD};
+    const access_told first = {.code = 0x401010, .size = 4, .kind = FM_KIND_LOAD},
+                      moved = {.code = 0x701010, .size = 4, .kind = FM_KIND_LOAD};
+    const access_told other = {.code = 0x701010, .size = 4, .kind = FM_KIND_LOAD};
     put_module(&self->chunk, 1, FM_MODULE_PROGRAM, 0x400000, 0x400000, 0x410000, "/nowhere/a.so");
     put_definition(&self->chunk, 1, 1, 0, 0x401010, 0, &first, 1);
     put_block(&self->chunk, 1, (uint64_t[]){100}, 1);
@@ -226,7 +274,7 @@ static void regions(void **state)
     filter.region = "inner loop";
     bench *self = bench_create(&filter, NULL);
     stream *chunk = &self->chunk;
-    const access_told one = {0x1000, 8, FM_KIND_STORE};
+    const access_told one = {.code = 0x1000, .size = 8, .kind = FM_KIND_STORE};
     put_definition(chunk, 1, 0, 0, 0x1000, 0, &one, 1);
     uint64_t next = 1;
     static const char *const steps[] = {"other", "inner loop", "deeper", "inner loop", NULL,
@@ -404,7 +452,7 @@ static void damage_is_told(void **state)
     (void)state;
     static const struct {
         unsigned producer;
-        uint64_t words[6];
+        uint64_t words[8];
         size_t count;
         const char *why;
     } table[] = {
@@ -421,6 +469,20 @@ static void damage_is_told(void **state)
          {FM_RECORD(FM_RECORD_DEFINE, 0, 4), 0xFFFFFFFF, 0, 0, 0},
          5,
          "number 4294967295"},
+        /* The first access has nothing to share; the second one does not say what; or what is not there. */
+        {FM_PRODUCER_VALGRIND,
+         {FM_RECORD(FM_RECORD_DEFINE, 0, 6), 1 | UINT64_C(1) << 32, 0, 0, 0, FM_DEFINE_SHARED | 1, 0},
+         7,
+         "share"},
+        {FM_PRODUCER_VALGRIND,
+         {FM_RECORD(FM_RECORD_DEFINE, 0, 6), 1 | UINT64_C(2) << 32, 0, 0, 0, 1, FM_DEFINE_SHARED | 1},
+         7,
+         "share"},
+        {FM_PRODUCER_VALGRIND,
+         {FM_RECORD(FM_RECORD_DEFINE, 0, 7), 1 | UINT64_C(2) << 32, 0, 0, 0, 1, FM_DEFINE_SHARED | 1,
+          1 << 16},
+         8,
+         "share"},
         {FM_PRODUCER_VALGRIND, {FM_RECORD(FM_RECORD_THREAD, 0, 0)}, 1, "number 0"},
         {FM_PRODUCER_VALGRIND, {FM_RECORD(FM_RECORD_THREAD, 0xFFFFFFFF, 0)}, 1, "number 4294967295"},
         {FM_PRODUCER_VALGRIND, {FM_RECORD(99, 0, 0)}, 1, "kind 99"},
@@ -446,7 +508,7 @@ static void damage_is_told(void **state)
     }
     /* A block with more accesses than it was defined with. */
     bench *self = bench_create(&everything, NULL);
-    const access_told one = {0x1000, 8, FM_KIND_LOAD};
+    const access_told one = {.code = 0x1000, .size = 8, .kind = FM_KIND_LOAD};
     put_definition(&self->chunk, 1, 0, 0, 0x1000, 0, &one, 1);
     put_block(&self->chunk, 1, (uint64_t[]){10}, 1);
     put_block(&self->chunk, 1, (uint64_t[]){10, 11}, 2);
@@ -470,7 +532,9 @@ static void garbage(void **state)
         filter.function = round & 8 ? "main" : NULL;
         filter.region = (round & 48) == 48 ? "r" : NULL;
         bench *self = bench_create(&filter, isa_at((size_t)round % 3));
-        const access_told told[3] = {{0x1000, 8, 0}, {0x1004, 8, 1}, {0x1008, 8, 2}};
+        const access_told told[3] = {{.code = 0x1000, .size = 8, .kind = 0},
+                                     {.code = 0x1004, .size = 8, .kind = 1},
+                                     {.code = 0x1008, .size = 8, .kind = 2}};
         put_thread_start(&self->chunk, 1, 0x1000, 0x9000);
         put_definition(&self->chunk, 1, 0, round & 4 ? FM_BLOCK_HAS_SP | FM_BLOCK_CALLS : 0, 0x1000, 0x2000,
                        told, 3);

@@ -18,7 +18,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-enum { BATCHES = 40, MOST = 2000, EDGES = 4 };
+enum { BATCHES = 160, MOST = 2000, EDGES = 4 };
 static const uint64_t edges[EDGES] = {0, 16, 256, 4096};
 
 typedef struct input {
