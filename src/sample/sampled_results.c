@@ -236,6 +236,8 @@ fm_status fm_sampled_run_describe(const fm_sampled_run *run, const fm_estimate *
     if (status == FM_OK && estimate)
         status = fm_sampled_objects_describe(&run->objects, &run->code, estimate, *map, *map_count,
                                              attribution, &found.share, error);
+    if (status == FM_OK && estimate)
+        status = fm_estimate_tell_errors(estimate, attribution, *map, *map_count, error);
     if (status == FM_OK && known) *known = found;
     return status;
 }
