@@ -292,7 +292,17 @@ static void main_place(const verdict *of, const fm_code_group *group, char *text
     free(sums);
 }
 
-/* The second line of a row: what the first has no room for. */
+static void write_detail(const verdict *of, const char *text)
+{
+    if (!text[0]) return;
+    ink(of, FM_INK_DIM);
+    fputs("      ", of->out);
+    fm_text_write_short(of->out, text, of->width > 26 ? of->width - 6 : 20, FM_CUT_END, of->options->unicode);
+    ink(of, FM_INK_NONE);
+    putc('\n', of->out);
+}
+
+/* Below a row: what it has no room for, and how sure it is. */
 static void write_details(const verdict *of, const fm_code_group *group)
 {
     char object[600] = "", place[1200] = "", all[3000];
@@ -304,17 +314,10 @@ static void write_details(const verdict *of, const fm_code_group *group)
         main_place(of, group, most, sizeof most);
         if (most[0]) snprintf(place, sizeof place, "most at %s", most);
     }
-    const fm_text sure =
-        fm_text_sure(group->samples ? group->uses : 0, group->error, group->samples, of->options);
-    if (!place[0] && !object[0] && !sure.text[0]) return;
-    snprintf(all, sizeof all, "%s%s%s%s%s%s%s", sure.text,
-             sure.text[0] && (place[0] || object[0]) ? ", " : "", place, place[0] && object[0] ? ", " : "",
-             object[0] ? "on " : "", object, object[0] && share < 0.995 ? " and others" : "");
-    ink(of, FM_INK_DIM);
-    fputs("      ", of->out);
-    fm_text_write_short(of->out, all, of->width > 26 ? of->width - 6 : 20, FM_CUT_END, of->options->unicode);
-    ink(of, FM_INK_NONE);
-    putc('\n', of->out);
+    snprintf(all, sizeof all, "%s%s%s%s%s", place, place[0] && object[0] ? ", " : "", object[0] ? "on " : "",
+             object, object[0] && share < 0.995 ? " and others" : "");
+    write_detail(of, all);
+    write_detail(of, fm_text_sure(group->uses, group->error, group->samples, of->options).text);
 }
 
 /* The text of a source line, where there is some and room for it. */
