@@ -43,7 +43,7 @@ typedef struct fm_sampled_process {
 struct fm_sampled_attachment;
 
 enum { FM_SAMPLED_SHORTEST_TICK = 250000 }; /* nanoseconds */
-enum { FM_SAMPLED_BLOCKED = 3 }; /* looks in turn that found it, before it is said */
+enum { FM_SAMPLED_BLOCKED = 3 };            /* looks in turn that found it, before it is said */
 
 struct fm_sampled_run {
     fm_sampled_run_options options;
