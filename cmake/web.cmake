@@ -68,6 +68,7 @@ else()
       style=${FATHOM_WEB_SOURCE}/report.css
       style_late=${FATHOM_WEB_SOURCE}/late.css
       numbers=${FATHOM_WEB_SOURCE}/numbers.js
+      sampled=${FATHOM_WEB_SOURCE}/sampled.js
       charts=${FATHOM_WEB_SOURCE}/charts.js
       late=${FATHOM_WEB_SOURCE}/late.js
       choice=${FATHOM_WEB_SOURCE}/choice.js

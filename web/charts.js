@@ -217,7 +217,8 @@ const buildCurve = (state) => {
     const ratio = blocks < 1 ? null : missRatio(profile, blocks);
     return state.y === 'log' && ratio === 0 ? null : ratio;
   }));
-  const y = shareAxis(state.y === 'log', columns);
+  const tops = shown.map(({profile}) => x.map((at) => (bandAt(profile, Math.floor(at / unitOf(profile))) || [])[1]));
+  const y = shareAxis(state.y === 'log', columns.concat(tops));
   if (state.y !== 'log') y.scale.range = [0, Math.min(1.04, y.scale.range[1])];
   return {
     nudge: 0,
@@ -236,14 +237,18 @@ const buildCurve = (state) => {
       ],
       series: [
         {label: 'cache size', value: (u, at) => (at == null ? '–' : size(at))},
-        ...shown.map(({name, index}) => ({
+        ...shown.map(({name, index, profile}) => ({
           label: name, stroke: colour(index), width: 2, dash: dash(index), points: {show: false},
-          fill: shown.length === 1 ? colour(index) + '1f' : undefined,
-          value: (u, ratio) => (ratio == null ? '–' : percent(ratio)),
+          fill: shown.length === 1 && !profile.band ? colour(index) + '1f' : undefined,
+          value: (u, ratio, series, at) => {
+            if (ratio == null) return '–';
+            const band = at == null ? '' : bandText(profile, Math.floor(x[at] / unitOf(profile)));
+            return percent(ratio) + (band ? ' (' + band + ')' : '');
+          },
         })),
       ],
       cursor: {points: {size: 7}},
-      hooks: {draw: [drawMarkers]},
+      hooks: {drawAxes: [drawBands(shown)], draw: [drawMarkers]},
     },
   };
 };
@@ -305,7 +310,8 @@ const buildHistogram = (field, xLabel, extras) => (state) => {
         columns.forEach((column, p) => column.push(null, value(shownProfiles[p][key], p)));
       };
       if (shownProfiles.some((profile) => profile.bound)) add('beyond the bound', 'beyond', 'beyond');
-      add('cold (first touches)', 'cold', 'cold');
+      const words = new Set(shownProfiles.map(coldWords));
+      add('cold (' + [...words].join(', or ') + ')', 'cold', 'cold');
     }
     x = places.map((place) => place.at);
     label = (at) => (places.find((place) => place.at === Math.floor(at + 0.5)) || {label: ''}).label;

@@ -103,7 +103,7 @@ const fillLateBar = () => {
   bar.replaceChildren();
   if (lateProfiles.length > 1) addProfileChoice(bar);
   addSizeChoice(bar);
-  addSwitch(bar, 'late-cold', 'first touches', [['with', 'count'], ['without', 'leave out']], late, 'cold', changed);
+  addSwitch(bar, 'late-cold', coldWords(late.model.profile), [['with', 'count'], ['without', 'leave out']], late, 'cold', changed);
   const places = [['own', 'its own line']];
   if (canBeMoved(late.model.of, 'user')) places.push(['user', 'outside system headers']);
   if (canBeMoved(late.model.of, 'caller')) places.push(['caller', 'its caller']);

@@ -97,7 +97,7 @@ const sizeOf = (edges, blocks) => {
 class Line {
   constructor(model, key, file, number) {
     Object.assign(this, {model, key, file, number, line: this, functions: new Map(), callers: new Map(), asReuse: new Misses(model.edges),
-      asUse: new Misses(model.edges), pairs: [], objects: new Map()});
+      asUse: new Misses(model.edges), pairs: [], objects: new Map(), sure: new Sure()});
   }
   /*
    * The same line as part of pairs: code that was inlined into two functions is two spots. Has its own functions,
@@ -134,6 +134,7 @@ const byValue = (map) => (map.size > 1 ? new Map([...map].sort((a, b) => b[1] - 
 
 /* What an instruction without a line is called. */
 const bareText = (of, place) => {
+  if (place.module < 0 && place.name >= 0 && of.names[place.name] === 'unknown' && !place.offset) return 'unknown code';
   const where = place.module >= 0 ? ' in ' + lastPart(of.modules[place.module].path) : ', made at run time';
   if (place.name < 0) return '0x' + place.address + where;
   return of.names[place.name] + (place.offset == null ? ' 0x' + place.address : '+0x' + place.offset.toString(16)) + where;
@@ -205,13 +206,14 @@ const makeModel = (profile, inlined) => {
   model.spotOfPlace = spotOf;
   model.spotOfSite = of.sites.map((site) => spotOf[site[0]]);
 
-  const byKeys = new Map();
+  const byKeys = new Map(), errors = new Map((of.pairErrors || []).map((row) => [row[0], row]));
+  const lateSize = sizeOf(of.edges, of.lateFrom);
   of.pairs.forEach((pair, number) => {
     const use = pair[0] < 0 ? null : model.spotOfSite[pair[0]], reuse = model.spotOfSite[pair[1]];
     const key = (use ? use.key : '') + '>' + reuse.key;
     let joined = byKeys.get(key);
     if (!joined) {
-      joined = {key, use, reuse, misses: new Misses(of.edges), members: []};
+      joined = {key, use, reuse, misses: new Misses(of.edges), members: [], sure: new Sure()};
       byKeys.set(key, joined);
       model.pairs.push(joined);
       reuse.line.pairs.push(joined);
@@ -219,12 +221,18 @@ const makeModel = (profile, inlined) => {
     }
     joined.misses.add(pair, 2);
     joined.members.push(number);
+    if (errors.size) {
+      const one = new Misses(of.edges);
+      one.add(pair, 2);
+      joined.sure.add(one.missesAt(lateSize), errors.get(number));
+      reuse.line.sure.add(one.missesAt(lateSize), errors.get(number));
+    }
   });
 
   model.objects = of.objects.map((object, number) => {
     const misses = new Misses(of.edges);
     misses.add(object.all, 0);
-    return {number, object, misses, lines: new Map(), text: objectText(model, object)};
+    return {number, object, misses, late: misses.missesAt(lateSize), lines: new Map(), text: objectText(model, object)};
   });
   /* Two allocations in one line: told apart by column, or by address. */
   const alike = new Map();

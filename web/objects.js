@@ -10,7 +10,7 @@ const OBJECT_COLUMNS = [
   {key: 'name', text: 'Data', number: false, class: 'left'},
   {key: 'kind', text: 'Kind', number: false, class: 'left'},
   {key: 'size', text: 'Size'},
-  {key: 'cold', text: 'First touches'},
+  {key: 'cold', text: ''}, /* what these are depends on the profile */
   {text: 'Most misses at', class: 'left'},
 ];
 const KINDS = {global: 'variable', heap: 'heap', stack: 'stack', module: 'program data', other: 'other'};
@@ -56,7 +56,7 @@ const objectDetail = (entry) => {
     const who = lines.length > 20 ? count(lines.length - 20) + ' further lines' : 'Other code, not on this page';
     body.append(tr(element('td', {class: 'left dim', colspan: 4}, who + ': ' + count(rest) + ' misses')));
   }
-  const table = smallTable('', [['Line', 'left'], 'Misses', 'Share', 'First touches'], body);
+  const table = smallTable('', [['Line', 'left'], 'Misses', 'Share', coldTitle(late.model.profile)], body);
   return element('div', {class: 'detail'},
     element('div', {class: object.path >= 0 ? '' : 'whole'}, element('h4', {}, 'Lines that miss on it'), table),
     object.path >= 0 ? allocationList(late.model.of, object.path) : '');
@@ -66,7 +66,7 @@ const objectRows = (entry) => {
   const {object} = entry, open = objectsView.open.has(entry.number), lines = objectLines(entry);
   const module = object.kind === 'global' && object.name && object.module >= 0 ? late.model.of.modules[object.module] : null;
   const row = tr(td('narrow', toggleButton(objectsView.open, entry.number, entry.text, () => objectRows(entry))),
-    missesCell(objectMisses(entry.misses), objectsView.total, 'missed'),
+    missesCell(objectMisses(entry.misses), objectsView.total, 'missed', sureText(entry.late, object.error, object.samples)),
     element('th', {scope: 'row', class: 'left object'}, entry.text, module ? dim(' ' + lastPart(module.path)) : ''),
     td('left', kindText(object)),
     td('', sizeText(object)),
@@ -112,6 +112,7 @@ const drawObjects = (focus) => {
   for (const entry of rows.slice(0, objectsView.shown)) body.append(...objectRows(entry));
   const nothing = 'No data is missed on at this size.';
   if (!rows.length) body.append(tr(element('td', {colspan: OBJECT_COLUMNS.length, class: 'left dim'}, nothing)));
+  OBJECT_COLUMNS.find((column) => column.key === 'cold').text = coldTitle(late.model.profile);
   byId('objects').replaceChildren(element('table', {class: 'objects'}, sortHeadings(OBJECT_COLUMNS, objectsView, drawObjects), body));
   byId('objects-more').replaceChildren(moreButton(Math.min(objectsView.shown, rows.length), rows.length, 'objects', (shown) => {
     objectsView.shown = shown;

@@ -19,7 +19,7 @@ const PAIR_COLUMNS = [
 
 /* An instruction: address, the functions it was inlined into, the calls that led to it. */
 const siteCell = (of, number) => {
-  if (number < 0) return element('em', {}, 'first touch');
+  if (number < 0) return element('em', {}, coldWord(late.model.profile));
   const [, module, address, path, column] = of.sites[number];
   const frames = framesOf(of, number);
   const source = module < 0 && address === '0' && frames[0].line > 0; /* a place in the source, not an instruction */
@@ -83,7 +83,7 @@ const pairDetail = (pair) => {
 
 /* What the filter looks into. */
 const lineWords = (line) => {
-  if (!line) return 'first touch';
+  if (!line) return coldWord(late.model.profile);
   const names = [...line.functions.keys()];
   return [line.title, line.file >= 0 ? files[line.file].path : '', ...names, ...line.callers.keys(),
     ...names.flatMap((name) => [...(fullNames.get(name) || [])])].join(' ');
@@ -119,13 +119,15 @@ const chosenPairs = () => {
 
 const pairRows = (pair) => {
   const open = pairsView.open.has(pair.key);
-  const what = (pair.use ? pair.use.title : 'first touch') + ' to ' + pair.reuse.title;
+  const what = (pair.use ? pair.use.title : coldWord(late.model.profile)) + ' to ' + pair.reuse.title;
   const objects = lineObjects(pair.reuse);
-  const again = pair.use === pair.reuse ? element('span', {class: 'where dim'}, '↻ the same line') :
+  /* Of what was never used again, the last use is not known. */
+  const ended = !pair.use && isSampled(late.model.profile);
+  const again = ended ? element('span', {class: 'where'}, element('em', {}, 'never')) : pair.use === pair.reuse ? element('span', {class: 'where dim'}, '↻ the same line') :
     lineCell(pair.reuse, () => showPair(pair, pair.reuse));
   const row = tr(td('narrow', toggleButton(pairsView.open, pair.key, what, () => pairRows(pair))),
-    missesCell(pair.now, late.total, pair.use ? 'missed' : 'cold'),
-    td('left place', lineCell(pair.use, () => showPair(pair, pair.use))),
+    missesCell(pair.now, late.total, pair.use ? 'missed' : 'cold', pair.use ? pair.sure.text : ''),
+    td('left place', ended ? lineCell(pair.reuse, () => showPair(pair, pair.reuse)) : lineCell(pair.use, () => showPair(pair, pair.use))),
     td('left place', again),
     td('', count(pairValue.count(pair))),
     td('', shareOf(pair.now, pair.misses.count)),
@@ -142,7 +144,7 @@ const lateSummary = () => {
   const said = element('p', {class: 'lead'}, 'In a cache of ', strong(late.size.text),
     ' (' + count(late.size.blocks) + (late.size.blocks === 1 ? ' block' : ' blocks') + '), ', strong(approximately(missed)),
     ' of ' + count(profile.references) + ' references miss (' + shareOf(missed, profile.references) + '): ' +
-    count(all.cold) + ' first touches and ', strong(approximately(reused) + ' late re-uses'), '.');
+    count(all.cold) + ' ' + coldWords(profile) + ' and ', strong(approximately(reused) + ' late re-uses'), '.');
   if (reused > 0) {
     const top = pairs.map((pair) => pair.misses.missesAt(late.size) - pair.misses.cold).sort((a, b) => b - a).slice(0, 3);
     const share = shareOf(top.reduce((a, b) => a + b, 0), reused);

@@ -19,6 +19,7 @@ const runFacts = (profile) => {
   if (run.command) add('Command', element('code', {}, run.command));
   if (run.ending) add('Ended', run.ending + (run.seconds > 0 ? ' after ' + secondsText(run.seconds) + ' under fathom' : ''));
   if (run.what) add('Watched', run.what);
+  if (isSampled(profile)) samplingFacts(profile, add);
   if (run.collector) add('Collector', run.collector + (run.process ? ', process ' + run.process : ''));
   if (profile.complete) add('Complete', 'yes: everything that was watched is counted');
   else add('Complete', element('strong', {class: 'bad'}, 'INCOMPLETE'), ' ' + (profile.whatMissing || ''));

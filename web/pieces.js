@@ -36,14 +36,14 @@ const meter = (share, kind) => {
   return element('span', {class: 'meter', 'aria-hidden': 'true'}, fill);
 };
 
-const missesCell = (value, whole, kind) => td('misses', strong(approximately(value)),
-  element('span', {class: 'share'}, shareOf(value, whole)), meter(whole > 0 ? value / whole : 0, kind));
+const missesCell = (value, whole, kind, sure) => td('misses', strong(approximately(value)),
+  element('span', {class: 'share'}, shareOf(value, whole)), meter(whole > 0 ? value / whole : 0, kind), sureNote(sure));
 
 /* ---- places ---- */
 
 /* A line as a button that shows it in the source; what it is called, its function and its text. */
 const lineCell = (line, action) => {
-  if (!line) return element('span', {class: 'where first-touch'}, element('em', {}, 'first touch'));
+  if (!line) return element('span', {class: 'where first-touch'}, element('em', {}, coldWord(late.model.profile)));
   const whole = line.file >= 0 ? files[line.file].path + ':' + line.number : line.bare;
   const made = element('span', {class: 'where'}, textButton(line.title, action, {class: 'link', title: whole}));
   for (const about of [line.file >= 0 ? line.functionText : '', line.callerText]) {
@@ -186,6 +186,6 @@ const fullHistogram = (misses, edges) => {
     if (number > 0) add(rangeText(edges, range), size, number, part === 1 ? 'missed' : part > 0 ? 'partly' : 'hits');
   }
   if (misses.beyond) add('beyond the bound', '', misses.beyond, 'missed');
-  if (misses.cold) add('first touch', '', misses.cold, 'cold');
+  if (misses.cold) add(coldWord(late.model.profile), '', misses.cold, 'cold');
   return smallTable('histogram', ['Distance, blocks', 'Data between', 'Count', 'Share', ''], rows);
 };

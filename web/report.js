@@ -64,6 +64,11 @@ const fillProfiles = () => {
 
 /* ---- numbers ---- */
 
+const bandCell = (profile, blocks) => {
+  const band = bandText(profile, blocks);
+  return band ? element('span', {class: 'estimate'}, '(' + band + ')') : '';
+};
+
 const fillNumbers = () => {
   const rows = [];
   const last = 2 ** Math.ceil(Math.log2(Math.max(2, curveExtent.most)));
@@ -76,10 +81,11 @@ const fillNumbers = () => {
       if (!row.cache) {
         const blocks = Math.floor(row.at / unitOf(profile));
         const ratio = blocks < 1 ? null : missRatio(profile, blocks);
-        return element('td', {}, ratio == null ? '–' : percent(ratio));
+        return element('td', {}, ratio == null ? '–' : percent(ratio), ratio == null ? '' : bandCell(profile, blocks));
       }
       const fit = profile.caches[row.index];
       const cell = element('td', {}, fit.known ? percent(fit.ratio) : '–');
+      if (fit.known) cell.append(bandCell(profile, fit.blocks));
       if (fit.estimate != null) cell.append(element('span', {class: 'estimate'}, 'est. ' + percent(fit.estimate)));
       return cell;
     });
@@ -91,7 +97,8 @@ const fillNumbers = () => {
   byId('numbers').append(element('table', {},
     element('thead', {}, element('tr', {}, element('th', {scope: 'col'}, 'Cache size'),
       ...profiles.map((profile, i) => element('th', {scope: 'col'}, chip(i), shortNames[i])))), body));
-  byId('numbers-note').textContent = 'Fully associative LRU, all references counted, first touches included.' +
+  byId('numbers-note').textContent = 'Fully associative LRU, all references counted, ' + (profiles.every(isSampled) ? 'those of blocks never used again' : 'first touches') + ' included.' +
+    (anyBand() ? ' In brackets: the band of ' + confidenceText(profiles.find((profile) => profile.band)) + ' confidence.' : '') +
     (!markers.length ? '' : ofMachine ? ' Caches in colour; est.: with their sets, estimated.' :
       ' Sizes that were asked for in colour.');
 };
@@ -99,13 +106,14 @@ const fillNumbers = () => {
 /* ---- all of it ---- */
 
 fillSummary();
+if (profiles.some(isSampled)) for (const part of [byId('reading-sampled'), byId('reading-sampled').nextElementSibling]) part.hidden = false;
 fillWarnings();
 fillProfiles();
 fillRuns();
 fillNumbers();
 
 const coarsened = profiles.some((profile) => profile.coarsened);
-byId('curve-note').textContent = 'Share of all references that miss in a fully associative LRU cache of each size.' +
+byId('curve-note').textContent = 'Share of all references that miss in a fully associative LRU cache of each size.' + bandNote() +
   (!markers.length ? '' : ofMachine ? ' Dashed: the caches.' : ' Dashed: the sizes that were asked for.') +
   (keysOnly ? ' The profile counts keys, so sizes are in blocks.' : '');
 byId('histogram-note').textContent = 'How many distinct other blocks were touched between two references to the same block.' +

@@ -21,7 +21,7 @@ const partnerList = (title, pairs, lineOf) => {
   if (!pairs.length) return '';
   const items = pairs.slice(0, 10).map((pair) => {
     const line = lineOf(pair);
-    if (!line) return [strong(approximately(pair.now)), ' ', element('em', {}, 'first touch')];
+    if (!line) return [strong(approximately(pair.now)), ' ', element('em', {}, coldWord(late.model.profile))];
     const about = line.file < 0 ? '' : [line.functionText, line.callerText].filter(Boolean).join(' ');
     return [strong(approximately(pair.now)), ' ', textButton(line.title, () => showPair(pair, line), {class: 'link'}), ' ', dim(about), ' ',
       line.code ? element('code', {}, line.code.trim()) : ''];
@@ -85,7 +85,7 @@ const markBadges = (mark) => {
   const other = (text, line) => textButton(text, () => showLine(line), {class: 'badge'});
   if (mark.use && mark.reuse) return [badge('both', '↻ used and used again here')];
   if (mark.use) return [badge('use', 'last used here'), other('used again at ' + pair.reuse.title + ' →', pair.reuse)];
-  if (mark.reuse && !pair.use) return [badge('reuse', 'first touched here')];
+  if (mark.reuse && !pair.use) return [badge('reuse', isSampled(late.model.profile) ? 'never used again' : 'first touched here')];
   if (mark.reuse) return [badge('reuse', 'used again here'), other('← last used at ' + pair.use.title, pair.use)];
   return [];
 };
@@ -99,7 +99,7 @@ const drawPairBar = () => {
     element('div', {class: 'end use'}, pair.use ? badge('use', '1 last used') : '', lineCell(pair.use, () => showLine(pair.use))),
     element('div', {class: 'arrow'}, strong(approximately(lateMisses(pair.misses))), dim(' misses'),
       element('span', {'aria-hidden': 'true'}, ' →')),
-    element('div', {class: 'end reuse'}, badge('reuse', pair.use ? '2 used again' : 'first touched'),
+    element('div', {class: 'end reuse'}, badge('reuse', pair.use ? '2 used again' : isSampled(late.model.profile) ? 'never used again' : 'first touched'),
       lineCell(pair.reuse, () => showLine(pair.reuse))),
     textButton('×', () => {
       sourceView.pair = null;

@@ -34,7 +34,7 @@ const verdictSentence = (profile, name) => {
 /* Misses at each cache: of all references, late, first touches. */
 const verdictLevels = (profile) => data.caches.map((cache, i) => {
   const fit = profile.caches[i], misses = fit.ratio * profile.references, late = Math.max(0, misses - profile.cold);
-  return {cache, blocks: fit.blocks, known: fit.known, ratio: fit.ratio, misses, late};
+  return {cache, band: bandText(profile, fit.blocks), blocks: fit.blocks, known: fit.known, ratio: fit.ratio, misses, late};
 }).filter((level) => level.blocks > 0);
 
 /* The first cache at which re-uses are lost, one in a thousand references or more; else the first. */
@@ -70,14 +70,14 @@ const rankedAt = (rows, of, level) => {
     .sort((a, b) => b.value - a.value);
 };
 
-const placesText = (rows, of, level) => {
+const placesText = (rows, of, level, words) => {
   const ranked = rankedAt(rows, of, level), told = [];
   let passed = 0;
   for (const {row, value} of ranked.slice(0, 3)) {
     if (told.length && (passed > level.misses * 0.8 || value < level.misses * 0.1)) break;
     told.push(row.title);
     passed += value;
-    if (!(level.late > 0)) return told[0] + ' (first touches)';
+    if (!(level.late > 0)) return told[0] + ' (' + words + ')';
   }
   return told.join(', ');
 };
@@ -86,13 +86,14 @@ const levelTable = (profile, levels, rows) => {
   const of = profile.attribution, body = element('tbody', {});
   for (const level of levels) {
     const cells = level.known
-      ? [td('', shortCount(level.misses)), td('', percent(level.ratio)), td('', wholePercent(level.misses ? level.late / level.misses : 0)),
-        td('', wholePercent(level.misses ? 1 - level.late / level.misses : 0)), td('left code', of ? placesText(rows, of, level) : '')]
-      : [element('td', {colspan: 5, class: 'left'}, 'unknown: larger than the profile’s bound')];
+      ? [td('', shortCount(level.misses)), td('', percent(level.ratio)),
+        ...(profile.band ? [td('', level.band)] : [td('', wholePercent(level.misses ? level.late / level.misses : 0)),
+          td('', wholePercent(level.misses ? 1 - level.late / level.misses : 0))]), td('left code', of ? placesText(rows, of, level, coldWords(profile)) : '')]
+      : [element('td', {colspan: profile.band ? 4 : 5, class: 'left'}, 'unknown: larger than the profile’s bound')];
     body.append(tr(element('th', {scope: 'row'}, cacheName(level.cache)), td('', size(level.cache.bytes)), ...cells));
   }
   return element('div', {class: 'scroll'}, element('table', {class: 'levels'}, element('thead', {}, tr(
-    ...['Cache', 'Size', 'Misses', 'Of refs', 'Late', 'First'].map((text) => element('th', {scope: 'col'}, text)),
+    ...['Cache', 'Size', 'Misses', 'Of refs', ...(profile.band ? [confidenceText(profile) + ' band'] : ['Late', 'First'])].map((text) => element('th', {scope: 'col'}, text)),
     element('th', {scope: 'col', class: 'left'}, of ? 'Most of them at' : ''))), body));
 };
 
@@ -102,7 +103,8 @@ const lineRow = (of, level, {row, value}) => {
     element('span', {}, row.title);
   const text = row.file >= 0 ? codeAt(row.file, row.line) : null;
   return tr(element('th', {scope: 'row', class: 'code'}, title), td('', shortCount(value)), td('', wholePercent(value / level.misses)),
-    td('left', text ? element('code', {title: text.trim()}, text.trim()) : '', row.name ? dim(' ' + row.name) : ''));
+    td('left', text ? element('code', {title: text.trim()}, text.trim()) : '', row.name ? dim(' ' + row.name) : '',
+      line ? sureNote(line.sure.text) : ''));
 };
 
 const NUMBER_WORDS = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
@@ -123,7 +125,7 @@ const lineTable = (profile, level, rows) => {
   if (!shown.length) return '';
   const noun = (lines ? 'line' : 'place') + (told === 1 ? ' makes ' : 's make ');
   const heading = cacheName(level.cache) + ': ' + NUMBER_WORDS[told] + ' ' + noun + wholePercent(most / level.misses) + ' of the misses' +
-    (level.late > 0 ? '' : ', first touches only');
+    (level.late > 0 ? '' : ', ' + coldWords(profile) + ' only');
   return element('div', {}, element('h3', {}, heading), element('div', {class: 'scroll'},
     element('table', {class: 'worst'}, element('tbody', {}, ...shown.map((one) => lineRow(of, level, one))))));
 };

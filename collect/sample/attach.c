@@ -218,6 +218,7 @@ __attribute__((constructor(101))) static void begin(void)
         fm_sampler_trouble(FM_SAMPLE_TROUBLE_MEMORY);
         return;
     }
+    burst_learn_maps(fm_me->burst);
     if (!fm_sampler_signals_prepare() || !fm_sampler_signals_begin()) {
         fm_sampler_trouble(FM_SAMPLE_TROUBLE_TIMER);
         return;

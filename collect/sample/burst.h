@@ -86,6 +86,8 @@ void burst_destroy(burst *state);
  * needs the logs made with it any more). For BURST_END_FULL.
  */
 void burst_reset(burst *state, void *table, size_t table_bytes);
+/* Looks where code lies, for all threads of the process: later that may not be possible any more. */
+void burst_learn_maps(burst *state);
 
 /*
  * Executes the program from `context` on, at most about `most` accesses, and changes `context` to where it is

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * burst_maps.c - where code lies, and how far it can be trusted not to change. Mappings are read from
- * /proc/self/maps when code is met that is in none of those known.
+ * /proc/self/maps when code is met that is in none of those known. Where that cannot be opened (any more: a
+ * program may change its root directory, or have no descriptor left), what was read last in the process
+ * counts.
  */
 #include "burst_kernel.h"
 #include "burst_state.h"
@@ -91,11 +93,52 @@ static void take_line(line_reader *reader)
     keep(reader->state, &range, wanted);
 }
 
+/* What was read last, by any thread. Nobody waits for it: who comes while it is written does without. */
+static struct {
+    uint32_t version; /* odd: somebody writes */
+    uint32_t used;
+    burst_range ranges[BURST_RANGES];
+} last;
+
+static void remember(const burst *state)
+{
+    uint32_t version = __atomic_load_n(&last.version, __ATOMIC_RELAXED);
+    if (version % 2 || !__atomic_compare_exchange_n(&last.version, &version, version + 1, false,
+                                                    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    __atomic_store_n(&last.used, state->ranges_used, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < state->ranges_used; i++) {
+        __atomic_store_n(&last.ranges[i].first, state->ranges[i].first, __ATOMIC_RELAXED);
+        __atomic_store_n(&last.ranges[i].behind, state->ranges[i].behind, __ATOMIC_RELAXED);
+        __atomic_store_n(&last.ranges[i].trust, state->ranges[i].trust, __ATOMIC_RELAXED);
+    }
+    __atomic_store_n(&last.version, version + 2, __ATOMIC_RELEASE);
+}
+
+static void recall(burst *state)
+{
+    const uint32_t version = __atomic_load_n(&last.version, __ATOMIC_ACQUIRE);
+    const uint32_t used = __atomic_load_n(&last.used, __ATOMIC_RELAXED);
+    state->ranges_used = 0;
+    if (version % 2 || used > BURST_RANGES) return;
+    for (uint32_t i = 0; i < used; i++) {
+        state->ranges[i].first = __atomic_load_n(&last.ranges[i].first, __ATOMIC_RELAXED);
+        state->ranges[i].behind = __atomic_load_n(&last.ranges[i].behind, __ATOMIC_RELAXED);
+        state->ranges[i].trust = __atomic_load_n(&last.ranges[i].trust, __ATOMIC_RELAXED);
+    }
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (__atomic_load_n(&last.version, __ATOMIC_RELAXED) == version) state->ranges_used = used;
+}
+
 static void read_maps(burst *state, uint64_t address)
 {
     int64_t file = burst_kernel(SYS_openat, (uint64_t)AT_FDCWD, (uint64_t) "/proc/self/maps",
                                 O_RDONLY | O_CLOEXEC, 0, 0, 0);
-    if (file < 0) return;
+    if (file < 0) {
+        recall(state);
+        return;
+    }
     line_reader reader;
     reader.state = state;
     reader.wanted = address;
@@ -114,6 +157,12 @@ static void read_maps(burst *state, uint64_t address)
         }
     }
     burst_kernel(SYS_close, (uint64_t)file, 0, 0, 0, 0, 0);
+    remember(state);
+}
+
+void burst_learn_maps(burst *state)
+{
+    read_maps(state, 0);
 }
 
 static const burst_range *known_range(burst *state, uint64_t address)

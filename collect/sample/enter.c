@@ -51,6 +51,7 @@ long fathom_sampler_prepare(fm_sample_session *session)
     /* The first state of a translator asks libc what the processor can do. */
     void *table = fm_map(FM_SAMPLE_TABLE_BYTES, -1, 0);
     burst *first = table ? burst_create(table, FM_SAMPLE_TABLE_BYTES) : NULL;
+    if (first) burst_learn_maps(first);
     burst_destroy(first);
     if (table) fm_unmap(table, FM_SAMPLE_TABLE_BYTES);
     if (!first) {

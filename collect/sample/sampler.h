@@ -83,6 +83,8 @@ typedef struct fm_sampler_thread {
     uint64_t window; /* time-stamp counter when the window began in which accesses are counted; 0: none */
     uint32_t traps;  /* in that window */
     uint32_t ahead_skip, ahead_failed; /* bursts that go without a window ahead of them (tick.c) */
+    int32_t newness;                   /* how many of the last bursts met mostly new code, of NEW_WHOLE; */
+    bool new_code;                     /* the last one did (tick.c) */
     burst *burst;                      /* the translator's */
     uint32_t told;                     /* bytes of its table that the receiver has */
     uint32_t generation;               /* of the table */

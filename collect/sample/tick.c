@@ -18,7 +18,10 @@ enum {
     COUNT_PIECES = 6,        /* at most */
     COUNT_COST = 200,        /* nanoseconds that it takes to enter the translator and to leave it */
     CLOCK_COST = 500,        /* to ask for the time */
-    FRESH_MOST = 8,          /* new blocks, after which it is not gone on with */
+    FRESH_MOST = 8,          /* new blocks, after which it is not gone on with; */
+    NEW_CODE = 64,           /* accesses of a burst for each new block: if fewer, its code is new; */
+    NEW_WHOLE = 1 << 16,     /* all of the last bursts were of new code: of more than a half, */
+    NEW_TRIED = 4,           /* and one in so many bursts has windows */
     AHEAD_SKIP_MOST = 63,    /* bursts without a window ahead of them, after one that came to nothing */
     LOOK_AHEAD = 16 << 10,   /* accesses in which a use that is to be watched must not be used again */
     FIRST_COST = 1000000,    /* nanoseconds that a burst is expected to take before there was one */
@@ -340,6 +343,16 @@ static counted_window count(fm_sampler_thread *thread, ucontext_t *context)
 }
 
 /*
+ * A program that executes new code all along (a compiler) has no window that tells anything: all that it does
+ * is to translate blocks, which are not met again before they are forgotten. How new the code of the last
+ * bursts was tells that. Once in a while a window is tried all the same.
+ */
+static bool is_in_vain(const fm_sampler_thread *thread)
+{
+    return thread->new_code && thread->newness > NEW_WHOLE / 2 && thread->bursts % NEW_TRIED != 0;
+}
+
+/*
  * Code may be slower while a register watches (copies by rep movs take twice as long). Behind a burst one
  * does, nearly always; so accesses are counted before it, too, if none does. Where such a window comes to a
  * system call that may wait, nothing is left for the burst: then the next ones go without.
@@ -347,7 +360,7 @@ static counted_window count(fm_sampler_thread *thread, ucontext_t *context)
 static void count_ahead(fm_sampler_thread *thread, ucontext_t *context, fm_sample_record *record,
                         uint64_t *useful)
 {
-    if (!fm_self.watching || fm_sampler_is_watching(thread)) return;
+    if (!fm_self.watching || fm_sampler_is_watching(thread) || is_in_vain(thread)) return;
     if (thread->ahead_skip > 0) {
         thread->ahead_skip--;
         return;
@@ -427,10 +440,12 @@ static void sample(fm_sampler_thread *thread, ucontext_t *context, uint32_t slab
         fm_sampler_free_slab(slab);
         record.slab = FM_SAMPLE_NOWHERE;
     }
+    thread->new_code = result.fresh * NEW_CODE > result.accesses;
+    thread->newness += ((thread->new_code ? NEW_WHOLE : 0) - thread->newness) / ROUND;
     if (reason == BURST_END_FULL) begin_table(thread);
     if (reason == BURST_END_DONE || reason == BURST_END_LOG_FULL) {
         burst_goes_on(thread->burst, true);
-        count_behind(thread, context, &record, useful);
+        if (!is_in_vain(thread)) count_behind(thread, context, &record, useful);
     }
     burst_goes_on(thread->burst, false);
     thread->in_burst = false;

@@ -159,6 +159,14 @@ typedef struct fm_site_latency {
     uint64_t levels[FM_MEMORY_LEVELS]; /* by fm_memory_level */
 } fm_site_latency;
 
+/* How sure the late references of a pair are, where these are estimated from samples: those at a distance of
+ * late_from and over, and first touches. */
+typedef struct fm_pair_error {
+    uint32_t use, reuse; /* sites; or tags (fm_attribution_add_pair_errors) */
+    uint64_t error;      /* standard error of their number */
+    uint64_t samples;    /* observations that they rest on */
+} fm_pair_error;
+
 typedef struct fm_attribution {
     size_t edge_count;
     const uint64_t *edges; /* ascending, from 0: ranges are [edges[i], edges[i+1] - 1] */
@@ -177,6 +185,8 @@ typedef struct fm_attribution {
     fm_line_sums *line_sums; /* by path, of files that sources knows */
     size_t latency_count;
     fm_site_latency *latencies; /* by site, each once; only where counters of the processor told them */
+    size_t pair_error_count;
+    fm_pair_error *pair_errors; /* by reuse, then by use, each pair once; only of what is estimated */
 } fm_attribution;
 
 FM_API fm_status fm_attribution_create(fm_attribution **attribution, fm_error *error); /* empty */
@@ -232,6 +242,11 @@ FM_API fm_status fm_attribution_add_places(fm_attribution *attribution, const fm
  */
 FM_API fm_status fm_attribution_add_pairs(fm_attribution *attribution, const fm_raw_pair *raw, size_t count,
                                           const uint32_t *map, size_t map_count, fm_error *error);
+/* How sure these pairs are; raw has tags. Those of the same two sites are joined, as errors that may go
+ * together. Those whose reuse the map does not have are left out. */
+FM_API fm_status fm_attribution_add_pair_errors(fm_attribution *attribution, const fm_pair_error *raw,
+                                                size_t count, const uint32_t *map, size_t map_count,
+                                                fm_error *error);
 
 /*
  * Drops the sites and call paths that no pair, object, use of an object or latency refers to; the others get

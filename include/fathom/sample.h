@@ -225,6 +225,9 @@ typedef struct fm_estimate {
     /* Those with late references, by their numbers. */
     size_t group_count;
     fm_group_estimate *groups;
+    /* Late references of pairs of code alone, never used ones aside; with edges. */
+    size_t late_pair_count;
+    fm_pair_estimate *late_pairs;
 } fm_estimate;
 FM_API fm_status fm_estimate_create_sized(fm_estimate **estimate, const fm_samples *samples,
                                           const fm_estimate_options *options, size_t options_size,
@@ -234,6 +237,10 @@ static inline fm_status fm_estimate_create(fm_estimate **estimate, const fm_samp
 {
     return fm_estimate_create_sized(estimate, samples, options, sizeof *options, error);
 }
+/* Tells an attribution how sure its late pairs are; map[tag] is the index of a tag's site, as for
+ * fm_attribution_add_pairs. */
+FM_API fm_status fm_estimate_tell_errors(const fm_estimate *estimate, fm_attribution *attribution,
+                                         const uint32_t *map, size_t map_count, fm_error *error);
 /* The profile is destroyed too, unless the caller took it and left NULL. NULL is fine. */
 FM_API void fm_estimate_destroy(fm_estimate *estimate);
 

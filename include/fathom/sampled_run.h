@@ -125,6 +125,7 @@ typedef struct fm_sampled_run_state {
     bool counters_shared; /* they stood still now and then, as others use them too */
     double received;      /* processor time that taking the samples took in this process, as a share of the
                              program's; it is not in `share` */
+    bool blocked; /* the program blocked the signal that its clock sends, by system calls of its own */
 } fm_sampled_run_state;
 FM_API void fm_sampled_run_state_get_sized(fm_sampled_run *run, fm_sampled_run_state *state,
                                            size_t state_size);

@@ -4,12 +4,16 @@
  * brings its share of the references to its pair of code.
  *
  * The error of a pair is that of a sum over the stretches of the run (the blocks of the bootstrap), what a
- * weight is worth taken as given: B / (B - 1) times the sum of squares about their mean.
+ * weight is worth taken as given: B / (B - 1) times the sum of squares about their mean. Of late references,
+ * which few observations are seen to the end of, it is that of a share of them: see below.
  */
+#define _GNU_SOURCE /* M_SQRT1_2 */
 #include "model/sample_internal.h"
 
 #include "base/error.h"
 #include "base/memory.h"
+
+#include <fathom/model.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -255,49 +259,168 @@ static fm_status make_pairs(fm_estimate *estimate, parts *of, uint32_t blocks, d
     return FM_OK;
 }
 
+/* ---- late references: by pair, by group ---- */
+
+/*
+ * Late references of all code together are known from all observations (those that were cut off tell how many
+ * are left), and their error is that of the miss ratio, in the band. Whose they are is known only from those
+ * that were seen to their ends: the error of a share of them is that of a ratio of two sums over stretches.
+ */
+typedef struct late_sums {
+    uint32_t blocks;
+    double *all, *own; /* of each block: all late ones, those of one pair or group */
+    double total;      /* of all */
+    double error;      /* of total */
+} late_sums;
+
+static bool is_late(const part *one, const fm_estimate_options *options)
+{
+    return one->range == FM_RANGE_COLD || options->edges[one->range] >= options->late_from;
+}
+
+/* How many standard errors a band of this confidence is wide, to either side. */
+static double errors_in(double confidence)
+{
+    double low = 0, high = 40;
+    for (unsigned i = 0; i < 60; i++) {
+        const double middle = (low + high) / 2;
+        if (erf(middle * M_SQRT1_2) < confidence)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+/* By the stretches, as if nothing were known but what was seen to its end; or by the band, which has an
+ * allowance for the model in it: whichever is less. */
+static double late_error(const late_sums *of, const fm_profile *profile, const fm_estimate_options *options)
+{
+    double least, most, squares = 0;
+    if (options->late_from == 0) return 0; /* all references are late */
+    for (uint32_t block = 0; block < of->blocks; block++)
+        squares += (of->all[block] - of->total / of->blocks) * (of->all[block] - of->total / of->blocks);
+    const double seen = of->blocks > 1 ? sqrt(squares * of->blocks / (of->blocks - 1)) : of->total;
+    if (!fm_profile_band(profile, options->late_from, &least, &most)) return seen;
+    const double ratio = fm_profile_miss_ratio(profile, options->late_from);
+    return fmin(seen, fmax(most - ratio, ratio - least) / errors_in(profile->accuracy->confidence));
+}
+
+static bool late_sums_make(late_sums *of, const parts *from, uint32_t blocks, const fm_profile *profile,
+                           const fm_estimate_options *options)
+{
+    *of = (late_sums){.blocks = blocks, .all = fm_calloc(2 * ((size_t)blocks + 1), sizeof *of->all)};
+    if (!of->all) return false;
+    of->own = of->all + blocks + 1;
+    for (size_t i = 0; i < from->count; i++) {
+        if (!is_late(&from->all[i], options)) continue;
+        of->all[from->all[i].block] += from->all[i].share;
+        of->total += from->all[i].share;
+    }
+    of->error = late_error(of, profile, options);
+    return true;
+}
+
+/* parts[0 … count), all of them late, are of one pair or group. */
+static fm_pair_estimate sum_late(part *of, size_t count, const late_sums *late, double references)
+{
+    fm_pair_estimate made = sum_pair(of, count, late->blocks, references, late->own);
+    const double ratio = late->total > 0 ? made.references / references / late->total : 0;
+    double squares = 0;
+    for (uint32_t block = 0; block < late->blocks; block++) {
+        const double off = late->own[block] - ratio * late->all[block];
+        squares += off * off;
+    }
+    if (late->blocks > 1)
+        made.error =
+            hypot(sqrt(squares * late->blocks / (late->blocks - 1)), ratio * late->error) * references;
+    return made;
+}
+
+/* Moves those of a pair that are late, and used again, to the front. Returns how many. */
+static size_t late_first(part *of, size_t count, const fm_estimate_options *options)
+{
+    size_t late = 0;
+    for (size_t i = 0; i < count; i++) {
+        const part one = of[i];
+        if (one.range == FM_RANGE_COLD || !is_late(&one, options)) continue;
+        of[i] = of[late];
+        of[late++] = one;
+    }
+    return late;
+}
+
+static fm_status make_late_pairs(fm_estimate *estimate, const parts *of, const late_sums *late,
+                                 const fm_estimate_options *options, fm_error *error)
+{
+    const double references = (double)estimate->profile->references;
+    estimate->late_pairs = fm_calloc(estimate->pair_count + 1, sizeof *estimate->late_pairs);
+    if (!estimate->late_pairs)
+        return fm_fail_memory(error, estimate->pair_count * sizeof *estimate->late_pairs,
+                              "the pairs of code");
+    for (size_t from = 0, to; from < of->count; from = to) {
+        for (to = from + 1; to < of->count && same_pair(&of->all[from], &of->all[to]);) to++;
+        const size_t count = late_first(&of->all[from], to - from, options);
+        if (count)
+            estimate->late_pairs[estimate->late_pair_count++] =
+                sum_late(&of->all[from], count, late, references);
+    }
+    if (estimate->late_pair_count)
+        qsort(estimate->late_pairs, estimate->late_pair_count, sizeof *estimate->late_pairs, by_references);
+    return FM_OK;
+}
+
 /* The late ones alone, each with its group. */
 static size_t keep_late(parts *of, const fm_estimate_options *options)
 {
     size_t kept = 0;
     for (size_t i = 0; i < of->count; i++) {
         part one = of->all[i];
-        const bool never = one.range == FM_RANGE_COLD;
-        if (!never && options->edges[one.range] < options->late_from) continue;
-        const uint32_t tag = never ? one.use : one.reuse;
+        if (!is_late(&one, options)) continue;
+        const uint32_t tag = one.range == FM_RANGE_COLD ? one.use : one.reuse;
         one.use = tag < options->tag_count ? options->groups[tag] : 0;
         of->all[kept++] = one;
     }
     return kept;
 }
 
-static fm_status make_groups(fm_estimate *estimate, parts *of, uint32_t blocks,
+static fm_status make_groups(fm_estimate *estimate, parts *of, const late_sums *late,
                              const fm_estimate_options *options, fm_error *error)
 {
-    if (!options->groups || !options->edges) return FM_OK;
+    if (!options->groups) return FM_OK;
     const double references = (double)estimate->profile->references;
-    const size_t late = keep_late(of, options);
-    estimate->groups = fm_calloc(late + 1, sizeof *estimate->groups);
-    double *sums = fm_calloc(blocks + 1, sizeof *sums);
-    if (!estimate->groups || !sums) {
-        free(sums);
-        return fm_fail_memory(error, late * sizeof *estimate->groups, "the groups of references");
-    }
-    if (late) qsort(of->all, late, sizeof *of->all, by_group);
-    for (size_t from = 0, to; from < late; from = to) {
-        for (to = from + 1; to < late && of->all[to].use == of->all[from].use;) to++;
+    const size_t count = keep_late(of, options);
+    estimate->groups = fm_calloc(count + 1, sizeof *estimate->groups);
+    if (!estimate->groups)
+        return fm_fail_memory(error, count * sizeof *estimate->groups, "the groups of references");
+    if (count) qsort(of->all, count, sizeof *of->all, by_group);
+    for (size_t from = 0, to; from < count; from = to) {
+        for (to = from + 1; to < count && of->all[to].use == of->all[from].use;) to++;
         const uint32_t group = of->all[from].use;
         double never = 0;
         for (size_t i = from; i < to; i++)
             if (of->all[i].range == FM_RANGE_COLD) never += of->all[i].share;
-        const fm_pair_estimate sum = sum_pair(&of->all[from], to - from, blocks, references, sums);
+        const fm_pair_estimate sum = sum_late(&of->all[from], to - from, late, references);
         estimate->groups[estimate->group_count++] = (fm_group_estimate){.group = group,
                                                                         .references = sum.references,
                                                                         .never = never * references,
                                                                         .error = sum.error,
                                                                         .samples = sum.samples};
     }
-    free(sums);
     return FM_OK;
+}
+
+static fm_status make_late(fm_estimate *estimate, parts *of, uint32_t blocks,
+                           const fm_estimate_options *options, fm_error *error)
+{
+    late_sums late;
+    if (!options->edges) return FM_OK;
+    if (!late_sums_make(&late, of, blocks, estimate->profile, options))
+        return fm_fail_memory(error, blocks * 2 * sizeof *late.all, "the pairs of code");
+    fm_status status = make_late_pairs(estimate, of, &late, options, error);
+    if (status == FM_OK) status = make_groups(estimate, of, &late, options, error);
+    free(late.all);
+    return status;
 }
 
 fm_status fm_sample_pairs(fm_estimate *estimate, const fm_samples *samples, const fm_sample_items *items,
@@ -314,8 +437,24 @@ fm_status fm_sample_pairs(fm_estimate *estimate, const fm_samples *samples, cons
     if (all.count) qsort(all.all, all.count, sizeof *all.all, by_pair);
     if (status == FM_OK) status = make_raw(estimate, &all, error);
     if (status == FM_OK) status = make_pairs(estimate, &all, items->blocks, masses->unseen, error);
-    if (status == FM_OK) status = make_groups(estimate, &all, items->blocks, options, error);
+    if (status == FM_OK) status = make_late(estimate, &all, items->blocks, options, error);
     free(all.all);
     free(ranges);
+    return status;
+}
+
+fm_status fm_estimate_tell_errors(const fm_estimate *estimate, fm_attribution *attribution,
+                                  const uint32_t *map, size_t map_count, fm_error *error)
+{
+    const size_t count = estimate->late_pair_count;
+    fm_pair_error *raw = fm_calloc(count + 1, sizeof *raw);
+    if (!raw) return fm_fail_memory(error, count * sizeof *raw, "the errors of pairs");
+    for (size_t i = 0; i < count; i++) {
+        const fm_pair_estimate *pair = &estimate->late_pairs[i];
+        raw[i] = (fm_pair_error){pair->use, pair->reuse, (uint64_t)llround(fmin(pair->error, 0x1p62)),
+                                 pair->samples};
+    }
+    const fm_status status = fm_attribution_add_pair_errors(attribution, raw, count, map, map_count, error);
+    free(raw);
     return status;
 }

@@ -373,5 +373,6 @@ void fm_estimate_destroy(fm_estimate *estimate)
     free(estimate->pairs);
     free(estimate->raw);
     free(estimate->groups);
+    free(estimate->late_pairs);
     free(estimate);
 }

@@ -3,6 +3,7 @@
 #include "profile/attribution_check.h"
 
 #include "profile/latencies.h"
+#include "profile/pair_errors.h"
 #include "profile/sources.h"
 
 #include <inttypes.h>
@@ -151,10 +152,17 @@ static bool latencies_sound(const judge *by)
     return !fault || wrong(by, "latencies", row, "%s", fault);
 }
 
+static bool pair_errors_sound(const judge *by)
+{
+    size_t row = 0;
+    const char *fault = fm_pair_errors_wrong(by->of, &row);
+    return !fault || wrong(by, "pair_errors", row, "%s", fault);
+}
+
 bool fm_attribution_sound(const fm_profile *profile, char *why, size_t size)
 {
     if (size) why[0] = '\0';
     const judge by = {profile->attribution, why, size};
     return fm_sources_sound(profile->attribution, why, size) && edges_sound(&by) && sites_sound(&by) &&
-           objects_sound(&by) && latencies_sound(&by) && pairs_sound(&by, profile);
+           objects_sound(&by) && latencies_sound(&by) && pair_errors_sound(&by) && pairs_sound(&by, profile);
 }

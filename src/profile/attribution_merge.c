@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "profile/key_table.h"
 #include "profile/latencies.h"
+#include "profile/pair_errors.h"
 #include "profile/places.h"
 #include "profile/range_counts.h"
 #include "profile/sources.h"
@@ -249,6 +250,7 @@ static fm_status merge_into(sum_builder *into, const fm_attribution *from)
         if (!status) status = add_objects(into, from, &as);
         if (!status) status = add_counts(into, from, &as);
         if (!status) status = fm_site_latencies_merge(into->sum, from, as.sites, into->error);
+        if (!status) status = fm_pair_errors_merge(into->sum, from, as.sites, into->error);
     } else {
         no_memory(into);
     }

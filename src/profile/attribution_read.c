@@ -9,15 +9,16 @@
 #include "profile/attribution_rows.h"
 #include "profile/latencies.h"
 #include "profile/line_sums.h"
+#include "profile/pair_errors.h"
 #include "profile/sources.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const table_names[FM_TABLES] = {"late_from",   "edges",   "strings",  "modules",
-                                                   "sites",       "paths",   "pairs",    "objects",
-                                                   "object_uses", "sources", "latencies"};
+static const char *const table_names[FM_TABLES] = {"late_from",   "edges",   "strings",   "modules",
+                                                   "sites",       "paths",   "pairs",     "objects",
+                                                   "object_uses", "sources", "latencies", "pair_errors"};
 
 static fm_status read_table(fm_table_reader *from, fm_table which)
 {
@@ -110,6 +111,7 @@ static fm_status resolve(fm_table_reader *from)
     if (!status) fm_sources_sort(made->sources, made->source_count);
     if (!status) fm_line_sums_sort(made);
     if (!status) fm_site_latencies_sort(made);
+    if (!status) fm_pair_errors_sort(made);
     if (!status && !sorted) qsort(made->pairs, made->pair_count, sizeof *made->pairs, larger_first);
     return status;
 }

@@ -232,6 +232,23 @@ static fm_status read_latency(fm_table_reader *from)
     return status ? status : end_row(from, &list, shape);
 }
 
+static fm_status read_pair_error(fm_table_reader *from)
+{
+    static const char shape[] = "[use, reuse, error, samples]";
+    fm_attribution *made = from->made;
+    fm_json_list list;
+    fm_status status = reserve(from, FM_TABLE_PAIR_ERRORS, &made->pair_errors, made->pair_error_count,
+                               sizeof *made->pair_errors);
+    if (!status) status = fm_json_enter_array(from->scan, from->what, &list);
+    if (status) return status;
+    fm_pair_error *each = &made->pair_errors[made->pair_error_count++];
+    status = next_index(from, &list, shape, &each->use);
+    if (!status) status = next_index(from, &list, shape, &each->reuse);
+    if (!status) status = next_whole(from, &list, shape, &each->error);
+    if (!status) status = next_whole(from, &list, shape, &each->samples);
+    return status ? status : end_row(from, &list, shape);
+}
+
 static fm_status read_path(fm_table_reader *from)
 {
     static const char shape[] = "[parent, call]";
@@ -458,10 +475,16 @@ static fm_status read_source(fm_table_reader *from)
 fm_status fm_table_read_row(fm_table_reader *from, fm_table which)
 {
     static fm_status (*const row_readers[FM_TABLES])(fm_table_reader *) = {
-        [FM_TABLE_EDGES] = read_edge,     [FM_TABLE_STRINGS] = read_string,
-        [FM_TABLE_MODULES] = read_module, [FM_TABLE_SITES] = read_site,
-        [FM_TABLE_PATHS] = read_path,     [FM_TABLE_PAIRS] = read_pair,
-        [FM_TABLE_OBJECTS] = read_object, [FM_TABLE_OBJECT_USES] = read_object_use,
-        [FM_TABLE_SOURCES] = read_source, [FM_TABLE_LATENCIES] = read_latency};
+        [FM_TABLE_EDGES] = read_edge,
+        [FM_TABLE_STRINGS] = read_string,
+        [FM_TABLE_MODULES] = read_module,
+        [FM_TABLE_SITES] = read_site,
+        [FM_TABLE_PATHS] = read_path,
+        [FM_TABLE_PAIRS] = read_pair,
+        [FM_TABLE_OBJECTS] = read_object,
+        [FM_TABLE_OBJECT_USES] = read_object_use,
+        [FM_TABLE_SOURCES] = read_source,
+        [FM_TABLE_LATENCIES] = read_latency,
+        [FM_TABLE_PAIR_ERRORS] = read_pair_error};
     return row_readers[which](from);
 }

@@ -26,6 +26,7 @@ typedef enum fm_table {
     FM_TABLE_OBJECT_USES,
     FM_TABLE_SOURCES,
     FM_TABLE_LATENCIES,
+    FM_TABLE_PAIR_ERRORS,
     FM_TABLES,
 } fm_table;
 

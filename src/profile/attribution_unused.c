@@ -72,6 +72,21 @@ static uint32_t new_number(const uint32_t *numbers, size_t count, uint32_t old)
     return old < count ? numbers[old] : old;
 }
 
+/* Of pairs that are there: one that is estimated at less than one reference is not. */
+static void change_errors(const numbering *n)
+{
+    fm_attribution *of = n->of;
+    size_t kept = 0;
+    for (size_t i = 0; i < of->pair_error_count; i++) {
+        fm_pair_error one = of->pair_errors[i];
+        if (one.use < of->site_count && n->sites[one.use] == FM_NONE) continue;
+        one.use = new_number(n->sites, of->site_count, one.use);
+        one.reuse = new_number(n->sites, of->site_count, one.reuse);
+        if (one.reuse != FM_NONE) of->pair_errors[kept++] = one;
+    }
+    of->pair_error_count = kept;
+}
+
 static void change_rows(const numbering *n)
 {
     const fm_attribution *of = n->of;
@@ -112,6 +127,7 @@ fm_status fm_attribution_drop_unused(fm_attribution *attribution, fm_error *erro
     for (size_t i = 0; i < paths; i++) n.paths[i] = FM_NONE;
     mark(&n);
     const uint32_t sites_kept = renumber(n.sites, sites), paths_kept = renumber(n.paths, paths);
+    change_errors(&n);
     change_rows(&n);
     attribution->site_count = sites_kept;
     attribution->path_count = paths_kept;

@@ -294,6 +294,26 @@ static void write_latencies(row_writer *rows, const fm_attribution *of)
     end_table(rows);
 }
 
+static void write_pair_errors(row_writer *rows, const fm_attribution *of)
+{
+    if (of->pair_error_count == 0) return;
+    begin_table(rows, "pair_errors");
+    for (size_t i = 0; i < of->pair_error_count && !ferror(rows->out); i++) {
+        const fm_pair_error *each = &of->pair_errors[i];
+        begin_row(rows);
+        put_text(rows, "[");
+        put_index(rows, each->use);
+        put_text(rows, ",");
+        put_index(rows, each->reuse);
+        put_text(rows, ",");
+        put_number(rows, each->error);
+        put_text(rows, ",");
+        put_number(rows, each->samples);
+        put_text(rows, "]");
+    }
+    end_table(rows);
+}
+
 static void write_sources(row_writer *rows, const fm_attribution *of)
 {
     if (!of->sources) return;
@@ -334,6 +354,7 @@ fm_status fm_attribution_write(FILE *out, const fm_attribution *attribution, con
         write_pairs(&rows, attribution);
         write_objects(&rows, attribution);
         write_latencies(&rows, attribution);
+        write_pair_errors(&rows, attribution);
         write_sources(&rows, attribution);
         fprintf(out, "\n%s}", indent);
     }

@@ -48,6 +48,7 @@ void fm_sampled_run_state_get_sized(fm_sampled_run *run, fm_sampled_run_state *s
         .interrupted = run->watch.interrupted,
         .limit_reached = run->limit_reached,
         .running = !run->watch.child_gone,
+        .blocked = run->blocked == FM_SAMPLED_BLOCKED,
         .notes = run->notes ? run->notes : "",
         .method = run->context.counters ? FM_SAMPLED_RUN_PMU : FM_SAMPLED_RUN_SOFTWARE,
         .counters = run->context.counters ? run->counters : NULL,
@@ -236,6 +237,8 @@ fm_status fm_sampled_run_describe(const fm_sampled_run *run, const fm_estimate *
     if (status == FM_OK && estimate)
         status = fm_sampled_objects_describe(&run->objects, &run->code, estimate, *map, *map_count,
                                              attribution, &found.share, error);
+    if (status == FM_OK && estimate)
+        status = fm_estimate_tell_errors(estimate, attribution, *map, *map_count, error);
     if (status == FM_OK && known) *known = found;
     return status;
 }

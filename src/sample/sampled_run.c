@@ -31,7 +31,7 @@
 #include <linux/perf_event.h>
 
 static const char runtime_name[] = "libfathom-sample.so";
-enum { LONGEST_TICK = 5000000, SHORTEST_TICK = 250000 }; /* nanoseconds */
+enum { LONGEST_TICK = 5000000 }; /* nanoseconds */
 
 void fm_sampled_run_note(fm_sampled_run *run, const char *format, ...)
 {
@@ -140,7 +140,7 @@ static fm_status set_up(fm_sampled_run *run, fm_error *error)
     status = fm_sampled_run_choose(run, error);
     if (status != FM_OK) return status;
     if (tick > LONGEST_TICK || run->context.counters) tick = LONGEST_TICK; /* to meet new threads */
-    if (tick < SHORTEST_TICK) tick = SHORTEST_TICK;
+    if (tick < FM_SAMPLED_SHORTEST_TICK) tick = FM_SAMPLED_SHORTEST_TICK;
     session->tick = run->tick = tick;
     session->seed = options->seed ? options->seed : fm_random_seed();
     session->frequency = counter_frequency();
@@ -400,6 +400,7 @@ static void look_at_ends(fm_sampled_run *run)
         run->region_met |= __atomic_load_n(&shared->region_met, __ATOMIC_RELAXED) != 0;
         process->refused_threads = __atomic_load_n(&shared->refused_threads, __ATOMIC_RELAXED);
         process->trouble |= __atomic_load_n(&shared->trouble, __ATOMIC_RELAXED);
+        process->ended_at = __atomic_load_n(&shared->ended_at, __ATOMIC_RELAXED);
         stop_clock(process);
         __atomic_store_n(&process->code.alive, false, __ATOMIC_RELEASE);
         if (!__atomic_load_n(&process->drained, __ATOMIC_ACQUIRE)) continue;
@@ -414,27 +415,6 @@ static bool any_is_left(const fm_sampled_run *run)
     for (uint32_t i = 0; i < FM_SAMPLE_PROCESSES; i++)
         if (run->places[i]) return true;
     return false;
-}
-
-/* Those for which there was no room. */
-static void note_refused(fm_sampled_run *run)
-{
-    uint64_t threads = 0;
-    bool memory = false;
-    const uint32_t processes = __atomic_load_n(&run->memory.session->refused, __ATOMIC_RELAXED);
-    for (size_t i = 0; i < run->process_count; i++) {
-        threads += run->processes[i]->refused_threads;
-        memory |= run->processes[i]->trouble & FM_SAMPLE_TROUBLE_MEMORY;
-    }
-    if (processes)
-        fm_sampled_run_note(run, "%" PRIu32 " processes were not sampled: there is room for %d at a time",
-                            processes, FM_SAMPLE_PROCESSES);
-    if (threads)
-        fm_sampled_run_note(run, "some threads were not sampled: there is room for %d at a time",
-                            FM_SAMPLE_THREADS);
-    if (memory)
-        fm_sampled_run_note(
-            run, "some threads were not sampled: the program could not get memory for it (ulimit -v?)");
 }
 
 /* What was cut short may not have come to the region. */
@@ -461,6 +441,7 @@ fm_status fm_sampled_run_wait(fm_sampled_run *run, double seconds, bool *ended, 
         fm_watch_attend(&run->watch);
         fm_watch_look(&run->watch);
         look_for_exec(run);
+        fm_sampled_look_at_signals(run);
         look_at_ends(run);
         if (run->watch.time_over && !run->stopped) {
             run->limit_reached = true;
@@ -475,7 +456,7 @@ fm_status fm_sampled_run_wait(fm_sampled_run *run, double seconds, bool *ended, 
             run->ended = *ended = true;
             run->seconds = fm_now() - run->watch.started;
             status = fm_sample_drain_end(run, error);
-            note_refused(run);
+            fm_sampled_note_unseen(run);
             if (status == FM_OK && run->options.function)
                 status = fm_function_filter_check(&run->function, &run->code, error);
             return status == FM_OK ? check_region(run, error) : status;

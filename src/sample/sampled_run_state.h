@@ -33,6 +33,7 @@ typedef struct fm_sampled_process {
     int clock_error, watch_error, counter_error;
     uint32_t trouble;
     uint32_t refused_threads; /* how often one found no room */
+    uint64_t ended_at;        /* processor time at its exit, in nanoseconds; 0: not told */
     bool drained;             /* it is gone, and all that it left was taken */
     uint32_t threads;
     uint64_t bursts;
@@ -40,6 +41,9 @@ typedef struct fm_sampled_process {
 } fm_sampled_process;
 
 struct fm_sampled_attachment;
+
+enum { FM_SAMPLED_SHORTEST_TICK = 250000 }; /* nanoseconds */
+enum { FM_SAMPLED_BLOCKED = 3 };            /* looks in turn that found it, before it is said */
 
 struct fm_sampled_run {
     fm_sampled_run_options options;
@@ -57,6 +61,8 @@ struct fm_sampled_run {
     char *notes;
 
     pthread_mutex_t lock;
+    unsigned blocked; /* how often in turn its first thread was found to block our signal */
+    double blocked_next;
     fm_sampled_process **processes; /* all there were */
     size_t process_count, process_capacity;
     fm_sampled_process *places[FM_SAMPLE_PROCESSES]; /* those that have a place in the session */
@@ -98,6 +104,13 @@ int fm_sampled_clock_add(fm_sampled_run *run, fm_sampled_process *process, uint3
 fm_status fm_sampled_runtime_find(const fm_sampled_run *run, char *path, size_t size, fm_error *error);
 /* Processes that have claimed a place are known. */
 fm_status fm_sampled_run_look(fm_sampled_run *run, fm_error *error);
+
+/* ---- sampled_unseen.c ---- */
+
+/* A program that blocks signals past libc does not hear its clock. */
+void fm_sampled_look_at_signals(fm_sampled_run *run);
+/* At the end: processes and threads that were not sampled, and why. */
+void fm_sampled_note_unseen(fm_sampled_run *run);
 
 /* ---- sampled_attach.c: a program that runs already ---- */
 

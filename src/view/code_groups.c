@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "profile/arena.h"
 #include "profile/key_table.h"
+#include "profile/pair_errors.h"
 #include "view/function_name.h"
 #include "view/place_chain.h"
 
@@ -121,6 +122,11 @@ static bool group_sites(group_maker *by)
         group->cold += pair->cold;
         for (size_t level = 0; level < groups->level_count; level++)
             group->misses[level] += fm_pair_misses(pair, groups->blocks[level]);
+        fm_error_sum sure = {group->uses, group->error, group->samples};
+        fm_error_sum_add(&sure, groups->of, pair);
+        group->uses = sure.late;
+        group->error = sure.error;
+        group->samples = sure.samples;
     }
     return true;
 }

@@ -31,8 +31,8 @@ typedef struct fm_code_group {
     uint64_t references; /* 0 for objects, which are counted where references are late */
     uint64_t cold;       /* first touches */
     double *misses;      /* at each level, first touches included */
-    /* Of objects: late uses in all. Where these are estimated: their standard error, and what they rest on.
-     */
+    /* Late uses in all, as far as something is known about them. Where they are estimated: their standard
+     * error (of lines and functions at most that), and what they rest on (of these at least). */
     double uses, error;
     uint64_t samples;
 } fm_code_group;

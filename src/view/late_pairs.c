@@ -50,6 +50,7 @@ static fm_status add_up(fm_late_pairs *late, fm_key_table *numbers, fm_error *er
         double misses = late_of(pair, late->blocks);
         late->pairs[number].late += misses;
         late->pairs[number].reuses += pair->count - pair->cold;
+        fm_error_sum_add(&late->pairs[number].sure, late->of, pair);
         late->late += misses;
     }
     return FM_OK;

@@ -8,12 +8,14 @@
 
 #include <fathom/profile.h>
 
+#include "profile/pair_errors.h"
 #include "view/code_lines.h"
 
 typedef struct fm_late_pair {
     uint32_t use, reuse; /* lines; use FM_NONE: not known */
     double late;         /* re-uses that miss; more than 0 */
     uint64_t reuses;     /* all of them */
+    fm_error_sum sure;   /* samples 0: exact, or not known */
     uint32_t number;     /* before sorting */
 } fm_late_pair;
 

@@ -126,6 +126,21 @@ fm_text fm_text_whole_percent(double share)
     return made;
 }
 
+const char *fm_text_cold(const fm_profile *profile)
+{
+    return profile->sampling ? "never used again" : "first touches";
+}
+
+fm_text fm_text_sure(double estimate, double error, uint64_t samples, const fm_view_options *options)
+{
+    fm_text made = {""};
+    if (samples == 0 || !(estimate > 0)) return made;
+    const fm_text share = fm_text_whole_percent(fmin(error / estimate, 9.99));
+    snprintf(made.text, sizeof made.text, "%s %.6s, from %" PRIu64 " sample%s", options->unicode ? "±" : "+-",
+             share.text, samples, samples == 1 ? "" : "s");
+    return made;
+}
+
 /* The next character of a name, or one byte that is none. */
 typedef struct glyph {
     size_t length;    /* bytes of the name */

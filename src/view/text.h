@@ -22,6 +22,10 @@ fm_text fm_text_percent(double share); /* "12.3 %", "0.0012 %", "0 %", never a r
 fm_text fm_text_short(double value);         /* 787, 9.16 M: three digits, units of thousands */
 fm_text fm_text_short_percent(double share); /* 16.7 %, 0.16 %; never a rounded 100 or 0 */
 fm_text fm_text_whole_percent(double share); /* 91 %, <1 %, >99 % */
+/* What cold references are: first touches; of samples, what was never used again. */
+const char *fm_text_cold(const fm_profile *profile);
+/* ± 12 %, from 41 samples: how sure an estimate is. Empty where samples is 0 or there is nothing. */
+fm_text fm_text_sure(double estimate, double error, uint64_t samples, const fm_view_options *options);
 
 /* A name out of a file: control characters and broken UTF-8 are written as \xNN, characters that reorder a
  * line or are not seen as <U+202E> (visible.h). Everything beyond ASCII is written as \xNN without unicode.

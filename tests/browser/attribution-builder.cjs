@@ -21,6 +21,7 @@ class Builder {
       objects: [],
       uses: [],
       latencies: [],
+      pairErrors: [],
       sources: new Map(),
     });
   }
@@ -92,6 +93,7 @@ class Builder {
       objects: this.objects,
       object_uses: this.uses,
       ...(this.latencies.length ? {latencies: this.latencies.slice().sort((a, b) => a[0] - b[0])} : {}),
+      ...(this.pairErrors.length ? {pair_errors: this.pairErrors} : {}),
       ...(this.sources.size ? {sources: [...this.sources.values()]} : {}),
     };
   }

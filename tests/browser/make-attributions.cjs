@@ -174,6 +174,32 @@ timed.latency(timed.named.scan, 1000, 4000, {1: 1000});
 timed.latency(timed.named.storeThere, 0, 0, {0: 50}); // no latency is told of stores
 timed.latency(timed.named.copy, 10, 6000, {7: 10});
 write('latencies.json', timed.profile('./smooth', {run}));
+
+// ---- the same, estimated from samples ----
+
+const sampled = program();
+const {loadThere, loadBack, storeBack} = sampled.named;
+// Of 4,000,000 and 3,500,000 late ones of one line.
+sampled.pairErrors.push([loadThere, loadThere, 400000, 12], [loadBack, loadBack, 350000, 9], [storeBack, loadThere, 1250000, 3]);
+Object.assign(sampled.objects[0], {error: 1000000, samples: 21});
+write(
+  'sampled.json',
+  sampled.profile('./smooth', {
+    run: Object.assign({}, run, {what: 'samples of all references', collector: 'sampling (perf)'}),
+    engine: 'sample',
+    exact: false,
+    accuracy: {
+      statement: 'estimated from 68 samples',
+      samples: 68,
+      confidence: 0.95,
+      band: [[1, 0.7, 0.9], [768, 0.1, 0.3], [16384, 0.02, 0.2], [524288, 0.01, 0.125]],
+    },
+    sampling: {
+      method: 'software', estimator: 'capped', conversion: 'aet', bursts: 68, burst_uses: 287402, used: 21, replaced: 2,
+      never: 1, not_armed: 0, burst_time: 16383, measured_time: 65535, measured: 1682,
+    },
+  })
+);
 // The same program, better: what came back after 600,000 blocks now comes after 40.
 const better = program();
 better.pairs = better.pairs.map(([use, reuse, count, cold, beyond, flat]) => [

@@ -60,6 +60,33 @@ module.exports = (helpers) => {
       expect((await page.locator('#source-head').textContent()).includes('smooth.c'), 'the line is not shown');
       await page.locator('#latencies-section').scrollIntoViewIfNeeded();
     },
+    async 'samples-have-bands-and-errors'(open) {
+      const exact = await open('program');
+      equal(await exact.locator('.sure').count(), 0, 'errors of an exact profile');
+      expect(!(await exact.locator('main').innerText()).includes('never used again'), 'an exact profile has first touches');
+      const plain = await pixels(exact, 'curve');
+      const page = await open('sampled');
+      const shaded = await pixels(page, 'curve');
+      expect(shaded.inked > plain.inked + 5000, `no band behind the curve: ${JSON.stringify([plain, shaded])}`);
+      const text = async (id) => (await page.locator(id).textContent()).replace(/\s+/g, ' ');
+      const has = async (id, ...parts) => {
+        const found = await text(id);
+        for (const part of parts) expect(found.includes(part), `no '${part}' in ${id}: ${found}`);
+      };
+      await has('#curve-note', 'Shaded: where it lies with 95 % confidence');
+      await has('#verdict', '95 % band', '10.00 % to 30.00 %', '2.00 % to 20.00 %', '1.00 % to 12.50 %');
+      await has('#numbers', '(10.00 % to 30.00 %)');
+      await has('#runs', 'by a clock, in bursts: 68 bursts, 24 watches; estimator capped, distances by aet',
+        'in bursts, up to time distances of 16,383 references', 'up to time distances of 65,535 references, some 105 KiB of other data; inferred beyond');
+      await has('#reading-section', 'Nobody saw first touches');
+      await has('#late-bar', 'never used again');
+      await has('#pairs-summary', 'never used again');
+      await has('#pairs', '± 10 %, from 12 samples', '± 24 %, from 3 samples');
+      await has('#objects', 'Never used again', '± 8 %, from 21 samples');
+      const never = (await pairRows(page)).filter((row) => row.reuse === 'never');
+      expect(never.length > 0 && never.every((row) => row.use !== 'never'), 'no pair that is never used again');
+      await page.locator('#curve').scrollIntoViewIfNeeded();
+    },
     async 'late-two-programs-can-be-chosen'(open) {
       const page = await open('two-programs');
       equal(await page.locator('#late-profile option').allTextContents(), ['smooth', 'smooth-after'], 'profiles with code');

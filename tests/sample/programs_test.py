@@ -170,6 +170,49 @@ def a_thread_that_blocks_the_signals_of_faults():
         expect(result.profile["run"]["ending"], "exited with 0", "ending")
 
 
+# What sampled_odd.c does, but for what has cases of its own.
+ODD = ["vfork", "clone", "cancel", "exit-among-threads", "exec-among-threads", "overflow", "contexts", "red-zone",
+       "changing-code", "timers", "traps", "mended-faults", "faulting-gather", "wide-vectors"]
+
+
+def odd(*words, code=0, options=()):
+    command = [build("sampled_odd.c", "gcc", "-O1", "-pthread"), *words]
+    alone = native(command)
+    result = sample(command, "--bootstrap", "1", *options, code=code)
+    expect(result.out, alone.stdout, f"output of {words}")
+    if result.profile:
+        expect_in(ending(alone.returncode), result.profile["run"]["ending"], f"ending of {words}")
+    return result
+
+
+@case
+def stacks_code_and_vectors_of_all_kinds():
+    for word in ODD:
+        odd(word, code=None)
+    odd("cancel", code=None, options=["--follow-children", "--call-paths"])
+    odd("exec-among-threads", code=None, options=["--follow-children", "--call-paths"])
+
+
+@case
+def programs_that_cannot_open_anything_are_sampled():
+    # Where code lies is known from the beginning.
+    for word in ("no-descriptors", "other-root", "little-memory"):
+        expect(odd(word).profile["sampling"]["bursts"] > 0, True, f"{word}: bursts were taken")
+
+
+@case
+def a_program_that_blocks_our_signals_is_told():
+    result = odd("blocked", code=1)
+    expect_in("blocks SIGTRAP, by which its clock is heard, by a system call of its own", result.err, "note")
+    expect_in("did not let its clock's signal through", result.err, "message")
+
+
+@case
+def threads_that_no_tick_met_are_told():
+    result = odd("brief", code=None)
+    expect_in("% of the processor time went into threads that ended before the clock met them", result.err, "note")
+
+
 @case
 def a_thousand_threads_at_once():
     same(["crowd"])

@@ -284,6 +284,53 @@ static void a_damaged_field_is_refused(void **state)
     }
 }
 
+/* Late references of pairs: in each of many samples the one pair or the other, so that the error is that of a
+ * share; where both are in all samples alike, only that of the miss ratio is left. And an attribution is
+ * told. */
+static void late_pairs_have_errors(void **state)
+{
+    (void)state;
+    enum { COUNT = 4000 };
+    const uint64_t references = 1000000, edges[] = {0, 1000};
+    for (unsigned rounds = 1; rounds <= 200; rounds += 199) {
+        uint64_t random = 23, counts[3] = {0};
+        fm_samples *samples = samples_of_one(references);
+        for (uint64_t i = 0; i < COUNT; i++) {
+            const uint32_t kind = (uint32_t)test_random(&random, 10), pair = kind < 5 ? 0 : kind < 8 ? 1 : 2;
+            counts[pair]++;
+            put_watch(samples, (fm_sample_watch){.at = i,
+                                                 .length = pair ? 300000 : 5,
+                                                 .end = FM_WATCH_USED,
+                                                 .use = 1 + pair,
+                                                 .reuse = 1 + pair});
+        }
+        const fm_estimate_options options = {
+            .bootstrap = rounds, .blocks = 200, .edges = edges, .edge_count = 2, .late_from = 1000};
+        fm_estimate *estimate;
+        assert_int_equal(fm_estimate_create(&estimate, samples, &options, NULL), FM_OK);
+        assert_int_equal(estimate->late_pair_count, 2); /* what comes again at once is not late */
+        for (size_t i = 0; i < 2; i++) {
+            const fm_pair_estimate *pair = &estimate->late_pairs[i];
+            const double share = (double)counts[pair->use - 1] / COUNT;
+            const double error = sqrt(share * (1 - share) / COUNT) * (double)references;
+            assert_int_equal(pair->use, 2 + i);
+            assert_int_equal(pair->samples, counts[1 + i]);
+            assert_true(fabs(pair->references - share * (double)references) < 0.01 * (double)references);
+            assert_true(pair->error > 0.7 * error && pair->error < 1.4 * error);
+        }
+        const uint32_t map[] = {FM_NONE, 0, 1, 2};
+        fm_attribution *attribution;
+        assert_int_equal(fm_attribution_create(&attribution, NULL), FM_OK);
+        assert_int_equal(fm_estimate_tell_errors(estimate, attribution, map, 4, NULL), FM_OK);
+        assert_int_equal(attribution->pair_error_count, 2);
+        assert_int_equal(attribution->pair_errors[1].reuse, 2);
+        assert_int_equal(attribution->pair_errors[1].samples, counts[2]);
+        fm_attribution_destroy(attribution);
+        fm_estimate_destroy(estimate);
+        fm_samples_destroy(samples);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,6 +340,7 @@ int main(void)
         cmocka_unit_test(a_stream_is_never_used_again),
         cmocka_unit_test(the_curve_of_the_bootstrap_is_that_of_the_profile),
         cmocka_unit_test(pairs_have_shares_and_errors),
+        cmocka_unit_test(late_pairs_have_errors),
         cmocka_unit_test(a_profile_says_how_it_was_sampled),
         cmocka_unit_test(a_damaged_field_is_refused),
     };

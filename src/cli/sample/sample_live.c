@@ -395,7 +395,7 @@ static int note_objects(const live_run *self)
     if (!self->state.heap_seen)
         snprintf(text, sizeof text,
                  "no allocation came through the sampler: blocks of the heap are not told apart (the program "
-                 "has an allocator of its own%s)",
+                 "allocates nothing, or has an allocator of its own%s)",
                  self->options.pid ? ", or had allocated all of them before sampling began" : "");
     else if (self->known.one_in > 1)
         snprintf(small, sizeof small,
@@ -492,7 +492,10 @@ static int finish(live_run *self)
         understood += process.bursts;
     }
     if (understood == 0) {
-        if (self->options.pid && state->running)
+        if (state->blocked)
+            cli_complain("no sample was taken in %.3f s: %s did not let its clock's signal through",
+                         state->seconds, program_name(self));
+        else if (self->options.pid && state->running)
             cli_complain("no sample was taken in %.3f s: %s (process %" PRIu32 ") used too little processor "
                          "time. --rate 1000 takes more samples",
                          state->seconds, program_name(self), self->options.pid);

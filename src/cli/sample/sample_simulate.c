@@ -29,6 +29,7 @@ typedef struct simulation {
     fm_estimate *estimate;
     cli_attribution_caches caches;
     uint64_t edges[CLI_MOST_EDGES];
+    uint64_t late_from; /* what misses the smallest of the caches is late */
     size_t edge_count;
     bool memory_addresses;
 } simulation;
@@ -119,6 +120,8 @@ static int open_trace(simulation *self)
         code = cli_attribution_find_caches(self->attribution, &self->caches);
     if (code >= 0) return code;
     self->edge_count = cli_attribution_edges(&self->caches, self->options.granularity, self->edges);
+    self->late_from = self->edges[cli_attribution_late_range(&self->caches, self->options.granularity,
+                                                             self->edges, self->edge_count)];
     if (fm_block_stream_create(&self->stream, self->options.granularity, &error) ||
         fm_virtual_sampler_create(&self->sampler, &self->options, &error))
         return cli_fail(&error);
@@ -180,7 +183,8 @@ static int make_estimate(simulation *self)
                                          .bootstrap = (unsigned)self->estimating->bootstrap,
                                          .seed = self->how->seed,
                                          .edges = self->edges,
-                                         .edge_count = self->edge_count};
+                                         .edge_count = self->edge_count,
+                                         .late_from = self->late_from};
     /* Options were looked at before: what is wrong now is the trace. */
     if (fm_virtual_sampler_finish(self->sampler, &self->samples, &error) ||
         fm_estimate_create(&self->estimate, self->samples, &options, &error)) {
@@ -199,15 +203,19 @@ static fm_status describe_sites(void *context, fm_attribution *attribution, cons
     const fm_trace_module *modules;
     size_t count;
     fm_reader_modules(self->reader, &modules, &count);
-    return fm_site_index_describe(self->sites, modules, count, attribution, map, map_count, error);
+    const fm_status status =
+        fm_site_index_describe(self->sites, modules, count, attribution, map, map_count, error);
+    return status == FM_OK ? fm_estimate_tell_errors(self->estimate, attribution, *map, *map_count, error)
+                           : status;
 }
 
 static int attach_sites(simulation *self)
 {
     if (!self->sites) return -1;
     const fm_estimate *estimate = self->estimate;
-    const int code = cli_attribution_attach(estimate->profile, estimate->raw, estimate->raw_count,
-                                            self->edges, self->edge_count, 0, describe_sites, self, false);
+    const int code =
+        cli_attribution_attach(estimate->profile, estimate->raw, estimate->raw_count, self->edges,
+                               self->edge_count, self->late_from, describe_sites, self, false);
     return code < 0 ? cli_attribution_record_sources(self->attribution, estimate->profile) : code;
 }
 

@@ -45,6 +45,7 @@ static fm_status write_part(FILE *out, const char *name, size_t length, const pa
         {"style", fm_asset_style, fm_asset_style_size},
         {"style-late", fm_asset_style_late, fm_asset_style_late_size},
         {"script-numbers", fm_asset_numbers, fm_asset_numbers_size},
+        {"script-sampled", fm_asset_sampled, fm_asset_sampled_size},
         {"script-charts", fm_asset_charts, fm_asset_charts_size},
         {"script-late", fm_asset_late, fm_asset_late_size},
         {"script-choice", fm_asset_choice, fm_asset_choice_size},

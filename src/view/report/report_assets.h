@@ -22,6 +22,7 @@ FM_ASSET(source_lines);
 FM_ASSET(source);
 FM_ASSET(objects);
 FM_ASSET(latencies);
+FM_ASSET(sampled);
 FM_ASSET(parts);
 FM_ASSET(phases);
 FM_ASSET(verdict);

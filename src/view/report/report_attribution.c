@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "profile/json_text.h"
+#include "profile/pair_errors.h"
 #include "view/report/report_names.h"
 
 #include <inttypes.h>
@@ -185,6 +186,22 @@ static void write_pairs(const writer *w)
     fputs("],", w->out);
 }
 
+/* How sure they are: [pair, error, samples] of those on the page that are estimated. */
+static void write_pair_errors(const writer *w)
+{
+    if (w->attribution->pair_error_count == 0) return;
+    bool first = true;
+    fputs("\"pairErrors\":[", w->out);
+    for (size_t i = 0; i < w->selection->pairs.count; i++) {
+        const fm_pair_error *error =
+            fm_pair_error_of(w->attribution, &w->attribution->pairs[w->selection->pairs.indices[i]]);
+        if (!error) continue;
+        fprintf(w->out, "%s[%zu,%" PRIu64 ",%" PRIu64 "]", first ? "" : ",", i, error->error, error->samples);
+        first = false;
+    }
+    fputs("],", w->out);
+}
+
 /* ---- objects ---- */
 
 static void write_object(const writer *w, const fm_object *object)
@@ -201,6 +218,8 @@ static void write_object(const writer *w, const fm_object *object)
             object->address, object->size, object->blocks);
     write_number(w->out, mapped(&w->selection->paths, object->allocation));
     fprintf(w->out, ",\"thread\":%" PRIu32 ",", object->thread);
+    if (object->samples)
+        fprintf(w->out, "\"error\":%" PRIu64 ",\"samples\":%" PRIu64 ",", object->error, object->samples);
 }
 
 /* The uses of all objects, by object, for sums of all of them. */
@@ -327,6 +346,7 @@ static fm_status write_all(const writer *w, fm_error *error)
     if (status) return status;
     write_sites(w);
     write_pairs(w);
+    write_pair_errors(w);
     status = write_objects(w, error);
     if (!status) status = write_latencies(w, error);
     if (status) return status;

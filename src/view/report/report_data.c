@@ -116,12 +116,45 @@ static void write_run(FILE *out, const fm_run *run)
     fputs("},", out);
 }
 
+static void write_band(FILE *out, const fm_accuracy *accuracy)
+{
+    fputs("\"confidence\":", out);
+    fm_json_write_real(out, accuracy->confidence);
+    fputs(",\"band\":[", out);
+    for (size_t i = 0; i < accuracy->band_count; i++) {
+        fprintf(out, "%s[%" PRIu64 ",", i ? "," : "", accuracy->band[i].blocks);
+        fm_json_write_real(out, accuracy->band[i].least);
+        putc(',', out);
+        fm_json_write_real(out, accuracy->band[i].most);
+        putc(']', out);
+    }
+    fputs("],", out);
+}
+
+static void write_sampling(FILE *out, const fm_sampling *sampling)
+{
+    fputs("\"sampling\":{", out);
+    text_field(out, "method", sampling->method);
+    text_field(out, "estimator", sampling->estimator);
+    text_field(out, "conversion", sampling->conversion);
+    count_field(out, "bursts", sampling->bursts);
+    count_field(out, "used", sampling->used);
+    count_field(out, "replaced", sampling->replaced);
+    count_field(out, "never", sampling->never);
+    count_field(out, "notArmed", sampling->not_armed);
+    count_field(out, "burstTime", sampling->burst_time);
+    count_field(out, "measuredTime", sampling->measured_time);
+    fprintf(out, "\"measured\":%" PRIu64 "},", sampling->measured);
+}
+
 static void write_counts(FILE *out, const fm_profile *profile)
 {
     text_field(out, "name", profile->name);
     text_field(out, "engine", profile->engine);
     truth_field(out, "exact", profile->exact);
     if (profile->accuracy) text_field(out, "accuracy", profile->accuracy->statement);
+    if (profile->accuracy && profile->accuracy->band_count) write_band(out, profile->accuracy);
+    if (profile->sampling) write_sampling(out, profile->sampling);
     count_field(out, "granularity", profile->granularity);
     count_field(out, "references", profile->references);
     count_field(out, "distinct", profile->distinct);

@@ -149,7 +149,7 @@ void fm_view_header(FILE *out, const fm_profile *profile, const fm_view_options 
     putc('\n', out);
 
     label(out, options, "cold");
-    fprintf(out, "%s%s first touches", least, fm_text_count(profile->cold).text);
+    fprintf(out, "%s%s %s", least, fm_text_count(profile->cold).text, fm_text_cold(profile));
     if (profile->references)
         fprintf(out, ", %s of the references",
                 fm_text_percent((double)profile->cold / (double)profile->references).text);

@@ -131,8 +131,9 @@ static void write_totals(const list_view *view)
     write_total(view, "  late", late->late, share_text(late->late, misses).text,
                 "of the misses: used before, too long ago");
     write_total(view, "  cold", (double)late->cold, share_text((double)late->cold, misses).text,
-                "of the misses: first touches");
-    if (late->cold_line == FM_NONE) return;
+                view->profile->sampling ? "of the misses: never used again" : "of the misses: first touches");
+    /* Whose data is never used again is not known. */
+    if (late->cold_line == FM_NONE || view->profile->sampling) return;
     fm_text most = share_text((double)late->cold_most, (double)late->cold);
     unsigned around = INDENT + (unsigned)strlen("most at , ") + (unsigned)strlen(most.text);
     fprintf(view->out, "%*smost at ", (int)INDENT, "");
@@ -242,6 +243,11 @@ static fm_status write_pair(const list_view *view, size_t rank, fm_error *error)
                 fm_text_percent(paths.share).text);
     }
     write_objects(view, pair->reuse);
+    const fm_error_sum *sure = &pair->sure;
+    if (sure->samples) {
+        label(view, "estimated");
+        fprintf(view->out, "%s\n", fm_text_sure(sure->late, sure->error, sure->samples, view->options).text);
+    }
     return FM_OK;
 }
 
@@ -257,6 +263,9 @@ static void write_rest(const list_view *view, size_t listed, double passed)
     fputs("share: of all misses. late: of the pair's re-uses. distance: the median of the\n"
           "late ones, in blocks. data: what is missed on at the second place.\n",
           view->out);
+    if (view->late.of->pair_error_count)
+        fputs("estimated: the standard error of the pair's late re-uses, and what they rest on.\n",
+              view->out);
 }
 
 /* Whether a pair is worth its lines: not one of the many small ones that are left when nearly all are shown.
@@ -316,10 +325,11 @@ fm_status fm_view_pairs_sized(FILE *out, const fm_profile *profile, const fm_cac
         fputs("data used at one place comes back at another when the cache has lost it\n", out);
     write_totals(&view);
     write_limits(&view, asked);
-    if (view.late.count == 0)
-        fputs(view.late.cold ? "no re-use comes too late for this cache: it misses on first touches only\n"
-                             : "no misses at all: every re-use comes in time for this cache\n",
-              out);
+    if (view.late.count == 0 && view.late.cold)
+        fprintf(out, "no re-use comes too late for this cache: %s\n",
+                profile->sampling ? "what misses was never used again" : "it misses on first touches only");
+    else if (view.late.count == 0)
+        fputs("no misses at all: every re-use comes in time for this cache\n", out);
     else if (most)
         status = write_list(&view, error);
     fm_late_pairs_clear(&view.late);

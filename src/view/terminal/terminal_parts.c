@@ -198,7 +198,7 @@ void fm_view_parts_sized(FILE *out, const fm_profile *profile, const fm_cache *c
     putc('\n', out);
     fm_text_ink(out, options, FM_INK_NONE);
     write_parts(&table, profile, 0);
-    fputs("distinct: blocks; cold: first touches", out);
+    fprintf(out, "distinct: blocks; cold: %s", fm_text_cold(profile));
     if (table.count) fputs("; then miss ratios, fully associative", out);
     putc('\n', out);
 }

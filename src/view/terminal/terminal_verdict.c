@@ -101,7 +101,9 @@ static fm_status write_places(const verdict *of, size_t level, unsigned room, fm
     fm_status status = fm_code_groups_order(&of->groups, level, order, error);
     const double all = of->fits[level].misses.expected;
     const bool cold_only = !(late_of(of->profile, &of->fits[level]) > 0);
-    static const char mark[] = " (first touches)", short_mark[] = " (first)";
+    char mark[32];
+    const char *short_mark = of->profile->sampling ? " (never)" : " (first)";
+    snprintf(mark, sizeof mark, " (%s)", fm_text_cold(of->profile));
     double passed = 0;
     for (size_t i = 0; !status && i < of->groups.count && i < MOST_PLACES; i++) {
         const fm_code_group *group = &of->groups.groups[order[i]];
@@ -116,9 +118,9 @@ static fm_status write_places(const verdict *of, size_t level, unsigned room, fm
         room -= fm_text_write_short(of->out, text, room, FM_CUT_MIDDLE, of->options->unicode);
         passed += group->misses[level];
         if (cold_only) {
-            if (room >= sizeof mark - 1)
+            if (room >= strlen(mark))
                 fputs(mark, of->out);
-            else if (room >= sizeof short_mark - 1)
+            else if (room >= strlen(short_mark))
                 fputs(short_mark, of->out);
             break;
         }
@@ -290,7 +292,17 @@ static void main_place(const verdict *of, const fm_code_group *group, char *text
     free(sums);
 }
 
-/* The second line of a row: what the first has no room for. */
+static void write_detail(const verdict *of, const char *text)
+{
+    if (!text[0]) return;
+    ink(of, FM_INK_DIM);
+    fputs("      ", of->out);
+    fm_text_write_short(of->out, text, of->width > 26 ? of->width - 6 : 20, FM_CUT_END, of->options->unicode);
+    ink(of, FM_INK_NONE);
+    putc('\n', of->out);
+}
+
+/* Below a row: what it has no room for, and how sure it is. */
 static void write_details(const verdict *of, const fm_code_group *group)
 {
     char object[600] = "", place[1200] = "", all[3000];
@@ -301,18 +313,11 @@ static void write_details(const verdict *of, const fm_code_group *group)
         char most[1000];
         main_place(of, group, most, sizeof most);
         if (most[0]) snprintf(place, sizeof place, "most at %s", most);
-    } else if (group->kind == FM_GROUP_OBJECT && group->samples > 0 && group->uses > 0) {
-        snprintf(place, sizeof place, "%s %s, from %" PRIu64 " samples", of->options->unicode ? "±" : "+-",
-                 fm_text_whole_percent(fmin(group->error / group->uses, 9.99)).text, group->samples);
     }
-    if (!place[0] && !object[0]) return;
     snprintf(all, sizeof all, "%s%s%s%s%s", place, place[0] && object[0] ? ", " : "", object[0] ? "on " : "",
              object, object[0] && share < 0.995 ? " and others" : "");
-    ink(of, FM_INK_DIM);
-    fputs("      ", of->out);
-    fm_text_write_short(of->out, all, of->width > 26 ? of->width - 6 : 20, FM_CUT_END, of->options->unicode);
-    ink(of, FM_INK_NONE);
-    putc('\n', of->out);
+    write_detail(of, all);
+    write_detail(of, fm_text_sure(group->uses, group->error, group->samples, of->options).text);
 }
 
 /* The text of a source line, where there is some and room for it. */
@@ -450,7 +455,8 @@ static fm_status write_list(verdict *of, size_t most, fm_error *error)
     if (!status && late_of(of->profile, &of->fits[of->judged]) > 0)
         write_distance(of);
     else if (!status)
-        fputs("  first touches only: no re-use comes too late for any of these caches\n", of->out);
+        fprintf(of->out, "  %s only: no re-use comes too late for any of these caches\n",
+                fm_text_cold(of->profile));
     return status;
 }
 
