@@ -26,6 +26,7 @@ fm_status fm_analyzer_preparer(fm_analyzer *analyzer, unsigned number, fm_prepar
     if (posix_memalign((void **)preparer, 64, sizeof **preparer) != 0 || !*preparer) /* of its ranges */
         return fm_fail_memory(error, sizeof **preparer, "a thread that prepares");
     memset(*preparer, 0, sizeof **preparer);
+    (*preparer)->number = number;
     analyzer->preparers[number] = *preparer;
     return FM_OK;
 }
@@ -69,7 +70,7 @@ fm_status fm_preparer_start_pairs(fm_analyzer *analyzer, fm_preparer *preparer, 
 fm_status fm_preparer_pour_pairs(fm_analyzer *analyzer, fm_preparer *preparer, fm_error *error)
 {
     fm_attributing *attributing = analyzer->attributing;
-    if (preparer == analyzer->preparers[0] || preparer->pairs.table.used < MANY_PAIRS) return FM_OK;
+    if (preparer->number == 0 || preparer->pairs.table.used < MANY_PAIRS) return FM_OK;
     fm_status status = FM_OK;
     pthread_mutex_lock(&attributing->poured_lock);
     if (!attributing->poured.buckets) status = make_table(attributing, &attributing->poured, error);

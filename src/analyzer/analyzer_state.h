@@ -50,6 +50,7 @@ typedef struct fm_prepared_part {
 
 /* What a thread that prepares has for itself. */
 typedef struct fm_preparer {
+    unsigned number;
     /* What it counts; nothing until it does. */
     fm_pairs pairs;
     fm_tally digested;

@@ -79,12 +79,12 @@ static double lag_between(fm_piece_growth_point from, fm_piece_growth_point to)
 }
 
 /*
- * The lag grows with each doubling, the faster the
- * sooner the blocks come to an end. For keys that are all as likely it doubles while it is small, and then
- * approaches 1: lag' = lag (1 + (1 - lag)), nearly. For Zipf keys its growth is slower, 1.1 to 1.2 at first,
- * but becomes faster. So: lag' = lag (1 + growth (1 - lag)), with the growth that was seen between the halves
- * of the piece, more of it by a quarter each time, up to 1. For Zipf keys (exponents 0.8 to 1.2, 10^6 to 10^9
- * keys) and uniform ones that is 0.6 to 2.5 times what comes.
+ * The lag grows with each doubling, the faster the sooner the blocks come to an end. For keys that are all as
+ * likely it doubles while it is small, and then approaches 1: lag' = lag (1 + (1 - lag)), nearly. For Zipf
+ * keys its growth is slower, 1.1 to 1.2 at first, but becomes faster. So: lag' = lag (1 + growth (1 - lag)),
+ * with the growth that was seen between the halves of the piece, more of it by a quarter each time, up to 1.
+ * For Zipf keys (exponents 0.8 to 1.2, 10^6 to 10^9 keys) and uniform ones that is 0.6 to 2.5 times what
+ * comes.
  */
 double fm_piece_growth_foretell(const fm_piece_growth *seen, uint64_t size)
 {
