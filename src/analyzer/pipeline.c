@@ -36,7 +36,7 @@
 #include <string.h>
 
 enum {
-    JOBS_ALONE = 64,          /* without workers */
+    JOBS_ALONE = 32,          /* without workers */
     JOBS = 8,                 /* with workers, */
     JOBS_EACH = 4,            /* and for each of them, */
     JOBS_MOST = 32,           /* but no more */
