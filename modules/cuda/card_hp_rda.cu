@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * card_hp_rda.cu - HP-RDA on the card, one CUDA thread for each thread-level trace, as its paper has it
- * (src/engine/hp_rda/hp_rda.h). The steps are those that CPU threads do too (src/engine/hp_rda/hp_rda_steps.h); nothing
- * here is tuned beyond the paper.
+ * (src/engine/hp_rda/hp_rda.h). The steps are those that CPU threads do too
+ * (src/engine/hp_rda/hp_rda_steps.h); nothing here is tuned beyond the paper.
  */
 #include "block_histogram.cuh"
 #include "card.cuh"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2016
 # fathom sample: wrong options, programs that cannot be sampled.
 try 'fathom sample --rate 0 -- true'
 try 'fathom sample --rate 5000 -- true'

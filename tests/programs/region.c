@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two kinds of work in turn, each in a region of its own: "small" sweeps over 512 words, "large" over 65,536. With
- * a number: so many times; without: until standard input ends. */
+/* Two kinds of work in turn, each in a region of its own: "small" sweeps over 512 words, "large" over 65,536.
+ * With a number: so many times; without: until standard input ends. */
 #include <fathom/markers.h>
 
 #include <fcntl.h>

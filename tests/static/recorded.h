@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * recorded.h - the judge of the front end for C: numbers that write down every load and store of them while a
- * kernel runs. clang_test.py replaces the types of a source's arrays by recorded<…> and compiles it as C++17 with clang,
- * which evaluates operands from left to right, and the right side of = before the left one.
+ * kernel runs. clang_test.py replaces the types of a source's arrays by recorded<…> and compiles it as C++17
+ * with clang, which evaluates operands from left to right, and the right side of = before the left one.
  */
 #include <cmath>
 #include <cstdint>
