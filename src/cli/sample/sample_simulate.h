@@ -81,7 +81,7 @@ typedef struct cli_estimate_options {
     }
 
 /* The whole verb, once options are parsed: the exit code. json: NULL, or where the profile goes. */
-int cli_sample_simulate(const cli_sample_simulation *simulation, const cli_estimate_options *estimate,
+int cli_sample_simulate(const cli_sample_simulation *how, const cli_estimate_options *estimating,
                         const cli_attribution_options *attribution, const char *json, bool progress);
 
 #endif
