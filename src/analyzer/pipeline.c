@@ -36,13 +36,12 @@
 #include <string.h>
 
 enum {
-    JOBS_ALONE = 32,          /* without workers */
-    JOBS = 8,                 /* with workers, */
-    JOBS_EACH = 4,            /* and for each of them, */
-    JOBS_MOST = 32,           /* but no more */
-    WORTH_WAKING = JOBS / 2,  /* with workers: jobs to feed, or free places to fill */
-    WORTH_CLAIMING = 2,       /* jobs to prepare */
-    FEW = JOBS_ALONE * 3 / 8, /* jobs under way: the thread that feeds has time to prepare the next */
+    JOBS_MOST = 32,          /* without workers: all of them */
+    JOBS = 8,                /* with workers, */
+    JOBS_EACH = 4,           /* and for each of them */
+    WORTH_WAKING = JOBS / 2, /* with workers: jobs to feed, or free places to fill */
+    WORTH_CLAIMING = 2,      /* jobs to prepare */
+    FEW = JOBS_MOST * 3 / 8, /* jobs under way: the thread that feeds has time to prepare the next */
     MOST_WORKERS = FM_PIPELINE_THREADS - 1,
     MOST_LABEL = 64,
 };
@@ -51,7 +50,6 @@ enum {
 
 /* Numbers of those who prepare; 0: the caller where there are no workers. */
 enum { FEEDING = 1, RECEIVING = 2, FIRST_WORKER = 3 };
-_Static_assert((int)JOBS_MOST <= (int)JOBS_ALONE, "there is room for all jobs");
 _Static_assert(FIRST_WORKER + MOST_WORKERS <= FM_PREPARERS, "everyone has a number");
 
 typedef struct feed_job {
@@ -96,7 +94,7 @@ struct fm_pipeline {
     atomic_bool feeder_sleeps, ending;
     atomic_uint_fast64_t most; /* the caller sleeps until no more jobs than this are under way; or AWAKE */
     feed_job *current;         /* the thread's: the job being fed */
-    feed_job jobs[JOBS_ALONE];
+    feed_job jobs[JOBS_MOST];
 };
 
 static feed_job *job_at(fm_pipeline *self, uint64_t number)
@@ -261,7 +259,7 @@ fm_status fm_pipeline_create_sized(fm_pipeline **pipeline, const fm_pipeline_opt
     if (!self) return fm_fail_memory(error, sizeof *self, "the pipeline");
     self->options = *options;
     self->worker_count = (unsigned)workers;
-    self->job_count = workers > 0 ? JOBS + JOBS_EACH * workers : JOBS_ALONE;
+    self->job_count = workers > 0 ? JOBS + JOBS_EACH * workers : JOBS_MOST;
     if (self->job_count > JOBS_MOST) self->job_count = JOBS_MOST;
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->to_prepare, NULL);
@@ -471,7 +469,7 @@ void fm_pipeline_destroy(fm_pipeline *pipeline)
     pthread_mutex_unlock(&pipeline->lock);
     for (size_t i = 0; i < pipeline->workers_started; i++) pthread_join(pipeline->workers[i].thread, NULL);
     if (pipeline->started) pthread_join(pipeline->thread, NULL);
-    for (size_t i = 0; i < JOBS_ALONE; i++) {
+    for (size_t i = 0; i < JOBS_MOST; i++) {
         fm_prepared_free(&pipeline->jobs[i].prepared);
         free(pipeline->jobs[i].address);
         free(pipeline->jobs[i].size);
