@@ -19,4 +19,10 @@ enum { FM_MOST_EDGES = 250 };
 void *fm_attribution_grow(fm_attribution *attribution, const void *array, size_t count, size_t more,
                           size_t size);
 
+/* The sum of two counts, or the largest number there is. */
+static inline uint64_t fm_attribution_sum(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 #endif

@@ -19,18 +19,13 @@ void fm_site_latencies_sort(fm_attribution *attribution)
         qsort(attribution->latencies, attribution->latency_count, sizeof *attribution->latencies, by_site);
 }
 
-static uint64_t saturated(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 static void add_up(fm_site_latency *into, const fm_site_latency *from)
 {
-    into->samples = saturated(into->samples, from->samples);
-    into->timed = saturated(into->timed, from->timed);
-    into->cycles = saturated(into->cycles, from->cycles);
+    into->samples = fm_attribution_sum(into->samples, from->samples);
+    into->timed = fm_attribution_sum(into->timed, from->timed);
+    into->cycles = fm_attribution_sum(into->cycles, from->cycles);
     for (size_t i = 0; i < FM_MEMORY_LEVELS; i++)
-        into->levels[i] = saturated(into->levels[i], from->levels[i]);
+        into->levels[i] = fm_attribution_sum(into->levels[i], from->levels[i]);
 }
 
 fm_status fm_site_latencies_merge(fm_attribution *sum, const fm_attribution *from, const uint32_t *sites,

@@ -22,11 +22,6 @@ void fm_pair_errors_sort(fm_attribution *attribution)
               by_pair);
 }
 
-static uint64_t saturated(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 /* Sorts, and makes one row of those of the same pair. */
 static void join(fm_attribution *attribution, bool independent)
 {
@@ -40,9 +35,9 @@ static void join(fm_attribution *attribution, bool independent)
         }
         fm_pair_error *into = &all[kept - 1];
         into->error = independent ? (uint64_t)fmin(hypot((double)into->error, (double)all[i].error), 0x1p62)
-                                  : saturated(into->error, all[i].error);
+                                  : fm_attribution_sum(into->error, all[i].error);
         if (independent)
-            into->samples = saturated(into->samples, all[i].samples);
+            into->samples = fm_attribution_sum(into->samples, all[i].samples);
         else if (into->samples < all[i].samples)
             into->samples = all[i].samples;
     }
