@@ -132,8 +132,11 @@ def objects_of_a_program_that_runs_already():
 
 @case
 def large_blocks_are_all_known():
-    attribution = sample(["objects", "0.3"]).profile["attribution"]
-    large = [it for i, it in enumerate(attribution["objects"]) if name(attribution, i) == "make_large"]
+    for seconds in ("0.3", "1", "3"):  # on a busy machine bursts are few, and may all be elsewhere
+        attribution = sample(["objects", seconds]).profile["attribution"]
+        large = [it for i, it in enumerate(attribution["objects"]) if name(attribution, i) == "make_large"]
+        if large:
+            break
     expect([(it["blocks"], it["size"]) for it in large], [(1, 65536)], "the large block")
 
 
