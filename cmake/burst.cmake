@@ -20,6 +20,7 @@ set(FATHOM_BURST ON)
 # tests look at). A sanitized build of fathom does not sanitize it: it is not part of fathom's process.
 add_library(fathom_burst OBJECT
   collect/sample/burst.c collect/sample/burst_decode.c collect/sample/burst_describe.c collect/sample/burst_fault.c
+  collect/sample/burst_lines.c
   collect/sample/burst_log.c collect/sample/burst_maps.c collect/sample/burst_memory.c collect/sample/burst_rseq.c
   collect/sample/burst_shape.c collect/sample/burst_stubs.c collect/sample/burst_system_call.c
   collect/sample/burst_translate.c)

@@ -54,6 +54,7 @@ void burst_forget(burst *state)
     for (uint32_t i = 0; i < BURST_HEADS; i++) state->heads[i] = 0;
     for (uint32_t mode = 0; mode < BURST_MODES; mode++)
         for (uint32_t i = 0; i < BURST_LOOKUPS; i++) state->lookup[mode][i].negated = 0;
+    burst_lines_forget(state);
     state->codes_used = 0;
     state->code_used = state->code_begin;
     burst_make_stubs(state);
@@ -74,16 +75,22 @@ burst *burst_create(void *table, size_t table_bytes)
     return burst_create_sized(table, table_bytes, BURST_BYTES_LEAST);
 }
 
+static uint64_t aligned(uint64_t offset)
+{
+    return (offset + AREA_ALIGNMENT - 1) / AREA_ALIGNMENT * AREA_ALIGNMENT;
+}
+
 burst *burst_create_sized(void *table, size_t table_bytes, size_t bytes)
 {
     uint64_t mask;
     uint32_t area;
     if (bytes < BURST_BYTES_LEAST || bytes > BURST_BYTES_MOST || bytes % BURST_PAGE) return NULL;
     if (table_bytes < sizeof(burst_table) || !vector_state(&mask, &area) || has_shadow_stack()) return NULL;
-    uint64_t codes_at = (sizeof(burst) + AREA_ALIGNMENT - 1) / AREA_ALIGNMENT * AREA_ALIGNMENT;
+    uint64_t codes_at = aligned(sizeof(burst));
     uint64_t codes_most = bytes / BURST_BLOCK_BYTES;
-    uint64_t area_at =
-        (codes_at + codes_most * sizeof(burst_code) + AREA_ALIGNMENT - 1) / AREA_ALIGNMENT * AREA_ALIGNMENT;
+    uint64_t lines_at = aligned(codes_at + codes_most * sizeof(burst_code));
+    uint64_t lines_most = bytes / BURST_LINE_BYTES;
+    uint64_t area_at = aligned(lines_at + lines_most * sizeof(burst_line));
     uint64_t code_at = (area_at + area + BURST_PAGE - 1) / BURST_PAGE * BURST_PAGE;
     if (code_at + bytes / 4 > bytes) return NULL;
     int64_t place = burst_kernel(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -101,6 +108,8 @@ burst *burst_create_sized(void *table, size_t table_bytes, size_t bytes)
     state->code_end = (uint32_t)bytes;
     state->codes = (void *)((uint64_t)place + codes_at);
     state->codes_most = (uint32_t)codes_most;
+    state->lines = (void *)((uint64_t)place + lines_at);
+    state->lines_most = (uint32_t)lines_most;
     state->bytes = bytes;
     state->gs_readable = (getauxval(AT_HWCAP2) & 2) != 0;
     burst_reset(state, table, table_bytes);
@@ -148,16 +157,13 @@ static bool unchanged(burst *state, const burst_code *code)
     return !burst_compare(copy_of(state, code), (const void *)code->address, code->bytes);
 }
 
-/* Code of files is compared once for each burst; what is not found the same makes all of it doubtful. */
+/* Code of files is compared once for each burst, before the program's vector registers are loaded; what is
+ * not found the same makes all of it doubtful. */
 static void compare_code(burst *state)
 {
-    for (uint32_t i = 0; i < state->codes_used; i++) {
-        const burst_code *code = &state->codes[i];
-        if (code->trust != BURST_TRUST_FILE || unchanged(state, code)) continue;
-        state->ranges_used = 0;
-        burst_forget(state);
-        return;
-    }
+    if (!burst_compare_lines(state->lines, state->lines_used)) return;
+    state->ranges_used = 0;
+    burst_forget(state);
 }
 
 void burst_invalidate(burst *state, uint64_t first, uint64_t last)
@@ -167,13 +173,12 @@ void burst_invalidate(burst *state, uint64_t first, uint64_t last)
             state->ranges_used = 0;
             break;
         }
-    for (uint32_t i = 0; i < state->codes_used; i++) {
+    bool touched = burst_lines_touch(state, first, last);
+    for (uint32_t i = 0; i < state->codes_used && !touched; i++) {
         const burst_code *code = &state->codes[i];
-        if (code->address <= last && code->address + code->bytes > first) {
-            burst_forget(state);
-            return;
-        }
+        touched = code->address <= last && code->address + code->bytes > first;
     }
+    if (touched) burst_forget(state);
 }
 
 /* The block at `address`, translated now where it has to be; NULL: no room. */

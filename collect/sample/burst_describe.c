@@ -17,7 +17,7 @@ void burst_maker_begin(maker *m, burst *state, burst_mode mode)
     m->out.at = NULL;
     m->mode = mode;
     m->count = m->accesses = m->words = m->number = 0;
-    m->repeated = m->dead = m->r15_loaded = m->r15_changed = m->cursor_kept = false;
+    m->repeated = m->dead = m->full = m->r15_loaded = m->r15_changed = m->cursor_kept = false;
     m->moved = 0;
     m->described = NULL;
     for (uint32_t i = 0; i < 16; i++) {

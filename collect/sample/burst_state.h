@@ -14,7 +14,9 @@
 
 enum {
     BURST_BLOCK_BYTES = 256, /* of a state, for each block of both modes */
-    BURST_HEADS = 4096,      /* of the table that finds them; a power of two */
+    BURST_HEADS = 4096,      /* of the table that finds them, and of that of lines; a power of two */
+    BURST_LINE = 64,         /* bytes of the program's code that are kept and compared as one */
+    BURST_LINE_BYTES = 512,  /* of a state, for each line */
     BURST_LOOKUPS = 2304,    /* at least 255 + 8 * 255 + 1: see burst_stubs.c */
     BURST_RANGES = 192,      /* of mappings with code */
     BURST_BYTES_LEAST = 1 << 20,
@@ -32,6 +34,14 @@ typedef enum burst_trust {
     BURST_TRUST_NONE,    /* without a file: whenever it is entered, and nothing is linked to it */
     BURST_TRUST_WRITABLE /* the same, and a block is one instruction: it may change the next one */
 } burst_trust;
+
+/* A piece of the program's code; burst_compare_lines knows where its members are. */
+typedef struct burst_line {
+    uint64_t address;
+    uint32_t next; /* of the same head: number + 1 */
+    uint32_t unused;
+    unsigned char bytes[BURST_LINE];
+} burst_line;
 
 typedef struct burst_range {
     uint64_t first, behind;
@@ -73,7 +83,8 @@ typedef struct burst_code {
     uint64_t address; /* of the program's code */
     uint32_t code;    /* offset in the state; 0: nothing is executed, `stop` says why */
     uint32_t code_end;
-    uint32_t exits; /* offset of its direct exits, behind them its marks, behind these a copy of its code */
+    uint32_t exits; /* offset of its direct exits, behind them its marks, behind these a copy of its code,
+                       if it is not in lines */
     uint32_t marks;
     uint32_t next; /* of the same head: number + 1 */
     uint16_t bytes;
@@ -123,6 +134,9 @@ struct burst {
     uint32_t codes_used;
     uint32_t codes_most;
     burst_code *codes;   /* behind this struct */
+    uint32_t lines_used; /* of the program's code */
+    uint32_t lines_most;
+    burst_line *lines;   /* behind codes */
     size_t bytes;        /* of all this */
     uint32_t code_begin; /* offsets in the state */
     uint32_t code_used;
@@ -135,6 +149,7 @@ struct burst {
     burst_range ranges[BURST_RANGES];
     burst_lookup lookup[BURST_MODES][BURST_LOOKUPS];
     uint32_t heads[BURST_HEADS];
+    uint32_t line_heads[BURST_HEADS];
 };
 
 static inline unsigned char *burst_at(burst *state, uint32_t offset)
@@ -157,9 +172,18 @@ bool burst_find_range(burst *state, uint64_t address, burst_range *range);
 /* burst_system_call.c: whether the call that the registers tell may be made in a burst. */
 bool burst_call_allowed(const burst *state);
 
-/* burst_memory.c: copies or compares bytes of the program's, which may not be there; 0: done, equal. */
+/* burst_lines.c: the line with the program's code at `address`, kept from now on. NULL: it is not there, or
+ * (*full) there is no room for it. */
+const unsigned char *burst_line_get(burst *state, uint64_t address, bool *full);
+void burst_lines_forget(burst *state);
+/* Whether one has a byte from first to last. */
+bool burst_lines_touch(const burst *state, uint64_t first, uint64_t last);
+
+/* burst_memory.c: copies or compares bytes of the program's, which may not be there; 0: done, equal. The last
+ * one uses vector registers. */
 int burst_copy(void *to, const void *from, size_t bytes);
 int burst_compare(const void *mine, const void *program, size_t bytes);
+int burst_compare_lines(const burst_line *lines, size_t count);
 /* Where to go on after a fault at this place in one of them; 0: it is not in them. */
 uint64_t burst_memory_fault(uint64_t place);
 

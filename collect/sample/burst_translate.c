@@ -486,10 +486,16 @@ static bool goes_on(maker *m, const burst_instruction *in, const burst_range *ra
 static size_t fetch(maker *m, uint64_t address, const burst_range *range)
 {
     uint64_t begin = m->code->address;
-    while (m->fetched < address - begin + 15) {
-        uint64_t at = begin + m->fetched, left = range->behind - at;
-        size_t count = left < FETCH_AT_ONCE ? (size_t)left : FETCH_AT_ONCE;
-        if (count == 0 || burst_copy(m->bytes + m->fetched, (const void *)at, count)) break;
+    while (m->fetched < address - begin + 15 && begin + m->fetched < range->behind) {
+        uint64_t at = begin + m->fetched, left = range->behind - at, in_line = BURST_LINE - at % BURST_LINE;
+        size_t count = left < in_line ? (size_t)left : (size_t)in_line;
+        const void *from = (const void *)at;
+        if (range->trust == BURST_TRUST_FILE) {
+            from = burst_line_get(m->out.state, at, &m->full);
+            if (!from) break;
+            from = (const unsigned char *)from + at % BURST_LINE;
+        }
+        if (burst_copy(m->bytes + m->fetched, from, count)) break;
         m->fetched += (uint32_t)count;
     }
     return m->fetched - (address - begin);
@@ -619,6 +625,7 @@ burst_code *burst_translate(burst *state, burst_mode mode, uint64_t address)
     if (burst_find_range(state, address, &range)) {
         code->trust = (uint8_t)range.trust;
         stop = decode_block(&m, address, &range);
+        if (m.full) return NULL;
     }
     code->stop = (uint8_t)stop;
     if (stop == BURST_END_DONE) {
@@ -650,7 +657,8 @@ burst_code *burst_translate(burst *state, burst_mode mode, uint64_t address)
         __builtin_memcpy(m.out.at, &m.marks[i], sizeof m.marks[i]);
         m.out.at += sizeof m.marks[i];
     }
-    if (stop == BURST_END_DONE || stop == BURST_END_SYSTEM_CALL) emit_bytes(&m.out, m.bytes, code->bytes);
+    if (code->trust != BURST_TRUST_FILE && (stop == BURST_END_DONE || stop == BURST_END_SYSTEM_CALL))
+        emit_bytes(&m.out, m.bytes, code->bytes);
     state->code_used = (offset_of(&m) + 31) / 32 * 32;
     state->codes_used++;
     state->fresh++;

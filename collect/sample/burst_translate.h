@@ -8,7 +8,6 @@
 
 #include "burst_emit.h"
 
-enum { FETCH_AT_ONCE = 64 };
 enum { STUB_ENOUGH, STUB_IDLE, STUB_LOG_FULL, STUBS };
 
 typedef struct maker {
@@ -42,7 +41,8 @@ typedef struct maker {
     unsigned char *stub_from[STUBS][2];
     burst_mark marks[BURST_INSTRUCTIONS];
     uint32_t fetched; /* of the program's code */
-    unsigned char bytes[15 * BURST_INSTRUCTIONS + FETCH_AT_ONCE + 15];
+    bool full;        /* there is no room for more of it */
+    unsigned char bytes[15 * BURST_INSTRUCTIONS + BURST_LINE + 15];
     burst_instruction in[BURST_INSTRUCTIONS];
 } maker;
 
