@@ -90,23 +90,36 @@ static void tell(const burst_reader *reader, const burst_access *access, uint64_
     use->entry = (uint32_t)((const unsigned char *)access - reader->table);
 }
 
-/* One of the accesses of a repeated string instruction; false when there are no more. */
+/* The accesses of a repeated string instruction: so many repetitions, with one or two accesses each. */
+typedef struct string_row {
+    uint64_t times, each, size;
+    bool down; /* from higher addresses to lower ones */
+} string_row;
+
+static string_row row_of(const burst_reader *reader, const burst_access *access)
+{
+    const bool paired =
+        (access->scale_flags & BURST_PAIRED) != 0 && reader->access + 1 < reader->block->accesses;
+    const int64_t moved = (int64_t)(word_at(reader, access->index) - word_at(reader, access->base));
+    const uint64_t size = access->size ? access->size : 1;
+    return (string_row){.times = (moved < 0 ? 0 - (uint64_t)moved : (uint64_t)moved) / size,
+                        .each = paired ? 2 : 1,
+                        .size = size,
+                        .down = moved < 0};
+}
+
+/* One of them; false when there are no more. */
 static bool string_next(burst_reader *reader, const burst_access *access, burst_use *use)
 {
-    bool paired = (access->scale_flags & BURST_PAIRED) != 0 && reader->access + 1 < reader->block->accesses;
-    uint64_t each = paired ? 2 : 1;
-    uint64_t size = access->size ? access->size : 1;
-    int64_t moved = (int64_t)(word_at(reader, access->index) - word_at(reader, access->base));
-    bool down = moved < 0;
-    uint64_t times = (down ? 0 - (uint64_t)moved : (uint64_t)moved) / size;
-    if (reader->element / each >= times) {
-        reader->access += (uint32_t)each;
+    const string_row row = row_of(reader, access);
+    if (reader->element / row.each >= row.times) {
+        reader->access += (uint32_t)row.each;
         reader->element = 0;
         return false;
     }
-    uint64_t offset = reader->element / each * size;
-    const burst_access *turn = access + (paired ? reader->element % 2 : 0);
-    uint64_t address = word_at(reader, turn->base) + (down ? 0 - offset : offset);
+    const uint64_t offset = reader->element / row.each * row.size;
+    const burst_access *turn = access + (row.each == 2 ? reader->element % 2 : 0);
+    const uint64_t address = word_at(reader, turn->base) + (row.down ? 0 - offset : offset);
     tell(reader, turn, in_segment(reader, turn, address), use);
     reader->element++;
     return true;
@@ -139,6 +152,29 @@ static bool gather_next(burst_reader *reader, const burst_access *access, burst_
     return false;
 }
 
+/* How many there are. */
+static uint64_t bits_of(uint64_t word)
+{
+    uint64_t count = 0;
+    for (; word; word &= word - 1) count++;
+    return count;
+}
+
+/* The elements that are in the mask, one bit each; there are 64 at most. */
+static uint64_t mask_of(const burst_reader *reader, const burst_access *access)
+{
+    const burst_vector *vector = &access->vector;
+    const uint32_t count = vector->count < 64 ? vector->count : 64;
+    uint64_t mask = 0;
+    if (vector->mask == BURST_NO_WORD)
+        mask = UINT64_MAX;
+    else if (access->scale_flags & BURST_MASK_BITS)
+        mask = word_at(reader, vector->mask);
+    else
+        for (uint32_t i = 0; i < count; i++) mask |= (uint64_t)masked_in(reader, access, i) << i;
+    return count ? mask & UINT64_MAX >> (64 - count) : 0;
+}
+
 /*
  * The next elements of an access under a mask; false when there are no more. With a mask of bits, elements
  * side by side are one access: string functions read a few bytes so, which is no more than a load without a
@@ -146,29 +182,28 @@ static bool gather_next(burst_reader *reader, const burst_access *access, burst_
  */
 static bool masked_next(burst_reader *reader, const burst_access *access, burst_use *use)
 {
-    const burst_vector *vector = &access->vector;
-    const bool together = access->scale_flags & BURST_MASK_BITS || vector->mask == BURST_NO_WORD;
+    const bool together = access->scale_flags & BURST_MASK_BITS || access->vector.mask == BURST_NO_WORD;
     const bool compressed = access->scale_flags & BURST_COMPRESSED;
-    uint64_t first = reader->element, count = 0;
-    while (first < vector->count && !masked_in(reader, access, first)) first++;
-    uint64_t next = first;
-    for (; next < vector->count && (count == 0 || together); next++) {
-        const bool in = masked_in(reader, access, next);
-        if (!in && !compressed) break;
-        count += in;
-    }
-    if (count == 0) {
+    const uint64_t mask = mask_of(reader, access);
+    const uint64_t left = reader->element < 64 ? mask >> reader->element << reader->element : 0;
+    if (left == 0) {
         reader->access++;
         reader->element = 0;
         return false;
     }
-    uint64_t place = first;
-    if (compressed) /* its place is among those that are in the mask */
-        for (uint64_t before = place = 0; before < first; before++)
-            place += masked_in(reader, access, before);
-    reader->element = next;
+    const uint64_t first = (uint64_t)__builtin_ctzll(left);
+    const uint64_t outside = ~(left >> first);
+    uint64_t place = first, count = 1;
+    if (compressed) { /* its place is among those that are in the mask */
+        place = bits_of(mask ^ left);
+        count = bits_of(left);
+    } else if (together) {
+        count = outside ? (uint64_t)__builtin_ctzll(outside) : 64;
+    }
+    reader->element = compressed ? 64 : first + count;
     tell(reader, access,
-         in_segment(reader, access, plain(reader, access, vector->addend) + place * access->size), use);
+         in_segment(reader, access, plain(reader, access, access->vector.addend) + place * access->size),
+         use);
     use->size = (uint32_t)(count * access->size);
     return true;
 }
@@ -209,14 +244,23 @@ burst_reading burst_reader_next(burst_reader *reader, burst_use *use)
     }
 }
 
+/* One of the block's first `words` values; 0 if it is none of these. Without a branch: which accesses have a
+ * base and an index is nothing that a processor foresees. The block's number is before the values, and so
+ * there is always something to read. */
+static inline uint64_t value_or_zero(const uint64_t *values, uint32_t place, uint32_t words)
+{
+    const uint64_t in = 0 - (uint64_t)(place < words);
+    return (values - 1)[(place + UINT64_C(1)) & in] & in;
+}
+
 /* The address of a plain access. values: the first `words` of the block's. */
 static inline uint64_t plain_address(const burst_reader *reader, const burst_access *access,
                                      const uint64_t *values, uint32_t words)
 {
-    uint64_t sum = (uint64_t)access->addend;
-    if (access->base < words) sum += values[access->base];
-    if (access->index < words) sum += values[access->index] << (access->scale_flags >> 6);
-    if (access->scale_flags & (BURST_SHORT | BURST_FS | BURST_GS)) sum = in_segment(reader, access, sum);
+    const uint64_t base = value_or_zero(values, access->base, words);
+    const uint64_t index = value_or_zero(values, access->index, words);
+    const uint64_t sum = (uint64_t)access->addend + base + (index << (access->scale_flags >> 6));
+    if (access->scale_flags & (BURST_SHORT | BURST_FS | BURST_GS)) return in_segment(reader, access, sum);
     return sum;
 }
 
@@ -261,46 +305,98 @@ size_t burst_reader_take(burst_reader *reader, burst_use *uses, size_t room)
     return count;
 }
 
-/* ---- what touches certain words ---- */
+/* ---- passing over accesses ---- */
 
-static inline bool may_touch(uint64_t words, uint64_t address, uint32_t size)
+/* So that one of its accesses is next. */
+static bool has_next(burst_reader *reader)
 {
-    const uint64_t first = address >> 3, last = (address + size - 1) >> 3;
-    return last - first > 1 || (words >> (first & 63) & 1) || (words >> (last & 63) & 1);
+    while (!reader->block || reader->access >= reader->block->accesses)
+        if (next_block(reader) != BURST_READ_USE) return false;
+    return true;
 }
 
-/* Passes over plain accesses of the block; true: the next one is what is looked for. */
-static bool pass_plain(burst_reader *reader, uint64_t words, uint64_t *ahead)
+/* How many of the block's next accesses, of `most`, are plain. */
+static uint64_t plain_ahead(const burst_reader *reader, uint64_t most)
+{
+    const burst_access *access = &reader->block->access[reader->access];
+    const uint32_t left = reader->block->accesses - reader->access;
+    const uint32_t end = most < left ? (uint32_t)most : left;
+    uint32_t count = 0;
+    while (count < end && access[count].form_kind >> 4 == BURST_PLAIN) count++;
+    return count;
+}
+
+bool burst_reader_pass(burst_reader *reader, uint64_t accesses)
+{
+    burst_use use;
+    while (accesses > 0 && has_next(reader)) {
+        const uint64_t passed = plain_ahead(reader, accesses);
+        reader->access += (uint32_t)passed;
+        accesses -= passed;
+        if (passed > 0) continue;
+        if (burst_reader_next(reader, &use) != BURST_READ_USE) return false;
+        accesses--;
+    }
+    return accesses == 0;
+}
+
+static inline bool touches(uint64_t address, uint64_t size, uint64_t word)
+{
+    return word + 7 - address < size + 7; /* wraps where it lies behind the word */
+}
+
+/* Passes over plain accesses of the block up to one that touches the word, which is next then. */
+static inline bool seek_plain(burst_reader *reader, uint64_t word, uint64_t *ahead)
 {
     const burst_block *block = reader->block;
     const uint64_t *values = reader->values;
-    const uint32_t count = words_of_block(block), end = block->accesses;
-    uint64_t left = *ahead;
-    uint32_t at = reader->access;
+    const uint32_t count = words_of_block(block);
+    const uint32_t left = block->accesses - reader->access;
+    const uint32_t most = *ahead < left ? (uint32_t)*ahead : left;
+    const burst_access *access = &block->access[reader->access];
+    uint32_t passed = 0;
     bool found = false;
-    for (; at < end; at++, left--) {
-        const burst_access *access = &block->access[at];
+    for (; passed < most; passed++, access++) {
         if (access->form_kind >> 4 != BURST_PLAIN) break;
-        found = left == 0 || may_touch(words, plain_address(reader, access, values, count), access->size);
+        found = touches(plain_address(reader, access, values, count), access->size, word);
         if (found) break;
     }
-    reader->access = at;
-    *ahead = left;
+    reader->access += passed;
+    *ahead -= passed;
     return found;
 }
 
-burst_reading burst_reader_seek(burst_reader *reader, uint64_t words, uint64_t *ahead, burst_use *use)
+/* Passes over elements of a string, if it is one that is next. */
+static void pass_string(burst_reader *reader, uint64_t word, uint64_t *ahead)
 {
-    for (;;) {
-        while (!reader->block || reader->access >= reader->block->accesses) {
-            const burst_reading reading = next_block(reader);
-            if (reading != BURST_READ_USE) return reading;
-        }
-        if (reader->element == 0 && pass_plain(reader, words, ahead)) return burst_reader_next(reader, use);
-        if (reader->access >= reader->block->accesses) continue;
-        const burst_reading reading = burst_reader_next(reader, use);
-        if (reading != BURST_READ_USE || *ahead == 0 || may_touch(words, use->address, use->size))
-            return reading;
+    const burst_access *access = &reader->block->access[reader->access];
+    if (access->form_kind >> 4 != BURST_STRING || access->scale_flags & BURST_SHORT) return;
+    const string_row row = row_of(reader, access);
+    const uint64_t step = row.down ? 0 - row.size : row.size;
+    uint64_t address[2];
+    for (uint64_t turn = 0; turn < row.each; turn++)
+        address[turn] = in_segment(reader, &access[turn],
+                                   word_at(reader, access[turn].base) + reader->element / row.each * step);
+    uint64_t turn = reader->element % row.each;
+    if (turn == 1) address[0] += step;
+    while (*ahead > 0 && reader->element / row.each < row.times && !touches(address[turn], row.size, word)) {
+        address[turn] += step;
+        turn = row.each - 1 - turn;
+        reader->element++;
         (*ahead)--;
     }
+}
+
+bool burst_reader_seek(burst_reader *reader, uint64_t word, uint64_t *ahead, burst_use *use)
+{
+    while (*ahead > 0 && has_next(reader)) {
+        bool found = reader->element == 0 && seek_plain(reader, word, ahead);
+        if (!found && reader->access < reader->block->accesses) pass_string(reader, word, ahead);
+        if (*ahead == 0) return false;
+        if (reader->access >= reader->block->accesses) continue;
+        if (burst_reader_next(reader, use) != BURST_READ_USE) return false;
+        (*ahead)--;
+        if (touches(use->address, use->size, word)) return true;
+    }
+    return false;
 }

@@ -138,11 +138,10 @@ void burst_reader_begin(burst_reader *reader, const void *table, size_t table_by
 burst_reading burst_reader_next(burst_reader *reader, burst_use *use);
 /* As many as `room`, at once. Less: there are no more, or log and table do not fit together. */
 size_t burst_reader_take(burst_reader *reader, burst_use *uses, size_t room);
-/*
- * Goes on to the next access that may touch one of the words of which `words` has a bit (bit address / 8 %
- * 64; an access to more than two words may touch any), or behind *ahead accesses to the one there, whatever
- * it touches. *ahead becomes how many of these were not passed over.
- */
-burst_reading burst_reader_seek(burst_reader *reader, uint64_t words, uint64_t *ahead, burst_use *use);
+/* Passes over so many accesses. False: there are not so many, or log and table do not fit together. */
+bool burst_reader_pass(burst_reader *reader, uint64_t accesses);
+/* The next of at most *ahead accesses that touches the 8 bytes at `word`, which becomes *use. *ahead becomes
+ * how many follow it. False: there is none. */
+bool burst_reader_seek(burst_reader *reader, uint64_t word, uint64_t *ahead, burst_use *use);
 
 #endif

@@ -15,7 +15,9 @@ enum {
     COUNT_LEAST = 4 << 10,   /* of one that tells a rate: blocks are not cut; */
     COUNT_TIME = 10000,      /* nanoseconds that others are meant to take, */
     COUNT_ALONE = 200000,    /* and one that is enough by itself; */
-    COUNT_PIECES = 6,        /* at most */
+    COUNT_PIECES = 6,        /* at most; */
+    COUNT_SHARE = 16,        /* of the time until the next burst, the share that a window is meant to take, */
+    COUNT_SHORT = 20000,     /* but so many nanoseconds at least */
     COUNT_COST = 200,        /* nanoseconds that it takes to enter the translator and to leave it */
     CLOCK_COST = 500,        /* to ask for the time */
     FRESH_MOST = 8,          /* new blocks, after which it is not gone on with; */
@@ -115,13 +117,8 @@ static void begin_table(fm_sampler_thread *thread)
 /* ---- the use to watch ---- */
 
 typedef struct candidate {
-    uint64_t at, address; /* address 0: not met yet */
+    uint64_t at, address; /* number of an access of the burst, and the word that it uses */
 } candidate;
-
-static bool touches(const burst_use *use, uint64_t word)
-{
-    return use->address <= word + 7 && word < use->address + use->size;
-}
 
 /* What our own functions do when the program calls them is no use. Our own data must never be watched: the
  * handler uses it, too, and would trap in itself for ever. */
@@ -130,77 +127,34 @@ static bool is_ours(const burst_use *use)
     return fm_sampler_is_own_code(use->instruction) || fm_sampler_is_own_data(use->address);
 }
 
-/* Those of the candidates that wait for this use. */
-static uint32_t used_again(const candidate *tried, uint32_t waiting, const burst_use *use)
+/* Whether the use at a place of the burst is not used again by the accesses that follow, of the first `most`.
+ */
+static bool is_unused(burst_reader reader, uint64_t most, candidate *tried)
 {
-    uint32_t found = 0;
-    for (uint32_t i = 0; waiting >> i; i++)
-        if (waiting >> i & 1 && touches(use, tried[i].address)) found |= UINT32_C(1) << i;
-    return found && !is_ours(use) ? found : 0;
-}
-
-/* Those that this use, the n-th of the burst, is. */
-static uint32_t candidates_at(candidate *tried, uint64_t n, const burst_use *use)
-{
-    uint32_t found = 0;
-    for (uint32_t i = 0; i < FM_SAMPLE_TRIES; i++)
-        if (tried[i].at == n) {
-            tried[i].address = use->address & ~UINT64_C(7);
-            found |= UINT32_C(1) << i;
-        }
-    return found && !is_ours(use) ? found : 0;
-}
-
-/* Bits for the words that candidates wait for (burst_reader_seek). */
-static uint64_t words_of(const candidate *tried, uint32_t waiting)
-{
-    uint64_t words = 0;
-    for (uint32_t i = 0; waiting >> i; i++)
-        if (waiting >> i & 1) words |= UINT64_C(1) << (tried[i].address >> 3 & 63);
-    return words;
-}
-
-/* Where the next candidate is. */
-static uint64_t first_from(const candidate *tried, uint64_t n)
-{
-    uint64_t first = UINT64_MAX;
-    for (uint32_t i = 0; i < FM_SAMPLE_TRIES; i++)
-        if (tried[i].at >= n && tried[i].at < first) first = tried[i].at;
-    return first;
+    burst_use use;
+    if (!burst_reader_pass(&reader, tried->at) || burst_reader_next(&reader, &use) != BURST_READ_USE ||
+        is_ours(&use))
+        return false;
+    tried->address = use.address & ~UINT64_C(7);
+    uint64_t ahead = most - tried->at - 1;
+    while (burst_reader_seek(&reader, tried->address, &ahead, &use))
+        if (!is_ours(&use)) return false;
+    return true;
 }
 
 /* A use among the first ones that was not used again: one of these at random. False: none was found. */
 static bool pick(fm_sampler_thread *thread, const uint64_t *log, const burst_result *result,
                  uint64_t accesses, candidate *picked)
 {
-    candidate tried[FM_SAMPLE_TRIES];
     const uint64_t half = accesses / 2, from = half < FM_SAMPLE_PICK_FROM ? half : FM_SAMPLE_PICK_FROM;
     if (from == 0) return false;
-    for (uint32_t i = 0; i < FM_SAMPLE_TRIES; i++)
-        tried[i] = (candidate){.at = fm_sampler_random(thread, from)};
     burst_reader reader;
     burst_reader_begin(&reader, thread->table, FM_SAMPLE_TABLE_BYTES, log, result->words, result->fs_base,
                        result->gs_base);
-    burst_use use;
-    uint32_t met = 0;   /* bits: those that wait for their next use */
-    uint64_t words = 0; /* that they wait for; most uses are of others */
-    for (uint64_t n = 0, next = first_from(tried, 0); n < from + LOOK_AHEAD && (n < from || met); n++) {
-        const uint64_t until = next < from + LOOK_AHEAD ? next : from + LOOK_AHEAD;
-        uint64_t ahead = until - n;
-        if (burst_reader_seek(&reader, words, &ahead, &use) != BURST_READ_USE) break;
-        n = until - ahead;
-        met &= ~used_again(tried, met, &use);
-        if (n == next) {
-            met |= candidates_at(tried, n, &use);
-            next = first_from(tried, n + 1);
-        }
-        words = words_of(tried, met);
+    for (uint32_t i = 0; i < FM_SAMPLE_TRIES; i++) {
+        picked->at = fm_sampler_random(thread, from);
+        if (is_unused(reader, from + LOOK_AHEAD, picked)) return true;
     }
-    for (uint32_t i = 0; i < FM_SAMPLE_TRIES; i++)
-        if (met >> i & 1) {
-            *picked = tried[i];
-            return true;
-        }
     return false;
 }
 
@@ -299,14 +253,21 @@ static uint64_t time_piece(fm_sampler_thread *thread, ucontext_t *context, uint6
     return time > COUNT_COST ? time - COUNT_COST : 1;
 }
 
-/* Accesses of the next piece, when so many took so long. */
-static uint64_t next_size(uint64_t accesses, uint64_t time)
+/* Accesses of the next piece, when so many took so long, and so much time is left. */
+static uint64_t next_size(uint64_t accesses, uint64_t time, uint64_t left)
 {
     uint64_t size = accesses * COUNT_TIME / (time + 1);
     if (size < COUNT_SECOND) size = COUNT_SECOND;
-    const uint64_t most = accesses * COUNT_ALONE / (time + 1);
+    const uint64_t most = accesses * left / (time + 1);
     if (size > most) size = most;
     return size < COUNT_FIRST ? COUNT_FIRST : size < COUNT_MOST ? size : COUNT_MOST;
+}
+
+/* How long a window is meant to be, in nanoseconds: where bursts are many, each needs to tell less. */
+static uint64_t window_time(const fm_sampler_thread *thread)
+{
+    const uint64_t time = thread->planned / COUNT_SHARE;
+    return time < COUNT_SHORT ? COUNT_SHORT : time < COUNT_ALONE ? time : COUNT_ALONE;
 }
 
 /*
@@ -319,7 +280,8 @@ static uint64_t next_size(uint64_t accesses, uint64_t time)
 static counted_window count(fm_sampler_thread *thread, ucontext_t *context)
 {
     counted_window window = {0};
-    uint64_t size = COUNT_FIRST;
+    uint64_t size = COUNT_FIRST, spent = 0;
+    const uint64_t most = window_time(thread);
     for (uint32_t piece = 0; piece < COUNT_PIECES; piece++) {
         burst_result counted = {0};
         bool alone;
@@ -327,17 +289,18 @@ static counted_window count(fm_sampler_thread *thread, ucontext_t *context)
         const uint64_t time = time_piece(thread, context, size, &counted, &window.reason, &alone);
         burst_goes_on(thread->burst, true);
         window.accesses += counted.accesses;
+        spent += time;
         const bool calm = counted.fresh + thread->traps == 0 && alone && counted.accesses >= COUNT_LEAST;
-        const bool enough = time >= COUNT_ALONE;
+        const bool enough = time >= most;
         if (calm && (piece > 0 || enough)) {
             const bool faster = time * window.calm * 16 < window.calm_time * counted.accesses * 15;
             window.calm = faster ? counted.accesses : window.calm + counted.accesses;
             window.calm_time = faster ? time : window.calm_time + time;
-            if (enough || (!faster && window.calm > counted.accesses)) break;
+            if (spent >= most || (!faster && window.calm > counted.accesses)) break;
         }
         if (window.reason == BURST_END_FULL) begin_table(thread);
         if (window.reason != BURST_END_DONE || counted.fresh > FRESH_MOST) break;
-        size = next_size(counted.accesses, time);
+        size = next_size(counted.accesses, time, spent < most ? most - spent : 0);
     }
     return window;
 }

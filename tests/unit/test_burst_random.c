@@ -960,22 +960,29 @@ static const char *compare_sought(void)
     burst_reader_begin(&one, d->table, d->table_bytes, d->log, d->result.words, d->result.fs_base,
                        d->result.gs_base);
     sought = one;
-    for (uint64_t words = 1;; words = words * 0x2545F4914F6CDD1Du & (words << 7 | 1) << (words % 59)) {
-        uint64_t passed = 0, ahead = words % 5 * 3;
-        const uint64_t most = ahead;
-        const burst_reading reading = burst_reader_seek(&sought, words, &ahead, &found);
+    for (uint64_t seed = 1;; seed = seed * 0x2545F4914F6CDD1Du + 1) {
+        const uint64_t pass = (seed >> 36) % 4, most = seed >> 63 ? 1000 : (seed >> 32) % 5 * 3;
+        uint64_t passed = 0, ahead = most, word = (seed + 1) >> 40;
+        burst_reader copy = one;
+        for (uint64_t i = (seed >> 50) % 40; i > 0 && burst_reader_next(&copy, &use) == BURST_READ_USE; i--)
+            word = use.address & ~UINT64_C(7); /* of one of the next */
+        bool more = true;
+        for (uint64_t i = 0; i < pass && more; i++) more = burst_reader_next(&one, &use) == BURST_READ_USE;
+        if (burst_reader_pass(&sought, pass) != more) return "another number of accesses is passed over";
+        if (!more) return NULL;
+        const bool seen = burst_reader_seek(&sought, word, &ahead, &found);
         bool wanted = false;
-        while (!wanted && burst_reader_next(&one, &use) == BURST_READ_USE) {
-            const uint64_t first = use.address / 8, last = (use.address + use.size - 1) / 8;
-            wanted = passed == most || last > first + 1;
-            for (uint64_t word = first; word <= last; word++) wanted |= words >> word % 64 & 1;
-            passed += !wanted;
+        while (!wanted && more && passed < most) {
+            more = burst_reader_next(&one, &use) == BURST_READ_USE;
+            wanted = more && use.address <= word + 7 && use.address + use.size > word;
+            passed += more;
         }
-        if (wanted != (reading == BURST_READ_USE)) return "an access that is looked for is not found";
-        if (!wanted) return NULL;
-        if (passed != most - ahead) return "another number of accesses is passed over";
-        if (use.address != found.address || use.size != found.size || use.kind != found.kind ||
-            use.instruction != found.instruction || use.branch != found.branch || use.entry != found.entry)
+        if (wanted != seen) return "an access that is looked for is not found";
+        if (passed != most - ahead) return "another number of accesses is looked at";
+        if (!more) return NULL;
+        if (wanted &&
+            (use.address != found.address || use.size != found.size || use.kind != found.kind ||
+             use.instruction != found.instruction || use.branch != found.branch || use.entry != found.entry))
             return "another access is found than the one that is looked for";
     }
 }
