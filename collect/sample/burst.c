@@ -51,7 +51,7 @@ static bool has_shadow_stack(void)
 
 void burst_forget(burst *state)
 {
-    for (uint32_t i = 0; i < BURST_HEADS; i++) state->heads[i] = 0;
+    for (uint32_t i = 0; i <= state->heads_mask; i++) state->heads[i] = 0;
     for (uint32_t mode = 0; mode < BURST_MODES; mode++)
         for (uint32_t i = 0; i < BURST_LOOKUPS; i++) state->lookup[mode][i].negated = 0;
     burst_lines_forget(state);
@@ -80,6 +80,12 @@ static uint64_t aligned(uint64_t offset)
     return (offset + AREA_ALIGNMENT - 1) / AREA_ALIGNMENT * AREA_ALIGNMENT;
 }
 
+/* The largest one that is not larger. */
+static uint64_t power_of_two(uint64_t number)
+{
+    return UINT64_C(1) << (63 - __builtin_clzll(number));
+}
+
 burst *burst_create_sized(void *table, size_t table_bytes, size_t bytes)
 {
     uint64_t mask;
@@ -90,7 +96,10 @@ burst *burst_create_sized(void *table, size_t table_bytes, size_t bytes)
     uint64_t codes_most = bytes / BURST_BLOCK_BYTES;
     uint64_t lines_at = aligned(codes_at + codes_most * sizeof(burst_code));
     uint64_t lines_most = bytes / BURST_LINE_BYTES;
-    uint64_t area_at = aligned(lines_at + lines_most * sizeof(burst_line));
+    uint64_t heads_at = aligned(lines_at + lines_most * sizeof(burst_line));
+    uint64_t heads = power_of_two(codes_most), line_heads = power_of_two(lines_most);
+    uint64_t line_heads_at = heads_at + heads * sizeof(uint32_t);
+    uint64_t area_at = aligned(line_heads_at + line_heads * sizeof(uint32_t));
     uint64_t code_at = (area_at + area + BURST_PAGE - 1) / BURST_PAGE * BURST_PAGE;
     if (code_at + bytes / 4 > bytes) return NULL;
     int64_t place = burst_kernel(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -110,6 +119,10 @@ burst *burst_create_sized(void *table, size_t table_bytes, size_t bytes)
     state->codes_most = (uint32_t)codes_most;
     state->lines = (void *)((uint64_t)place + lines_at);
     state->lines_most = (uint32_t)lines_most;
+    state->heads = (void *)((uint64_t)place + heads_at);
+    state->heads_mask = (uint32_t)heads - 1;
+    state->line_heads = (void *)((uint64_t)place + line_heads_at);
+    state->line_heads_mask = (uint32_t)line_heads - 1;
     state->bytes = bytes;
     state->gs_readable = (getauxval(AT_HWCAP2) & 2) != 0;
     burst_reset(state, table, table_bytes);
@@ -134,7 +147,7 @@ bool burst_running(const burst *state)
 static uint32_t *head_of(burst *state, burst_mode mode, uint64_t address)
 {
     uint64_t mixed = (address + (uint64_t)mode) * UINT64_C(0x9E3779B97F4A7C15);
-    return &state->heads[mixed >> 32 & (BURST_HEADS - 1)];
+    return &state->heads[mixed >> 32 & state->heads_mask];
 }
 
 static burst_code *find_code(burst *state, burst_mode mode, uint64_t address)

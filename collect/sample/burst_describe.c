@@ -383,6 +383,5 @@ void burst_log_changes(maker *m, const burst_instruction *in)
     default:
         break;
     }
-    for (uint32_t i = 0; i < 16; i++)
-        if (changed >> i & 1) m->word_of[i] = BURST_NO_WORD;
+    for (; changed; changed &= changed - 1) m->word_of[__builtin_ctz(changed)] = BURST_NO_WORD;
 }

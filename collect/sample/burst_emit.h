@@ -21,6 +21,17 @@ static inline void emit_bytes(burst_emitter *out, const unsigned char *bytes, si
     out->at += count;
 }
 
+/* An instruction of the program's: 16 bytes are copied, which can be read and written there. */
+static inline void emit_instruction(burst_emitter *out, const unsigned char *bytes, size_t length)
+{
+    uint64_t low, high;
+    __builtin_memcpy(&low, bytes, 8);
+    __builtin_memcpy(&high, bytes + 8, 8);
+    __builtin_memcpy(out->at, &low, 8);
+    __builtin_memcpy(out->at + 8, &high, 8);
+    out->at += length;
+}
+
 static inline void emit_32(burst_emitter *out, uint32_t value)
 {
     __builtin_memcpy(out->at, &value, 4);

@@ -10,7 +10,8 @@
 
 static uint32_t *head_of(burst *state, uint64_t address)
 {
-    return &state->line_heads[address / BURST_LINE * UINT64_C(0x9E3779B97F4A7C15) >> 32 & (BURST_HEADS - 1)];
+    const uint64_t mixed = address / BURST_LINE * UINT64_C(0x9E3779B97F4A7C15);
+    return &state->line_heads[mixed >> 32 & state->line_heads_mask];
 }
 
 const unsigned char *burst_line_get(burst *state, uint64_t address, bool *full)
@@ -31,7 +32,7 @@ const unsigned char *burst_line_get(burst *state, uint64_t address, bool *full)
 
 void burst_lines_forget(burst *state)
 {
-    for (uint32_t i = 0; i < BURST_HEADS; i++) state->line_heads[i] = 0;
+    for (uint32_t i = 0; i <= state->line_heads_mask; i++) state->line_heads[i] = 0;
     state->lines_used = 0;
 }
 

@@ -14,7 +14,6 @@
 
 enum {
     BURST_BLOCK_BYTES = 256, /* of a state, for each block of both modes */
-    BURST_HEADS = 4096,      /* of the table that finds them, and of that of lines; a power of two */
     BURST_LINE = 64,         /* bytes of the program's code that are kept and compared as one */
     BURST_LINE_BYTES = 512,  /* of a state, for each line */
     BURST_LOOKUPS = 2304,    /* at least 255 + 8 * 255 + 1: see burst_stubs.c */
@@ -22,7 +21,7 @@ enum {
     BURST_BYTES_LEAST = 1 << 20,
     BURST_BYTES_MOST = 1 << 26,
     BURST_INSTRUCTIONS = 40, /* of a block, at most */
-    BURST_CODE_MOST = 6144,  /* bytes that a block can become, what belongs to it included */
+    BURST_CODE_MOST = 6160,  /* bytes that a block can become, what belongs to it included */
     BURST_IDLE_MOST = 1 << 20,
     BURST_PAGE = 4096,
     BURST_MODES = 2,
@@ -137,6 +136,10 @@ struct burst {
     uint32_t lines_used; /* of the program's code */
     uint32_t lines_most;
     burst_line *lines;   /* behind codes */
+    uint32_t *heads;     /* of the table that finds codes: number + 1 of the last of each */
+    uint32_t *line_heads;
+    uint32_t heads_mask; /* how many there are, a power of two, less one */
+    uint32_t line_heads_mask;
     size_t bytes;        /* of all this */
     uint32_t code_begin; /* offsets in the state */
     uint32_t code_used;
@@ -148,8 +151,6 @@ struct burst {
     uint64_t fresh, entered;
     burst_range ranges[BURST_RANGES];
     burst_lookup lookup[BURST_MODES][BURST_LOOKUPS];
-    uint32_t heads[BURST_HEADS];
-    uint32_t line_heads[BURST_HEADS];
 };
 
 static inline unsigned char *burst_at(burst *state, uint32_t offset)

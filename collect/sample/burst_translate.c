@@ -54,14 +54,14 @@ static void put_instruction(maker *m, const burst_instruction *in)
     if (in->uses_r15) need_program(m);
     m->moved = m->r15_loaded ? BURST_R15_LOADED : 0;
     if (!(in->memory && in->relative)) {
-        emit_bytes(out, in->bytes, in->length);
+        emit_instruction(out, in->bytes, in->length);
     } else {
         uint64_t target = (uint64_t)in->displacement;
         int64_t distance = (int64_t)(target - (uint64_t)(out->at + in->length));
         unsigned char *copy = out->at;
         bool load = in->opcode == 0x8b && !in->vex && !in->segment && in->shape.size >= 4;
         if (distance >= INT32_MIN && distance <= INT32_MAX) {
-            emit_bytes(out, in->bytes, in->length);
+            emit_instruction(out, in->bytes, in->length);
             uint32_t displacement = (uint32_t)distance;
             __builtin_memcpy(copy + in->displacement_at, &displacement, 4);
         } else if (in->opcode == 0x8d && !in->vex && in->wide && !in->segment) { /* lea */
