@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """fathom sample on real programs: how far its profile is from that of fathom run, and how much it slows them down.
 
-    bench/bench_sample.py [--accuracy] [--overhead] [--bias] [--memory] [--tradeoff] [--equal N] [--rate HZ] [--times N] [--repeat N] [--build DIRECTORY]
+    bench/bench_sample.py [--accuracy] [--overhead] [--wall] [--bias] [--memory] [--tradeoff] [--equal N] [--rate HZ] [--times N] [--repeat N] [--build DIRECTORY]
                           [SUBJECT…]
 
 Accuracy: S of the distances in the paper's bins ([0, 4K), [4K, 8K), … words of 8 bytes; RDX, HPCA 2019, section VI), over
@@ -11,7 +11,8 @@ once (bench/work/exact-*.json: minutes); for programs with threads, the sum of e
 sees them. Of N sampled runs the median is told. Overhead: a native and a sampled run at the same time, on one processor
 that they share in slices of milliseconds (the receiver has the other), N times; the median of the ratios within these
 pairs, with intervals of 95 %: processor time of the program with the sampler inside, and that of all processes (fathom
-until its results are written). Two native runs differ by 1 to 2 % so, and by 20 % one after the other. --times makes the
+until its results are written). Two native runs differ by 1 to 2 % so, and by 20 % one after the other. Wall: runs in
+turn with all processors, for programs whose threads wait for each other; the program's wall and processor time. --times makes the
 programs do so many times as much: they take 0.2 to 0.5 s otherwise, much of which is starting. Equal: N sampled
 runs of the programs in turn, at 1,000 samples a second, whose output and exit status must be those of a run alone.
 Bias: the same with one rate of accesses for the whole run (--mean-rate), as the clock takes samples, and with local rates:
@@ -39,6 +40,7 @@ work = os.path.join(here, "work")
 parser = argparse.ArgumentParser()
 parser.add_argument("--accuracy", action="store_true")
 parser.add_argument("--overhead", action="store_true")
+parser.add_argument("--wall", action="store_true")
 parser.add_argument("--bias", action="store_true")
 parser.add_argument("--memory", action="store_true")
 parser.add_argument("--tradeoff", action="store_true")
@@ -404,6 +406,29 @@ def side_by_side_times(prefix, command):
     return own, whole
 
 
+def times_in_turn(prefix, command):
+    """Wall and processor seconds of the program, in a run alone and in one behind `prefix`, one after the other."""
+    path = os.path.join(work, "sample-times-0")
+    told = []
+    for before in random.sample(([], prefix), 2):
+        subprocess.run([*before, timer_program(), path, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        told.append((before, [float(word) for word in open(path).read().split()]))
+    told.sort(key=lambda one: len(one[0]))
+    return tuple(zip(told[0][1], told[1][1]))
+
+
+def wall(names):
+    print("| | native | wall time | processor time of the program |")
+    print("|---|---|---|---|")
+    rate = ["--rate", arguments.rate] if arguments.rate else []
+    prefix = [fathom, "sample", "-q", "--method", "software", "--follow-children", *rate, "-o", os.devnull, "--"]
+    for name in names:
+        rows = [times_in_turn(prefix, EVERY[name]()) for _ in range(arguments.repeat)]
+        found = [interval([row[i] for row in rows]) for i in range(2)]
+        cells = " | ".join(f"{100 * one:+.1f} % ({100 * low:+.1f} to {100 * high:+.1f})" for one, low, high in found)
+        print(f"| {name} | {statistics.median(row[0][0] for row in rows):.2f} s | {cells} |", flush=True)
+
+
 def overhead(names):
     """The program's own processor time, and that of all processes (fathom until its results are written)."""
     print("| | native | processor time of the program | of all processes |")
@@ -514,6 +539,9 @@ if arguments.equal:
     sys.exit(0 if equal([name for name in arguments.subjects or [*SUBJECTS, *THREADED] if name not in absent], arguments.equal) else 1)
 if arguments.memory:
     memory(arguments.subjects or [name for name in SUBJECTS if name not in absent])
+    sys.exit(0)
+if arguments.wall:
+    wall(arguments.subjects or [name for name in THREADED if name not in absent])
     sys.exit(0)
 if arguments.tradeoff:
     tradeoff(arguments.subjects or [name for name in SUBJECTS if name not in absent])
