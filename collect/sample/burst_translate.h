@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * burst_translate.h - a block while it is being made; shared by burst_translate.c (code) and burst_describe.c
- * (what the log has of it, and what the table says).
+ * burst_translate.h - a block while it is being made; shared by burst_translate.c (code), burst_branch.c
+ * (where it leads) and burst_describe.c (what the log has of it, and what the table says).
  */
 #ifndef FATHOM_BURST_TRANSLATE_H
 #define FATHOM_BURST_TRANSLATE_H
@@ -46,7 +46,29 @@ typedef struct maker {
     burst_instruction in[BURST_INSTRUCTIONS];
 } maker;
 
+/* Where its code goes on, as an offset in the state. */
+static inline uint32_t offset_of(const maker *m)
+{
+    return (uint32_t)(m->out.at - (unsigned char *)m->out.state);
+}
+
+/* burst_translate.c: from here on r15 is the program's, or the log's cursor. */
+void burst_need_program(maker *m);
 void burst_need_cursor(maker *m);
+
+/* burst_branch.c: the block's words belong to the log. */
+void burst_commit(maker *m);
+/*
+ * A jump (opcode 0: always, or the second byte of a conditional one) to a block that may not be there yet.
+ * `rest`: accesses of this block that are not done then.
+ */
+void burst_put_exit(maker *m, uint32_t opcode, uint64_t target, uint32_t rest);
+/* A branch; the block's last instruction, or one after which `rest` accesses follow. */
+void burst_put_branch(maker *m, const burst_instruction *in, bool last, uint32_t rest);
+/* What the block's exits lead to until they are linked. */
+void burst_put_stubs(maker *m, uint32_t number);
+
+/* burst_describe.c. */
 
 void burst_maker_begin(maker *m, burst *state, burst_mode mode);
 
