@@ -190,6 +190,8 @@ static void deliver_again(fm_exact *self, const fm_outlet *out, uint32_t *distan
     tally_list(self, out->tally, distances, count);
 }
 
+_Static_assert(FM_CLOSE <= FM_SMALL_RANGES, "the ranges of close references are known");
+
 /* Close references are many and their distances small: counted by distance, without a look at each. */
 static void deliver_close(fm_exact *self, size_t count, const fm_outlet *out)
 {
@@ -197,10 +199,7 @@ static void deliver_close(fm_exact *self, size_t count, const fm_outlet *out)
     for (uint64_t distance = 0; distance < FM_CLOSE; distance++)
         fm_tally_add_many(out->tally, distance, part->close_count[distance]);
     if (!out->pairs) return;
-    uint8_t close_range[FM_CLOSE];
-    for (uint64_t distance = 0; distance < FM_CLOSE; distance++)
-        close_range[distance] = (uint8_t)fm_range_of(&out->pairs->ranges, distance);
-    self->kernels->part_pairs(count, out->now, out->leave, close_range, part, &self->tags->kept);
+    self->kernels->part_pairs(count, out->now, out->leave, out->pairs->ranges.small, part, &self->tags->kept);
 }
 
 /* Where they may be beyond the bound, or late, each is looked at. */
