@@ -190,7 +190,7 @@ static void deliver_again(fm_exact *self, const fm_outlet *out, uint32_t *distan
     tally_list(self, out->tally, distances, count);
 }
 
-_Static_assert(FM_CLOSE <= FM_SMALL_RANGES, "the ranges of close references are known");
+_Static_assert((int)FM_CLOSE <= (int)FM_SMALL_RANGES, "the ranges of close references are known");
 
 /* Close references are many and their distances small: counted by distance, without a look at each. */
 static void deliver_close(fm_exact *self, size_t count, const fm_outlet *out)
