@@ -10,11 +10,11 @@
  * Without workers there are three threads, the traced program's among them, which often share two cores, and
  * which of them is the slowest depends on the program. So work goes where there is time for it: few jobs
  * under way are copied, and the one that feeds prepares them; more of them the caller prepares; and where
- * jobs queue up and it had to wait for room, so that a core would be idle, it digests as well (prepared.h).
- * Elsewhere it does not: that takes some more time in all. And there are many jobs, so that threads sleep and
- * are woken rarely: a scheduler that has three threads for two cores leaves one idle for a while each time.
- * Workers, for which there are cores to spare, digest all they can, so that the one thread that feeds keeps
- * up; it and the caller help them when they would have to wait.
+ * jobs queue up, it digests as well (prepared.h), before it would have to wait for room and a core be idle:
+ * so the queue stays where it is, and neither of them sleeps. And there are many jobs, so that threads sleep
+ * and are woken rarely: a scheduler that has three threads for two cores leaves one idle for a while each
+ * time. Workers, for which there are cores to spare, digest all they can, so that the one thread that feeds
+ * keeps up; it and the caller help them when they would have to wait.
  *
  * Where there is one core for all of them, threads only take its cache and its time from each other: then the
  * caller feeds, batch by batch (in_caller).
@@ -36,12 +36,13 @@
 #include <string.h>
 
 enum {
-    JOBS_MOST = 32,          /* without workers: all of them */
-    JOBS = 8,                /* with workers, */
-    JOBS_EACH = 4,           /* and for each of them */
-    WORTH_WAKING = JOBS / 2, /* with workers: jobs to feed, or free places to fill */
-    WORTH_CLAIMING = 2,      /* jobs to prepare */
-    FEW = JOBS_MOST * 3 / 8, /* jobs under way: the thread that feeds has time to prepare the next */
+    JOBS_MOST = 32,           /* without workers: all of them */
+    JOBS = 8,                 /* with workers, */
+    JOBS_EACH = 4,            /* and for each of them */
+    WORTH_WAKING = JOBS / 2,  /* with workers: jobs to feed, or free places to fill */
+    WORTH_CLAIMING = 2,       /* jobs to prepare */
+    FEW = JOBS_MOST * 3 / 8,  /* jobs under way: the thread that feeds has time to prepare the next, */
+    MANY = JOBS_MOST * 3 / 4, /* it falls behind */
     MOST_WORKERS = FM_PIPELINE_THREADS - 1,
     MOST_LABEL = 64,
 };
@@ -86,7 +87,6 @@ struct fm_pipeline {
     atomic_uint_fast64_t filled, claimed, fed;
     atomic_uint_fast64_t ready; /* how many jobs have been, in any order */
     uint64_t retired;           /* the caller's */
-    unsigned held_up;           /* likewise: the next so many jobs come after it had to wait for room */
     /* For sleeping only: whoever sleeps says so under the lock and then looks at the counters once more. */
     pthread_mutex_t lock;
     pthread_cond_t to_prepare, to_feed, room;
@@ -377,8 +377,8 @@ static fm_status copy_batch(feed_job *job, const fm_batch *batch, fm_error *erro
 /* What was prepared is enough, but where late references are reported: with their addresses. */
 static fm_status prepare_batch(const fm_pipeline *self, feed_job *job, const fm_batch *batch, fm_error *error)
 {
-    /* All places but this one are taken: the other thread is the slowest, and is spared some work. */
-    const bool falls_behind = self->held_up > 0 && self->filled - self->fed >= self->job_count - 1;
+    /* The other thread is the slowest, and is spared some work. */
+    const bool falls_behind = self->filled - self->fed >= MANY;
     job->prepared.preparer = 0;
     fm_status status = prepare(job, batch, falls_behind, error);
     if (status != FM_OK) return status;
@@ -431,10 +431,6 @@ fm_status fm_pipeline_feed(fm_pipeline *pipeline, const fm_batch *batch, fm_anal
     const bool full = pipeline->filled - fed == pipeline->job_count;
     fm_status status = full ? wait_for_room(pipeline, pipeline->job_count - worth_waking(pipeline), error)
                             : retire(pipeline, fed, error);
-    if (full)
-        pipeline->held_up = (unsigned)pipeline->job_count;
-    else
-        pipeline->held_up -= pipeline->held_up > 0;
     if (status != FM_OK) return status;
     feed_job *job = job_at(pipeline, pipeline->filled);
     memcpy(job->analyzer, analyzers, count * sizeof(fm_analyzer *));

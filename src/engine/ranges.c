@@ -33,5 +33,7 @@ fm_status fm_ranges_create(fm_ranges *ranges, const uint64_t *edges, size_t coun
         ranges->base[octave] = base;
         if (inner > ranges->inner) ranges->inner = inner;
     }
+    for (uint64_t distance = 0; distance < FM_SMALL_RANGES; distance++)
+        ranges->small[distance] = (uint8_t)fm_range_of(ranges, distance);
     return FM_OK;
 }

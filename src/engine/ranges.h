@@ -12,8 +12,9 @@
 
 enum {
     FM_EDGES_MAX = 250,
-    FM_OCTAVES = 32,  /* of distances below 2^32; 0 is with 1 */
-    FM_INNER_MAX = 6, /* edges within one octave up to which kernels compare with all of them */
+    FM_OCTAVES = 32,      /* of distances below 2^32; 0 is with 1 */
+    FM_SMALL_RANGES = 64, /* distances whose ranges stand in an array */
+    FM_INNER_MAX = 6,     /* edges within one octave up to which kernels compare with all of them */
 };
 
 typedef struct fm_ranges {
@@ -23,7 +24,8 @@ typedef struct fm_ranges {
      * it (UINT32_MAX where there are no more). What kernels use while `inner` is at most FM_INNER_MAX. */
     uint32_t base[FM_OCTAVES] __attribute__((aligned(64)));
     uint32_t edge[FM_INNER_MAX][FM_OCTAVES] __attribute__((aligned(64)));
-    unsigned inner; /* the most edges behind the least distance in any octave */
+    unsigned inner;                 /* the most edges behind the least distance in any octave */
+    uint8_t small[FM_SMALL_RANGES]; /* by distance */
 } fm_ranges;
 
 /* Edges must ascend, the first be 0, and be no more than FM_EDGES_MAX: else FM_E_ARGUMENT. */

@@ -43,18 +43,25 @@ static size_t reference_of(const fm_outlet *out, uint32_t index)
     return out->first_index ? out->first_index[out->done + index] : out->done + index;
 }
 
-/* Those at a distance from `from` on go on the list. Which these are is hard to predict: all are written
- * behind it, for which there is room, and the list grows by those that count. */
+/* References that are listed on the stack at a time. */
+enum { FM_DELIVERED = 1024 };
+_Static_assert((int)FM_CHUNK <= (int)FM_DELIVERED, "a chunk is listed at once");
+
+/* Those at a distance from `from` on go on the list, for which there is room. Which these are is hard to
+ * predict: all numbers are written, and the list of them grows by those that count. */
 static void note_all_late(const fm_outlet *out, const uint32_t *distances, uint64_t from,
                           const uint32_t *indices, size_t count, const uint64_t *words)
 {
-    fm_late *const late = out->pairs->late;
-    size_t noted = out->pairs->late_count;
+    uint16_t which[FM_DELIVERED];
+    size_t found = 0;
     for (size_t i = 0; i < count; i++) {
-        late[noted] = late_of(out, reference_of(out, indices[i]), words[i]);
-        noted += distances[i] >= from;
+        which[found] = (uint16_t)i;
+        found += distances[i] >= from;
     }
-    out->pairs->late_count = noted;
+    fm_late *const late = out->pairs->late + out->pairs->late_count;
+    for (size_t i = 0; i < found; i++)
+        late[i] = late_of(out, reference_of(out, indices[which[i]]), words[which[i]]);
+    out->pairs->late_count += found;
 }
 
 /* Words get their ranges and are counted. */
@@ -165,9 +172,6 @@ void fm_exact_deliver_counts(fm_exact *self, const uint64_t *keys, const fm_outl
 
 /* ---- what follows from a part alone ---- */
 
-/* So many at a time, where they are listed on the stack. */
-enum { FM_DELIVERED = 1024 };
-
 /* References to blocks that the part touched before, by their numbers in it; distances are used up. */
 static void deliver_again(fm_exact *self, const fm_outlet *out, uint32_t *distances,
                           const uint16_t *references, size_t count)
@@ -190,6 +194,8 @@ static void deliver_again(fm_exact *self, const fm_outlet *out, uint32_t *distan
     tally_list(self, out->tally, distances, count);
 }
 
+_Static_assert((int)FM_CLOSE <= (int)FM_SMALL_RANGES, "the ranges of close references are known");
+
 /* Close references are many and their distances small: counted by distance, without a look at each. */
 static void deliver_close(fm_exact *self, size_t count, const fm_outlet *out)
 {
@@ -197,10 +203,7 @@ static void deliver_close(fm_exact *self, size_t count, const fm_outlet *out)
     for (uint64_t distance = 0; distance < FM_CLOSE; distance++)
         fm_tally_add_many(out->tally, distance, part->close_count[distance]);
     if (!out->pairs) return;
-    uint8_t close_range[FM_CLOSE];
-    for (uint64_t distance = 0; distance < FM_CLOSE; distance++)
-        close_range[distance] = (uint8_t)fm_range_of(&out->pairs->ranges, distance);
-    self->kernels->part_pairs(count, out->now, out->leave, close_range, part, &self->tags->kept);
+    self->kernels->part_pairs(count, out->now, out->leave, out->pairs->ranges.small, part, &self->tags->kept);
 }
 
 /* Where they may be beyond the bound, or late, each is looked at. */
