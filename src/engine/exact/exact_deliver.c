@@ -9,21 +9,27 @@
 /* Under a bound: is a block that is not held a first touch? */
 static uint64_t fresh_distance(fm_exact *self, uint64_t key, uint64_t now, uint64_t *time)
 {
-    uint64_t budget = UINT64_MAX, last_time = 0;
-    if (self->max_memory) {
-        uint64_t others = fm_exact_memory(self) - fm_seen_set_memory(self->seen);
-        budget = self->max_memory > others ? self->max_memory - others : 0;
-    }
-    fm_seen seen = fm_seen_set_insert(self->seen, key, budget, &last_time);
-    /* No memory to remember it: from now on first touches are not known. */
-    if (seen == FM_SEEN_NO_MEMORY) seen = fm_seen_set_insert(self->seen, key, 0, &last_time);
-    uint64_t seen_peak = fm_seen_set_memory_peak(self->seen);
-    if (seen_peak != self->seen_peak) {
-        self->seen_peak = seen_peak;
-        fm_exact_note_memory(self, fm_exact_memory(self) - fm_seen_set_memory(self->seen) + seen_peak);
+    uint64_t last_time = 0;
+    fm_seen seen;
+    if (self->dropping) {
+        seen = fm_seen_set_insert(self->seen, key, fm_exact_seen_budget(self), &last_time);
+        /* No memory to remember it: from now on first touches are not known. */
+        if (seen == FM_SEEN_NO_MEMORY) seen = fm_seen_set_insert(self->seen, key, 0, &last_time);
+        fm_exact_note_seen(self);
+    } else {
+        seen = fm_seen_set_meet(self->seen);
     }
     if (time) *time = seen == FM_SEEN_NEW ? FM_COLD : seen == FM_SEEN_KNOWN ? now - last_time : FM_BEYOND;
     return seen == FM_SEEN_NEW ? FM_COLD : FM_BEYOND;
+}
+
+/* What fresh_distance will look at, for a whole chunk: without it each would wait for its own line. */
+static void prefetch_fresh(const fm_exact *self, const uint64_t *keys)
+{
+    const fm_chunk *chunk = &self->chunk;
+    if (!self->dropping) return;
+    for (size_t i = 0; i < chunk->fresh_count; i++)
+        fm_seen_set_prefetch(self->seen, keys[chunk->fresh_index[i]]);
 }
 
 /* ---- pairs ---- */
@@ -129,6 +135,7 @@ static void tally_list(const fm_exact *self, fm_tally *tally, uint32_t *distance
 static void deliver_fresh(fm_exact *self, const uint64_t *keys, const fm_outlet *out)
 {
     fm_chunk *chunk = &self->chunk;
+    prefetch_fresh(self, keys);
     if (self->firsts) {
         list_fresh(self, keys, out->tally);
         return;

@@ -106,6 +106,7 @@ typedef struct fm_piece {
 typedef struct fm_partition {
     fm_block_table table;
     fm_seen_set *seen;  /* only under a bound */
+    bool dropping;      /* blocks were dropped: until then, what is not held is new, and the set is empty */
     uint64_t fresh;     /* events of the phase whose block was not held: new ones, */
     uint64_t forgotten; /* and known ones, or nobody can know */
 } __attribute__((aligned(64))) fm_partition;

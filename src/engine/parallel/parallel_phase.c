@@ -154,6 +154,11 @@ static void restart(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm
     fm_block_table *table = &self->partition[task].table;
     if (phase->dropped > 0) {
         keeping kept = {.window = &self->window, .dropped = phase->dropped};
+        fm_partition *const partition = &self->partition[task];
+        fm_error error;
+        if (!partition->dropping && !fm_seen_set_keep_table(partition->seen, table, UINT64_MAX))
+            fm_parallel_fail(self, fm_fail_memory(&error, 0, "the set of blocks seen"), &error);
+        partition->dropping = true;
         fm_block_table_filter(table, keep, &kept);
         return;
     }
@@ -200,9 +205,13 @@ static size_t table_tasks(const fm_parallel *self, const fm_parallel_phase *phas
 static fm_status count_unheld(const fm_parallel *self, fm_partition *partition, const uint64_t *keys,
                               const uint64_t *positions, size_t count, fm_error *error)
 {
+    for (size_t i = 0; partition->dropping && i < count; i++)
+        if (positions[i] == 0) fm_seen_set_prefetch(partition->seen, keys[i]);
     for (size_t i = 0; i < count; i++) {
         if (positions[i] != 0) continue;
-        const fm_seen seen = fm_seen_set_insert(partition->seen, keys[i], UINT64_MAX, NULL);
+        const fm_seen seen = partition->dropping
+                                 ? fm_seen_set_insert(partition->seen, keys[i], UINT64_MAX, NULL)
+                                 : fm_seen_set_meet(partition->seen);
         if (seen == FM_SEEN_NO_MEMORY) return fm_fail_memory(error, 0, "the set of blocks seen");
         if (self->given_up || seen != FM_SEEN_NEW)
             partition->forgotten++;
