@@ -107,6 +107,8 @@ static bool grow(fm_seen_set *set)
     unsigned bits = set->bits + 1;
     uint64_t *keys = fm_pages_allocate(bytes_of(set, bits));
     if (!keys) return false;
+    /* All of it will be written, in no order: pages that are read first would be mapped twice. */
+    fm_pages_prepare(keys, 0, bytes_of(set, bits));
     uint64_t *times = set->with_times ? keys + slots_of(bits) : NULL;
     for (uint64_t old = 0; old < slots_of(set->bits); old++) {
         if (!set->keys[old]) continue;

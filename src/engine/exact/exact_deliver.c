@@ -15,7 +15,6 @@ static uint64_t fresh_distance(fm_exact *self, uint64_t key, uint64_t now, uint6
         seen = fm_seen_set_insert(self->seen, key, fm_exact_seen_budget(self), &last_time);
         /* No memory to remember it: from now on first touches are not known. */
         if (seen == FM_SEEN_NO_MEMORY) seen = fm_seen_set_insert(self->seen, key, 0, &last_time);
-        fm_exact_note_seen(self);
     } else {
         seen = fm_seen_set_meet(self->seen);
     }
@@ -138,6 +137,7 @@ static void deliver_fresh(fm_exact *self, const uint64_t *keys, const fm_outlet 
     prefetch_fresh(self, keys);
     if (self->firsts) {
         list_fresh(self, keys, out->tally);
+        if (self->dropping) fm_exact_note_seen(self);
         return;
     }
     const size_t count = chunk->fresh_count;
@@ -148,6 +148,7 @@ static void deliver_fresh(fm_exact *self, const uint64_t *keys, const fm_outlet 
         beyond += forgotten;
         if (out->pairs) chunk->fresh_pair[i] |= forgotten ? FM_RANGE_BEYOND : FM_RANGE_COLD;
     }
+    if (self->dropping) fm_exact_note_seen(self);
     out->tally->cold += count - beyond;
     out->tally->beyond += beyond;
     if (!out->pairs) return;
@@ -257,6 +258,7 @@ void fm_exact_deliver_ordered(fm_exact *self, const uint64_t *keys, const fm_out
     const uint64_t bound = self->bound ? self->bound : FM_BEYOND;
     order_list(out, bound, chunk->near_distance, chunk->near_index, chunk->near_count, chunk->near_pair);
     order_list(out, bound, chunk->far_distance, chunk->far_index, chunk->far_count, chunk->far_pair);
+    prefetch_fresh(self, keys);
     for (size_t i = 0; i < chunk->fresh_count; i++) {
         size_t index = chunk->fresh_index[i];
         uint64_t *time = out->times ? &out->times[index] : NULL;
@@ -264,4 +266,5 @@ void fm_exact_deliver_ordered(fm_exact *self, const uint64_t *keys, const fm_out
             self->seen ? fresh_distance(self, keys[index], self->clock + index, time) : FM_COLD;
         if (out->uses) out->uses[index] = 0;
     }
+    if (self->dropping && chunk->fresh_count > 0) fm_exact_note_seen(self);
 }

@@ -76,6 +76,8 @@ ALWAYS_INLINE void store_words(uint64_t *to, __m256i low, __m256i high)
 /* In this order: each uses what comes before. */
 #include "engine/exact/exact_lookup_body.h"
 
+#include "engine/exact/exact_drop_body.h"
+
 #include "engine/exact/exact_window_body.h"
 
 #include "engine/exact/exact_part_body.h"
@@ -110,6 +112,7 @@ const fm_exact_kernels KERNEL_TABLE = {
     .exchange = kernel_exchange,
     .depths = kernel_depths,
     .renumber = kernel_renumber,
+    .drop = kernel_drop,
     .sample_common = kernel_sample_common,
     .sample_choose = kernel_sample_choose,
     .sample_changes = kernel_sample_changes,

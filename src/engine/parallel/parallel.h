@@ -91,6 +91,11 @@ typedef struct fm_piece {
     fm_bundle *bundles;
     size_t count; /* references, in its own arrays */
     size_t events, bundle_count;
+    /* Under a bound, of a piece that touched more blocks than it: bundles from tail_bundle on are its last
+     * blocks, which only get positions; behind bundle_count are those of blocks that are only to be seen. */
+    size_t tail_bundle, seen_bundles;
+    uint64_t firsts; /* first touches, as far as they are known */
+    uint64_t forgot; /* so many that are beyond the bound, of a piece whose others are not known: else 0 */
     /* Drawn: fetched by the thread that has the piece. */
     bool drawn, by_parts;
     fm_stretch stretch;
@@ -109,6 +114,7 @@ typedef struct fm_partition {
     bool dropping;      /* blocks were dropped: until then, what is not held is new, and the set is empty */
     uint64_t fresh;     /* events of the phase whose block was not held: new ones, */
     uint64_t forgotten; /* and known ones, or nobody can know */
+    uint64_t moved;     /* events of tails whose block was held */
 } __attribute__((aligned(64))) fm_partition;
 
 /* Events that are not yet in a bundle. */
@@ -132,6 +138,7 @@ typedef struct fm_table_chunk {
     uint64_t *keys;
     const uint32_t *offsets; /* of their new positions, */
     uint64_t position;       /* from here on */
+    bool tail;               /* of a tail: nothing is to be counted */
     fm_bucket *home[FM_CHUNK];
 } fm_table_chunk;
 
@@ -222,6 +229,7 @@ typedef struct fm_parallel {
     fm_piece_growth drawn_growth;      /* of pieces of that size, so far */
     uint64_t drawn_events;             /* first touches that one may have */
     uint64_t drawn_expected;           /* blocks of the next one, about */
+    bool bounded;                      /* pieces as a whole drop blocks beyond the bound, too */
     bool shared_out;                   /* all that is left is dealt out in pieces of this size */
     uint64_t by_parts;                 /* so many of the next ones are worked off part by part */
     uint64_t memory_peak;

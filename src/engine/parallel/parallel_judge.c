@@ -57,7 +57,7 @@ static void note_growth(fm_piece_growth *growth, const fm_piece *piece)
     if (growth->pieces > 0 &&
         (quarter != (growth->quarter.references > 0) || half != (growth->half.references > 0)))
         return;
-    const fm_piece_growth_point end = {.references = piece->fetched, .events = piece->events};
+    const fm_piece_growth_point end = {.references = piece->fetched, .events = piece->firsts};
     add_point(&growth->quarter, piece->quarter);
     add_point(&growth->half, piece->half);
     add_point(&growth->end, end);
@@ -109,6 +109,13 @@ double fm_piece_growth_foretell(const fm_piece_growth *seen, uint64_t size)
     return (double)end.events / pieces * exp2(grown);
 }
 
+/* Events of a piece with so many first touches. */
+static double events_for(const fm_parallel *self, double firsts)
+{
+    const double most = 2 * (double)self->options.bound;
+    return self->bounded && firsts > most ? most : firsts;
+}
+
 /*
  * Deals out what is left, a piece for each thread, where these would have few events. Longer ones than a
  * phase has numbers for, or than there is room for, are cut into equal parts. Should the guess be wrong, the
@@ -117,15 +124,17 @@ double fm_piece_growth_foretell(const fm_piece_growth *seen, uint64_t size)
 static bool share_out(fm_parallel *self, const fm_piece *piece)
 {
     const uint64_t share = self->supply->left(self->supply->context) / self->threads + 1;
-    const uint64_t numbers = EVENTS_A_PHASE / self->pieces_a_phase, room = FM_DRAWN_BLOCK_BYTES / EVENT_BYTES;
-    const uint64_t most = self->drawn_events < numbers / room ? room * self->drawn_events : numbers;
+    const uint64_t numbers = (self->bounded ? EVENTS_A_PHASE / 8 : EVENTS_A_PHASE) / self->pieces_a_phase;
+    const uint64_t room = FM_DRAWN_BLOCK_BYTES / EVENT_BYTES;
+    const uint64_t most =
+        !self->bounded && self->drawn_events < numbers / room ? room * self->drawn_events : numbers;
     const fm_piece_growth *seen = &self->drawn_growth;
     uint64_t parts = share / most + 1;
-    while (fm_piece_growth_foretell(seen, share / parts + 1) > (double)self->drawn_events &&
+    while (events_for(self, fm_piece_growth_foretell(seen, share / parts + 1)) > (double)self->drawn_events &&
            share / parts > piece->wanted)
         parts *= 2;
     const uint64_t size = share / parts + 1;
-    const double events = fm_piece_growth_foretell(seen, size);
+    const double events = events_for(self, fm_piece_growth_foretell(seen, size));
     if (size <= piece->wanted || events > (double)size / FEW) return false;
     self->drawn_size = size;
     /* A table with room for too many is slow, and its pages must be cleared; one that has too little grows.
@@ -145,10 +154,10 @@ static void go_by_parts(fm_parallel *self, const fm_piece *piece)
 }
 
 /* Threads that are slower than others have fewer pieces, not smaller ones, where there may be many. */
-static bool usual_size_will_do(const fm_piece_growth *seen, const fm_piece *piece)
+static bool usual_size_will_do(const fm_parallel *self, const fm_piece_growth *seen, const fm_piece *piece)
 {
     const uint64_t usual = piece->wanted < fm_parallel_drawn_most ? fm_parallel_drawn_most : piece->wanted;
-    return fm_piece_growth_foretell(seen, usual) <= (double)usual / ENOUGH;
+    return events_for(self, fm_piece_growth_foretell(seen, usual)) <= (double)usual / ENOUGH;
 }
 
 static void note_memory(fm_parallel *self)
@@ -175,7 +184,7 @@ void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece)
     } else if (!enough && !self->shared_out) {
         fm_piece_growth *seen = &self->drawn_growth;
         note_growth(seen, piece);
-        const bool larger = !can_foretell(seen) || usual_size_will_do(seen, piece);
+        const bool larger = !can_foretell(seen) || usual_size_will_do(self, seen, piece);
         if (!larger && share_out(self, piece)) return; /* no other size will be tried */
         if (larger && piece->events <= self->drawn_events / GROWTH) {
             self->drawn_size = GROWTH * piece->wanted;
