@@ -102,9 +102,8 @@ static bool is_full(const fm_seen_set *set)
     return set->used >= slots_of(set->bits) / 4 * 3;
 }
 
-static bool grow(fm_seen_set *set)
+static bool grow_to(fm_seen_set *set, unsigned bits)
 {
-    unsigned bits = set->bits + 1;
     uint64_t *keys = fm_pages_allocate(bytes_of(set, bits));
     if (!keys) return false;
     /* All of it will be written, in no order: pages that are read first would be mapped twice. */
@@ -116,7 +115,8 @@ static bool grow(fm_seen_set *set)
         keys[slot] = set->keys[old];
         if (times) times[slot] = set->times[old];
     }
-    set->memory_peak = fm_seen_set_memory_next(set);
+    const uint64_t held = fm_seen_set_memory(set) + bytes_of(set, bits);
+    if (held > set->memory_peak) set->memory_peak = held;
     fm_pages_free(set->keys, bytes_of(set, set->bits));
     set->keys = keys;
     set->times = times;
@@ -148,7 +148,7 @@ static fm_seen add(fm_seen_set *set, uint64_t key, uint64_t *slot, uint64_t budg
         return FM_SEEN_GIVEN_UP;
     }
     if (is_full(set)) {
-        if (!grow(set)) return FM_SEEN_NO_MEMORY;
+        if (!grow_to(set, set->bits + 1)) return FM_SEEN_NO_MEMORY;
         if (key) *slot = find(set, set->keys, set->bits, key);
     }
     if (key)
@@ -195,8 +195,14 @@ fm_seen fm_seen_set_keep(fm_seen_set *set, uint64_t key, uint64_t budget)
 
 bool fm_seen_set_keep_table(fm_seen_set *set, const fm_block_table *table, uint64_t budget)
 {
-    enum { AHEAD = 4 }; /* buckets */
+    enum { AHEAD = 4, MORE = 8 }; /* buckets; and keys that come, about, for each that is there */
     const fm_bucket *buckets = table->buckets;
+    /* Every size that it grows through would be pages to be cleared. */
+    const uint64_t wanted = table->used < set->limit / MORE ? MORE * table->used : set->limit;
+    unsigned bits = set->bits;
+    while (slots_of(bits) / 4 * 3 < wanted) bits++;
+    const uint64_t most = fm_seen_set_memory(set) + bytes_of(set, bits);
+    if (!set->given_up && bits > set->bits && set->limit < UINT64_MAX && most <= budget) grow_to(set, bits);
     for (uint64_t i = 0; i < table->bucket_count && !set->given_up; i++) {
         for (int slot = 0; i + AHEAD < table->bucket_count && slot < FM_BUCKET_SLOTS; slot++)
             fm_seen_set_prefetch(set, buckets[i + AHEAD].key[slot]);

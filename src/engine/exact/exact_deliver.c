@@ -111,6 +111,7 @@ static void list_fresh(fm_exact *self, const uint64_t *keys, fm_tally *tally)
 {
     fm_first_touches *firsts = self->firsts;
     const fm_chunk *chunk = &self->chunk;
+    firsts->unheld += chunk->fresh_count;
     for (size_t i = 0; i < chunk->fresh_count; i++) {
         const uint64_t key = keys[chunk->fresh_index[i]];
         bool listed = true;

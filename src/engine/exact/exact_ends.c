@@ -25,6 +25,7 @@ void fm_exact_empty(fm_engine *engine)
     if (self->seen) fm_seen_set_empty(self->seen);
     if (!self->firsts) return;
     self->firsts->count = 0;
+    self->firsts->unheld = 0;
     self->firsts->given_up = false;
 }
 

@@ -95,6 +95,7 @@ typedef struct fm_piece {
      * blocks, which only get positions; behind bundle_count are those of blocks that are only to be seen. */
     size_t tail_bundle, seen_bundles;
     uint64_t firsts; /* first touches, as far as they are known */
+    uint64_t unheld; /* references to blocks that the piece's engine did not hold */
     uint64_t forgot; /* so many that are beyond the bound, of a piece whose others are not known: else 0 */
     /* Drawn: fetched by the thread that has the piece. */
     bool drawn, by_parts;

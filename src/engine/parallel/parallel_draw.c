@@ -207,10 +207,10 @@ static fm_status draw_whole(fm_parallel *self, fm_piece *piece, unsigned number,
     if (status == FM_OK && fm_exact_live((fm_engine *)worker->whole) > 0)
         fm_exact_empty((fm_engine *)worker->whole); /* of the piece before */
     if (status == FM_OK) status = make_room(worker->whole, piece->expected, error);
-    if (status == FM_OK && self->bounded && __atomic_load_n(&self->given_up, __ATOMIC_RELAXED))
-        fm_seen_set_give_up(worker->whole->seen, 0); /* nobody wants to know any more */
     piece->distinct = true;
     while (status == FM_OK && count > 0) {
+        if (self->bounded && __atomic_load_n(&self->given_up, __ATOMIC_RELAXED))
+            fm_seen_set_give_up(worker->whole->seen, 0); /* nobody wants to know any more */
         status = fetch(self, piece, number, &blocks, &count, error);
         if (status == FM_OK && count > 0)
             status = fm_exact_count_blocks((fm_engine *)worker->whole, blocks, count, &worker->tally, error);
@@ -223,6 +223,7 @@ static fm_status draw_whole(fm_parallel *self, fm_piece *piece, unsigned number,
     }
     if (status != FM_OK) return status;
     piece->firsts = piece->events + worker->held.count + worker->firsts.count;
+    piece->unheld = worker->firsts.unheld;
     status = is_beyond_bound(self, worker) ? put_bounded(self, piece, worker, error)
                                            : put_first_touches(self, piece, worker, error);
     return status;

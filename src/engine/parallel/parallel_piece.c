@@ -188,7 +188,7 @@ void fm_piece_begin(fm_piece *piece, fm_parallel_worker *worker)
 {
     piece->events = piece->bundle_count = piece->seen_bundles = 0;
     piece->tail_bundle = SIZE_MAX;
-    piece->firsts = piece->forgot = 0;
+    piece->firsts = piece->forgot = piece->unheld = 0;
     piece->distinct = false;
     worker->held.count = 0;
 }
