@@ -4,6 +4,7 @@
  * exact_portable.c define KERNEL_ISA and KERNEL_TABLE and include this file, which includes the loops:
  *
  *     exact_lookup_body.h   repeats removed, blocks found in the table, lists of near, far and fresh
+ *     exact_drop_body.h     blocks beyond a bound leave the table
  *     exact_window_body.h   distances, by counting and clearing bits of the window
  *     exact_part_body.h     what follows from a part of the trace alone
  *     exact_small_body.h    the stack of a small bound
