@@ -50,6 +50,8 @@ extern FM_TUNABLE size_t fm_parallel_piece, fm_parallel_least;
  * taken only where they are needed; and how many first touches it should have at most, 0: as many as there is
  * memory for. Likewise. */
 extern FM_TUNABLE uint64_t fm_parallel_drawn_least, fm_parallel_drawn_most, fm_parallel_drawn_events;
+/* References of a thread from which on its pieces drop blocks, under a bound. Likewise. */
+extern FM_TUNABLE uint64_t fm_parallel_long_share;
 
 /*
  * Events are sorted in *bundles* that stay in the first-level cache, by partitions and then by ranges; begin

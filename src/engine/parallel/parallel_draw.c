@@ -340,14 +340,21 @@ static uint64_t first_size(const fm_parallel *self, uint64_t references)
     return first > fm_parallel_drawn_least ? first : fm_parallel_drawn_least;
 }
 
-fm_status fm_parallel_draw(fm_parallel *self, const fm_block_supply *supply, fm_error *error)
+/* Under a bound: whether pieces are to drop blocks. Each thread remembers those that it dropped, in memory
+ * that has to be cleared: for that, its share must be long. */
+static bool drops_pay(const fm_parallel *self, uint64_t share)
 {
     const uint64_t bound = self->options.bound;
+    return self->partitions > 1 && bound > 0 && bound <= BOUND_MOST && self->drawn_events / 2 >= bound &&
+           share >= fm_parallel_long_share;
+}
+
+fm_status fm_parallel_draw(fm_parallel *self, const fm_block_supply *supply, fm_error *error)
+{
     fm_crew_lock(self->crew);
     if (self->drawn_events == 0) {
         self->drawn_events = events_with_room(self);
-        self->bounded =
-            self->partitions > 1 && bound > 0 && bound <= BOUND_MOST && self->drawn_events / 2 >= bound;
+        self->bounded = drops_pay(self, supply->left(supply->context) / self->threads);
     }
     self->drawn_first = first_size(self, supply->left(supply->context));
     fm_parallel_try_first_size(self);

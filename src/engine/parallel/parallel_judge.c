@@ -17,7 +17,7 @@ enum {
     /* First touches of a piece that is analysed as a whole: one in so many references, at least. With more,
      * parts take less time, and far less memory (bench/RESULTS.md). */
     FEW = 10,
-    SOME = 3,            /* unheld references under a bound: one in so many, at least */
+    SOME = 2,            /* unheld references under a bound: one in so many, at least */
     ENOUGH = 64,         /* with one in so many, larger pieces would not bring much */
     GROWTH = 4,          /* from one size to the next, where nothing can be foretold */
     MORE = 2,            /* blocks that a piece of the next size has, about */
@@ -111,15 +111,20 @@ double fm_piece_growth_foretell(const fm_piece_growth *seen, uint64_t size)
 }
 
 /*
- * Events of a piece with so many first touches, if it is like this one. Under a bound they are no more than
- * its blocks and as many last ones; but where many references are to blocks that the engine did not hold,
- * each of them is remembered or looked up by every thread for itself: then parts take less time.
+ * Whether a piece as a whole pays under a bound. Where many references are to blocks that its engine did not
+ * hold, each of them is remembered or looked up by every thread for itself: then parts take less time.
  */
-static double events_for(const fm_parallel *self, const fm_piece *piece, double firsts)
+static bool drops_few(const fm_parallel *self, const fm_piece *piece)
+{
+    return !self->bounded || piece->unheld <= piece->fetched / SOME;
+}
+
+/* Events of a piece with so many first touches: under a bound no more than its blocks and as many last ones.
+ */
+static double events_for(const fm_parallel *self, double firsts)
 {
     const double most = 2 * (double)self->options.bound;
-    const bool drops = self->bounded && piece->unheld <= piece->fetched / SOME;
-    return drops && firsts > most ? most : firsts;
+    return self->bounded && firsts > most ? most : firsts;
 }
 
 /*
@@ -136,13 +141,12 @@ static bool share_out(fm_parallel *self, const fm_piece *piece)
         !self->bounded && self->drawn_events < numbers / room ? room * self->drawn_events : numbers;
     const fm_piece_growth *seen = &self->drawn_growth;
     uint64_t parts = share / most + 1;
-    while (events_for(self, piece, fm_piece_growth_foretell(seen, share / parts + 1)) >
-               (double)self->drawn_events &&
+    while (events_for(self, fm_piece_growth_foretell(seen, share / parts + 1)) > (double)self->drawn_events &&
            share / parts > piece->wanted)
         parts *= 2;
     const uint64_t size = share / parts + 1;
-    const double events = events_for(self, piece, fm_piece_growth_foretell(seen, size));
-    if (size <= piece->wanted || events > (double)size / FEW) return false;
+    const double events = events_for(self, fm_piece_growth_foretell(seen, size));
+    if (size <= piece->wanted || events > (double)size / FEW || !drops_few(self, piece)) return false;
     self->drawn_size = size;
     /* A table with room for too many is slow, and its pages must be cleared; one that has too little grows.
      */
@@ -164,7 +168,8 @@ static void go_by_parts(fm_parallel *self, const fm_piece *piece)
 static bool usual_size_will_do(const fm_parallel *self, const fm_piece_growth *seen, const fm_piece *piece)
 {
     const uint64_t usual = piece->wanted < fm_parallel_drawn_most ? fm_parallel_drawn_most : piece->wanted;
-    return events_for(self, piece, fm_piece_growth_foretell(seen, usual)) <= (double)usual / ENOUGH;
+    return drops_few(self, piece) &&
+           events_for(self, fm_piece_growth_foretell(seen, usual)) <= (double)usual / ENOUGH;
 }
 
 static void note_memory(fm_parallel *self)
@@ -178,8 +183,9 @@ void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece)
     self->drawing--;
     if (piece->by_parts) return;
     note_memory(self);
-    const bool few = piece->events <= piece->fetched / FEW;
-    const bool enough = piece->events <= piece->fetched / ENOUGH && piece->wanted >= fm_parallel_drawn_most;
+    const bool few = piece->events <= piece->fetched / FEW && drops_few(self, piece);
+    const bool enough =
+        few && piece->events <= piece->fetched / ENOUGH && piece->wanted >= fm_parallel_drawn_most;
     if (piece->events > self->drawn_events) {
         if (piece->wanted <= self->drawn_size) {
             self->drawn_size = piece->wanted / 2;
