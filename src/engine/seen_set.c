@@ -14,6 +14,7 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { FIRST_BITS = 9 }; /* 512 slots, one page: a short trace costs next to nothing */
 
@@ -23,6 +24,7 @@ struct fm_seen_set {
     unsigned bits;   /* the table has 2^bits slots */
     bool with_times, zero_known, given_up;
     uint64_t zero_time;
+    uint64_t used; /* keys that are remembered: slots, and the key 0 */
     uint64_t count, limit;
     uint64_t seed_add, seed_multiply;
     uint64_t memory_peak;
@@ -97,14 +99,15 @@ void fm_seen_set_destroy(fm_seen_set *set)
 
 static bool is_full(const fm_seen_set *set)
 {
-    return set->count >= slots_of(set->bits) / 4 * 3;
+    return set->used >= slots_of(set->bits) / 4 * 3;
 }
 
-static bool grow(fm_seen_set *set)
+static bool grow_to(fm_seen_set *set, unsigned bits)
 {
-    unsigned bits = set->bits + 1;
     uint64_t *keys = fm_pages_allocate(bytes_of(set, bits));
     if (!keys) return false;
+    /* All of it will be written, in no order: pages that are read first would be mapped twice. */
+    fm_pages_prepare(keys, 0, bytes_of(set, bits));
     uint64_t *times = set->with_times ? keys + slots_of(bits) : NULL;
     for (uint64_t old = 0; old < slots_of(set->bits); old++) {
         if (!set->keys[old]) continue;
@@ -112,7 +115,8 @@ static bool grow(fm_seen_set *set)
         keys[slot] = set->keys[old];
         if (times) times[slot] = set->times[old];
     }
-    set->memory_peak = fm_seen_set_memory_next(set);
+    const uint64_t held = fm_seen_set_memory(set) + bytes_of(set, bits);
+    if (held > set->memory_peak) set->memory_peak = held;
     fm_pages_free(set->keys, bytes_of(set, set->bits));
     set->keys = keys;
     set->times = times;
@@ -120,36 +124,111 @@ static bool grow(fm_seen_set *set)
     return true;
 }
 
-fm_seen fm_seen_set_insert(fm_seen_set *set, uint64_t key, uint64_t budget, uint64_t *last_time)
+/* The slot of a key that may be there; *known says whether it is. */
+static uint64_t look_up(const fm_seen_set *set, uint64_t key, bool *known)
 {
-    if (set->given_up) return FM_SEEN_GIVEN_UP;
-    uint64_t slot = 0;
-    if (key == 0) {
-        if (set->zero_known) {
-            if (last_time) *last_time = set->zero_time;
-            return FM_SEEN_KNOWN;
-        }
-    } else {
-        slot = find(set, set->keys, set->bits, key);
-        if (set->keys[slot]) {
-            if (last_time) *last_time = set->times ? set->times[slot] : 0;
-            return FM_SEEN_KNOWN;
-        }
-    }
-    if (set->count >= set->limit || fm_seen_set_memory_next(set) > budget) {
+    *known = set->zero_known;
+    if (key == 0) return 0;
+    const uint64_t slot = find(set, set->keys, set->bits, key);
+    *known = set->keys[slot] != 0;
+    return slot;
+}
+
+static uint64_t time_of(const fm_seen_set *set, uint64_t key, uint64_t slot)
+{
+    if (key == 0) return set->zero_time;
+    return set->times ? set->times[slot] : 0;
+}
+
+/* Remembers a key that is not there and belongs into this slot, which changes where the set grows. */
+static fm_seen add(fm_seen_set *set, uint64_t key, uint64_t *slot, uint64_t budget)
+{
+    if (fm_seen_set_memory_next(set) > budget) {
         give_up(set);
         return FM_SEEN_GIVEN_UP;
     }
     if (is_full(set)) {
-        if (!grow(set)) return FM_SEEN_NO_MEMORY;
-        if (key) slot = find(set, set->keys, set->bits, key);
+        if (!grow_to(set, set->bits + 1)) return FM_SEEN_NO_MEMORY;
+        if (key) *slot = find(set, set->keys, set->bits, key);
     }
     if (key)
-        set->keys[slot] = key;
+        set->keys[*slot] = key;
     else
         set->zero_known = true;
+    set->used++;
+    return FM_SEEN_NEW;
+}
+
+fm_seen fm_seen_set_insert(fm_seen_set *set, uint64_t key, uint64_t budget, uint64_t *last_time)
+{
+    bool known;
+    if (set->given_up) return FM_SEEN_GIVEN_UP;
+    uint64_t slot = look_up(set, key, &known);
+    if (known) {
+        if (last_time) *last_time = time_of(set, key, slot);
+        return FM_SEEN_KNOWN;
+    }
+    if (set->count >= set->limit) {
+        give_up(set);
+        return FM_SEEN_GIVEN_UP;
+    }
+    const fm_seen added = add(set, key, &slot, budget);
+    set->count += added == FM_SEEN_NEW;
+    return added;
+}
+
+fm_seen fm_seen_set_meet(fm_seen_set *set)
+{
+    if (!set->given_up && set->count >= set->limit) give_up(set);
+    if (set->given_up) return FM_SEEN_GIVEN_UP;
     set->count++;
     return FM_SEEN_NEW;
+}
+
+fm_seen fm_seen_set_keep(fm_seen_set *set, uint64_t key, uint64_t budget)
+{
+    bool known;
+    if (set->given_up) return FM_SEEN_GIVEN_UP;
+    uint64_t slot = look_up(set, key, &known);
+    return known ? FM_SEEN_KNOWN : add(set, key, &slot, budget);
+}
+
+bool fm_seen_set_keep_table(fm_seen_set *set, const fm_block_table *table, uint64_t budget)
+{
+    enum { AHEAD = 4, MORE = 8 }; /* buckets; and keys that come, about, for each that is there */
+    const fm_bucket *buckets = table->buckets;
+    /* Every size that it grows through would be pages to be cleared. */
+    const uint64_t wanted = table->used < set->limit / MORE ? MORE * table->used : set->limit;
+    unsigned bits = set->bits;
+    while (slots_of(bits) / 4 * 3 < wanted) bits++;
+    const uint64_t most = fm_seen_set_memory(set) + bytes_of(set, bits);
+    if (!set->given_up && bits > set->bits && set->limit < UINT64_MAX && most <= budget) grow_to(set, bits);
+    for (uint64_t i = 0; i < table->bucket_count && !set->given_up; i++) {
+        for (int slot = 0; i + AHEAD < table->bucket_count && slot < FM_BUCKET_SLOTS; slot++)
+            fm_seen_set_prefetch(set, buckets[i + AHEAD].key[slot]);
+        for (int slot = 0; slot < FM_BUCKET_SLOTS && buckets[i].position[slot]; slot++)
+            if (fm_seen_set_keep(set, buckets[i].key[slot], budget) == FM_SEEN_NO_MEMORY) return false;
+    }
+    return true;
+}
+
+void fm_seen_set_prefetch(const fm_seen_set *set, uint64_t key)
+{
+    if (!set->given_up) __builtin_prefetch(set->keys + home(set, key, set->bits));
+}
+
+void fm_seen_set_empty(fm_seen_set *set)
+{
+    if (set->keys && set->used > 0) memset(set->keys, 0, bytes_of(set, set->bits));
+    if (!set->keys) {
+        /* The first table is a page; where there is none, the set stays given up, which is never wrong. */
+        set->bits = FIRST_BITS;
+        set->keys = fm_pages_allocate(bytes_of(set, set->bits));
+        set->times = set->keys && set->with_times ? set->keys + slots_of(set->bits) : NULL;
+    }
+    set->given_up = !set->keys;
+    set->zero_known = false;
+    set->used = set->count = 0;
 }
 
 bool fm_seen_set_absorb(fm_seen_set *set, const fm_seen_set *other)
@@ -158,11 +237,11 @@ bool fm_seen_set_absorb(fm_seen_set *set, const fm_seen_set *other)
         fm_seen_set_give_up(set, other->count);
         return true;
     }
-    if (other->zero_known && fm_seen_set_insert(set, 0, UINT64_MAX, NULL) == FM_SEEN_NO_MEMORY) return false;
+    if (other->zero_known && fm_seen_set_keep(set, 0, UINT64_MAX) == FM_SEEN_NO_MEMORY) return false;
     for (uint64_t slot = 0; slot < slots_of(other->bits); slot++)
-        if (other->keys[slot] &&
-            fm_seen_set_insert(set, other->keys[slot], UINT64_MAX, NULL) == FM_SEEN_NO_MEMORY)
+        if (other->keys[slot] && fm_seen_set_keep(set, other->keys[slot], UINT64_MAX) == FM_SEEN_NO_MEMORY)
             return false;
+    set->count += other->count;
     return true;
 }
 

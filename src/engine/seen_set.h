@@ -12,7 +12,9 @@
  * the engine stores a block's last time when it drops it. Once the set is given up, the time distance
  * of a block that is not held is FM_BEYOND too.
  *
- * It does not know which blocks the engine holds, and counts no memory but its own.
+ * It does not know which blocks the engine holds, and counts no memory but its own. There are two ways to
+ * use it: insert every block that is not held; or, as long as nothing was dropped, meet it, and keep all that
+ * is held before the first is dropped. With the second, where nothing is ever dropped, nothing is remembered.
  *
  * Rules for all engines:
  *     block held                     -> its distance, its time distance
@@ -25,6 +27,7 @@
 #define FATHOM_ENGINE_SEEN_SET_H
 
 #include "base/tunable.h"
+#include "engine/block_table.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,6 +60,16 @@ void fm_seen_set_destroy(fm_seen_set *set); /* NULL is fine */
  */
 fm_seen fm_seen_set_insert(fm_seen_set *set, uint64_t key, uint64_t budget, uint64_t *last_time);
 
+/* A key that was never inserted, met or kept before: it is counted, nothing more. NEW, or GIVEN_UP. */
+fm_seen fm_seen_set_meet(fm_seen_set *set);
+/* Remembers a key that was met. */
+fm_seen fm_seen_set_keep(fm_seen_set *set, uint64_t key, uint64_t budget);
+/* All blocks of a table, which were met; false where memory is short. */
+bool fm_seen_set_keep_table(fm_seen_set *set, const fm_block_table *table, uint64_t budget);
+/* Fetches what insert and keep will look at. */
+void fm_seen_set_prefetch(const fm_seen_set *set, uint64_t key);
+void fm_seen_set_empty(fm_seen_set *set); /* as it was created; it keeps its memory, if it was not given up */
+
 /* Takes over all keys of another set; false where memory is short. If that one was given up, so is this. */
 bool fm_seen_set_absorb(fm_seen_set *set, const fm_seen_set *other);
 /* Gives the set up; it had `count` keys. */
@@ -65,8 +78,8 @@ void fm_seen_set_give_up(fm_seen_set *set, uint64_t count);
 /* Remembers the time of a key that is in the set; does nothing in a set that was given up or has no times. */
 void fm_seen_set_store_time(fm_seen_set *set, uint64_t key, uint64_t time);
 
-uint64_t
-fm_seen_set_count(const fm_seen_set *set); /* distinct keys; after giving up: as many as there were */
+/* Distinct keys inserted or met; after giving up: as many as there were. */
+uint64_t fm_seen_set_count(const fm_seen_set *set);
 bool fm_seen_set_given_up(const fm_seen_set *set);
 uint64_t fm_seen_set_memory(const fm_seen_set *set);      /* bytes held now */
 uint64_t fm_seen_set_memory_peak(const fm_seen_set *set); /* the most ever held */

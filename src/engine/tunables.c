@@ -12,6 +12,7 @@ FM_TUNABLE size_t fm_parallel_least = 1 << 18;
 FM_TUNABLE uint64_t fm_parallel_drawn_least = 1 << 15;
 FM_TUNABLE uint64_t fm_parallel_drawn_most = 1 << 20;
 FM_TUNABLE uint64_t fm_parallel_drawn_events = 0;
+FM_TUNABLE uint64_t fm_parallel_long_share = 1 << 24;
 
 /* Room for four batches of new blocks: what is under way and what is being filled might be nothing else, and
  * must fit beside the stack before the next slot is begun. With room for two, each batch waited for the one

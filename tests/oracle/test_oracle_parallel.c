@@ -17,7 +17,7 @@ enum { TRACES = 500, TRACES_PER_LONG_ONE = 250 };
 typedef struct way {
     counting_way counting;
     size_t piece, least;
-    uint64_t drawn_least, drawn_most, drawn_events;
+    uint64_t drawn_least, drawn_most, drawn_events, long_share;
 } way;
 
 static way way_of(const recipe *made)
@@ -36,6 +36,7 @@ static way way_of(const recipe *made)
         chosen.drawn_least = 500; /* or threads only wait */
     chosen.drawn_most = chosen.drawn_least << recipe_below(&random, 6);
     chosen.drawn_events = 1 + recipe_below(&random, 2 * chosen.drawn_most);
+    chosen.long_share = recipe_chance(&random, 3) ? recipe_below(&random, made->length + 2) : 0;
     chosen.counting.catch_up_one_in = recipe_chance(&random, 3) ? 4 : 1000000;
     chosen.counting.ordered_from =
         recipe_chance(&random, 4) ? (size_t)recipe_below(&random, made->length + 1) : made->length;
@@ -51,8 +52,8 @@ static bool check_recipe(const recipe *made)
     engine_answers expected = engine_answers_make(made->length);
     const way chosen = way_of(made);
     const size_t usual_piece = fm_parallel_piece, usual_least = fm_parallel_least;
-    const uint64_t usual_drawn[] = {fm_parallel_drawn_least, fm_parallel_drawn_most,
-                                    fm_parallel_drawn_events};
+    const uint64_t usual_drawn[] = {fm_parallel_drawn_least, fm_parallel_drawn_most, fm_parallel_drawn_events,
+                                    fm_parallel_long_share};
     fm_seen_limit = made->seen_limit;
     const char *wrong = engine_expect(made, trace, &expected);
     fm_parallel_piece = chosen.piece;
@@ -60,6 +61,7 @@ static bool check_recipe(const recipe *made)
     fm_parallel_drawn_least = chosen.drawn_least;
     fm_parallel_drawn_most = chosen.drawn_most;
     fm_parallel_drawn_events = chosen.drawn_events;
+    fm_parallel_long_share = chosen.long_share;
     if (!wrong) wrong = counting_run(&fm_engine_parallel, made, &chosen.counting, trace, &expected);
     fm_seen_limit = FM_SEEN_LIMIT;
     fm_parallel_piece = usual_piece;
@@ -67,6 +69,7 @@ static bool check_recipe(const recipe *made)
     fm_parallel_drawn_least = usual_drawn[0];
     fm_parallel_drawn_most = usual_drawn[1];
     fm_parallel_drawn_events = usual_drawn[2];
+    fm_parallel_long_share = usual_drawn[3];
     if (wrong) {
         fprintf(stderr,
                 "%s: %u threads, pieces of %zu, from %zu on, drawn ones of %" PRIu64 " to %" PRIu64

@@ -9,21 +9,26 @@
 /* Under a bound: is a block that is not held a first touch? */
 static uint64_t fresh_distance(fm_exact *self, uint64_t key, uint64_t now, uint64_t *time)
 {
-    uint64_t budget = UINT64_MAX, last_time = 0;
-    if (self->max_memory) {
-        uint64_t others = fm_exact_memory(self) - fm_seen_set_memory(self->seen);
-        budget = self->max_memory > others ? self->max_memory - others : 0;
-    }
-    fm_seen seen = fm_seen_set_insert(self->seen, key, budget, &last_time);
-    /* No memory to remember it: from now on first touches are not known. */
-    if (seen == FM_SEEN_NO_MEMORY) seen = fm_seen_set_insert(self->seen, key, 0, &last_time);
-    uint64_t seen_peak = fm_seen_set_memory_peak(self->seen);
-    if (seen_peak != self->seen_peak) {
-        self->seen_peak = seen_peak;
-        fm_exact_note_memory(self, fm_exact_memory(self) - fm_seen_set_memory(self->seen) + seen_peak);
+    uint64_t last_time = 0;
+    fm_seen seen;
+    if (self->dropping) {
+        seen = fm_seen_set_insert(self->seen, key, fm_exact_seen_budget(self), &last_time);
+        /* No memory to remember it: from now on first touches are not known. */
+        if (seen == FM_SEEN_NO_MEMORY) seen = fm_seen_set_insert(self->seen, key, 0, &last_time);
+    } else {
+        seen = fm_seen_set_meet(self->seen);
     }
     if (time) *time = seen == FM_SEEN_NEW ? FM_COLD : seen == FM_SEEN_KNOWN ? now - last_time : FM_BEYOND;
     return seen == FM_SEEN_NEW ? FM_COLD : FM_BEYOND;
+}
+
+/* What fresh_distance will look at, for a whole chunk: without it each would wait for its own line. */
+static void prefetch_fresh(const fm_exact *self, const uint64_t *keys)
+{
+    const fm_chunk *chunk = &self->chunk;
+    if (!self->dropping) return;
+    for (size_t i = 0; i < chunk->fresh_count; i++)
+        fm_seen_set_prefetch(self->seen, keys[chunk->fresh_index[i]]);
 }
 
 /* ---- pairs ---- */
@@ -113,6 +118,7 @@ static void list_fresh(fm_exact *self, const uint64_t *keys, fm_tally *tally)
 {
     fm_first_touches *firsts = self->firsts;
     const fm_chunk *chunk = &self->chunk;
+    firsts->unheld += chunk->fresh_count;
     for (size_t i = 0; i < chunk->fresh_count; i++) {
         const uint64_t key = keys[chunk->fresh_index[i]];
         bool listed = true;
@@ -136,8 +142,10 @@ static void tally_list(const fm_exact *self, fm_tally *tally, uint32_t *distance
 static void deliver_fresh(fm_exact *self, const uint64_t *keys, const fm_outlet *out)
 {
     fm_chunk *chunk = &self->chunk;
+    prefetch_fresh(self, keys);
     if (self->firsts) {
         list_fresh(self, keys, out->tally);
+        if (self->dropping) fm_exact_note_seen(self);
         return;
     }
     const size_t count = chunk->fresh_count;
@@ -148,6 +156,7 @@ static void deliver_fresh(fm_exact *self, const uint64_t *keys, const fm_outlet 
         beyond += forgotten;
         if (out->pairs) chunk->fresh_pair[i] |= forgotten ? FM_RANGE_BEYOND : FM_RANGE_COLD;
     }
+    if (self->dropping) fm_exact_note_seen(self);
     out->tally->cold += count - beyond;
     out->tally->beyond += beyond;
     if (!out->pairs) return;
@@ -253,6 +262,7 @@ void fm_exact_deliver_ordered(fm_exact *self, const uint64_t *keys, const fm_out
     const uint64_t bound = self->bound ? self->bound : FM_BEYOND;
     order_list(out, bound, chunk->near_distance, chunk->near_index, chunk->near_count, chunk->near_pair);
     order_list(out, bound, chunk->far_distance, chunk->far_index, chunk->far_count, chunk->far_pair);
+    prefetch_fresh(self, keys);
     for (size_t i = 0; i < chunk->fresh_count; i++) {
         size_t index = chunk->fresh_index[i];
         uint64_t *time = out->times ? &out->times[index] : NULL;
@@ -260,4 +270,5 @@ void fm_exact_deliver_ordered(fm_exact *self, const uint64_t *keys, const fm_out
             self->seen ? fresh_distance(self, keys[index], self->clock + index, time) : FM_COLD;
         if (out->uses) out->uses[index] = 0;
     }
+    if (self->dropping && chunk->fresh_count > 0) fm_exact_note_seen(self);
 }

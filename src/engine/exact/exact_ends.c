@@ -21,8 +21,12 @@ void fm_exact_empty(fm_engine *engine)
     fm_exact *self = (fm_exact *)engine;
     fm_block_table_empty(&self->table);
     fm_recency_window_restart(&self->window, 0);
-    self->started = self->window_full = false;
-    if (self->firsts) self->firsts->count = 0;
+    self->started = self->window_full = self->dropping = false;
+    if (self->seen) fm_seen_set_empty(self->seen);
+    if (!self->firsts) return;
+    self->firsts->count = 0;
+    self->firsts->unheld = 0;
+    self->firsts->given_up = false;
 }
 
 uint64_t fm_exact_live(const fm_engine *engine)

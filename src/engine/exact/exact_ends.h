@@ -12,6 +12,8 @@
 typedef struct fm_first_touches {
     uint64_t *blocks; /* each once, in the order of first touches */
     size_t count, capacity;
+    uint64_t
+        unheld; /* references to blocks that the engine did not hold: those, and returns of dropped ones */
     /*
      * Under a bound, when so many first touches are on the list, the next ones are beyond the bound whatever
      * came before the piece; they are listed as long as they can be told from returns (seen_set.h). Then:

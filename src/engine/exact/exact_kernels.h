@@ -160,6 +160,16 @@ typedef struct fm_tagged_cut {
 
 struct fm_small_stack;
 
+/* Which blocks are dropped, and where the ranks of the others are found. */
+typedef struct fm_dropping {
+    uint64_t from;                   /* the first position that stays */
+    uint64_t dropped;                /* blocks before it */
+    const fm_recency_window *window; /* NULL: as follows, as in fm_shared_window */
+    const uint64_t *words;
+    const uint16_t *lines;
+    const uint64_t *before;
+} fm_dropping;
+
 typedef struct fm_exact_kernels {
     const char *isa;
     bool (*usable)(void);
@@ -206,6 +216,9 @@ typedef struct fm_exact_kernels {
                      uint64_t base, uint64_t *keys, fm_bucket *const *soon);
     /* Gives every block its packed position. Tags stay. */
     void (*renumber)(fm_block_table *table, const fm_recency_window *window);
+    /* Blocks with positions below `from` go, the others get their packed positions. Tags stay, times do not.
+     */
+    void (*drop)(fm_block_table *table, const fm_dropping *what);
     /* Of blocks that are held: how many others were touched later, the last time. */
     void (*depths)(const fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
                    size_t count, uint64_t *depths);

@@ -4,6 +4,7 @@
  * exact_portable.c define KERNEL_ISA and KERNEL_TABLE and include this file, which includes the loops:
  *
  *     exact_lookup_body.h   repeats removed, blocks found in the table, lists of near, far and fresh
+ *     exact_drop_body.h     blocks beyond a bound leave the table
  *     exact_window_body.h   distances, by counting and clearing bits of the window
  *     exact_part_body.h     what follows from a part of the trace alone
  *     exact_small_body.h    the stack of a small bound
@@ -76,6 +77,8 @@ ALWAYS_INLINE void store_words(uint64_t *to, __m256i low, __m256i high)
 /* In this order: each uses what comes before. */
 #include "engine/exact/exact_lookup_body.h"
 
+#include "engine/exact/exact_drop_body.h"
+
 #include "engine/exact/exact_window_body.h"
 
 #include "engine/exact/exact_part_body.h"
@@ -110,6 +113,7 @@ const fm_exact_kernels KERNEL_TABLE = {
     .exchange = kernel_exchange,
     .depths = kernel_depths,
     .renumber = kernel_renumber,
+    .drop = kernel_drop,
     .sample_common = kernel_sample_common,
     .sample_choose = kernel_sample_choose,
     .sample_changes = kernel_sample_changes,

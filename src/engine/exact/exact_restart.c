@@ -29,6 +29,32 @@ static uint64_t keep_within_bound(void *context, uint64_t key, uint64_t position
     return 0;
 }
 
+uint64_t fm_exact_seen_budget(const fm_exact *self)
+{
+    if (!self->max_memory) return UINT64_MAX;
+    const uint64_t others = fm_exact_memory(self) - fm_seen_set_memory(self->seen);
+    return self->max_memory > others ? self->max_memory - others : 0;
+}
+
+void fm_exact_note_seen(fm_exact *self)
+{
+    const uint64_t peak = fm_seen_set_memory_peak(self->seen);
+    if (peak == self->seen_peak) return;
+    self->seen_peak = peak;
+    fm_exact_note_memory(self, fm_exact_memory(self) - fm_seen_set_memory(self->seen) + peak);
+}
+
+/* Before the first block is dropped: all were met, and are held. */
+static void remember_all(fm_exact *self)
+{
+    if (self->dropping) return;
+    self->dropping = true;
+    /* No memory to remember them: from now on first touches are not known. */
+    if (!fm_seen_set_keep_table(self->seen, &self->table, fm_exact_seen_budget(self)))
+        fm_seen_set_give_up(self->seen, fm_seen_set_count(self->seen));
+    fm_exact_note_seen(self);
+}
+
 bool fm_exact_too_many(const fm_exact *self)
 {
     if (!self->held) return false;
@@ -53,7 +79,15 @@ fm_status fm_exact_restart(fm_exact *self, fm_error *error)
     fm_exact_note_memory(self, bytes);
     if (kept < live) {
         bounding bounded = {.self = self, .dropped = live - kept};
-        fm_block_table_filter(&self->table, keep_within_bound, &bounded);
+        remember_all(self);
+        const fm_dropping what = {
+            .from = fm_recency_window_select(&self->window, (uint32_t)(bounded.dropped + 1)),
+            .dropped = bounded.dropped,
+            .window = &self->window};
+        if (self->with_times)
+            fm_block_table_filter(&self->table, keep_within_bound, &bounded);
+        else
+            self->kernels->drop(&self->table, &what);
     } else {
         self->kernels->renumber(&self->table, &self->window);
     }

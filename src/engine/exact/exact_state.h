@@ -24,6 +24,7 @@ typedef struct fm_exact {
     fm_recency_window window;
     const fm_exact_kernels *kernels;
     fm_seen_set *seen; /* only where blocks are dropped */
+    bool dropping;     /* some were: until then, what is not held is new, and the set is empty */
     uint64_t bound;    /* distances from here on are beyond; 0: none */
     uint64_t held;     /* blocks deeper in the stack may be dropped; 0: all are kept */
     uint64_t max_memory, memory_peak;
@@ -67,6 +68,9 @@ fm_status fm_exact_make_room(fm_exact *self, uint64_t more, fm_error *error);
 
 /* Under a bound: it is time to drop what lies beyond it. */
 bool fm_exact_too_many(const fm_exact *self);
+/* What the set of blocks seen may take; and what it has taken, for the peak. */
+uint64_t fm_exact_seen_budget(const fm_exact *self);
+void fm_exact_note_seen(fm_exact *self);
 /* Moves the live bits to the window's beginning and renumbers the blocks. */
 fm_status fm_exact_restart(fm_exact *self, fm_error *error);
 

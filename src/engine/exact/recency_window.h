@@ -108,6 +108,10 @@ static inline uint32_t fm_recency_window_rank(const fm_recency_window *window, u
     }
     return rank + window->top[child];
 }
+/* The position of the bit with this rank, from 1 on, in a line; words: the line's. */
+uint64_t fm_recency_line_select(const uint64_t *words, uint64_t rank);
+/* The position of the block with this rank, from 1 on. */
+uint64_t fm_recency_window_select(const fm_recency_window *window, uint32_t rank);
 /* The cache line that rank will need first. */
 static inline const void *fm_recency_window_line(const fm_recency_window *window, uint64_t position)
 {

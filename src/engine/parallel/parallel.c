@@ -329,6 +329,7 @@ static fm_status hand_over(fm_parallel *self, fm_error *error)
                                              fm_recency_window_packed_position(rank), &none);
             }
         }
+        if (partition->seen) alone->dropping |= partition->dropping;
         if (partition->seen && !self->given_up && !fm_seen_set_absorb(alone->seen, partition->seen))
             return fm_fail_memory(error, 0, "the set of blocks seen");
     }

@@ -50,6 +50,8 @@ extern FM_TUNABLE size_t fm_parallel_piece, fm_parallel_least;
  * taken only where they are needed; and how many first touches it should have at most, 0: as many as there is
  * memory for. Likewise. */
 extern FM_TUNABLE uint64_t fm_parallel_drawn_least, fm_parallel_drawn_most, fm_parallel_drawn_events;
+/* References of a thread from which on its pieces drop blocks, under a bound. Likewise. */
+extern FM_TUNABLE uint64_t fm_parallel_long_share;
 
 /*
  * Events are sorted in *bundles* that stay in the first-level cache, by partitions and then by ranges; begin
@@ -91,6 +93,12 @@ typedef struct fm_piece {
     fm_bundle *bundles;
     size_t count; /* references, in its own arrays */
     size_t events, bundle_count;
+    /* Under a bound, of a piece that touched more blocks than it: bundles from tail_bundle on are its last
+     * blocks, which only get positions; behind bundle_count are those of blocks that are only to be seen. */
+    size_t tail_bundle, seen_bundles;
+    uint64_t firsts; /* first touches, as far as they are known */
+    uint64_t unheld; /* references to blocks that the piece's engine did not hold */
+    uint64_t forgot; /* so many that are beyond the bound, of a piece whose others are not known: else 0 */
     /* Drawn: fetched by the thread that has the piece. */
     bool drawn, by_parts;
     fm_stretch stretch;
@@ -106,8 +114,10 @@ typedef struct fm_piece {
 typedef struct fm_partition {
     fm_block_table table;
     fm_seen_set *seen;  /* only under a bound */
+    bool dropping;      /* blocks were dropped: until then, what is not held is new, and the set is empty */
     uint64_t fresh;     /* events of the phase whose block was not held: new ones, */
     uint64_t forgotten; /* and known ones, or nobody can know */
+    uint64_t moved;     /* events of tails whose block was held */
 } __attribute__((aligned(64))) fm_partition;
 
 /* Events that are not yet in a bundle. */
@@ -131,6 +141,7 @@ typedef struct fm_table_chunk {
     uint64_t *keys;
     const uint32_t *offsets; /* of their new positions, */
     uint64_t position;       /* from here on */
+    bool tail;               /* of a tail: nothing is to be counted */
     fm_bucket *home[FM_CHUNK];
 } fm_table_chunk;
 
@@ -221,6 +232,7 @@ typedef struct fm_parallel {
     fm_piece_growth drawn_growth;      /* of pieces of that size, so far */
     uint64_t drawn_events;             /* first touches that one may have */
     uint64_t drawn_expected;           /* blocks of the next one, about */
+    bool bounded;                      /* pieces as a whole drop blocks beyond the bound, too */
     bool shared_out;                   /* all that is left is dealt out in pieces of this size */
     uint64_t by_parts;                 /* so many of the next ones are worked off part by part */
     uint64_t memory_peak;

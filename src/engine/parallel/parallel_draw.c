@@ -33,6 +33,8 @@ enum {
 /* What an engine takes for a block of a piece. */
 enum { ENGINE_BYTES_A_BLOCK = 112, ENGINE_BASE = 4 << 20 };
 enum { EVENTS_LEAST = 1 << 16, EVENTS_MOST = 1 << 28, FREE_SHARES = 4 };
+enum { BOUND_MOST = 1 << 27 }; /* that pieces drop blocks by: distances stay below the mark of tails */
+
 /* ---- in the thread that has the piece ---- */
 
 static fm_status start_whole(const fm_parallel *self, fm_parallel_worker *worker, fm_error *error)
@@ -40,7 +42,8 @@ static fm_status start_whole(const fm_parallel *self, fm_parallel_worker *worker
     if (worker->whole) return FM_OK;
     fm_engine_options options = self->options;
     if (options.max_memory) options.max_memory = ENGINE_BASE + self->drawn_events * ENGINE_BYTES_A_BLOCK;
-    options.keep_all = true; /* what is beyond the bound here, is so in the trace: but all its blocks count */
+    /* What is beyond the bound here, is so in the trace. Where nothing is dropped, all blocks count. */
+    options.keep_all = !self->bounded;
     fm_status status = fm_engine_exact.create((fm_engine **)&worker->whole, &options, error);
     if (status == FM_OK) fm_exact_list_firsts((fm_engine *)worker->whole, &worker->firsts);
     return status;
@@ -126,6 +129,62 @@ static fm_status put_first_touches(fm_parallel *self, fm_piece *piece, fm_parall
     return FM_OK;
 }
 
+/* Blocks as bundles, at consecutive positions. */
+static void put_in_order(const fm_parallel *self, fm_piece *piece, const uint64_t *blocks, size_t count,
+                         fm_parallel_worker *worker)
+{
+    for (size_t first = 0; first < count; first += FM_BUNDLE)
+        fm_piece_put_unplaced(self, piece, blocks + first,
+                              count - first < FM_BUNDLE ? count - first : FM_BUNDLE, worker);
+}
+
+/*
+ * A piece that touched more blocks than the bound. Its first touches are events up to the bound, and beyond
+ * from there on: of those, it only counts which blocks they were. What is left of it for the next pieces are
+ * its last blocks, up to the bound: anything else is beyond. So its events are as if it were the first
+ * touches and then the last blocks, in the order of their last touches.
+ */
+static fm_status put_bounded(fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker, fm_error *error)
+{
+    const fm_first_touches *firsts = &worker->firsts;
+    const size_t bound = (size_t)self->options.bound;
+    const size_t events = 2 * bound, others = firsts->count - bound, bytes = bound * sizeof(uint64_t);
+    const size_t seen = firsts->given_up ? 0 : others;
+    uint64_t *const last = fm_pages_allocate(bytes);
+    if (!last) return fm_fail_memory(error, bytes, "the last blocks of a piece");
+    fm_status status = FM_OK;
+    const size_t room = events + seen + FM_BUNDLE; /* there are three bundles that may be small */
+    if (room > piece->room) status = fm_piece_reserve(self, piece, room, error);
+    if (status == FM_OK) {
+        put_in_order(self, piece, firsts->blocks, bound, worker);
+        piece->tail_bundle = piece->bundle_count;
+        fm_exact_stack((fm_engine *)worker->whole, bound, last);
+        for (size_t i = 0; i < bound / 2; i++) { /* the oldest first */
+            const uint64_t swap = last[i];
+            last[i] = last[bound - 1 - i];
+            last[bound - 1 - i] = swap;
+        }
+        put_in_order(self, piece, last, bound, worker);
+        const size_t bundles = piece->bundle_count;
+        put_in_order(self, piece, firsts->blocks + bound, seen, worker);
+        piece->seen_bundles = piece->bundle_count - bundles;
+        piece->bundle_count = bundles;
+        piece->events = events;
+        piece->distinct = false;
+        piece->forgot = firsts->given_up ? others + 1 : 0;
+    }
+    fm_pages_free(last, bytes);
+    return status;
+}
+
+/* Whether it pays, or some of its first touches are not known, or some of its blocks not held. */
+static bool is_beyond_bound(const fm_parallel *self, const fm_parallel_worker *worker)
+{
+    const fm_first_touches *firsts = &worker->firsts;
+    return self->bounded && (firsts->given_up || firsts->count > 2 * self->options.bound ||
+                             firsts->count != fm_exact_live((fm_engine *)worker->whole));
+}
+
 static fm_status fetch(const fm_parallel *self, fm_piece *piece, unsigned number, const uint64_t **blocks,
                        size_t *count, fm_error *error)
 {
@@ -150,17 +209,24 @@ static fm_status draw_whole(fm_parallel *self, fm_piece *piece, unsigned number,
     if (status == FM_OK) status = make_room(worker->whole, piece->expected, error);
     piece->distinct = true;
     while (status == FM_OK && count > 0) {
+        if (self->bounded && __atomic_load_n(&self->given_up, __ATOMIC_RELAXED))
+            fm_seen_set_give_up(worker->whole->seen, 0); /* nobody wants to know any more */
         status = fetch(self, piece, number, &blocks, &count, error);
         if (status == FM_OK && count > 0)
             status = fm_exact_count_blocks((fm_engine *)worker->whole, blocks, count, &worker->tally, error);
         fm_piece_note_growth(piece, piece->events + worker->held.count + worker->firsts.count);
-        if (status == FM_OK && worker->firsts.count > self->drawn_events) {
+        if (status == FM_OK && !self->bounded && worker->firsts.count > self->drawn_events) {
             piece->distinct = false;
             status = put_first_touches(self, piece, worker, error);
             fm_exact_empty((fm_engine *)worker->whole);
         }
     }
-    return status == FM_OK ? put_first_touches(self, piece, worker, error) : status;
+    if (status != FM_OK) return status;
+    piece->firsts = piece->events + worker->held.count + worker->firsts.count;
+    piece->unheld = worker->firsts.unheld;
+    status = is_beyond_bound(self, worker) ? put_bounded(self, piece, worker, error)
+                                           : put_first_touches(self, piece, worker, error);
+    return status;
 }
 
 static fm_status draw_by_parts(fm_parallel *self, fm_piece *piece, unsigned number, fm_error *error)
@@ -274,10 +340,22 @@ static uint64_t first_size(const fm_parallel *self, uint64_t references)
     return first > fm_parallel_drawn_least ? first : fm_parallel_drawn_least;
 }
 
+/* Under a bound: whether pieces are to drop blocks. Each thread remembers those that it dropped, in memory
+ * that has to be cleared: for that, its share must be long. */
+static bool drops_pay(const fm_parallel *self, uint64_t share)
+{
+    const uint64_t bound = self->options.bound;
+    return self->partitions > 1 && bound > 0 && bound <= BOUND_MOST && self->drawn_events / 2 >= bound &&
+           share >= fm_parallel_long_share;
+}
+
 fm_status fm_parallel_draw(fm_parallel *self, const fm_block_supply *supply, fm_error *error)
 {
     fm_crew_lock(self->crew);
-    if (self->drawn_events == 0) self->drawn_events = events_with_room(self);
+    if (self->drawn_events == 0) {
+        self->drawn_events = events_with_room(self);
+        self->bounded = drops_pay(self, supply->left(supply->context) / self->threads);
+    }
     self->drawn_first = first_size(self, supply->left(supply->context));
     fm_parallel_try_first_size(self);
     self->supply = supply;

@@ -17,6 +17,7 @@ enum {
     /* First touches of a piece that is analysed as a whole: one in so many references, at least. With more,
      * parts take less time, and far less memory (bench/RESULTS.md). */
     FEW = 10,
+    SOME = 2,            /* unheld references under a bound: one in so many, at least */
     ENOUGH = 64,         /* with one in so many, larger pieces would not bring much */
     GROWTH = 4,          /* from one size to the next, where nothing can be foretold */
     MORE = 2,            /* blocks that a piece of the next size has, about */
@@ -57,7 +58,7 @@ static void note_growth(fm_piece_growth *growth, const fm_piece *piece)
     if (growth->pieces > 0 &&
         (quarter != (growth->quarter.references > 0) || half != (growth->half.references > 0)))
         return;
-    const fm_piece_growth_point end = {.references = piece->fetched, .events = piece->events};
+    const fm_piece_growth_point end = {.references = piece->fetched, .events = piece->firsts};
     add_point(&growth->quarter, piece->quarter);
     add_point(&growth->half, piece->half);
     add_point(&growth->end, end);
@@ -110,6 +111,23 @@ double fm_piece_growth_foretell(const fm_piece_growth *seen, uint64_t size)
 }
 
 /*
+ * Whether a piece as a whole pays under a bound. Where many references are to blocks that its engine did not
+ * hold, each of them is remembered or looked up by every thread for itself: then parts take less time.
+ */
+static bool drops_few(const fm_parallel *self, const fm_piece *piece)
+{
+    return !self->bounded || piece->unheld <= piece->fetched / SOME;
+}
+
+/* Events of a piece with so many first touches: under a bound no more than its blocks and as many last ones.
+ */
+static double events_for(const fm_parallel *self, double firsts)
+{
+    const double most = 2 * (double)self->options.bound;
+    return self->bounded && firsts > most ? most : firsts;
+}
+
+/*
  * Deals out what is left, a piece for each thread, where these would have few events. Longer ones than a
  * phase has numbers for, or than there is room for, are cut into equal parts. Should the guess be wrong, the
  * arrays of a piece take no more than an engine was allowed to.
@@ -117,16 +135,18 @@ double fm_piece_growth_foretell(const fm_piece_growth *seen, uint64_t size)
 static bool share_out(fm_parallel *self, const fm_piece *piece)
 {
     const uint64_t share = self->supply->left(self->supply->context) / self->threads + 1;
-    const uint64_t numbers = EVENTS_A_PHASE / self->pieces_a_phase, room = FM_DRAWN_BLOCK_BYTES / EVENT_BYTES;
-    const uint64_t most = self->drawn_events < numbers / room ? room * self->drawn_events : numbers;
+    const uint64_t numbers = (self->bounded ? EVENTS_A_PHASE / 8 : EVENTS_A_PHASE) / self->pieces_a_phase;
+    const uint64_t room = FM_DRAWN_BLOCK_BYTES / EVENT_BYTES;
+    const uint64_t most =
+        !self->bounded && self->drawn_events < numbers / room ? room * self->drawn_events : numbers;
     const fm_piece_growth *seen = &self->drawn_growth;
     uint64_t parts = share / most + 1;
-    while (fm_piece_growth_foretell(seen, share / parts + 1) > (double)self->drawn_events &&
+    while (events_for(self, fm_piece_growth_foretell(seen, share / parts + 1)) > (double)self->drawn_events &&
            share / parts > piece->wanted)
         parts *= 2;
     const uint64_t size = share / parts + 1;
-    const double events = fm_piece_growth_foretell(seen, size);
-    if (size <= piece->wanted || events > (double)size / FEW) return false;
+    const double events = events_for(self, fm_piece_growth_foretell(seen, size));
+    if (size <= piece->wanted || events > (double)size / FEW || !drops_few(self, piece)) return false;
     self->drawn_size = size;
     /* A table with room for too many is slow, and its pages must be cleared; one that has too little grows.
      */
@@ -145,10 +165,11 @@ static void go_by_parts(fm_parallel *self, const fm_piece *piece)
 }
 
 /* Threads that are slower than others have fewer pieces, not smaller ones, where there may be many. */
-static bool usual_size_will_do(const fm_piece_growth *seen, const fm_piece *piece)
+static bool usual_size_will_do(const fm_parallel *self, const fm_piece_growth *seen, const fm_piece *piece)
 {
     const uint64_t usual = piece->wanted < fm_parallel_drawn_most ? fm_parallel_drawn_most : piece->wanted;
-    return fm_piece_growth_foretell(seen, usual) <= (double)usual / ENOUGH;
+    return drops_few(self, piece) &&
+           events_for(self, fm_piece_growth_foretell(seen, usual)) <= (double)usual / ENOUGH;
 }
 
 static void note_memory(fm_parallel *self)
@@ -162,8 +183,9 @@ void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece)
     self->drawing--;
     if (piece->by_parts) return;
     note_memory(self);
-    const bool few = piece->events <= piece->fetched / FEW;
-    const bool enough = piece->events <= piece->fetched / ENOUGH && piece->wanted >= fm_parallel_drawn_most;
+    const bool few = piece->events <= piece->fetched / FEW && drops_few(self, piece);
+    const bool enough =
+        few && piece->events <= piece->fetched / ENOUGH && piece->wanted >= fm_parallel_drawn_most;
     if (piece->events > self->drawn_events) {
         if (piece->wanted <= self->drawn_size) {
             self->drawn_size = piece->wanted / 2;
@@ -175,7 +197,7 @@ void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece)
     } else if (!enough && !self->shared_out) {
         fm_piece_growth *seen = &self->drawn_growth;
         note_growth(seen, piece);
-        const bool larger = !can_foretell(seen) || usual_size_will_do(seen, piece);
+        const bool larger = !can_foretell(seen) || usual_size_will_do(self, seen, piece);
         if (!larger && share_out(self, piece)) return; /* no other size will be tried */
         if (larger && piece->events <= self->drawn_events / GROWTH) {
             self->drawn_size = GROWTH * piece->wanted;

@@ -21,6 +21,9 @@ enum {
     COLD = FM_RANGES,      /* the group of events whose block was not held */
 };
 
+/* Added to the distances of tails, so that they are beyond any bound: nobody asked for them. */
+#define TAIL_MARK (UINT32_C(1) << 31)
+
 /* Counters of the window are u32: right as long as no more blocks are live. */
 #define LIVE_LIMIT UINT64_C(0xFFFFFFFF)
 
@@ -133,18 +136,13 @@ static size_t restart_tasks(const fm_parallel *self, const fm_parallel_phase *ph
     return phase->restarting && !fm_parallel_failed(self) ? self->partitions : 0;
 }
 
-typedef struct keeping {
-    const fm_shared_window *window;
-    uint64_t dropped;
-} keeping;
-
-static uint64_t keep(void *context, uint64_t key, uint64_t position, uint64_t time)
+/* Before blocks are dropped, or are gone already: all that were met are held. */
+static fm_status remember_all(fm_partition *partition, fm_error *error)
 {
-    const keeping *kept = context;
-    (void)key;
-    (void)time;
-    const uint64_t rank = fm_shared_window_rank(kept->window, position);
-    return rank > kept->dropped ? fm_shared_window_packed_position(rank - kept->dropped) : 0;
+    if (!partition->dropping && !fm_seen_set_keep_table(partition->seen, &partition->table, UINT64_MAX))
+        return fm_fail_memory(error, 0, "the set of blocks seen");
+    partition->dropping = true;
+    return FM_OK;
 }
 
 static void restart(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
@@ -153,8 +151,16 @@ static void restart(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm
     enum { AHEAD = 8 }; /* buckets whose lines of the window are fetched ahead */
     fm_block_table *table = &self->partition[task].table;
     if (phase->dropped > 0) {
-        keeping kept = {.window = &self->window, .dropped = phase->dropped};
-        fm_block_table_filter(table, keep, &kept);
+        const fm_dropping what = {.from = fm_shared_window_select(&self->window, phase->dropped + 1),
+                                  .dropped = phase->dropped,
+                                  .words = self->window.words,
+                                  .lines = self->window.lines,
+                                  .before = self->window.before};
+        fm_partition *const partition = &self->partition[task];
+        fm_error error;
+        fm_status status = remember_all(partition, &error);
+        if (status != FM_OK) fm_parallel_fail(self, status, &error);
+        self->kernels->drop(table, &what);
         return;
     }
     fm_bucket *const buckets = table->buckets;
@@ -200,9 +206,13 @@ static size_t table_tasks(const fm_parallel *self, const fm_parallel_phase *phas
 static fm_status count_unheld(const fm_parallel *self, fm_partition *partition, const uint64_t *keys,
                               const uint64_t *positions, size_t count, fm_error *error)
 {
+    for (size_t i = 0; partition->dropping && i < count; i++)
+        if (positions[i] == 0) fm_seen_set_prefetch(partition->seen, keys[i]);
     for (size_t i = 0; i < count; i++) {
         if (positions[i] != 0) continue;
-        const fm_seen seen = fm_seen_set_insert(partition->seen, keys[i], UINT64_MAX, NULL);
+        const fm_seen seen = partition->dropping
+                                 ? fm_seen_set_insert(partition->seen, keys[i], UINT64_MAX, NULL)
+                                 : fm_seen_set_meet(partition->seen);
         if (seen == FM_SEEN_NO_MEMORY) return fm_fail_memory(error, 0, "the set of blocks seen");
         if (self->given_up || seen != FM_SEEN_NEW)
             partition->forgotten++;
@@ -266,6 +276,7 @@ static void next_chunk(const fm_parallel *self, const fm_parallel_phase *phase, 
     chunk->keys = rest->piece->blocks + rest->first;
     chunk->offsets = rest->piece->known + rest->first;
     chunk->position = rest->piece->position;
+    chunk->tail = (size_t)(rest->bundle - rest->piece->bundles) >= rest->piece->tail_bundle;
     rest->first += chunk->count;
     rest->count -= chunk->count;
     self->kernels->home(table, chunk->keys, chunk->count, chunk->home);
@@ -289,9 +300,10 @@ static fm_status exchange(const fm_parallel *self, fm_partition *partition, fm_t
     for (size_t i = next->count; i < now->count; i++) next->home[i] = table->buckets;
     for (size_t i = now->count; i < next->count; i++) __builtin_prefetch(next->home[i], 1, 3);
     const uint64_t held = table->used;
-    if (partition->seen) memcpy(worker->looked_for, now->keys, now->count * sizeof *now->keys);
+    if (partition->seen && !now->tail) memcpy(worker->looked_for, now->keys, now->count * sizeof *now->keys);
     self->kernels->exchange(table, now->home, now->count, now->offsets, now->position, now->keys, next->home);
-    if (table->used == held) return FM_OK;
+    if (now->tail) partition->moved += now->count - (table->used - held);
+    if (table->used == held || now->tail) return FM_OK;
     if (partition->seen)
         return count_unheld(self, partition, worker->looked_for, now->keys, now->count, error);
     partition->fresh += table->used - held;
@@ -314,6 +326,51 @@ static fm_status make_certain_room(const fm_parallel *self, const fm_parallel_ph
     return most > table->used ? fm_block_table_grow(table, most - table->used, error) : FM_OK;
 }
 
+/* Blocks of a piece that are beyond the bound, whatever came before: are they new? Whether they are told so
+ * before or after events of the same blocks does not change the sums. */
+static fm_status see_segment(const fm_parallel *self, const uint64_t *keys, size_t count,
+                             fm_partition *partition, fm_parallel_worker *worker, fm_error *error)
+{
+    for (size_t first = 0; first < count; first += FM_CHUNK) {
+        const size_t now = count - first < FM_CHUNK ? count - first : FM_CHUNK;
+        self->kernels->home(&partition->table, keys + first, now, worker->soon);
+        for (size_t i = 0; i < now; i++) {
+            __builtin_prefetch(worker->soon[i]);
+            fm_seen_set_prefetch(partition->seen, keys[first + i]);
+        }
+        for (size_t i = first; i < first + now; i++) {
+            fm_seen seen = FM_SEEN_KNOWN;
+            if (!fm_block_table_find(&partition->table, keys[i]))
+                seen = fm_seen_set_insert(partition->seen, keys[i], UINT64_MAX, NULL);
+            if (seen == FM_SEEN_NO_MEMORY) return fm_fail_memory(error, 0, "the set of blocks seen");
+            partition->fresh += seen == FM_SEEN_NEW;
+            partition->forgotten += seen != FM_SEEN_NEW;
+        }
+    }
+    return FM_OK;
+}
+
+static fm_status see_others(const fm_parallel *self, const fm_parallel_phase *phase, size_t group,
+                            fm_partition *partition, fm_parallel_worker *worker, fm_error *error)
+{
+    fm_status status = FM_OK;
+    for (size_t i = 0; i < phase->count; i++) {
+        const fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
+        for (size_t b = 0; b < piece->seen_bundles && status == FM_OK; b++) {
+            const fm_bundle *bundle = &piece->bundles[piece->bundle_count + b];
+            const size_t count = bundle->begin[group + 1] - bundle->begin[group];
+            const uint64_t *keys = piece->blocks + bundle->first + bundle->begin[group];
+            if (self->given_up) {
+                partition->forgotten += count;
+                continue;
+            }
+            status = remember_all(partition, error);
+            if (status == FM_OK) status = see_segment(self, keys, count, partition, worker, error);
+        }
+    }
+    return status;
+}
+
 /* The events of a partition. */
 static fm_status look_up(const fm_parallel *self, fm_parallel_phase *phase, size_t group,
                          fm_partition *partition, fm_parallel_worker *worker, fm_error *error)
@@ -325,6 +382,7 @@ static fm_status look_up(const fm_parallel *self, fm_parallel_phase *phase, size
     segment rest = {0};
     uint64_t number = 0, sampled = 0;
     fm_status status = make_certain_room(self, phase, group, &partition->table, error);
+    if (status == FM_OK) status = see_others(self, phase, group, partition, worker, error);
     if (status != FM_OK) return status;
     next_chunk(self, phase, &at, &rest, &partition->table, now);
     for (size_t i = 0; i < now->count; i++) __builtin_prefetch(now->home[i], 1, 3);
@@ -353,6 +411,7 @@ static void chunk_in_order(const fm_parallel *self, const fm_piece *piece, size_
 {
     const size_t left = piece->events - first;
     chunk->count = left < FM_CHUNK ? left : FM_CHUNK;
+    chunk->tail = false;
     chunk->keys = piece->blocks + first;
     chunk->offsets = piece->known + first;
     chunk->position = piece->position;
@@ -390,7 +449,7 @@ static void table(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_p
     fm_error error;
     for (size_t p = task * self->partitions / tasks; p < (task + 1) * self->partitions / tasks; p++) {
         fm_partition *partition = &self->partition[p];
-        partition->fresh = partition->forgotten = 0;
+        partition->fresh = partition->forgotten = partition->moved = 0;
         if (fm_parallel_failed(self)) return;
         fm_status status = FM_OK;
         if (self->partitions > 1) status = look_up(self, phase, p, partition, worker, &error);
@@ -407,28 +466,38 @@ static void count_cold(fm_parallel *self, fm_parallel_phase *phase, size_t task,
 {
     (void)task;
     (void)worker;
-    uint64_t fresh = 0, seen = 0, bytes = 0;
+    uint64_t fresh = 0, unheld = 0, seen = 0, bytes = 0;
+    bool given_up = self->given_up;
     if (fm_parallel_failed(self)) return;
+    self->live = 0;
+    for (size_t i = 0; i < phase->count; i++) {
+        const fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
+        if (piece->forgot == 0) continue;
+        given_up = true; /* it has more blocks than can be remembered */
+        unheld += piece->forgot - 1;
+    }
     for (size_t p = 0; p < self->partitions; p++) {
-        fresh += self->partition[p].fresh;
-        self->beyond += self->partition[p].forgotten;
-        self->live += self->partition[p].fresh + self->partition[p].forgotten;
-        bytes += fm_block_table_memory(&self->partition[p].table);
-        if (!self->partition[p].seen) continue;
-        seen += fm_seen_set_count(self->partition[p].seen);
-        bytes += fm_seen_set_memory(self->partition[p].seen);
+        const fm_partition *partition = &self->partition[p];
+        fresh += partition->fresh;
+        unheld += partition->fresh + partition->forgotten;
+        /* Those of tails come out as beyond, and must not. The sum with what threads counted is right. */
+        self->beyond -= partition->moved;
+        self->live += partition->table.used;
+        bytes += fm_block_table_memory(&partition->table);
+        if (!partition->seen) continue;
+        seen += fm_seen_set_count(partition->seen);
+        bytes += fm_seen_set_memory(partition->seen);
     }
     __atomic_store_n(&self->table_bytes, bytes, __ATOMIC_RELAXED);
     phase->live = self->live;
-    if (self->options.bound && !self->given_up && seen > fm_seen_limit) {
-        /* One thread would have stopped at the limit. */
-        const uint64_t too_late = seen - fm_seen_limit;
-        self->given_up = true;
+    if (self->options.bound && !self->given_up && (given_up || seen > fm_seen_limit)) {
+        __atomic_store_n(&self->given_up, true, __ATOMIC_RELAXED);
         for (size_t p = 0; p < self->partitions; p++) fm_seen_set_give_up(self->partition[p].seen, 0);
-        fresh -= too_late;
-        self->beyond += too_late;
+        fresh = fm_seen_limit - self->distinct; /* one thread would have stopped at the limit */
+        seen = fm_seen_limit;
     }
     self->cold += fresh;
+    self->beyond += unheld - fresh;
     if (self->options.bound) self->distinct = self->given_up ? fm_seen_limit : seen;
 }
 
@@ -480,7 +549,7 @@ static size_t split_tasks(const fm_parallel *self, const fm_parallel_phase *phas
 
 _Static_assert(FM_PARTITIONS == FM_RANGES, "arrays are used for both");
 
-static void split_bundle(const fm_parallel *self, const fm_piece *piece, fm_bundle *bundle,
+static void split_bundle(const fm_parallel *self, const fm_piece *piece, fm_bundle *bundle, uint32_t number,
                          fm_ordered_events *ordered)
 {
     uint64_t *const positions = piece->blocks + bundle->first;
@@ -502,8 +571,7 @@ static void split_bundle(const fm_parallel *self, const fm_piece *piece, fm_bund
     }
     bundle->begin[FM_RANGES] = begin;
     next[COLD] = begin; /* they go last, and nobody looks at them again */
-    self->kernels->split_ranges(ordered->position, ordered->range, bundle->count,
-                                (uint32_t)(piece->base + bundle->first), next, positions,
+    self->kernels->split_ranges(ordered->position, ordered->range, bundle->count, number, next, positions,
                                 piece->known + bundle->first);
 }
 
@@ -519,7 +587,9 @@ static void split(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_p
     const fm_piece *piece = fm_parallel_phase_piece(self, phase, task);
     for (size_t b = 0; b < piece->bundle_count; b++) {
         if (b + 1 < piece->bundle_count) prefetch_bundle(piece, &piece->bundles[b + 1]);
-        split_bundle(self, piece, &piece->bundles[b], &worker->ordered);
+        const uint32_t number = (uint32_t)(piece->base + piece->bundles[b].first);
+        split_bundle(self, piece, &piece->bundles[b], b < piece->tail_bundle ? number : number + TAIL_MARK,
+                     &worker->ordered);
     }
 }
 

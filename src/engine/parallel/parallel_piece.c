@@ -186,7 +186,9 @@ fm_status fm_parallel_start_local(const fm_parallel *self, fm_parallel_worker *w
 
 void fm_piece_begin(fm_piece *piece, fm_parallel_worker *worker)
 {
-    piece->events = piece->bundle_count = 0;
+    piece->events = piece->bundle_count = piece->seen_bundles = 0;
+    piece->tail_bundle = SIZE_MAX;
+    piece->firsts = piece->forgot = piece->unheld = 0;
     piece->distinct = false;
     worker->held.count = 0;
 }

@@ -157,6 +157,24 @@ void fm_shared_window_rank_regions(fm_shared_window *window)
     }
 }
 
+uint64_t fm_shared_window_select(const fm_shared_window *window, uint64_t rank)
+{
+    uint64_t low = 0, end = window->used;
+    while (end - low > 1) { /* the last region that has fewer before it */
+        const uint64_t middle = (low + end) / 2;
+        if (window->before[middle] < rank)
+            low = middle;
+        else
+            end = middle;
+    }
+    rank -= window->before[low];
+    uint64_t line = low * FM_REGION_LINES;
+    end = line + FM_REGION_LINES;
+    while (line + 1 < end && window->lines[line + 1] < rank) line++;
+    return (line << FM_LINE_SHIFT) +
+           fm_recency_line_select(window->words + line * FM_LINE_WORDS, rank - window->lines[line]);
+}
+
 void fm_shared_window_restart(fm_shared_window *window, uint64_t live)
 {
     window->used = 0;

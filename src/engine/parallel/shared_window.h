@@ -80,6 +80,9 @@ static inline uint64_t fm_shared_window_rank(const fm_shared_window *window, uin
            (uint64_t)__builtin_popcountll(window->words[word] << (~position & 63));
 }
 
+/* The position of the bit with this rank, after fm_shared_window_rank_regions. */
+uint64_t fm_shared_window_select(const fm_shared_window *window, uint64_t rank);
+
 /* Position 0 marks a free slot in the block table: no bit is ever there. */
 static inline uint64_t fm_shared_window_packed_position(uint64_t rank)
 {
