@@ -135,8 +135,8 @@ struct burst {
     burst_code *codes;   /* behind this struct */
     uint32_t lines_used; /* of the program's code */
     uint32_t lines_most;
-    burst_line *lines;   /* behind codes */
-    uint32_t *heads;     /* of the table that finds codes: number + 1 of the last of each */
+    burst_line *lines; /* behind codes */
+    uint32_t *heads;   /* of the table that finds codes: number + 1 of the last of each */
     uint32_t *line_heads;
     uint32_t heads_mask; /* how many there are, a power of two, less one */
     uint32_t line_heads_mask;
