@@ -87,7 +87,7 @@ struct fm_analyzer {
 };
 
 /* Where an engine's results go. */
-fm_engine_results fm_analyzer_results(fm_analyzer *analyzer);
+fm_engine_results fm_analyzer_results(fm_analyzer *self);
 /* Gives all that is pending to the engine. */
 fm_status fm_analyzer_drain(fm_analyzer *analyzer, fm_error *error);
 /* And counts all that the engine has taken. */

@@ -105,6 +105,7 @@ static int diff_profiles(const fm_profile *before, const fm_profile *after, char
     fm_by by = FM_BY_LINE;
     if (!found || (options->source && !text)) {
         free(found);
+        free(text);
         return cli_out_of_memory();
     }
     fm_diff_options how = {.name_before = paths[1], .name_after = paths[2], .source_folders = folders};

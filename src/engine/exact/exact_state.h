@@ -104,9 +104,9 @@ void fm_exact_run_firsts(fm_exact *self, fm_outlet out);
 bool fm_exact_run_part(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out);
 
 /* Engine's digest and count_residue (exact_digest.c). */
-fm_status fm_exact_digest(fm_engine *engine, const fm_references *part, size_t number,
-                          const fm_engine_results *results, fm_residue *firsts, bool *done, fm_error *error);
-fm_status fm_exact_count_residue(fm_engine *engine, const fm_residue *firsts,
+fm_status fm_exact_digest(fm_engine *engine, const fm_references *given, size_t number,
+                          const fm_engine_results *results, fm_residue *residue, bool *done, fm_error *error);
+fm_status fm_exact_count_residue(fm_engine *engine, const fm_residue *residue,
                                  const fm_engine_results *results, fm_error *error);
 
 /*
