@@ -406,6 +406,18 @@ def side_by_side_times(prefix, command):
     return own, whole
 
 
+def sampled():
+    """What comes before a program whose overhead is measured."""
+    rate = ["--rate", arguments.rate] if arguments.rate else []
+    return [fathom, "sample", "-q", "--method", "software", "--follow-children", *rate, "-o", os.devnull, "--"]
+
+
+def print_line(name, rows, found):
+    """Of a program: the seconds of its run alone, and by how much the other one takes more, with intervals."""
+    cells = " | ".join(f"{100 * one:+.1f} % ({100 * low:+.1f} to {100 * high:+.1f})" for one, low, high in found)
+    print(f"| {name} | {statistics.median(row[0][0] for row in rows):.2f} s | {cells} |", flush=True)
+
+
 def times_in_turn(prefix, command):
     """Wall and processor seconds of the program, in a run alone and in one behind `prefix`, one after the other."""
     path = os.path.join(work, "sample-times-0")
@@ -420,13 +432,11 @@ def times_in_turn(prefix, command):
 def wall(names):
     print("| | native | wall time | processor time of the program |")
     print("|---|---|---|---|")
-    rate = ["--rate", arguments.rate] if arguments.rate else []
-    prefix = [fathom, "sample", "-q", "--method", "software", "--follow-children", *rate, "-o", os.devnull, "--"]
+    prefix = sampled()
     for name in names:
         rows = [times_in_turn(prefix, EVERY[name]()) for _ in range(arguments.repeat)]
         found = [interval([row[i] for row in rows]) for i in range(2)]
-        cells = " | ".join(f"{100 * one:+.1f} % ({100 * low:+.1f} to {100 * high:+.1f})" for one, low, high in found)
-        print(f"| {name} | {statistics.median(row[0][0] for row in rows):.2f} s | {cells} |", flush=True)
+        print_line(name, rows, found)
 
 
 def overhead(names):
@@ -434,15 +444,13 @@ def overhead(names):
     print("| | native | processor time of the program | of all processes |")
     print("|---|---|---|---|")
     every = []
-    rate = ["--rate", arguments.rate] if arguments.rate else []
-    prefix = [fathom, "sample", "-q", "--method", "software", "--follow-children", *rate, "-o", os.devnull, "--"]
+    prefix = sampled()
     for name in names:
         command = EVERY[name]()
         rows = [side_by_side_times(prefix, command) for _ in range(arguments.repeat)]
         found = [interval([row[i] for row in rows]) for i in range(2)]
         every.append([one[0] for one in found])
-        cells = " | ".join(f"{100 * one:+.1f} % ({100 * low:+.1f} to {100 * high:+.1f})" for one, low, high in found)
-        print(f"| {name} | {statistics.median(row[0][0] for row in rows):.2f} s | {cells} |", flush=True)
+        print_line(name, rows, found)
     if len(every) > 1:
         print("| median | | " + " | ".join(f"{100 * statistics.median(one[i] for one in every):+.1f} %" for i in range(2)) + " |")
         print("| worst | | " + " | ".join(f"{100 * max(one[i] for one in every):+.1f} %" for i in range(2)) + " |")

@@ -174,11 +174,6 @@ void burst_put_branch(maker *m, const burst_instruction *in, bool last, uint32_t
     }
 }
 
-static void lead_here(const burst_emitter *out, unsigned char *from)
-{
-    lead_to(from, out->at);
-}
-
 static void put_stub(burst_emitter *out, uint32_t number)
 {
     emit_store_32(out, &out->state->exit, number);
@@ -190,7 +185,7 @@ void burst_put_stubs(maker *m, uint32_t number)
     static const uint8_t exits[STUBS] = {BURST_EXIT_HEAD, BURST_EXIT_IDLE, BURST_EXIT_LOG_FULL};
     burst_emitter *out = &m->out;
     for (uint32_t i = 0; i < m->exits; i++) {
-        lead_here(out, m->exit[i].from);
+        lead_to(m->exit[i].from, out->at);
         if (m->exit[i].rest) { /* of what was counted at the beginning, this was not done */
             emit_based(out, 0x8d, BURST_R15, BURST_R15, (int32_t)m->exit[i].rest);
             emit_byte(out, 0xe9);
@@ -201,7 +196,7 @@ void burst_put_stubs(maker *m, uint32_t number)
     }
     for (uint32_t stub = 0; stub < STUBS; stub++) {
         if (!m->stub_jumps[stub]) continue;
-        for (uint32_t i = 0; i < m->stub_jumps[stub]; i++) lead_here(out, m->stub_from[stub][i]);
+        for (uint32_t i = 0; i < m->stub_jumps[stub]; i++) lead_to(m->stub_from[stub][i], out->at);
         put_stub(out, number * BURST_EXITS + exits[stub]);
     }
 }

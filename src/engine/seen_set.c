@@ -185,7 +185,8 @@ fm_seen fm_seen_set_meet(fm_seen_set *set)
     return FM_SEEN_NEW;
 }
 
-fm_seen fm_seen_set_keep(fm_seen_set *set, uint64_t key, uint64_t budget)
+/* Remembers a key that was met. */
+static fm_seen keep(fm_seen_set *set, uint64_t key, uint64_t budget)
 {
     bool known;
     if (set->given_up) return FM_SEEN_GIVEN_UP;
@@ -207,7 +208,7 @@ bool fm_seen_set_keep_table(fm_seen_set *set, const fm_block_table *table, uint6
         for (int slot = 0; i + AHEAD < table->bucket_count && slot < FM_BUCKET_SLOTS; slot++)
             fm_seen_set_prefetch(set, buckets[i + AHEAD].key[slot]);
         for (int slot = 0; slot < FM_BUCKET_SLOTS && buckets[i].position[slot]; slot++)
-            if (fm_seen_set_keep(set, buckets[i].key[slot], budget) == FM_SEEN_NO_MEMORY) return false;
+            if (keep(set, buckets[i].key[slot], budget) == FM_SEEN_NO_MEMORY) return false;
     }
     return true;
 }
@@ -237,10 +238,9 @@ bool fm_seen_set_absorb(fm_seen_set *set, const fm_seen_set *other)
         fm_seen_set_give_up(set, other->count);
         return true;
     }
-    if (other->zero_known && fm_seen_set_keep(set, 0, UINT64_MAX) == FM_SEEN_NO_MEMORY) return false;
+    if (other->zero_known && keep(set, 0, UINT64_MAX) == FM_SEEN_NO_MEMORY) return false;
     for (uint64_t slot = 0; slot < slots_of(other->bits); slot++)
-        if (other->keys[slot] && fm_seen_set_keep(set, other->keys[slot], UINT64_MAX) == FM_SEEN_NO_MEMORY)
-            return false;
+        if (other->keys[slot] && keep(set, other->keys[slot], UINT64_MAX) == FM_SEEN_NO_MEMORY) return false;
     set->count += other->count;
     return true;
 }

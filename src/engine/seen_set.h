@@ -62,9 +62,7 @@ fm_seen fm_seen_set_insert(fm_seen_set *set, uint64_t key, uint64_t budget, uint
 
 /* A key that was never inserted, met or kept before: it is counted, nothing more. NEW, or GIVEN_UP. */
 fm_seen fm_seen_set_meet(fm_seen_set *set);
-/* Remembers a key that was met. */
-fm_seen fm_seen_set_keep(fm_seen_set *set, uint64_t key, uint64_t budget);
-/* All blocks of a table, which were met; false where memory is short. */
+/* Remembers all blocks of a table, which were met; false where memory is short. */
 bool fm_seen_set_keep_table(fm_seen_set *set, const fm_block_table *table, uint64_t budget);
 /* Fetches what insert and keep will look at. */
 void fm_seen_set_prefetch(const fm_seen_set *set, uint64_t key);

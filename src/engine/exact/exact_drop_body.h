@@ -11,11 +11,8 @@
 ALWAYS_INLINE uint64_t drop_rank(const fm_dropping *what, uint64_t position)
 {
     if (what->window) return fm_recency_window_rank(what->window, position);
-    const uint64_t word = position >> 6;
-    const uint64_t packed = what->words[word | 7];
     return what->before[position >> FM_REGION_SHIFT] + what->lines[position >> FM_LINE_SHIFT] +
-           ((packed >> (9 * (word & 7))) & 511) +
-           (uint64_t)__builtin_popcountll(what->words[word] << (~position & 63));
+           fm_recency_line_rank(what->words, position);
 }
 
 /* A hole for the key before bucket number `at`; NULL where there is none. */
@@ -50,7 +47,7 @@ ALWAYS_INLINE uint64_t drop_bucket(fm_block_table *table, uint64_t at, const fm_
             bucket->key[end] = key;
             place = &bucket->position[end++];
         }
-        *place = fm_recency_window_packed_position((drop_rank(what, position) - what->dropped)) |
+        *place = fm_recency_window_packed_position(drop_rank(what, position) - what->dropped) |
                  (old & ~FM_POSITION_BITS);
         kept++;
     }

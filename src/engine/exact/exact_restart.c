@@ -80,14 +80,15 @@ fm_status fm_exact_restart(fm_exact *self, fm_error *error)
     if (kept < live) {
         bounding bounded = {.self = self, .dropped = live - kept};
         remember_all(self);
-        const fm_dropping what = {
-            .from = fm_recency_window_select(&self->window, (uint32_t)(bounded.dropped + 1)),
-            .dropped = bounded.dropped,
-            .window = &self->window};
-        if (self->with_times)
+        if (self->with_times) {
             fm_block_table_filter(&self->table, keep_within_bound, &bounded);
-        else
+        } else {
+            const fm_dropping what = {
+                .from = fm_recency_window_select(&self->window, (uint32_t)(bounded.dropped + 1)),
+                .dropped = bounded.dropped,
+                .window = &self->window};
             self->kernels->drop(&self->table, &what);
+        }
     } else {
         self->kernels->renumber(&self->table, &self->window);
     }

@@ -233,28 +233,16 @@ uint64_t fm_recency_line_select(const uint64_t *words, uint64_t rank)
     return 64 * word + (uint64_t)__builtin_ctzll(bits);
 }
 
-/* Bits set before a line. */
-static uint32_t rank_of_line(const fm_recency_window *window, uint64_t line)
-{
-    uint32_t rank = window->lines[line];
-    uint64_t child = line / FM_REGION_LINES;
-    for (int level = 2; level <= window->levels; level++) {
-        rank += window->nodes[level][child];
-        child /= FM_NODE_CHILDREN;
-    }
-    return rank + window->top[child];
-}
-
 uint64_t fm_recency_window_select(const fm_recency_window *window, uint32_t rank)
 {
     uint64_t low = 0, end = (window->position - 1) / (1 << FM_LINE_SHIFT) + 1;
     while (end - low > 1) { /* the last line that has fewer before it */
         const uint64_t middle = (low + end) / 2;
-        if (rank_of_line(window, middle) < rank)
+        if (fm_recency_window_before(window, middle) < rank)
             low = middle;
         else
             end = middle;
     }
-    return (low << FM_LINE_SHIFT) +
-           fm_recency_line_select(window->words + low * FM_LINE_WORDS, rank - rank_of_line(window, low));
+    return (low << FM_LINE_SHIFT) + fm_recency_line_select(window->words + low * FM_LINE_WORDS,
+                                                           rank - fm_recency_window_before(window, low));
 }

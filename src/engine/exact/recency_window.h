@@ -93,20 +93,31 @@ uint64_t fm_recency_window_memory_for(uint64_t live);
  */
 bool fm_recency_window_advance(fm_recency_window *window, size_t count);
 
-/* Bits set at positions up to and including this one, which must be live. Modulo 2^32. */
-static inline uint32_t fm_recency_window_rank(const fm_recency_window *window, uint64_t position)
+/* Bits set in a line up to and including this position, which must be live; words: those of all lines. */
+static inline uint32_t fm_recency_line_rank(const uint64_t *words, uint64_t position)
 {
-    const uint64_t word = position >> 6, line = position >> FM_LINE_SHIFT;
-    const uint64_t packed = window->words[word | 7];
-    uint32_t rank = (uint32_t)__builtin_popcountll(window->words[word] << (~position & 63));
-    rank += (uint32_t)(packed >> (9 * (word & 7))) & 511;
-    rank += window->lines[line];
+    const uint64_t word = position >> 6;
+    return (uint32_t)__builtin_popcountll(words[word] << (~position & 63)) +
+           ((uint32_t)(words[word | 7] >> (9 * (word & 7))) & 511);
+}
+
+/* Bits set before a line. Modulo 2^32. */
+static inline uint32_t fm_recency_window_before(const fm_recency_window *window, uint64_t line)
+{
+    uint32_t rank = window->lines[line];
     uint64_t child = line / FM_REGION_LINES;
     for (int level = 2; level <= window->levels; level++) {
         rank += window->nodes[level][child];
         child /= FM_NODE_CHILDREN;
     }
     return rank + window->top[child];
+}
+
+/* Bits set at positions up to and including this one, which must be live. Modulo 2^32. */
+static inline uint32_t fm_recency_window_rank(const fm_recency_window *window, uint64_t position)
+{
+    return fm_recency_line_rank(window->words, position) +
+           fm_recency_window_before(window, position >> FM_LINE_SHIFT);
 }
 /* The position of the bit with this rank, from 1 on, in a line; words: the line's. */
 uint64_t fm_recency_line_select(const uint64_t *words, uint64_t rank);

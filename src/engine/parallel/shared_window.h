@@ -73,11 +73,8 @@ void fm_shared_window_restart(fm_shared_window *window, uint64_t live);
 /* Bits set at positions up to and including this one, which must be live. */
 static inline uint64_t fm_shared_window_rank(const fm_shared_window *window, uint64_t position)
 {
-    const uint64_t word = position >> 6, line = position >> FM_LINE_SHIFT;
-    const uint64_t packed = window->words[word | 7];
-    return window->before[position >> FM_REGION_SHIFT] + window->lines[line] +
-           ((packed >> (9 * (word & 7))) & 511) +
-           (uint64_t)__builtin_popcountll(window->words[word] << (~position & 63));
+    return window->before[position >> FM_REGION_SHIFT] + window->lines[position >> FM_LINE_SHIFT] +
+           fm_recency_line_rank(window->words, position);
 }
 
 /* The position of the bit with this rank, after fm_shared_window_rank_regions. */
