@@ -5,6 +5,8 @@
  *
  *     bench_feed [--threads 1,2,4,8,16] [--granularity 64] [--steps NAME,...] [--repeat 3] TRACE
  *
+ * The trace is a native one or one of lines, in a file: what threads divide among themselves.
+ *
  * Steps, from `claim` to `upload` each with those before it:
  *     read      the file's bytes, 256 KiB at a time
  *     ahead     decoding for one thread that takes batches (fm_reader_next)
@@ -15,8 +17,9 @@
  *     upload    the same into memory that the card reads, and sent to it
  *     exact     fm_analyze with the engine exact
  *     gpu       fm_analyze with the engine gpu, without the time that it takes to create one; idle_card.c is
- * a card for machines without one Rates are references of the trace a second, and the processors' time in ns
- * a reference: the best turns.
+ *               a card for machines without one
+ *
+ * Rates are references of the trace a second, and the processors' time in ns a reference: the best turns.
  */
 #define _GNU_SOURCE
 #include "contender.h"
@@ -281,6 +284,14 @@ static void measure(feeding feed, int repeat, uint64_t references)
                step_names[feed.until], feed.threads, references, best, least);
 }
 
+/* For traces that do not say how many they have, such as text. */
+static uint64_t count_references(feeding feed)
+{
+    feed.until = AHEAD;
+    take_batches(&feed);
+    return feed.references;
+}
+
 int main(int argc, char **argv)
 {
     char usual_threads[] = "1,2,4,8,16", usual_steps[] = "ahead,read,claim,decode,cut,copy,upload,exact,gpu";
@@ -317,9 +328,9 @@ int main(int argc, char **argv)
     feed.threads = 1;
     fm_reader *reader = open_reader(&feed);
     fm_reader_info(reader, &info);
-    const uint64_t references = info.references_total;
     fm_reader_close(reader);
-    if (references == 0) bench_die("%s does not say how many references it has", feed.path);
+    const uint64_t references = info.references_total ? info.references_total : count_references(feed);
+    if (references == 0) bench_die("%s has no references", feed.path);
     printf("M references/s of the trace; in brackets the processors' time in ns a reference\n\n| threads |");
     for (size_t i = 0; i < columns; i++) printf(" %s |", counts[i]);
     printf("\n|---|");
