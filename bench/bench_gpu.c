@@ -4,9 +4,10 @@
  * memory, and from a stored trace; and all engines side by side. For `make bench-gpu`, which keeps what it
  * prints.
  *
- *     bench_gpu [--references 28] [--most 30] [--slow 24] [--trace FILE]
+ *     bench_gpu [--references 28] [--most 30] [--slow 24] [--trace FILE] [--resident]
  *
  * Numbers of references are powers of two: of most measurements, of the largest, and of engines on one core.
+ * --resident: only with the references on the card already.
  * The card's own part is timed by the card, stage by stage (gpu_module.h).
  */
 #include "contender.h"
@@ -285,15 +286,38 @@ static void bench_file(const char *path)
     }
 }
 
+/* Whatever the host has a part in. trace: NULL: none. */
+static void bench_with_host(int bits, int most, int slow, const char *trace)
+{
+    printf("\n### Exact, from the host's memory to the histogram\n\nThe card is opened and closed within the "
+           "time.\n\n"
+           "| references | workload | ms | G/s |\n|---|---|---|---|\n");
+    bench_host(bits + 1, LOG_UNIFORM, 1 << 20, false);
+    bench_host(bits + 1, UNIFORM, 10000000, false);
+    bench_host(bits + 1, CYCLIC, 1 << 20, false);
+    bench_host(bits + 1, LOG_UNIFORM, 1 << 20, true);
+    bench_host(most, LOG_UNIFORM, 10000000, false);
+    if (trace) {
+        printf("\n### From a stored trace (%s), in the page cache\n\n"
+               "| engine | threads that decode | references | ms | M/s |\n|---|---|---|---|---|\n",
+               strrchr(trace, '/') ? strrchr(trace, '/') + 1 : trace);
+        bench_file(trace);
+    }
+    printf("\n### All engines, log-uniform over 2^20 keys\n\n"
+           "| engine | CPU threads | references | M/s | times tree | average error "
+           "|\n|---|---|---|---|---|---|\n");
+    bench_engines(slow, bits, LOG_UNIFORM, 1 << 20);
+}
+
 int main(int argc, char **argv)
 {
     int bits = 28, most = 30, slow = 24;
     const char *trace = NULL;
-    static const struct option options[] = {{"references", required_argument, NULL, 'r'},
-                                            {"most", required_argument, NULL, 'm'},
-                                            {"slow", required_argument, NULL, 's'},
-                                            {"trace", required_argument, NULL, 't'},
-                                            {0}};
+    bool only_resident = false;
+    static const struct option options[] = {
+        {"references", required_argument, NULL, 'r'}, {"most", required_argument, NULL, 'm'},
+        {"slow", required_argument, NULL, 's'},       {"trace", required_argument, NULL, 't'},
+        {"resident", no_argument, NULL, 'o'},         {0}};
     for (int given; (given = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (given == 'r')
             bits = atoi(optarg);
@@ -303,6 +327,8 @@ int main(int argc, char **argv)
             slow = atoi(optarg);
         else if (given == 't')
             trace = optarg;
+        else if (given == 'o')
+            only_resident = true;
         else
             return 2;
     }
@@ -326,26 +352,10 @@ int main(int argc, char **argv)
     bench_resident(bits, CYCLIC, 1 << 20, FM_BINS_EXACT);
     bench_resident(bits, UNIFORM, 10000000, FM_BINS_LOGLINEAR);
     bench_resident(bits, UNIFORM, 10000000, FM_BINS_EXACT);
+    bench_resident(bits, UNIFORM, 4096, FM_BINS_LOGLINEAR);
     bench_resident(bits, SCATTERED, 1 << 20, FM_BINS_LOGLINEAR);
     bench_resident(most, LOG_UNIFORM, 10000000, FM_BINS_LOGLINEAR);
-    printf("\n### Exact, from the host's memory to the histogram\n\nThe card is opened and closed within the "
-           "time.\n\n"
-           "| references | workload | ms | G/s |\n|---|---|---|---|\n");
-    bench_host(bits + 1, LOG_UNIFORM, 1 << 20, false);
-    bench_host(bits + 1, UNIFORM, 10000000, false);
-    bench_host(bits + 1, CYCLIC, 1 << 20, false);
-    bench_host(bits + 1, LOG_UNIFORM, 1 << 20, true);
-    bench_host(most, LOG_UNIFORM, 10000000, false);
-    if (trace) {
-        printf("\n### From a stored trace (%s), in the page cache\n\n"
-               "| engine | threads that decode | references | ms | M/s |\n|---|---|---|---|---|\n",
-               strrchr(trace, '/') ? strrchr(trace, '/') + 1 : trace);
-        bench_file(trace);
-    }
-    printf("\n### All engines, log-uniform over 2^20 keys\n\n"
-           "| engine | CPU threads | references | M/s | times tree | average error "
-           "|\n|---|---|---|---|---|---|\n");
-    bench_engines(slow, bits, LOG_UNIFORM, 1 << 20);
+    if (!only_resident) bench_with_host(bits, most, slow, trace);
     fm_rounds_destroy(all_cores);
     return 0;
 }

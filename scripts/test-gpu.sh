@@ -74,6 +74,17 @@ for shape in zipf uniform cyclic sawtooth; do
         result $? "gpu is exact: $shape $options"
     done
 done
+# Keys of one bit to more than 28: buckets after one pass, after two, and a sort; and few keys in long batches.
+for shape in "zipf 2" "zipf 300" "zipf 5000" "uniform 3000" "zipf 2000000" "uniform 20000000" "zipf 100000000" "zipf 500000000"; do
+    # shellcheck disable=SC2086
+    set -- $shape
+    "$build/fathom" gen "$1" --keys "$2" --references 90000000 --seed 3 -o "$work/keys.fathom"
+    "$build/fathom" analyze -q --engine gpu --granularity 1 --json "$work/gpu.json" "$work/keys.fathom" >/dev/null &&
+        "$build/fathom" analyze -q --engine exact --granularity 1 --json "$work/exact.json" "$work/keys.fathom" >/dev/null &&
+        same "$work/gpu.json" "$work/exact.json"
+    result $? "gpu is exact: $shape keys"
+    rm "$work/keys.fathom"
+done
 "$build/fathom" analyze -q --engine gpu --granularity 1 --distances "$work/gpu.d" "$work/trace.fathom" >/dev/null &&
     "$build/fathom" analyze -q --engine exact --granularity 1 --distances "$work/exact.d" "$work/trace.fathom" >/dev/null &&
     cmp "$work/gpu.d" "$work/exact.d"

@@ -28,9 +28,9 @@ constexpr size_t ALIGNMENT = 512;
 /* Bytes of the parts of the card's memory, in order; the same list sizes and places them. */
 struct Layout {
     size_t positions, words, again_words;
-    size_t keys[FM_GPU_SLOTS], word_arrays, sort, counts, sums, part_sizes[2], scan, again, last_sums;
+    size_t keys[FM_GPU_SLOTS], word_arrays, ordering, counts, sums, part_sizes[2], scan, again, last_sums;
     size_t stack[2], times[2], histogram, time_histogram, small;
-    size_t scan_bytes, sort_bytes, histogram_bins;
+    size_t scan_bytes, histogram_bins;
     size_t total;
 
     size_t place(size_t bytes)
@@ -48,14 +48,13 @@ struct Layout {
                 ALIGNMENT; /* of each array: pairs of them are one of 8 bytes */
         again_words = (positions + 8191) / 8192 * 256;
         scan_bytes = std::max(split_scan_needed(positions), firsts_space_needed(positions));
-        sort_bytes = sort_space_needed(positions);
         histogram_bins = setup.bins == FM_BINS_EXACT  ? positions
                          : setup.bins == FM_BINS_LOG2 ? LOG2_BINS
                                                       : LOGLINEAR_BINS;
         /* A slot has the stack before its batch, wherever that begins. */
         for (size_t &at : keys) at = place((setup.stack + setup.batch) * 8);
         word_arrays = place(6 * words * 4);
-        sort = place(sort_bytes);
+        ordering = place(link_space_needed(positions));
         counts = place(split_counts_needed(positions) * 4);
         sums = place(split_counts_needed(positions) * 4);
         for (size_t &at : part_sizes) at = place(split_parts_needed(positions) * 4);
@@ -75,7 +74,6 @@ struct Small {
     Count total, beyond, times_total;
     KeySummary summary;
     uint32_t found;
-    uint32_t cursors[LINK_BUCKETS];
 };
 
 } // namespace
@@ -269,21 +267,20 @@ static fm_status find_distances(fm_gpu_card *card, Sequence *sequence, fm_gpu_ba
     const Layout &layout = card->layout;
     Small *small = card->small();
     KeySummary summary;
-    SortedKeys sorted;
+    OrderedReferences ordered;
     const LinkSpace link_space = {
         {card->word(0), card->word(1), card->word(2), card->word(3), card->word(4), card->word(5)},
-        card->at<void>(layout.sort),
-        layout.sort_bytes,
-        small->cursors,
-        &small->summary};
+        card->at<void>(layout.ordering),
+        layout.positions};
     FM_TRY(summarize_keys(sequence->blocks, sequence->count, &small->summary, &summary, stream, error));
     const KeyPacking packing = choose_packing(summary);
     FM_TRY(mark(card, FM_GPU_STAGE_KEYS + 1, error));
-    FM_TRY(sort_keys(sequence->blocks, sequence->count, packing, link_space, &sorted, stream, error));
+    FM_TRY(order_references(sequence->blocks, sequence->count, packing, link_space, &ordered, stream, error));
     FM_TRY(mark(card, FM_GPU_STAGE_SORT + 1, error));
-    FM_TRY(link_references(sorted, sequence->count, link_space, stream, error));
+    uint32_t *previous;
+    FM_TRY(link_references(ordered, sequence->count, link_space, &previous, stream, error));
     FM_TRY(mark(card, FM_GPU_STAGE_LINK + 1, error));
-    sequence->previous = sorted.previous;
+    sequence->previous = previous;
 
     const Elements one = {card->word(0), card->word(1)}, other = {card->word(2), card->word(3)};
     const SplitSpace split_space = {card->at<uint32_t>(layout.counts),

@@ -2,7 +2,7 @@
 /* cub_calls.cu - see cub_calls.cuh. */
 #include "cub_calls.cuh"
 
-#include "link.cuh"
+#include "keys.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * finish.cu - the last 13 bits of a split, within a thread block: 4 by the block, 4 by each warp, 5 within a
+ * finish.cu - the last 13 bits of a split, within a thread block: 5 by the block, 3 by each warp, 5 within a
  * row of 32 lanes; then the distances are known, and counted. See split.cuh.
  *
- * Parts keep their places here too: of 8192 positions of shared memory, 512 are a warp's, 32 are a row's. An
+ * Parts keep their places here too: of 8192 positions of shared memory, 256 are a warp's, 32 are a row's. An
  * element ends up in the row of the positions around the one it is linked to, so that a row also knows which
  * of its 32 positions are linked to: one word of a bitmap.
  */
 #include "finish_part.cuh"
-#include "link.cuh"
+#include "keys.cuh"
 #include "split.cuh"
 #include "warp_rank.cuh"
 
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(THREADS)
         const uint32_t size = WHOLE ? parts.positions : parts.sizes[part];
         uint32_t distance[ROWS], low[ROWS]; /* low: with the rank in its upper half, once that is known */
 
-        /* By the block: 16 parts of 512 positions. */
+        /* By the block: 32 parts of 256 positions. */
 #pragma unroll
         for (int row = 0; row < ROWS; row++) {
             const uint32_t at = warp * ROWS * 32 + row * 32 + lane;
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(THREADS)
         const uint32_t mine = __shfl_sync(ALL_LANES, in_part, warp); /* elements that are this warp's now */
         __syncthreads();
 
-        /* By each warp: 16 rows of 32 positions. */
+        /* By each warp: 8 rows of 32 positions. */
         const uint32_t base = warp * ROWS * 32;
         WarpCounts<WARP_BITS> in_rows;
 #pragma unroll

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * link.cu - see link.cuh.
- *
- * The links have to go back from the order of blocks to that of time. Written at once, 4 bytes each to random
- * places of a large array, most of the card's bandwidth would go into sectors that are read and written for
- * one word of eight. So they are partitioned by time first into 256 windows that fit the second-level cache,
- * then written window by window. The order within a window does not matter: places in it are given out by an
- * atomic counter.
- */
+/* link.cu - see link.cuh. */
 #include "link.cuh"
 
-#include "cub_calls.cuh"
-#include "warp_rank.cuh"
+#include "segment_links.cuh"
 
 #include <algorithm>
 
@@ -21,282 +12,138 @@ namespace fathom
 namespace
 {
 
-constexpr int THREADS = 256;
-constexpr int ITEMS = 8; /* of a thread: with 16 there are too few blocks at a time on a processor */
-constexpr uint32_t TILE = THREADS * ITEMS;
-/* Links of so few references stay in the second-level cache anyway. */
-constexpr uint32_t DIRECT_MOST = 1u << 22;
+constexpr size_t ALIGNMENT = 512;
 
-__global__ void start_summary(const uint64_t *blocks, KeySummary *summary)
-{
-    *summary = KeySummary{blocks[0], blocks[0], 0};
-}
+/* The parts of LinkSpace.ordering: those of a partition, or of a sort. */
+struct Layout {
+    size_t starts[PASSES], group_tile, group_start, bucket_start, first_segment, first_table, tables, scan;
+    size_t scan_bytes;
+    size_t sorting, cursors, sort_bytes;
+    size_t total = 0;
 
-__global__ void __launch_bounds__(THREADS)
-    summarize(const uint64_t *blocks, uint32_t count, KeySummary *summary)
-{
-    const uint64_t first = blocks[0];
-    unsigned long long least = first, greatest = first, varying = 0;
-    for (size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x; i < count; i += (size_t)gridDim.x * THREADS) {
-        const unsigned long long block = blocks[i];
-        least = min(least, block);
-        greatest = max(greatest, block);
-        varying |= block ^ first;
+    size_t place(size_t bytes)
+    {
+        const size_t at = total;
+        total += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        return at;
     }
-    for (int step = 16; step > 0; step /= 2) {
-        least = min(least, __shfl_xor_sync(0xffffffffu, least, step));
-        greatest = max(greatest, __shfl_xor_sync(0xffffffffu, greatest, step));
-        varying |= __shfl_xor_sync(0xffffffffu, varying, step);
+
+    explicit Layout(size_t positions)
+    {
+        for (int pass = 0; pass < PASSES; pass++)
+            starts[pass] = place(starts_needed(tiles_needed(positions, pass > 0)) * 4);
+        group_tile = place((DIGITS + 1) * 4);
+        group_start = place((DIGITS + 1) * 4);
+        bucket_start = place((MOST_BUCKETS + 1) * 4);
+        first_segment = place((MOST_BUCKETS + 1) * 4);
+        first_table = place((MOST_BUCKETS + 1) * 4);
+        tables = place(segment_tables_needed(positions) * 4);
+        scan_bytes = partition_scan_needed(positions);
+        scan = place(scan_bytes);
+        const size_t partition = total;
+        total = 0;
+        cursors = place(LINK_BUCKETS * 4);
+        sort_bytes = sort_space_needed(positions);
+        sorting = place(sort_bytes);
+        total = std::max(total, partition);
     }
-    if (threadIdx.x % 32 != 0) return;
-    atomicMin(&summary->least, least);
-    atomicMax(&summary->greatest, greatest);
-    atomicOr(&summary->varying, varying);
+};
+
+template <typename T> T *at(const LinkSpace &space, size_t place)
+{
+    return (T *)((unsigned char *)space.ordering + place);
 }
 
-template <typename KEY>
-__global__ void __launch_bounds__(THREADS)
-    pack_keys(const uint64_t *blocks, uint32_t count, const __grid_constant__ KeyPacking packing, KEY *keys,
-              uint32_t *positions)
+SortSpace sort_space(const LinkSpace &space)
 {
-    for (size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x; i < count; i += (size_t)gridDim.x * THREADS) {
-        const uint64_t block = blocks[i] - packing.less;
-        uint64_t key = 0;
-#pragma unroll
-        for (int run = 0; run < KeyPacking::RUNS; run++)
-            if (run < packing.runs)
-                key |= (block >> packing.shift[run] & packing.mask[run]) << packing.at[run];
-        keys[i] = (KEY)key;
-        positions[i] = (uint32_t)i;
+    const Layout layout(space.positions);
+    return SortSpace{space.words, at<void>(space, layout.sorting), layout.sort_bytes,
+                     at<uint32_t>(space, layout.cursors)};
+}
+
+/* Of words: the first pass takes 0 and 1 and the second one 2 and 3 for references, both the last one for
+ * places. */
+fm_status part_references(const uint64_t *blocks, uint32_t count, const KeyPacking &packing,
+                          const LinkSpace &space, OrderedReferences *ordered, cudaStream_t stream,
+                          fm_error *error)
+{
+    const Layout layout(space.positions);
+    uint32_t *const *words = space.words;
+    const ScanSpace scan = {at<void>(space, layout.scan), layout.scan_bytes};
+    PartitionPass &first = ordered->pass[0], &second = ordered->pass[1];
+    uint16_t *const places = (uint16_t *)words[5];
+    const int first_bits = std::min(DIGIT_BITS, packing.bits), left = packing.bits - first_bits;
+    first = PartitionPass{
+        count,   first_bits, tiles_needed(count, false), at<uint32_t>(space, layout.starts[0]), places,
+        nullptr, nullptr};
+    ordered->passes = left > SHORT_KEY_BITS ? 2 : 1;
+    if (ordered->passes == 1) {
+        ordered->references = ShortKeyed{(uint16_t *)words[0], words[1]};
+        ordered->key_bits = left;
+        return part_blocks(blocks, packing, first, ordered->references, scan, stream, error);
     }
+    const LongKeyed between = {words[0], words[1]};
+    uint32_t *group_tile = at<uint32_t>(space, layout.group_tile);
+    uint32_t *group_start = at<uint32_t>(space, layout.group_start);
+    second = PartitionPass{count,
+                           DIGIT_BITS,
+                           tiles_needed(count, true),
+                           at<uint32_t>(space, layout.starts[1]),
+                           places + count,
+                           group_tile,
+                           group_start};
+    ordered->references = ShortKeyed{(uint16_t *)words[2], words[3]};
+    ordered->key_bits = left - DIGIT_BITS;
+    FM_TRY(part_blocks(blocks, packing, first, between, scan, stream, error));
+    FM_TRY(make_groups(first, group_tile, group_start, stream, error));
+    return part_groups(between, second, ordered->references, scan, stream, error);
 }
 
-/* The link of sorted element `at`: x its predecessor's position or NO_POSITION, y its own. */
-template <typename KEY>
-__device__ __forceinline__ uint2 link_of(const KEY *keys, const uint32_t *positions, uint32_t at)
+fm_status link_parted(const OrderedReferences &ordered, uint32_t count, const LinkSpace &space,
+                      cudaStream_t stream, fm_error *error)
 {
-    const bool again = at > 0 && keys[at] == keys[at - 1];
-    return make_uint2(again ? positions[at - 1] : NO_POSITION, positions[at]);
-}
-
-template <typename KEY>
-__global__ void __launch_bounds__(THREADS)
-    link_directly(const KEY *keys, const uint32_t *positions, uint32_t count, uint32_t *previous)
-{
-    const uint32_t at = blockIdx.x * THREADS + threadIdx.x;
-    if (at >= count) return;
-    const uint2 link = link_of(keys, positions, at);
-    previous[link.y] = link.x;
-}
-
-__global__ void start_cursors(uint32_t *cursors, int shift)
-{
-    cursors[threadIdx.x] = threadIdx.x << shift;
-}
-
-/* Partitions links by time. Every position occurs once, so bucket b fills [b << shift, (b + 1) << shift). */
-template <typename KEY>
-__global__ void __launch_bounds__(THREADS)
-    partition_links(const KEY *keys, const uint32_t *positions, uint32_t count, int shift, uint32_t *cursors,
-                    uint2 *pairs)
-{
-    __shared__ uint2 sorted[TILE];
-    __shared__ uint32_t sizes[LINK_BUCKETS], places[LINK_BUCKETS], sums[THREADS / 32];
-    const uint32_t tile = blockIdx.x * TILE, lane = threadIdx.x % 32;
-    const uint32_t here = min(TILE, count - tile);
-    uint2 links[ITEMS];
-    uint32_t ranks[ITEMS];
-
-    sizes[threadIdx.x] = 0;
-    __syncthreads();
-#pragma unroll
-    for (int item = 0; item < ITEMS; item++) {
-        const uint32_t at = item * THREADS + threadIdx.x;
-        const bool valid = at < here;
-        links[item] = valid ? link_of(keys, positions, tile + at) : make_uint2(0, 0);
-        const uint32_t bucket = valid ? links[item].y >> shift : NO_POSITION;
-        /* A block's references are in the order of time here, so that neighbours are often of one bucket: one
-         * atomic addition for each such run. */
-        const uint32_t before = __shfl_up_sync(ALL_LANES, bucket, 1);
-        const uint32_t up_to_here = ALL_LANES >> (31 - lane);
-        const uint32_t heads = __ballot_sync(ALL_LANES, lane == 0 || bucket != before);
-        const uint32_t head = 31 - __clz(heads & up_to_here), later = heads & ~up_to_here;
-        uint32_t first = 0;
-        if (head == lane && valid) first = atomicAdd(&sizes[bucket], (later ? __ffs(later) - 1 : 32) - lane);
-        ranks[item] = __shfl_sync(ALL_LANES, first, head) + lane - head;
-    }
-    __syncthreads();
-
-    /* Where each bucket starts in the tile (places), and in all minus that (sizes). */
-    const uint32_t size = sizes[threadIdx.x];
-    uint32_t sum = size;
-    for (int step = 1; step < 32; step *= 2) {
-        const uint32_t other = __shfl_up_sync(0xffffffffu, sum, step);
-        if (lane >= step) sum += other;
-    }
-    if (lane == 31) sums[threadIdx.x / 32] = sum;
-    __syncthreads();
-    uint32_t start = sum - size;
-    for (uint32_t warp = 0; warp < threadIdx.x / 32; warp++) start += sums[warp];
-    places[threadIdx.x] = start;
-    sizes[threadIdx.x] = size ? atomicAdd(&cursors[threadIdx.x], size) - start : 0;
-    __syncthreads();
-
-#pragma unroll
-    for (int item = 0; item < ITEMS; item++)
-        if (item * THREADS + threadIdx.x < here)
-            sorted[places[links[item].y >> shift] + ranks[item]] = links[item];
-    __syncthreads();
-#pragma unroll
-    for (int item = 0; item < ITEMS; item++) {
-        const uint32_t at = item * THREADS + threadIdx.x;
-        if (at < here) pairs[sizes[sorted[at].y >> shift] + at] = sorted[at];
-    }
-}
-
-__global__ void __launch_bounds__(THREADS) write_links(const uint2 *pairs, uint32_t count, uint32_t *previous)
-{
-    constexpr int EACH = 4;
-    const uint32_t tile = blockIdx.x * THREADS * EACH;
-    uint2 links[EACH];
-#pragma unroll
-    for (int item = 0; item < EACH; item++) {
-        const uint32_t at = tile + item * THREADS + threadIdx.x;
-        if (at < count) links[item] = __ldcs(&pairs[at]);
-    }
-#pragma unroll
-    for (int item = 0; item < EACH; item++)
-        if (tile + item * THREADS + threadIdx.x < count) previous[links[item].y] = links[item].x;
-}
-
-unsigned blocks_for(size_t count, size_t each)
-{
-    return (unsigned)((count + each - 1) / each);
-}
-
-constexpr unsigned SWEEP_BLOCKS = 132 * 16; /* enough to fill any card; loops take the rest */
-
-template <typename KEY>
-fm_status link_sorted(const SortedKeys &sorted, uint32_t count, const LinkSpace &space, cudaStream_t stream,
-                      fm_error *error)
-{
-    const KEY *keys = (const KEY *)sorted.keys;
-    if (count <= DIRECT_MOST) {
-        link_directly<<<blocks_for(count, THREADS), THREADS, 0, stream>>>(keys, sorted.positions, count,
-                                                                          sorted.previous);
-    } else {
-        int shift = 0;
-        while ((size_t)LINK_BUCKETS << shift < count) shift++;
-        start_cursors<<<1, LINK_BUCKETS, 0, stream>>>(space.cursors, shift);
-        partition_links<<<blocks_for(count, TILE), THREADS, 0, stream>>>(keys, sorted.positions, count, shift,
-                                                                         space.cursors, sorted.pairs);
-        write_links<<<blocks_for(count, THREADS * 4), THREADS, 0, stream>>>(sorted.pairs, count,
-                                                                            sorted.previous);
-    }
-    CUDA_TRY(cudaGetLastError(), "linking references");
-    return FM_OK;
+    const Layout layout(space.positions);
+    uint32_t *const *words = space.words;
+    const PartitionPass &last = ordered.pass[ordered.passes - 1];
+    const uint32_t buckets = ordered.passes > 1 ? MOST_BUCKETS : DIGITS;
+    const SegmentSpace segments = {
+        at<uint32_t>(space, layout.bucket_start), at<uint32_t>(space, layout.first_segment),
+        at<uint32_t>(space, layout.first_table), at<uint32_t>(space, layout.tables)};
+    SegmentTables tables;
+    /* With one pass links take words 2; with two, 0, and on the way back 1. */
+    uint32_t *const links = ordered.passes > 1 ? words[0] : words[2];
+    FM_TRY(find_buckets(last, segments.bucket_start, stream, error));
+    FM_TRY(plan_segments(count, ordered.key_bits, buckets, ordered.references.keys, segments, &tables, stream,
+                         error));
+    FM_TRY(link_segments(tables, ordered.references.positions, count, links, stream, error));
+    if (ordered.passes == 1) return go_back(last, links, words[4], &tables, stream, error);
+    FM_TRY(go_back(last, links, words[1], &tables, stream, error));
+    return go_back(ordered.pass[0], words[1], words[4], nullptr, stream, error);
 }
 
 } // namespace
 
-KeyPacking choose_packing(const KeySummary &summary)
+size_t link_space_needed(size_t positions)
 {
-    KeyPacking packing = {};
-    uint64_t bits = summary.varying;
-    const uint64_t range = summary.greatest - summary.least;
-    const int range_bits = range ? 64 - __builtin_clzll(range) : 0;
-    if (range_bits < __builtin_popcountll(bits)) {
-        packing.less = summary.least;
-        bits = range_bits == 64 ? UINT64_MAX : (UINT64_C(1) << range_bits) - 1;
-    }
-    /* Close the narrowest gaps until few runs are left. */
-    for (int gap = 1; gap < 64; gap++) {
-        int runs = 0;
-        for (int bit = 0; bit < 64; bit++)
-            runs += (bits >> bit & 1) && (bit == 63 || !(bits >> (bit + 1) & 1));
-        if (runs <= KeyPacking::RUNS) break;
-        uint64_t closed = bits;
-        for (int near = 1; near <= gap; near++) closed |= bits << near;
-        uint64_t back = closed;
-        for (int near = 1; near <= gap; near++) back &= closed >> near | ~(UINT64_MAX >> near);
-        bits |= back;
-    }
-    for (int bit = 0; bit < 64;) {
-        if (!(bits >> bit & 1)) {
-            bit++;
-            continue;
-        }
-        int end = bit;
-        while (end < 64 && bits >> end & 1) end++;
-        const int length = end - bit;
-        packing.shift[packing.runs] = bit;
-        packing.mask[packing.runs] = length == 64 ? UINT64_MAX : (UINT64_C(1) << length) - 1;
-        packing.at[packing.runs] = packing.bits;
-        packing.bits += length;
-        packing.runs++;
-        bit = end;
-    }
-    return packing;
+    return Layout(positions).total;
 }
 
-size_t sort_space_needed(size_t positions)
+fm_status order_references(const uint64_t *blocks, uint32_t count, const KeyPacking &packing,
+                           const LinkSpace &space, OrderedReferences *ordered, cudaStream_t stream,
+                           fm_error *error)
 {
-    size_t narrow = 0, wide = 0;
-    SortBuffers<uint32_t> keys32 = {};
-    SortBuffers<uint64_t> keys64 = {};
-    sort_pairs(nullptr, narrow, keys32, positions, 32, nullptr);
-    sort_pairs(nullptr, wide, keys64, positions, 64, nullptr);
-    return std::max(narrow, wide);
+    ordered->sorted = packing.bits > SHORT_KEY_BITS + PASSES * DIGIT_BITS;
+    return ordered->sorted
+               ? sort_keys(blocks, count, packing, sort_space(space), &ordered->sorted_keys, stream, error)
+               : part_references(blocks, count, packing, space, ordered, stream, error);
 }
 
-fm_status summarize_keys(const uint64_t *blocks, uint32_t count, KeySummary *on_card, KeySummary *answer,
-                         cudaStream_t stream, fm_error *error)
+fm_status link_references(const OrderedReferences &ordered, uint32_t count, const LinkSpace &space,
+                          uint32_t **previous, cudaStream_t stream, fm_error *error)
 {
-    start_summary<<<1, 1, 0, stream>>>(blocks, on_card);
-    summarize<<<std::min(blocks_for(count, THREADS), SWEEP_BLOCKS), THREADS, 0, stream>>>(blocks, count,
-                                                                                          on_card);
-    CUDA_TRY(cudaGetLastError(), "looking at blocks");
-    CUDA_TRY(cudaMemcpyAsync(answer, on_card, sizeof *answer, cudaMemcpyDeviceToHost, stream),
-             "looking at blocks");
-    CUDA_TRY(cudaStreamSynchronize(stream), "looking at blocks");
-    return FM_OK;
-}
-
-fm_status sort_keys(const uint64_t *blocks, uint32_t count, const KeyPacking &packing, const LinkSpace &space,
-                    SortedKeys *sorted, cudaStream_t stream, fm_error *error)
-{
-    const unsigned grid = std::min(blocks_for(count, THREADS), SWEEP_BLOCKS);
-    uint32_t *const *words = space.words;
-    size_t bytes = space.sort_bytes;
-    sorted->wide = packing.bits > 32;
-    if (!sorted->wide) {
-        SortBuffers<uint32_t> buffers = {words[0], words[2], words[1], words[3]};
-        pack_keys<<<grid, THREADS, 0, stream>>>(blocks, count, packing, words[0], words[1]);
-        CUDA_TRY(cudaGetLastError(), "packing blocks");
-        if (packing.bits > 0)
-            CUDA_TRY(sort_pairs(space.sort_space, bytes, buffers, count, packing.bits, stream), "sorting");
-        sorted->keys = buffers.keys;
-        sorted->positions = buffers.values;
-        sorted->pairs = (uint2 *)buffers.other_keys;
-        sorted->previous = words[4];
-    } else {
-        SortBuffers<uint64_t> buffers = {(uint64_t *)words[0], (uint64_t *)words[2], words[4], words[5]};
-        pack_keys<<<grid, THREADS, 0, stream>>>(blocks, count, packing, buffers.keys, words[4]);
-        CUDA_TRY(cudaGetLastError(), "packing blocks");
-        CUDA_TRY(sort_pairs(space.sort_space, bytes, buffers, count, packing.bits, stream), "sorting");
-        sorted->keys = buffers.keys;
-        sorted->positions = buffers.values;
-        sorted->pairs = (uint2 *)buffers.other_keys;
-        sorted->previous = buffers.other_values;
-    }
-    return FM_OK;
-}
-
-fm_status link_references(const SortedKeys &sorted, uint32_t count, const LinkSpace &space,
-                          cudaStream_t stream, fm_error *error)
-{
-    return sorted.wide ? link_sorted<uint64_t>(sorted, count, space, stream, error)
-                       : link_sorted<uint32_t>(sorted, count, space, stream, error);
+    *previous = ordered.sorted ? ordered.sorted_keys.previous : space.words[4];
+    return ordered.sorted ? link_sorted_keys(ordered.sorted_keys, count, sort_space(space), stream, error)
+                          : link_parted(ordered, count, space, stream, error);
 }
 
 } // namespace fathom

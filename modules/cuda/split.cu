@@ -2,7 +2,7 @@
 /* split.cu - the passes over the card's memory; see split.cuh. finish.cu does the last bits. */
 #include "cub_calls.cuh"
 #include "finish_part.cuh"
-#include "link.cuh"
+#include "keys.cuh"
 #include "split.cuh"
 #include "warp_rank.cuh"
 
@@ -21,6 +21,9 @@ constexpr int TILE_BITS = 12;
 constexpr uint32_t TILE = 1u << TILE_BITS;
 static_assert(TILE == WARPS * ROWS * 32, "a tile is what a block holds in registers");
 constexpr int MOST_BITS = 5; /* of a pass */
+/* Blocks at a time on a processor, at least: in the first pass, which reads less, and in the others, where
+ * with more of them sectors that are written in parts leave the second-level cache too soon. */
+constexpr int FIRST_SPLIT_BLOCKS = 4, SPLIT_BLOCKS = 3;
 
 /* What a pass does: parts of 2^part_bits positions, each into 2^bits parts. */
 struct Pass {
@@ -79,7 +82,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 template <int BITS, bool FIRST>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, FIRST ? FIRST_SPLIT_BLOCKS : SPLIT_BLOCKS)
     split_tiles(const uint32_t *linked, const uint32_t *reached, const __grid_constant__ Pass pass,
                 const uint32_t *sums, Elements to)
 {
@@ -90,7 +93,7 @@ __global__ void __launch_bounds__(THREADS)
     const uint32_t warp = threadIdx.x / 32, lane = lane_number();
     const int shift = pass.part_bits - BITS;
     const uint32_t digits = 1u << BITS;
-    uint32_t values[ROWS], positions[ROWS], ranks[ROWS];
+    uint32_t values[ROWS], positions[ROWS], ranks[ROWS / 2]; /* ranks: two in a word */
 #pragma unroll
     for (int row = 0; row < ROWS; row++) {
         const uint32_t at = warp * ROWS * 32 + row * 32 + lane;
@@ -106,7 +109,7 @@ __global__ void __launch_bounds__(THREADS)
         const uint32_t before =
             counted.add_row(values[row] != NO_POSITION, values[row] >> shift & (digits - 1u));
         positions[row] -= packed_greater(before);
-        ranks[row] = packed_equal(before);
+        ranks[row / 2] = row % 2 ? pack_counts(ranks[row / 2], packed_equal(before)) : packed_equal(before);
     }
     warp_counts[warp][lane] = packed_equal(counted.counts);
     __syncthreads();
@@ -130,7 +133,7 @@ __global__ void __launch_bounds__(THREADS)
         const uint32_t greater = __shfl_sync(ALL_LANES, greater_before, digit);
         const uint32_t start = __shfl_sync(ALL_LANES, place, digit);
         if (values[row] == NO_POSITION) continue;
-        const uint32_t at = start + ranks[row];
+        const uint32_t at = start + (row % 2 ? packed_greater(ranks[row / 2]) : packed_equal(ranks[row / 2]));
         sorted_linked[at] = values[row];
         sorted_reached[at] = positions[row] - greater;
     }

@@ -15,8 +15,8 @@
  * place at d times its capacity, since the values in it are different: nothing has to be counted to know
  * where parts begin.
  *
- * Every pass over the card's memory takes up to 5 bits; the last 13 bits are done within a thread block, 4
- * bits by the block, 4 by a warp, 5 within a row of 32 lanes. Time O(n log n / 5) memory passes, space O(n).
+ * Every pass over the card's memory takes up to 5 bits; the last 13 bits are done within a thread block, 5
+ * bits by the block, 3 by a warp, 5 within a row of 32 lanes. Time O(n log n / 5) memory passes, space O(n).
  */
 #ifndef FATHOM_CUDA_SPLIT_CUH
 #define FATHOM_CUDA_SPLIT_CUH

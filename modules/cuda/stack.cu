@@ -3,7 +3,7 @@
 #include "stack.cuh"
 
 #include "cub_calls.cuh"
-#include "link.cuh"
+#include "keys.cuh"
 
 #include <algorithm>
 #include <fathom/profile.h>

@@ -44,6 +44,18 @@ struct Comparison {
     }
 };
 
+/* The lanes of `row` whose number of BITS bits is this lane's. */
+template <int BITS> __device__ __forceinline__ uint32_t lanes_with(uint32_t row, uint32_t number)
+{
+    Comparison mine(row);
+#pragma unroll
+    for (int bit = BITS - 1; bit >= 0; bit--) {
+        const uint32_t set = number >> bit & 1u;
+        mine.step(__ballot_sync(ALL_LANES, set), set);
+    }
+    return mine.equal;
+}
+
 /* Two counts of at most 65535 in one register. */
 __device__ __forceinline__ uint32_t pack_counts(uint32_t equal, uint32_t greater)
 {
