@@ -21,7 +21,8 @@
 #include <string.h>
 
 enum {
-    FIRST_SHARE = 32, /* of a thread's share of the trace: its first piece */
+    FIRST_SHARE = 32, /* of a thread's share of the trace: its first piece, */
+    FIRST_MOST = 4,   /* and of a piece from which on larger ones are taken only where they are needed */
     SMALLEST = 16,    /* pieces at the end are smaller, up to so many times */
     SLACK = 4,       /* the next piece that has the same arrays has more events by one in so many, or fewer */
     LAST_SHARES = 1, /* pieces for each thread that what is left should be enough for */
@@ -335,8 +336,9 @@ static uint64_t events_with_room(const fm_parallel *self)
 /* Of a long trace, pieces are not tried that are much too small. */
 static uint64_t first_size(const fm_parallel *self, uint64_t references)
 {
-    const uint64_t share = references / self->threads / FIRST_SHARE;
-    const uint64_t first = share < fm_parallel_drawn_most / 2 ? share : fm_parallel_drawn_most / 2;
+    const uint64_t share = references / self->threads / FIRST_SHARE,
+                   most = fm_parallel_drawn_most / FIRST_MOST;
+    const uint64_t first = share < most ? share : most;
     return first > fm_parallel_drawn_least ? first : fm_parallel_drawn_least;
 }
 

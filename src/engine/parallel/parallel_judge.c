@@ -17,14 +17,14 @@ enum {
     /* First touches of a piece that is analysed as a whole: one in so many references, at least. With more,
      * parts take less time, and far less memory (bench/RESULTS.md). */
     FEW = 10,
-    SOME = 2,            /* unheld references under a bound: one in so many, at least */
-    ENOUGH = 64,         /* with one in so many, larger pieces would not bring much */
-    GROWTH = 4,          /* from one size to the next, where nothing can be foretold */
-    MORE = 2,            /* blocks that a piece of the next size has, about */
-    LESS = 4,            /* and of one that is a share, less than is foretold by one in so many */
-    EXPECTED_FIRST = 16, /* references for each block of the first piece, about */
-    WAIT = 32,           /* after so many times as many references part by part, it is tried again */
-    EVENT_BYTES = 16,    /* of a piece, for an event */
+    SOME = 2,           /* unheld references under a bound: one in so many, at least */
+    ENOUGH = 64,        /* with one in so many, larger pieces would not bring much */
+    GROWTH = 4,         /* from one size to the next, where nothing can be foretold */
+    MORE = 2,           /* blocks that a piece of the next size has, about */
+    LESS = 4,           /* and of one that is a share, less than is foretold by one in so many */
+    EXPECTED_FIRST = 4, /* references for each block of the first piece, about */
+    WAIT = 32,          /* after so many times as many references part by part, it is tried again */
+    EVENT_BYTES = 16,   /* of a piece, for an event */
 };
 
 /* References of all pieces of a phase at most: each might be an event, and be counted in 32 bits. */

@@ -542,9 +542,19 @@ static void cut(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_par
 
 /* ---- split: events by ranges ---- */
 
+static size_t bundles_of(const fm_parallel *self, const fm_parallel_phase *phase)
+{
+    size_t bundles = 0;
+    for (size_t i = 0; i < phase->count; i++)
+        bundles += fm_parallel_phase_piece(self, phase, i)->bundle_count;
+    return bundles;
+}
+
 static size_t split_tasks(const fm_parallel *self, const fm_parallel_phase *phase)
 {
-    return fm_parallel_failed(self) || self->partitions == 1 ? 0 : phase->count;
+    if (fm_parallel_failed(self) || self->partitions == 1) return 0;
+    const size_t bundles = bundles_of(self, phase), tasks = tasks_for_events(phase, self->partitions);
+    return tasks < bundles ? tasks : bundles;
 }
 
 _Static_assert(FM_PARTITIONS == FM_RANGES, "arrays are used for both");
@@ -582,14 +592,22 @@ static void prefetch_bundle(const fm_piece *piece, const fm_bundle *bundle)
         __builtin_prefetch(piece->blocks + i, 1, 2);
 }
 
+/* Bundles do not depend on each other: each task has as many of all pieces', in a row. */
 static void split(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
 {
-    const fm_piece *piece = fm_parallel_phase_piece(self, phase, task);
-    for (size_t b = 0; b < piece->bundle_count; b++) {
-        if (b + 1 < piece->bundle_count) prefetch_bundle(piece, &piece->bundles[b + 1]);
-        const uint32_t number = (uint32_t)(piece->base + piece->bundles[b].first);
-        split_bundle(self, piece, &piece->bundles[b], b < piece->tail_bundle ? number : number + TAIL_MARK,
-                     &worker->ordered);
+    const size_t bundles = bundles_of(self, phase);
+    size_t first = task * bundles / phase->tasks, end = (task + 1) * bundles / phase->tasks;
+    for (size_t i = 0; i < phase->count && end > 0; i++) {
+        const fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
+        const size_t here = piece->bundle_count < end ? piece->bundle_count : end;
+        for (size_t b = first; b < here; b++) {
+            if (b + 1 < here) prefetch_bundle(piece, &piece->bundles[b + 1]);
+            const uint32_t number = (uint32_t)(piece->base + piece->bundles[b].first);
+            split_bundle(self, piece, &piece->bundles[b],
+                         b < piece->tail_bundle ? number : number + TAIL_MARK, &worker->ordered);
+        }
+        first -= first < piece->bundle_count ? first : piece->bundle_count;
+        end -= here;
     }
 }
 
