@@ -62,10 +62,6 @@ struct FromBlocks {
     {
         return (uint32_t)packing.key(blocks[at]);
     }
-    __device__ __forceinline__ uint32_t position(uint32_t at) const
-    {
-        return at;
-    }
 };
 struct FromReferences {
     static constexpr bool POSITIONS = true;
@@ -205,7 +201,7 @@ __global__ void __launch_bounds__(THREADS, PART_BLOCKS)
         const uint32_t rank = item % 2 ? ranks[item / 2] >> 16 : ranks[item / 2] & 0xffffu;
         const uint32_t to_place = warp_places[warp][keys[item] & mask] + rank;
         sorted[to_place] = keys[item] >> pass.bits << TILE_BITS | at;
-        if (SOURCE::POSITIONS) sorted_positions[to_place] = source.position(tile.start + at);
+        if constexpr (SOURCE::POSITIONS) sorted_positions[to_place] = source.position(tile.start + at);
         pass.places[tile.start + at] = (uint16_t)to_place;
     }
     __syncthreads();
