@@ -162,7 +162,7 @@ static fm_status draw(analysis *self, fm_error *error)
     fm_supply supply;
     if (self->count > 1 || self->tags || analyzer->threads < 2 || !fm_analyzer_can_draw(analyzer))
         return FM_E_UNSUPPORTED;
-    fm_status status = fm_reader_share(self->reader, analyzer->threads, &supply, error);
+    fm_status status = fm_reader_share(self->reader, analyzer->threads, false, &supply, error);
     return status == FM_OK ? fm_analyzer_draw(analyzer, &supply, &self->options, error) : status;
 }
 
