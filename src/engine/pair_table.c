@@ -158,6 +158,28 @@ fm_status fm_pair_table_merge(fm_pair_table *table, fm_pair_table *from, fm_erro
     return FM_OK;
 }
 
+fm_status fm_pair_table_rename(fm_pair_table *table, const uint32_t *names, fm_error *error)
+{
+    fm_pair_table renamed = *table;
+    const uint64_t bytes = bytes_of(table->bucket_count);
+    renamed.buckets = fm_pages_allocate(bytes);
+    if (!renamed.buckets) return fm_fail_memory(error, bytes, "the counters of pairs");
+    renamed.used = 0;
+    for (uint64_t i = 0; i < table->bucket_count; i++) {
+        fm_pair_bucket bucket = table->buckets[i];
+        for (size_t slot = 0; slot < FM_PAIR_SLOTS && bucket.word[slot]; slot++) {
+            const uint64_t word = bucket.word[slot];
+            bucket.word[slot] =
+                fm_pair_word(names[word >> 8 & FM_TAG_MAX], names[word >> 32 & FM_TAG_MAX], word & 0xFF);
+        }
+        add_bucket(&renamed, &bucket);
+    }
+    if (2 * bytes > renamed.memory_peak) renamed.memory_peak = 2 * bytes;
+    fm_pages_free(table->buckets, bytes);
+    *table = renamed;
+    return FM_OK;
+}
+
 static uint64_t word_of(const fm_raw_pair *pair)
 {
     return fm_pair_word(pair->use, pair->reuse, pair->range);
