@@ -15,8 +15,7 @@
 typedef struct fm_site_share fm_site_share;
 
 /* The index is not to be used until the end. */
-fm_status fm_site_share_create(fm_site_share **share, fm_site_index *index, unsigned workers,
-                               fm_error *error);
+fm_status fm_site_share_create(fm_site_share **made, fm_site_index *index, unsigned workers, fm_error *error);
 /*
  * By several threads, each with its number below `workers`: tags[i] for sites[i]. first: of the first
  * reference, a number that grows along the trace, and for each thread from call to call. FM_E_LIMIT: there

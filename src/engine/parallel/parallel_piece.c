@@ -53,7 +53,7 @@ fm_status fm_piece_reserve(fm_parallel *self, fm_piece *piece, size_t room, fm_e
     memcpy(piece->blocks, old.blocks, kept * sizeof *old.blocks);
     memcpy(piece->known, old.known, old.events * sizeof *old.known);
     memcpy(piece->group, old.group, old.events * sizeof *old.group);
-    if (old.now) {
+    if (piece->now) {
         memcpy(piece->now, old.now, old.events * sizeof *old.now);
         memcpy(piece->leave, old.leave, old.events * sizeof *old.leave);
     }
@@ -166,15 +166,20 @@ typedef struct events_end {
     uint32_t *now, *leave; /* with tags */
 } events_end;
 
+/* now NULL: there are none. */
+static void put_tags(const uint32_t *now, const uint32_t *leave, size_t count, events_end end)
+{
+    if (!now || !end.now) return;
+    memcpy(end.now, now, count * sizeof *now);
+    memcpy(end.leave, leave, count * sizeof *leave);
+}
+
 /* Every reference is an event; positions are consecutive. The references may stand where the keys go. */
 static void put_all(const fm_references *all, events_end end)
 {
     const size_t count = all->count;
     memmove(end.keys, all->blocks, count * sizeof *all->blocks);
-    if (all->now) {
-        memcpy(end.now, all->now, count * sizeof *all->now);
-        memcpy(end.leave, all->leave, count * sizeof *all->leave);
-    }
+    put_tags(all->now, all->leave, count, end);
     uint32_t offset = (uint32_t)(end.before % FM_LINE_BITS), line = (uint32_t)(end.before / FM_LINE_BITS);
     for (size_t i = 0; i < count;) {
         const size_t stop = count - i < FM_LINE_BITS - offset ? count : i + FM_LINE_BITS - offset;
@@ -323,10 +328,7 @@ void fm_piece_put(const fm_parallel *self, fm_piece *piece, const fm_events *eve
     const events_end end = make_place(self, piece, &worker->held, count);
     memcpy(end.keys, events->keys, count * sizeof *events->keys);
     memcpy(end.positions, events->positions, count * sizeof *events->positions);
-    if (events->now) {
-        memcpy(end.now, events->now, count * sizeof *events->now);
-        memcpy(end.leave, events->leave, count * sizeof *events->leave);
-    }
+    put_tags(events->now, events->leave, count, end);
     *count_of(self, piece, &worker->held) += count;
 }
 
