@@ -208,7 +208,8 @@ static double by_threads(feeding *feed)
     fm_reader *reader = open_reader(feed);
     fm_error error;
     check(fm_rounds_create(&rounds, feed->threads, &error), &error);
-    if (feed->until > READING) check(fm_reader_share(reader, feed->threads, &feed->supply, &error), &error);
+    if (feed->until > READING)
+        check(fm_reader_share(reader, feed->threads, false, &feed->supply, &error), &error);
     const double start = bench_seconds();
     fm_rounds_run(rounds, work, feed, feed->threads);
     const double seconds = bench_seconds() - start;

@@ -94,9 +94,9 @@ FM_API fm_status fm_analyzer_profile(fm_analyzer *analyzer, fm_profile **profile
 /*
  * A trace to its end, into analyzers that nothing was fed to yet: by as many threads as can help, and with
  * the results of fm_analyzer_feed, batch after batch. Of a native trace in a file each thread of an analyzer
- * that can use several reads what it analyses; where there are tags, threads prepare batches for the one that
- * counts (pipeline.h); several analyzers that have one thread each are fed side by side. Where threads meet
- * damage, in no order, all is begun anew, in order.
+ * that can use several reads what it analyses; elsewhere, where there are tags, threads prepare batches for
+ * the one that counts (pipeline.h); several analyzers that have one thread each are fed side by side. Where
+ * threads meet damage, in no order, all is begun anew, in order.
  *
  *     fm_error error;
  *     fm_reader *reader;

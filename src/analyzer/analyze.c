@@ -160,9 +160,11 @@ static fm_status draw(analysis *self, fm_error *error)
 {
     fm_analyzer *analyzer = self->analyzers[0];
     fm_supply supply;
-    if (self->count > 1 || self->tags || analyzer->threads < 2 || !fm_analyzer_can_draw(analyzer))
+    const bool sites = self->options.sites;
+    if (self->count > 1 || sites != (analyzer->attributing != NULL) || analyzer->threads < 2 ||
+        !fm_analyzer_can_draw(analyzer))
         return FM_E_UNSUPPORTED;
-    fm_status status = fm_reader_share(self->reader, analyzer->threads, &supply, error);
+    fm_status status = fm_reader_share(self->reader, analyzer->threads, sites, &supply, error);
     return status == FM_OK ? fm_analyzer_draw(analyzer, &supply, &self->options, error) : status;
 }
 

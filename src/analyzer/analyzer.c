@@ -101,10 +101,10 @@ static fm_status start(fm_analyzer *self, const fm_analyzer_options *options, fm
     return status;
 }
 
-/* Several threads count where nothing asks for order. */
+/* Several threads count where nothing asks for order, and no promise has to be kept of their counters. */
 static bool for_several_threads(const fm_analyzer_options *options)
 {
-    return options->threads > 1 && !options->time_distances && !options->edges;
+    return options->threads > 1 && !options->time_distances && !(options->edges && options->max_memory);
 }
 
 fm_status fm_analyzer_create_sized(fm_analyzer **analyzer, const fm_analyzer_options *given,

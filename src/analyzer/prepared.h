@@ -21,7 +21,7 @@
  * Threads may prepare and digest while another one feeds: each under a number of its own. Batches are fed in
  * the order of the trace, whoever prepared them.
  */
-enum { FM_PREPARERS = 32 };
+enum { FM_PREPARERS = 1024 };
 typedef struct fm_prepared {
     /* Number of the thread that prepares it, below FM_PREPARERS; set by the caller. With attribution, number
      * 0 needs some memory for every pair, the others have little each and one such memory together. */

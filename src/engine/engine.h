@@ -30,16 +30,6 @@ typedef struct fm_engine_options {
     bool keep_all;       /* `exact` under a bound: blocks beyond it are not dropped all the same */
 } fm_engine_options;
 
-/* A run of references in time order: the block of each, and with attribution its tag. */
-typedef struct fm_references {
-    size_t count;
-    const uint64_t *blocks;
-    const uint32_t *now; /* tags; NULL: without */
-    /* NULL; or references that repeat the block before have been left out, and their pairs counted: each that
-     * is left was used under the tag `now`, and its block left under this. */
-    const uint32_t *leave;
-} fm_references;
-
 /* The first references to their blocks in a part of the trace that was worked off by itself, in order. */
 typedef struct fm_residue {
     size_t count;
@@ -78,12 +68,15 @@ typedef struct fm_engine_tagged {
                         const fm_engine_results *results, fm_residue *residue, bool *done, fm_error *error);
     fm_status (*count_residue)(fm_engine *engine, const fm_residue *residue, const fm_engine_results *results,
                                fm_error *error);
+    /* The tag t that blocks were left under is names[t] from now on; there are names for all tags that came
+     * so far. All that was taken is counted. */
+    fm_status (*rename)(fm_engine *engine, const uint32_t *names, size_t count, fm_error *error);
 } fm_engine_tagged;
 
 typedef struct fm_engine_ops {
     fm_engine_info info;
-    /* The same by several threads, for counting without tags, times and limits of memory; NULL: there is
-     * none, or the engine itself uses options->threads. */
+    /* The same by several threads, for counting without times, and without tags or limits of memory; NULL:
+     * there is none, or the engine itself uses options->threads. */
     const struct fm_engine_ops *by_threads;
     const fm_engine_option *own;    /* the options that it has alone, up to one without a name; NULL: none */
     const fm_engine_tagged *tagged; /* NULL: it keeps no tags, and takes no notice of them */

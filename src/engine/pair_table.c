@@ -88,22 +88,29 @@ void fm_pair_table_add(fm_pair_table *table, fm_pair_bucket *home, uint64_t word
     bucket->count[slot] = other_count;
 }
 
-static void add_bucket(fm_pair_table *table, const fm_pair_bucket *bucket)
+static uint64_t renamed(uint64_t word, const uint32_t *names)
+{
+    return fm_pair_word(names[word >> 8 & FM_TAG_MAX], names[word >> 32 & FM_TAG_MAX], word & 0xFF);
+}
+
+/* names: of tags; NULL: they stay as they are. */
+static void add_bucket(fm_pair_table *table, const fm_pair_bucket *bucket, const uint32_t *names)
 {
     for (size_t slot = 0; slot < FM_PAIR_SLOTS && bucket->word[slot]; slot++) {
-        uint64_t word = bucket->word[slot];
+        const uint64_t word = names ? renamed(bucket->word[slot], names) : bucket->word[slot];
         uint64_t home = fm_pair_home(word, table->multiplier, table->bucket_count);
         fm_pair_table_add(table, table->buckets + home, word, bucket->count[slot]);
     }
 }
 
-/* Sweeps the old table into the new one. Homes have the order of hashes in both, so it runs through both. */
-static void move(fm_pair_table *grown, const fm_pair_table *old)
+/* Sweeps the old table into the new one. Homes have the order of hashes in both, so it runs through both, but
+ * where there are names. */
+static void move(fm_pair_table *grown, const fm_pair_table *old, const uint32_t *names)
 {
     const uint64_t bytes = bytes_of(old->bucket_count);
     uint64_t released = 0;
     for (uint64_t i = 0; i < old->bucket_count; i++) {
-        add_bucket(grown, &old->buckets[i]);
+        add_bucket(grown, &old->buckets[i], names);
         if (bytes_of(i) - released < RELEASE_STEP) continue;
         fm_pages_give_back(old->buckets, bytes, released, released + RELEASE_STEP);
         released += RELEASE_STEP;
@@ -133,8 +140,21 @@ fm_status fm_pair_table_reserve(fm_pair_table *table, uint64_t more, fm_error *e
     grown.limit = limit_of(grown.bucket_count);
     grown.used = 0;
     if (peak > grown.memory_peak) grown.memory_peak = peak;
-    move(&grown, table);
+    move(&grown, table, NULL);
     *table = grown;
+    return FM_OK;
+}
+
+fm_status fm_pair_table_rename(fm_pair_table *table, const uint32_t *names, fm_error *error)
+{
+    const uint64_t bytes = bytes_of(table->bucket_count);
+    fm_pair_table other = *table;
+    other.buckets = fm_pages_allocate(bytes);
+    if (!other.buckets) return fm_fail_memory(error, bytes, "the counters of pairs");
+    other.used = 0;
+    if (2 * bytes > other.memory_peak) other.memory_peak = 2 * bytes;
+    move(&other, table, names);
+    *table = other;
     return FM_OK;
 }
 
@@ -142,7 +162,7 @@ fm_status fm_pair_table_drain(fm_pair_table *table, fm_pair_table *from, fm_erro
 {
     fm_status status = fm_pair_table_reserve(table, from->used, error);
     if (status != FM_OK) return status;
-    for (uint64_t i = 0; i < from->bucket_count; i++) add_bucket(table, &from->buckets[i]);
+    for (uint64_t i = 0; i < from->bucket_count; i++) add_bucket(table, &from->buckets[i], NULL);
     memset(from->buckets, 0, bytes_of(from->bucket_count));
     from->used = 0;
     return FM_OK;
@@ -153,7 +173,7 @@ fm_status fm_pair_table_merge(fm_pair_table *table, fm_pair_table *from, fm_erro
     if (!from->buckets) return FM_OK;
     fm_status status = fm_pair_table_reserve(table, from->used, error);
     if (status != FM_OK) return status;
-    move(table, from);
+    move(table, from, NULL);
     from->buckets = NULL; /* given back on the way */
     return FM_OK;
 }

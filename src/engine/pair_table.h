@@ -71,6 +71,10 @@ fm_status fm_pair_table_drain(fm_pair_table *table, fm_pair_table *from, fm_erro
 /* All entries of another table, which is cleared. Fails without changing anything. */
 fm_status fm_pair_table_merge(fm_pair_table *table, fm_pair_table *from, fm_error *error);
 
+/* Tag t is names[t] from now on, use and reuse; not under a limit of memory. Fails without changing anything.
+ * Two tables are held meanwhile. */
+fm_status fm_pair_table_rename(fm_pair_table *table, const uint32_t *names, fm_error *error);
+
 /* All entries in order of reuse, use, range. The caller frees *pairs, which is never NULL on FM_OK. */
 fm_status fm_pair_table_list(const fm_pair_table *table, fm_raw_pair **pairs, size_t *count, fm_error *error);
 

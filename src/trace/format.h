@@ -63,7 +63,7 @@ typedef struct fm_format {
      * After open, before read: what fm_reader_share promises. shared reports, before the next read, what was
      * fetched. NULL, both: not for this format; and FM_E_UNSUPPORTED: not for this file.
      */
-    fm_status (*share)(fm_import *import, unsigned workers, fm_fetches fetches, fm_supply *supply,
+    fm_status (*share)(fm_import *import, unsigned workers, fm_fetches fetches, bool sites, fm_supply *supply,
                        fm_error *error);
     void (*shared)(const fm_import *import, uint64_t *skipped, uint64_t *fetched);
     /*

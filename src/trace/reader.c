@@ -202,11 +202,11 @@ fm_status fm_trace_divisible_sized(const char *path, const fm_reader_options *op
     return FM_OK;
 }
 
-fm_status fm_reader_share(fm_reader *reader, unsigned workers, fm_supply *supply, fm_error *error)
+fm_status fm_reader_share(fm_reader *reader, unsigned workers, bool sites, fm_supply *supply, fm_error *error)
 {
     if (!reader->format->share || reader->slot || reader->shared || workers == 0)
         return fm_fail(error, FM_E_UNSUPPORTED, reader->import.name, "can be read in order only");
-    fm_status status = reader->format->share(&reader->import, workers, reader->fetches, supply, error);
+    fm_status status = reader->format->share(&reader->import, workers, reader->fetches, sites, supply, error);
     reader->shared = status == FM_OK;
     if (status == FM_OK) reader->read_ahead = false; /* what is left is little */
     if (status == FM_OK && !reader->own.columns.address)

@@ -5,11 +5,12 @@
  * A direct-mapped cache stands in front of the hash table: the sites of a program's hot loops are few, and
  * looking one of them up costs a load and a comparison.
  */
+#include "trace/site_index.h"
+
 #include "base/error.h"
 #include "base/memory.h"
 
 #include <fathom/attribution.h>
-#include <fathom/trace.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +40,12 @@ static inline size_t slot_place(uint64_t site, size_t slots)
     return (size_t)(mixed >> 32) & (slots - 1);
 }
 
+/* Every site is a valid one, so an empty place holds one that belongs elsewhere. */
+static void empty_cache(fm_site_index *index)
+{
+    for (size_t i = 0; i < CACHE; i++) index->cache[i].site = i + 1;
+}
+
 fm_status fm_site_index_create(fm_site_index **index_out, fm_error *error)
 {
     *index_out = NULL;
@@ -51,8 +58,7 @@ fm_status fm_site_index_create(fm_site_index **index_out, fm_error *error)
         fm_site_index_destroy(index);
         return fm_fail_memory(error, FIRST_SLOTS * sizeof(uint32_t), "the table of code sites");
     }
-    /* Every site is a valid one, so an empty place holds one that belongs elsewhere. */
-    for (size_t i = 0; i < CACHE; i++) index->cache[i].site = i + 1;
+    empty_cache(index);
     *index_out = index;
     return FM_OK;
 }
@@ -122,6 +128,19 @@ fm_status fm_site_index_tags(fm_site_index *index, const uint64_t *sites, size_t
         tags[i] = place->tag;
     }
     return FM_OK;
+}
+
+size_t fm_site_index_count(const fm_site_index *index)
+{
+    return index->count;
+}
+
+void fm_site_index_truncate(fm_site_index *index, size_t count)
+{
+    memset(index->slots, 0, index->slot_count * sizeof *index->slots);
+    index->count = count;
+    for (size_t t = 0; t < count; t++) *find_slot(index, index->sites[t]) = (uint32_t)t + 1;
+    empty_cache(index);
 }
 
 /* ---- back to modules ---- */

@@ -21,22 +21,25 @@ typedef struct fm_supply {
      * comes next, if anything, cannot be had in this way. */
     bool (*claim)(void *context, uint64_t wanted, fm_stretch *stretch);
     /* By several threads, each with its number below `workers` and a stretch of its own: the next batch of
-     * it, addresses, sizes and kinds; its arrays stay until this worker's next call. Threads and sites are
-     * not delivered: those who fetch for themselves count, and tell no code apart. count 0: the end of the
-     * stretch. */
+     * it, addresses, sizes and kinds, and where they were asked for, sites; its arrays stay until this
+     * worker's next call. Threads are not delivered: those who fetch for themselves count, and tell none
+     * apart. count 0: the end of the stretch. With sites, stretch->reference - batch->count + i is then a
+     * number for reference i of the batch: these ascend along the trace. */
     fm_status (*fetch)(void *context, unsigned worker, fm_stretch *stretch, fm_batch *batch, fm_error *error);
     /* References that nobody has claimed, about; 0: none, or nobody knows. */
     uint64_t (*left)(const void *context);
 } fm_supply;
 
 /*
- * Before the first fm_reader_next: the rest of the trace, for several threads. FM_E_UNSUPPORTED, and nothing
- * has happened: it can be read in order only. That takes a native trace, or one of lines, in a regular file
- * with a name that is not compressed as a whole. After the last fetch, fm_reader_next delivers what was not
- * claimed, tells of damage there, and finds the end; before that, nothing but the supply may be used. When a
- * fetch fails, the reader must be restarted: it then tells what is wrong, and delivers what is not.
+ * Before the first fm_reader_next: the rest of the trace, for several threads; with its code sites, if it has
+ * any and they are asked for. FM_E_UNSUPPORTED, and nothing has happened: it can be read in order only. That
+ * takes a native trace, or one of lines, in a regular file with a name that is not compressed as a whole.
+ * After the last fetch, fm_reader_next delivers what was not claimed, tells of damage there, and finds the
+ * end; before that, nothing but the supply may be used. When a fetch fails, the reader must be restarted: it
+ * then tells what is wrong, and delivers what is not.
  */
-fm_status fm_reader_share(fm_reader *reader, unsigned workers, fm_supply *supply, fm_error *error);
+fm_status fm_reader_share(fm_reader *reader, unsigned workers, bool sites, fm_supply *supply,
+                          fm_error *error);
 
 /* Whether it could be read once more from its beginning: as for fm_reader_share, but compressed ones too. */
 bool fm_reader_can_restart(const fm_reader *reader);

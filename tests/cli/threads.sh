@@ -67,3 +67,19 @@ for verb in 'analyze t.u64' 'run -- true'; do
     for threads in 0 2000; do try "fathom ${verb%% *} --threads $threads ${verb#* }"; done
 done
 try 'fathom run --threads 17 -- true'
+# Code sites: each thread counts the pairs of what it reads. 40,000 blocks, some of them often, each by a few of 300
+# sites, of which new ones come until the end.
+python3 - >lines <<'END'
+import random
+random.seed(7)
+for i in range(300000):
+    block = random.randrange(1 << random.randrange(1, 16)) + 7 * random.randrange(2)
+    print(64 * block, 8, 0, 1, 0x400000 + 4 * ((block * 31 + random.randrange(4)) % (1 + i // 1000)))
+END
+python3 "$TESTS/cli/write_fathom.py" sites.fathom --by-site <lines
+for options in '' '--bound 300' '--bound 20000 --bins exact' '--time' '--granularity 64,4096'; do
+    fathom analyze sites.fathom --sites $options --size 32K,1M --threads 1 --json one.json --csv one.csv --quiet >/dev/null
+    for threads in 2 5; do
+        try_silently "fathom analyze sites.fathom --sites $options --size 32K,1M --threads $threads --json many.json --csv many.csv --quiet && cmp one.json many.json && cmp one.csv many.csv"
+    done
+done

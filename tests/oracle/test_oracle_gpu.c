@@ -123,8 +123,8 @@ static bool claim_some(void *context, uint64_t wanted, fm_stretch *stretch)
     return true;
 }
 
-static fm_status fetch_some(void *context, unsigned worker, fm_stretch *stretch, const uint64_t **blocks,
-                            size_t *count, uint64_t *repeats, fm_error *error)
+static fm_status fetch_some(void *context, unsigned worker, fm_stretch *stretch, fm_references *references,
+                            uint64_t *repeats, fm_error *error)
 {
     fetched *self = context;
     const uint64_t *from = self->blocks + stretch->at;
@@ -137,8 +137,7 @@ static fm_status fetch_some(void *context, unsigned worker, fm_stretch *stretch,
         if (i == 0 || !self->spares_repeats || from[i] != from[i - 1]) kept[kept_count++] = from[i];
     stretch->at += some;
     stretch->left -= some;
-    *blocks = kept;
-    *count = kept_count;
+    *references = (fm_references){.count = kept_count, .blocks = kept};
     *repeats = some - kept_count;
     return FM_OK;
 }

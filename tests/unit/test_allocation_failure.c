@@ -871,6 +871,55 @@ static void reader_by_threads(void **state)
     unlink(path);
 }
 
+/* The same trace by threads that each fetch their own part, and its code sites. */
+static fm_status sites_by_threads(fm_error *error)
+{
+    static const uint64_t edges[] = {0, 1, 10, 100};
+    const fm_analyzer_options what = {
+        .granularity = 1, .bound = engine_bound, .threads = engine_threads, .edges = edges, .edge_count = 4};
+    char path[256];
+    fm_reader *reader = NULL;
+    fm_site_index *index = NULL;
+    fm_analyzer *analyzer = NULL;
+    fm_raw_pair *pairs = NULL;
+    size_t count;
+    fm_status status =
+        fm_reader_open(&reader, in_directory(path, sizeof path, "threads.fathom"), NULL, error);
+    if (status == FM_OK) status = fm_site_index_create(&index, error);
+    if (status == FM_OK) status = fm_analyzer_create(&analyzer, &what, error);
+    const fm_analyze_options how = {.threads = engine_threads, .sites = index};
+    if (status == FM_OK) status = fm_analyze(reader, &analyzer, 1, &how, error);
+    if (status == FM_OK) status = fm_analyzer_pairs(analyzer, &pairs, &count, error);
+    uint64_t sum = 0;
+    for (size_t i = 0; status == FM_OK && i < count; i++) sum += pairs[i].count;
+    if (status == FM_OK) assert_int_equal(sum, (65536 / REFERENCES + 1) * REFERENCES);
+    free(pairs);
+    fm_analyzer_destroy(analyzer);
+    fm_site_index_destroy(index);
+    fm_reader_close(reader);
+    return status;
+}
+
+static void code_sites_by_threads(void **state)
+{
+    (void)state;
+    const size_t usual_least = fm_parallel_least;
+    const uint64_t usual_drawn = fm_parallel_drawn_least;
+    char path[256];
+    fm_error error;
+    assert_int_equal(write_sites(in_directory(path, sizeof path, "threads.fathom"), &error), FM_OK);
+    fm_parallel_least = 0;
+    fm_parallel_drawn_least = 400;
+    engine_threads = 2;
+    for (int bounded = 0; bounded < 2; bounded++) {
+        engine_bound = bounded ? 100 : 0;
+        refuse_each_request(sites_by_threads);
+    }
+    fm_parallel_least = usual_least;
+    fm_parallel_drawn_least = usual_drawn;
+    unlink(path);
+}
+
 /* Samples of a stream, by bursts or by single references; what they tell; threads and profiles together. */
 static bool sample_by_bursts;
 
@@ -1223,6 +1272,7 @@ int main(void)
         cmocka_unit_test(code_sites),
         cmocka_unit_test(readers_of_parts),
         cmocka_unit_test(reader_by_threads),
+        cmocka_unit_test(code_sites_by_threads),
         cmocka_unit_test(samples_of_a_run),
         cmocka_unit_test(generators),
         cmocka_unit_test_setup_teardown(attributions, make_profiles, drop_profiles),

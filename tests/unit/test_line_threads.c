@@ -194,7 +194,7 @@ static void assert_shared(const written *trace, const char *path, unsigned worke
     size_t count = 0;
     const fm_reader_options options = options_of(trace, workers);
     assert_int_equal(fm_reader_open(&reader, path, &options, &error), FM_OK);
-    assert_int_equal(fm_reader_share(reader, workers, &supply, &error), FM_OK);
+    assert_int_equal(fm_reader_share(reader, workers, false, &supply, &error), FM_OK);
     for (unsigned i = 0; supply.claim(supply.context, 1 + i * 7919, &stretch); i++) do {
             assert_int_equal(supply.fetch(supply.context, i % workers, &stretch, &batch, &error), FM_OK);
             assert_memory_equal(batch.address, trace->address + count, batch.count * sizeof *batch.address);

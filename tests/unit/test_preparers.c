@@ -273,7 +273,7 @@ static void test_too_many(void **state)
     fm_prepared prepared = {.preparer = FM_PREPARERS};
     assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), FM_OK);
     assert_int_equal(fm_analyzer_prepare(analyzer, &batch, &prepared, &error), FM_E_ARGUMENT);
-    assert_string_equal(error.reason, "a preparer has the number 32, over 31");
+    assert_string_equal(error.reason, "a preparer has the number 1024, over 1023");
     fm_prepared_free(&prepared);
     fm_analyzer_destroy(analyzer);
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_site_index.c - code addresses to tags in order of appearance, and from tags to modules. The judge is a
  * search through all that was seen before. */
+#include "trace/site_index.h"
+#include "trace/site_share.h"
 #include "unit/trace_helpers.h"
 
 #include <fathom/attribution.h>
+#include <pthread.h>
 
 static void order_of_appearance(void **state)
 {
@@ -66,6 +69,89 @@ static void too_many(void **state)
     assert_int_equal(tags[0], 2);
     assert_int_equal(tags[1], FM_TAG_MAX);
     fm_site_index_destroy(index);
+}
+
+/* ---- by several threads ---- */
+
+enum { SHARED = 30000, STRETCH = 700, WORKERS = 4 };
+
+typedef struct shared_trace {
+    uint64_t sites[SHARED];
+    uint32_t tags[SHARED];
+    fm_site_share *share;
+    size_t next; /* stretch; atomic */
+} shared_trace;
+
+typedef struct shared_worker {
+    shared_trace *trace;
+    unsigned number;
+} shared_worker;
+
+static void *tag_stretches(void *context)
+{
+    const shared_worker *self = context;
+    shared_trace *trace = self->trace;
+    for (size_t at; (at = __atomic_fetch_add(&trace->next, STRETCH, __ATOMIC_RELAXED)) < SHARED;) {
+        const size_t count = SHARED - at < STRETCH ? SHARED - at : STRETCH;
+        assert_int_equal(fm_site_share_tags(trace->share, self->number, trace->sites + at, count, at,
+                                            trace->tags + at, NULL),
+                         FM_OK);
+    }
+    return NULL;
+}
+
+static void run_workers(shared_trace *trace)
+{
+    pthread_t thread[WORKERS];
+    shared_worker workers[WORKERS];
+    trace->next = 0;
+    for (unsigned i = 0; i < WORKERS; i++) {
+        workers[i] = (shared_worker){trace, i};
+        assert_int_equal(pthread_create(&thread[i], NULL, tag_stretches, &workers[i]), 0);
+    }
+    for (unsigned i = 0; i < WORKERS; i++) pthread_join(thread[i], NULL);
+}
+
+/* The second time after some that the index knows already. Not settled, it is as it was. */
+static void shared(void **state)
+{
+    (void)state;
+    static shared_trace trace;
+    static uint32_t wanted[SHARED];
+    const uint64_t known[] = {7, 1U << 20, 9};
+    uint32_t tags[3];
+    for (unsigned round = 0; round < 20; round++) {
+        fm_site_index *index, *judge;
+        uint64_t seed = round + 1;
+        /* New ones to the end, and many at the beginning. */
+        for (size_t i = 0; i < SHARED; i++) trace.sites[i] = next_random(&seed) % (1 + i / (1 + round % 4));
+        assert_int_equal(fm_site_index_create(&index, NULL), FM_OK);
+        assert_int_equal(fm_site_index_create(&judge, NULL), FM_OK);
+        const size_t before = round % 2 ? 3 : 0;
+        assert_int_equal(fm_site_index_tags(index, known, before, tags, NULL), FM_OK);
+        assert_int_equal(fm_site_index_tags(judge, known, before, tags, NULL), FM_OK);
+        for (unsigned time = 0; time < 2; time++) {
+            assert_int_equal(fm_site_share_create(&trace.share, index, WORKERS, NULL), FM_OK);
+            run_workers(&trace);
+            if (time == 0) fm_site_share_destroy(trace.share);
+            if (time == 0) assert_int_equal(fm_site_index_count(index), before);
+        }
+        uint32_t *map;
+        size_t map_count;
+        assert_int_equal(fm_site_share_settle(trace.share, &map, &map_count, NULL), FM_OK);
+        fm_site_share_destroy(trace.share);
+        assert_int_equal(fm_site_index_tags(judge, trace.sites, SHARED, wanted, NULL), FM_OK);
+        assert_int_equal(map_count, fm_site_index_count(judge) + 1);
+        for (size_t i = 0; i < SHARED; i++) {
+            assert_true(trace.tags[i] > 0 && trace.tags[i] < map_count);
+            assert_int_equal(map ? map[trace.tags[i]] : trace.tags[i], wanted[i]);
+        }
+        assert_int_equal(fm_site_index_tags(index, trace.sites, SHARED, trace.tags, NULL), FM_OK);
+        assert_memory_equal(trace.tags, wanted, sizeof wanted);
+        free(map);
+        fm_site_index_destroy(index);
+        fm_site_index_destroy(judge);
+    }
 }
 
 static void described(void **state)
@@ -149,6 +235,6 @@ static void described(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(order_of_appearance), cmocka_unit_test(too_many),
-                                       cmocka_unit_test(described)};
+                                       cmocka_unit_test(shared), cmocka_unit_test(described)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

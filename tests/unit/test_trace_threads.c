@@ -17,6 +17,7 @@ enum { MOST_THREADS = 8, MOST_EVENTS = 64, MOST_BLOCKS = 40, ROOM = 1 << 19 };
 typedef struct told {
     uint64_t batches;
     uint64_t digest; /* of the addresses, sizes and kinds of every batch */
+    uint64_t sites;  /* of the sites; 0: none were told */
     uint64_t others; /* of the other columns; 0: not all were told */
     size_t count;
     struct {
@@ -35,6 +36,12 @@ static uint64_t digest_of(uint64_t before, const fm_batch *batch)
     return batch->kind ? XXH3_64bits_withSeed(batch->kind, count, before) : before;
 }
 
+static uint64_t digest_of_sites(uint64_t before, const fm_batch *batch)
+{
+    return batch->site ? XXH3_64bits_withSeed(batch->site, batch->count * sizeof *batch->site, before)
+                       : before;
+}
+
 static uint64_t digest_of_others(uint64_t before, const fm_batch *batch)
 {
     const size_t count = batch->count;
@@ -42,20 +49,23 @@ static uint64_t digest_of_others(uint64_t before, const fm_batch *batch)
     return batch->site ? XXH3_64bits_withSeed(batch->site, count * sizeof *batch->site, before) : before;
 }
 
-/* What can be had in stretches, one after the other. False: something in them is damaged. */
+/* What can be had in stretches, one after the other; with sites where there is an even number of workers.
+ * False: something in them is damaged. */
 static bool listen_to_stretches(told *events, fm_reader *reader, unsigned workers, uint64_t *references)
 {
     fm_supply supply;
     fm_stretch stretch;
     fm_batch batch;
     fm_error error;
-    if (fm_reader_share(reader, workers, &supply, &error) != FM_OK) {
+    const bool sites = workers % 2 == 0;
+    uint64_t next = 0; /* number of a reference */
+    if (fm_reader_share(reader, workers, sites, &supply, &error) != FM_OK) {
         assert_int_equal(error.status, FM_E_UNSUPPORTED);
         return true; /* it is compressed as a whole: all of it in order */
     }
     assert_int_equal(supply.workers, workers);
     fm_supply again;
-    assert_int_equal(fm_reader_share(reader, workers, &again, &error), FM_E_UNSUPPORTED);
+    assert_int_equal(fm_reader_share(reader, workers, false, &again, &error), FM_E_UNSUPPORTED);
     for (unsigned number = 0; supply.claim(supply.context, 1 + 977 * (number % 5), &stretch); number++) {
         do {
             fm_status status = supply.fetch(supply.context, number % workers, &stretch, &batch, &error);
@@ -67,6 +77,11 @@ static bool listen_to_stretches(told *events, fm_reader *reader, unsigned worker
             *references += batch.count;
             events->batches++;
             events->digest = digest_of(events->digest, &batch);
+            events->sites = digest_of_sites(events->sites, &batch);
+            assert_true(sites || !batch.site);
+            if (!batch.site) continue;
+            assert_true(stretch.reference - batch.count >= next);
+            next = stretch.reference;
         } while (true);
     }
     assert_int_equal(supply.left(supply.context), 0);
@@ -95,6 +110,7 @@ static bool listen_to(told *events, const char *path, const fm_reader_options *o
             references += batch.count;
             events->batches++;
             events->digest = digest_of(events->digest, &batch);
+            events->sites = digest_of_sites(events->sites, &batch);
             events->others = digest_of_others(events->others, &batch);
             continue;
         }
@@ -109,6 +125,7 @@ static bool listen_to(told *events, const char *path, const fm_reader_options *o
     assert_int_equal(events->info.references, references);
     fm_reader_close(reader);
     if (share > 0) events->others = 0;
+    if (share % 2 == 1) events->sites = 0;
     return true;
 }
 
@@ -127,6 +144,7 @@ static void assert_told_same(const told *one, const told *other)
     assert_int_equal(one->info.references, other->info.references);
     assert_int_equal(one->batches, other->batches);
     assert_int_equal(one->digest, other->digest);
+    if (one->sites && other->sites) assert_int_equal(one->sites, other->sites);
     if (one->others && other->others) assert_int_equal(one->others, other->others);
     assert_int_equal(one->modules, other->modules);
     assert_int_equal(one->info.references_total, other->info.references_total);

@@ -176,9 +176,28 @@ static bool exact_cold_known(const fm_engine *engine)
     return !self->seen || !fm_seen_set_given_up(self->seen);
 }
 
+void fm_exact_rename_tags(fm_block_table *table, const uint32_t *names)
+{
+    for (uint64_t i = 0; i < table->bucket_count; i++) {
+        uint64_t *const position = table->buckets[i].position;
+        for (int slot = 0; slot < FM_BUCKET_SLOTS && position[slot]; slot++)
+            position[slot] = (position[slot] & FM_POSITION_BITS) |
+                             (uint64_t)names[position[slot] >> FM_TAG_SHIFT] << FM_TAG_SHIFT;
+    }
+}
+
+static fm_status exact_rename(fm_engine *engine, const uint32_t *names, size_t count, fm_error *error)
+{
+    (void)count;
+    (void)error;
+    fm_exact_rename_tags(&((fm_exact *)engine)->table, names);
+    return FM_OK;
+}
+
 static const fm_engine_tagged tagged = {
     .digest = fm_exact_digest,
     .count_residue = fm_exact_count_residue,
+    .rename = exact_rename,
 };
 
 const fm_engine_ops fm_engine_exact = {

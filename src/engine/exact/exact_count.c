@@ -10,17 +10,25 @@
 #include "engine/exact/exact_state.h"
 
 /* In pages: there may be many, and while they are few they take few. */
-static fm_status reserve_firsts(fm_first_touches *firsts, size_t more, fm_error *error)
+static bool reserve_pages(void **array, size_t *capacity, size_t needed, size_t size)
 {
-    const size_t held = firsts->capacity, needed = firsts->count + more;
-    if (needed <= held) return FM_OK;
-    const size_t wanted = needed < 2 * held ? 2 * held : needed, bytes = wanted * sizeof *firsts->blocks;
-    uint64_t *grown = held ? fm_pages_resize(firsts->blocks, held * sizeof *firsts->blocks, bytes)
-                           : fm_pages_allocate(bytes);
-    if (!grown) return fm_fail_memory(error, bytes, "first touches");
-    firsts->blocks = grown;
-    firsts->capacity = wanted;
-    return FM_OK;
+    const size_t held = *capacity, wanted = needed < 2 * held ? 2 * held : needed;
+    if (needed <= held) return true;
+    void *grown =
+        held ? fm_pages_resize(*array, held * size, wanted * size) : fm_pages_allocate(wanted * size);
+    if (!grown) return false;
+    *array = grown;
+    *capacity = wanted;
+    return true;
+}
+
+static fm_status reserve_firsts(fm_first_touches *firsts, size_t more, bool tags, fm_error *error)
+{
+    const size_t needed = firsts->count + more;
+    if (reserve_pages((void **)&firsts->blocks, &firsts->capacity, needed, sizeof *firsts->blocks) &&
+        (!tags || reserve_pages((void **)&firsts->tags, &firsts->tag_capacity, needed, sizeof *firsts->tags)))
+        return FM_OK;
+    return fm_fail_memory(error, needed * sizeof *firsts->blocks, "first touches");
 }
 
 /* The place where a run stopped early: after the last repeat of the `taken`th reference that is no repeat. */
@@ -78,7 +86,7 @@ static fm_status count_part(fm_exact *self, const uint64_t *blocks, const uint32
     size_t left_count = part, taken;
     *done = 0;
     fm_status status = fm_tally_reserve(out.tally, self->table.used + FM_PART + FM_TWO_CHUNKS, error);
-    if (status == FM_OK && self->firsts) status = reserve_firsts(self->firsts, part + 1, error);
+    if (status == FM_OK && self->firsts) status = reserve_firsts(self->firsts, part + 1, tags != NULL, error);
     if (status == FM_OK && tags) status = fm_pairs_reserve(out.pairs, part, error);
     if (status != FM_OK) return status;
     if (out.leave || self->straight > 0 || (tags && out.pairs->late_wanted && out.pairs->late_from == 0)) {

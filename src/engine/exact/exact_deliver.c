@@ -69,16 +69,22 @@ static void note_all_late(const fm_outlet *out, const uint32_t *distances, uint6
     out->pairs->late_count += found;
 }
 
+void fm_exact_put_ranges(const fm_exact_kernels *kernels, uint64_t bound, const fm_ranges *ranges,
+                         const uint32_t *distances, size_t count, uint64_t *words)
+{
+    kernels->add_ranges(ranges, distances, count, words);
+    if (bound)
+        for (size_t i = 0; i < count; i++)
+            if (distances[i] >= bound)
+                words[i] = fm_pair_word(0, (uint32_t)(words[i] >> 32) & FM_TAG_MAX, FM_RANGE_BEYOND);
+}
+
 /* Words get their ranges and are counted. */
 static void count_list(const fm_exact *self, const fm_outlet *out, const uint32_t *distances,
                        const uint32_t *indices, size_t count, uint64_t *words)
 {
     fm_pairs *pairs = out->pairs;
-    self->kernels->add_ranges(&pairs->ranges, distances, count, words);
-    if (self->bound)
-        for (size_t i = 0; i < count; i++)
-            if (distances[i] >= self->bound)
-                words[i] = fm_pair_word(0, (uint32_t)(words[i] >> 32) & FM_TAG_MAX, FM_RANGE_BEYOND);
+    fm_exact_put_ranges(self->kernels, self->bound, &pairs->ranges, distances, count, words);
     if (pairs->late_wanted) {
         uint64_t from = pairs->late_from;
         if (self->bound && self->bound < from) from = self->bound;
@@ -129,6 +135,7 @@ static void list_fresh(fm_exact *self, const uint64_t *keys, fm_tally *tally)
             if (!listed) firsts->given_up |= fm_seen_set_given_up(self->seen);
         }
         firsts->blocks[firsts->count] = key;
+        if (self->tags) firsts->tags[firsts->count] = (uint32_t)(chunk->fresh_pair[i] >> 32) & FM_TAG_MAX;
         firsts->count += listed;
         tally->beyond += !listed;
     }

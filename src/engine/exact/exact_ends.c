@@ -13,6 +13,7 @@ void fm_exact_list_firsts(fm_engine *engine, fm_first_touches *firsts)
 void fm_first_touches_clear(fm_first_touches *firsts)
 {
     if (firsts->blocks) fm_pages_free(firsts->blocks, firsts->capacity * sizeof *firsts->blocks);
+    if (firsts->tags) fm_pages_free(firsts->tags, firsts->tag_capacity * sizeof *firsts->tags);
     *firsts = (fm_first_touches){0};
 }
 

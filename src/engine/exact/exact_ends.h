@@ -11,7 +11,8 @@
 /* All zeroes is an empty list. */
 typedef struct fm_first_touches {
     uint64_t *blocks; /* each once, in the order of first touches */
-    size_t count, capacity;
+    uint32_t *tags; /* under which they were touched, where the engine keeps tags; then nothing is dropped */
+    size_t count, capacity, tag_capacity;
     uint64_t
         unheld; /* references to blocks that the engine did not hold: those, and returns of dropped ones */
     /*
@@ -44,7 +45,8 @@ void fm_exact_empty(fm_engine *engine);
 /* Blocks that the engine holds. */
 uint64_t fm_exact_live(const fm_engine *engine);
 
-/* Of blocks that the engine holds: how many others were touched later, the last time. */
+/* Of blocks that the engine holds: how many others were touched later, the last time; and if it keeps tags,
+ * from bit FM_TAG_SHIFT on, under which that was. */
 void fm_exact_depths(const fm_engine *engine, const uint64_t *blocks, size_t count, uint64_t *depths);
 
 /* The blocks that were touched last, at most `most`, the latest one first. Returns how many. */

@@ -214,12 +214,16 @@ typedef struct fm_exact_kernels {
      * There is room in the table. soon: what is to be fetched meanwhile, one for each key. */
     void (*exchange)(fm_block_table *table, fm_bucket *const *homes, size_t count, const uint32_t *offsets,
                      uint64_t base, uint64_t *keys, fm_bucket *const *soon);
+    /* The same with the tags that blocks are left under. */
+    void (*exchange_tagged)(fm_block_table *table, fm_bucket *const *homes, size_t count,
+                            const uint32_t *offsets, const uint32_t *leave, uint64_t base, uint64_t *keys,
+                            fm_bucket *const *soon);
     /* Gives every block its packed position. Tags stay. */
     void (*renumber)(fm_block_table *table, const fm_recency_window *window);
     /* Blocks with positions below `from` go, the others get their packed positions. Tags stay, times do not.
      */
     void (*drop)(fm_block_table *table, const fm_dropping *what);
-    /* Of blocks that are held: how many others were touched later, the last time. */
+    /* Of blocks that are held: how many others were touched later, the last time; and above, their tags. */
     void (*depths)(const fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
                    size_t count, uint64_t *depths);
     /*
@@ -249,6 +253,10 @@ typedef struct fm_exact_kernels {
      */
     void (*split_ranges)(const uint64_t *positions, const uint8_t *groups, size_t count, uint32_t number,
                          uint32_t *next, uint64_t *sorted, uint32_t *known);
+    /* The same; their tags are sorted, too. */
+    void (*split_ranges_tagged)(const uint64_t *positions, const uint8_t *groups, size_t count,
+                                uint32_t number, uint32_t *next, uint64_t *sorted, uint32_t *known,
+                                const uint32_t *tags, uint32_t *sorted_tags);
     /* Distances to the indices of their loglinear bins (fm_bins_index), in place. May write up to the next
      * multiple of 16. */
     void (*loglinear)(uint32_t *distances, size_t count);

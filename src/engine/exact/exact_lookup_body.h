@@ -144,16 +144,31 @@ static void kernel_partition(const uint64_t *restrict keys, size_t count, const 
         partitions[i] = (uint8_t)(fm_block_hash(keys[i], seeds) >> (64 - FM_PARTITION_BITS));
 }
 
-static void kernel_exchange(fm_block_table *table, fm_bucket *const *restrict homes, size_t count,
-                            const uint32_t *restrict offsets, uint64_t base, uint64_t *restrict keys,
-                            fm_bucket *const *restrict soon)
+ALWAYS_INLINE void exchange_body(fm_block_table *table, fm_bucket *const *restrict homes, size_t count,
+                                 const uint32_t *restrict offsets, const uint32_t *restrict leave,
+                                 uint64_t base, uint64_t *restrict keys, fm_bucket *const *restrict soon,
+                                 const bool tagged)
 {
     for (size_t i = 0; i < count; i++) {
         __builtin_prefetch(soon[i], 1, 3);
         uint64_t *slot = place(table, homes[i], keys[i]);
         keys[i] = *slot;
-        *slot = base + offsets[i];
+        // cppcheck-suppress nullPointer
+        *slot = tagged ? (base + offsets[i]) | (uint64_t)leave[i] << FM_TAG_SHIFT : base + offsets[i];
     }
+}
+
+static void kernel_exchange(fm_block_table *table, fm_bucket *const *homes, size_t count,
+                            const uint32_t *offsets, uint64_t base, uint64_t *keys, fm_bucket *const *soon)
+{
+    exchange_body(table, homes, count, offsets, NULL, base, keys, soon, false);
+}
+
+static void kernel_exchange_tagged(fm_block_table *table, fm_bucket *const *homes, size_t count,
+                                   const uint32_t *offsets, const uint32_t *leave, uint64_t base,
+                                   uint64_t *keys, fm_bucket *const *soon)
+{
+    exchange_body(table, homes, count, offsets, leave, base, keys, soon, true);
 }
 
 /* The line of the window that the position in this word of the table will need. A line takes 2^9 positions
@@ -332,12 +347,14 @@ static void kernel_depths(const fm_block_table *table, const fm_recency_window *
         kernel_home(table, keys + first + now, soon, homes[turn ^ 1]);
         for (size_t i = 0; i < soon; i++) __builtin_prefetch(homes[turn ^ 1][i]);
         for (size_t i = 0; i < now; i++) {
-            const uint64_t position = position_of(table, homes[turn][i], keys[first + i]) & FM_POSITION_BITS;
+            const uint64_t position = position_of(table, homes[turn][i], keys[first + i]);
             depths[first + i] = position;
-            __builtin_prefetch(fm_recency_window_line(window, position));
+            __builtin_prefetch(fm_recency_window_line(window, position & FM_POSITION_BITS));
         }
-        for (size_t i = 0; i < now; i++) /* ranks are modulo 2^32 */
-            depths[first + i] =
-                (uint32_t)((uint32_t)table->used - fm_recency_window_rank(window, depths[first + i]));
+        for (size_t i = 0; i < now; i++) { /* ranks are modulo 2^32 */
+            const uint64_t position = depths[first + i];
+            const uint32_t rank = fm_recency_window_rank(window, position & FM_POSITION_BITS);
+            depths[first + i] = (uint32_t)((uint32_t)table->used - rank) | (position & ~FM_POSITION_BITS);
+        }
     }
 }

@@ -5,6 +5,13 @@
  */
 #include "engine/exact/exact_state.h"
 
+/* Times stand beside the table, a slot's at the slot's number. */
+static void prefetch_times(const fm_block_table *table, fm_bucket *const *homes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        __builtin_prefetch(table->times + (size_t)(homes[i] - table->buckets) * FM_BUCKET_SLOTS, 1, 3);
+}
+
 /* The lookups with times: the same lists, one reference after the other. */
 static void lookup_timed(fm_exact *self, const uint64_t *keys, const fm_outlet *out)
 {
@@ -20,6 +27,7 @@ static void lookup_timed(fm_exact *self, const uint64_t *keys, const fm_outlet *
         self->table.times[slot] = now;
         if (out->now) pair = fm_pair_word((uint32_t)(old >> FM_TAG_SHIFT), out->now[i], 0);
         old &= FM_POSITION_BITS;
+        __builtin_prefetch(fm_recency_window_line(&self->window, old), 1, 3);
         if (!old) {
             chunk->fresh_pair[chunk->fresh_count] = pair;
             chunk->fresh_index[chunk->fresh_count++] = (uint32_t)i;
@@ -78,7 +86,7 @@ fm_status fm_exact_run(fm_exact *self, const uint64_t *keys, size_t count, fm_ou
 
     fm_bucket **homes = self->homes[0], **soon = self->homes[1];
     chunk->count = fm_exact_chunk_size(count, fm_recency_window_run(window));
-    if (!out.times) kernels->home(table, keys, chunk->count, homes);
+    kernels->home(table, keys, chunk->count, homes);
     while (status == FM_OK && chunk->count > 0) {
         lookup(self, keys, homes, &out);
 
@@ -89,8 +97,9 @@ fm_status fm_exact_run(fm_exact *self, const uint64_t *keys, size_t count, fm_ou
         status = fm_exact_make_room(self, FM_TWO_CHUNKS, error);
         if (status == FM_OK && !out.ordered)
             status = fm_tally_reserve(out.tally, table->used + FM_TWO_CHUNKS, error);
-        if (status == FM_OK && !out.times) kernels->home(table, keys + taken, next, soon);
-        for (size_t i = status == FM_OK && !out.times ? next : 0; i < taken; i++) soon[i] = table->buckets;
+        if (status == FM_OK) kernels->home(table, keys + taken, next, soon);
+        if (status == FM_OK && out.times) prefetch_times(table, soon, next);
+        for (size_t i = status == FM_OK ? next : 0; i < taken; i++) soon[i] = table->buckets;
         const size_t near = chunk->near_count, far = chunk->far_count;
         kernels->near(window, chunk, soon);
         kernels->far(window, chunk, soon + near);

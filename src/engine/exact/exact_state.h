@@ -90,6 +90,11 @@ void fm_exact_deliver_ordered(fm_exact *self, const uint64_t *keys, const fm_out
 void fm_exact_tally(const fm_exact_kernels *kernels, uint64_t bound, fm_tally *tally, uint32_t *distances,
                     size_t count);
 
+/* With tags: words get the ranges of their distances, and under a bound (0: none) that of those beyond. May
+ * write up to the next multiple of 16. */
+void fm_exact_put_ranges(const fm_exact_kernels *kernels, uint64_t bound, const fm_ranges *ranges,
+                         const uint32_t *distances, size_t count, uint64_t *words);
+
 /* What follows from a part alone: close and apart references. */
 void fm_exact_deliver_part(fm_exact *self, size_t count, const fm_outlet *out);
 
@@ -108,6 +113,9 @@ fm_status fm_exact_digest(fm_engine *engine, const fm_references *given, size_t 
                           const fm_engine_results *results, fm_residue *residue, bool *done, fm_error *error);
 fm_status fm_exact_count_residue(fm_engine *engine, const fm_residue *residue,
                                  const fm_engine_results *results, fm_error *error);
+
+/* Of all blocks of a table, as the engine's rename. */
+void fm_exact_rename_tags(fm_block_table *table, const uint32_t *names);
 
 /*
  * Parts are tried where they pay: where less than half of the references were the first to their block there.

@@ -215,9 +215,11 @@ static void kernel_far(fm_recency_window *window, fm_chunk *chunk, fm_bucket *co
     }
 }
 
-static void kernel_split_ranges(const uint64_t *restrict positions, const uint8_t *restrict groups,
-                                size_t count, uint32_t number, uint32_t *restrict next,
-                                uint64_t *restrict sorted, uint32_t *restrict known)
+ALWAYS_INLINE void split_ranges_body(const uint64_t *restrict positions, const uint8_t *restrict groups,
+                                     size_t count, uint32_t number, uint32_t *restrict next,
+                                     uint64_t *restrict sorted, uint32_t *restrict known,
+                                     const uint32_t *restrict tags, uint32_t *restrict sorted_tags,
+                                     const bool tagged)
 {
 #if defined(__AVX512F__)
     /* How many there were in higher ranges, for each range. */
@@ -229,6 +231,8 @@ static void kernel_split_ranges(const uint64_t *restrict positions, const uint8_
     for (size_t i = 0; i < count; i++) {
         const uint32_t group = groups[i], at = next[group]++;
         sorted[at] = positions[i];
+        // cppcheck-suppress nullPointer
+        if (tagged) sorted_tags[at] = tags[i];
 #if defined(__AVX512F__)
         const __m512i found = _mm512_permutex2var_epi32(low, _mm512_set1_epi32((int)group), high);
         known[at] = number + (uint32_t)i - (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(found));
@@ -243,6 +247,19 @@ static void kernel_split_ranges(const uint64_t *restrict positions, const uint8_
         for (int r = 0; r < FM_RANGES; r++) higher[r] += steps32[behind][r];
 #endif
     }
+}
+
+static void kernel_split_ranges(const uint64_t *positions, const uint8_t *groups, size_t count,
+                                uint32_t number, uint32_t *next, uint64_t *sorted, uint32_t *known)
+{
+    split_ranges_body(positions, groups, count, number, next, sorted, known, NULL, NULL, false);
+}
+
+static void kernel_split_ranges_tagged(const uint64_t *positions, const uint8_t *groups, size_t count,
+                                       uint32_t number, uint32_t *next, uint64_t *sorted, uint32_t *known,
+                                       const uint32_t *tags, uint32_t *sorted_tags)
+{
+    split_ranges_body(positions, groups, count, number, next, sorted, known, tags, sorted_tags, true);
 }
 
 /*

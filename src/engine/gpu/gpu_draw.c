@@ -74,11 +74,12 @@ static fm_status fill(draw_state *self, unsigned number, unsigned worker, uint64
     fm_status status = fm_gpu_pieces_wait(drawing->pieces, number, &memory, error);
     piece->count = 0;
     while (status == FM_OK) {
-        const uint64_t *blocks;
-        size_t count;
+        fm_references fetched;
         uint64_t left_out;
-        status = supply->fetch(supply->context, worker, &piece->stretch, &blocks, &count, &left_out, error);
-        if (status != FM_OK || count == 0) break;
+        status = supply->fetch(supply->context, worker, &piece->stretch, &fetched, &left_out, error);
+        if (status != FM_OK || fetched.count == 0) break;
+        const uint64_t *const blocks = fetched.blocks;
+        const size_t count = fetched.count;
         *repeats += left_out;
         const size_t room = drawing->pieces->size - piece->count, some = count < room ? count : room;
         memcpy(memory + piece->count, blocks, some * sizeof *memory);

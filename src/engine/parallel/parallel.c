@@ -9,6 +9,9 @@
  * What is counted becomes part of a tally with catch_up. A failure (memory) ends the analysis: it is reported
  * by the next call, and by all after it.
  *
+ * With tags, only references that threads fetch are counted by all of them; those that are handed in, by one.
+ * What is handed in then is digested by other threads first (analyzer_digest.c), which takes one to count.
+ *
  * References that are handed in are copied into pieces. Where there are many at once, or where threads can
  * fetch them (draw), pieces are drawn instead (parallel_draw.c).
  *
@@ -41,6 +44,7 @@ static void release_workers(fm_parallel *self)
         fm_parallel_worker *worker = &self->workers[w];
         fm_engine_exact.destroy((fm_engine *)worker->local);
         fm_parallel_end_whole(worker);
+        fm_pairs_clear(&worker->pairs);
         fm_tally_clear(&worker->tally);
         if (worker->counters) fm_pages_free(worker->counters, worker->counter_bytes);
     }
@@ -72,6 +76,8 @@ static void parallel_destroy(fm_engine *engine)
     release_pieces(self);
     pthread_mutex_destroy(&self->shared_lock);
     fm_tally_clear(&self->counted);
+    fm_pair_table_clear(&self->poured);
+    free(self->names);
     fm_engine_exact.destroy((fm_engine *)self->alone);
     free(self->pieces);
     free(self->spare);
@@ -261,13 +267,14 @@ static fm_status hand_in_rest(fm_parallel *self, fm_error *error)
 
 /* ---- from one way to the other ---- */
 
-/* All counts of the crew, which is quiet, move into a tally. */
+/* All counts of the crew, which is quiet, move into a tally; and pairs together. */
 static fm_status collect(fm_parallel *self, fm_tally *tally, fm_error *error)
 {
     fm_status status = FM_OK;
     for (unsigned w = 0; w < self->threads && status == FM_OK; w++)
         status = fm_tally_move(tally, &self->workers[w].tally, error);
     if (status == FM_OK && self->bins == FM_BINS_EXACT) status = fm_tally_move(tally, &self->shared, error);
+    if (status == FM_OK) status = fm_parallel_collect_pairs(self, error);
     if (status != FM_OK) return status;
     tally->cold += self->cold;
     tally->beyond += self->beyond;
@@ -318,15 +325,18 @@ static fm_status hand_over(fm_parallel *self, fm_error *error)
     status = fm_exact_make_room(alone, self->live, error);
     if (status == FM_OK) status = fm_recency_window_reserve(&alone->window, self->live, error);
     if (status != FM_OK) return status;
+    fm_parallel_apply_names(self);
     fm_shared_window_rank_regions(&self->window);
     for (size_t p = 0; p < self->partitions; p++) {
         const fm_partition *partition = &self->partition[p];
         for (uint64_t i = 0; i < partition->table.bucket_count; i++) {
             const fm_bucket *bucket = &partition->table.buckets[i];
             for (int slot = 0; slot < FM_BUCKET_SLOTS && bucket->position[slot]; slot++) {
-                uint64_t none, rank = fm_shared_window_rank(&self->window, bucket->position[slot]);
-                fm_block_table_exchange_slot(&alone->table, bucket->key[slot],
-                                             fm_recency_window_packed_position(rank), &none);
+                const uint64_t old = bucket->position[slot];
+                uint64_t none, rank = fm_shared_window_rank(&self->window, old & FM_POSITION_BITS);
+                fm_block_table_exchange_slot(
+                    &alone->table, bucket->key[slot],
+                    fm_recency_window_packed_position(rank) | (old & ~FM_POSITION_BITS), &none);
             }
         }
         if (partition->seen) alone->dropping |= partition->dropping;
@@ -407,6 +417,11 @@ static fm_status parallel_count(fm_engine *engine, const fm_references *referenc
     fm_status status = FM_OK;
     *done = 0;
     if (!self->counted.counts) status = fm_tally_create(&self->counted, tally->bins, error);
+    if (references->now) {
+        if (status == FM_OK) status = go_alone(self, error);
+        if (status != FM_OK) return status;
+        return fm_engine_exact.count((fm_engine *)self->alone, references, results, done, error);
+    }
     /* What is enough for all threads is left where it stands. */
     const bool draws = count >= WORTH_DRAWING * self->threads * fm_parallel_drawn_least;
     if (status == FM_OK && self->mode == FM_GATHERING && !may_go_together(self, false))
@@ -431,23 +446,32 @@ static fm_status parallel_count(fm_engine *engine, const fm_references *referenc
 }
 
 /* All of a supply through one thread. */
-static fm_status draw_alone(fm_parallel *self, const fm_block_supply *supply, fm_tally *tally,
-                            fm_error *error)
+static fm_status draw_alone(fm_parallel *self, const fm_block_supply *supply,
+                            const fm_engine_results *results, fm_error *error)
 {
     fm_stretch stretch;
     fm_status status = FM_OK;
     while (status == FM_OK && supply->claim(supply->context, fm_parallel_drawn_most, &stretch)) {
-        const uint64_t *blocks;
-        uint64_t repeats;
-        size_t count = 1;
-        while (status == FM_OK && count > 0) {
-            status = supply->fetch(supply->context, 0, &stretch, &blocks, &count, &repeats, error);
-            if (status != FM_OK || count == 0) break;
-            status = fm_exact_count_blocks((fm_engine *)self->alone, blocks, count, tally, error);
-            if (status == FM_OK) fm_tally_add_many(tally, 0, repeats);
+        fm_references fetched = {.count = 1};
+        while (status == FM_OK && fetched.count > 0) {
+            uint64_t repeats;
+            size_t done;
+            status = supply->fetch(supply->context, 0, &stretch, &fetched, &repeats, error);
+            if (status != FM_OK || fetched.count == 0) break;
+            status = fm_engine_exact.count((fm_engine *)self->alone, &fetched, results, &done, error);
+            if (status == FM_OK) fm_tally_add_many(results->distances, 0, repeats);
         }
     }
     return status;
+}
+
+/* What tags take that threads fetch. The tables may know some by other names. */
+static fm_status start_tags(fm_parallel *self, const fm_pairs *pairs, fm_error *error)
+{
+    fm_status status = self->names ? quiet(self, error) : FM_OK;
+    if (status != FM_OK) return status;
+    fm_parallel_apply_names(self);
+    return fm_parallel_start_pairs(self, pairs, error);
 }
 
 static fm_status parallel_draw(fm_engine *engine, const fm_block_supply *supply,
@@ -463,8 +487,9 @@ static fm_status parallel_draw(fm_engine *engine, const fm_block_supply *supply,
                 ? count_gathered(self, tally, error)
                 : go_together(self, true, tally, error);
     if (status != FM_OK) return status;
-    if (self->mode == FM_ALONE) return draw_alone(self, supply, tally, error);
+    if (self->mode == FM_ALONE) return draw_alone(self, supply, results, error);
     status = hand_in_rest(self, error);
+    if (status == FM_OK && self->options.tags) status = start_tags(self, results->pairs, error);
     return status == FM_OK ? fm_parallel_draw(self, supply, error) : status;
 }
 
@@ -479,8 +504,56 @@ static fm_status parallel_catch_up(fm_engine *engine, const fm_engine_results *r
         if (status == FM_OK) status = collect(self, tally, error);
     }
     if (status == FM_OK && self->counted.counts) status = fm_tally_move(tally, &self->counted, error);
+    if (status == FM_OK && self->poured.used > 0)
+        status = fm_pair_table_drain(&results->pairs->table, &self->poured, error);
     return status;
 }
+
+/* ---- with tags ---- */
+
+static bool parallel_can_take(const fm_engine *engine, size_t count, const fm_tally *distances)
+{
+    const fm_parallel *self = (const fm_parallel *)engine;
+    return self->options.tags && self->mode != FM_TOGETHER &&
+           fm_engine_exact.can_take((const fm_engine *)self->alone, count, distances);
+}
+
+/* By an engine for that alone. */
+static fm_status parallel_digest(fm_engine *engine, const fm_references *part, size_t number,
+                                 const fm_engine_results *results, fm_residue *residue, bool *done,
+                                 fm_error *error)
+{
+    fm_parallel *self = (fm_parallel *)engine;
+    return fm_exact_digest((fm_engine *)self->alone, part, number, results, residue, done, error);
+}
+
+static fm_status parallel_count_residue(fm_engine *engine, const fm_residue *residue,
+                                        const fm_engine_results *results, fm_error *error)
+{
+    fm_parallel *self = (fm_parallel *)engine;
+    const fm_status status = go_alone(self, error);
+    if (status != FM_OK) return status;
+    return fm_exact_count_residue((fm_engine *)self->alone, residue, results, error);
+}
+
+/* In the tables that threads share this waits until somebody looks at the tags. */
+static fm_status parallel_rename(fm_engine *engine, const uint32_t *names, size_t count, fm_error *error)
+{
+    fm_parallel *self = (fm_parallel *)engine;
+    if (self->mode != FM_TOGETHER)
+        return fm_engine_exact.tagged->rename((fm_engine *)self->alone, names, count, error);
+    fm_parallel_apply_names(self);
+    self->names = fm_calloc(count, sizeof *self->names);
+    if (!self->names) return fm_fail_memory(error, count * sizeof *self->names, "the names of tags");
+    memcpy(self->names, names, count * sizeof *self->names);
+    return FM_OK;
+}
+
+static const fm_engine_tagged tagged = {
+    .digest = parallel_digest,
+    .count_residue = parallel_count_residue,
+    .rename = parallel_rename,
+};
 
 static uint64_t parallel_distinct(const fm_engine *engine)
 {
@@ -502,7 +575,8 @@ uint64_t fm_parallel_memory_beside_tables(const fm_parallel *self)
     uint64_t bytes = sizeof *self + 2 * self->piece_count * sizeof *self->pieces;
     if (self->alone) bytes += fm_exact_memory(self->alone);
     if (self->counted.counts) bytes += fm_tally_memory(&self->counted);
-    bytes += __atomic_load_n(&self->piece_bytes, __ATOMIC_RELAXED);
+    bytes += __atomic_load_n(&self->piece_bytes, __ATOMIC_RELAXED) +
+             __atomic_load_n(&self->poured_bytes, __ATOMIC_RELAXED);
     if (self->mode != FM_TOGETHER) return bytes;
     for (unsigned w = 0; w < self->threads; w++)
         bytes += sizeof *self->workers + __atomic_load_n(&self->workers[w].bytes, __ATOMIC_RELAXED);
@@ -533,6 +607,7 @@ static uint64_t parallel_memory_peak(const fm_engine *engine)
 
 const fm_engine_ops fm_engine_parallel = {
     .info = {.name = "exact", .summary = "exact, by several threads", .exact = true},
+    .tagged = &tagged,
     .create = parallel_create,
     .destroy = parallel_destroy,
     .feed = parallel_feed,
@@ -540,6 +615,7 @@ const fm_engine_ops fm_engine_parallel = {
     .draw = parallel_draw,
     .spared_repeats = true,
     .catch_up = parallel_catch_up,
+    .can_take = parallel_can_take,
     .distinct = parallel_distinct,
     .cold_known = parallel_cold_known,
     .memory = parallel_memory,

@@ -3,7 +3,8 @@
  * parallel.h - what the files of `exact` with several threads share: parallel.c (the engine),
  * parallel_piece.c (what follows from a piece of the trace alone), parallel_draw.c (from larger ones, which
  * threads fetch for themselves), parallel_judge.c (how large those should be), parallel_phase.c (what does
- * not follow), parallel_plan.c (who does what next). docs/PARALLEL.md says why it is right and what it costs.
+ * not follow), parallel_plan.c (who does what next), parallel_pairs.c (pairs of tags). docs/PARALLEL.md says
+ * why it is right and what it costs.
  *
  * The trace goes through in *pieces*. A thread takes a piece and finds all distances that follow from its
  * parts (exact_part.c) alone, or where it pays, from all of it. What is left are the piece's *events*: first
@@ -22,6 +23,11 @@
  * The distance of event e is (bits set after q(e), those of the phase's E new positions among them) - (E - e)
  * - (events before e with a larger q). The bits in q's own range are counted as they are cleared; of the
  * others, how many there were when the phase began, and how many were cleared before, is known by then.
+ *
+ * With tags (code sites), an event has two: that of the reference, and that under which the piece leaves the
+ * block. The table keeps the latter beside the position, as that of `exact` does. So each event gets the tag
+ * of the touch before with its old position, and whoever finds its distance counts the pair, in a table of
+ * his own: the order in which pairs are counted does not matter. Only pieces that are drawn have tags.
  *
  * Two or three threads that are fed do without that: there is one partition and one range, nothing is sorted,
  * and what happens at the same time are the pieces of one phase, the table of the phase before, and the
@@ -79,10 +85,13 @@ typedef struct fm_piece_growth {
 
 /*
  * Arrays are used over and over:
- *     blocks   references · by partitions: the events' keys, then the old positions of their blocks · by
- *              ranges: these
+ *     blocks   references · by partitions: the events' keys, then the old positions of their blocks, with
+ *              tags as they stand in the table · by ranges: these
  *     known    by partitions: their blocks' new positions, from the piece's first on · by ranges: what is
- * known of their distances group    the partitions of events, in order
+ *              known of their distances
+ *     group    the partitions of events, in order
+ *     now      with tags, in order, and then by ranges: those of events
+ *     leave    with tags, by partitions: those under which their blocks are left
  */
 typedef struct fm_piece {
     void *pages; /* of all arrays */
@@ -90,6 +99,7 @@ typedef struct fm_piece {
     uint64_t *blocks;
     uint32_t *known;
     uint8_t *group;
+    uint32_t *now, *leave; /* NULL without tags */
     fm_bundle *bundles;
     size_t count; /* references, in its own arrays */
     size_t events, bundle_count;
@@ -120,18 +130,28 @@ typedef struct fm_partition {
     uint64_t moved;     /* events of tails whose block was held */
 } __attribute__((aligned(64))) fm_partition;
 
+/* Events in order. */
+typedef struct fm_events {
+    size_t count;
+    const uint64_t *keys;
+    const uint32_t *positions; /* NULL: consecutive ones */
+    /* With tags: of the references; and under which their blocks are left. */
+    const uint32_t *now, *leave;
+} fm_events;
+
 /* Events that are not yet in a bundle. */
 typedef struct fm_held_events {
     size_t count;
     uint64_t key[FM_BUNDLE];
     uint32_t position[FM_BUNDLE];
+    uint32_t now[FM_BUNDLE], leave[FM_BUNDLE]; /* with tags */
 } fm_held_events;
 
 /* Events of one partition, from several bundles, whose positions are looked up together. */
 typedef struct fm_gathered_events {
     size_t count, segments;
     uint64_t key[FM_BUNDLE];
-    uint32_t *place[FM_BUNDLE]; /* of each segment: where its positions go, */
+    size_t place[FM_BUNDLE];    /* of each segment: where in the piece its positions go, */
     uint32_t length[FM_BUNDLE]; /* and how many */
 } fm_gathered_events;
 
@@ -141,6 +161,7 @@ typedef struct fm_table_chunk {
     uint64_t *keys;
     const uint32_t *offsets; /* of their new positions, */
     uint64_t position;       /* from here on */
+    const uint32_t *leave;   /* with tags */
     bool tail;               /* of a tail: nothing is to be counted */
     fm_bucket *home[FM_CHUNK];
 } fm_table_chunk;
@@ -149,6 +170,8 @@ typedef struct fm_table_chunk {
 typedef struct fm_ordered_events {
     uint64_t position[FM_BUNDLE];
     uint8_t range[FM_BUNDLE];
+    uint32_t now[FM_BUNDLE];  /* with tags */
+    uint64_t pair[FM_BUNDLE]; /* of those whose block was not held */
 } fm_ordered_events;
 
 /* What each thread has for itself. */
@@ -172,7 +195,8 @@ typedef struct fm_parallel_worker {
     fm_bucket *soon[FM_CHUNK];
     fm_gathered_events gathered;
     uint64_t depth[FM_BUNDLE];
-    uint32_t position[FM_BUNDLE];
+    uint32_t position[FM_BUNDLE], leave[FM_BUNDLE];
+    fm_pairs pairs; /* with tags */
 } __attribute__((aligned(64))) fm_parallel_worker;
 
 typedef struct fm_parallel_phase {
@@ -252,7 +276,11 @@ typedef struct fm_parallel {
     uint64_t range_of_bytes;
     fm_bins bins;
     fm_tally shared; /* with one bin per distance: counts of phases, for every worker cannot have its own */
-    pthread_mutex_t shared_lock;
+    pthread_mutex_t shared_lock; /* of `shared` and `poured` */
+    bool paired;                 /* with tags: the tables of pairs are there */
+    fm_pair_table poured;        /* with tags: what threads had too many counters of */
+    uint64_t poured_bytes;       /* atomic */
+    uint32_t *names;             /* with tags: what those in the tables are called now; NULL: as they are */
     uint64_t table_bytes, window_bytes; /* held by what grows with the blocks: atomic */
     uint64_t piece_bytes;               /* held by pieces: atomic */
     bool failed;                        /* status, for tasks: atomic */
@@ -279,7 +307,7 @@ static inline size_t fm_piece_most_bundles(size_t references)
 fm_status fm_piece_reserve(fm_parallel *self, fm_piece *piece, size_t room, fm_error *error);
 void fm_piece_release(fm_parallel *self, fm_piece *piece);
 /* to has none; from has none afterwards. */
-void fm_piece_move_arrays(fm_piece *to, fm_piece *from);
+void fm_piece_move_arrays(const fm_parallel *self, fm_piece *to, fm_piece *from);
 /* Finds the events of a piece that has its references, sorted by partitions. */
 void fm_piece_analyze(fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker);
 
@@ -287,16 +315,16 @@ void fm_piece_analyze(fm_parallel *self, fm_piece *piece, fm_parallel_worker *wo
 fm_status fm_parallel_start_local(const fm_parallel *self, fm_parallel_worker *worker, fm_error *error);
 /* The same in steps. References of find may stand in the piece's own arrays, where there is room for them. */
 void fm_piece_begin(fm_piece *piece, fm_parallel_worker *worker);
-void fm_piece_find(const fm_parallel *self, fm_piece *piece, const uint64_t *references, size_t total,
-                   fm_parallel_worker *worker);
-/* Events that the caller has found: keys, and their positions, from the piece's first on. At most FM_BUNDLE.
+fm_status fm_piece_find(const fm_parallel *self, fm_piece *piece, const fm_references *references,
+                        fm_parallel_worker *worker, fm_error *error);
+/* Events that the caller has found; positions are from the piece's first on. At most FM_BUNDLE. */
+void fm_piece_put(const fm_parallel *self, fm_piece *piece, const fm_events *events,
+                  fm_parallel_worker *worker);
+/* The same, as a bundle: their positions, in known, and the tags in leave are not those that they will have.
  */
-void fm_piece_put(const fm_parallel *self, fm_piece *piece, const uint64_t *keys, const uint32_t *positions,
-                  size_t count, fm_parallel_worker *worker);
-/* The same, as a bundle: their positions, in known, are not those that they will have. */
-void fm_piece_put_unplaced(const fm_parallel *self, fm_piece *piece, const uint64_t *keys, size_t count,
+void fm_piece_put_unplaced(const fm_parallel *self, fm_piece *piece, const fm_events *events,
                            fm_parallel_worker *worker);
-void fm_piece_end(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker);
+void fm_piece_end(fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker);
 
 /* parallel_draw.c */
 
@@ -339,6 +367,21 @@ static inline fm_piece *fm_parallel_phase_piece(const fm_parallel *self, const f
 {
     return &self->pieces[(phase->first + index) % self->piece_count];
 }
+
+/* parallel_pairs.c: with tags. */
+
+/* Each thread gets a table of pairs like the one that all go to in the end. */
+fm_status fm_parallel_start_pairs(fm_parallel *self, const fm_pairs *like, fm_error *error);
+/* Counts words, of which up to the next multiple of 8 may be read. */
+fm_status fm_parallel_count_pairs(fm_parallel *self, fm_parallel_worker *worker, const uint64_t *words,
+                                  size_t count, fm_error *error);
+/* A thread that has many counters pours them together with those of others, so that there are not as many
+ * copies of all pairs as threads. */
+fm_status fm_parallel_pour_pairs(fm_parallel *self, fm_parallel_worker *worker, fm_error *error);
+/* All that the crew, which is quiet, has counted: into `poured`. */
+fm_status fm_parallel_collect_pairs(fm_parallel *self, fm_error *error);
+/* Tags in the tables get their new names, if they have any. */
+void fm_parallel_apply_names(fm_parallel *self);
 
 /* parallel_plan.c: what the crew does. */
 extern const fm_crew_work fm_parallel_work;

@@ -69,13 +69,28 @@ void fm_parallel_end_whole(fm_parallel_worker *worker)
     worker->whole = NULL;
 }
 
-static void place_gathered(fm_parallel_worker *worker, fm_gathered_events *found, size_t events)
+/* Positions of blocks in a piece that has so many events, and with tags, under which they are left. */
+static void place_blocks(fm_parallel_worker *worker, const uint64_t *blocks, size_t count, size_t events)
+{
+    uint64_t *const depth = worker->depth;
+    fm_exact_depths((fm_engine *)worker->whole, blocks, count, depth);
+    for (size_t i = 0; i < count; i++) {
+        worker->leave[i] = (uint32_t)(depth[i] >> FM_TAG_SHIFT);
+        worker->position[i] = (uint32_t)fm_shared_window_offset(events - 1 - (depth[i] & FM_POSITION_BITS));
+    }
+}
+
+static void place_gathered(fm_piece *piece, fm_parallel_worker *worker, fm_gathered_events *found,
+                           size_t events)
 {
     size_t at = 0;
-    fm_exact_depths((fm_engine *)worker->whole, found->key, found->count, worker->depth);
-    for (size_t s = 0; s < found->segments; s++)
-        for (size_t i = 0; i < found->length[s]; i++)
-            found->place[s][i] = (uint32_t)fm_shared_window_offset(events - 1 - worker->depth[at++]);
+    place_blocks(worker, found->key, found->count, events);
+    for (size_t s = 0; s < found->segments; s++) {
+        const size_t place = found->place[s], length = found->length[s];
+        memcpy(piece->known + place, worker->position + at, length * sizeof *piece->known);
+        if (piece->leave) memcpy(piece->leave + place, worker->leave + at, length * sizeof *piece->leave);
+        at += length;
+    }
     found->count = found->segments = 0;
 }
 
@@ -93,15 +108,15 @@ static void place_bundles(const fm_parallel *self, fm_piece *piece, size_t first
             const fm_bundle *bundle = &piece->bundles[b];
             const size_t at = bundle->first + bundle->begin[p],
                          count = bundle->begin[p + 1] - bundle->begin[p];
-            if (found->count + count > FM_BUNDLE) place_gathered(worker, found, events);
+            if (found->count + count > FM_BUNDLE) place_gathered(piece, worker, found, events);
             memcpy(found->key + found->count, piece->blocks + at, count * sizeof *found->key);
-            found->place[found->segments] = piece->known + at;
+            found->place[found->segments] = at;
             found->length[found->segments++] = (uint32_t)count;
             found->count += count;
-            if (found->segments == FM_BUNDLE) place_gathered(worker, found, events);
+            if (found->segments == FM_BUNDLE) place_gathered(piece, worker, found, events);
         }
     }
-    place_gathered(worker, found, events);
+    place_gathered(piece, worker, found, events);
 }
 
 /* First touches of a section become events. Positions are in the order of last touches. */
@@ -116,15 +131,17 @@ static fm_status put_first_touches(fm_parallel *self, fm_piece *piece, fm_parall
     const bool together = self->partitions > 1 && firsts->count >= WORTH_SORTING * FM_BUNDLE;
     const size_t first_bundle = piece->bundle_count + (worker->held.count > 0);
     for (size_t first = 0; first < firsts->count; first += FM_BUNDLE) {
-        const size_t count = firsts->count - first < FM_BUNDLE ? firsts->count - first : FM_BUNDLE;
+        fm_events put = {.count = firsts->count - first < FM_BUNDLE ? firsts->count - first : FM_BUNDLE,
+                         .keys = firsts->blocks + first};
+        if (self->options.tags) put.now = put.leave = firsts->tags + first;
         if (together) {
-            fm_piece_put_unplaced(self, piece, firsts->blocks + first, count, worker);
+            fm_piece_put_unplaced(self, piece, &put, worker);
             continue;
         }
-        fm_exact_depths((fm_engine *)worker->whole, firsts->blocks + first, count, worker->depth);
-        for (size_t i = 0; i < count; i++)
-            worker->position[i] = (uint32_t)fm_shared_window_offset(events - 1 - worker->depth[i]);
-        fm_piece_put(self, piece, firsts->blocks + first, worker->position, count, worker);
+        place_blocks(worker, put.keys, put.count, events);
+        put.positions = worker->position;
+        put.leave = put.now ? worker->leave : NULL;
+        fm_piece_put(self, piece, &put, worker);
     }
     if (together) place_bundles(self, piece, first_bundle, events, worker);
     return FM_OK;
@@ -134,9 +151,11 @@ static fm_status put_first_touches(fm_parallel *self, fm_piece *piece, fm_parall
 static void put_in_order(const fm_parallel *self, fm_piece *piece, const uint64_t *blocks, size_t count,
                          fm_parallel_worker *worker)
 {
-    for (size_t first = 0; first < count; first += FM_BUNDLE)
-        fm_piece_put_unplaced(self, piece, blocks + first,
-                              count - first < FM_BUNDLE ? count - first : FM_BUNDLE, worker);
+    for (size_t first = 0; first < count; first += FM_BUNDLE) {
+        const fm_events put = {.count = count - first < FM_BUNDLE ? count - first : FM_BUNDLE,
+                               .keys = blocks + first};
+        fm_piece_put_unplaced(self, piece, &put, worker);
+    }
 }
 
 /*
@@ -186,35 +205,41 @@ static bool is_beyond_bound(const fm_parallel *self, const fm_parallel_worker *w
                              firsts->count != fm_exact_live((fm_engine *)worker->whole));
 }
 
-static fm_status fetch(const fm_parallel *self, fm_piece *piece, unsigned number, const uint64_t **blocks,
-                       size_t *count, fm_error *error)
+static fm_status fetch(const fm_parallel *self, fm_piece *piece, unsigned number, fm_references *references,
+                       fm_error *error)
 {
     const fm_block_supply *supply = self->supply;
     uint64_t repeats = 0;
-    fm_status status =
-        supply->fetch(supply->context, number, &piece->stretch, blocks, count, &repeats, error);
+    fm_status status = supply->fetch(supply->context, number, &piece->stretch, references, &repeats, error);
     if (status != FM_OK) return status;
     fm_tally_add_many(&self->workers[number].tally, 0, repeats);
-    piece->fetched += *count + repeats;
+    piece->fetched += references->count + repeats;
     return FM_OK;
+}
+
+static fm_status count_whole(fm_parallel_worker *worker, const fm_references *references, fm_error *error)
+{
+    const fm_engine_results results = {.distances = &worker->tally,
+                                       .pairs = references->now ? &worker->pairs : NULL};
+    size_t done;
+    return fm_engine_exact.count((fm_engine *)worker->whole, references, &results, &done, error);
 }
 
 static fm_status draw_whole(fm_parallel *self, fm_piece *piece, unsigned number, fm_error *error)
 {
     fm_parallel_worker *worker = &self->workers[number];
-    const uint64_t *blocks;
-    size_t count = 1;
+    fm_references fetched = {.count = 1};
     fm_status status = start_whole(self, worker, error);
     if (status == FM_OK && fm_exact_live((fm_engine *)worker->whole) > 0)
         fm_exact_empty((fm_engine *)worker->whole); /* of the piece before */
     if (status == FM_OK) status = make_room(worker->whole, piece->expected, error);
     piece->distinct = true;
-    while (status == FM_OK && count > 0) {
+    while (status == FM_OK && fetched.count > 0) {
         if (self->bounded && __atomic_load_n(&self->given_up, __ATOMIC_RELAXED))
             fm_seen_set_give_up(worker->whole->seen, 0); /* nobody wants to know any more */
-        status = fetch(self, piece, number, &blocks, &count, error);
-        if (status == FM_OK && count > 0)
-            status = fm_exact_count_blocks((fm_engine *)worker->whole, blocks, count, &worker->tally, error);
+        status = fetch(self, piece, number, &fetched, error);
+        if (status == FM_OK && fetched.count > 0) status = count_whole(worker, &fetched, error);
+        if (status == FM_OK) status = fm_parallel_pour_pairs(self, worker, error);
         fm_piece_note_growth(piece, piece->events + worker->held.count + worker->firsts.count);
         if (status == FM_OK && !self->bounded && worker->firsts.count > self->drawn_events) {
             piece->distinct = false;
@@ -233,15 +258,14 @@ static fm_status draw_whole(fm_parallel *self, fm_piece *piece, unsigned number,
 static fm_status draw_by_parts(fm_parallel *self, fm_piece *piece, unsigned number, fm_error *error)
 {
     fm_parallel_worker *worker = &self->workers[number];
-    const uint64_t *blocks;
-    size_t count = 1;
+    fm_references fetched = {.count = 1};
     fm_parallel_end_whole(worker); /* for now nobody needs it */
     fm_status status = fm_parallel_start_local(self, worker, error);
-    while (status == FM_OK && count > 0) {
-        status = fetch(self, piece, number, &blocks, &count, error);
-        if (status == FM_OK && count > 0)
-            status = fm_piece_reserve(self, piece, piece->events + worker->held.count + count, error);
-        if (status == FM_OK) fm_piece_find(self, piece, blocks, count, worker);
+    while (status == FM_OK && fetched.count > 0) {
+        status = fetch(self, piece, number, &fetched, error);
+        if (status == FM_OK && fetched.count > 0)
+            status = fm_piece_reserve(self, piece, piece->events + worker->held.count + fetched.count, error);
+        if (status == FM_OK) status = fm_piece_find(self, piece, &fetched, worker, error);
     }
     return status;
 }
@@ -289,7 +313,7 @@ bool fm_parallel_claim_drawn(fm_parallel *self)
         return false;
     fm_piece *piece = &self->pieces[self->filled % self->piece_count];
     if (piece->room == 0 && self->spare_count > 0)
-        fm_piece_move_arrays(piece, &self->spare[--self->spare_count]);
+        fm_piece_move_arrays(self, piece, &self->spare[--self->spare_count]);
     const bool parts = self->by_parts > 0;
     const uint64_t wanted = parts ? fm_parallel_drawn_least : size_of_next(self);
     if (!self->supply->claim(self->supply->context, wanted, &piece->stretch)) {
@@ -343,12 +367,13 @@ static uint64_t first_size(const fm_parallel *self, uint64_t references)
 }
 
 /* Under a bound: whether pieces are to drop blocks. Each thread remembers those that it dropped, in memory
- * that has to be cleared: for that, its share must be long. */
+ * that has to be cleared: for that, its share must be long. With tags all are kept: those of references to
+ * blocks that were dropped would have to be remembered, too. */
 static bool drops_pay(const fm_parallel *self, uint64_t share)
 {
     const uint64_t bound = self->options.bound;
-    return self->partitions > 1 && bound > 0 && bound <= BOUND_MOST && self->drawn_events / 2 >= bound &&
-           share >= fm_parallel_long_share;
+    return !self->options.tags && self->partitions > 1 && bound > 0 && bound <= BOUND_MOST &&
+           self->drawn_events / 2 >= bound && share >= fm_parallel_long_share;
 }
 
 fm_status fm_parallel_draw(fm_parallel *self, const fm_block_supply *supply, fm_error *error)
@@ -390,18 +415,18 @@ static bool claim_of_array(void *context, uint64_t wanted, fm_stretch *stretch)
     return true;
 }
 
-static fm_status fetch_of_array(void *context, unsigned worker, fm_stretch *stretch, const uint64_t **blocks,
-                                size_t *count, uint64_t *repeats, fm_error *error)
+static fm_status fetch_of_array(void *context, unsigned worker, fm_stretch *stretch,
+                                fm_references *references, uint64_t *repeats, fm_error *error)
 {
     const array_supply *array = context;
     const uint64_t portion = fm_parallel_drawn_least / 2 + 1; /* so that it is seen how a piece goes on */
     (void)worker;
     (void)error;
-    *blocks = array->blocks + stretch->at;
-    *count = (size_t)(stretch->left < portion ? stretch->left : portion);
+    *references = (fm_references){.count = (size_t)(stretch->left < portion ? stretch->left : portion),
+                                  .blocks = array->blocks + stretch->at};
     *repeats = 0;
-    stretch->at += *count;
-    stretch->left -= *count;
+    stretch->at += references->count;
+    stretch->left -= references->count;
     return FM_OK;
 }
 

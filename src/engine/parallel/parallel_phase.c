@@ -21,6 +21,10 @@ enum {
     COLD = FM_RANGES,      /* the group of events whose block was not held */
 };
 
+/* With tags: stands for the old position of a block that was touched before, and is not held: no position,
+ * but a tag. */
+#define FORGOTTEN (UINT64_C(1) << FM_TAG_SHIFT)
+
 /* Added to the distances of tails, so that they are beyond any bound: nobody asked for them. */
 #define TAIL_MARK (UINT32_C(1) << 31)
 
@@ -168,10 +172,13 @@ static void restart(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm
         if (i + AHEAD < table->bucket_count)
             for (int slot = 0; slot < FM_BUCKET_SLOTS; slot++)
                 __builtin_prefetch(self->window.words +
-                                   (buckets[i + AHEAD].position[slot] >> FM_LINE_SHIFT) * FM_LINE_WORDS);
-        for (int slot = 0; slot < FM_BUCKET_SLOTS && buckets[i].position[slot]; slot++)
-            buckets[i].position[slot] = fm_shared_window_packed_position(
-                fm_shared_window_rank(&self->window, buckets[i].position[slot]));
+                                   ((buckets[i + AHEAD].position[slot] & FM_POSITION_BITS) >> FM_LINE_SHIFT) *
+                                       FM_LINE_WORDS);
+        for (int slot = 0; slot < FM_BUCKET_SLOTS && buckets[i].position[slot]; slot++) {
+            const uint64_t old = buckets[i].position[slot];
+            const uint64_t rank = fm_shared_window_rank(&self->window, old & FM_POSITION_BITS);
+            buckets[i].position[slot] = fm_shared_window_packed_position(rank) | (old & ~FM_POSITION_BITS);
+        }
     }
 }
 
@@ -202,9 +209,9 @@ static size_t table_tasks(const fm_parallel *self, const fm_parallel_phase *phas
     return tasks_for_events(phase, self->partitions);
 }
 
-/* Blocks that were not held, under a bound: are they new? */
+/* Blocks that were not held, under a bound: are they new? With tags, those that are not get a mark. */
 static fm_status count_unheld(const fm_parallel *self, fm_partition *partition, const uint64_t *keys,
-                              const uint64_t *positions, size_t count, fm_error *error)
+                              uint64_t *positions, size_t count, fm_error *error)
 {
     for (size_t i = 0; partition->dropping && i < count; i++)
         if (positions[i] == 0) fm_seen_set_prefetch(partition->seen, keys[i]);
@@ -214,10 +221,12 @@ static fm_status count_unheld(const fm_parallel *self, fm_partition *partition, 
                                  ? fm_seen_set_insert(partition->seen, keys[i], UINT64_MAX, NULL)
                                  : fm_seen_set_meet(partition->seen);
         if (seen == FM_SEEN_NO_MEMORY) return fm_fail_memory(error, 0, "the set of blocks seen");
-        if (self->given_up || seen != FM_SEEN_NEW)
-            partition->forgotten++;
-        else
+        if (!self->given_up && seen == FM_SEEN_NEW) {
             partition->fresh++;
+            continue;
+        }
+        partition->forgotten++;
+        if (self->options.tags) positions[i] = FORGOTTEN;
     }
     return FM_OK;
 }
@@ -276,6 +285,7 @@ static void next_chunk(const fm_parallel *self, const fm_parallel_phase *phase, 
     chunk->keys = rest->piece->blocks + rest->first;
     chunk->offsets = rest->piece->known + rest->first;
     chunk->position = rest->piece->position;
+    chunk->leave = rest->piece->leave ? rest->piece->leave + rest->first : NULL;
     chunk->tail = (size_t)(rest->bundle - rest->piece->bundles) >= rest->piece->tail_bundle;
     rest->first += chunk->count;
     rest->count -= chunk->count;
@@ -301,7 +311,12 @@ static fm_status exchange(const fm_parallel *self, fm_partition *partition, fm_t
     for (size_t i = now->count; i < next->count; i++) __builtin_prefetch(next->home[i], 1, 3);
     const uint64_t held = table->used;
     if (partition->seen && !now->tail) memcpy(worker->looked_for, now->keys, now->count * sizeof *now->keys);
-    self->kernels->exchange(table, now->home, now->count, now->offsets, now->position, now->keys, next->home);
+    if (now->leave)
+        self->kernels->exchange_tagged(table, now->home, now->count, now->offsets, now->leave, now->position,
+                                       now->keys, next->home);
+    else
+        self->kernels->exchange(table, now->home, now->count, now->offsets, now->position, now->keys,
+                                next->home);
     if (now->tail) partition->moved += now->count - (table->used - held);
     if (table->used == held || now->tail) return FM_OK;
     if (partition->seen)
@@ -392,7 +407,7 @@ static fm_status look_up(const fm_parallel *self, fm_parallel_phase *phase, size
         number += now->count;
         if (number > sampled * stride && phase->sample_count[group] < FM_SAMPLES) {
             phase->samples[group][phase->sample_count[group]++] =
-                (uint32_t)(now->keys[now->count / 2] >> FM_REGION_SHIFT);
+                (uint32_t)((now->keys[now->count / 2] & FM_POSITION_BITS) >> FM_REGION_SHIFT);
             sampled = number / stride + 1;
         }
         fm_table_chunk *swap = now;
@@ -412,6 +427,7 @@ static void chunk_in_order(const fm_parallel *self, const fm_piece *piece, size_
     const size_t left = piece->events - first;
     chunk->count = left < FM_CHUNK ? left : FM_CHUNK;
     chunk->tail = false;
+    chunk->leave = NULL; /* what has tags is divided */
     chunk->keys = piece->blocks + first;
     chunk->offsets = piece->known + first;
     chunk->position = piece->position;
@@ -462,6 +478,32 @@ static void table(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_p
 
 /* ---- count_cold: how many blocks were new ---- */
 
+/* With tags: of a bundle's new blocks, those after the first `left` are not known to be. */
+static void forget_fresh(const fm_piece *piece, const fm_bundle *bundle, uint64_t *left)
+{
+    uint64_t *const positions = piece->blocks + bundle->first;
+    const uint8_t *const group = piece->group + bundle->first;
+    uint32_t next[FM_PARTITIONS];
+    memcpy(next, bundle->begin, sizeof next);
+    for (size_t i = 0; i < bundle->count; i++) {
+        uint64_t *const old = &positions[next[group[i]]++];
+        if (*old != 0) continue;
+        if (*left > 0)
+            --*left;
+        else
+            *old = FORGOTTEN;
+    }
+}
+
+/* With tags: in the phase that comes upon more blocks than can be remembered, only so many are new. */
+static void forget_all_but(const fm_parallel *self, const fm_parallel_phase *phase, uint64_t fresh)
+{
+    for (size_t i = 0; i < phase->count; i++) {
+        const fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
+        for (size_t b = 0; b < piece->bundle_count; b++) forget_fresh(piece, &piece->bundles[b], &fresh);
+    }
+}
+
 static void count_cold(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
 {
     (void)task;
@@ -494,6 +536,7 @@ static void count_cold(fm_parallel *self, fm_parallel_phase *phase, size_t task,
         __atomic_store_n(&self->given_up, true, __ATOMIC_RELAXED);
         for (size_t p = 0; p < self->partitions; p++) fm_seen_set_give_up(self->partition[p].seen, 0);
         fresh = fm_seen_limit - self->distinct; /* one thread would have stopped at the limit */
+        if (self->options.tags) forget_all_but(self, phase, fresh);
         seen = fm_seen_limit;
     }
     self->cold += fresh;
@@ -559,20 +602,44 @@ static size_t split_tasks(const fm_parallel *self, const fm_parallel_phase *phas
 
 _Static_assert(FM_PARTITIONS == FM_RANGES, "arrays are used for both");
 
-static void split_bundle(const fm_parallel *self, const fm_piece *piece, fm_bundle *bundle, uint32_t number,
-                         fm_ordered_events *ordered)
+/* A bundle's events go back into order, with their ranges. Returns how many have none; with tags, these have
+ * pairs. */
+static inline __attribute__((always_inline)) size_t
+order_bundle(const fm_parallel *self, const fm_piece *piece, const fm_bundle *bundle, uint32_t *counts,
+             fm_ordered_events *ordered, const bool tagged)
 {
-    uint64_t *const positions = piece->blocks + bundle->first;
+    const uint64_t *const positions = piece->blocks + bundle->first;
     const uint8_t *const group = piece->group + bundle->first;
-    uint32_t next[FM_RANGES + 1], counts[FM_RANGES + 1] = {0}, begin = 0;
-    /* Back into order. */
-    for (size_t p = 0; p < self->partitions; p++) next[p] = bundle->begin[p];
+    uint32_t next[FM_PARTITIONS];
+    size_t unheld = 0;
+    memcpy(next, bundle->begin, sizeof next);
     for (size_t i = 0; i < bundle->count; i++) {
-        const uint64_t old = positions[next[group[i]]++];
-        const uint8_t range = old ? self->range_of[old >> FM_REGION_SHIFT] : COLD;
+        const uint64_t old = positions[next[group[i]]++], place = old & FM_POSITION_BITS;
+        const uint8_t range = place ? self->range_of[place >> FM_REGION_SHIFT] : COLD;
         ordered->position[i] = old;
         ordered->range[i] = range;
         counts[range]++;
+        if (!tagged) continue;
+        ordered->pair[unheld] = fm_pair_word(0, ordered->now[i], old == 0 ? FM_RANGE_COLD : FM_RANGE_BEYOND);
+        unheld += place == 0;
+    }
+    return unheld;
+}
+
+static fm_status split_bundle(fm_parallel *self, const fm_piece *piece, fm_bundle *bundle, uint32_t number,
+                              fm_parallel_worker *worker, fm_error *error)
+{
+    uint64_t *const positions = piece->blocks + bundle->first;
+    uint32_t *const known = piece->known + bundle->first;
+    fm_ordered_events *const ordered = &worker->ordered;
+    uint32_t next[FM_RANGES + 1], counts[FM_RANGES + 1] = {0}, begin = 0;
+    fm_status status = FM_OK;
+    if (piece->now) {
+        memcpy(ordered->now, piece->now + bundle->first, bundle->count * sizeof *ordered->now);
+        const size_t unheld = order_bundle(self, piece, bundle, counts, ordered, true);
+        status = fm_parallel_count_pairs(self, worker, ordered->pair, unheld, error);
+    } else {
+        order_bundle(self, piece, bundle, counts, ordered, false);
     }
     for (size_t r = 0; r < FM_RANGES; r++) {
         bundle->begin[r] = begin;
@@ -581,8 +648,13 @@ static void split_bundle(const fm_parallel *self, const fm_piece *piece, fm_bund
     }
     bundle->begin[FM_RANGES] = begin;
     next[COLD] = begin; /* they go last, and nobody looks at them again */
-    self->kernels->split_ranges(ordered->position, ordered->range, bundle->count, number, next, positions,
-                                piece->known + bundle->first);
+    if (piece->now)
+        self->kernels->split_ranges_tagged(ordered->position, ordered->range, bundle->count, number, next,
+                                           positions, known, ordered->now, piece->now + bundle->first);
+    else
+        self->kernels->split_ranges(ordered->position, ordered->range, bundle->count, number, next, positions,
+                                    known);
+    return status;
 }
 
 /* Those who looked them up have them in their caches. */
@@ -597,18 +669,21 @@ static void split(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_p
 {
     const size_t bundles = bundles_of(self, phase);
     size_t first = task * bundles / phase->tasks, end = (task + 1) * bundles / phase->tasks;
+    fm_error error;
+    fm_status status = FM_OK;
     for (size_t i = 0; i < phase->count && end > 0; i++) {
         const fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
         const size_t here = piece->bundle_count < end ? piece->bundle_count : end;
-        for (size_t b = first; b < here; b++) {
+        for (size_t b = first; b < here && status == FM_OK; b++) {
             if (b + 1 < here) prefetch_bundle(piece, &piece->bundles[b + 1]);
             const uint32_t number = (uint32_t)(piece->base + piece->bundles[b].first);
-            split_bundle(self, piece, &piece->bundles[b],
-                         b < piece->tail_bundle ? number : number + TAIL_MARK, &worker->ordered);
+            status = split_bundle(self, piece, &piece->bundles[b],
+                                  b < piece->tail_bundle ? number : number + TAIL_MARK, worker, &error);
         }
         first -= first < piece->bundle_count ? first : piece->bundle_count;
         end -= here;
     }
+    if (status != FM_OK) fm_parallel_fail(self, status, &error);
 }
 
 /* ---- range: the distances ---- */
@@ -657,8 +732,15 @@ static void gather_positions(const fm_parallel *self, const fm_parallel_phase *p
         const size_t room = FM_CHUNK - chunk->far_count, count = rest->count < room ? rest->count : room;
         uint64_t *const positions = chunk->far_position + chunk->far_count;
         uint32_t *const distances = chunk->far_distance + chunk->far_count;
-        for (size_t i = 0; i < count; i++) positions[i] = rest->piece->blocks[rest->first + i] - origin;
+        const uint64_t *const old = rest->piece->blocks + rest->first;
+        for (size_t i = 0; i < count; i++) positions[i] = (old[i] & FM_POSITION_BITS) - origin;
         for (size_t i = 0; i < count; i++) distances[i] = rest->piece->known[rest->first + i] + *known;
+        if (rest->piece->now) {
+            const uint32_t *const now = rest->piece->now + rest->first;
+            uint64_t *const pairs = chunk->far_pair + chunk->far_count;
+            for (size_t i = 0; i < count; i++)
+                pairs[i] = fm_pair_word((uint32_t)(old[i] >> FM_TAG_SHIFT), now[i], 0);
+        }
         rest->first += count;
         rest->count -= count;
         chunk->far_count += count;
@@ -692,12 +774,19 @@ static void range(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_p
             worker->soon[i] = (fm_bucket *)fm_recency_window_line(
                 &view, i < next->far_count ? next->far_position[i] : now->far_position[0]);
         self->kernels->far(&view, now, worker->soon);
+        if (self->options.tags && status == FM_OK) {
+            fm_exact_put_ranges(self->kernels, self->options.bound, &worker->pairs.ranges, now->far_distance,
+                                now->far_count, now->far_pair);
+            status = fm_parallel_count_pairs(self, worker, now->far_pair, now->far_count, &error);
+        }
         tally_range(self, &worker->tally, now);
         fm_chunk *swap = now;
         now = next;
         next = swap;
     }
     fm_shared_window_view_done(&self->window, first, &view);
+    if (status == FM_OK) status = fm_parallel_pour_pairs(self, worker, &error);
+    if (status != FM_OK) fm_parallel_fail(self, status, &error);
 }
 
 /* ---- account: what it all takes ---- */

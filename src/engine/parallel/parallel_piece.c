@@ -16,72 +16,108 @@
 
 enum { ROOM = 64 }; /* kernels store whole vectors at an array's end */
 
-static size_t bytes_for(size_t room)
+static size_t bytes_for(const fm_parallel *self, size_t room)
 {
-    return (room + ROOM) * (sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint8_t)) +
+    const size_t tags = self->options.tags ? 2 * sizeof(uint32_t) : 0;
+    return (room + ROOM) * (sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint8_t) + tags) +
            fm_piece_most_bundles(room) * sizeof(fm_bundle);
 }
 
-static void place_arrays(fm_piece *piece, void *pages, size_t room)
+static void place_arrays(const fm_parallel *self, fm_piece *piece, void *pages, size_t room)
 {
     piece->pages = pages;
     piece->room = room;
     piece->blocks = pages;
     piece->bundles = (fm_bundle *)(piece->blocks + room + ROOM);
     piece->known = (uint32_t *)(piece->bundles + fm_piece_most_bundles(room));
-    piece->group = (uint8_t *)(piece->known + room + ROOM);
+    piece->now = piece->leave = NULL;
+    uint32_t *end = piece->known + room + ROOM;
+    if (self->options.tags) {
+        piece->now = end;
+        piece->leave = piece->now + room + ROOM;
+        end = piece->leave + room + ROOM;
+    }
+    piece->group = (uint8_t *)end;
 }
 
 fm_status fm_piece_reserve(fm_parallel *self, fm_piece *piece, size_t room, fm_error *error)
 {
     if (room <= piece->room) return FM_OK;
     const fm_piece old = *piece;
-    void *pages = fm_pages_allocate(bytes_for(room));
-    if (!pages) return fm_fail_memory(error, bytes_for(room), "a piece of the trace");
-    place_arrays(piece, pages, room);
-    __atomic_fetch_add(&self->piece_bytes, bytes_for(room), __ATOMIC_RELAXED);
+    void *pages = fm_pages_allocate(bytes_for(self, room));
+    if (!pages) return fm_fail_memory(error, bytes_for(self, room), "a piece of the trace");
+    place_arrays(self, piece, pages, room);
+    __atomic_fetch_add(&self->piece_bytes, bytes_for(self, room), __ATOMIC_RELAXED);
     if (!old.pages) return FM_OK;
     const size_t kept = old.events > old.count ? old.events : old.count;
     memcpy(piece->blocks, old.blocks, kept * sizeof *old.blocks);
     memcpy(piece->known, old.known, old.events * sizeof *old.known);
     memcpy(piece->group, old.group, old.events * sizeof *old.group);
+    if (piece->now) {
+        memcpy(piece->now, old.now, old.events * sizeof *old.now);
+        memcpy(piece->leave, old.leave, old.events * sizeof *old.leave);
+    }
     memcpy(piece->bundles, old.bundles, old.bundle_count * sizeof *old.bundles);
-    fm_pages_free(old.pages, bytes_for(old.room));
-    __atomic_fetch_sub(&self->piece_bytes, bytes_for(old.room), __ATOMIC_RELAXED);
+    fm_pages_free(old.pages, bytes_for(self, old.room));
+    __atomic_fetch_sub(&self->piece_bytes, bytes_for(self, old.room), __ATOMIC_RELAXED);
     return FM_OK;
 }
 
 void fm_piece_release(fm_parallel *self, fm_piece *piece)
 {
     if (piece->pages) {
-        fm_pages_free(piece->pages, bytes_for(piece->room));
-        __atomic_fetch_sub(&self->piece_bytes, bytes_for(piece->room), __ATOMIC_RELAXED);
+        fm_pages_free(piece->pages, bytes_for(self, piece->room));
+        __atomic_fetch_sub(&self->piece_bytes, bytes_for(self, piece->room), __ATOMIC_RELAXED);
     }
     memset(piece, 0, sizeof *piece);
 }
 
-void fm_piece_move_arrays(fm_piece *to, fm_piece *from)
+void fm_piece_move_arrays(const fm_parallel *self, fm_piece *to, fm_piece *from)
 {
-    place_arrays(to, from->pages, from->room);
+    place_arrays(self, to, from->pages, from->room);
     from->pages = NULL;
     from->room = 0;
 }
 
 /* ---- events ---- */
 
-/* A bundle of these events, sorted by partition, stably. positions NULL: consecutive ones. The keys stand
- * outside of the piece. */
-static void add_bundle(const fm_parallel *self, const uint64_t *restrict keys,
-                       const uint32_t *restrict positions, size_t count, fm_piece *piece)
+/* Each event to its place, by its group; with the next position where they are consecutive. */
+static inline __attribute__((always_inline)) void place_events(const fm_events *events, const fm_piece *piece,
+                                                               uint32_t *restrict next, const bool placed,
+                                                               const bool tagged)
 {
-    fm_bundle *bundle = &piece->bundles[piece->bundle_count++];
-    uint8_t *const restrict group = piece->group + piece->events;
+    const uint64_t *const restrict keys = events->keys;
+    const uint32_t *const restrict positions = events->positions;
+    const uint32_t *const restrict leave = events->leave;
+    const uint8_t *const restrict group = piece->group + piece->events;
     uint64_t *const restrict sorted = piece->blocks + piece->events;
     uint32_t *const restrict known = piece->known + piece->events;
+    uint32_t *const restrict sorted_leave = tagged ? piece->leave + piece->events : NULL;
+    uint32_t offset = (uint32_t)(piece->events % FM_LINE_BITS);
+    uint32_t position = (uint32_t)fm_shared_window_offset(piece->events);
+    for (size_t i = 0; i < events->count; i++) {
+        const uint32_t at = next[group[i]]++;
+        sorted[at] = keys[i];
+        known[at] = placed ? positions[i] : position;
+        if (tagged) sorted_leave[at] = leave[i];
+        position++;
+        if (++offset == FM_LINE_BITS) { /* a line has fewer bits than it takes positions */
+            position += (1U << FM_LINE_SHIFT) - FM_LINE_BITS;
+            offset = 0;
+        }
+    }
+}
+
+/* A bundle of these events, sorted by partition, stably. The keys stand outside of the piece. */
+static void add_bundle(const fm_parallel *self, const fm_events *events, fm_piece *piece)
+{
+    const size_t count = events->count;
+    fm_bundle *bundle = &piece->bundles[piece->bundle_count++];
+    uint8_t *const group = piece->group + piece->events;
     uint32_t next[FM_PARTITIONS] = {0}, begin = 0;
     bundle->first = piece->events;
     bundle->count = count;
-    self->kernels->partition(keys, count, self->seed, group);
+    self->kernels->partition(events->keys, count, self->seed, group);
     for (size_t i = 0; i < count; i++) next[group[i]]++;
     for (size_t p = 0; p < FM_PARTITIONS; p++) {
         bundle->begin[p] = begin;
@@ -89,32 +125,28 @@ static void add_bundle(const fm_parallel *self, const uint64_t *restrict keys,
         next[p] = bundle->begin[p];
     }
     bundle->begin[FM_PARTITIONS] = begin;
-    if (positions) {
-        for (size_t i = 0; i < count; i++) {
-            const uint32_t at = next[group[i]]++;
-            sorted[at] = keys[i];
-            known[at] = positions[i];
-        }
-    } else {
-        uint32_t offset = (uint32_t)(piece->events % FM_LINE_BITS);
-        uint32_t position = (uint32_t)fm_shared_window_offset(piece->events);
-        for (size_t i = 0; i < count; i++) {
-            const uint32_t at = next[group[i]]++;
-            sorted[at] = keys[i];
-            known[at] = position++;
-            if (++offset == FM_LINE_BITS) { /* a line has fewer bits than it takes positions */
-                position += (1U << FM_LINE_SHIFT) - FM_LINE_BITS;
-                offset = 0;
-            }
-        }
-    }
+    if (events->positions && events->now)
+        place_events(events, piece, next, true, true);
+    else if (events->positions)
+        place_events(events, piece, next, true, false);
+    else if (events->now)
+        place_events(events, piece, next, false, true);
+    else
+        place_events(events, piece, next, false, false);
+    if (events->now) memcpy(piece->now + piece->events, events->now, count * sizeof *events->now);
     piece->events += count;
 }
 
 /* What is held becomes a bundle. */
 static void bundle_held(const fm_parallel *self, fm_held_events *held, fm_piece *piece)
 {
-    if (held->count > 0) add_bundle(self, held->key, held->position, held->count, piece);
+    const bool tags = self->options.tags;
+    const fm_events events = {.count = held->count,
+                              .keys = held->key,
+                              .positions = held->position,
+                              .now = tags ? held->now : NULL,
+                              .leave = tags ? held->leave : NULL};
+    if (held->count > 0) add_bundle(self, &events, piece);
     held->count = 0;
 }
 
@@ -130,13 +162,24 @@ static bool is_bundle(const fm_parallel *self, const fm_piece *piece, const fm_h
 typedef struct events_end {
     uint64_t *keys;
     uint32_t *positions;
-    size_t before; /* events of the piece before them: their blocks' positions follow from it */
+    size_t before;         /* events of the piece before them: their blocks' positions follow from it */
+    uint32_t *now, *leave; /* with tags */
 } events_end;
 
-/* Every reference is an event; positions are consecutive. The references may stand where the keys go. */
-static void put_all(const uint64_t *blocks, size_t count, events_end end)
+/* now NULL: there are none. */
+static void put_tags(const uint32_t *now, const uint32_t *leave, size_t count, events_end end)
 {
-    memmove(end.keys, blocks, count * sizeof *blocks);
+    if (!now || !end.now) return;
+    memcpy(end.now, now, count * sizeof *now);
+    memcpy(end.leave, leave, count * sizeof *leave);
+}
+
+/* Every reference is an event; positions are consecutive. The references may stand where the keys go. */
+static void put_all(const fm_references *all, events_end end)
+{
+    const size_t count = all->count;
+    memmove(end.keys, all->blocks, count * sizeof *all->blocks);
+    put_tags(all->now, all->leave, count, end);
     uint32_t offset = (uint32_t)(end.before % FM_LINE_BITS), line = (uint32_t)(end.before / FM_LINE_BITS);
     for (size_t i = 0; i < count;) {
         const size_t stop = count - i < FM_LINE_BITS - offset ? count : i + FM_LINE_BITS - offset;
@@ -147,29 +190,43 @@ static void put_all(const uint64_t *blocks, size_t count, events_end end)
 }
 
 /* Events are the first references of the part. */
-static void put_firsts(const fm_part *part, events_end end)
+static void put_firsts(const fm_part *part, bool tags, events_end end)
 {
     memcpy(end.keys, part->key, part->first_count * sizeof *part->key);
     for (size_t i = 0; i < part->first_count; i++) end.positions[i] = (uint32_t)part->position[i];
+    if (!tags) return;
+    memcpy(end.now, part->now, part->first_count * sizeof *part->now);
+    for (size_t i = 0; i < part->first_count; i++)
+        end.leave[i] = (uint32_t)(part->position[i] >> FM_TAG_SHIFT);
 }
 
-static bool as_part(fm_exact *local, const uint64_t *blocks, size_t count, bool whole, size_t before,
+static bool as_part(fm_exact *local, const fm_references *part, bool whole, size_t before,
                     const fm_outlet *out)
 {
-    if (!fm_exact_try_part(local, count)) return false;
+    if (!fm_exact_try_part(local, part->count)) return false;
     local->window.position = fm_shared_window_offset(before); /* where the part's positions begin */
-    const bool done = fm_exact_part_by_itself(local, blocks, count, out);
-    fm_exact_judge_part(local, done, count, whole);
+    if (out->pairs) local->tags->kept.pair_count = 0;
+    const bool done = fm_exact_part_by_itself(local, part->blocks, part->count, out);
+    fm_exact_judge_part(local, done, part->count, whole);
+    if (done && out->pairs)
+        local->kernels->count_pairs(&out->pairs->table, local->tags->kept.pair, local->tags->kept.pair_count);
     return done;
 }
 
-/* With one partition events are not sorted: they go where they stay. Otherwise they are held. */
+/* With one partition, and never with tags, events are not sorted: they go where they stay. Otherwise they are
+ * held. */
 static events_end make_place(const fm_parallel *self, fm_piece *piece, fm_held_events *held, size_t count)
 {
     if (self->partitions == 1)
-        return (events_end){piece->blocks + piece->events, piece->known + piece->events, piece->events};
+        return (events_end){.keys = piece->blocks + piece->events,
+                            .positions = piece->known + piece->events,
+                            .before = piece->events};
     if (held->count + count > FM_BUNDLE) bundle_held(self, held, piece);
-    return (events_end){held->key + held->count, held->position + held->count, piece->events + held->count};
+    return (events_end){.keys = held->key + held->count,
+                        .positions = held->position + held->count,
+                        .before = piece->events + held->count,
+                        .now = held->now + held->count,
+                        .leave = held->leave + held->count};
 }
 
 /* Where the events are counted that make_place has made place for. */
@@ -193,65 +250,96 @@ void fm_piece_begin(fm_piece *piece, fm_parallel_worker *worker)
     worker->held.count = 0;
 }
 
-void fm_piece_find(const fm_parallel *self, fm_piece *piece, const uint64_t *references, size_t total,
-                   fm_parallel_worker *worker)
+/* Leaves out references that repeat the one before. With tags, the first one stays: its block would have to
+ * get the new tag. */
+static void drop_repeats(fm_exact *local, fm_references *part, uint64_t *before, const fm_outlet *out)
 {
+    const size_t count = part->count;
+    part->leave = part->now; /* each for itself */
+    if (local->straight > 0) {
+        local->straight--;
+        return;
+    }
+    if (part->now) {
+        fm_kept_tags *kept = &local->tags->kept;
+        part->count =
+            local->kernels->drop_repeats_tagged(part->blocks, part->now, count, local->unrepeated, kept);
+        part->now = kept->now;
+        part->leave = kept->leave;
+        local->kernels->count_pairs(&out->pairs->table, kept->pair, kept->pair_count);
+    } else {
+        part->count = local->kernels->drop_repeats(part->blocks, count, before, local->unrepeated);
+    }
+    part->blocks = local->unrepeated;
+    fm_tally_add_many(out->tally, 0, count - part->count);
+    fm_exact_judge_repeats(local, count, part->count);
+}
+
+fm_status fm_piece_find(const fm_parallel *self, fm_piece *piece, const fm_references *references,
+                        fm_parallel_worker *worker, fm_error *error)
+{
+    const size_t total = references->count;
     fm_exact *local = worker->local;
     fm_held_events *held = &worker->held;
-    const fm_outlet out = {.tally = &worker->tally};
+    fm_outlet out = {.tally = &worker->tally, .pairs = references->now ? &worker->pairs : NULL};
     size_t *const added = count_of(self, piece, held);
-    uint64_t before = total > 0 ? ~references[0] : 0;
+    uint64_t before = total > 0 ? ~references->blocks[0] : 0;
     for (size_t at = 0; at < total; at += FM_PART) {
-        const uint64_t *blocks = references + at;
         const size_t count = total - at < FM_PART ? total - at : FM_PART;
-        const uint64_t last = blocks[count - 1];
-        size_t left = count;
-        if (local->straight > 0) {
-            local->straight--;
-        } else {
-            left = local->kernels->drop_repeats(blocks, count, &before, local->unrepeated);
-            blocks = local->unrepeated;
-            fm_tally_add_many(&worker->tally, 0, count - left);
-            fm_exact_judge_repeats(local, count, left);
-        }
+        fm_references part = {.count = count,
+                              .blocks = references->blocks + at,
+                              .now = references->now ? references->now + at : NULL,
+                              .leave = references->leave ? references->leave + at : NULL};
+        const uint64_t last = part.blocks[count - 1];
+        fm_status status = out.pairs ? fm_pairs_reserve(out.pairs, count, error) : FM_OK;
+        if (status != FM_OK) return status;
+        if (!part.leave) drop_repeats(local, &part, &before, &out);
         before = last;
+        out.now = part.now;
+        out.leave = part.leave;
         const size_t so_far = piece->events + held->count;
-        const bool alone = as_part(local, blocks, left, count == FM_PART, so_far, &out);
-        const size_t events = alone ? local->part.first_count : left;
-        if (!alone && is_bundle(self, piece, held, blocks, events)) {
-            add_bundle(self, blocks, NULL, events, piece);
+        const bool alone = as_part(local, &part, count == FM_PART, so_far, &out);
+        const size_t events = alone ? local->part.first_count : part.count;
+        if (!alone && is_bundle(self, piece, held, part.blocks, events)) {
+            add_bundle(
+                self,
+                &(fm_events){.count = events, .keys = part.blocks, .now = part.now, .leave = part.leave},
+                piece);
             continue;
         }
         const events_end end = make_place(self, piece, held, events);
         if (alone)
-            put_firsts(&local->part, end);
+            put_firsts(&local->part, out.pairs != NULL, end);
         else
-            put_all(blocks, left, end);
+            put_all(&part, end);
         *added += events;
     }
+    return FM_OK;
 }
 
-void fm_piece_put(const fm_parallel *self, fm_piece *piece, const uint64_t *keys, const uint32_t *positions,
-                  size_t count, fm_parallel_worker *worker)
+void fm_piece_put(const fm_parallel *self, fm_piece *piece, const fm_events *events,
+                  fm_parallel_worker *worker)
 {
-    if (is_bundle(self, piece, &worker->held, keys, count)) {
-        add_bundle(self, keys, positions, count, piece);
+    const size_t count = events->count;
+    if (is_bundle(self, piece, &worker->held, events->keys, count)) {
+        add_bundle(self, events, piece);
         return;
     }
     const events_end end = make_place(self, piece, &worker->held, count);
-    memcpy(end.keys, keys, count * sizeof *keys);
-    memcpy(end.positions, positions, count * sizeof *positions);
+    memcpy(end.keys, events->keys, count * sizeof *events->keys);
+    memcpy(end.positions, events->positions, count * sizeof *events->positions);
+    put_tags(events->now, events->leave, count, end);
     *count_of(self, piece, &worker->held) += count;
 }
 
-void fm_piece_put_unplaced(const fm_parallel *self, fm_piece *piece, const uint64_t *keys, size_t count,
+void fm_piece_put_unplaced(const fm_parallel *self, fm_piece *piece, const fm_events *events,
                            fm_parallel_worker *worker)
 {
     bundle_held(self, &worker->held, piece);
-    add_bundle(self, keys, NULL, count, piece);
+    add_bundle(self, events, piece);
 }
 
-void fm_piece_end(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker)
+void fm_piece_end(fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker)
 {
     if (self->partitions == 1) {
         piece->bundle_count = 1;
@@ -259,8 +347,13 @@ void fm_piece_end(const fm_parallel *self, fm_piece *piece, fm_parallel_worker *
     } else {
         bundle_held(self, &worker->held, piece);
     }
+    fm_error error;
+    fm_status status = fm_parallel_pour_pairs(self, worker, &error);
+    if (status != FM_OK) fm_parallel_fail(self, status, &error);
     uint64_t bytes = fm_tally_memory(&worker->tally) + worker->counter_bytes +
-                     worker->firsts.capacity * sizeof *worker->firsts.blocks;
+                     worker->firsts.capacity * sizeof *worker->firsts.blocks +
+                     worker->firsts.tag_capacity * sizeof *worker->firsts.tags;
+    if (worker->pairs.table.buckets) bytes += fm_pairs_memory(&worker->pairs);
     if (worker->local) bytes += fm_exact_memory(worker->local);
     if (worker->whole) bytes += fm_exact_memory(worker->whole);
     __atomic_store_n(&worker->bytes, bytes, __ATOMIC_RELAXED);
@@ -270,10 +363,9 @@ void fm_piece_analyze(fm_parallel *self, fm_piece *piece, fm_parallel_worker *wo
 {
     fm_error error;
     fm_piece_begin(piece, worker);
+    const fm_references references = {.count = piece->count, .blocks = piece->blocks};
     fm_status status = fm_parallel_start_local(self, worker, &error);
-    if (status != FM_OK)
-        fm_parallel_fail(self, status, &error);
-    else
-        fm_piece_find(self, piece, piece->blocks, piece->count, worker);
+    if (status == FM_OK) status = fm_piece_find(self, piece, &references, worker, &error);
+    if (status != FM_OK) fm_parallel_fail(self, status, &error);
     fm_piece_end(self, piece, worker);
 }

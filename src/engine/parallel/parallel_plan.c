@@ -35,7 +35,7 @@ static void advance(fm_parallel *self)
             fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
             /* The arrays that were used last serve the next piece, whichever it is. */
             if (piece->drawn && piece->room > 0 && self->spare_count < self->piece_count)
-                fm_piece_move_arrays(&self->spare[self->spare_count++], piece);
+                fm_piece_move_arrays(self, &self->spare[self->spare_count++], piece);
             piece->done = piece->drawn = false;
             piece->count = 0;
         }

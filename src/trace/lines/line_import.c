@@ -117,10 +117,11 @@ fm_status fm_line_import_read(fm_import *import, fm_columns *columns, fm_error *
     return status == FM_OK ? noted : status;
 }
 
-fm_status fm_line_import_share(fm_import *import, unsigned workers, fm_fetches fetches, fm_supply *supply,
-                               fm_error *error)
+fm_status fm_line_import_share(fm_import *import, unsigned workers, fm_fetches fetches, bool sites,
+                               fm_supply *supply, fm_error *error)
 {
     fm_line_import *self = import->state;
+    (void)sites; /* lines have none */
     return fm_line_share_start(&self->share, &self->lines, &self->parser, import->info.columns, workers,
                                fetches, supply, error);
 }

@@ -27,8 +27,8 @@ fm_status fm_line_import_open(fm_import *import, size_t size, fm_line_parser par
 void fm_line_import_close(fm_import *import);
 /* These are functions of fm_format. */
 fm_status fm_line_import_read(fm_import *import, fm_columns *columns, fm_error *error);
-fm_status fm_line_import_share(fm_import *import, unsigned workers, fm_fetches fetches, fm_supply *supply,
-                               fm_error *error);
+fm_status fm_line_import_share(fm_import *import, unsigned workers, fm_fetches fetches, bool sites,
+                               fm_supply *supply, fm_error *error);
 void fm_line_import_shared(const fm_import *import, uint64_t *skipped, uint64_t *fetched);
 
 #endif

@@ -63,13 +63,13 @@ static fm_status fathom_divide(fm_import *import, uint32_t part, uint32_t parts,
                                    &import->info.bytes_total, error);
 }
 
-static fm_status fathom_share(fm_import *import, unsigned workers, fm_fetches fetches, fm_supply *supply,
-                              fm_error *error)
+static fm_status fathom_share(fm_import *import, unsigned workers, fm_fetches fetches, bool sites,
+                              fm_supply *supply, fm_error *error)
 {
     if (!at_any_place(import->stream))
         return fm_fail(error, FM_E_UNSUPPORTED, import->name, "can be read in order only");
-    return fm_native_blocks_share(import->state, workers, import->info.references_total, fetches, supply,
-                                  error);
+    return fm_native_blocks_share(import->state, workers, import->info.references_total, fetches, sites,
+                                  supply, error);
 }
 
 static void fathom_shared(const fm_import *import, uint64_t *skipped, uint64_t *fetched)

@@ -96,11 +96,13 @@ static void pass_shared(void *context, fm_native_place place, const fm_native_bl
 }
 
 fm_status fm_native_blocks_share(fm_native_blocks *blocks, unsigned workers, uint64_t references,
-                                 fm_fetches fetches, fm_supply *supply, fm_error *error)
+                                 fm_fetches fetches, bool sites, fm_supply *supply, fm_error *error)
 {
     const fm_native_place here = {blocks->offset, blocks->expected};
-    fm_status status = fm_native_share_start(&blocks->share, &blocks->stream->input, blocks->columns, here,
-                                             references, workers, fetches, pass_shared, blocks, error);
+    const fm_native_sharing what = {
+        .columns = blocks->columns, .workers = workers, .fetches = fetches, .sites = sites};
+    fm_status status = fm_native_share_start(&blocks->share, &blocks->stream->input, &what, here, references,
+                                             pass_shared, blocks, error);
     if (status == FM_OK) fm_native_share_supply(blocks->share, supply);
     return status;
 }

@@ -37,7 +37,7 @@ void fm_native_blocks_use_threads(fm_native_blocks *blocks, unsigned threads);
  * claimed, or until close.
  */
 fm_status fm_native_blocks_share(fm_native_blocks *blocks, unsigned workers, uint64_t references,
-                                 fm_fetches fetches, fm_supply *supply, fm_error *error);
+                                 fm_fetches fetches, bool sites, fm_supply *supply, fm_error *error);
 /* Instruction fetches that were passed over, and references fetched, in all that was shared. */
 void fm_native_blocks_shared(const fm_native_blocks *blocks, uint64_t *skipped, uint64_t *fetched);
 

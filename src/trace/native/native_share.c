@@ -16,8 +16,7 @@ typedef struct share_worker {
 
 struct fm_native_share {
     const fm_input *input;
-    unsigned columns;
-    fm_fetches fetches;
+    fm_native_sharing what;
     fm_native_passed passed;
     void *context;
     fm_native_place next; /* to be claimed */
@@ -25,7 +24,6 @@ struct fm_native_share {
     bool ended;           /* what is at `next` is not the header of a block that may stand there */
     uint64_t skipped;     /* atomic */
     uint64_t fetched;     /* atomic */
-    unsigned workers;
     share_worker worker[];
 };
 
@@ -36,7 +34,7 @@ static bool claim(void *context, uint64_t wanted, fm_stretch *stretch)
     uint64_t blocks = 0;
     while (!share->ended && share->next.reference - first.reference < wanted) {
         fm_native_block block;
-        if (!fm_native_header_at(share->input, share->columns, share->next, &block)) {
+        if (!fm_native_header_at(share->input, share->what.columns, share->next, &block)) {
             share->ended = true;
             break;
         }
@@ -57,7 +55,7 @@ static fm_status fetch(void *context, unsigned worker, fm_stretch *stretch, fm_b
     while (stretch->left > 0 && columns->count == 0) {
         const fm_native_place place = {.offset = stretch->at, .reference = stretch->reference};
         fm_native_block block;
-        if (!fm_native_header_at(share->input, share->columns, place, &block) ||
+        if (!fm_native_header_at(share->input, share->what.columns, place, &block) ||
             !fm_native_block_reader_read(&self->reader, share->input, place, &block, columns))
             return fm_fail_at(error, FM_E_CORRUPT, share->input->name, FM_PLACE_BYTE, place.offset,
                               "a block of the trace is damaged, or was while it was read");
@@ -65,7 +63,8 @@ static fm_status fetch(void *context, unsigned worker, fm_stretch *stretch, fm_b
         stretch->at = behind.offset;
         stretch->reference = behind.reference;
         stretch->left--;
-        __atomic_fetch_add(&share->skipped, fm_columns_filter(columns, share->fetches), __ATOMIC_RELAXED);
+        __atomic_fetch_add(&share->skipped, fm_columns_filter(columns, share->what.fetches),
+                           __ATOMIC_RELAXED);
     }
     __atomic_fetch_add(&share->fetched, columns->count, __ATOMIC_RELAXED);
     fm_columns_batch(columns, batch);
@@ -79,25 +78,24 @@ static uint64_t left(const void *context)
     return share->references - share->next.reference;
 }
 
-fm_status fm_native_share_start(fm_native_share **made, const fm_input *input, unsigned columns,
-                                fm_native_place from, uint64_t references, unsigned workers,
-                                fm_fetches fetches, fm_native_passed passed, void *context, fm_error *error)
+fm_status fm_native_share_start(fm_native_share **made, const fm_input *input, const fm_native_sharing *what,
+                                fm_native_place from, uint64_t references, fm_native_passed passed,
+                                void *context, fm_error *error)
 {
-    const size_t bytes = sizeof(fm_native_share) + workers * sizeof(share_worker);
+    const size_t bytes = sizeof(fm_native_share) + what->workers * sizeof(share_worker);
     fm_native_share *share = *made = fm_calloc(1, bytes);
     if (!share) return fm_fail_memory(error, bytes, "decoding by several threads");
     share->input = input;
-    share->columns = columns;
-    share->fetches = fetches;
+    share->what = *what;
     share->passed = passed;
     share->context = context;
     share->next = from;
     share->references = references;
-    share->workers = workers;
     fm_status status = FM_OK;
     /* The other columns are checked, and go nowhere. */
-    const unsigned delivered = columns & (FM_COLUMN_SIZE | FM_COLUMN_KIND);
-    for (unsigned i = 0; i < workers && status == FM_OK; i++)
+    const unsigned sites = what->sites ? FM_COLUMN_SITE : 0,
+                   delivered = what->columns & (FM_COLUMN_SIZE | FM_COLUMN_KIND | sites);
+    for (unsigned i = 0; i < what->workers && status == FM_OK; i++)
         status = fm_native_block_reader_init(&share->worker[i].reader)
                      ? fm_columns_allocate(&share->worker[i].columns, delivered, error)
                      : fm_fail_memory(error, fm_native_raw_most(), "decoding by several threads");
@@ -110,7 +108,7 @@ fm_status fm_native_share_start(fm_native_share **made, const fm_input *input, u
 void fm_native_share_stop(fm_native_share *share)
 {
     if (!share) return;
-    for (unsigned i = 0; i < share->workers; i++) {
+    for (unsigned i = 0; i < share->what.workers; i++) {
         fm_native_block_reader_clear(&share->worker[i].reader);
         fm_columns_free(&share->worker[i].columns);
     }
@@ -120,7 +118,7 @@ void fm_native_share_stop(fm_native_share *share)
 void fm_native_share_supply(fm_native_share *share, fm_supply *supply)
 {
     *supply = (fm_supply){
-        .context = share, .workers = share->workers, .claim = claim, .fetch = fetch, .left = left};
+        .context = share, .workers = share->what.workers, .claim = claim, .fetch = fetch, .left = left};
 }
 
 void fm_native_share_counts(const fm_native_share *share, uint64_t *skipped, uint64_t *fetched)
