@@ -4,6 +4,7 @@
 
 static const fm_text_kernels *const kernels[] = {
 #if defined(__x86_64__)
+    &fm_text_avx512,
     &fm_text_avx2,
 #endif
     NULL,

@@ -72,7 +72,7 @@ static inline void fm_text_found(fm_text_pause *pause, size_t lines)
     pause->left = pause->lines;
 }
 
-extern const fm_text_kernels fm_text_avx2;
+extern const fm_text_kernels fm_text_avx2, fm_text_avx512;
 
 /* Those that this machine can run, best first; NULL: there are no more, or none at all. */
 const fm_text_kernels *fm_text_kernels_at(size_t index);

@@ -39,7 +39,35 @@ static inline uint64_t before(const char *from, const char *end)
     return end - from < STEP ? (UINT64_C(1) << (end - from)) - 1 : UINT64_MAX;
 }
 
+#if defined(__AVX512VBMI2__)
+
 /* The bits of the bytes that are a. */
+static inline uint64_t equal(const char *from, char a)
+{
+    return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(from), _mm512_set1_epi8(a));
+}
+
+/* Writes the place behind each end of the 64 bytes at `at`, and more, which the next ones cover. */
+static inline uint16_t *write_places(uint16_t *to, uint64_t ends, size_t at)
+{
+    static const uint8_t numbers[STEP] __attribute__((aligned(STEP))) = {
+        0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+        22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
+        44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
+    const unsigned count = (unsigned)__builtin_popcountll(ends);
+    const __m512i some = _mm512_maskz_compress_epi8(ends, _mm512_load_si512(numbers));
+    const __m512i first = _mm512_set1_epi16((short)(at + 1));
+    const __m512i low = _mm512_cvtepu8_epi16(_mm512_castsi512_si256(some));
+    _mm512_storeu_si512(to, _mm512_add_epi16(low, first));
+    if (__builtin_expect(count > STEP / 2, false)) {
+        const __m512i high = _mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64(some, 1));
+        _mm512_storeu_si512(to + STEP / 2, _mm512_add_epi16(high, first));
+    }
+    return to + count;
+}
+
+#else
+
 static inline uint64_t equal(const char *from, char a)
 {
     const __m256i wanted = _mm256_set1_epi8(a);
@@ -65,7 +93,6 @@ static const uint64_t places_of_bits[256] = {SIXTY_FOUR(0), SIXTY_FOUR(64), SIXT
 #undef SIXTEEN
 #undef SIXTY_FOUR
 
-/* Writes the place behind each end of the 64 bytes at `at`, and more, which the next ones cover. */
 static inline uint16_t *write_places(uint16_t *to, uint64_t ends, size_t at)
 {
     __m128i first = _mm_set1_epi16((short)(at + 1));
@@ -78,6 +105,8 @@ static inline uint16_t *write_places(uint16_t *to, uint64_t ends, size_t at)
     }
     return to;
 }
+
+#endif
 
 /* Looks at the first bytes of [from, end): as many as text->span, or more where no line ends in these. Fields
  * end at the delimiter, which may be '\n'; quotes: the stretch ends at the first one. False: no whole line
