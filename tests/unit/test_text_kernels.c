@@ -4,7 +4,7 @@
  * against a reading byte by byte: the same numbers, and the same first line that is left to the parser. Lines
  * of all lengths, numbers of 0 to 22 digits, rows with other numbers of columns in the middle, blanks,
  * quotes, strings,
- * '\r' in none, some or all lines.
+ * '\r' in none, some or all lines. Vector code: the release build runs this too.
  */
 #include "trace/import/text_kernels.h"
 
