@@ -3,9 +3,11 @@
  * bench_feed.c - the way of a stored trace to a graphics card, step by step: what each adds, and with how
  * many threads.
  *
- *     bench_feed [--threads 1,2,4,8,16] [--granularity 64] [--steps NAME,...] [--repeat 3] TRACE
+ *     bench_feed [--threads 1,2,4,8,16] [--granularity 64] [--steps NAME,...] [--repeat 3] [--key COLUMN]
+ *                [--size COLUMN] TRACE
  *
- * The trace is a native one or one of lines, in a file: what threads divide among themselves.
+ * The trace is a native one or one of lines, in a file: what threads divide among themselves. Of a table, the
+ * columns of the key and of the size can be named.
  *
  * Steps, from `claim` to `upload` each with those before it:
  *     read      the file's bytes, 256 KiB at a time
@@ -59,7 +61,7 @@ static const char *const step_names[STEPS] = {"read", "ahead",  "claim", "decode
                                               "copy", "upload", "exact", "gpu"};
 
 typedef struct feeding {
-    const char *path;
+    const char *path, *key, *size;
     uint64_t granularity;
     step until;
     unsigned threads;
@@ -179,7 +181,11 @@ static void work(void *context, size_t number)
 
 static fm_reader *open_reader(const feeding *feed)
 {
-    const fm_reader_options reading = {.read_ahead = feed->threads > 1, .threads = feed->threads};
+    const fm_reader_options reading = {.read_ahead = feed->threads > 1,
+                                       .threads = feed->threads,
+                                       .csv_key = feed->key,
+                                       .csv_size = feed->size,
+                                       .csv_header = -1};
     fm_reader *reader;
     fm_error error;
     check(fm_reader_open(&reader, feed->path, &reading, &error), &error);
@@ -303,6 +309,8 @@ int main(int argc, char **argv)
                                           {"granularity", required_argument, NULL, 'g'},
                                           {"steps", required_argument, NULL, 's'},
                                           {"repeat", required_argument, NULL, 'r'},
+                                          {"key", required_argument, NULL, 'k'},
+                                          {"size", required_argument, NULL, 'b'},
                                           {0}};
     for (int given; (given = getopt_long(argc, argv, "", names, NULL)) != -1;) {
         if (given == 't')
@@ -313,11 +321,16 @@ int main(int argc, char **argv)
             steps = optarg;
         else if (given == 'r' && atoi(optarg) > 0)
             repeat = atoi(optarg);
+        else if (given == 'k')
+            feed.key = optarg;
+        else if (given == 'b')
+            feed.size = optarg;
         else
             return 2;
     }
     if (optind + 1 != argc)
-        bench_die("usage: bench_feed [--threads N,...] [--granularity N] [--steps ...] TRACE");
+        bench_die(
+            "usage: bench_feed [--threads N,...] [--granularity N] [--steps ...] [--key C] [--size C] TRACE");
     feed.path = argv[optind];
     struct stat about;
     feed.file = open(feed.path, O_RDONLY | O_CLOEXEC);

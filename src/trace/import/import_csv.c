@@ -159,7 +159,7 @@ static fm_status csv_open(fm_import *import, const fm_reader_options *options, f
     import->info.key_name = state->choice.key_name;
     import->info.key_values = state->choice.key_values;
     if (state->choice.header) pass_header(state, &rows);
-    state->kernels = state->choice.key_column > 0 ? fm_text_kernels_find() : NULL;
+    state->kernels = state->choice.key_column > 0 ? fm_text_kernels_at(0) : NULL;
     state->plan = (fm_row_plan){.delimiter = state->delimiter,
                                 .key_column = state->choice.key_column,
                                 .size_column = state->choice.size_column,
@@ -250,18 +250,20 @@ static fm_status csv_parse(const void *settings, fm_line_window *window, fm_colu
 {
     const csv_state *state = settings;
     fm_status status = FM_OK;
+    fm_text_pause pause = {0};
     while (window->at < window->end && columns->count < FM_BATCH_MAX && !window->unfinished &&
            status == FM_OK) {
-        const size_t count = columns->count;
-        if (state->kernels) {
+        size_t count = columns->count;
+        if (state->kernels && !fm_text_pauses(&pause)) {
             const char *at = window->at;
             const size_t found =
                 state->kernels->rows(&state->plan, &at, window->end, columns->address + count,
                                      columns->size ? columns->size + count : NULL, FM_BATCH_MAX - count);
-            columns->count += found;
+            count = columns->count += found;
             window->line += found;
             window->at += at - window->at;
-            if (found > 0) continue;
+            fm_text_found(&pause, found);
+            if (window->at == window->end || columns->count == FM_BATCH_MAX) break;
         }
         uint32_t size = 0;
         bool got;

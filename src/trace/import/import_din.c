@@ -75,7 +75,7 @@ static fm_status din_parse(const void *settings, fm_line_window *window, fm_colu
 
 static fm_status din_open(fm_import *import, const fm_reader_options *options, fm_error *error)
 {
-    const fm_line_parser parser = {.parse = din_parse, .settings = fm_text_kernels_find()};
+    const fm_line_parser parser = {.parse = din_parse, .settings = fm_text_kernels_at(0)};
     return fm_line_import_open(import, sizeof(fm_line_import), parser, options, error);
 }
 

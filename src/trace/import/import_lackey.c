@@ -99,7 +99,7 @@ static fm_status lackey_parse(const void *settings, fm_line_window *window, fm_c
 
 static fm_status lackey_open(fm_import *import, const fm_reader_options *options, fm_error *error)
 {
-    const fm_line_parser parser = {.parse = lackey_parse, .settings = fm_text_kernels_find()};
+    const fm_line_parser parser = {.parse = lackey_parse, .settings = fm_text_kernels_at(0)};
     return fm_line_import_open(import, sizeof(fm_line_import), parser, options, error);
 }
 

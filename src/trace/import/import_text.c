@@ -41,11 +41,13 @@ static fm_status text_parse(const void *settings, fm_line_window *window, fm_col
 {
     const fm_text_kernels *kernels = settings;
     uint64_t *keys = columns->address;
+    fm_text_pause pause = {0};
     while (window->at < window->end && columns->count < FM_BATCH_MAX) {
         const char *at = window->at;
-        if (kernels) {
+        if (kernels && !fm_text_pauses(&pause)) {
             const size_t found =
                 kernels->decimals(&at, window->end, keys + columns->count, FM_BATCH_MAX - columns->count);
+            fm_text_found(&pause, found);
             columns->count += found;
             window->line += found;
             window->at += at - window->at;
@@ -64,7 +66,7 @@ static fm_status text_parse(const void *settings, fm_line_window *window, fm_col
 
 static fm_status text_open(fm_import *import, const fm_reader_options *options, fm_error *error)
 {
-    const fm_line_parser parser = {.parse = text_parse, .settings = fm_text_kernels_find()};
+    const fm_line_parser parser = {.parse = text_parse, .settings = fm_text_kernels_at(0)};
     return fm_line_import_open(import, sizeof(fm_line_import), parser, options, error);
 }
 

@@ -5,7 +5,7 @@
  *
  * A kernel finds line ends and delimiters 64 bytes at a time, and makes numbers of what is between them
  * without looking at one digit after the other. It knows the plain form of a line only. At the first line
- * that is anything else (blanks, quotes, strings, more digits, errors) it stops, and the parser of the
+ * that is anything else (blanks, quotes, strings, errors, thousands of bytes) it stops, and the parser of the
  * format, which knows everything, reads that one; so results and messages are those of the parser.
  *
  * Text is whole lines, each with its '\n'. FM_TEXT_MARGIN bytes before and behind it can be read.
@@ -44,9 +44,37 @@ typedef struct fm_text_kernels {
     size_t (*din)(const char **at, const char *end, uint64_t *addresses, uint8_t *kinds, size_t room);
 } fm_text_kernels;
 
-extern const fm_text_kernels fm_text_avx2;
+/*
+ * To be tried costs a kernel some lines' time. Where most lines are odd ones, the parser reads more and more
+ * of them before it asks a kernel again.
+ */
+typedef struct fm_text_pause {
+    unsigned lines, left; /* how many; 0: none */
+} fm_text_pause;
 
-/* The best that this machine can run; NULL: none. */
-const fm_text_kernels *fm_text_kernels_find(void);
+enum { FM_TEXT_FEW = 4, FM_TEXT_PAUSE_MOST = 63 };
+
+/* Whether the parser is to read the next line. */
+static inline bool fm_text_pauses(fm_text_pause *pause)
+{
+    if (pause->left == 0) return false;
+    pause->left--;
+    return true;
+}
+
+/* After a kernel has read so many lines. */
+static inline void fm_text_found(fm_text_pause *pause, size_t lines)
+{
+    if (lines > FM_TEXT_FEW)
+        pause->lines = 0;
+    else if (pause->lines < FM_TEXT_PAUSE_MOST)
+        pause->lines = 2 * pause->lines + 1;
+    pause->left = pause->lines;
+}
+
+extern const fm_text_kernels fm_text_avx2, fm_text_avx512;
+
+/* Those that this machine can run, best first; NULL: there are no more, or none at all. */
+const fm_text_kernels *fm_text_kernels_at(size_t index);
 
 #endif
