@@ -16,8 +16,8 @@
  *
  *     table    a thread has a partition: it looks up the events that fall to it and gives their blocks
  *              their new positions. Event number e had position q(e).
- *     split    a thread has a piece: it sorts its events by ranges of q, counting for each how many before it
- *              are in a higher range.
+ *     split    a thread has some bundles: it sorts their events by ranges of q, counting for each how many
+ *              before it in its bundle are in a higher range.
  *     range    a thread has a range: it works off the events there in order, with the kernels of `exact`.
  *
  * The distance of event e is (bits set after q(e), those of the phase's E new positions among them) - (E - e)
