@@ -7,35 +7,46 @@
 /* A lag that is none: more than FM_CLOSE, and not reached by counting down from FM_CLOSE through 0. */
 enum { FAR_LAG = 2 * FM_CLOSE };
 
-/* The slot in which a block is looked for first. Products of halves, as in fm_pair_home. */
+/*
+ * The slot in which a block is looked for first, of 2^bits. Blocks that share all but their lowest `bits`
+ * bits never meet: these are spread by a fixed odd factor, so that neighbours lie far apart, and moved on by
+ * a secret hash of the others. What a program touches within a part is mostly in few such stretches. Products
+ * of halves, as in fm_pair_home.
+ */
 ALWAYS_INLINE void part_slots(const uint64_t *restrict keys, size_t count, const uint32_t multiplier[3],
-                              const unsigned shift, uint16_t *restrict slots)
+                              const unsigned bits, uint16_t *restrict slots)
 {
+    const uint64_t within = (UINT64_C(1) << bits) - 1;
+    const uint32_t spread =
+        2 * (UINT32_C(0x9E3779B1) >> (33 - bits)) + 1; /* of 2^bits, the golden ratio's part */
     size_t i = 0;
 #if defined(__AVX512F__)
     const __m512i low = _mm512_set1_epi64(multiplier[0]), high = _mm512_set1_epi64(multiplier[1]),
-                  last = _mm512_set1_epi64(multiplier[2]);
+                  last = _mm512_set1_epi64(multiplier[2]), apart = _mm512_set1_epi64(spread),
+                  mask = _mm512_set1_epi64((long long)within);
     for (; i < count; i += 8) {
         const unsigned live = count - i >= 8 ? 0xFF : (1U << (count - i)) - 1;
         __m512i key = _mm512_maskz_loadu_epi64((__mmask8)live, keys + i);
-        __m512i mixed =
-            _mm512_add_epi64(_mm512_mul_epu32(key, low), _mm512_mul_epu32(_mm512_srli_epi64(key, 32), high));
+        __m512i upper = _mm512_srli_epi64(key, bits);
+        __m512i mixed = _mm512_add_epi64(_mm512_mul_epu32(upper, low),
+                                         _mm512_mul_epu32(_mm512_srli_epi64(upper, 32), high));
         __m512i hash = _mm512_mul_epu32(_mm512_xor_si512(mixed, _mm512_srli_epi64(mixed, 29)), last);
-        __m256i halves = _mm512_cvtepi64_epi32(hash);
-        _mm_storeu_si128((__m128i *)(slots + i),
-                         _mm256_cvtepi32_epi16(_mm256_srli_epi32(halves, (int)shift)));
+        __m512i slot = _mm512_add_epi64(_mm512_srli_epi64(hash, 32 - bits), _mm512_mul_epu32(key, apart));
+        _mm_storeu_si128((__m128i *)(slots + i), _mm512_cvtepi64_epi16(_mm512_and_si512(slot, mask)));
     }
 #else
 #if defined(__AVX2__)
     const __m256i low = _mm256_set1_epi64x(multiplier[0]), high = _mm256_set1_epi64x(multiplier[1]),
-                  last = _mm256_set1_epi64x(multiplier[2]);
-    const __m128i by = _mm_cvtsi32_si128((int)shift);
+                  last = _mm256_set1_epi64x(multiplier[2]), apart = _mm256_set1_epi64x(spread),
+                  mask = _mm256_set1_epi64x((long long)within);
+    const __m128i by = _mm_cvtsi32_si128((int)bits), rest = _mm_cvtsi32_si128((int)(32 - bits));
     for (; i + 4 <= count; i += 4) {
-        __m256i key = _mm256_loadu_si256((const __m256i *)(keys + i));
-        __m256i mixed =
-            _mm256_add_epi64(_mm256_mul_epu32(key, low), _mm256_mul_epu32(_mm256_srli_epi64(key, 32), high));
+        __m256i key = _mm256_loadu_si256((const __m256i *)(keys + i)), upper = _mm256_srl_epi64(key, by);
+        __m256i mixed = _mm256_add_epi64(_mm256_mul_epu32(upper, low),
+                                         _mm256_mul_epu32(_mm256_srli_epi64(upper, 32), high));
         __m256i hash = _mm256_mul_epu32(_mm256_xor_si256(mixed, _mm256_srli_epi64(mixed, 29)), last);
-        __m256i slot = _mm256_srl_epi32(hash, by); /* in the lower half of each; below 2^15 */
+        __m256i slot = _mm256_and_si256(
+            _mm256_add_epi64(_mm256_srl_epi64(hash, rest), _mm256_mul_epu32(key, apart)), mask);
         __m128i halves = _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(_mm256_castsi256_si128(slot)),
                                                          _mm_castsi128_ps(_mm256_extracti128_si256(slot, 1)),
                                                          _MM_SHUFFLE(2, 0, 2, 0)));
@@ -43,10 +54,11 @@ ALWAYS_INLINE void part_slots(const uint64_t *restrict keys, size_t count, const
     }
 #endif
     for (; i < count; i++) {
+        const uint64_t upper = keys[i] >> bits;
         uint64_t mixed =
-            (uint64_t)(uint32_t)keys[i] * multiplier[0] + (uint64_t)(uint32_t)(keys[i] >> 32) * multiplier[1];
+            (uint64_t)(uint32_t)upper * multiplier[0] + (uint64_t)(uint32_t)(upper >> 32) * multiplier[1];
         uint32_t hash = (uint32_t)(mixed ^ mixed >> 29) * multiplier[2];
-        slots[i] = (uint16_t)(hash >> shift);
+        slots[i] = (uint16_t)(((hash >> (32 - bits)) + (uint32_t)keys[i] * spread) & within);
     }
 #endif
 }
@@ -69,7 +81,7 @@ static bool kernel_part_link(const uint64_t *restrict keys, size_t count, fm_par
 {
     uint16_t *const entry = part->entry, *const before = part->before;
     size_t probes = 0;
-    part_slots(keys, count, part->multiplier, 32 - FM_PART_SLOT_BITS, part->slot);
+    part_slots(keys, count, part->multiplier, FM_PART_SLOT_BITS, part->slot);
     for (size_t i = 0; i < count; i++) {
         const size_t slot = part->slot[i];
         size_t found = entry[slot], at = found ? found - 1 : i; /* a free slot agrees with everything */
