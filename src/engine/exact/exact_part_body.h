@@ -196,9 +196,52 @@ static void kernel_part_sort(size_t count, fm_part *restrict part)
 /*
  * The distance of a close reference with lag L is the number of references among the L - 1 before it that are
  * the first to their blocks there: those that are d back and have themselves a lag over L - d. So counting d
- * up and L - d down, one comparison and one addition serve 64 references. Where d comes to L, the block's own
- * reference is counted too, which is why it begins at -1; beyond that, L - d is over every lag.
+ * up and L - d down, one comparison and one addition serve many references. Where d comes to L, the block's
+ * own reference is counted too, which is why it begins at -1; beyond that, L - d is over every lag.
+ *
+ * With AVX-512, the other way round: a bit for each of the 64 references before, set while it is the latest
+ * to its block. The distance is the number of bits below that of lag L, which is then cleared.
  */
+#if defined(__AVX512F__)
+/* The distances of all references, those that are not close included, which get anything. Eight pieces of the
+ * part at once, of which each begins 64 references earlier: then its bits are known. */
+ALWAYS_INLINE void part_close_all(size_t count, const uint8_t *lag, uint8_t *distance)
+{
+    const size_t length = (count + 63) / 64 * 8;
+    const __m512i one = _mm512_set1_epi64(1), byte = _mm512_set1_epi64(0xFF), low = _mm512_set1_epi8(15),
+                  ones_of =
+                      _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    __m512i latest = _mm512_setzero_si512();
+    for (size_t at = 0; at < FM_CLOSE + length; at += 8) {
+        const bool counted = at >= FM_CLOSE;
+        uint64_t eight[8];
+        for (size_t piece = 0; piece < 8; piece++)
+            memcpy(&eight[piece], lag + piece * length + at - FM_CLOSE, 8);
+        const __m512i lags = _mm512_sub_epi8(_mm512_loadu_si512(eight), _mm512_set1_epi8(1));
+        __m512i found = _mm512_setzero_si512();
+#pragma GCC unroll 8
+        for (unsigned step = 0; step < 64; step += 8) {
+            /* Shifts by more than 63 leave nothing: of those that are not close, all are below. */
+            const __m512i own = _mm512_sllv_epi64(one, _mm512_and_si512(_mm512_srli_epi64(lags, step), byte));
+            if (counted) {
+                const __m512i below = _mm512_and_si512(latest, _mm512_sub_epi64(own, one));
+                const __m512i ones = _mm512_add_epi8(
+                    _mm512_shuffle_epi8(ones_of, _mm512_and_si512(below, low)),
+                    _mm512_shuffle_epi8(ones_of, _mm512_and_si512(_mm512_srli_epi64(below, 4), low)));
+                found = _mm512_or_si512(
+                    found, _mm512_slli_epi64(_mm512_sad_epu8(ones, _mm512_setzero_si512()), step));
+            }
+            latest = _mm512_andnot_si512(own, latest);
+            latest = _mm512_or_si512(_mm512_add_epi64(latest, latest), one);
+        }
+        if (!counted) continue;
+        _mm512_storeu_si512(eight, found);
+        for (size_t piece = 0; piece < 8; piece++)
+            memcpy(distance + piece * length + at - FM_CLOSE, &eight[piece], 8);
+    }
+}
+#endif
+
 #if defined(__AVX2__) && !defined(__AVX512F__)
 /* The distance of one close reference, by comparing with all 64 before it at once: those that are d back and
  * whose lag and d are over L together. */
@@ -247,55 +290,73 @@ ALWAYS_INLINE void part_close_half(const uint8_t *lag, uint8_t *distance, uint64
 }
 #endif
 
+#if defined(__AVX512F__)
+/* How many close references have which distance: small ones are counted in bytes of registers, the others
+ * listed first, as it is hard to predict which these are. */
+ALWAYS_INLINE void part_close_counts(size_t count, const uint8_t *lag, const uint8_t *distance,
+                                     uint64_t *counts)
+{
+    enum { SMALL = 16 };
+    _Static_assert((int)FM_PART_WORDS <= (int)UINT8_MAX, "the bytes do not overflow");
+    uint8_t large[FM_PART_ROOM];
+    size_t large_count = 0;
+    __m512i sums[SMALL];
+#pragma GCC unroll 16
+    for (unsigned value = 0; value < SMALL; value++) sums[value] = _mm512_setzero_si512();
+    for (size_t i = 0; i < count; i += 64) {
+        const __m512i found = _mm512_loadu_si512(distance + i);
+        const __mmask64 close =
+            _mm512_cmple_epu8_mask(_mm512_loadu_si512(lag + i), _mm512_set1_epi8(FM_CLOSE));
+#pragma GCC unroll 16
+        for (unsigned value = 0; value < SMALL; value++) {
+            const __mmask64 these = _mm512_mask_cmpeq_epi8_mask(close, found, _mm512_set1_epi8((char)value));
+            sums[value] = _mm512_mask_sub_epi8(sums[value], these, sums[value], _mm512_set1_epi8(-1));
+        }
+        uint64_t others = _mm512_mask_cmpge_epu8_mask(close, found, _mm512_set1_epi8(SMALL));
+        for (unsigned quarter = 0; quarter < 4; quarter++, others >>= 16) {
+            const __m512i sixteen =
+                _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(distance + i + 16 * quarter)));
+            _mm_storeu_si128((__m128i *)(large + large_count),
+                             _mm512_cvtepi32_epi8(_mm512_maskz_compress_epi32((__mmask16)others, sixteen)));
+            large_count += (unsigned)__builtin_popcount((uint16_t)others);
+        }
+    }
+    for (size_t i = 0; i < large_count; i++) counts[large[i]]++;
+#pragma GCC unroll 16
+    for (unsigned value = 0; value < SMALL; value++)
+        counts[value] =
+            (uint64_t)_mm512_reduce_add_epi64(_mm512_sad_epu8(sums[value], _mm512_setzero_si512()));
+}
+#endif
+
 static void kernel_part_close(size_t count, fm_part *restrict part)
 {
+    const uint8_t *const lag = fm_part_lag(part);
     memset(part->close_count, 0, sizeof part->close_count);
-    for (size_t i = 0; i < count; i += 64) {
-        uint8_t *const distance = part->distance + i;
-        const uint8_t *const lag = fm_part_lag(part) + i;
 #if defined(__AVX512F__)
-        const __m512i one = _mm512_set1_epi8(1), lags = _mm512_loadu_si512(lag);
-        const __mmask64 close = _mm512_cmple_epu8_mask(lags, _mm512_set1_epi8(FM_CLOSE));
-        unsigned most = 8;
-        while (most < FM_CLOSE && _mm512_mask_cmpgt_epu8_mask(close, lags, _mm512_set1_epi8((char)most)))
-            most += 8;
-        __m512i left = lags, counted = _mm512_set1_epi8(-1);
-        for (unsigned d = 1; d <= most; d += 4)
-            for (unsigned e = d; e < d + 4; e++) {
-                left = _mm512_sub_epi8(left, one);
-                __mmask64 first = _mm512_cmpgt_epu8_mask(_mm512_loadu_si512(lag - e), left);
-                counted = _mm512_mask_add_epi8(counted, first, counted, one);
-            }
-        _mm512_storeu_si512(distance, counted);
-        for (unsigned value = 0; value < 16; value++) {
-            uint64_t these = _mm512_mask_cmpeq_epi8_mask(close, counted, _mm512_set1_epi8((char)value));
-            __asm__("" : "+r"(these)); /* as in mask_bits */
-            part->close_count[value] += (uint64_t)__builtin_popcountll(these);
-        }
-        uint64_t others = _mm512_mask_cmpgt_epu8_mask(close, counted, _mm512_set1_epi8(15));
-        __asm__("" : "+r"(others));
-        for (; others; others &= others - 1) part->close_count[distance[__builtin_ctzll(others)]]++;
+    part_close_all(count, lag, part->distance);
+    part_close_counts(count, lag, part->distance, part->close_count);
 #elif defined(__AVX2__)
-        part_close_half(lag, distance, part->close_count);
-        part_close_half(lag + 32, distance + 32, part->close_count);
+    for (size_t i = 0; i < count; i += 32) part_close_half(lag + i, part->distance + i, part->close_count);
 #else
+    for (size_t i = 0; i < count; i += 64) {
         uint8_t left[64], counted[64];
         for (unsigned j = 0; j < 64; j++) {
-            left[j] = lag[j];
+            left[j] = lag[i + j];
             counted[j] = UINT8_MAX;
         }
         for (unsigned d = 1; d <= FM_CLOSE; d++) {
-            const uint8_t *const back = lag - d;
+            const uint8_t *const back = lag + i - d;
             for (unsigned j = 0; j < 64; j++) {
                 left[j]--;
                 counted[j] = (uint8_t)(counted[j] + (back[j] > left[j]));
             }
         }
-        memcpy(distance, counted, 64);
+        memcpy(part->distance + i, counted, 64);
         for (unsigned j = 0; j < 64; j++)
-            if (lag[j] <= FM_CLOSE) part->close_count[counted[j]]++;
-#endif
+            if (lag[i + j] <= FM_CLOSE) part->close_count[counted[j]]++;
     }
+#endif
 }
 
 /* Which references are marked, at least as high as `least`. */
