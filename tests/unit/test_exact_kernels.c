@@ -294,7 +294,8 @@ static void test_part(void **state)
             uint64_t alphabet = 1 + random64() % (round % 3 ? 100 : 1000), stride = random64() | 1;
             for (size_t m = 0; m < 3; m++) part.multiplier[m] = (uint32_t)random64() | 1;
             if (round % 7 == 0) part.multiplier[2] = 1; /* blocks meet in few slots */
-            if (round % 7 == 0) stride = 3;
+            if (round % 7 == 0) stride = UINT64_C(3) << FM_PART_SLOT_BITS;
+            if (round % 7 == 1) stride = 1; /* or, of one stretch of memory, in none */
             for (size_t i = 0; i < count; i++) {
                 part_keys[i] = (random64() % 2 ? random64() % alphabet : i * alphabet / (count + 1)) * stride;
                 part_kept.now[i] = (uint32_t)random64() & FM_TAG_MAX;
@@ -304,7 +305,7 @@ static void test_part(void **state)
         }
         /* Nobody can make it slow: where all blocks meet in one slot, it gives up. */
         for (size_t m = 0; m < 3; m++) part.multiplier[m] = 0;
-        for (size_t i = 0; i < FM_PART; i++) part_keys[i] = i;
+        for (size_t i = 0; i < FM_PART; i++) part_keys[i] = (uint64_t)i << FM_PART_SLOT_BITS;
         assert_false(kernels->part_link(part_keys, FM_PART, &part));
         for (size_t i = 0; i < FM_PART_SLOTS; i++) assert_int_equal(part.entry[i], 0);
     }
