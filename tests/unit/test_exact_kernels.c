@@ -4,6 +4,7 @@
  * recency window across regions and restarts. (Whole engines are compared in tests/oracle.)
  */
 #include "engine/exact/exact_kernels.h"
+#include "engine/tally.h"
 
 #include <fathom/analyzer.h>
 #include <fathom/profile.h>
@@ -209,6 +210,27 @@ static void test_loglinear(void **state)
             for (size_t i = 0; i < FM_CHUNK; i++)
                 assert_int_equal(bins[i], fm_bins_index(FM_BINS_LOGLINEAR, distances[i]));
         }
+    }
+}
+
+static void test_tally_indices(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 500; round++) {
+        uint32_t indices[FM_CHUNK];
+        uint64_t expected[32] = {0};
+        const size_t count = random64() % (FM_CHUNK + 1), bins = 1 + random64() % 32,
+                     runs = 1 + random64() % 20;
+        fm_tally tally;
+        assert_int_equal(fm_tally_create(&tally, FM_BINS_LOGLINEAR, NULL), FM_OK);
+        for (size_t i = 0; i < count; i++) {
+            indices[i] = i > 0 && random64() % runs ? indices[i - 1] : (uint32_t)(random64() % bins);
+            expected[indices[i]]++;
+        }
+        fm_tally_add_indices(&tally, indices, count);
+        assert_int_equal(tally.total, count);
+        for (size_t i = 0; i < 32; i++) assert_int_equal(tally.counts[i], expected[i]);
+        fm_tally_clear(&tally);
     }
 }
 
@@ -420,9 +442,13 @@ static void test_window_against_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drop_repeats), cmocka_unit_test(test_drop_repeats_tagged),
-        cmocka_unit_test(test_cut),          cmocka_unit_test(test_loglinear),
-        cmocka_unit_test(test_part),         cmocka_unit_test(test_window_against_bytes),
+        cmocka_unit_test(test_drop_repeats),
+        cmocka_unit_test(test_drop_repeats_tagged),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_loglinear),
+        cmocka_unit_test(test_tally_indices),
+        cmocka_unit_test(test_part),
+        cmocka_unit_test(test_window_against_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
