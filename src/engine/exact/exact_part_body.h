@@ -333,6 +333,7 @@ static void kernel_part_close(size_t count, fm_part *restrict part)
 {
     const uint8_t *const lag = fm_part_lag(part);
     memset(part->close_count, 0, sizeof part->close_count);
+    if (part->first_count + part->apart_count == count) return; /* none is close */
 #if defined(__AVX512F__)
     part_close_all(count, lag, part->distance);
     part_close_counts(count, lag, part->distance, part->close_count);
