@@ -168,7 +168,11 @@ fm_status fm_blocks_define(fm_blocks *blocks, fm_code *code, const uint64_t *wor
         .path_node = FM_NONE,
         .words = told,
     };
-    blocks->blocks[number] = (fm_block){.group = group, .limit = plain ? told + 1 : 0};
+    const bool one_group = plain && accesses <= FM_GROUP;
+    blocks->blocks[number] = (fm_block){.group = group,
+                                        .limit = (uint16_t)(plain ? told + 1 : 0),
+                                        .whole = (uint8_t)(one_group ? told + 1 : 0),
+                                        .accesses = (uint8_t)(one_group ? accesses : 0)};
     if (number >= blocks->count) blocks->count = (size_t)number + 1;
     return FM_OK;
 }

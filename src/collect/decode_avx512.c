@@ -123,52 +123,79 @@ ISA_INLINE size_t store_group(fm_row_memory *rows, size_t row, loop_kind loop, f
     return row + (size_t)_mm_popcnt_u32(keep);
 }
 
+/* A block of several groups, or one that was left before its end. */
+ISA_INLINE size_t store_groups(fm_row_memory *rows, size_t row, loop_kind loop, fm_block_run *run, size_t at,
+                               size_t group, size_t count)
+{
+    uint64_t packed = run->groups[group].words;
+    while (count > fm_group_words(packed)) {
+        row = store_group(rows, row, loop, run, at, group, FM_GROUP);
+        at += fm_group_words(packed);
+        count -= fm_group_words(packed);
+        packed = run->groups[++group].words;
+    }
+    return store_group(rows, row, loop, run, at, group, fm_group_reach(packed, count));
+}
+
 ISA_INLINE void blocks_loop(fm_block_run *run, fm_rows *batch, loop_kind loop)
 {
     fm_block_run in = *run; /* a copy that nothing else points to: it stays in registers */
     fm_row_memory *rows = batch->at;
-    size_t row = batch->count, head = in.head;
-    size_t next = in.heads[head];
-    while (head < in.head_count) {
-        size_t at = next;
-        next = in.heads[head + 1];
-        uint64_t number = fm_block_number(fm_word(&in.words[at]));
+    const uint32_t *head = in.heads + in.head;
+    const uint32_t *const end = in.heads + in.head_count;
+    size_t row = batch->count;
+    for (; head < end; head++) {
+        const size_t at = head[0], behind = head[1] - at; /* words and the first one */
+        const uint64_t number = fm_block_number(fm_word(&in.words[at]));
         if (__builtin_expect(number >= in.block_count, 0)) break;
-        size_t group = in.blocks[number].group;
-        size_t count = next - at - 1;
-        if (__builtin_expect(count >= in.blocks[number].limit, 0)) break;
-        at++;
-        head++;
-        uint64_t packed = in.groups[group].words;
-        while (__builtin_expect(count > fm_group_words(packed), 0)) {
-            row = store_group(rows, row, loop, &in, at, group, FM_GROUP);
-            at += fm_group_words(packed);
-            count -= fm_group_words(packed);
-            packed = in.groups[++group].words;
+        const fm_block *block = &in.blocks[number];
+        if (__builtin_expect(behind == block->whole, 1)) {
+            row = store_group(rows, row, loop, &in, at + 1, block->group, block->accesses);
+            continue;
         }
-        row = store_group(rows, row, loop, &in, at, group, fm_group_reach(packed, count));
+        if (behind > block->limit) break;
+        row = store_groups(rows, row, loop, &in, at + 1, block->group, behind - 1);
     }
-    run->head = head;
+    run->head = (size_t)(head - in.heads);
     run->left_out = in.left_out;
     batch->count = row;
 }
 
 enum { USUAL = FM_COLUMN_SIZE, TAGGED = FM_COLUMN_SIZE | FM_COLUMN_TAG, NOT_THREAD = ~(int)FM_COLUMN_THREAD };
 
+/* Each loop in a function of its own: together they leave the compiler too few registers for any. */
+#define LOOP ISA static __attribute__((noinline)) void
+LOOP tagged_loop(fm_block_run *run, fm_rows *rows)
+{
+    blocks_loop(run, rows, (loop_kind){TAGGED, false, false});
+}
+LOOP tagged_loop_with_zeros(fm_block_run *run, fm_rows *rows)
+{
+    blocks_loop(run, rows, (loop_kind){TAGGED, true, false});
+}
+LOOP usual_loop(fm_block_run *run, fm_rows *rows)
+{
+    blocks_loop(run, rows, (loop_kind){USUAL, false, false});
+}
+LOOP usual_loop_with_zeros(fm_block_run *run, fm_rows *rows)
+{
+    blocks_loop(run, rows, (loop_kind){USUAL, true, false});
+}
+LOOP any_loop(fm_block_run *run, fm_rows *rows)
+{
+    blocks_loop(run, rows, (loop_kind){rows->columns & (unsigned)NOT_THREAD, true, true});
+}
+
 ISA static void decode_blocks(fm_block_run *run, fm_rows *rows)
 {
-    unsigned columns = rows->columns & (unsigned)NOT_THREAD;
+    const unsigned columns = rows->columns & (unsigned)NOT_THREAD;
     if (run->head >= run->head_count) return;
-    if (columns == TAGGED && run->stack_span == 0 && run->zeros)
-        blocks_loop(run, rows, (loop_kind){TAGGED, true, false});
-    else if (columns == TAGGED && run->stack_span == 0)
-        blocks_loop(run, rows, (loop_kind){TAGGED, false, false});
-    else if (columns == USUAL && run->stack_span == 0 && run->zeros)
-        blocks_loop(run, rows, (loop_kind){USUAL, true, false});
+    if (columns == TAGGED && run->stack_span == 0)
+        (run->zeros ? tagged_loop_with_zeros : tagged_loop)(run, rows);
     else if (columns == USUAL && run->stack_span == 0)
-        blocks_loop(run, rows, (loop_kind){USUAL, false, false});
+        (run->zeros ? usual_loop_with_zeros : usual_loop)(run, rows);
     else
-        blocks_loop(run, rows, (loop_kind){columns, true, true});
+        any_loop(run, rows);
 }
 
 /* The same for one group of a block that need not be plain. */

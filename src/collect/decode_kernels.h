@@ -48,8 +48,12 @@ static inline size_t fm_group_words(uint64_t packed)
  * pointer before the addresses, or with accesses of kinds that are not wanted, or of over 255 bytes. */
 typedef struct fm_block {
     uint32_t group; /* index of its first group */
-    uint32_t limit; /* words + 1, 0: the kernel stops here */
+    uint16_t limit; /* words + 1, 0: the kernel stops here */
+    /* Of a block with one group, as most are: words + 1, which tells that it was run to its end, and
+     * accesses. */
+    uint8_t whole, accesses;
 } fm_block;
+_Static_assert(FM_BLOCK_ACCESSES < UINT16_MAX, "a limit has room");
 
 typedef struct fm_block_run {
     const uint64_t *words;

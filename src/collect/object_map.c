@@ -452,10 +452,11 @@ fm_status fm_object_map_count(fm_object_map *map, uint64_t begin, const uint64_t
      * further ahead than leaves of the tree, which needs it where it is not in the near caches. */
     enum { FAR_AHEAD = 24 };
     const size_t ahead = map->heap.count > 20000 ? 8 : count;
+    const bool at_rest = map->done == map->queued;
     uint32_t largest = 0;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && !at_rest; i++)
         if (late[i].index > largest) largest = late[i].index;
-    if (map->done == map->queued || map->queue[map->done].time > begin + largest) {
+    if (at_rest || map->queue[map->done].time > begin + largest) {
         /* Nothing happened meanwhile: any order will do. */
         for (size_t i = 0; i < count && status == FM_OK; i++) {
             if (i + FAR_AHEAD < count) __builtin_prefetch(&addresses[late[i + FAR_AHEAD].index]);

@@ -27,22 +27,30 @@ uint64_t fm_tally_memory(const fm_tally *tally);
 fm_status fm_tally_reserve(fm_tally *tally, uint64_t end, fm_error *error);
 /* Distances that are all below the reserved end. */
 void fm_tally_add32(fm_tally *tally, const uint32_t *distances, size_t count);
-/* Indices of bins that were found already. Loops over arrays give the same one many times over, and each
- * increment would wait for the one before. */
+/* How many of eight indices are the same as the first. */
+static inline uint32_t fm_tally_same(const uint32_t *indices)
+{
+    uint32_t same = 0;
+    for (size_t i = 0; i < 8; i++) same += indices[i] == indices[0];
+    return same;
+}
+/* Indices of bins that were found already. Loops over arrays give few different ones many times over, and
+ * each increment would wait for the one before: the first eight of 64 tell. */
 static inline void fm_tally_add_indices(fm_tally *tally, const uint32_t *indices, size_t count)
 {
-    enum { STEP = 8 };
+    enum { TOGETHER = 64, EIGHT = 8, MOST = 5 };
     size_t i = 0;
-    for (; i + STEP <= count; i += STEP) {
-        const uint32_t first = indices[i];
-        uint32_t others = 0;
-        for (size_t j = 1; j < STEP; j++) others |= indices[i + j] ^ first;
-        if (others == 0)
-            tally->counts[first] += STEP;
-        else
-            for (size_t j = 0; j < STEP; j++) tally->counts[indices[i + j]]++;
+    while (i < count) {
+        const size_t end = count - i < TOGETHER ? count : i + TOGETHER;
+        const bool runs = end == i + TOGETHER && fm_tally_same(indices + i) >= MOST;
+        for (; runs && i < end; i += EIGHT) {
+            const uint32_t same = fm_tally_same(indices + i);
+            tally->counts[indices[i]] += same;
+            for (size_t j = 1; j < EIGHT && same < EIGHT; j++)
+                if (indices[i + j] != indices[i]) tally->counts[indices[i + j]]++;
+        }
+        for (; i < end; i++) tally->counts[indices[i]]++;
     }
-    for (; i < count; i++) tally->counts[indices[i]]++;
     tally->total += count;
 }
 /* Distances, FM_COLD and FM_BEYOND; reserves by itself. On failure nothing is counted. */

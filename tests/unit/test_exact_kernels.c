@@ -4,6 +4,7 @@
  * recency window across regions and restarts. (Whole engines are compared in tests/oracle.)
  */
 #include "engine/exact/exact_kernels.h"
+#include "engine/tally.h"
 
 #include <fathom/analyzer.h>
 #include <fathom/profile.h>
@@ -212,6 +213,27 @@ static void test_loglinear(void **state)
     }
 }
 
+static void test_tally_indices(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 500; round++) {
+        uint32_t indices[FM_CHUNK];
+        uint64_t expected[32] = {0};
+        const size_t count = random64() % (FM_CHUNK + 1), bins = 1 + random64() % 32,
+                     runs = 1 + random64() % 20;
+        fm_tally tally;
+        assert_int_equal(fm_tally_create(&tally, FM_BINS_LOGLINEAR, NULL), FM_OK);
+        for (size_t i = 0; i < count; i++) {
+            indices[i] = i > 0 && random64() % runs ? indices[i - 1] : (uint32_t)(random64() % bins);
+            expected[indices[i]]++;
+        }
+        fm_tally_add_indices(&tally, indices, count);
+        assert_int_equal(tally.total, count);
+        for (size_t i = 0; i < 32; i++) assert_int_equal(tally.counts[i], expected[i]);
+        fm_tally_clear(&tally);
+    }
+}
+
 /* ---- a part by itself ---- */
 
 static uint64_t part_keys[FM_PART];
@@ -294,7 +316,8 @@ static void test_part(void **state)
             uint64_t alphabet = 1 + random64() % (round % 3 ? 100 : 1000), stride = random64() | 1;
             for (size_t m = 0; m < 3; m++) part.multiplier[m] = (uint32_t)random64() | 1;
             if (round % 7 == 0) part.multiplier[2] = 1; /* blocks meet in few slots */
-            if (round % 7 == 0) stride = 3;
+            if (round % 7 == 0) stride = UINT64_C(3) << FM_PART_SLOT_BITS;
+            if (round % 7 == 1) stride = 1; /* or, of one stretch of memory, in none */
             for (size_t i = 0; i < count; i++) {
                 part_keys[i] = (random64() % 2 ? random64() % alphabet : i * alphabet / (count + 1)) * stride;
                 part_kept.now[i] = (uint32_t)random64() & FM_TAG_MAX;
@@ -304,7 +327,7 @@ static void test_part(void **state)
         }
         /* Nobody can make it slow: where all blocks meet in one slot, it gives up. */
         for (size_t m = 0; m < 3; m++) part.multiplier[m] = 0;
-        for (size_t i = 0; i < FM_PART; i++) part_keys[i] = i;
+        for (size_t i = 0; i < FM_PART; i++) part_keys[i] = (uint64_t)i << FM_PART_SLOT_BITS;
         assert_false(kernels->part_link(part_keys, FM_PART, &part));
         for (size_t i = 0; i < FM_PART_SLOTS; i++) assert_int_equal(part.entry[i], 0);
     }
@@ -419,9 +442,13 @@ static void test_window_against_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drop_repeats), cmocka_unit_test(test_drop_repeats_tagged),
-        cmocka_unit_test(test_cut),          cmocka_unit_test(test_loglinear),
-        cmocka_unit_test(test_part),         cmocka_unit_test(test_window_against_bytes),
+        cmocka_unit_test(test_drop_repeats),
+        cmocka_unit_test(test_drop_repeats_tagged),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_loglinear),
+        cmocka_unit_test(test_tally_indices),
+        cmocka_unit_test(test_part),
+        cmocka_unit_test(test_window_against_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,12 +103,15 @@ static void check_counts(const fm_exact_kernels *kernels, size_t count, uint32_t
     for (size_t i = 0; i < count;) {
         size_t part = 1 + random64() % MOST;
         if (part > count - i) part = count - i;
+        const unsigned runs = random64() % 4 ? 1 : 12; /* of as many in a row, most are the same */
         for (size_t j = 0; j < part; j++) {
             /* Small numbers more often than large ones. */
             uint32_t use = (uint32_t)(random64() % sites) >> random64() % 16;
             uint32_t reuse = (uint32_t)(random64() % sites) >> random64() % 16;
             uint32_t range = (uint32_t)(random64() % ranges);
-            words[j] = all[i + j] = fm_pair_word(use, reuse, range == 7 ? FM_RANGE_BEYOND : range);
+            words[j] = fm_pair_word(use, reuse, range == 7 ? FM_RANGE_BEYOND : range);
+            if (j > 1 && random64() % runs) words[j] = words[j - 1 - random64() % 2];
+            all[i + j] = words[j];
         }
         fm_pair_table *one = random64() % 3 ? &table : &other;
         assert_int_equal(fm_pair_table_reserve(one, part, NULL), FM_OK);

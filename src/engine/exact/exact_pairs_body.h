@@ -132,24 +132,66 @@ ALWAYS_INLINE void pair_homes(const fm_pair_table *table, const uint64_t *restri
 #endif
 }
 
+ALWAYS_INLINE void count_word(fm_pair_table *table, fm_pair_bucket *home, const uint64_t *word,
+                              uint64_t times)
+{
+    const unsigned slot = pair_slot(home, word);
+    if (__builtin_expect(slot < FM_PAIR_SLOTS, 1))
+        home->count[slot] += times;
+    else
+        fm_pair_table_add(table, home, *word, times);
+}
+
+/* Which of eight words are the same as the first; with vectors, else not looked for. */
+ALWAYS_INLINE unsigned same_as_first(const uint64_t *words)
+{
+#if defined(__AVX512F__)
+    return mask_bits(
+        _mm512_cmpeq_epi64_mask(_mm512_loadu_si512(words), _mm512_set1_epi64((long long)words[0])));
+#elif defined(__AVX2__)
+    const __m256i first = _mm256_set1_epi64x((long long)words[0]);
+    const __m256i low = _mm256_cmpeq_epi64(_mm256_loadu_si256((const __m256i *)words), first),
+                  high = _mm256_cmpeq_epi64(_mm256_loadu_si256((const __m256i *)(words + 4)), first);
+    return (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(low)) |
+           (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(high)) << 4;
+#else
+    (void)words;
+    return 1;
+#endif
+}
+
+/* Words of which most in a row are the same: each would wait for the one before. A multiple of eight. */
+static void count_runs(fm_pair_table *table, const uint64_t *words, fm_pair_bucket *const *homes,
+                       size_t count)
+{
+    for (size_t i = 0; i < count; i += 8) {
+        const unsigned same = same_as_first(words + i);
+        count_word(table, homes[i], words + i, (unsigned)__builtin_popcount(same));
+        for (unsigned others = same ^ 0xFF; others; others &= others - 1) {
+            const size_t other = i + (unsigned)__builtin_ctz(others);
+            count_word(table, homes[other], &words[other], 1);
+        }
+    }
+}
+
 static void kernel_count_pairs(fm_pair_table *table, const uint64_t *restrict pairs, size_t count)
 {
-    /* Buckets found together; and from how many on (512 KiB) they are prefetched. */
-    enum { AHEAD = 64, MANY = 1 << 15 };
+    /* Buckets found together; and from how many on (512 KiB) they are prefetched. Loops over arrays give the
+     * same word many times over: the first eight tell. */
+    enum { AHEAD = 64, MANY = 1 << 15, MOST = 6 };
     fm_pair_bucket *homes[AHEAD];
     for (size_t i = 0; i < count; i += AHEAD) {
         const size_t part = count - i < AHEAD ? count - i : AHEAD;
-        pair_homes(table, pairs + i, part, homes);
+        const uint64_t *const words = pairs + i;
+        pair_homes(table, words, part, homes);
+        if (part == AHEAD && __builtin_popcount(same_as_first(words)) >= MOST) {
+            count_runs(table, words, homes, part);
+            continue;
+        }
         if (table->bucket_count >= MANY)
             for (size_t j = 0; j < part; j++) __builtin_prefetch(homes[j], 1, 3);
 #pragma GCC unroll 4
-        for (size_t j = 0; j < part; j++) {
-            unsigned slot = pair_slot(homes[j], &pairs[i + j]);
-            if (__builtin_expect(slot < FM_PAIR_SLOTS, 1))
-                homes[j]->count[slot]++;
-            else
-                fm_pair_table_add(table, homes[j], pairs[i + j], 1);
-        }
+        for (size_t j = 0; j < part; j++) count_word(table, homes[j], &words[j], 1);
     }
 }
 

@@ -7,35 +7,46 @@
 /* A lag that is none: more than FM_CLOSE, and not reached by counting down from FM_CLOSE through 0. */
 enum { FAR_LAG = 2 * FM_CLOSE };
 
-/* The slot in which a block is looked for first. Products of halves, as in fm_pair_home. */
+/*
+ * The slot in which a block is looked for first, of 2^bits. Blocks that share all but their lowest `bits`
+ * bits never meet: these are spread by a fixed odd factor, so that neighbours lie far apart, and moved on by
+ * a secret hash of the others. What a program touches within a part is mostly in few such stretches. Products
+ * of halves, as in fm_pair_home.
+ */
 ALWAYS_INLINE void part_slots(const uint64_t *restrict keys, size_t count, const uint32_t multiplier[3],
-                              const unsigned shift, uint16_t *restrict slots)
+                              const unsigned bits, uint16_t *restrict slots)
 {
+    const uint64_t within = (UINT64_C(1) << bits) - 1;
+    const uint32_t spread =
+        2 * (UINT32_C(0x9E3779B1) >> (33 - bits)) + 1; /* of 2^bits, the golden ratio's part */
     size_t i = 0;
 #if defined(__AVX512F__)
     const __m512i low = _mm512_set1_epi64(multiplier[0]), high = _mm512_set1_epi64(multiplier[1]),
-                  last = _mm512_set1_epi64(multiplier[2]);
+                  last = _mm512_set1_epi64(multiplier[2]), apart = _mm512_set1_epi64(spread),
+                  mask = _mm512_set1_epi64((long long)within);
     for (; i < count; i += 8) {
         const unsigned live = count - i >= 8 ? 0xFF : (1U << (count - i)) - 1;
         __m512i key = _mm512_maskz_loadu_epi64((__mmask8)live, keys + i);
-        __m512i mixed =
-            _mm512_add_epi64(_mm512_mul_epu32(key, low), _mm512_mul_epu32(_mm512_srli_epi64(key, 32), high));
+        __m512i upper = _mm512_srli_epi64(key, bits);
+        __m512i mixed = _mm512_add_epi64(_mm512_mul_epu32(upper, low),
+                                         _mm512_mul_epu32(_mm512_srli_epi64(upper, 32), high));
         __m512i hash = _mm512_mul_epu32(_mm512_xor_si512(mixed, _mm512_srli_epi64(mixed, 29)), last);
-        __m256i halves = _mm512_cvtepi64_epi32(hash);
-        _mm_storeu_si128((__m128i *)(slots + i),
-                         _mm256_cvtepi32_epi16(_mm256_srli_epi32(halves, (int)shift)));
+        __m512i slot = _mm512_add_epi64(_mm512_srli_epi64(hash, 32 - bits), _mm512_mul_epu32(key, apart));
+        _mm_storeu_si128((__m128i *)(slots + i), _mm512_cvtepi64_epi16(_mm512_and_si512(slot, mask)));
     }
 #else
 #if defined(__AVX2__)
     const __m256i low = _mm256_set1_epi64x(multiplier[0]), high = _mm256_set1_epi64x(multiplier[1]),
-                  last = _mm256_set1_epi64x(multiplier[2]);
-    const __m128i by = _mm_cvtsi32_si128((int)shift);
+                  last = _mm256_set1_epi64x(multiplier[2]), apart = _mm256_set1_epi64x(spread),
+                  mask = _mm256_set1_epi64x((long long)within);
+    const __m128i by = _mm_cvtsi32_si128((int)bits), rest = _mm_cvtsi32_si128((int)(32 - bits));
     for (; i + 4 <= count; i += 4) {
-        __m256i key = _mm256_loadu_si256((const __m256i *)(keys + i));
-        __m256i mixed =
-            _mm256_add_epi64(_mm256_mul_epu32(key, low), _mm256_mul_epu32(_mm256_srli_epi64(key, 32), high));
+        __m256i key = _mm256_loadu_si256((const __m256i *)(keys + i)), upper = _mm256_srl_epi64(key, by);
+        __m256i mixed = _mm256_add_epi64(_mm256_mul_epu32(upper, low),
+                                         _mm256_mul_epu32(_mm256_srli_epi64(upper, 32), high));
         __m256i hash = _mm256_mul_epu32(_mm256_xor_si256(mixed, _mm256_srli_epi64(mixed, 29)), last);
-        __m256i slot = _mm256_srl_epi32(hash, by); /* in the lower half of each; below 2^15 */
+        __m256i slot = _mm256_and_si256(
+            _mm256_add_epi64(_mm256_srl_epi64(hash, rest), _mm256_mul_epu32(key, apart)), mask);
         __m128i halves = _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(_mm256_castsi256_si128(slot)),
                                                          _mm_castsi128_ps(_mm256_extracti128_si256(slot, 1)),
                                                          _MM_SHUFFLE(2, 0, 2, 0)));
@@ -43,10 +54,11 @@ ALWAYS_INLINE void part_slots(const uint64_t *restrict keys, size_t count, const
     }
 #endif
     for (; i < count; i++) {
+        const uint64_t upper = keys[i] >> bits;
         uint64_t mixed =
-            (uint64_t)(uint32_t)keys[i] * multiplier[0] + (uint64_t)(uint32_t)(keys[i] >> 32) * multiplier[1];
+            (uint64_t)(uint32_t)upper * multiplier[0] + (uint64_t)(uint32_t)(upper >> 32) * multiplier[1];
         uint32_t hash = (uint32_t)(mixed ^ mixed >> 29) * multiplier[2];
-        slots[i] = (uint16_t)(hash >> shift);
+        slots[i] = (uint16_t)(((hash >> (32 - bits)) + (uint32_t)keys[i] * spread) & within);
     }
 #endif
 }
@@ -69,7 +81,7 @@ static bool kernel_part_link(const uint64_t *restrict keys, size_t count, fm_par
 {
     uint16_t *const entry = part->entry, *const before = part->before;
     size_t probes = 0;
-    part_slots(keys, count, part->multiplier, 32 - FM_PART_SLOT_BITS, part->slot);
+    part_slots(keys, count, part->multiplier, FM_PART_SLOT_BITS, part->slot);
     for (size_t i = 0; i < count; i++) {
         const size_t slot = part->slot[i];
         size_t found = entry[slot], at = found ? found - 1 : i; /* a free slot agrees with everything */
@@ -184,9 +196,52 @@ static void kernel_part_sort(size_t count, fm_part *restrict part)
 /*
  * The distance of a close reference with lag L is the number of references among the L - 1 before it that are
  * the first to their blocks there: those that are d back and have themselves a lag over L - d. So counting d
- * up and L - d down, one comparison and one addition serve 64 references. Where d comes to L, the block's own
- * reference is counted too, which is why it begins at -1; beyond that, L - d is over every lag.
+ * up and L - d down, one comparison and one addition serve many references. Where d comes to L, the block's
+ * own reference is counted too, which is why it begins at -1; beyond that, L - d is over every lag.
+ *
+ * With AVX-512, the other way round: a bit for each of the 64 references before, set while it is the latest
+ * to its block. The distance is the number of bits below that of lag L, which is then cleared.
  */
+#if defined(__AVX512F__)
+/* The distances of all references, those that are not close included, which get anything. Eight pieces of the
+ * part at once, of which each begins 64 references earlier: then its bits are known. */
+ALWAYS_INLINE void part_close_all(size_t count, const uint8_t *lag, uint8_t *distance)
+{
+    const size_t length = (count + 63) / 64 * 8;
+    const __m512i one = _mm512_set1_epi64(1), byte = _mm512_set1_epi64(0xFF), low = _mm512_set1_epi8(15),
+                  ones_of =
+                      _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    __m512i latest = _mm512_setzero_si512();
+    for (size_t at = 0; at < FM_CLOSE + length; at += 8) {
+        const bool counted = at >= FM_CLOSE;
+        uint64_t eight[8];
+        for (size_t piece = 0; piece < 8; piece++)
+            memcpy(&eight[piece], lag + piece * length + at - FM_CLOSE, 8);
+        const __m512i lags = _mm512_sub_epi8(_mm512_loadu_si512(eight), _mm512_set1_epi8(1));
+        __m512i found = _mm512_setzero_si512();
+#pragma GCC unroll 8
+        for (unsigned step = 0; step < 64; step += 8) {
+            /* Shifts by more than 63 leave nothing: of those that are not close, all are below. */
+            const __m512i own = _mm512_sllv_epi64(one, _mm512_and_si512(_mm512_srli_epi64(lags, step), byte));
+            if (counted) {
+                const __m512i below = _mm512_and_si512(latest, _mm512_sub_epi64(own, one));
+                const __m512i ones = _mm512_add_epi8(
+                    _mm512_shuffle_epi8(ones_of, _mm512_and_si512(below, low)),
+                    _mm512_shuffle_epi8(ones_of, _mm512_and_si512(_mm512_srli_epi64(below, 4), low)));
+                found = _mm512_or_si512(
+                    found, _mm512_slli_epi64(_mm512_sad_epu8(ones, _mm512_setzero_si512()), step));
+            }
+            latest = _mm512_andnot_si512(own, latest);
+            latest = _mm512_or_si512(_mm512_add_epi64(latest, latest), one);
+        }
+        if (!counted) continue;
+        _mm512_storeu_si512(eight, found);
+        for (size_t piece = 0; piece < 8; piece++)
+            memcpy(distance + piece * length + at - FM_CLOSE, &eight[piece], 8);
+    }
+}
+#endif
+
 #if defined(__AVX2__) && !defined(__AVX512F__)
 /* The distance of one close reference, by comparing with all 64 before it at once: those that are d back and
  * whose lag and d are over L together. */
@@ -235,55 +290,74 @@ ALWAYS_INLINE void part_close_half(const uint8_t *lag, uint8_t *distance, uint64
 }
 #endif
 
+#if defined(__AVX512F__)
+/* How many close references have which distance: small ones are counted in bytes of registers, the others
+ * listed first, as it is hard to predict which these are. */
+ALWAYS_INLINE void part_close_counts(size_t count, const uint8_t *lag, const uint8_t *distance,
+                                     uint64_t *counts)
+{
+    enum { SMALL = 16 };
+    _Static_assert((int)FM_PART_WORDS <= (int)UINT8_MAX, "the bytes do not overflow");
+    uint8_t large[FM_PART_ROOM];
+    size_t large_count = 0;
+    __m512i sums[SMALL];
+#pragma GCC unroll 16
+    for (unsigned value = 0; value < SMALL; value++) sums[value] = _mm512_setzero_si512();
+    for (size_t i = 0; i < count; i += 64) {
+        const __m512i found = _mm512_loadu_si512(distance + i);
+        const __mmask64 close =
+            _mm512_cmple_epu8_mask(_mm512_loadu_si512(lag + i), _mm512_set1_epi8(FM_CLOSE));
+#pragma GCC unroll 16
+        for (unsigned value = 0; value < SMALL; value++) {
+            const __mmask64 these = _mm512_mask_cmpeq_epi8_mask(close, found, _mm512_set1_epi8((char)value));
+            sums[value] = _mm512_mask_sub_epi8(sums[value], these, sums[value], _mm512_set1_epi8(-1));
+        }
+        uint64_t others = _mm512_mask_cmpge_epu8_mask(close, found, _mm512_set1_epi8(SMALL));
+        for (unsigned quarter = 0; quarter < 4; quarter++, others >>= 16) {
+            const __m512i sixteen =
+                _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(distance + i + 16 * quarter)));
+            _mm_storeu_si128((__m128i *)(large + large_count),
+                             _mm512_cvtepi32_epi8(_mm512_maskz_compress_epi32((__mmask16)others, sixteen)));
+            large_count += (unsigned)__builtin_popcount((uint16_t)others);
+        }
+    }
+    for (size_t i = 0; i < large_count; i++) counts[large[i]]++;
+#pragma GCC unroll 16
+    for (unsigned value = 0; value < SMALL; value++)
+        counts[value] =
+            (uint64_t)_mm512_reduce_add_epi64(_mm512_sad_epu8(sums[value], _mm512_setzero_si512()));
+}
+#endif
+
 static void kernel_part_close(size_t count, fm_part *restrict part)
 {
+    const uint8_t *const lag = fm_part_lag(part);
     memset(part->close_count, 0, sizeof part->close_count);
-    for (size_t i = 0; i < count; i += 64) {
-        uint8_t *const distance = part->distance + i;
-        const uint8_t *const lag = fm_part_lag(part) + i;
+    if (part->first_count + part->apart_count == count) return; /* none is close */
 #if defined(__AVX512F__)
-        const __m512i one = _mm512_set1_epi8(1), lags = _mm512_loadu_si512(lag);
-        const __mmask64 close = _mm512_cmple_epu8_mask(lags, _mm512_set1_epi8(FM_CLOSE));
-        unsigned most = 8;
-        while (most < FM_CLOSE && _mm512_mask_cmpgt_epu8_mask(close, lags, _mm512_set1_epi8((char)most)))
-            most += 8;
-        __m512i left = lags, counted = _mm512_set1_epi8(-1);
-        for (unsigned d = 1; d <= most; d += 4)
-            for (unsigned e = d; e < d + 4; e++) {
-                left = _mm512_sub_epi8(left, one);
-                __mmask64 first = _mm512_cmpgt_epu8_mask(_mm512_loadu_si512(lag - e), left);
-                counted = _mm512_mask_add_epi8(counted, first, counted, one);
-            }
-        _mm512_storeu_si512(distance, counted);
-        for (unsigned value = 0; value < 16; value++) {
-            uint64_t these = _mm512_mask_cmpeq_epi8_mask(close, counted, _mm512_set1_epi8((char)value));
-            __asm__("" : "+r"(these)); /* as in mask_bits */
-            part->close_count[value] += (uint64_t)__builtin_popcountll(these);
-        }
-        uint64_t others = _mm512_mask_cmpgt_epu8_mask(close, counted, _mm512_set1_epi8(15));
-        __asm__("" : "+r"(others));
-        for (; others; others &= others - 1) part->close_count[distance[__builtin_ctzll(others)]]++;
+    part_close_all(count, lag, part->distance);
+    part_close_counts(count, lag, part->distance, part->close_count);
 #elif defined(__AVX2__)
-        part_close_half(lag, distance, part->close_count);
-        part_close_half(lag + 32, distance + 32, part->close_count);
+    for (size_t i = 0; i < count; i += 32) part_close_half(lag + i, part->distance + i, part->close_count);
 #else
+    for (size_t i = 0; i < count; i += 64) {
         uint8_t left[64], counted[64];
         for (unsigned j = 0; j < 64; j++) {
-            left[j] = lag[j];
+            left[j] = lag[i + j];
             counted[j] = UINT8_MAX;
         }
         for (unsigned d = 1; d <= FM_CLOSE; d++) {
-            const uint8_t *const back = lag - d;
+            const uint8_t *const back = lag + i - d;
             for (unsigned j = 0; j < 64; j++) {
                 left[j]--;
                 counted[j] = (uint8_t)(counted[j] + (back[j] > left[j]));
             }
         }
-        memcpy(distance, counted, 64);
+        memcpy(part->distance + i, counted, 64);
         for (unsigned j = 0; j < 64; j++)
-            if (lag[j] <= FM_CLOSE) part->close_count[counted[j]]++;
-#endif
+            if (lag[i + j] <= FM_CLOSE) part->close_count[counted[j]]++;
     }
+#endif
 }
 
 /* Which references are marked, at least as high as `least`. */

@@ -61,7 +61,7 @@ static void kernel_small_find(const uint64_t *restrict blocks, size_t count, fm_
     const uint64_t *const positions = stack->part.position;
     uint16_t rest[FM_PART_ROOM];
     size_t rest_count = 0;
-    part_slots(blocks, count, stack->multiplier, 32 - FM_SMALL_SLOT_BITS, stack->slot);
+    part_slots(blocks, count, stack->multiplier, FM_SMALL_SLOT_BITS, stack->slot);
     for (size_t i = 0; i < count; i++) {
         const uint64_t block = blocks[i];
         const uint32_t slot = stack->slot[i];
@@ -125,7 +125,7 @@ static void kernel_small_restart(fm_small_stack *restrict stack)
     for (size_t done = 0; done < kept;) {
         uint16_t slots[FM_PART];
         const size_t now = kept - done < FM_PART ? kept - done : FM_PART;
-        part_slots(blocks + done, now, stack->multiplier, 32 - FM_SMALL_SLOT_BITS, slots);
+        part_slots(blocks + done, now, stack->multiplier, FM_SMALL_SLOT_BITS, slots);
         for (size_t i = 0; i < now; i++) {
             uint32_t slot = slots[i];
             const uint32_t position = fm_small_position((uint32_t)(1 + done + i));
