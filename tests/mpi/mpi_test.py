@@ -62,8 +62,10 @@ def mpirun(mpi, ranks, *arguments, stdin=None):
                               text=True, stdin=stdin, env=ENVIRONMENT, timeout=SECONDS)
     done = once()
     # Open MPI's launcher itself, not a rank of it, crashes now and then where it forwards what ranks print.
-    if done.returncode == -signal.SIGSEGV and "mca_iof_hnp" in done.stderr and stdin is None:
+    if done.returncode == -signal.SIGSEGV and "mca_iof_hnp" in done.stderr and (stdin is None or stdin.seekable()):
         print("# mpirun.openmpi itself crashed in mca_iof_hnp: once more", flush=True)
+        if stdin:
+            os.lseek(stdin.fileno(), 0, os.SEEK_SET)  # the launcher has read from it
         done = once()
     return done
 
