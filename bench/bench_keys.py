@@ -4,14 +4,15 @@
 the profile, whole commands.
 
     bench/bench_keys.py [--fathom PROGRAM]... [--references 200000000] [--threads 1,2,4,8,16] [--turns 3]
-                        [--bounds none] [--seconds 240] [--side] [--growth SECONDS]
+                        [--bounds none] [--in-order] [--seconds 240] [--side] [--growth SECONDS]
 
 In each turn every program does every trace with every number of threads, one after the other. "Times one thread" is
 the median of the ratios within turns, with their range; processor seconds say how much work threads do beside it, also
 where there are fewer processors than threads (then only that counts, not the ratio). Profiles must be the same, byte
-for byte, for all programs and threads. --bounds none,100K,2M: so for each of these (--bound). --side: as many processes with one thread each on the whole trace, side by
-side: what the machine gives at most. --growth: bench_growth.py afterwards, for so many seconds. Several --fathom (an
-older build beside a newer one) are compared in the same turns. Needs 5 bytes a reference in /dev/shm.
+for byte, for all programs and threads. --bounds none,100K,2M: so for each of these (--bound). --in-order: with single
+distances (to /dev/null), and with time distances, instead. --side: as many processes with one thread each on the whole
+trace, side by side: what the machine gives at most. --growth: bench_growth.py afterwards, for so many seconds. Several
+--fathom (an older build beside a newer one) are compared in the same turns. Needs 5 bytes a reference in /dev/shm.
 """
 
 import argparse
@@ -37,9 +38,8 @@ def run(command):
     return time.monotonic() - began, usage.ru_utime, usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def analyze(program, trace, threads, profile, bound="none"):
-    bounded = [] if bound == "none" else ["--bound", bound]
-    return [program, "analyze", "--quiet", "--threads", str(threads), *bounded, trace, "--json", profile]
+def analyze(program, trace, threads, profile, asked=()):
+    return [program, "analyze", "--quiet", "--threads", str(threads), *asked, trace, "--json", profile]
 
 
 def machine():
@@ -54,8 +54,8 @@ def machine():
     return f"{name}, {len(os.sched_getaffinity(0))} processors, load {load:.1f}, huge pages {pages}"
 
 
-def measure(options, trace, name, directory, bound):
-    """Under a bound, or none: one table line for each program and number of threads."""
+def measure(options, trace, name, directory, asked):
+    """With these options: one table line for each program and number of threads."""
     runs = {(program, threads): [] for program in options.fathom for threads in options.threads}
     first = None
     for _ in range(options.turns):
@@ -64,7 +64,7 @@ def measure(options, trace, name, directory, bound):
             break
         for program, threads in runs:
             profile = os.path.join(directory, "profile.json")
-            runs[program, threads].append(run(analyze(program, trace, threads, profile, bound)))
+            runs[program, threads].append(run(analyze(program, trace, threads, profile, asked)))
             with open(profile, "rb") as file:
                 found = file.read()
             first = first or found
@@ -80,6 +80,13 @@ def measure(options, trace, name, directory, bound):
         label = f" ({program})" if len(options.fathom) > 1 else ""
         print(f"| {name}{label} | {threads} | {seconds:.2f} | {ratio:.2f} | {ratios[0]:.2f} to {ratios[-1]:.2f} | "
               f"{user:.2f} + {system:.2f} | {resident:.0f} | {kept} |", flush=True)
+
+
+def ways(options):
+    """What is asked for: options of analyze."""
+    if options.in_order:
+        return [["--distances", "/dev/null"], ["--time"]]
+    return [[] if bound == "none" else ["--bound", bound] for bound in options.bounds.split(",")]
 
 
 def side_by_side(options, trace, name, directory):
@@ -102,6 +109,7 @@ def main():
     parser.add_argument("--references", type=int, default=2 * 10**8)
     parser.add_argument("--threads", default=None, help="numbers of threads, the first is what others are compared to")
     parser.add_argument("--bounds", default="none", help="with each of these, such as none,100K")
+    parser.add_argument("--in-order", action="store_true")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=240, help="no turn is begun after so many")
     parser.add_argument("--side", action="store_true")
@@ -124,8 +132,8 @@ def main():
         for name, (pattern, keys) in TRACES.items():
             subprocess.run([options.fathom[0], "gen", pattern, "--keys", str(keys), "--references",
                             str(options.references), "--quiet", "-o", trace], check=True)
-            for bound in options.bounds.split(","):
-                measure(options, trace, name if bound == "none" else f"{name}, bound {bound}", directory, bound)
+            for asked in ways(options):
+                measure(options, trace, " ".join([name, *asked]), directory, asked)
             if options.side:  # after the table
                 sides.append(side_by_side(options, trace, name, directory))
         print("\n" + "\n".join(sides) if sides else "", flush=True)

@@ -51,6 +51,8 @@ typedef struct fm_analyzer_options {
     size_t edge_count;
     /* Options of the engine alone, by name: "rate=0.01,hashes=8" (see fm_engine_option_at). NULL: none. */
     const char *engine_options;
+    /* A sink (below) does not look at blocks and may be given none: several threads take less memory then. */
+    bool distances_only;
 } fm_analyzer_options;
 
 typedef struct fm_analyzer fm_analyzer;

@@ -144,12 +144,12 @@ static fm_status begin_anew(analysis *self, fm_error *error)
     return status == FM_OK ? read_all(self, error) : status;
 }
 
-/* Whether nobody hears of single references in order, so that all could be begun anew. */
+/* Whether all could be begun anew: a sink is not told twice what it has heard. */
 static bool may_begin_anew(const analysis *self)
 {
     for (size_t i = 0; i < self->count; i++) {
         const fm_analyzer *at = self->analyzers[i];
-        if (at->fed || at->sink || (at->attributing && at->attributing->late_sink)) return false;
+        if (at->fed || (at->attributing && at->attributing->late_sink)) return false;
     }
     return fm_reader_can_restart(self->reader) && !self->options.wants && !self->options.give_up;
 }
@@ -183,8 +183,10 @@ static fm_status start_rounds(analysis *self, fm_error *error)
     size_t alone = 0;
     for (size_t i = 0; i < self->count; i++) {
         if (self->analyzers[i]->limited || self->analyzers[i]->sink) return FM_OK;
-        /* An engine that gathers batches for a card is fed by one thread, whatever draws for it. */
-        alone += !self->analyzers[i]->ops->draw || self->analyzers[i]->ops->batched;
+        /* An engine that gathers batches for a card is fed by one thread, whatever draws for it; and what is
+         * fed in order goes through one. */
+        const fm_analyzer *at = self->analyzers[i];
+        alone += !at->ops->draw || at->ops->batched || at->with_times;
     }
     if (alone < 2) return FM_OK;
     self->ends = fm_calloc(self->count, sizeof *self->ends);

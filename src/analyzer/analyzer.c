@@ -101,10 +101,13 @@ static fm_status start(fm_analyzer *self, const fm_analyzer_options *options, fm
     return status;
 }
 
-/* Several threads count where nothing asks for order, and no promise has to be kept of their counters. */
+/* Several threads count where no promise has to be kept of their counters. Times they cannot count in every
+ * case. */
 static bool for_several_threads(const fm_analyzer_options *options)
 {
-    return options->threads > 1 && !options->time_distances && !(options->edges && options->max_memory);
+    const bool limited = options->max_memory, edges = options->edges, exact = options->bins == FM_BINS_EXACT;
+    if (options->time_distances && (limited || edges || exact || options->bound)) return false;
+    return options->threads > 1 && !(edges && limited);
 }
 
 fm_status fm_analyzer_create_sized(fm_analyzer **analyzer, const fm_analyzer_options *given,
@@ -188,6 +191,9 @@ fm_status fm_analyzer_restart(fm_analyzer *analyzer, fm_error *error)
     if (analyzer->attributing) options.edges = analyzer->attributing->pairs.ranges.edges;
     fm_status status = fm_analyzer_create(&anew, &options, error);
     if (status != FM_OK) return status;
+    anew->sink = analyzer->sink;
+    anew->sink_context = analyzer->sink_context;
+    anew->told_ever = analyzer->told > analyzer->told_ever ? analyzer->told : analyzer->told_ever;
     release(analyzer);
     *analyzer = *anew;
     free(anew);
@@ -202,6 +208,7 @@ fm_status fm_analyzer_set_sink(fm_analyzer *analyzer, fm_distance_sink sink, voi
     if (status != FM_OK) return status;
     analyzer->sink = sink;
     analyzer->sink_context = context;
+    analyzer->told = analyzer->told_ever = 0;
     return FM_OK;
 }
 

@@ -31,6 +31,8 @@ typedef struct cut_supply {
 /* With attribution, threads of the engine are preparers; and late references are told in order. */
 bool fm_analyzer_can_draw(const fm_analyzer *analyzer)
 {
+    if (analyzer->sink || analyzer->with_times)
+        return analyzer->ops->draws_in_order && !analyzer->attributing && !analyzer->limited;
     return analyzer->ops->draw && fm_analyzer_can_prepare(analyzer) &&
            (!analyzer->attributing ||
             (analyzer->threads <= FM_PREPARERS && !analyzer->attributing->late_sink));

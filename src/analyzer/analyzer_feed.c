@@ -19,8 +19,21 @@ fm_engine_results fm_analyzer_results(fm_analyzer *self)
                                .each_distance = self->run_distances,
                                .each_time = self->with_times ? self->run_times : NULL,
                                .each_use = self->attributing ? self->attributing->uses : NULL,
-                               .sink = self->sink,
-                               .sink_context = self->sink_context};
+                               .sink = self->sink ? fm_analyzer_tell : NULL,
+                               .sink_context = self,
+                               .distances_only = self->options.distances_only};
+}
+
+fm_status fm_analyzer_tell(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
+                           fm_error *error)
+{
+    fm_analyzer *self = context;
+    const uint64_t left = self->told_ever > self->told ? self->told_ever - self->told : 0;
+    const size_t heard = left < count ? (size_t)left : count;
+    self->told += count;
+    if (heard == count) return FM_OK;
+    return self->sink(self->sink_context, blocks ? blocks + heard : NULL, distances + heard, count - heard,
+                      error);
 }
 
 static bool in_order(const fm_analyzer *self)
@@ -50,38 +63,6 @@ static void attribute(fm_analyzer *self, const uint64_t *distances, const uint32
     }
 }
 
-/* Distances, or times, that are known one by one, into a tally: by the kernels that count in no order, but
- * for those of 2^32 and over. On failure nothing is counted. */
-static fm_status tally_each(const fm_analyzer *self, fm_tally *tally, const uint64_t *distances, size_t count,
-                            fm_error *error)
-{
-    enum { CHUNK = 512, KERNEL_ROOM = 16 };
-    uint32_t few[CHUNK + KERNEL_ROOM];
-    uint64_t largest = 0;
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t one = distances[i] < FM_BEYOND ? distances[i] : 0;
-        if (one > largest) largest = one;
-    }
-    fm_status status = fm_tally_reserve(tally, largest + 1, error);
-    for (size_t i = 0; i < count && status == FM_OK; i += CHUNK) {
-        const size_t chunk = count - i < CHUNK ? count - i : CHUNK;
-        size_t kept = 0, cold = 0, beyond = 0;
-        for (size_t j = i; j < i + chunk; j++) {
-            few[kept] = (uint32_t)distances[j];
-            kept += distances[j] <= UINT32_MAX;
-            cold += distances[j] == FM_COLD;
-            beyond += distances[j] == FM_BEYOND;
-        }
-        for (size_t j = i; kept + cold + beyond < chunk && j < i + chunk; j++)
-            if (distances[j] > UINT32_MAX && distances[j] < FM_BEYOND)
-                fm_tally_add_many(tally, distances[j], 1);
-        fm_exact_tally(self->kernels, 0, tally, few, kept);
-        tally->cold += cold;
-        tally->beyond += beyond;
-    }
-    return status;
-}
-
 /* Up to FM_FEED_MOST blocks in order, one distance each. */
 static fm_status feed_ordered(fm_analyzer *self, const fm_references *run, size_t *done, fm_error *error)
 {
@@ -99,11 +80,12 @@ static fm_status feed_ordered(fm_analyzer *self, const fm_references *run, size_
     /* What the engine took counts, whether it could go on or not. */
     fm_error *note = fed == FM_OK ? error : NULL;
     fm_status status = FM_OK;
-    if (self->sink) status = self->sink(self->sink_context, run->blocks, self->run_distances, *done, note);
-    if (status == FM_OK) status = tally_each(self, &self->distances, self->run_distances, *done, note);
+    if (self->sink) status = fm_analyzer_tell(self, run->blocks, self->run_distances, *done, note);
+    if (status == FM_OK)
+        status = fm_exact_tally_each(self->kernels, &self->distances, self->run_distances, *done, note);
     if (status == FM_OK && attributing) attribute(self, self->run_distances, run->now, *done);
     if (status == FM_OK && self->with_times)
-        status = tally_each(self, &self->times, self->run_times, *done, note);
+        status = fm_exact_tally_each(self->kernels, &self->times, self->run_times, *done, note);
     return fed != FM_OK ? fed : status;
 }
 

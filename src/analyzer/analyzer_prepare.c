@@ -59,7 +59,7 @@ static fm_status cut(const fm_analyzer *analyzer, const fm_batch *batch, fm_prep
                               .batch = batch,
                               .shift = analyzer->shift,
                               .end = batch->count,
-                              .distinct = true,
+                              .distinct = !analyzer->sink && !analyzer->with_times,
                               .tagged = tagged};
     fm_status status = FM_OK;
     if (tagged) tagged->count = tagged->all_tags = 0;

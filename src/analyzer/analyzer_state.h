@@ -76,6 +76,8 @@ struct fm_analyzer {
     fm_access_budget budget;
     fm_distance_sink sink;
     void *sink_context;
+    uint64_t told;                        /* references that the sink heard of in this analysis */
+    uint64_t told_ever;                   /* the same before it was begun anew: they are not told again */
     fm_attributing *attributing;          /* NULL: no attribution */
     fm_preparer *preparers[FM_PREPARERS]; /* by number; NULL until they are needed */
     /* Blocks that were fed and not counted yet: of the first `promised` it was said that they are, and the
@@ -88,6 +90,9 @@ struct fm_analyzer {
 
 /* Where an engine's results go. */
 fm_engine_results fm_analyzer_results(fm_analyzer *self);
+/* Single distances to the sink, but those that it has heard. context: the analyzer. */
+fm_status fm_analyzer_tell(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
+                           fm_error *error);
 /* Gives all that is pending to the engine. */
 fm_status fm_analyzer_drain(fm_analyzer *analyzer, fm_error *error);
 /* And counts all that the engine has taken. */
@@ -103,7 +108,7 @@ fm_status fm_preparer_start_pairs(fm_analyzer *analyzer, fm_preparer *preparer, 
 fm_status fm_preparer_pour_pairs(fm_analyzer *analyzer, fm_preparer *preparer, fm_error *error);
 /* What preparers have counted joins the rest; they must be at rest. */
 fm_status fm_analyzer_join(fm_analyzer *analyzer, fm_error *error);
-/* As it was when it was created. Not where somebody hears of single references. */
+/* As it was when it was created, with its sink. Not where somebody hears of late references. */
 fm_status fm_analyzer_restart(fm_analyzer *analyzer, fm_error *error);
 /*
  * All that a supply has, fetched by the analyzer's threads themselves: faster than feeding, which is one

@@ -144,6 +144,7 @@ static int create_analyzers(analysis *run, const analyze_options *options, const
         analyzer.granularity = run->what.granularity[i];
         analyzer.max_memory = share;
         analyzer.threads = threads_each(run);
+        analyzer.distances_only = true;
         cli_joined text;
         cli_analysis_place(&analyzer, i, run->what.count == 1, &text);
         if (i == 0 && run->code.index) {

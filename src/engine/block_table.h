@@ -21,6 +21,8 @@
 
 #include <fathom/status.h>
 
+#include <stddef.h>
+
 enum { FM_BUCKET_SLOTS = 4 };
 
 typedef struct fm_bucket {
@@ -90,6 +92,23 @@ uint64_t fm_block_table_find(const fm_block_table *table, uint64_t key);
 
 /* The slot of a key, for callers that want its time too: index into times; *old gets the old position. */
 size_t fm_block_table_exchange_slot(fm_block_table *table, uint64_t key, uint64_t position, uint64_t *old);
+
+/* The time of a key that is held. */
+uint64_t *fm_block_table_find_time(const fm_block_table *table, uint64_t key);
+
+/* The time of the slot that a position stands in. */
+static inline uint64_t *fm_block_table_time(const fm_block_table *table, const uint64_t *position)
+{
+    const uintptr_t at = (uintptr_t)position - (uintptr_t)table->buckets;
+    const uintptr_t slot = (at % sizeof(fm_bucket) - offsetof(fm_bucket, position)) / sizeof(uint64_t);
+    return table->times + at / sizeof(fm_bucket) * FM_BUCKET_SLOTS + slot;
+}
+
+/* Those of a bucket's slots. */
+static inline void fm_block_table_prefetch_times(const fm_block_table *table, const fm_bucket *bucket)
+{
+    __builtin_prefetch(table->times + (size_t)(bucket - table->buckets) * FM_BUCKET_SLOTS, 1, 3);
+}
 
 /* One lookup as the portable kernels do it: exchanges the position of key. */
 static inline uint64_t fm_block_table_exchange(fm_block_table *table, fm_bucket *home, uint64_t key,

@@ -52,6 +52,7 @@ typedef struct fm_engine_results {
     /* The same, of engines that gather large batches, with `count`. NULL: nobody asks for it. */
     fm_distance_sink sink;
     void *sink_context;
+    bool distances_only; /* the sink does not look at blocks */
 } fm_engine_results;
 
 typedef struct fm_engine fm_engine;
@@ -109,9 +110,12 @@ typedef struct fm_engine_ops {
     /*
      * Takes all that a supply has: threads fetch it for themselves. Counts as count does. NULL where an
      * engine has one thread. On failure the engine is of no use any more.
+     * draws_in_order: with a sink, single distances go there, in order, from this thread; and with times,
+     * those are counted. What it leaves unclaimed then is to be fed.
      */
     fm_status (*draw)(fm_engine *engine, const fm_block_supply *supply, const fm_engine_results *results,
                       fm_error *error);
+    bool draws_in_order;
     /* Whether so many references can be counted now without anything that may fail. NULL: never. */
     bool (*can_take)(const fm_engine *engine, size_t count, const fm_tally *distances);
     /* Distinct blocks seen, as far as the engine can know under its bound. */

@@ -7,8 +7,8 @@
  *
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY   as in test_oracle_engines.c
  */
-#include "analyzer/analyzer_state.h"
 #include "engine/parallel/parallel.h"
+#include "oracle/access_supply.h"
 #include "oracle/counting_run.h"
 
 enum { TRACES = 500, TRACES_PER_LONG_ONE = 250 };
@@ -141,60 +141,14 @@ static void test_many_live_blocks(void **state)
 
 /* ---- accesses that threads fetch for themselves ---- */
 
-enum { MOST_ACCESSES = 200000, MOST_IN_BATCH = 5000, MOST_DRAWING = 8, MOST_TURNS = 8, LEAST_TURNS = 3 };
-
-typedef struct access_supply {
-    uint64_t *address;
-    uint32_t *size; /* NULL: none */
-    size_t count, claimed;
-} access_supply;
-
-static bool claim_accesses(void *context, uint64_t wanted, fm_stretch *stretch)
-{
-    access_supply *self = context;
-    const uint64_t left = self->count - self->claimed;
-    if (left == 0) return false;
-    *stretch = (fm_stretch){.at = self->claimed, .left = wanted < left ? wanted : left};
-    self->claimed += (size_t)stretch->left;
-    return true;
-}
-
-static fm_status fetch_accesses(void *context, unsigned worker, fm_stretch *stretch, fm_batch *batch,
-                                fm_error *error)
-{
-    const access_supply *self = context;
-    (void)error;
-    assert_true(worker < MOST_DRAWING);
-    const size_t count = stretch->left < MOST_IN_BATCH ? (size_t)stretch->left : MOST_IN_BATCH;
-    *batch = (fm_batch){.count = count,
-                        .address = self->address + stretch->at,
-                        .size = self->size ? self->size + stretch->at : NULL};
-    stretch->at += count;
-    stretch->left -= count;
-    return FM_OK;
-}
-
-static uint64_t left_accesses(const void *context)
-{
-    const access_supply *self = context;
-    return self->count - self->claimed;
-}
-
-static fm_supply supply_of(access_supply *from)
-{
-    return (fm_supply){.context = from,
-                       .workers = MOST_DRAWING,
-                       .claim = claim_accesses,
-                       .fetch = fetch_accesses,
-                       .left = left_accesses};
-}
+enum { MOST_ACCESSES = 200000, MOST_TURNS = 8, LEAST_TURNS = 3 };
 
 static fm_profile *profile_of_accesses(access_supply *from, fm_analyzer_options options, bool draws)
 {
     const fm_supply supply = supply_of(from);
-    const size_t first = from->count / 10; /* the beginning is fed: both ways follow each other */
+    const size_t first = from->end / 10; /* the beginning is fed: both ways follow each other */
     const fm_batch begin = {.count = first, .address = from->address, .size = from->size};
-    const fm_batch rest = {.count = from->count - first,
+    const fm_batch rest = {.count = from->end - first,
                            .address = from->address + first,
                            .size = from->size ? from->size + first : NULL};
     fm_analyzer *analyzer;
@@ -218,21 +172,20 @@ static void test_drawn_accesses(void **state)
     (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     const size_t count = large_length(MOST_ACCESSES);
-    access_supply from = {.address = malloc(count * sizeof *from.address),
-                          .size = malloc(count * sizeof *from.size),
-                          .count = count};
+    uint64_t *const addresses = malloc(count * sizeof *addresses);
+    uint32_t *const sizes = malloc(count * sizeof *sizes);
+    access_supply from = {.address = addresses, .end = count, .most_in_batch = MOST_IN_BATCH};
     /* As many pieces of fewer accesses. */
     const uint64_t usual_least = fm_parallel_drawn_least;
     fm_parallel_drawn_least = usual_least * count / MOST_ACCESSES;
-    uint32_t *const sizes = from.size;
-    if (!from.address || !from.size) abort();
+    if (!addresses || !sizes) abort();
     const uint64_t turns = from_environment("FATHOM_TEST_TRACES", TRACES) / (TRACES / MOST_TURNS);
     for (unsigned turn = 0; turn < (turns < LEAST_TURNS ? LEAST_TURNS : turns); turn++) {
         recipe_random random = {turn};
         /* A loop over a few pages, with strays; sizes that cross blocks; or all over the place. */
         for (size_t i = 0; i < count; i++) {
-            from.address[i] = turn % 3 == 2 || recipe_chance(&random, 50) ? recipe_below(&random, 1U << 24)
-                                                                          : i * 24 % (4096 << turn % 5);
+            addresses[i] = turn % 3 == 2 || recipe_chance(&random, 50) ? recipe_below(&random, 1U << 24)
+                                                                       : i * 24 % (4096 << turn % 5);
             sizes[i] = (uint32_t)recipe_below(&random, recipe_chance(&random, 20) ? 300 : 9);
         }
         from.size = turn % 4 == 3 ? NULL : sizes;
@@ -258,7 +211,7 @@ static void test_drawn_accesses(void **state)
     assert_int_equal(fm_analyzer_draw(analyzer, &supply, NULL, &error), FM_E_LIMIT);
     fm_analyzer_destroy(analyzer);
     fm_parallel_drawn_least = usual_least;
-    free(from.address);
+    free(addresses);
     free(sizes);
 }
 
@@ -336,11 +289,12 @@ static void test_limits(void **state)
     } limits[] = {{30, true}, {50, true}, {250, false}};
     const size_t count = 2500000;
     if (large_length(count) < count) return; /* with fewer, nothing has to be refused */
-    access_supply from = {.address = malloc(count * sizeof *from.address), .count = count};
-    if (!from.address) abort();
+    uint64_t *const addresses = malloc(count * sizeof *addresses);
+    if (!addresses) abort();
+    access_supply from = {.address = addresses, .end = count, .most_in_batch = MOST_IN_BATCH};
     /* Most of them are new blocks, to the end. */
     recipe_random random = {77};
-    for (size_t i = 0; i < count; i++) from.address[i] = i % 8 ? i : recipe_below(&random, i + 1);
+    for (size_t i = 0; i < count; i++) addresses[i] = i % 8 ? i : recipe_below(&random, i + 1);
     fm_profile *alone = profile_of_accesses(&from, (fm_analyzer_options){.threads = 1}, false);
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         const fm_analyzer_options options = {.threads = MOST_DRAWING,
@@ -360,7 +314,7 @@ static void test_limits(void **state)
         fm_profile_destroy(drawn);
     }
     fm_profile_destroy(alone);
-    free(from.address);
+    free(addresses);
 }
 
 int main(void)

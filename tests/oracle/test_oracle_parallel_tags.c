@@ -7,16 +7,11 @@
  *
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY: as in test_oracle_engines.c
  */
-#include "analyzer/analyzer_state.h"
 #include "engine/parallel/parallel.h"
+#include "oracle/access_supply.h"
 #include "oracle/attribution_case.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
-enum { TRACES = 700, TRACES_PER_LONG_ONE = 350, LONG = 100000, MOST_THREADS = 8, MOST_IN_BATCH = 5000 };
+enum { TRACES = 700, TRACES_PER_LONG_ONE = 350, LONG = 100000 };
 #define CODE UINT64_C(0x400000)
 
 /* How a case goes through threads; follows from its seed. */
@@ -41,7 +36,7 @@ static way way_of(const tagged_case *wanted)
     static const size_t batches[] = {1, 3, 100, 1000, MOST_IN_BATCH};
     size_t isas = 0;
     while (fm_isa_at(isas)) isas++;
-    way chosen = {.threads = 2 + (unsigned)recipe_below(&random, MOST_THREADS - 1),
+    way chosen = {.threads = 2 + (unsigned)recipe_below(&random, MOST_DRAWING - 1),
                   .isa = fm_isa_at((size_t)recipe_below(&random, isas)),
                   .sites = recipe_chance(&random, 2),
                   .fed_first = recipe_chance(&random, 10),
@@ -56,54 +51,6 @@ static way way_of(const tagged_case *wanted)
     chosen.drawn_most = chosen.drawn_least << recipe_below(&random, 6);
     chosen.drawn_events = 1 + recipe_below(&random, 2 * chosen.drawn_most);
     return chosen;
-}
-
-/* ---- accesses that threads fetch for themselves ---- */
-
-typedef struct access_supply {
-    const tagged_case *from;
-    const uint64_t *site; /* NULL: the tags */
-    size_t claimed, end, most_in_batch;
-} access_supply;
-
-static bool claim_accesses(void *context, uint64_t wanted, fm_stretch *stretch)
-{
-    access_supply *self = context;
-    const uint64_t left = self->end - self->claimed;
-    if (left == 0) return false;
-    *stretch = (fm_stretch){.at = self->claimed, .left = wanted < left ? wanted : left};
-    self->claimed += (size_t)stretch->left;
-    return true;
-}
-
-static fm_batch batch_of(const access_supply *self, size_t at, size_t count)
-{
-    const tagged_case *from = self->from;
-    return (fm_batch){.count = count,
-                      .address = from->address + at,
-                      .size = from->size ? from->size + at : NULL,
-                      .tag = self->site ? NULL : from->tag + at,
-                      .site = self->site ? self->site + at : NULL};
-}
-
-static fm_status fetch_accesses(void *context, unsigned worker, fm_stretch *stretch, fm_batch *batch,
-                                fm_error *error)
-{
-    const access_supply *self = context;
-    (void)error;
-    assert_true(worker < MOST_THREADS);
-    const size_t count = stretch->left < self->most_in_batch ? (size_t)stretch->left : self->most_in_batch;
-    *batch = batch_of(self, stretch->at, count);
-    stretch->at += count;
-    stretch->left -= count;
-    stretch->reference = stretch->at;
-    return FM_OK;
-}
-
-static uint64_t left_accesses(const void *context)
-{
-    const access_supply *self = context;
-    return self->end - self->claimed;
 }
 
 /* ---- one case ---- */
@@ -142,33 +89,10 @@ static const char *check_state(fm_analyzer *analyzer, const tagged_case *wanted,
     return wrong;
 }
 
-/* The next accesses, batch after batch, as one thread takes them. */
-static fm_status feed_accesses(fm_analyzer *analyzer, access_supply *from, fm_site_index *index)
-{
-    static uint32_t tags[MOST_IN_BATCH];
-    fm_status status = FM_OK;
-    while (from->claimed < from->end && status == FM_OK) {
-        const size_t left = from->end - from->claimed,
-                     count = left < from->most_in_batch ? left : from->most_in_batch;
-        fm_batch batch = batch_of(from, from->claimed, count);
-        if (batch.site) {
-            assert_int_equal(fm_site_index_tags(index, batch.site, count, tags, NULL), FM_OK);
-            batch.tag = tags;
-        }
-        status = fm_analyzer_feed(analyzer, &batch, NULL);
-        from->claimed += count;
-    }
-    return status;
-}
-
 static const char *run_case(const tagged_case *wanted, const way *chosen, access_supply *from,
                             fm_analyzer *analyzer, fm_site_index *index)
 {
-    const fm_supply supply = {.context = from,
-                              .workers = MOST_THREADS,
-                              .claim = claim_accesses,
-                              .fetch = fetch_accesses,
-                              .left = left_accesses};
+    const fm_supply supply = supply_of(from);
     const fm_analyze_options listener = {.sites = chosen->sites ? index : NULL};
     recipe_random random = {wanted->made.seed ^ 31};
     const char *wrong = NULL;
@@ -220,7 +144,11 @@ static const char *count_case(tagged_case *wanted, const way *chosen)
     fm_analyzer *analyzer;
     fm_site_index *index;
     uint64_t *site = chosen->sites ? make_sites(wanted) : NULL;
-    access_supply from = {.from = wanted, .site = site, .most_in_batch = chosen->most_in_batch};
+    access_supply from = {.address = wanted->address,
+                          .size = wanted->size,
+                          .tag = wanted->tag,
+                          .site = site,
+                          .most_in_batch = chosen->most_in_batch};
     if (fm_analyzer_create(&analyzer, &options, NULL)) return "the analyzer was not created";
     assert_int_equal(fm_site_index_create(&index, NULL), FM_OK);
     const char *wrong = run_case(wanted, chosen, &from, analyzer, index);
@@ -283,11 +211,7 @@ static void test_long_traces(void **state)
 static fm_raw_pair *pairs_of(access_supply *from, fm_analyzer_options options, size_t *count,
                              fm_profile **profile)
 {
-    const fm_supply supply = {.context = from,
-                              .workers = MOST_THREADS,
-                              .claim = claim_accesses,
-                              .fetch = fetch_accesses,
-                              .left = left_accesses};
+    const fm_supply supply = supply_of(from);
     const fm_analyze_options listener = {0};
     fm_analyzer *analyzer;
     fm_raw_pair *pairs;
@@ -326,7 +250,6 @@ static void test_many_blocks(void **state)
     const uint64_t usual_least = fm_parallel_drawn_least;
     uint64_t *address = case_array(length, sizeof *address);
     uint32_t *tag = case_array(length, sizeof *tag);
-    tagged_case trace = {.accesses = length, .address = address, .tag = tag};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         recipe_random random = {c};
         fm_parallel_drawn_least = cases[c].least / large_divisor() + 100;
@@ -336,7 +259,7 @@ static void test_many_blocks(void **state)
             address[i] = recipe_below(&random, keys);
             tag[i] = (uint32_t)recipe_below(&random, cases[c].tags);
         }
-        access_supply from = {.from = &trace, .end = length, .most_in_batch = MOST_IN_BATCH};
+        access_supply from = {.address = address, .tag = tag, .end = length, .most_in_batch = MOST_IN_BATCH};
         fm_raw_pair *pairs[2];
         size_t count[2];
         fm_profile *profile[2];

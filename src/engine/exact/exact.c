@@ -147,7 +147,9 @@ static fm_status exact_feed(fm_engine *engine, const fm_references *references,
                            .uses = results->each_use,
                            .now = references->now,
                            .leave = references->now};
-    fm_status status = fm_exact_run(self, references->blocks, references->count, out, done, error);
+    *done = 0;
+    fm_status status = self->firsts ? fm_exact_reserve_firsts(self, references->count, true, error) : FM_OK;
+    if (status == FM_OK) status = fm_exact_run(self, references->blocks, references->count, out, done, error);
     if (*done > 0) {
         self->last = references->blocks[*done - 1];
         self->started = true;

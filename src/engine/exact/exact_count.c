@@ -22,8 +22,9 @@ static bool reserve_pages(void **array, size_t *capacity, size_t needed, size_t 
     return true;
 }
 
-static fm_status reserve_firsts(fm_first_touches *firsts, size_t more, bool tags, fm_error *error)
+fm_status fm_exact_reserve_firsts(fm_exact *self, size_t more, bool tags, fm_error *error)
 {
+    fm_first_touches *firsts = self->firsts;
     const size_t needed = firsts->count + more;
     if (reserve_pages((void **)&firsts->blocks, &firsts->capacity, needed, sizeof *firsts->blocks) &&
         (!tags || reserve_pages((void **)&firsts->tags, &firsts->tag_capacity, needed, sizeof *firsts->tags)))
@@ -86,7 +87,8 @@ static fm_status count_part(fm_exact *self, const uint64_t *blocks, const uint32
     size_t left_count = part, taken;
     *done = 0;
     fm_status status = fm_tally_reserve(out.tally, self->table.used + FM_PART + FM_TWO_CHUNKS, error);
-    if (status == FM_OK && self->firsts) status = reserve_firsts(self->firsts, part + 1, tags != NULL, error);
+    if (status == FM_OK && self->firsts)
+        status = fm_exact_reserve_firsts(self, part + 1, tags != NULL, error);
     if (status == FM_OK && tags) status = fm_pairs_reserve(out.pairs, part, error);
     if (status != FM_OK) return status;
     if (out.leave || self->straight > 0 || (tags && out.pairs->late_wanted && out.pairs->late_from == 0)) {

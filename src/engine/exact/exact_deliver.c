@@ -119,6 +119,38 @@ void fm_exact_tally(const fm_exact_kernels *kernels, uint64_t bound, fm_tally *t
     fm_tally_add_indices(tally, distances, count);
 }
 
+/* The largest that is neither FM_COLD nor FM_BEYOND. */
+static uint64_t largest_of(const uint64_t *distances, size_t count)
+{
+    uint64_t largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t one = distances[i] < FM_BEYOND ? distances[i] : 0;
+        if (one > largest) largest = one;
+    }
+    return largest;
+}
+
+fm_status fm_exact_tally_each(const fm_exact_kernels *kernels, fm_tally *tally, const uint64_t *distances,
+                              size_t count, fm_error *error)
+{
+    enum { CHUNK = 512, KERNEL_ROOM = 16 };
+    uint32_t few[CHUNK + KERNEL_ROOM];
+    const bool grows = tally->bins == FM_BINS_EXACT; /* the others have room for any */
+    fm_status status = grows ? fm_tally_reserve(tally, largest_of(distances, count) + 1, error) : FM_OK;
+    for (size_t i = 0; i < count && status == FM_OK; i += CHUNK) {
+        const size_t chunk = count - i < CHUNK ? count - i : CHUNK;
+        uint64_t cold = 0, beyond = 0;
+        const size_t kept = kernels->keep_small(distances + i, chunk, few, &cold, &beyond);
+        for (size_t j = i; kept + cold + beyond < chunk && j < i + chunk; j++)
+            if (distances[j] > UINT32_MAX && distances[j] < FM_BEYOND)
+                fm_tally_add_many(tally, distances[j], 1);
+        fm_exact_tally(kernels, 0, tally, few, kept);
+        tally->cold += cold;
+        tally->beyond += beyond;
+    }
+    return status;
+}
+
 /* Blocks that are not held go on the list of first touches, as exact_ends.h says. There is room. */
 static void list_fresh(fm_exact *self, const uint64_t *keys, fm_tally *tally)
 {
@@ -263,6 +295,19 @@ static void order_list(const fm_outlet *out, uint64_t bound, const uint32_t *dis
     }
 }
 
+/* There is room for them. */
+static void list_fresh_in_order(fm_exact *self, const uint64_t *keys)
+{
+    fm_first_touches *firsts = self->firsts;
+    const fm_chunk *chunk = &self->chunk;
+    firsts->unheld += chunk->fresh_count;
+    for (size_t i = 0; i < chunk->fresh_count; i++) {
+        const uint32_t index = chunk->fresh_index[i];
+        firsts->blocks[firsts->count] = keys[index];
+        firsts->tags[firsts->count++] = (uint32_t)self->clock + index;
+    }
+}
+
 void fm_exact_deliver_ordered(fm_exact *self, const uint64_t *keys, const fm_outlet *out)
 {
     const fm_chunk *chunk = &self->chunk;
@@ -270,6 +315,7 @@ void fm_exact_deliver_ordered(fm_exact *self, const uint64_t *keys, const fm_out
     order_list(out, bound, chunk->near_distance, chunk->near_index, chunk->near_count, chunk->near_pair);
     order_list(out, bound, chunk->far_distance, chunk->far_index, chunk->far_count, chunk->far_pair);
     prefetch_fresh(self, keys);
+    if (self->firsts) list_fresh_in_order(self, keys);
     for (size_t i = 0; i < chunk->fresh_count; i++) {
         size_t index = chunk->fresh_index[i];
         uint64_t *time = out->times ? &out->times[index] : NULL;

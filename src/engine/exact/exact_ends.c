@@ -17,6 +17,29 @@ void fm_first_touches_clear(fm_first_touches *firsts)
     *firsts = (fm_first_touches){0};
 }
 
+void fm_exact_number_from_here(fm_engine *engine)
+{
+    ((fm_exact *)engine)->clock = 0;
+}
+
+void fm_exact_last_numbers(const fm_engine *engine, const uint64_t *blocks, size_t count, uint32_t *numbers)
+{
+    enum { TOGETHER = 64 };
+    const fm_block_table *table = &((const fm_exact *)engine)->table;
+    const fm_exact_kernels *kernels = ((const fm_exact *)engine)->kernels;
+    fm_bucket *homes[TOGETHER];
+    for (size_t first = 0; first < count; first += TOGETHER) {
+        const size_t some = count - first < TOGETHER ? count - first : TOGETHER;
+        kernels->home(table, blocks + first, some, homes);
+        for (size_t i = 0; i < some; i++) {
+            __builtin_prefetch(homes[i]);
+            fm_block_table_prefetch_times(table, homes[i]);
+        }
+        for (size_t i = 0; i < some; i++)
+            numbers[first + i] = (uint32_t)*fm_block_table_find_time(table, blocks[first + i]);
+    }
+}
+
 void fm_exact_empty(fm_engine *engine)
 {
     fm_exact *self = (fm_exact *)engine;

@@ -11,7 +11,9 @@
 /* All zeroes is an empty list. */
 typedef struct fm_first_touches {
     uint64_t *blocks; /* each once, in the order of first touches */
-    uint32_t *tags; /* under which they were touched, where the engine keeps tags; then nothing is dropped */
+    /* Under which they were touched, where the engine keeps tags; then nothing is dropped. Of references that
+     * are fed, in order: their numbers, from where fm_exact_number_from_here was called. */
+    uint32_t *tags;
     size_t count, capacity, tag_capacity;
     uint64_t
         unheld; /* references to blocks that the engine did not hold: those, and returns of dropped ones */
@@ -23,8 +25,8 @@ typedef struct fm_first_touches {
 } fm_first_touches;
 
 /*
- * From now on first touches are not counted but put on the list. Before any reference; engine: of
- * fm_engine_exact.
+ * From now on first touches are not counted but put on the list; those that are fed get the distance and the
+ * time FM_COLD. Before any reference; engine: of fm_engine_exact.
  */
 void fm_exact_list_firsts(fm_engine *engine, fm_first_touches *firsts);
 void fm_first_touches_clear(fm_first_touches *firsts); /* empty, and without memory */
@@ -38,6 +40,12 @@ static inline fm_status fm_exact_count_blocks(fm_engine *engine, const uint64_t 
     size_t done;
     return fm_engine_exact.count(engine, &references, &results, &done, error);
 }
+
+/* The next reference that is fed has number 0. Fewer than 2^32 are fed between two calls. */
+void fm_exact_number_from_here(fm_engine *engine);
+
+/* The numbers of the last references to blocks that an engine holds, which knows times. */
+void fm_exact_last_numbers(const fm_engine *engine, const uint64_t *blocks, size_t count, uint32_t *numbers);
 
 /* The engine is empty again, and keeps its memory. So is its list of first touches. */
 void fm_exact_empty(fm_engine *engine);

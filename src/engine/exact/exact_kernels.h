@@ -185,6 +185,11 @@ typedef struct fm_exact_kernels {
     void (*lookup_tagged)(fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
                           const uint32_t *now, const uint32_t *leave, fm_bucket *const *homes,
                           fm_chunk *chunk);
+    /* The same in a table with times: of each reference, the time distance, where its own time is `clock` and
+     * more by one for each after the first. now and leave: NULL without tags. */
+    void (*lookup_timed)(fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
+                         const uint32_t *now, const uint32_t *leave, fm_bucket *const *homes, uint64_t clock,
+                         uint64_t *times, fm_chunk *chunk);
     /* Clear the bits that were left, and turn …_distance into distances. soon: chunk->count buckets
      * to fetch meanwhile. */
     void (*near)(fm_recency_window *window, fm_chunk *chunk, fm_bucket *const *soon);
@@ -218,6 +223,11 @@ typedef struct fm_exact_kernels {
     void (*exchange_tagged)(fm_block_table *table, fm_bucket *const *homes, size_t count,
                             const uint32_t *offsets, const uint32_t *leave, uint64_t base, uint64_t *keys,
                             fm_bucket *const *soon);
+    /* The same in a table with times: blocks get the times clock + numbers, and those that they had go to
+     * old_times, with anything for new ones. */
+    void (*exchange_timed)(fm_block_table *table, fm_bucket *const *homes, size_t count,
+                           const uint32_t *offsets, const uint32_t *numbers, uint64_t base, uint64_t clock,
+                           uint64_t *keys, uint64_t *old_times, fm_bucket *const *soon);
     /* Gives every block its packed position. Tags stay. */
     void (*renumber)(fm_block_table *table, const fm_recency_window *window);
     /* Blocks with positions below `from` go, the others get their packed positions. Tags stay, times do not.
@@ -257,6 +267,10 @@ typedef struct fm_exact_kernels {
     void (*split_ranges_tagged)(const uint64_t *positions, const uint8_t *groups, size_t count,
                                 uint32_t number, uint32_t *next, uint64_t *sorted, uint32_t *known,
                                 const uint32_t *tags, uint32_t *sorted_tags);
+    /* Those that are below 2^32, of which up to 16 more may be written; returns how many. The others are
+     * FM_COLD and FM_BEYOND, which are added to these, or over 2^32. */
+    size_t (*keep_small)(const uint64_t *distances, size_t count, uint32_t *small, uint64_t *cold,
+                         uint64_t *beyond);
     /* Distances to the indices of their loglinear bins (fm_bins_index), in place. May write up to the next
      * multiple of 16. */
     void (*loglinear)(uint32_t *distances, size_t count);

@@ -171,6 +171,23 @@ static void kernel_exchange_tagged(fm_block_table *table, fm_bucket *const *home
     exchange_body(table, homes, count, offsets, leave, base, keys, soon, true);
 }
 
+static void kernel_exchange_timed(fm_block_table *table, fm_bucket *const *restrict homes, size_t count,
+                                  const uint32_t *restrict offsets, const uint32_t *restrict numbers,
+                                  uint64_t base, uint64_t clock, uint64_t *restrict keys,
+                                  uint64_t *restrict old_times, fm_bucket *const *restrict soon)
+{
+    for (size_t i = 0; i < count; i++) {
+        __builtin_prefetch(soon[i], 1, 3);
+        fm_block_table_prefetch_times(table, soon[i]);
+        uint64_t *const slot = place(table, homes[i], keys[i]);
+        uint64_t *const time = fm_block_table_time(table, slot);
+        keys[i] = *slot;
+        *slot = base + offsets[i];
+        old_times[i] = *time;
+        *time = clock + numbers[i];
+    }
+}
+
 /* The line of the window that the position in this word of the table will need. A line takes 2^9 positions
  * and 2^6 bytes. */
 ALWAYS_INLINE void fetch_line(const char *lines, uint64_t word, const bool tagged)
@@ -272,7 +289,8 @@ ALWAYS_INLINE void split(const fm_recency_window *window, const uint64_t *restri
 ALWAYS_INLINE void lookup_body(fm_block_table *table, const fm_recency_window *window,
                                const uint64_t *restrict keys, const uint32_t *restrict now,
                                const uint32_t *restrict leave, fm_bucket *const *restrict homes,
-                               fm_chunk *restrict chunk, const bool tagged)
+                               uint64_t clock, uint64_t *restrict times, fm_chunk *restrict chunk,
+                               const bool tagged, const bool timed)
 {
     const uint64_t first = window->position;
     const char *const lines = (const char *)window->words;
@@ -284,6 +302,11 @@ ALWAYS_INLINE void lookup_body(fm_block_table *table, const fm_recency_window *w
         // cppcheck-suppress nullPointer
         *slot = tagged ? (first + i) | (uint64_t)leave[i] << FM_TAG_SHIFT : first + i;
         fetch_line(lines, old[i], tagged);
+        if (!timed) continue;
+        uint64_t *const time = fm_block_table_time(table, slot);
+        // cppcheck-suppress nullPointer
+        times[i] = old[i] ? clock + i - *time : FM_COLD;
+        *time = clock + i;
     }
     split(window, old, now, window->open_live, chunk, tagged);
 }
@@ -291,14 +314,24 @@ ALWAYS_INLINE void lookup_body(fm_block_table *table, const fm_recency_window *w
 static void kernel_lookup(fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
                           fm_bucket *const *homes, fm_chunk *chunk)
 {
-    lookup_body(table, window, keys, NULL, NULL, homes, chunk, false);
+    lookup_body(table, window, keys, NULL, NULL, homes, 0, NULL, chunk, false, false);
 }
 
 static void kernel_lookup_tagged(fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
                                  const uint32_t *now, const uint32_t *leave, fm_bucket *const *homes,
                                  fm_chunk *chunk)
 {
-    lookup_body(table, window, keys, now, leave, homes, chunk, true);
+    lookup_body(table, window, keys, now, leave, homes, 0, NULL, chunk, true, false);
+}
+
+static void kernel_lookup_timed(fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
+                                const uint32_t *now, const uint32_t *leave, fm_bucket *const *homes,
+                                uint64_t clock, uint64_t *times, fm_chunk *chunk)
+{
+    if (now)
+        lookup_body(table, window, keys, now, leave, homes, clock, times, chunk, true, true);
+    else
+        lookup_body(table, window, keys, NULL, NULL, homes, clock, times, chunk, false, true);
 }
 
 /* The position of a key that is held. */

@@ -8,49 +8,14 @@
 /* Times stand beside the table, a slot's at the slot's number. */
 static void prefetch_times(const fm_block_table *table, fm_bucket *const *homes, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        __builtin_prefetch(table->times + (size_t)(homes[i] - table->buckets) * FM_BUCKET_SLOTS, 1, 3);
-}
-
-/* The lookups with times: the same lists, one reference after the other. */
-static void lookup_timed(fm_exact *self, const uint64_t *keys, const fm_outlet *out)
-{
-    fm_chunk *chunk = &self->chunk;
-    const uint64_t base = fm_recency_window_open_base(&self->window);
-    uint32_t live = self->window.open_live;
-    chunk->near_count = chunk->far_count = chunk->fresh_count = 0;
-    for (size_t i = 0; i < chunk->count; i++) {
-        uint64_t old, now = self->clock + i, position = self->window.position + i, pair = 0;
-        if (out->leave) position |= (uint64_t)out->leave[i] << FM_TAG_SHIFT;
-        size_t slot = fm_block_table_exchange_slot(&self->table, keys[i], position, &old);
-        out->times[i] = old ? now - self->table.times[slot] : FM_COLD;
-        self->table.times[slot] = now;
-        if (out->now) pair = fm_pair_word((uint32_t)(old >> FM_TAG_SHIFT), out->now[i], 0);
-        old &= FM_POSITION_BITS;
-        __builtin_prefetch(fm_recency_window_line(&self->window, old), 1, 3);
-        if (!old) {
-            chunk->fresh_pair[chunk->fresh_count] = pair;
-            chunk->fresh_index[chunk->fresh_count++] = (uint32_t)i;
-            live++;
-        } else if (old >= base) {
-            chunk->near_pair[chunk->near_count] = pair;
-            chunk->near_position[chunk->near_count] = (uint32_t)(old - base);
-            chunk->near_distance[chunk->near_count] = live;
-            chunk->near_index[chunk->near_count++] = (uint32_t)i;
-        } else {
-            chunk->far_pair[chunk->far_count] = pair;
-            chunk->far_position[chunk->far_count] = old;
-            chunk->far_distance[chunk->far_count] = live;
-            chunk->far_index[chunk->far_count++] = (uint32_t)i;
-            live++;
-        }
-    }
+    for (size_t i = 0; i < count; i++) fm_block_table_prefetch_times(table, homes[i]);
 }
 
 static void lookup(fm_exact *self, const uint64_t *keys, fm_bucket *const *homes, const fm_outlet *out)
 {
     if (out->times)
-        lookup_timed(self, keys, out);
+        self->kernels->lookup_timed(&self->table, &self->window, keys, out->now, out->leave, homes,
+                                    self->clock, out->times, &self->chunk);
     else if (out->now)
         self->kernels->lookup_tagged(&self->table, &self->window, keys, out->now, out->leave, homes,
                                      &self->chunk);

@@ -81,6 +81,9 @@ fm_status fm_exact_run(fm_exact *self, const uint64_t *keys, size_t count, fm_ou
 fm_status fm_exact_count(fm_engine *engine, const fm_references *references, const fm_engine_results *results,
                          size_t *done, fm_error *error);
 
+/* Where first touches are listed: room for `more`, with their tags or numbers. */
+fm_status fm_exact_reserve_firsts(fm_exact *self, size_t more, bool tags, fm_error *error);
+
 /* The chunk's distances, which the kernels have found. */
 void fm_exact_deliver_counts(fm_exact *self, const uint64_t *keys, const fm_outlet *out);
 void fm_exact_deliver_ordered(fm_exact *self, const uint64_t *keys, const fm_outlet *out);
@@ -89,6 +92,11 @@ void fm_exact_deliver_ordered(fm_exact *self, const uint64_t *keys, const fm_out
  * multiple of 16. */
 void fm_exact_tally(const fm_exact_kernels *kernels, uint64_t bound, fm_tally *tally, uint32_t *distances,
                     size_t count);
+
+/* Distances, or times, that are known one by one, into a tally: by the kernels that count in no order, but
+ * for those of 2^32 and over. On failure nothing is counted. */
+fm_status fm_exact_tally_each(const fm_exact_kernels *kernels, fm_tally *tally, const uint64_t *distances,
+                              size_t count, fm_error *error);
 
 /* With tags: words get the ranges of their distances, and under a bound (0: none) that of those beyond. May
  * write up to the next multiple of 16. */

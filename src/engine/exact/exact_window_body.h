@@ -262,6 +262,33 @@ static void kernel_split_ranges_tagged(const uint64_t *positions, const uint8_t 
     split_ranges_body(positions, groups, count, number, next, sorted, known, tags, sorted_tags, true);
 }
 
+static size_t kernel_keep_small(const uint64_t *restrict distances, size_t count, uint32_t *restrict small,
+                                uint64_t *restrict cold, uint64_t *restrict beyond)
+{
+    size_t kept = 0, i = 0;
+#if defined(__AVX512F__)
+    const __m512i most = _mm512_set1_epi64(UINT32_MAX), colds = _mm512_set1_epi64((long long)FM_COLD),
+                  beyonds = _mm512_set1_epi64((long long)FM_BEYOND);
+    for (; i + 8 <= count; i += 8) {
+        const __m512i some = _mm512_loadu_si512(distances + i);
+        const unsigned keep = mask_bits(_mm512_cmple_epu64_mask(some, most));
+        const __m256i narrow = _mm512_cvtepi64_epi32(some);
+        _mm256_storeu_si256((__m256i *)(small + kept), _mm256_maskz_compress_epi32((__mmask8)keep, narrow));
+        kept += (unsigned)__builtin_popcount(keep);
+        if (__builtin_expect(keep == 0xFF, 1)) continue;
+        *cold += (unsigned)__builtin_popcount(mask_bits(_mm512_cmpeq_epu64_mask(some, colds)));
+        *beyond += (unsigned)__builtin_popcount(mask_bits(_mm512_cmpeq_epu64_mask(some, beyonds)));
+    }
+#endif
+    for (; i < count; i++) {
+        small[kept] = (uint32_t)distances[i];
+        kept += distances[i] <= UINT32_MAX;
+        *cold += distances[i] == FM_COLD;
+        *beyond += distances[i] == FM_BEYOND;
+    }
+    return kept;
+}
+
 /*
  * Without branches: by the distance's highest bit, at least 9. Single distances below 1024, then 64 bins
  * for every power of two.

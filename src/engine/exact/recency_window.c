@@ -188,7 +188,12 @@ bool fm_recency_window_advance(fm_recency_window *window, size_t count)
  */
 void fm_recency_window_restart(fm_recency_window *window, uint64_t live)
 {
-    shape wanted = shape_for(live);
+    fm_recency_window_restart_for(window, live, live);
+}
+
+void fm_recency_window_restart_for(fm_recency_window *window, uint64_t live, uint64_t blocks)
+{
+    shape wanted = shape_for(blocks);
     window->levels = wanted.levels;
     window->regions = wanted.regions;
     memset(window->top, 0, sizeof window->top);

@@ -142,5 +142,8 @@ static inline uint64_t fm_recency_window_packed_position(uint64_t rank)
  */
 fm_status fm_recency_window_reserve(fm_recency_window *window, uint64_t live, fm_error *error);
 void fm_recency_window_restart(fm_recency_window *window, uint64_t live);
+/* The same with as many regions as it has room for with so many live blocks, for which memory was reserved:
+ * it is not full before. */
+void fm_recency_window_restart_for(fm_recency_window *window, uint64_t live, uint64_t blocks);
 
 #endif

@@ -46,6 +46,8 @@ static void release_workers(fm_parallel *self)
         fm_parallel_end_whole(worker);
         fm_pairs_clear(&worker->pairs);
         fm_tally_clear(&worker->tally);
+        fm_tally_clear(&worker->times);
+        fm_parallel_end_order(worker);
         if (worker->counters) fm_pages_free(worker->counters, worker->counter_bytes);
     }
     free(self->workers);
@@ -76,6 +78,7 @@ static void parallel_destroy(fm_engine *engine)
     release_pieces(self);
     pthread_mutex_destroy(&self->shared_lock);
     fm_tally_clear(&self->counted);
+    fm_tally_clear(&self->counted_times);
     fm_pair_table_clear(&self->poured);
     free(self->names);
     fm_engine_exact.destroy((fm_engine *)self->alone);
@@ -118,6 +121,7 @@ static fm_status parallel_create(fm_engine **engine, const fm_engine_options *op
     self->pieces_a_phase_drawn = self->threads > 1 ? self->threads / 2 : 1;
     self->piece_count = PHASES * self->pieces_a_phase;
     self->drawn_size = fm_parallel_drawn_least;
+    self->clock = options->first_time;
     fm_status status = fm_engine_exact.create((fm_engine **)&self->alone, options, error);
     if (status == FM_OK) {
         self->kernels = self->alone->kernels;
@@ -136,7 +140,8 @@ static fm_status parallel_create(fm_engine **engine, const fm_engine_options *op
 
 static fm_status start_partition(fm_parallel *self, fm_partition *partition, fm_error *error)
 {
-    fm_status status = fm_block_table_create(&partition->table, self->options.seed, false, error);
+    fm_status status =
+        fm_block_table_create(&partition->table, self->options.seed, self->options.time_distances, error);
     /* The hash is a product: the bits that all blocks of a partition have in common are shifted out of it. */
     if (self->partitions > 1) partition->table.seed[2] <<= FM_PARTITION_BITS;
     if (status == FM_OK && self->options.bound) {
@@ -158,6 +163,15 @@ static void divide(fm_parallel *self, bool drawing)
     self->most_ranges = divided ? FM_RANGES : 1;
 }
 
+static fm_status start_counting(const fm_parallel *self, fm_parallel_worker *worker, fm_bins bins,
+                                fm_error *error)
+{
+    fm_status status = fm_tally_create(&worker->tally, bins, error);
+    if (status == FM_OK && self->options.time_distances)
+        status = fm_tally_create(&worker->times, bins, error);
+    return status;
+}
+
 static fm_status start_together(fm_parallel *self, fm_error *error)
 {
     const size_t bytes = self->threads * sizeof *self->workers;
@@ -170,7 +184,7 @@ static fm_status start_together(fm_parallel *self, fm_error *error)
     }
     memset(self->workers, 0, bytes);
     for (unsigned w = 0; w < self->threads && status == FM_OK; w++)
-        status = fm_tally_create(&self->workers[w].tally, bins, error);
+        status = start_counting(self, &self->workers[w], bins, error);
     for (size_t p = 0; p < self->partitions && status == FM_OK; p++)
         status = start_partition(self, &self->partition[p], error);
     memcpy(self->seed, self->alone->table.seed, sizeof self->seed);
@@ -267,12 +281,14 @@ static fm_status hand_in_rest(fm_parallel *self, fm_error *error)
 
 /* ---- from one way to the other ---- */
 
-/* All counts of the crew, which is quiet, move into a tally; and pairs together. */
-static fm_status collect(fm_parallel *self, fm_tally *tally, fm_error *error)
+/* All counts of the crew, which is quiet, move into a tally, with times into another; and pairs together. */
+static fm_status collect(fm_parallel *self, fm_tally *tally, fm_tally *times, fm_error *error)
 {
     fm_status status = FM_OK;
     for (unsigned w = 0; w < self->threads && status == FM_OK; w++)
         status = fm_tally_move(tally, &self->workers[w].tally, error);
+    for (unsigned w = 0; self->options.time_distances && w < self->threads && status == FM_OK; w++)
+        status = fm_tally_move(times, &self->workers[w].times, error);
     if (status == FM_OK && self->bins == FM_BINS_EXACT) status = fm_tally_move(tally, &self->shared, error);
     if (status == FM_OK) status = fm_parallel_collect_pairs(self, error);
     if (status != FM_OK) return status;
@@ -334,9 +350,11 @@ static fm_status hand_over(fm_parallel *self, fm_error *error)
             for (int slot = 0; slot < FM_BUCKET_SLOTS && bucket->position[slot]; slot++) {
                 const uint64_t old = bucket->position[slot];
                 uint64_t none, rank = fm_shared_window_rank(&self->window, old & FM_POSITION_BITS);
-                fm_block_table_exchange_slot(
+                const size_t at = fm_block_table_exchange_slot(
                     &alone->table, bucket->key[slot],
                     fm_recency_window_packed_position(rank) | (old & ~FM_POSITION_BITS), &none);
+                if (alone->table.times)
+                    alone->table.times[at] = partition->table.times[i * FM_BUCKET_SLOTS + (unsigned)slot];
             }
         }
         if (partition->seen) alone->dropping |= partition->dropping;
@@ -345,6 +363,7 @@ static fm_status hand_over(fm_parallel *self, fm_error *error)
     }
     if (self->given_up) fm_seen_set_give_up(alone->seen, self->distinct);
     fm_recency_window_restart(&alone->window, self->live);
+    alone->clock = self->clock;
     return FM_OK;
 }
 
@@ -354,7 +373,7 @@ static fm_status go_alone(fm_parallel *self, fm_error *error)
     if (self->mode == FM_ALONE) return FM_OK;
     if (self->mode == FM_GATHERING) return count_gathered(self, &self->counted, error);
     fm_status status = quiet(self, error);
-    if (status == FM_OK) status = collect(self, &self->counted, error);
+    if (status == FM_OK) status = collect(self, &self->counted, &self->counted_times, error);
     if (status == FM_OK) status = hand_over(self, error);
     if (status != FM_OK) return status;
     release_workers(self);
@@ -474,23 +493,41 @@ static fm_status start_tags(fm_parallel *self, const fm_pairs *pairs, fm_error *
     return fm_parallel_start_pairs(self, pairs, error);
 }
 
+static bool is_short(const fm_parallel *self, const fm_block_supply *supply)
+{
+    return self->gathered + supply->left(supply->context) < fm_parallel_least;
+}
+
+static fm_status start_counted(fm_parallel *self, fm_bins bins, fm_error *error)
+{
+    fm_status status = fm_tally_create(&self->counted, bins, error);
+    if (status == FM_OK && self->options.time_distances)
+        status = fm_tally_create(&self->counted_times, bins, error);
+    return status;
+}
+
+/* In order, what one thread would have to find is not claimed: it is fed. */
 static fm_status parallel_draw(fm_engine *engine, const fm_block_supply *supply,
                                const fm_engine_results *results, fm_error *error)
 {
     fm_parallel *self = (fm_parallel *)engine;
     fm_tally *const tally = results->distances;
+    const bool ordered = results->sink || results->times, few = is_short(self, supply);
     fm_status status = FM_OK;
-    if (!self->counted.counts) status = fm_tally_create(&self->counted, tally->bins, error);
-    if (status == FM_OK && self->mode == FM_GATHERING)
-        status =
-            self->gathered + supply->left(supply->context) < fm_parallel_least || !may_go_together(self, true)
-                ? count_gathered(self, tally, error)
-                : go_together(self, true, tally, error);
+    if (!self->counted.counts) status = start_counted(self, tally->bins, error);
     if (status != FM_OK) return status;
-    if (self->mode == FM_ALONE) return draw_alone(self, supply, results, error);
+    if (ordered && self->mode == FM_GATHERING && (few || self->gathered > 0)) return FM_OK;
+    if (ordered && self->mode == FM_GATHERING)
+        self->ordered = fm_parallel_can_order(&self->options, tally->bins);
+    if (ordered && !self->ordered) return FM_OK;
+    if (self->mode == FM_GATHERING)
+        status = few || !may_go_together(self, true) ? count_gathered(self, tally, error)
+                                                     : go_together(self, true, tally, error);
+    if (status != FM_OK) return status;
+    if (self->mode == FM_ALONE) return ordered ? FM_OK : draw_alone(self, supply, results, error);
     status = hand_in_rest(self, error);
     if (status == FM_OK && self->options.tags) status = start_tags(self, results->pairs, error);
-    return status == FM_OK ? fm_parallel_draw(self, supply, error) : status;
+    return status == FM_OK ? fm_parallel_draw(self, supply, results, error) : status;
 }
 
 static fm_status parallel_catch_up(fm_engine *engine, const fm_engine_results *results, fm_error *error)
@@ -501,9 +538,11 @@ static fm_status parallel_catch_up(fm_engine *engine, const fm_engine_results *r
     if (self->mode == FM_GATHERING && self->gathered > 0) status = count_gathered(self, tally, error);
     if (self->mode == FM_TOGETHER) {
         status = quiet(self, error);
-        if (status == FM_OK) status = collect(self, tally, error);
+        if (status == FM_OK) status = collect(self, tally, results->times, error);
     }
     if (status == FM_OK && self->counted.counts) status = fm_tally_move(tally, &self->counted, error);
+    if (status == FM_OK && self->counted_times.counts)
+        status = fm_tally_move(results->times, &self->counted_times, error);
     if (status == FM_OK && self->poured.used > 0)
         status = fm_pair_table_drain(&results->pairs->table, &self->poured, error);
     return status;
@@ -613,6 +652,7 @@ const fm_engine_ops fm_engine_parallel = {
     .feed = parallel_feed,
     .count = parallel_count,
     .draw = parallel_draw,
+    .draws_in_order = true,
     .spared_repeats = true,
     .catch_up = parallel_catch_up,
     .can_take = parallel_can_take,

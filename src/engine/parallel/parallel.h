@@ -3,8 +3,8 @@
  * parallel.h - what the files of `exact` with several threads share: parallel.c (the engine),
  * parallel_piece.c (what follows from a piece of the trace alone), parallel_draw.c (from larger ones, which
  * threads fetch for themselves), parallel_judge.c (how large those should be), parallel_phase.c (what does
- * not follow), parallel_plan.c (who does what next), parallel_pairs.c (pairs of tags). docs/PARALLEL.md says
- * why it is right and what it costs.
+ * not follow), parallel_plan.c (who does what next), parallel_pairs.c (pairs of tags), parallel_order.c
+ * (single distances in order, and times). docs/PARALLEL.md says why it is right and what it costs.
  *
  * The trace goes through in *pieces*. A thread takes a piece and finds all distances that follow from its
  * parts (exact_part.c) alone, or where it pays, from all of it. What is left are the piece's *events*: first
@@ -28,6 +28,11 @@
  * block. The table keeps the latter beside the position, as that of `exact` does. So each event gets the tag
  * of the touch before with its old position, and whoever finds its distance counts the pair, in a table of
  * his own: the order in which pairs are counted does not matter. Only pieces that are drawn have tags.
+ *
+ * In order (parallel_order.c), each reference has a place in its piece for its distance, and each event the
+ * numbers of the first and the last reference to its block there: another step takes the distances of events
+ * to these places, and the thread that feeds delivers the pieces. With times, the table has that of each
+ * block's last touch, too.
  *
  * Two or three threads that are fed do without that: there is one partition and one range, nothing is sorted,
  * and what happens at the same time are the pieces of one phase, the table of the phase before, and the
@@ -83,6 +88,14 @@ typedef struct fm_piece_growth {
     fm_piece_growth_point quarter, half, end;
 } fm_piece_growth;
 
+/* In order, of every reference of a piece. In pages. */
+typedef struct fm_piece_order {
+    uint32_t *distances; /* FM_COLD and FM_BEYOND as the lower half of these */
+    size_t distance_bytes;
+    uint64_t *blocks; /* NULL: nobody looks at them */
+    size_t block_bytes;
+} fm_piece_order;
+
 /*
  * Arrays are used over and over:
  *     blocks   references · by partitions: the events' keys, then the old positions of their blocks, with
@@ -92,6 +105,12 @@ typedef struct fm_piece_growth {
  *     group    the partitions of events, in order
  *     now      with tags, in order, and then by ranges: those of events
  *     leave    with tags, by partitions: those under which their blocks are left
+ * In order:
+ *     known    by ranges, at the end: distances
+ *     group    in the end the ranges of events, in order
+ *     now      in order: the number in the piece of the reference that is the event
+ *     leave    by partitions: with times, the number of the last reference to its block
+ *     old_times  by partitions: with times, those of the blocks
  */
 typedef struct fm_piece {
     void *pages; /* of all arrays */
@@ -99,7 +118,9 @@ typedef struct fm_piece {
     uint64_t *blocks;
     uint32_t *known;
     uint8_t *group;
-    uint32_t *now, *leave; /* NULL without tags */
+    uint32_t *now, *leave; /* NULL without tags, and without order */
+    uint64_t *old_times;   /* NULL without times */
+    fm_piece_order order;
     fm_bundle *bundles;
     size_t count; /* references, in its own arrays */
     size_t events, bundle_count;
@@ -118,6 +139,7 @@ typedef struct fm_piece {
     bool distinct;                       /* no block has two events */
     uint64_t base;                       /* number of its first event in the phase */
     uint64_t position;                   /* of its run in the window */
+    uint64_t time;                       /* of its first reference */
     bool done;                           /* its events are known */
 } fm_piece;
 
@@ -161,7 +183,9 @@ typedef struct fm_table_chunk {
     uint64_t *keys;
     const uint32_t *offsets; /* of their new positions, */
     uint64_t position;       /* from here on */
-    const uint32_t *leave;   /* with tags */
+    const uint32_t *leave;   /* with tags; or with times: numbers of last references */
+    uint64_t time;           /* with times: of reference 0, */
+    uint64_t *old_times;     /* and where those of the blocks go */
     bool tail;               /* of a tail: nothing is to be counted */
     fm_bucket *home[FM_CHUNK];
 } fm_table_chunk;
@@ -180,7 +204,9 @@ typedef struct fm_parallel_worker {
     fm_exact *whole; /* for drawn pieces as a whole; NULL: there was none yet */
     fm_first_touches firsts;
     fm_tally tally;
-    void *counters; /* of views */
+    fm_tally times;             /* with times */
+    struct fm_ordered_run *run; /* in order */
+    void *counters;             /* of views */
     size_t counter_bytes;
     uint64_t bytes; /* of the three: atomic */
     union {
@@ -232,9 +258,11 @@ typedef struct fm_parallel {
     const fm_exact_kernels *kernels;
     unsigned threads;
     fm_parallel_mode mode;
-    fm_exact *alone;   /* NULL while threads are together */
-    fm_tally counted;  /* what was counted while the caller had given no tally */
-    uint64_t gathered; /* references, while gathering */
+    fm_exact *alone;        /* NULL while threads are together */
+    fm_tally counted;       /* what was counted while the caller had given no tally, */
+    fm_tally counted_times; /* and with times */
+    bool ordered;           /* single distances can be had of pieces: all are drawn */
+    uint64_t gathered;      /* references, while gathering */
     size_t piece_size, pieces_a_phase, pieces_a_phase_drawn, piece_count;
     size_t partitions, most_ranges;
     fm_piece *pieces;
@@ -245,20 +273,24 @@ typedef struct fm_parallel {
     fm_crew *crew;
     fm_parallel_worker *workers;
     /* Under the crew's lock: */
-    uint64_t filled, claimed, retired; /* pieces handed in, taken by a thread, gone through all steps */
-    bool flushing;                     /* nothing more comes for now: a phase need not be full */
-    uint64_t begun, ended;             /* phases; number n is phases[n % 2] */
-    const fm_block_supply *supply;     /* that pieces are drawn from; NULL: none, or nothing is left */
-    bool dry;                          /* all of it is claimed */
-    size_t drawing;                    /* pieces that are being fetched from it */
-    uint64_t drawn_size;               /* references of the next one */
-    uint64_t drawn_first;              /* what is tried first */
-    fm_piece_growth drawn_growth;      /* of pieces of that size, so far */
-    uint64_t drawn_events;             /* first touches that one may have */
-    uint64_t drawn_expected;           /* blocks of the next one, about */
-    bool bounded;                      /* pieces as a whole drop blocks beyond the bound, too */
-    bool shared_out;                   /* all that is left is dealt out in pieces of this size */
-    uint64_t by_parts;                 /* so many of the next ones are worked off part by part */
+    uint64_t filled, claimed;      /* pieces handed in, taken by a thread, */
+    uint64_t settled;              /* gone through all steps, */
+    uint64_t retired;              /* and, in order, delivered */
+    bool delivering;               /* distances of the supply, in order, */
+    bool with_blocks;              /* and the blocks */
+    bool flushing;                 /* nothing more comes for now: a phase need not be full */
+    uint64_t begun, ended;         /* phases; number n is phases[n % 2] */
+    const fm_block_supply *supply; /* that pieces are drawn from; NULL: none, or nothing is left */
+    bool dry;                      /* all of it is claimed */
+    size_t drawing;                /* pieces that are being fetched from it */
+    uint64_t drawn_size;           /* references of the next one */
+    uint64_t drawn_first;          /* what is tried first */
+    fm_piece_growth drawn_growth;  /* of pieces of that size, so far */
+    uint64_t drawn_events;         /* first touches that one may have */
+    uint64_t drawn_expected;       /* blocks of the next one, about */
+    bool bounded;                  /* pieces as a whole drop blocks beyond the bound, too */
+    bool shared_out;               /* all that is left is dealt out in pieces of this size */
+    uint64_t by_parts;             /* so many of the next ones are worked off part by part */
     uint64_t memory_peak;
     fm_parallel_phase phases[2];
     fm_status status; /* of the first failure: then all is over */
@@ -269,6 +301,7 @@ typedef struct fm_parallel {
     fm_partition partition[FM_PARTITIONS];
     fm_shared_window window;
     uint64_t live;         /* blocks held */
+    uint64_t clock;        /* the time of the next reference */
     uint64_t cold, beyond; /* counted by the phases, in all; nothing else counts there */
     bool given_up;         /* under a bound: first touches cannot be distinguished any more */
     uint64_t distinct;     /* under a bound */
@@ -324,6 +357,10 @@ void fm_piece_put(const fm_parallel *self, fm_piece *piece, const fm_events *eve
  */
 void fm_piece_put_unplaced(const fm_parallel *self, fm_piece *piece, const fm_events *events,
                            fm_parallel_worker *worker);
+/* Every reference becomes an event: they have tags, or stand outside of the piece's arrays, where there is
+ * room for them. */
+void fm_piece_put_all(const fm_parallel *self, fm_piece *piece, const fm_references *references,
+                      fm_parallel_worker *worker);
 void fm_piece_end(fm_parallel *self, fm_piece *piece, fm_parallel_worker *worker);
 
 /* parallel_draw.c */
@@ -334,8 +371,13 @@ void fm_parallel_end_whole(fm_parallel_worker *worker);
 void fm_piece_draw(fm_parallel *self, fm_piece *piece, unsigned number);
 /* Under the lock: claims the next piece to be drawn; false where there is none, or no room for it. */
 bool fm_parallel_claim_drawn(fm_parallel *self);
-/* Takes all of a supply; nothing is being filled. */
-fm_status fm_parallel_draw(fm_parallel *self, const fm_block_supply *supply, fm_error *error);
+/* The next references of a piece; count 0: its end. */
+fm_status fm_piece_fetch(const fm_parallel *self, fm_piece *piece, unsigned number, fm_references *references,
+                         fm_error *error);
+/* Takes all of a supply; nothing is being filled. What is ordered goes to the sink of the results, if there
+ * is one. */
+fm_status fm_parallel_draw(fm_parallel *self, const fm_block_supply *supply, const fm_engine_results *results,
+                           fm_error *error);
 /* Many references at once, where they stand. */
 fm_status fm_parallel_draw_array(fm_parallel *self, const uint64_t *blocks, size_t count, fm_error *error);
 
@@ -382,6 +424,30 @@ fm_status fm_parallel_pour_pairs(fm_parallel *self, fm_parallel_worker *worker, 
 fm_status fm_parallel_collect_pairs(fm_parallel *self, fm_error *error);
 /* Tags in the tables get their new names, if they have any. */
 void fm_parallel_apply_names(fm_parallel *self);
+
+/* parallel_order.c: single distances in order, and times. */
+
+/* Whether the engine can do that by threads; if not, one is fed. */
+bool fm_parallel_can_order(const fm_engine_options *options, fm_bins bins);
+/* References of a piece at most. */
+uint64_t fm_parallel_order_most(const fm_parallel *self);
+fm_status fm_parallel_start_order(const fm_parallel *self, fm_parallel_worker *worker, fm_error *error);
+void fm_parallel_end_order(fm_parallel_worker *worker);
+void fm_piece_order_release(fm_parallel *self, fm_piece_order *order);
+/* The next references of a piece: through the engine for pieces as a whole; or as events, all of them. */
+fm_status fm_piece_order_feed(fm_parallel *self, fm_piece *piece, const fm_references *references,
+                              fm_parallel_worker *worker, fm_error *error);
+fm_status fm_piece_order_put(fm_parallel *self, fm_piece *piece, const fm_references *references,
+                             fm_parallel_worker *worker, fm_error *error);
+/* Of a bundle that was looked up: counts times. */
+fm_status fm_parallel_count_times(const fm_parallel *self, const fm_piece *piece, const fm_bundle *bundle,
+                                  fm_parallel_worker *worker, fm_error *error);
+/* The distances of a bundle, whose ranges were worked off, go to their references. */
+void fm_parallel_settle_bundle(const fm_parallel *self, const fm_piece *piece, const fm_bundle *bundle);
+/* In the thread that feeds: all pieces that the supply has, to the sink, as they are settled. */
+fm_status fm_parallel_deliver(fm_parallel *self, const fm_engine_results *results, fm_error *error);
+/* Under the lock: makes way for the next ones. */
+void fm_parallel_retire(fm_parallel *self, size_t pieces);
 
 /* parallel_plan.c: what the crew does. */
 extern const fm_crew_work fm_parallel_work;

@@ -50,14 +50,14 @@ static fm_status start_whole(const fm_parallel *self, fm_parallel_worker *worker
     return status;
 }
 
-/* Room for the blocks of a piece, all at once: tables that grow step by step would be remapped each time, for
- * which all threads have to wait. */
+/* Room for the blocks of a piece, all at once, in an engine that holds none: tables that grow step by step
+ * would be remapped each time, for which all threads have to wait; and a window that begins small is full
+ * again and again, and each time all of the table, which may have been large before, is gone through. */
 static fm_status make_room(fm_exact *whole, uint64_t blocks, fm_error *error)
 {
-    if (fm_block_table_has_room(&whole->table, blocks)) return FM_OK;
     fm_status status = fm_exact_make_room(whole, blocks, error);
     if (status == FM_OK) status = fm_recency_window_reserve(&whole->window, blocks, error);
-    if (status == FM_OK) fm_recency_window_restart(&whole->window, 0);
+    if (status == FM_OK) fm_recency_window_restart_for(&whole->window, 0, blocks);
     return status;
 }
 
@@ -69,8 +69,10 @@ void fm_parallel_end_whole(fm_parallel_worker *worker)
     worker->whole = NULL;
 }
 
-/* Positions of blocks in a piece that has so many events, and with tags, under which they are left. */
-static void place_blocks(fm_parallel_worker *worker, const uint64_t *blocks, size_t count, size_t events)
+/* Positions of blocks in a piece that has so many events, and with tags, under which they are left; or with
+ * times, by which of its references. */
+static void place_blocks(fm_parallel_worker *worker, const uint64_t *blocks, size_t count, size_t events,
+                         bool timed)
 {
     uint64_t *const depth = worker->depth;
     fm_exact_depths((fm_engine *)worker->whole, blocks, count, depth);
@@ -78,13 +80,14 @@ static void place_blocks(fm_parallel_worker *worker, const uint64_t *blocks, siz
         worker->leave[i] = (uint32_t)(depth[i] >> FM_TAG_SHIFT);
         worker->position[i] = (uint32_t)fm_shared_window_offset(events - 1 - (depth[i] & FM_POSITION_BITS));
     }
+    if (timed) fm_exact_last_numbers((fm_engine *)worker->whole, blocks, count, worker->leave);
 }
 
 static void place_gathered(fm_piece *piece, fm_parallel_worker *worker, fm_gathered_events *found,
                            size_t events)
 {
     size_t at = 0;
-    place_blocks(worker, found->key, found->count, events);
+    place_blocks(worker, found->key, found->count, events, piece->old_times != NULL);
     for (size_t s = 0; s < found->segments; s++) {
         const size_t place = found->place[s], length = found->length[s];
         memcpy(piece->known + place, worker->position + at, length * sizeof *piece->known);
@@ -133,12 +136,12 @@ static fm_status put_first_touches(fm_parallel *self, fm_piece *piece, fm_parall
     for (size_t first = 0; first < firsts->count; first += FM_BUNDLE) {
         fm_events put = {.count = firsts->count - first < FM_BUNDLE ? firsts->count - first : FM_BUNDLE,
                          .keys = firsts->blocks + first};
-        if (self->options.tags) put.now = put.leave = firsts->tags + first;
+        if (self->options.tags || self->ordered) put.now = put.leave = firsts->tags + first;
         if (together) {
             fm_piece_put_unplaced(self, piece, &put, worker);
             continue;
         }
-        place_blocks(worker, put.keys, put.count, events);
+        place_blocks(worker, put.keys, put.count, events, piece->old_times != NULL);
         put.positions = worker->position;
         put.leave = put.now ? worker->leave : NULL;
         fm_piece_put(self, piece, &put, worker);
@@ -205,8 +208,8 @@ static bool is_beyond_bound(const fm_parallel *self, const fm_parallel_worker *w
                              firsts->count != fm_exact_live((fm_engine *)worker->whole));
 }
 
-static fm_status fetch(const fm_parallel *self, fm_piece *piece, unsigned number, fm_references *references,
-                       fm_error *error)
+fm_status fm_piece_fetch(const fm_parallel *self, fm_piece *piece, unsigned number, fm_references *references,
+                         fm_error *error)
 {
     const fm_block_supply *supply = self->supply;
     uint64_t repeats = 0;
@@ -234,11 +237,14 @@ static fm_status draw_whole(fm_parallel *self, fm_piece *piece, unsigned number,
         fm_exact_empty((fm_engine *)worker->whole); /* of the piece before */
     if (status == FM_OK) status = make_room(worker->whole, piece->expected, error);
     piece->distinct = true;
+    if (self->ordered) fm_exact_number_from_here((fm_engine *)worker->whole);
     while (status == FM_OK && fetched.count > 0) {
         if (self->bounded && __atomic_load_n(&self->given_up, __ATOMIC_RELAXED))
             fm_seen_set_give_up(worker->whole->seen, 0); /* nobody wants to know any more */
-        status = fetch(self, piece, number, &fetched, error);
-        if (status == FM_OK && fetched.count > 0) status = count_whole(worker, &fetched, error);
+        status = fm_piece_fetch(self, piece, number, &fetched, error);
+        if (status == FM_OK && fetched.count > 0)
+            status = self->ordered ? fm_piece_order_feed(self, piece, &fetched, worker, error)
+                                   : count_whole(worker, &fetched, error);
         if (status == FM_OK) status = fm_parallel_pour_pairs(self, worker, error);
         fm_piece_note_growth(piece, piece->events + worker->held.count + worker->firsts.count);
         if (status == FM_OK && !self->bounded && worker->firsts.count > self->drawn_events) {
@@ -260,12 +266,14 @@ static fm_status draw_by_parts(fm_parallel *self, fm_piece *piece, unsigned numb
     fm_parallel_worker *worker = &self->workers[number];
     fm_references fetched = {.count = 1};
     fm_parallel_end_whole(worker); /* for now nobody needs it */
-    fm_status status = fm_parallel_start_local(self, worker, error);
+    fm_status status = self->ordered ? FM_OK : fm_parallel_start_local(self, worker, error);
     while (status == FM_OK && fetched.count > 0) {
-        status = fetch(self, piece, number, &fetched, error);
+        status = fm_piece_fetch(self, piece, number, &fetched, error);
         if (status == FM_OK && fetched.count > 0)
             status = fm_piece_reserve(self, piece, piece->events + worker->held.count + fetched.count, error);
-        if (status == FM_OK) status = fm_piece_find(self, piece, &fetched, worker, error);
+        if (status == FM_OK)
+            status = self->ordered ? fm_piece_order_put(self, piece, &fetched, worker, error)
+                                   : fm_piece_find(self, piece, &fetched, worker, error);
     }
     return status;
 }
@@ -276,6 +284,7 @@ void fm_piece_draw(fm_parallel *self, fm_piece *piece, unsigned number)
     fm_error error;
     fm_piece_begin(piece, worker);
     fm_status status = fm_piece_reserve(self, piece, 1, &error); /* for bundles, at least */
+    if (status == FM_OK && self->ordered) status = fm_parallel_start_order(self, worker, &error);
     if (status == FM_OK)
         status = piece->by_parts ? draw_by_parts(self, piece, number, &error)
                                  : draw_whole(self, piece, number, &error);
@@ -367,18 +376,21 @@ static uint64_t first_size(const fm_parallel *self, uint64_t references)
 }
 
 /* Under a bound: whether pieces are to drop blocks. Each thread remembers those that it dropped, in memory
- * that has to be cleared: for that, its share must be long. With tags all are kept: those of references to
- * blocks that were dropped would have to be remembered, too. */
+ * that has to be cleared: for that, its share must be long. With tags, and in order, all are kept: what is
+ * known of each reference to blocks that were dropped would have to be remembered, too. */
 static bool drops_pay(const fm_parallel *self, uint64_t share)
 {
     const uint64_t bound = self->options.bound;
-    return !self->options.tags && self->partitions > 1 && bound > 0 && bound <= BOUND_MOST &&
-           self->drawn_events / 2 >= bound && share >= fm_parallel_long_share;
+    return !self->options.tags && !self->ordered && self->partitions > 1 && bound > 0 &&
+           bound <= BOUND_MOST && self->drawn_events / 2 >= bound && share >= fm_parallel_long_share;
 }
 
-fm_status fm_parallel_draw(fm_parallel *self, const fm_block_supply *supply, fm_error *error)
+fm_status fm_parallel_draw(fm_parallel *self, const fm_block_supply *supply, const fm_engine_results *results,
+                           fm_error *error)
 {
     fm_crew_lock(self->crew);
+    self->delivering = self->ordered && results->sink;
+    self->with_blocks = !results->distances_only;
     if (self->drawn_events == 0) {
         self->drawn_events = events_with_room(self);
         self->bounded = drops_pay(self, supply->left(supply->context) / self->threads);
@@ -389,10 +401,14 @@ fm_status fm_parallel_draw(fm_parallel *self, const fm_block_supply *supply, fm_
     self->dry = false;
     fm_crew_call(self->crew);
     fm_crew_unlock(self->crew);
+    fm_error reason;
+    fm_status status = self->delivering ? fm_parallel_deliver(self, results, &reason) : FM_OK;
+    if (status != FM_OK) fm_parallel_fail(self, status, &reason);
     fm_crew_help(self->crew, is_drawn);
     fm_crew_lock(self->crew);
     self->supply = NULL;
-    const fm_status status = self->status;
+    self->delivering = false;
+    status = self->status;
     if (status != FM_OK && error) *error = self->error;
     fm_crew_unlock(self->crew);
     return status;
@@ -441,5 +457,5 @@ fm_status fm_parallel_draw_array(fm_parallel *self, const uint64_t *blocks, size
     array_supply array = {.blocks = blocks, .count = count};
     const fm_block_supply supply = {
         .context = &array, .claim = claim_of_array, .fetch = fetch_of_array, .left = left_of_array};
-    return fm_parallel_draw(self, &supply, error);
+    return fm_parallel_draw(self, &supply, &(fm_engine_results){0}, error);
 }

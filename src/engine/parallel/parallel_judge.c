@@ -17,6 +17,7 @@ enum {
     /* First touches of a piece that is analysed as a whole: one in so many references, at least. With more,
      * parts take less time, and far less memory (bench/RESULTS.md). */
     FEW = 10,
+    FEW_IN_ORDER = 5,   /* the same in order, where all references of a part are events: they cost more */
     SOME = 2,           /* unheld references under a bound: one in so many, at least */
     ENOUGH = 64,        /* with one in so many, larger pieces would not bring much */
     GROWTH = 4,         /* from one size to the next, where nothing can be foretold */
@@ -29,6 +30,11 @@ enum {
 
 /* References of all pieces of a phase at most: each might be an event, and be counted in 32 bits. */
 #define EVENTS_A_PHASE (UINT64_C(1) << 31)
+
+static uint64_t few(const fm_parallel *self)
+{
+    return self->ordered ? FEW_IN_ORDER : FEW;
+}
 
 void fm_piece_note_growth(fm_piece *piece, uint64_t events)
 {
@@ -137,8 +143,9 @@ static bool share_out(fm_parallel *self, const fm_piece *piece)
     const uint64_t share = self->supply->left(self->supply->context) / self->threads + 1;
     const uint64_t numbers = (self->bounded ? EVENTS_A_PHASE / 8 : EVENTS_A_PHASE) / self->pieces_a_phase;
     const uint64_t room = FM_DRAWN_BLOCK_BYTES / EVENT_BYTES;
-    const uint64_t most =
+    uint64_t most =
         !self->bounded && self->drawn_events < numbers / room ? room * self->drawn_events : numbers;
+    if (self->ordered && fm_parallel_order_most(self) < most) most = fm_parallel_order_most(self);
     const fm_piece_growth *seen = &self->drawn_growth;
     uint64_t parts = share / most + 1;
     while (events_for(self, fm_piece_growth_foretell(seen, share / parts + 1)) > (double)self->drawn_events &&
@@ -146,7 +153,8 @@ static bool share_out(fm_parallel *self, const fm_piece *piece)
         parts *= 2;
     const uint64_t size = share / parts + 1;
     const double events = events_for(self, fm_piece_growth_foretell(seen, size));
-    if (size <= piece->wanted || events > (double)size / FEW || !drops_few(self, piece)) return false;
+    if (size <= piece->wanted || events > (double)size / (double)few(self) || !drops_few(self, piece))
+        return false;
     self->drawn_size = size;
     /* A table with room for too many is slow, and its pages must be cleared; one that has too little grows.
      */
@@ -183,15 +191,15 @@ void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece)
     self->drawing--;
     if (piece->by_parts) return;
     note_memory(self);
-    const bool few = piece->events <= piece->fetched / FEW && drops_few(self, piece);
+    const bool are_few = piece->events <= piece->fetched / few(self) && drops_few(self, piece);
     const bool enough =
-        few && piece->events <= piece->fetched / ENOUGH && piece->wanted >= fm_parallel_drawn_most;
+        are_few && piece->events <= piece->fetched / ENOUGH && piece->wanted >= fm_parallel_drawn_most;
     if (piece->events > self->drawn_events) {
         if (piece->wanted <= self->drawn_size) {
             self->drawn_size = piece->wanted / 2;
             self->drawn_growth = (fm_piece_growth){0};
         }
-        if (!few) go_by_parts(self, piece);
+        if (!are_few) go_by_parts(self, piece);
     } else if (piece->wanted != self->drawn_size) {
         return; /* it was begun with another size, and that was judged */
     } else if (!enough && !self->shared_out) {
@@ -203,11 +211,13 @@ void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece)
             self->drawn_size = GROWTH * piece->wanted;
             self->drawn_growth = (fm_piece_growth){0};
             self->drawn_expected = MORE * piece->events;
-        } else if (!few) {
+        } else if (!are_few) {
             go_by_parts(self, piece);
         }
-    } else if (!few) {
+    } else if (!are_few) {
         go_by_parts(self, piece);
     }
+    if (self->ordered && self->drawn_size > fm_parallel_order_most(self))
+        self->drawn_size = fm_parallel_order_most(self);
     if (self->drawn_size < fm_parallel_drawn_least) self->drawn_size = fm_parallel_drawn_least;
 }

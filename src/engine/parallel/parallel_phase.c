@@ -92,6 +92,8 @@ static void measure(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm
     for (size_t i = 0; i < phase->count; i++) {
         fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
         piece->base = phase->events;
+        piece->time = self->clock;
+        self->clock += piece->fetched;
         phase->events += piece->events;
         phase->lines += fm_shared_window_lines(piece->events);
     }
@@ -209,7 +211,8 @@ static size_t table_tasks(const fm_parallel *self, const fm_parallel_phase *phas
     return tasks_for_events(phase, self->partitions);
 }
 
-/* Blocks that were not held, under a bound: are they new? With tags, those that are not get a mark. */
+/* Blocks that were not held, under a bound: are they new? With tags, and in order, those that are not get a
+ * mark. */
 static fm_status count_unheld(const fm_parallel *self, fm_partition *partition, const uint64_t *keys,
                               uint64_t *positions, size_t count, fm_error *error)
 {
@@ -226,7 +229,7 @@ static fm_status count_unheld(const fm_parallel *self, fm_partition *partition, 
             continue;
         }
         partition->forgotten++;
-        if (self->options.tags) positions[i] = FORGOTTEN;
+        if (self->options.tags || self->ordered) positions[i] = FORGOTTEN;
     }
     return FM_OK;
 }
@@ -286,6 +289,8 @@ static void next_chunk(const fm_parallel *self, const fm_parallel_phase *phase, 
     chunk->offsets = rest->piece->known + rest->first;
     chunk->position = rest->piece->position;
     chunk->leave = rest->piece->leave ? rest->piece->leave + rest->first : NULL;
+    chunk->time = rest->piece->time;
+    chunk->old_times = rest->piece->old_times ? rest->piece->old_times + rest->first : NULL;
     chunk->tail = (size_t)(rest->bundle - rest->piece->bundles) >= rest->piece->tail_bundle;
     rest->first += chunk->count;
     rest->count -= chunk->count;
@@ -311,7 +316,10 @@ static fm_status exchange(const fm_parallel *self, fm_partition *partition, fm_t
     for (size_t i = now->count; i < next->count; i++) __builtin_prefetch(next->home[i], 1, 3);
     const uint64_t held = table->used;
     if (partition->seen && !now->tail) memcpy(worker->looked_for, now->keys, now->count * sizeof *now->keys);
-    if (now->leave)
+    if (now->old_times)
+        self->kernels->exchange_timed(table, now->home, now->count, now->offsets, now->leave, now->position,
+                                      now->time, now->keys, now->old_times, next->home);
+    else if (self->options.tags)
         self->kernels->exchange_tagged(table, now->home, now->count, now->offsets, now->leave, now->position,
                                        now->keys, next->home);
     else
@@ -427,7 +435,8 @@ static void chunk_in_order(const fm_parallel *self, const fm_piece *piece, size_
     const size_t left = piece->events - first;
     chunk->count = left < FM_CHUNK ? left : FM_CHUNK;
     chunk->tail = false;
-    chunk->leave = NULL; /* what has tags is divided */
+    chunk->leave = NULL; /* what has tags, or is in order, is divided */
+    chunk->old_times = NULL;
     chunk->keys = piece->blocks + first;
     chunk->offsets = piece->known + first;
     chunk->position = piece->position;
@@ -536,7 +545,7 @@ static void count_cold(fm_parallel *self, fm_parallel_phase *phase, size_t task,
         __atomic_store_n(&self->given_up, true, __ATOMIC_RELAXED);
         for (size_t p = 0; p < self->partitions; p++) fm_seen_set_give_up(self->partition[p].seen, 0);
         fresh = fm_seen_limit - self->distinct; /* one thread would have stopped at the limit */
-        if (self->options.tags) forget_all_but(self, phase, fresh);
+        if (self->options.tags || self->ordered) forget_all_but(self, phase, fresh);
         seen = fm_seen_limit;
     }
     self->cold += fresh;
@@ -633,14 +642,15 @@ static fm_status split_bundle(fm_parallel *self, const fm_piece *piece, fm_bundl
     uint32_t *const known = piece->known + bundle->first;
     fm_ordered_events *const ordered = &worker->ordered;
     uint32_t next[FM_RANGES + 1], counts[FM_RANGES + 1] = {0}, begin = 0;
-    fm_status status = FM_OK;
-    if (piece->now) {
+    fm_status status = piece->old_times ? fm_parallel_count_times(self, piece, bundle, worker, error) : FM_OK;
+    if (status == FM_OK && self->options.tags) {
         memcpy(ordered->now, piece->now + bundle->first, bundle->count * sizeof *ordered->now);
         const size_t unheld = order_bundle(self, piece, bundle, counts, ordered, true);
         status = fm_parallel_count_pairs(self, worker, ordered->pair, unheld, error);
     } else {
         order_bundle(self, piece, bundle, counts, ordered, false);
     }
+    if (self->delivering) memcpy(piece->group + bundle->first, ordered->range, bundle->count);
     for (size_t r = 0; r < FM_RANGES; r++) {
         bundle->begin[r] = begin;
         next[r] = begin;
@@ -648,7 +658,7 @@ static fm_status split_bundle(fm_parallel *self, const fm_piece *piece, fm_bundl
     }
     bundle->begin[FM_RANGES] = begin;
     next[COLD] = begin; /* they go last, and nobody looks at them again */
-    if (piece->now)
+    if (self->options.tags)
         self->kernels->split_ranges_tagged(ordered->position, ordered->range, bundle->count, number, next,
                                            positions, known, ordered->now, piece->now + bundle->first);
     else
@@ -735,7 +745,7 @@ static void gather_positions(const fm_parallel *self, const fm_parallel_phase *p
         const uint64_t *const old = rest->piece->blocks + rest->first;
         for (size_t i = 0; i < count; i++) positions[i] = (old[i] & FM_POSITION_BITS) - origin;
         for (size_t i = 0; i < count; i++) distances[i] = rest->piece->known[rest->first + i] + *known;
-        if (rest->piece->now) {
+        if (self->options.tags) {
             const uint32_t *const now = rest->piece->now + rest->first;
             uint64_t *const pairs = chunk->far_pair + chunk->far_count;
             for (size_t i = 0; i < count; i++)
@@ -744,6 +754,23 @@ static void gather_positions(const fm_parallel *self, const fm_parallel_phase *p
         rest->first += count;
         rest->count -= count;
         chunk->far_count += count;
+    }
+}
+
+/* In order: the distances of a chunk stay with its events. at, rest: where the next ones stand. */
+static void keep_distances(const fm_parallel *self, const fm_parallel_phase *phase, walk *at, segment *rest,
+                           const fm_chunk *chunk)
+{
+    for (size_t done = 0; done < chunk->far_count;) {
+        if (rest->count == 0) {
+            if (!next_segment(self, phase, at, rest)) return;
+            continue;
+        }
+        const size_t left = chunk->far_count - done, count = rest->count < left ? rest->count : left;
+        memcpy(rest->piece->known + rest->first, chunk->far_distance + done, count * sizeof(uint32_t));
+        rest->first += count;
+        rest->count -= count;
+        done += count;
     }
 }
 
@@ -762,8 +789,8 @@ static void range(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_p
     fm_shared_window_view(&self->window, first, end, worker->counters, &view);
     fm_chunk *now = &worker->cleared[0], *next = &worker->cleared[1];
     uint32_t known = phase->range_above[task] - (uint32_t)phase->events;
-    walk at = {.group = task};
-    segment rest = {0};
+    walk at = {.group = task}, kept = at;
+    segment rest = {0}, kept_rest = rest;
     gather_positions(self, phase, &at, &rest, origin, &known, now);
     for (size_t i = 0; i < now->far_count; i++)
         __builtin_prefetch(fm_recency_window_line(&view, now->far_position[i]), 1, 3);
@@ -774,6 +801,7 @@ static void range(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_p
             worker->soon[i] = (fm_bucket *)fm_recency_window_line(
                 &view, i < next->far_count ? next->far_position[i] : now->far_position[0]);
         self->kernels->far(&view, now, worker->soon);
+        if (self->delivering) keep_distances(self, phase, &kept, &kept_rest, now);
         if (self->options.tags && status == FM_OK) {
             fm_exact_put_ranges(self->kernels, self->options.bound, &worker->pairs.ranges, now->far_distance,
                                 now->far_count, now->far_pair);
@@ -787,6 +815,26 @@ static void range(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_p
     fm_shared_window_view_done(&self->window, first, &view);
     if (status == FM_OK) status = fm_parallel_pour_pairs(self, worker, &error);
     if (status != FM_OK) fm_parallel_fail(self, status, &error);
+}
+
+/* ---- settle: in order, distances go to their references ---- */
+
+static size_t settle_tasks(const fm_parallel *self, const fm_parallel_phase *phase)
+{
+    return self->delivering ? split_tasks(self, phase) : 0;
+}
+
+static void settle(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
+{
+    const size_t bundles = bundles_of(self, phase);
+    const size_t first = task * bundles / phase->tasks, end = (task + 1) * bundles / phase->tasks;
+    size_t number = 0;
+    (void)worker;
+    for (size_t i = 0; i < phase->count; i++) {
+        const fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
+        for (size_t b = 0; b < piece->bundle_count; b++, number++)
+            if (number >= first && number < end) fm_parallel_settle_bundle(self, piece, &piece->bundles[b]);
+    }
 }
 
 /* ---- account: what it all takes ---- */
@@ -811,6 +859,7 @@ const fm_phase_step fm_phase_steps[] = {
     {.tasks = one_task, .run = cut, .after_previous = true},
     {.tasks = split_tasks, .run = split},
     {.tasks = range_tasks, .run = range},
+    {.tasks = settle_tasks, .run = settle},
     {.tasks = one_task, .run = account},
 };
 const unsigned fm_phase_step_count = sizeof fm_phase_steps / sizeof fm_phase_steps[0];

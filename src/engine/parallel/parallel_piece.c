@@ -16,10 +16,17 @@
 
 enum { ROOM = 64 }; /* kernels store whole vectors at an array's end */
 
+/* Or numbers in their place. */
+static bool has_tags(const fm_parallel *self)
+{
+    return self->options.tags || self->ordered;
+}
+
 static size_t bytes_for(const fm_parallel *self, size_t room)
 {
-    const size_t tags = self->options.tags ? 2 * sizeof(uint32_t) : 0;
-    return (room + ROOM) * (sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint8_t) + tags) +
+    const size_t tags = has_tags(self) ? 2 * sizeof(uint32_t) : 0;
+    const size_t times = self->options.time_distances ? sizeof(uint64_t) : 0;
+    return (room + ROOM) * (sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint8_t) + tags + times) +
            fm_piece_most_bundles(room) * sizeof(fm_bundle);
 }
 
@@ -28,11 +35,13 @@ static void place_arrays(const fm_parallel *self, fm_piece *piece, void *pages, 
     piece->pages = pages;
     piece->room = room;
     piece->blocks = pages;
-    piece->bundles = (fm_bundle *)(piece->blocks + room + ROOM);
+    uint64_t *times = piece->blocks + room + ROOM;
+    piece->old_times = self->options.time_distances ? times : NULL;
+    piece->bundles = (fm_bundle *)(self->options.time_distances ? times + room + ROOM : times);
     piece->known = (uint32_t *)(piece->bundles + fm_piece_most_bundles(room));
     piece->now = piece->leave = NULL;
     uint32_t *end = piece->known + room + ROOM;
-    if (self->options.tags) {
+    if (has_tags(self)) {
         piece->now = end;
         piece->leave = piece->now + room + ROOM;
         end = piece->leave + room + ROOM;
@@ -69,6 +78,7 @@ void fm_piece_release(fm_parallel *self, fm_piece *piece)
         fm_pages_free(piece->pages, bytes_for(self, piece->room));
         __atomic_fetch_sub(&self->piece_bytes, bytes_for(self, piece->room), __ATOMIC_RELAXED);
     }
+    fm_piece_order_release(self, &piece->order);
     memset(piece, 0, sizeof *piece);
 }
 
@@ -77,6 +87,8 @@ void fm_piece_move_arrays(const fm_parallel *self, fm_piece *to, fm_piece *from)
     place_arrays(self, to, from->pages, from->room);
     from->pages = NULL;
     from->room = 0;
+    to->order = from->order;
+    from->order = (fm_piece_order){0};
 }
 
 /* ---- events ---- */
@@ -140,7 +152,7 @@ static void add_bundle(const fm_parallel *self, const fm_events *events, fm_piec
 /* What is held becomes a bundle. */
 static void bundle_held(const fm_parallel *self, fm_held_events *held, fm_piece *piece)
 {
-    const bool tags = self->options.tags;
+    const bool tags = has_tags(self);
     const fm_events events = {.count = held->count,
                               .keys = held->key,
                               .positions = held->position,
@@ -275,6 +287,21 @@ static void drop_repeats(fm_exact *local, fm_references *part, uint64_t *before,
     fm_exact_judge_repeats(local, count, part->count);
 }
 
+void fm_piece_put_all(const fm_parallel *self, fm_piece *piece, const fm_references *all,
+                      fm_parallel_worker *worker)
+{
+    fm_held_events *held = &worker->held;
+    if (is_bundle(self, piece, held, all->blocks, all->count)) {
+        add_bundle(
+            self,
+            &(fm_events){.count = all->count, .keys = all->blocks, .now = all->now, .leave = all->leave},
+            piece);
+        return;
+    }
+    put_all(all, make_place(self, piece, held, all->count));
+    *count_of(self, piece, held) += all->count;
+}
+
 fm_status fm_piece_find(const fm_parallel *self, fm_piece *piece, const fm_references *references,
                         fm_parallel_worker *worker, fm_error *error)
 {
@@ -282,7 +309,6 @@ fm_status fm_piece_find(const fm_parallel *self, fm_piece *piece, const fm_refer
     fm_exact *local = worker->local;
     fm_held_events *held = &worker->held;
     fm_outlet out = {.tally = &worker->tally, .pairs = references->now ? &worker->pairs : NULL};
-    size_t *const added = count_of(self, piece, held);
     uint64_t before = total > 0 ? ~references->blocks[0] : 0;
     for (size_t at = 0; at < total; at += FM_PART) {
         const size_t count = total - at < FM_PART ? total - at : FM_PART;
@@ -299,20 +325,13 @@ fm_status fm_piece_find(const fm_parallel *self, fm_piece *piece, const fm_refer
         out.leave = part.leave;
         const size_t so_far = piece->events + held->count;
         const bool alone = as_part(local, &part, count == FM_PART, so_far, &out);
-        const size_t events = alone ? local->part.first_count : part.count;
-        if (!alone && is_bundle(self, piece, held, part.blocks, events)) {
-            add_bundle(
-                self,
-                &(fm_events){.count = events, .keys = part.blocks, .now = part.now, .leave = part.leave},
-                piece);
+        if (!alone) {
+            fm_piece_put_all(self, piece, &part, worker);
             continue;
         }
-        const events_end end = make_place(self, piece, held, events);
-        if (alone)
-            put_firsts(&local->part, out.pairs != NULL, end);
-        else
-            put_all(&part, end);
-        *added += events;
+        const size_t events = local->part.first_count;
+        put_firsts(&local->part, out.pairs != NULL, make_place(self, piece, held, events));
+        *count_of(self, piece, held) += events;
     }
     return FM_OK;
 }

@@ -17,6 +17,18 @@ static fm_parallel_phase *phase_of(fm_parallel *self, uint64_t number)
     return &self->phases[number % 2];
 }
 
+void fm_parallel_retire(fm_parallel *self, size_t pieces)
+{
+    for (size_t i = 0; i < pieces; i++) {
+        fm_piece *piece = &self->pieces[self->retired++ % self->piece_count];
+        /* The arrays that were used last serve the next piece, whichever it is. */
+        if (piece->drawn && piece->room > 0 && self->spare_count < self->piece_count)
+            fm_piece_move_arrays(self, &self->spare[self->spare_count++], piece);
+        piece->done = piece->drawn = false;
+        piece->count = 0;
+    }
+}
+
 /* Phases go through the steps; one that is over makes way for the next. */
 static void advance(fm_parallel *self)
 {
@@ -31,16 +43,12 @@ static void advance(fm_parallel *self)
             phase->step++;
         }
         if (phase->tasks_done < phase->tasks || phase->step < fm_phase_step_count) continue;
-        for (size_t i = 0; i < phase->count; i++) {
-            fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
-            /* The arrays that were used last serve the next piece, whichever it is. */
-            if (piece->drawn && piece->room > 0 && self->spare_count < self->piece_count)
-                fm_piece_move_arrays(self, &self->spare[self->spare_count++], piece);
-            piece->done = piece->drawn = false;
-            piece->count = 0;
-        }
-        self->retired += phase->count;
+        self->settled += phase->count;
         self->ended++;
+        if (self->delivering)
+            fm_crew_call(self->crew); /* the one who feeds waits for them */
+        else
+            fm_parallel_retire(self, phase->count);
     }
 }
 
@@ -67,7 +75,7 @@ static bool begin_phase(fm_parallel *self)
     if (!may_begin(self)) return false;
     const fm_parallel_phase *before = phase_of(self, self->begun + 1);
     fm_parallel_phase next = {.first =
-                                  self->begun == self->ended ? self->retired : before->first + before->count};
+                                  self->begun == self->ended ? self->settled : before->first + before->count};
     const bool whole = is_whole(fm_parallel_phase_piece(self, &next, 0));
     const size_t enough = whole ? self->pieces_a_phase_drawn : self->pieces_a_phase;
     bool more = true;
@@ -77,7 +85,8 @@ static bool begin_phase(fm_parallel *self)
         if (!more || !piece->done) break;
         next.count++;
     }
-    const bool all = !more || (self->flushing && next.first + next.count == self->filled);
+    const bool flushing = self->flushing || (self->delivering && self->dry && self->drawing == 0);
+    const bool all = !more || (flushing && next.first + next.count == self->filled);
     if (next.count == 0 || (next.count < enough && !all)) return false;
     *phase_of(self, self->begun++) = next;
     return true;
@@ -102,10 +111,11 @@ static bool claim(void *context, fm_job *job)
         *job = (fm_job){.kind = (unsigned)(number % 2), .task = phase->tasks_begun++};
         return true;
     }
+    const bool dry = self->dry;
     if (self->claimed < self->filled)
         self->claimed++;
-    else if (!fm_parallel_claim_drawn(self))
-        return false;
+    else if (!fm_parallel_claim_drawn(self)) /* in order, a phase may begin now that nothing more comes */
+        return self->delivering && self->dry && !dry ? claim(self, job) : false;
     return claim_piece(self, job);
 }
 
