@@ -526,6 +526,7 @@ static fm_status parallel_draw(fm_engine *engine, const fm_block_supply *supply,
     if (status != FM_OK) return status;
     if (self->mode == FM_ALONE) return ordered ? FM_OK : draw_alone(self, supply, results, error);
     status = hand_in_rest(self, error);
+    if (status == FM_OK && self->ordered) status = quiet(self, error); /* pieces may have to go another way */
     if (status == FM_OK && self->options.tags) status = start_tags(self, results->pairs, error);
     return status == FM_OK ? fm_parallel_draw(self, supply, results, error) : status;
 }

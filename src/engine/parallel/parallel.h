@@ -277,7 +277,8 @@ typedef struct fm_parallel {
     uint64_t settled;              /* gone through all steps, */
     uint64_t retired;              /* and, in order, delivered */
     bool delivering;               /* distances of the supply, in order, */
-    bool with_blocks;              /* and the blocks */
+    bool with_blocks;              /* and the blocks; */
+    uint64_t order_most;           /* then references of a piece at most, otherwise UINT64_MAX */
     bool flushing;                 /* nothing more comes for now: a phase need not be full */
     uint64_t begun, ended;         /* phases; number n is phases[n % 2] */
     const fm_block_supply *supply; /* that pieces are drawn from; NULL: none, or nothing is left */
@@ -429,8 +430,8 @@ void fm_parallel_apply_names(fm_parallel *self);
 
 /* Whether the engine can do that by threads; if not, one is fed. */
 bool fm_parallel_can_order(const fm_engine_options *options, fm_bins bins);
-/* References of a piece at most. */
-uint64_t fm_parallel_order_most(const fm_parallel *self);
+/* References of a piece at most, as far as memory goes that is free now. */
+uint64_t fm_parallel_order_room(const fm_parallel *self);
 fm_status fm_parallel_start_order(const fm_parallel *self, fm_parallel_worker *worker, fm_error *error);
 void fm_parallel_end_order(fm_parallel_worker *worker);
 void fm_piece_order_release(fm_parallel *self, fm_piece_order *order);

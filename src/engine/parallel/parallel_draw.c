@@ -351,12 +351,13 @@ static bool is_drawn(void *context)
     return self->drawing == 0 && (self->dry || self->status != FM_OK);
 }
 
-/* Pieces may take a share of the memory that is free; or, under a limit, half of that. */
+/* Pieces may take a share of the memory that is free, half of it where the other half goes to distances in
+ * order; or, under a limit, half of that. */
 static uint64_t events_with_room(const fm_parallel *self)
 {
     const uint64_t limit = self->options.max_memory;
     if (fm_parallel_drawn_events) return fm_parallel_drawn_events;
-    uint64_t bytes = fm_free_memory() / FREE_SHARES;
+    uint64_t bytes = fm_free_memory() / FREE_SHARES / (self->delivering ? 2 : 1);
     if (limit && limit / 2 < bytes) bytes = limit / 2;
     const uint64_t fixed = limit ? self->threads * FM_THREAD_BYTES : 0;
     uint64_t events = bytes > fixed ? (bytes - fixed) / self->threads / FM_DRAWN_BLOCK_BYTES : 0;
@@ -389,8 +390,9 @@ fm_status fm_parallel_draw(fm_parallel *self, const fm_block_supply *supply, con
                            fm_error *error)
 {
     fm_crew_lock(self->crew);
-    self->delivering = self->ordered && results->sink;
+    if (self->ordered) self->delivering = results->sink; /* then no task is under way */
     self->with_blocks = !results->distances_only;
+    self->order_most = fm_parallel_order_room(self);
     if (self->drawn_events == 0) {
         self->drawn_events = events_with_room(self);
         self->bounded = drops_pay(self, supply->left(supply->context) / self->threads);
@@ -407,8 +409,8 @@ fm_status fm_parallel_draw(fm_parallel *self, const fm_block_supply *supply, con
     fm_crew_help(self->crew, is_drawn);
     fm_crew_lock(self->crew);
     self->supply = NULL;
-    self->delivering = false;
     status = self->status;
+    if (status == FM_OK && self->delivering) self->delivering = false; /* no task is under way */
     if (status != FM_OK && error) *error = self->error;
     fm_crew_unlock(self->crew);
     return status;

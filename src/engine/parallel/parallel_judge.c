@@ -145,7 +145,7 @@ static bool share_out(fm_parallel *self, const fm_piece *piece)
     const uint64_t room = FM_DRAWN_BLOCK_BYTES / EVENT_BYTES;
     uint64_t most =
         !self->bounded && self->drawn_events < numbers / room ? room * self->drawn_events : numbers;
-    if (self->ordered && fm_parallel_order_most(self) < most) most = fm_parallel_order_most(self);
+    if (self->order_most < most) most = self->order_most;
     const fm_piece_growth *seen = &self->drawn_growth;
     uint64_t parts = share / most + 1;
     while (events_for(self, fm_piece_growth_foretell(seen, share / parts + 1)) > (double)self->drawn_events &&
@@ -217,7 +217,6 @@ void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece)
     } else if (!are_few) {
         go_by_parts(self, piece);
     }
-    if (self->ordered && self->drawn_size > fm_parallel_order_most(self))
-        self->drawn_size = fm_parallel_order_most(self);
+    if (self->drawn_size > self->order_most) self->drawn_size = self->order_most;
     if (self->drawn_size < fm_parallel_drawn_least) self->drawn_size = fm_parallel_drawn_least;
 }

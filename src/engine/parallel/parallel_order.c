@@ -39,7 +39,7 @@ bool fm_parallel_can_order(const fm_engine_options *options, fm_bins bins)
            !(options->time_distances && (options->bound || bins == FM_BINS_EXACT));
 }
 
-uint64_t fm_parallel_order_most(const fm_parallel *self)
+uint64_t fm_parallel_order_room(const fm_parallel *self)
 {
     if (!self->delivering) return UINT64_MAX;
     const uint64_t bytes = sizeof(uint32_t) + (self->with_blocks ? sizeof(uint64_t) : 0);
