@@ -48,6 +48,16 @@ for name in whole cut damaged; do
         try_silently 'cmp one.json many.json && cmp one.said many.said'
     done
 done
+# In order, too: single distances, and time distances.
+for name in whole cut damaged; do
+    for options in '--time' '--bound 5000'; do
+        fathom analyze $name.fathom $options --distances one --threads 1 --json one.json --quiet >/dev/null 2>one.said
+        for threads in 2 5; do
+            fathom analyze $name.fathom $options --distances many --threads $threads --json many.json --quiet >/dev/null 2>many.said
+            try_silently 'cmp one.json many.json && cmp one many && cmp one.said many.said'
+        done
+    done
+done
 # Under a limit of memory, too: what has room for two threads and for seven.
 fathom analyze whole.fathom --threads 1 --json one.json --quiet >/dev/null
 for limit in 100M 200M 1G; do

@@ -900,9 +900,33 @@ static fm_status sites_by_threads(fm_error *error)
     return status;
 }
 
-static void code_sites_by_threads(void **state)
+/* Distances of the same trace in order, with their blocks, or times with them. */
+static fm_status order_by_threads(fm_error *error)
 {
-    (void)state;
+    const fm_analyzer_options what = {.granularity = 1,
+                                      .bound = engine_bound,
+                                      .threads = engine_threads,
+                                      .time_distances = engine_with_times,
+                                      .distances_only = engine_with_times};
+    char path[256];
+    fm_reader *reader = NULL;
+    fm_analyzer *analyzer = NULL;
+    uint64_t ordered = 0;
+    fm_status status =
+        fm_reader_open(&reader, in_directory(path, sizeof path, "threads.fathom"), NULL, error);
+    if (status == FM_OK) status = fm_analyzer_create(&analyzer, &what, error);
+    if (status == FM_OK) status = fm_analyzer_set_sink(analyzer, take_distances, &ordered, error);
+    const fm_analyze_options how = {.threads = engine_threads};
+    if (status == FM_OK) status = fm_analyze(reader, &analyzer, 1, &how, error);
+    if (status == FM_OK) assert_int_equal(ordered, (65536 / REFERENCES + 1) * REFERENCES);
+    fm_analyzer_destroy(analyzer);
+    fm_reader_close(reader);
+    return status;
+}
+
+/* The function, where threads fetch even the shortest trace. */
+static void refuse_threads_that_draw(fm_status (*function)(fm_error *error))
+{
     const size_t usual_least = fm_parallel_least;
     const uint64_t usual_drawn = fm_parallel_drawn_least;
     char path[256];
@@ -911,13 +935,28 @@ static void code_sites_by_threads(void **state)
     fm_parallel_least = 0;
     fm_parallel_drawn_least = 400;
     engine_threads = 2;
-    for (int bounded = 0; bounded < 2; bounded++) {
-        engine_bound = bounded ? 100 : 0;
-        refuse_each_request(sites_by_threads);
-    }
+    refuse_each_request(function);
     fm_parallel_least = usual_least;
     fm_parallel_drawn_least = usual_drawn;
     unlink(path);
+}
+
+static void code_sites_by_threads(void **state)
+{
+    (void)state;
+    for (engine_bound = 0; engine_bound <= 100; engine_bound += 100)
+        refuse_threads_that_draw(sites_by_threads);
+}
+
+static void in_order_by_threads(void **state)
+{
+    (void)state;
+    engine_with_times = false;
+    for (engine_bound = 0; engine_bound <= 100; engine_bound += 100)
+        refuse_threads_that_draw(order_by_threads);
+    engine_bound = 0;
+    engine_with_times = true;
+    refuse_threads_that_draw(order_by_threads);
 }
 
 /* Samples of a stream, by bursts or by single references; what they tell; threads and profiles together. */
@@ -1273,6 +1312,7 @@ int main(void)
         cmocka_unit_test(readers_of_parts),
         cmocka_unit_test(reader_by_threads),
         cmocka_unit_test(code_sites_by_threads),
+        cmocka_unit_test(in_order_by_threads),
         cmocka_unit_test(samples_of_a_run),
         cmocka_unit_test(generators),
         cmocka_unit_test_setup_teardown(attributions, make_profiles, drop_profiles),

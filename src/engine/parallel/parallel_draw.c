@@ -237,7 +237,7 @@ static fm_status draw_whole(fm_parallel *self, fm_piece *piece, unsigned number,
         fm_exact_empty((fm_engine *)worker->whole); /* of the piece before */
     if (status == FM_OK) status = make_room(worker->whole, piece->expected, error);
     piece->distinct = true;
-    if (self->ordered) fm_exact_number_from_here((fm_engine *)worker->whole);
+    if (status == FM_OK && self->ordered) fm_exact_number_from_here((fm_engine *)worker->whole);
     while (status == FM_OK && fetched.count > 0) {
         if (self->bounded && __atomic_load_n(&self->given_up, __ATOMIC_RELAXED))
             fm_seen_set_give_up(worker->whole->seen, 0); /* nobody wants to know any more */
