@@ -37,10 +37,10 @@ typedef struct fm_analyzer_options {
     const char *isa;     /* NULL: the best this machine has; "avx512", "avx2", "portable" */
     /*
      * Threads that count, the one that feeds among them; 0: 1. Results never depend on it. One thread does
-     * all where several make no sense: for short traces, for distances in order, for time distances, for
-     * attribution, and with engines other than "exact", "parda" and "hp-rda". Several take more memory, up
-     * to a quarter of what is free; under max_memory they count only what fm_analyze lets them read for
-     * themselves.
+     * all where several make no sense: for short traces, and with engines other than "exact", "parda" and
+     * "hp-rda". Several take more memory, up to a quarter of what is free. For distances in order, time
+     * distances, attribution, and under max_memory, they count only what fm_analyze lets them read for
+     * themselves; and several of these together, or times with a bound or FM_BINS_EXACT, one thread counts.
      */
     unsigned threads;
     /*
@@ -95,7 +95,7 @@ FM_API fm_status fm_analyzer_profile(fm_analyzer *analyzer, fm_profile **profile
 
 /*
  * A trace to its end, into analyzers that nothing was fed to yet: by as many threads as can help, and with
- * the results of fm_analyzer_feed, batch after batch. Of a native trace in a file each thread of an analyzer
+ * the results of fm_analyzer_feed, batch after batch. Of a trace in a file each thread of an analyzer
  * that can use several reads what it analyses; elsewhere, where there are tags, threads prepare batches for
  * the one that counts (pipeline.h); several analyzers that have one thread each are fed side by side. Where
  * threads meet damage, in no order, all is begun anew, in order.

@@ -133,7 +133,7 @@ FM_API void fm_reader_close(fm_reader *reader);
  * reference, by the last part. Native traces are divided between their blocks of up to 65536 references, so
  * that some parts of a short trace are empty.
  *
- * That needs a regular file that is not compressed as a whole: native with a sound index, or u64.
+ * That needs a regular file that is not compressed as a whole: native with a sound index, or u64, oracle.
  * fm_reader_open fails with FM_E_UNSUPPORTED for parts of anything else, and the error says why.
  */
 typedef struct fm_trace_extent {

@@ -403,9 +403,9 @@ int cli_verb_analyze(int argc, char **argv)
         CLI_ANALYSIS_OPTIONS(&options.analysis),
         {"threads", 0, CLI_COUNT, &options.threads, "N",
          "threads that analyse, at most 1024 (default: one for each\n"
-         "processor). Each reads what it analyses, of a native trace in a\n"
-         "file; otherwise one more reads ahead of them. Results never\n"
-         "depend on it; short traces take one thread"},
+         "processor). Each reads what it analyses, of a file that is not\n"
+         "compressed; otherwise one more reads ahead of them. Results\n"
+         "never depend on it; short traces take one thread"},
         {"distances", 0, CLI_STRING, &options.distances, "FILE",
          "write every reference's distance: little-endian u64 in trace\n"
          "order, first touch = 2^64-1, beyond the bound = 2^64-2"},
