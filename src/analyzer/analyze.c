@@ -236,10 +236,12 @@ fm_status fm_analyze_sized(fm_reader *reader, fm_analyzer *const *analyzers, siz
     if (count == 0) return fm_fail(error, FM_E_ARGUMENT, NULL, "a trace goes to one analyzer at least");
     self.analyzers = fm_calloc(count, sizeof(fm_analyzer *));
     if (self.options.sites) self.tags = fm_calloc(FM_BATCH_MAX, sizeof *self.tags);
-    if (!self.analyzers || (self.options.sites && !self.tags))
+    if (self.analyzers && (self.tags || !self.options.sites)) {
+        memcpy(self.analyzers, analyzers, count * sizeof(fm_analyzer *));
+        status = analyze(&self, error);
+    } else {
         status = fm_fail_memory(error, FM_BATCH_MAX * sizeof *self.tags, "an analysis");
-    if (status == FM_OK) memcpy(self.analyzers, analyzers, count * sizeof(fm_analyzer *));
-    if (status == FM_OK) status = analyze(&self, error);
+    }
     free(self.analyzers);
     free(self.tags);
     return status;

@@ -187,10 +187,10 @@ void fm_analyzer_destroy(fm_analyzer *analyzer)
 fm_status fm_analyzer_restart(fm_analyzer *analyzer, fm_error *error)
 {
     fm_analyzer_options options = analyzer->options;
-    fm_analyzer *anew;
+    fm_analyzer *anew = NULL;
     if (analyzer->attributing) options.edges = analyzer->attributing->pairs.ranges.edges;
     fm_status status = fm_analyzer_create(&anew, &options, error);
-    if (status != FM_OK) return status;
+    if (!anew) return status;
     anew->sink = analyzer->sink;
     anew->sink_context = analyzer->sink_context;
     anew->told_ever = analyzer->told > analyzer->told_ever ? analyzer->told : analyzer->told_ever;

@@ -563,7 +563,7 @@ static fm_status attribute_with_engine(fm_error *error)
     fm_status status = fm_analyzer_create(&analyzer, &options, error);
     if (status != FM_OK) return status;
     status = fm_analyzer_set_late_sink(analyzer, 3, take_late, &late, error);
-    status = fm_analyzer_feed(analyzer, &batch, error);
+    if (status == FM_OK) status = fm_analyzer_feed(analyzer, &batch, error);
     if (status == FM_OK) status = fm_analyzer_pairs(analyzer, &pairs, &count, error);
     fm_analyzer_destroy(analyzer);
     if (status != FM_OK) return status;

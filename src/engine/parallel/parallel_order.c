@@ -216,11 +216,10 @@ static void widen(const uint32_t *restrict distances, size_t count, uint64_t *re
 
 _Static_assert((uint32_t)FM_BEYOND + 1 == (uint32_t)FM_COLD, "both have their lower bit alone");
 
-/* The run of the thread that feeds: it works at no piece now. */
-static fm_status deliver_piece(const fm_parallel *self, const fm_piece *piece,
+/* distances: room for RUN. */
+static fm_status deliver_piece(const fm_parallel *self, const fm_piece *piece, uint64_t *distances,
                                const fm_engine_results *results, fm_error *error)
 {
-    uint64_t *const distances = self->workers[0].run->distances;
     const fm_piece_order *const order = &piece->order;
     fm_status status = FM_OK;
     for (size_t first = 0; first < piece->fetched && status == FM_OK; first += RUN) {
@@ -234,8 +233,9 @@ static fm_status deliver_piece(const fm_parallel *self, const fm_piece *piece,
 
 fm_status fm_parallel_deliver(fm_parallel *self, const fm_engine_results *results, fm_error *error)
 {
-    fm_status started = fm_parallel_start_order(self, &self->workers[0], error);
-    if (started != FM_OK) return started;
+    fm_parallel_worker *const own = &self->workers[0]; /* works at no piece while one is delivered */
+    fm_status started = fm_parallel_start_order(self, own, error);
+    if (!own->run) return started;
     for (;;) {
         fm_crew_help(self->crew, is_settled);
         fm_crew_lock(self->crew);
@@ -244,8 +244,8 @@ fm_status fm_parallel_deliver(fm_parallel *self, const fm_engine_results *result
         if (failed != FM_OK) *error = self->error;
         fm_crew_unlock(self->crew);
         if (failed != FM_OK || !settled) return failed;
-        fm_status status =
-            deliver_piece(self, &self->pieces[self->retired % self->piece_count], results, error);
+        const fm_piece *piece = &self->pieces[self->retired % self->piece_count];
+        fm_status status = deliver_piece(self, piece, own->run->distances, results, error);
         if (status != FM_OK) return status;
         fm_crew_lock(self->crew);
         fm_parallel_retire(self, 1);

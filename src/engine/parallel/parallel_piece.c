@@ -287,19 +287,20 @@ static void drop_repeats(fm_exact *local, fm_references *part, uint64_t *before,
     fm_exact_judge_repeats(local, count, part->count);
 }
 
-void fm_piece_put_all(const fm_parallel *self, fm_piece *piece, const fm_references *all,
+void fm_piece_put_all(const fm_parallel *self, fm_piece *piece, const fm_references *references,
                       fm_parallel_worker *worker)
 {
     fm_held_events *held = &worker->held;
-    if (is_bundle(self, piece, held, all->blocks, all->count)) {
-        add_bundle(
-            self,
-            &(fm_events){.count = all->count, .keys = all->blocks, .now = all->now, .leave = all->leave},
-            piece);
+    if (is_bundle(self, piece, held, references->blocks, references->count)) {
+        const fm_events events = {.count = references->count,
+                                  .keys = references->blocks,
+                                  .now = references->now,
+                                  .leave = references->leave};
+        add_bundle(self, &events, piece);
         return;
     }
-    put_all(all, make_place(self, piece, held, all->count));
-    *count_of(self, piece, held) += all->count;
+    put_all(references, make_place(self, piece, held, references->count));
+    *count_of(self, piece, held) += references->count;
 }
 
 fm_status fm_piece_find(const fm_parallel *self, fm_piece *piece, const fm_references *references,
