@@ -33,7 +33,7 @@ run_tidy() {
 
 run_cppcheck() {
     cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
-        --suppress=missingIncludeSystem --suppress=unknownMacro -D__linux__ -D__x86_64__ -D__GNUC__=12 \
+        --suppress=missingIncludeSystem --suppress=unknownMacro -DFATHOM_TUNABLE -D__linux__ -D__x86_64__ -D__GNUC__=12 \
         -j "${JOBS:-$(nproc)}" -I include -I src -I src/cli -I tests "${compiled[@]}"
 }
 
