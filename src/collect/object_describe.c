@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "collect/object_map_state.h"
-#include "profile/attribution_grow.h"
+#include "profile/attribution/attribution_grow.h"
 #include "profile/range_counts.h"
 
 #include <stdlib.h>

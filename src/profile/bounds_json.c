@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bounds_json.c - the field "bounds" of a profile: the least times on a machine (docs/PROFILE.md). */
-#include "profile/attribution_json.h"
+#include "profile/attribution/attribution_json.h"
 
 #include "profile/json_fields.h"
 

@@ -3,7 +3,7 @@
  * kernel_json.c - the fields "kernel" and "counts" of a profile: the source code that it was computed from,
  * and how often that does something (docs/PROFILE.md).
  */
-#include "profile/attribution_json.h"
+#include "profile/attribution/attribution_json.h"
 
 #include "base/error.h"
 #include "base/memory.h"

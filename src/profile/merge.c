@@ -12,8 +12,8 @@
 
 #include "base/error.h"
 #include "profile/accuracy.h"
-#include "profile/attribution_check.h"
-#include "profile/attribution_merge.h"
+#include "profile/attribution/attribution_check.h"
+#include "profile/attribution/attribution_merge.h"
 #include "profile/histogram.h"
 #include "profile/sampling.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "profile/attribution_json.h"
+#include "profile/attribution/attribution_json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "profile/accuracy.h"
-#include "profile/attribution_check.h"
-#include "profile/attribution_json.h"
+#include "profile/attribution/attribution_check.h"
+#include "profile/attribution/attribution_json.h"
 #include "profile/caches_json.h"
 #include "profile/histogram.h"
 #include "profile/json_text.h"

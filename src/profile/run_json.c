@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_json.c - the field "run" of a profile: the run of a program that it describes (docs/PROFILE.md). */
-#include "profile/attribution_json.h"
+#include "profile/attribution/attribution_json.h"
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* set_misses_json.c - the fields "set_associative" and "addresses" of a profile (docs/PROFILE.md). */
-#include "profile/attribution_json.h"
+#include "profile/attribution/attribution_json.h"
 
 #include "profile/json_text.h"
 

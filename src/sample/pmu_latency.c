@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "profile/latencies.h"
+#include "profile/attribution/latencies.h"
 #include "sample/pmu_source.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "process/proc_files.h"
-#include "profile/attribution_grow.h"
+#include "profile/attribution/attribution_grow.h"
 
 #include <elf.h>
 #include <fcntl.h>

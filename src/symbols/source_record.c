@@ -9,9 +9,9 @@
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "base/text_file.h"
+#include "profile/attribution/line_sums.h"
+#include "profile/attribution/sources.h"
 #include "profile/key_table.h"
-#include "profile/line_sums.h"
-#include "profile/sources.h"
 #include "profile/utf8.h"
 
 #include <stdlib.h>

@@ -33,10 +33,10 @@ typedef struct fm_supply {
 /*
  * Before the first fm_reader_next: the rest of the trace, for several threads; with its code sites, if it has
  * any and they are asked for. FM_E_UNSUPPORTED, and nothing has happened: it can be read in order only. That
- * takes a native trace, or one of lines or records, in a regular file with a name that is not compressed as a whole.
- * After the last fetch, fm_reader_next delivers what was not claimed, tells of damage there, and finds the
- * end; before that, nothing but the supply may be used. When a fetch fails, the reader must be restarted: it
- * then tells what is wrong, and delivers what is not.
+ * takes a native trace, or one of lines or records, in a regular file with a name that is not compressed as a
+ * whole. After the last fetch, fm_reader_next delivers what was not claimed, tells of damage there, and finds
+ * the end; before that, nothing but the supply may be used. When a fetch fails, the reader must be restarted:
+ * it then tells what is wrong, and delivers what is not.
  */
 fm_status fm_reader_share(fm_reader *reader, unsigned workers, bool sites, fm_supply *supply,
                           fm_error *error);

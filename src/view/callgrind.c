@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "profile/attribution_check.h"
+#include "profile/attribution/attribution_check.h"
 #include "view/callgrind_costs.h"
 #include "view/text.h"
 

@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "profile/arena.h"
+#include "profile/attribution/pair_errors.h"
 #include "profile/key_table.h"
-#include "profile/pair_errors.h"
 #include "view/function_name.h"
 #include "view/place_chain.h"
 

@@ -8,7 +8,7 @@
 
 #include <fathom/profile.h>
 
-#include "profile/pair_errors.h"
+#include "profile/attribution/pair_errors.h"
 #include "view/code_lines.h"
 
 typedef struct fm_late_pair {

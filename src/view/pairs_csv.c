@@ -7,8 +7,8 @@
 #include <fathom/view.h>
 
 #include "base/error.h"
-#include "profile/attribution_check.h"
-#include "profile/places.h"
+#include "profile/attribution/attribution_check.h"
+#include "profile/attribution/places.h"
 #include "profile/utf8.h"
 
 #include <inttypes.h>

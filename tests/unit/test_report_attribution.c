@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profile/sources.h"
+#include "profile/attribution/sources.h"
 #include "view/late_choice.h"
 #include "view/report/report_data.h"
 

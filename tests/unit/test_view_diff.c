@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "attribution_samples.h"
-#include "profile/line_sums.h"
+#include "profile/attribution/line_sums.h"
 #include "view/diff/line_match.h"
 
 /* ---- lines ---- */

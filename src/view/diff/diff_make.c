@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sized.h"
-#include "profile/attribution_check.h"
+#include "profile/attribution/attribution_check.h"
 #include "view/diff/diff_parts.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "profile/line_sums.h"
+#include "profile/attribution/line_sums.h"
 #include "view/diff/diff_parts.h"
 
 #include <ctype.h>

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "profile/attribution/pair_errors.h"
 #include "profile/json_text.h"
-#include "profile/pair_errors.h"
 #include "view/report/report_names.h"
 
 #include <inttypes.h>

@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/sized.h"
-#include "profile/attribution_check.h"
+#include "profile/attribution/attribution_check.h"
 #include "view/late_pairs.h"
 #include "view/place_chain.h"
 #include "view/place_text.h"

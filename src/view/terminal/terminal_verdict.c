@@ -21,7 +21,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sized.h"
-#include "profile/attribution_check.h"
+#include "profile/attribution/attribution_check.h"
 #include "view/cache_fit.h"
 #include "view/code_groups.h"
 #include "view/source_text.h"

@@ -3,16 +3,16 @@
  * attribution_merge.c - see attribution_merge.h. Each of the two is taken in one after the other: everything
  * in it gets a number in the sum, that of something equal or a new one. Linear but for the sorting of pairs.
  */
-#include "profile/attribution_merge.h"
+#include "profile/attribution/attribution_merge.h"
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "profile/attribution/latencies.h"
+#include "profile/attribution/pair_errors.h"
+#include "profile/attribution/places.h"
+#include "profile/attribution/sources.h"
 #include "profile/key_table.h"
-#include "profile/latencies.h"
-#include "profile/pair_errors.h"
-#include "profile/places.h"
 #include "profile/range_counts.h"
-#include "profile/sources.h"
 
 #include <math.h>
 #include <stdlib.h>

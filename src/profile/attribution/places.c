@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* places.c - sites by file and line. Linear in the sites that there are and those that are added. */
-#include "profile/places.h"
+#include "profile/attribution/places.h"
 
 #include "base/error.h"
-#include "profile/attribution_grow.h"
+#include "profile/attribution/attribution_grow.h"
 #include "profile/key_table.h"
 
 /* The frame with texts of the attribution's own, and the site that has it: `next` where none had. */

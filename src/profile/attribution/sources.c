@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sources.c - see sources.h. Reads no files: src/symbols/source_record.c does. */
-#include "profile/sources.h"
+#include "profile/attribution/sources.h"
 
 #include "base/error.h"
 #include "base/sha256.h"
 #include "base/text_file.h"
+#include "profile/attribution/line_sums.h"
 #include "profile/key_table.h"
-#include "profile/line_sums.h"
 
 #include <stdio.h>
 #include <stdlib.h>

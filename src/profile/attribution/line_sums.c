@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* line_sums.c - see line_sums.h. */
-#include "profile/line_sums.h"
+#include "profile/attribution/line_sums.h"
 
-#include "profile/attribution_grow.h"
+#include "profile/attribution/attribution_grow.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,12 +4,12 @@
  * refer to each other and to one table of strings by number. Streamed; memory is that of the strings'
  * numbers.
  */
-#include "profile/attribution_json.h"
+#include "profile/attribution/attribution_json.h"
 
 #include "base/error.h"
+#include "profile/attribution/line_sums.h"
 #include "profile/json_text.h"
 #include "profile/key_table.h"
-#include "profile/line_sums.h"
 
 #include <inttypes.h>
 #include <string.h>

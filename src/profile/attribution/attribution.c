@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "profile/arena.h"
-#include "profile/attribution_grow.h"
+#include "profile/attribution/attribution_grow.h"
 #include "profile/range_counts.h"
 
 #include <inttypes.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* latencies.c - see latencies.h. */
-#include "profile/latencies.h"
+#include "profile/attribution/latencies.h"
 
 #include "base/error.h"
-#include "profile/attribution_grow.h"
+#include "profile/attribution/attribution_grow.h"
 
 #include <stdlib.h>
 

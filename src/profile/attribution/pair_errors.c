@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pair_errors.c - see pair_errors.h. */
-#include "profile/pair_errors.h"
+#include "profile/attribution/pair_errors.h"
 
 #include "base/error.h"
-#include "profile/attribution_grow.h"
+#include "profile/attribution/attribution_grow.h"
 
 #include <math.h>
 #include <stdlib.h>

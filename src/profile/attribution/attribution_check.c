@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attribution_check.c - see attribution_check.h. Linear, no memory. */
-#include "profile/attribution_check.h"
+#include "profile/attribution/attribution_check.h"
 
-#include "profile/latencies.h"
-#include "profile/pair_errors.h"
-#include "profile/sources.h"
+#include "profile/attribution/latencies.h"
+#include "profile/attribution/pair_errors.h"
+#include "profile/attribution/sources.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attribution_rows.c - see attribution_rows.h. Memory grows with what was read, never with a number that was
  * read. */
-#include "profile/attribution_rows.h"
+#include "profile/attribution/attribution_rows.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "profile/attribution_grow.h"
-#include "profile/line_sums.h"
-#include "profile/sources.h"
+#include "profile/attribution/attribution_grow.h"
+#include "profile/attribution/line_sums.h"
+#include "profile/attribution/sources.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

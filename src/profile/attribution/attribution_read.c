@@ -3,14 +3,14 @@
  * attribution_read.c - an attribution from JSON (docs/PROFILE.md): its tables, and what in them refers to
  * others.
  */
-#include "profile/attribution_json.h"
+#include "profile/attribution/attribution_json.h"
 
 #include "base/error.h"
-#include "profile/attribution_rows.h"
-#include "profile/latencies.h"
-#include "profile/line_sums.h"
-#include "profile/pair_errors.h"
-#include "profile/sources.h"
+#include "profile/attribution/attribution_rows.h"
+#include "profile/attribution/latencies.h"
+#include "profile/attribution/line_sums.h"
+#include "profile/attribution/pair_errors.h"
+#include "profile/attribution/sources.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
