@@ -189,6 +189,12 @@ static void test_cut(void **state)
             check_cut_tagged(kernels, shift, address, size, copied, count);
             assert_int_equal(kernels->copy_tags(tags, count, copied), all);
             assert_memory_equal(copied, tags, count * sizeof *tags);
+            assert_int_equal(kernels->all_bits(tags, count), all);
+            if (count == 0) continue;
+            memset(copied, 0, count * sizeof *copied); /* none of them is passed over */
+            const uint32_t bit = UINT32_C(1) << random64() % 32;
+            copied[random64() % count] = bit;
+            assert_int_equal(kernels->all_bits(copied, count), bit);
         }
     }
 }
@@ -209,6 +215,31 @@ static void test_loglinear(void **state)
             kernels->loglinear(bins, FM_CHUNK);
             for (size_t i = 0; i < FM_CHUNK; i++)
                 assert_int_equal(bins[i], fm_bins_index(FM_BINS_LOGLINEAR, distances[i]));
+        }
+    }
+}
+
+static void test_list_late(void **state)
+{
+    (void)state;
+    enum { MOST = 300 };
+    const char *isa;
+    for (size_t k = 0; (isa = fm_isa_at(k)); k++) {
+        const fm_exact_kernels *kernels = fm_exact_kernels_find(isa);
+        for (int round = 0; round < 2000; round++) {
+            uint32_t distances[MOST];
+            uint16_t late[MOST + 16];
+            const size_t count = random64() % MOST;
+            const uint32_t from =
+                (uint32_t)(random64() >> (32 + random64() % 33)); /* with the highest bit, too */
+            size_t found = 0;
+            for (size_t i = 0; i < count; i++)
+                distances[i] = random64() % 3 ? (uint32_t)random64()
+                                              : from - (uint32_t)(random64() % 2); /* at the edge */
+            const size_t listed = kernels->list_late(distances, count, from, late);
+            for (size_t i = 0; i < count; i++)
+                if (distances[i] >= from) assert_int_equal(late[found++], i);
+            assert_int_equal(listed, found);
         }
     }
 }
@@ -442,13 +473,10 @@ static void test_window_against_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drop_repeats),
-        cmocka_unit_test(test_drop_repeats_tagged),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_loglinear),
-        cmocka_unit_test(test_tally_indices),
-        cmocka_unit_test(test_part),
-        cmocka_unit_test(test_window_against_bytes),
+        cmocka_unit_test(test_drop_repeats), cmocka_unit_test(test_drop_repeats_tagged),
+        cmocka_unit_test(test_cut),          cmocka_unit_test(test_loglinear),
+        cmocka_unit_test(test_list_late),    cmocka_unit_test(test_tally_indices),
+        cmocka_unit_test(test_part),         cmocka_unit_test(test_window_against_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -299,6 +299,11 @@ typedef struct fm_exact_kernels {
                          unsigned shift, uint32_t reference, fm_tagged_cut *cut);
     /* Copies tags; returns all their bits together. */
     uint32_t (*copy_tags)(const uint32_t *from, size_t count, uint32_t *to);
+    /* The bits of all of them together. */
+    uint32_t (*all_bits)(const uint32_t *numbers, size_t count);
+    /* The indices, in order, of distances from `from` on. At most 2^16 distances; may write up to 16 more
+     * than it returns. */
+    size_t (*list_late)(const uint32_t *distances, size_t count, uint32_t from, uint16_t *late);
 } fm_exact_kernels;
 
 /* What follows from a part alone: its links, its first references, and the distances of the others. False
