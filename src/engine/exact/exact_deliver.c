@@ -254,7 +254,7 @@ static void deliver_close(fm_exact *self, size_t count, const fm_outlet *out)
 static void deliver_close_one_by_one(fm_exact *self, size_t count, const fm_outlet *out)
 {
     const fm_part *part = &self->part;
-    uint32_t distances[FM_DELIVERED + FM_PART_ROOM - FM_PART];
+    uint32_t distances[FM_DELIVERED + FM_PART_ROOM - FM_PART_MOST];
     uint16_t references[FM_DELIVERED];
     size_t close = 0;
     for (size_t i = 0; i < count; i++) {

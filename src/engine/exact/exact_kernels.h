@@ -51,11 +51,12 @@ typedef struct fm_chunk {
 } fm_chunk;
 
 /*
- * A part of the trace: up to FM_PART references that are worked off together. What is left of it without the
- * references that repeat the one before; with tags, a block is used under the tag of the first of its
- * repeats, and left under that of the last.
+ * A part of the trace: references that are worked off together, FM_PART of them. Where half as many would be
+ * left over they are taken along, since short parts have many first touches: up to FM_PART_MOST. What is left
+ * of a part without the references that repeat the one before; with tags, a block is used under the tag of
+ * the first of its repeats, and left under that of the last.
  */
-enum { FM_PART = 4096, FM_PART_ROOM = FM_PART + 64 };
+enum { FM_PART = 4096, FM_PART_MOST = 6144, FM_PART_ROOM = FM_PART_MOST + 64 };
 
 typedef struct fm_kept_tags {
     uint32_t now[FM_PART_ROOM];
@@ -80,7 +81,7 @@ enum {
     FM_CLOSE = 64,
     FM_PART_SLOT_BITS = 13,
     FM_PART_SLOTS = 1 << FM_PART_SLOT_BITS,
-    FM_PART_WORDS = FM_PART / 64,
+    FM_PART_WORDS = FM_PART_MOST / 64,
 };
 
 /* How long a reference is the latest to its block. */

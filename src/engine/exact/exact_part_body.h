@@ -89,7 +89,7 @@ static bool kernel_part_link(const uint64_t *restrict keys, size_t count, fm_par
         if (__builtin_expect(keys[at] != keys[i], 0)) {
             entry[slot] = (uint16_t)found;
             found = part_probe(keys, i, part, &probes);
-            if (probes > 2 * FM_PART) { /* keys that were not chosen to collide do not meet that often */
+            if (probes > 2 * FM_PART_MOST) { /* keys that were not chosen to collide do not meet that often */
                 memset(entry, 0, sizeof part->entry);
                 return false;
             }
@@ -387,7 +387,7 @@ static void part_bits(const fm_part *part, size_t count, uint8_t least, uint64_t
 
 /* counters[w]: how many bits are set in the words before w. In two steps where they are not in registers: in
  * all rows before that of w, and in its row. */
-enum { PART_ROW = 8, PART_ROWS = FM_PART_WORDS / PART_ROW };
+enum { PART_ROW = 8, PART_ROWS = 8, PART_COUNTERS = 64 };
 typedef struct part_counters {
 #if defined(__AVX512F__)
     __m512i low, high;
@@ -415,12 +415,12 @@ ALWAYS_INLINE void part_counters_load(part_counters *counters, const uint16_t *f
 #if defined(__AVX512F__)
 /* The number of each counter, and which ones are behind it: read from memory, where they cost less than moves
  * from general registers. */
-static uint16_t counter_number[FM_PART_WORDS];
-static uint32_t counters_behind[FM_PART_WORDS][2];
+static uint16_t counter_number[PART_COUNTERS];
+static uint32_t counters_behind[PART_COUNTERS][2];
 
 __attribute__((constructor)) static void fill_counters_behind(void)
 {
-    for (unsigned counter = 0; counter < FM_PART_WORDS; counter++) {
+    for (unsigned counter = 0; counter < PART_COUNTERS; counter++) {
         const uint64_t behind = (UINT64_MAX - 1) << counter;
         counter_number[counter] = (uint16_t)counter;
         counters_behind[counter][0] = (uint32_t)behind;
@@ -461,19 +461,18 @@ ALWAYS_INLINE uint32_t part_counters_clear(part_counters *counters, uint32_t wor
  * At an apart reference, the blocks touched since the one before to its block are all that the part touched
  * so far, but for those whose latest reference lies no later than that. Whatever is touched again closely is
  * not among these by then: so a bitmap of the other references is enough, in which apart ones clear what they
- * leave.
+ * leave. wide: a counter is of two words.
  */
-static void kernel_part_apart(size_t count, fm_part *restrict part)
+ALWAYS_INLINE void part_apart_body(size_t count, fm_part *restrict part, const bool wide)
 {
     const size_t aparts = part->apart_count;
-    if (aparts == 0) return;
     uint64_t latest[FM_PART_WORDS];
-    uint16_t before[FM_PART_WORDS], touched[FM_PART_WORDS];
+    uint16_t before[PART_COUNTERS] = {0}, touched[FM_PART_WORDS];
     for (size_t a = 0; a < aparts; a++) part->latest[part->before[part->apart[a]] - 1] = FM_LEFT_LATER;
     part_bits(part, count, FM_LEFT_LATER, latest);
     uint32_t live = 0, firsts = 0;
-    for (size_t word = 0; word < FM_PART_WORDS; word++) {
-        before[word] = (uint16_t)live;
+    for (size_t word = 0; 64 * word < count; word++) {
+        if (!wide || word % 2 == 0) before[word >> wide] = (uint16_t)live;
         touched[word] = (uint16_t)firsts;
         live += (uint32_t)__builtin_popcountll(latest[word]);
         firsts += (uint32_t)__builtin_popcountll(part->first_bits[word]);
@@ -484,11 +483,24 @@ static void kernel_part_apart(size_t count, fm_part *restrict part)
         const uint32_t reference = part->apart[a], left = part->before[reference] - 1U;
         const uint64_t word = latest[left / 64], bit = UINT64_C(1) << (left % 64);
         const uint64_t earlier = part->first_bits[reference / 64] & ((UINT64_C(1) << (reference % 64)) - 1);
+        uint32_t rank = (uint32_t)__builtin_popcountll(word & (bit | (bit - 1)));
+        if (wide) { /* the word before, if there is one that the counter is of */
+            const uint64_t second = left / 64 % 2;
+            rank += (uint32_t)__builtin_popcountll(latest[left / 128 * 2] & (0 - second));
+        }
         latest[left / 64] = word & ~bit;
-        const uint32_t rank = part_counters_clear(&counters, left / 64) +
-                              (uint32_t)__builtin_popcountll(word & (bit | (bit - 1)));
+        rank += part_counters_clear(&counters, (left / 64) >> wide);
         part->apart_distance[a] = touched[reference / 64] + (uint32_t)__builtin_popcountll(earlier) - rank;
     }
+}
+
+static void kernel_part_apart(size_t count, fm_part *restrict part)
+{
+    if (part->apart_count == 0) return;
+    if (count > 64 * PART_COUNTERS)
+        part_apart_body(count, part, true);
+    else
+        part_apart_body(count, part, false);
 }
 
 static void kernel_part_pairs(size_t count, const uint32_t *restrict now, const uint32_t *restrict leave,
@@ -585,7 +597,7 @@ static void kernel_part_first(const uint64_t *restrict keys, size_t count, uint6
         lasts += (uint32_t)__builtin_popcountll(last_bits[word]);
     }
     /* The positions in order, from the first line's beginning on: without a division for each reference. */
-    uint16_t places[FM_PART];
+    uint16_t places[FM_PART_MOST];
     for (uint32_t k = 0; k < lasts; k++) {
         const uint32_t at = offset + k;
         places[k] = (uint16_t)((at / FM_LINE_BITS) << FM_LINE_SHIFT | at % FM_LINE_BITS);
