@@ -412,23 +412,6 @@ ALWAYS_INLINE void part_counters_load(part_counters *counters, const uint16_t *f
 #endif
 }
 
-#if defined(__AVX512F__)
-/* The number of each counter, and which ones are behind it: read from memory, where they cost less than moves
- * from general registers. */
-static uint16_t counter_number[PART_COUNTERS];
-static uint32_t counters_behind[PART_COUNTERS][2];
-
-__attribute__((constructor)) static void fill_counters_behind(void)
-{
-    for (unsigned counter = 0; counter < PART_COUNTERS; counter++) {
-        const uint64_t behind = (UINT64_MAX - 1) << counter;
-        counter_number[counter] = (uint16_t)counter;
-        counters_behind[counter][0] = (uint32_t)behind;
-        counters_behind[counter][1] = (uint32_t)(behind >> 32);
-    }
-}
-#endif
-
 /* The counter of a word, and one less for every word behind it. */
 ALWAYS_INLINE uint32_t part_counters_clear(part_counters *counters, uint32_t word)
 {

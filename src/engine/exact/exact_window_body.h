@@ -15,6 +15,21 @@ ALWAYS_INLINE uint32_t line_clear(uint64_t *words, uint64_t position)
 
 #if defined(__AVX512F__)
 
+/* The number of each of 64 counters, and which ones are behind it: read from memory, where they cost less
+ * than moves from general registers. */
+static uint16_t counter_number[64];
+static uint32_t counters_behind[64][2];
+
+__attribute__((constructor)) static void fill_counters_behind(void)
+{
+    for (unsigned counter = 0; counter < 64; counter++) {
+        const uint64_t behind = (UINT64_MAX - 1) << counter;
+        counter_number[counter] = (uint16_t)counter;
+        counters_behind[counter][0] = (uint32_t)behind;
+        counters_behind[counter][1] = (uint32_t)(behind >> 32);
+    }
+}
+
 typedef struct top_counters {
     __m512i low, high;
 } top_counters;
@@ -73,8 +88,9 @@ ALWAYS_INLINE void near_body(uint64_t *words, uint16_t *node, const uint32_t *po
         uint32_t position = positions[i];
         uint32_t rank = line_clear(words, position);
         uint32_t line = position >> FM_LINE_SHIFT;
-        __m512i found = _mm512_permutexvar_epi16(_mm512_set1_epi16((short)line), counters);
-        counters = _mm512_mask_sub_epi16(counters, (UINT32_MAX - 1) << (line & 31), counters, one);
+        const __m512i number = _mm512_set1_epi16((short)counter_number[line]);
+        const __m512i found = _mm512_permutexvar_epi16(number, counters);
+        counters = _mm512_mask_sub_epi16(counters, counters_behind[line][0], counters, one);
         rank += (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(found)) & 0xFFFF;
         distances[i] -= rank;
     }
