@@ -52,7 +52,7 @@ target_link_options(fathom_valgrind PRIVATE
   -Wl,--wrap=vgPlain_getenv -Wl,--wrap=vgPlain_di_notify_mmap -Wl,--wrap=vgPlain_kill_self
   -Wl,--wrap=vgPlain_exit -Wl,--wrap=vgPlain_exit_now
   -Wl,--wrap=vgPlain_mkstemp -Wl,--wrap=vgPlain_unlink
-  -Wl,--wrap=vgModuleLocal_read_debuginfo_dwarf3
+  -Wl,--wrap=vgModuleLocal_read_debuginfo_dwarf3 -Wl,--wrap=sanityCheckIRSB
   -Wl,--wrap=vgPlain_redir_notify_new_DebugInfo -Wl,--wrap=vgPlain_redir_notify_delete_DebugInfo)
 set(archives ${FATHOM_VALGRIND_LIBDIR}/valgrind/libcoregrind-amd64-linux.a
              ${FATHOM_VALGRIND_LIBDIR}/valgrind/libvex-amd64-linux.a)

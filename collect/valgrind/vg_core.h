@@ -23,6 +23,7 @@ extern Int VG_(cl_exec_fd);
 /* pub_core_options.h */
 extern Bool VG_(clo_trace_children);
 extern UInt VG_(clo_vgdb); /* an enum; 0 is Vg_VgdbNo */
+extern Int VG_(clo_sanity_level);
 
 /* pub_core_debuginfo.h: the symbols of a file. Any of the results may be NULL. */
 typedef struct fm_vg_symbol_place {

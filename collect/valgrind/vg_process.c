@@ -38,6 +38,8 @@ HChar *__wrap_vgPlain_getenv(const HChar *name);
 ULong __real_vgPlain_di_notify_mmap(Addr address, Bool allow_valgrinds, Int file);
 ULong __wrap_vgPlain_di_notify_mmap(Addr address, Bool allow_valgrinds, Int file);
 void __wrap_vgModuleLocal_read_debuginfo_dwarf3(void);
+void __real_sanityCheckIRSB(const IRSB *block, const HChar *who, Bool flat, IRType word);
+void __wrap_sanityCheckIRSB(const IRSB *block, const HChar *who, Bool flat, IRType word);
 void __real_vgPlain_kill_self(Int signal);
 void __wrap_vgPlain_kill_self(Int signal);
 void __real_vgPlain_exit(Int status) __attribute__((noreturn));
@@ -86,6 +88,13 @@ ULong __wrap_vgPlain_di_notify_mmap(Addr address, Bool allow_valgrinds, Int file
 /* It is given the file and its sections; nothing is added to what is known of the file. */
 void __wrap_vgModuleLocal_read_debuginfo_dwarf3(void)
 {
+}
+
+/* Valgrind checks each block three times, while it translates it, for faults of its own and of the tool. That
+ * takes 6 % of a short run: only with --sanity-level=2 and more. */
+void __wrap_sanityCheckIRSB(const IRSB *block, const HChar *who, Bool flat, IRType word)
+{
+    if (VG_(clo_sanity_level) > 1) __real_sanityCheckIRSB(block, who, flat, word);
 }
 
 /*

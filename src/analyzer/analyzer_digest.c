@@ -114,10 +114,10 @@ fm_status fm_analyzer_digest(fm_analyzer *analyzer, fm_prepared *prepared, fm_er
                                             prepared->count, sizeof *prepared->place) != 0)
         status = fm_fail_memory(error, prepared->count * sizeof *prepared->place, "what is left of a batch");
     prepared->part_count = prepared->late_count = 0;
-    const size_t count = prepared->count, parts = (count + FM_PART - 1) / FM_PART;
+    const size_t count = prepared->count, parts = (count + FM_PART_MOST - 1) / FM_PART_MOST;
     size_t to = 0;
     for (size_t i = 0, from = 0; i < parts && status == FM_OK; i++) { /* of one size */
-        const size_t end = count * (i + 1) / parts;                   /* none is over FM_PART */
+        const size_t end = count * (i + 1) / parts;                   /* none is over FM_PART_MOST */
         status = digest_part(analyzer, preparer, prepared, from, end - from, &to, error);
         from = end;
     }

@@ -94,31 +94,15 @@ static fm_status cut_tagged(fm_analyzer *analyzer, const fm_batch *batch, fm_pre
     return status == FM_OK ? fm_preparer_pour_pairs(analyzer, preparer, error) : status;
 }
 
-/* The bits of all sizes. Two at a time, in four sums: one by one they took 2 % of a run. */
-static uint32_t all_sizes(const uint32_t *size, size_t count)
-{
-    enum { STEP = 8 };
-    uint64_t sums[STEP / 2] = {0};
-    uint32_t all = 0;
-    size_t i = 0;
-    for (; i + STEP <= count; i += STEP) {
-        uint64_t some[STEP / 2];
-        memcpy(some, size + i, sizeof some);
-        for (size_t j = 0; j < STEP / 2; j++) sums[j] |= some[j];
-    }
-    for (; i < count; i++) all |= size[i];
-    const uint64_t both = (sums[0] | sums[1]) | (sums[2] | sums[3]);
-    return all | (uint32_t)both | (uint32_t)(both >> 32);
-}
-
 /* May the batch's accesses touch so many blocks that these are better not held all at once? */
-static bool too_long(const fm_batch *batch, unsigned shift)
+static bool too_long(const fm_analyzer *analyzer, const fm_batch *batch)
 {
     enum { MOST_BLOCKS = 1 << 18, FREE_BLOCKS = 1 << 14 };
+    const unsigned shift = analyzer->shift;
     if (!batch->size) return false;
     uint64_t most = FREE_BLOCKS + batch->count * fm_blocks_for_each(shift); /* within the budget */
     if (most > MOST_BLOCKS) most = MOST_BLOCKS;
-    const uint32_t all = all_sizes(batch->size, batch->count);
+    const uint32_t all = analyzer->kernels->all_bits(batch->size, batch->count);
     if (batch->count * ((uint64_t)(all >> shift) + FM_LONG_ENDS) <= most) return false; /* nearly always so */
     uint64_t sum = FM_LONG_ENDS * (uint64_t)batch->count;
     for (size_t i = 0; i < batch->count; i++) sum += batch->size[i] >> shift;
@@ -133,7 +117,7 @@ fm_status fm_analyzer_prepare(fm_analyzer *analyzer, const fm_batch *batch, fm_p
     prepared->accesses = batch->count;
     prepared->digested_by = NULL;
     if (batch->count == 0) return FM_OK;
-    if (too_long(batch, analyzer->shift))
+    if (too_long(analyzer, batch))
         return fm_fail(error, FM_E_LIMIT, NULL, "accesses to very many blocks are not prepared");
     return analyzer->attributing ? cut_tagged(analyzer, batch, prepared, error)
                                  : cut(analyzer, batch, NULL, prepared, error);

@@ -143,18 +143,19 @@ ISA_INLINE void blocks_loop(fm_block_run *run, fm_rows *batch, loop_kind loop)
     fm_row_memory *rows = batch->at;
     const uint32_t *head = in.heads + in.head;
     const uint32_t *const end = in.heads + in.head_count;
-    size_t row = batch->count;
+    size_t row = batch->count, at = head[0];
     for (; head < end; head++) {
-        const size_t at = head[0], behind = head[1] - at; /* words and the first one */
+        const size_t next = head[1], behind = next - at; /* words and the first one */
         const uint64_t number = fm_block_number(fm_word(&in.words[at]));
         if (__builtin_expect(number >= in.block_count, 0)) break;
         const fm_block *block = &in.blocks[number];
         if (__builtin_expect(behind == block->whole, 1)) {
             row = store_group(rows, row, loop, &in, at + 1, block->group, block->accesses);
-            continue;
+        } else {
+            if (behind > block->limit) break;
+            row = store_groups(rows, row, loop, &in, at + 1, block->group, behind - 1);
         }
-        if (behind > block->limit) break;
-        row = store_groups(rows, row, loop, &in, at + 1, block->group, behind - 1);
+        at = next;
     }
     run->head = (size_t)(head - in.heads);
     run->left_out = in.left_out;

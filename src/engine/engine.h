@@ -60,8 +60,8 @@ typedef struct fm_engine fm_engine;
 /* What only engines can do that keep the tags of blocks (`exact`); for others the analyzer keeps them. */
 typedef struct fm_engine_tagged {
     /*
-     * What a part of the trace, at most FM_PART references without repeats, tells by itself is counted; an
-     * engine beside the one that counts does that, made for it. *done: it was so, and what is left is in
+     * What a part of the trace, at most FM_PART_MOST references without repeats, tells by itself is counted;
+     * an engine beside the one that counts does that, made for it. *done: it was so, and what is left is in
      * residue, to be read before the next call, and to be counted by count_residue in its turn; else nothing
      * was done. number: of the first reference, for late ones.
      */

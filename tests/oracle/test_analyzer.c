@@ -6,6 +6,7 @@
 #include "analyzer/prepared.h"
 
 #include "engine/engine.h"
+#include "engine/exact/exact_kernels.h"
 #include "engine/seen_set.h"
 #include "oracle/counting_run.h"
 
@@ -236,6 +237,50 @@ static void test_prepared(void **state)
     for (size_t g = 0; g < 4; g++)
         for (size_t w = 0; w < sizeof wishes / sizeof wishes[0]; w++)
             check_prepared(granularities[g], &wishes[w]);
+}
+
+/* A batch is cut into parts that are as long as they may be, or as is usual, or halves: all of them against
+ * the list. */
+static void test_sizes_of_parts(void **state)
+{
+    (void)state;
+    enum { MOST = 3 * FM_PART_MOST };
+    static const size_t counts[] = {
+        FM_PART,     FM_PART + 1,          FM_PART_MOST - 1, FM_PART_MOST,         FM_PART_MOST + 1,
+        2 * FM_PART, 2 * FM_PART_MOST - 1, 2 * FM_PART_MOST, 2 * FM_PART_MOST + 1, MOST};
+    static uint64_t address[MOST];
+    static const fm_analyzer_options listed = {.engine = "list", .bins = FM_BINS_EXACT},
+                                     exact = {.bins = FM_BINS_EXACT};
+    recipe_random random = {17};
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++)
+        for (int digested = 0; digested < 2; digested++) {
+            const size_t count = counts[c];
+            fm_analyzer *judged = analyzer_made(&listed), *given = analyzer_made(&exact);
+            fm_prepared prepared = {0};
+            for (int batches = 0; batches < 2; batches++) { /* in the second, few are first touches */
+                for (size_t i = 0; i < count; i++) {
+                    const uint64_t other = i > 0 ? address[i - 1] : UINT64_MAX;
+                    do /* no repeats */
+                        address[i] =
+                            recipe_chance(&random, 2) ? recipe_below(&random, 1000) : 1000 + i % 1500;
+                    while (address[i] == other);
+                }
+                const fm_batch batch = {.count = count, .address = address};
+                assert_int_equal(fm_analyzer_feed(judged, &batch, NULL), FM_OK);
+                assert_int_equal(fm_analyzer_prepare(given, &batch, &prepared, NULL), FM_OK);
+                assert_int_equal(prepared.count, count);
+                if (digested) assert_int_equal(fm_analyzer_digest(given, &prepared, NULL), FM_OK);
+                assert_true(!digested || prepared.part_count == (count + FM_PART_MOST - 1) / FM_PART_MOST);
+                assert_int_equal(fm_analyzer_feed_prepared(given, &prepared, NULL), FM_OK);
+            }
+            fm_profile *wanted = profile_of(judged), *found = profile_of(given);
+            assert_same_counts(wanted, found);
+            fm_profile_destroy(wanted);
+            fm_profile_destroy(found);
+            fm_prepared_free(&prepared);
+            fm_analyzer_destroy(judged);
+            fm_analyzer_destroy(given);
+        }
 }
 
 /* Those that need every single reference say so. */
@@ -669,6 +714,7 @@ int main(void)
         cmocka_unit_test(test_straddling),
         cmocka_unit_test(test_splitting),
         cmocka_unit_test(test_prepared),
+        cmocka_unit_test(test_sizes_of_parts),
         cmocka_unit_test(test_not_prepared),
         cmocka_unit_test(test_digested),
         cmocka_unit_test(test_too_long_to_prepare),

@@ -189,6 +189,12 @@ static void test_cut(void **state)
             check_cut_tagged(kernels, shift, address, size, copied, count);
             assert_int_equal(kernels->copy_tags(tags, count, copied), all);
             assert_memory_equal(copied, tags, count * sizeof *tags);
+            assert_int_equal(kernels->all_bits(tags, count), all);
+            if (count == 0) continue;
+            memset(copied, 0, count * sizeof *copied); /* none of them is passed over */
+            const uint32_t bit = UINT32_C(1) << random64() % 32;
+            copied[random64() % count] = bit;
+            assert_int_equal(kernels->all_bits(copied, count), bit);
         }
     }
 }
@@ -209,6 +215,31 @@ static void test_loglinear(void **state)
             kernels->loglinear(bins, FM_CHUNK);
             for (size_t i = 0; i < FM_CHUNK; i++)
                 assert_int_equal(bins[i], fm_bins_index(FM_BINS_LOGLINEAR, distances[i]));
+        }
+    }
+}
+
+static void test_list_late(void **state)
+{
+    (void)state;
+    enum { MOST = 300 };
+    const char *isa;
+    for (size_t k = 0; (isa = fm_isa_at(k)); k++) {
+        const fm_exact_kernels *kernels = fm_exact_kernels_find(isa);
+        for (int round = 0; round < 2000; round++) {
+            uint32_t distances[MOST];
+            uint16_t late[MOST + 16];
+            const size_t count = random64() % MOST;
+            const uint32_t from =
+                (uint32_t)(random64() >> (32 + random64() % 33)); /* with the highest bit, too */
+            size_t found = 0;
+            for (size_t i = 0; i < count; i++)
+                distances[i] = random64() % 3 ? (uint32_t)random64()
+                                              : from - (uint32_t)(random64() % 2); /* at the edge */
+            const size_t listed = kernels->list_late(distances, count, from, late);
+            for (size_t i = 0; i < count; i++)
+                if (distances[i] >= from) assert_int_equal(late[found++], i);
+            assert_int_equal(listed, found);
         }
     }
 }
@@ -236,7 +267,7 @@ static void test_tally_indices(void **state)
 
 /* ---- a part by itself ---- */
 
-static uint64_t part_keys[FM_PART];
+static uint64_t part_keys[FM_PART_MOST];
 static fm_part part;
 static fm_kept_tags part_kept;
 
@@ -312,7 +343,8 @@ static void test_part(void **state)
         for (int round = 0; round < 300; round++) {
             fm_recency_window window = {.position = (1 + random64() % 99) << FM_LINE_SHIFT};
             window.position += random64() % FM_LINE_BITS;
-            size_t count = random64() % (round % 30 ? 400 : FM_PART + 1);
+            size_t count = random64() % (round % 30 ? 400 : FM_PART_MOST + 1);
+            if (round == 0) count = FM_PART_MOST;
             uint64_t alphabet = 1 + random64() % (round % 3 ? 100 : 1000), stride = random64() | 1;
             for (size_t m = 0; m < 3; m++) part.multiplier[m] = (uint32_t)random64() | 1;
             if (round % 7 == 0) part.multiplier[2] = 1; /* blocks meet in few slots */
@@ -327,8 +359,8 @@ static void test_part(void **state)
         }
         /* Nobody can make it slow: where all blocks meet in one slot, it gives up. */
         for (size_t m = 0; m < 3; m++) part.multiplier[m] = 0;
-        for (size_t i = 0; i < FM_PART; i++) part_keys[i] = (uint64_t)i << FM_PART_SLOT_BITS;
-        assert_false(kernels->part_link(part_keys, FM_PART, &part));
+        for (size_t i = 0; i < FM_PART_MOST; i++) part_keys[i] = (uint64_t)i << FM_PART_SLOT_BITS;
+        assert_false(kernels->part_link(part_keys, FM_PART_MOST, &part));
         for (size_t i = 0; i < FM_PART_SLOTS; i++) assert_int_equal(part.entry[i], 0);
     }
 }
@@ -442,13 +474,10 @@ static void test_window_against_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drop_repeats),
-        cmocka_unit_test(test_drop_repeats_tagged),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_loglinear),
-        cmocka_unit_test(test_tally_indices),
-        cmocka_unit_test(test_part),
-        cmocka_unit_test(test_window_against_bytes),
+        cmocka_unit_test(test_drop_repeats), cmocka_unit_test(test_drop_repeats_tagged),
+        cmocka_unit_test(test_cut),          cmocka_unit_test(test_loglinear),
+        cmocka_unit_test(test_list_late),    cmocka_unit_test(test_tally_indices),
+        cmocka_unit_test(test_part),         cmocka_unit_test(test_window_against_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

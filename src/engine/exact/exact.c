@@ -160,7 +160,7 @@ static fm_status exact_feed(fm_engine *engine, const fm_references *references,
 static bool exact_can_take(const fm_engine *engine, size_t count, const fm_tally *tally)
 {
     const fm_exact *self = (const fm_exact *)engine;
-    uint64_t most = self->table.used + count + FM_PART + FM_TWO_CHUNKS;
+    uint64_t most = self->table.used + count + FM_PART_MOST + FM_TWO_CHUNKS;
     return !self->window_full && most <= self->table.limit &&
            fm_recency_window_left(&self->window) > count + FM_CHUNK &&
            (tally->bins != FM_BINS_EXACT || most <= tally->capacity);

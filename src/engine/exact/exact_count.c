@@ -86,7 +86,7 @@ static fm_status count_part(fm_exact *self, const uint64_t *blocks, const uint32
     const uint64_t *left = blocks;
     size_t left_count = part, taken;
     *done = 0;
-    fm_status status = fm_tally_reserve(out.tally, self->table.used + FM_PART + FM_TWO_CHUNKS, error);
+    fm_status status = fm_tally_reserve(out.tally, self->table.used + FM_PART_MOST + FM_TWO_CHUNKS, error);
     if (status == FM_OK && self->firsts)
         status = fm_exact_reserve_firsts(self, part + 1, tags != NULL, error);
     if (status == FM_OK && tags) status = fm_pairs_reserve(out.pairs, part, error);
@@ -103,7 +103,7 @@ static fm_status count_part(fm_exact *self, const uint64_t *blocks, const uint32
         left_count = remove_repeats(self, blocks, tags, part, before, &out);
     }
     taken = left_count;
-    const bool as_part = count_as_part(self, left, left_count, part == FM_PART, out);
+    const bool as_part = count_as_part(self, left, left_count, part > FM_PART / 2, out);
     if (!as_part)
         status = fm_exact_run(self, left, left_count, out, &taken, error);
     else if (fm_exact_too_many(self))
@@ -123,6 +123,14 @@ static fm_status count_part(fm_exact *self, const uint64_t *blocks, const uint32
     return status;
 }
 
+/* How many of them make the next part. */
+static size_t part_size(size_t left)
+{
+    if (left <= FM_PART_MOST) return left;
+    if (left < 2 * FM_PART_MOST) return left / 2;
+    return FM_PART;
+}
+
 fm_status fm_exact_count(fm_engine *engine, const fm_references *references, const fm_engine_results *results,
                          size_t *done, fm_error *error)
 {
@@ -134,9 +142,9 @@ fm_status fm_exact_count(fm_engine *engine, const fm_references *references, con
                                .leave = references->leave ? references->leave + *done : NULL,
                                .offset = *done};
         size_t taken;
-        status = count_part((fm_exact *)engine, references->blocks + *done,
-                            references->now ? references->now + *done : NULL, left < FM_PART ? left : FM_PART,
-                            out, &taken, error);
+        status =
+            count_part((fm_exact *)engine, references->blocks + *done,
+                       references->now ? references->now + *done : NULL, part_size(left), out, &taken, error);
         *done += taken;
     }
     return status;

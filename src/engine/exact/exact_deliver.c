@@ -52,17 +52,13 @@ static size_t reference_of(const fm_outlet *out, uint32_t index)
 enum { FM_DELIVERED = 1024 };
 _Static_assert((int)FM_CHUNK <= (int)FM_DELIVERED, "a chunk is listed at once");
 
-/* Those at a distance from `from` on go on the list, for which there is room. Which these are is hard to
- * predict: all numbers are written, and the list of them grows by those that count. */
-static void note_all_late(const fm_outlet *out, const uint32_t *distances, uint64_t from,
-                          const uint32_t *indices, size_t count, const uint64_t *words)
+/* Those at a distance from `from` on go on the list, for which there is room. */
+static void note_all_late(const fm_exact_kernels *kernels, const fm_outlet *out, const uint32_t *distances,
+                          uint64_t from, const uint32_t *indices, size_t count, const uint64_t *words)
 {
-    uint16_t which[FM_DELIVERED];
-    size_t found = 0;
-    for (size_t i = 0; i < count; i++) {
-        which[found] = (uint16_t)i;
-        found += distances[i] >= from;
-    }
+    uint16_t which[FM_DELIVERED + 16];
+    if (from > UINT32_MAX) return;
+    const size_t found = kernels->list_late(distances, count, (uint32_t)from, which);
     fm_late *const late = out->pairs->late + out->pairs->late_count;
     for (size_t i = 0; i < found; i++)
         late[i] = late_of(out, reference_of(out, indices[which[i]]), words[which[i]]);
@@ -88,7 +84,7 @@ static void count_list(const fm_exact *self, const fm_outlet *out, const uint32_
     if (pairs->late_wanted) {
         uint64_t from = pairs->late_from;
         if (self->bound && self->bound < from) from = self->bound;
-        note_all_late(out, distances, from, indices, count, words);
+        note_all_late(self->kernels, out, distances, from, indices, count, words);
     }
     self->kernels->count_pairs(&pairs->table, words, count);
 }
@@ -258,7 +254,7 @@ static void deliver_close(fm_exact *self, size_t count, const fm_outlet *out)
 static void deliver_close_one_by_one(fm_exact *self, size_t count, const fm_outlet *out)
 {
     const fm_part *part = &self->part;
-    uint32_t distances[FM_DELIVERED + FM_PART_ROOM - FM_PART];
+    uint32_t distances[FM_DELIVERED + FM_PART_ROOM - FM_PART_MOST];
     uint16_t references[FM_DELIVERED];
     size_t close = 0;
     for (size_t i = 0; i < count; i++) {

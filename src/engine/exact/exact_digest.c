@@ -22,7 +22,7 @@ fm_status fm_exact_digest(fm_engine *engine, const fm_references *given, size_t 
                            .offset = number};
     *done = false;
     if (!fm_exact_try_part(self, count)) return FM_OK;
-    fm_status status = fm_tally_reserve(results->distances, FM_PART, error);
+    fm_status status = fm_tally_reserve(results->distances, FM_PART_MOST, error);
     if (status == FM_OK && pairs) status = fm_pairs_reserve(pairs, count, error);
     if (status != FM_OK) return status;
     if (pairs) self->tags->kept.pair_count = 0;
@@ -61,11 +61,11 @@ fm_status fm_exact_count_residue(fm_engine *engine, const fm_residue *residue,
     fm_exact *self = (fm_exact *)engine;
     fm_tally *const tally = results->distances;
     fm_pairs *const pairs = results->pairs;
-    fm_status status = fm_tally_reserve(tally, self->table.used + FM_PART + FM_TWO_CHUNKS, error);
+    fm_status status = fm_tally_reserve(tally, self->table.used + FM_PART_MOST + FM_TWO_CHUNKS, error);
     if (status == FM_OK && pairs) status = fm_pairs_reserve(pairs, residue->count, error);
     if (status == FM_OK && !fm_exact_part_fits(self)) {
         status = fm_exact_restart(self, error); /* then the window has room for more than a part */
-        if (status == FM_OK) status = fm_exact_make_room(self, FM_PART + FM_TWO_CHUNKS, error);
+        if (status == FM_OK) status = fm_exact_make_room(self, FM_PART_MOST + FM_TWO_CHUNKS, error);
     }
     if (status != FM_OK) return status;
     fm_part *part = &self->part;

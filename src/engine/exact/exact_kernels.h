@@ -51,11 +51,12 @@ typedef struct fm_chunk {
 } fm_chunk;
 
 /*
- * A part of the trace: up to FM_PART references that are worked off together. What is left of it without the
- * references that repeat the one before; with tags, a block is used under the tag of the first of its
- * repeats, and left under that of the last.
+ * A part of the trace: references that are worked off together, FM_PART of them. Where half as many would be
+ * left over they are taken along, since short parts have many first touches: up to FM_PART_MOST. What is left
+ * of a part without the references that repeat the one before; with tags, a block is used under the tag of
+ * the first of its repeats, and left under that of the last.
  */
-enum { FM_PART = 4096, FM_PART_ROOM = FM_PART + 64 };
+enum { FM_PART = 4096, FM_PART_MOST = 6144, FM_PART_ROOM = FM_PART_MOST + 64 };
 
 typedef struct fm_kept_tags {
     uint32_t now[FM_PART_ROOM];
@@ -80,7 +81,7 @@ enum {
     FM_CLOSE = 64,
     FM_PART_SLOT_BITS = 13,
     FM_PART_SLOTS = 1 << FM_PART_SLOT_BITS,
-    FM_PART_WORDS = FM_PART / 64,
+    FM_PART_WORDS = FM_PART_MOST / 64,
 };
 
 /* How long a reference is the latest to its block. */
@@ -299,6 +300,11 @@ typedef struct fm_exact_kernels {
                          unsigned shift, uint32_t reference, fm_tagged_cut *cut);
     /* Copies tags; returns all their bits together. */
     uint32_t (*copy_tags)(const uint32_t *from, size_t count, uint32_t *to);
+    /* The bits of all of them together. */
+    uint32_t (*all_bits)(const uint32_t *numbers, size_t count);
+    /* The indices, in order, of distances from `from` on. At most 2^16 distances; may write up to 16 more
+     * than it returns. */
+    size_t (*list_late)(const uint32_t *distances, size_t count, uint32_t from, uint16_t *late);
 } fm_exact_kernels;
 
 /* What follows from a part alone: its links, its first references, and the distances of the others. False

@@ -481,6 +481,18 @@ static size_t kernel_cut_tagged(const uint64_t *restrict address, const uint32_t
     return i;
 }
 
+static uint32_t kernel_all_bits(const uint32_t *restrict numbers, size_t count)
+{
+    enum { STEP = 64 }; /* several sums: one would wait for itself */
+    uint32_t sums[STEP] = {0}, all = 0;
+    size_t i = 0;
+    for (; i + STEP <= count; i += STEP)
+        for (size_t j = 0; j < STEP; j++) sums[j] |= numbers[i + j];
+    for (; i < count; i++) all |= numbers[i];
+    for (size_t j = 0; j < STEP; j++) all |= sums[j];
+    return all;
+}
+
 static uint32_t kernel_copy_tags(const uint32_t *restrict from, size_t count, uint32_t *restrict to)
 {
     uint32_t all = 0;

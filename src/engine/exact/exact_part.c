@@ -8,8 +8,8 @@
 
 bool fm_exact_part_fits(fm_exact *self)
 {
-    if (self->window_full || fm_recency_window_left(&self->window) < FM_PART + FM_CHUNK) return false;
-    return fm_exact_make_room(self, FM_PART + FM_TWO_CHUNKS, NULL) == FM_OK;
+    if (self->window_full || fm_recency_window_left(&self->window) < FM_PART_MOST + FM_CHUNK) return false;
+    return fm_exact_make_room(self, FM_PART_MOST + FM_TWO_CHUNKS, NULL) == FM_OK;
 }
 
 bool fm_exact_part_by_itself(fm_exact *self, const uint64_t *keys, size_t count, const fm_outlet *out)

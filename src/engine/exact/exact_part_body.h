@@ -89,7 +89,7 @@ static bool kernel_part_link(const uint64_t *restrict keys, size_t count, fm_par
         if (__builtin_expect(keys[at] != keys[i], 0)) {
             entry[slot] = (uint16_t)found;
             found = part_probe(keys, i, part, &probes);
-            if (probes > 2 * FM_PART) { /* keys that were not chosen to collide do not meet that often */
+            if (probes > 2 * FM_PART_MOST) { /* keys that were not chosen to collide do not meet that often */
                 memset(entry, 0, sizeof part->entry);
                 return false;
             }
@@ -387,7 +387,7 @@ static void part_bits(const fm_part *part, size_t count, uint8_t least, uint64_t
 
 /* counters[w]: how many bits are set in the words before w. In two steps where they are not in registers: in
  * all rows before that of w, and in its row. */
-enum { PART_ROW = 8, PART_ROWS = FM_PART_WORDS / PART_ROW };
+enum { PART_ROW = 8, PART_ROWS = 8, PART_COUNTERS = 64 };
 typedef struct part_counters {
 #if defined(__AVX512F__)
     __m512i low, high;
@@ -417,10 +417,11 @@ ALWAYS_INLINE uint32_t part_counters_clear(part_counters *counters, uint32_t wor
 {
 #if defined(__AVX512F__)
     const __m512i one = _mm512_set1_epi16(1);
-    __m512i found = _mm512_permutex2var_epi16(counters->low, _mm512_set1_epi16((short)word), counters->high);
-    const uint64_t behind = (UINT64_MAX - 1) << word;
-    counters->low = _mm512_mask_sub_epi16(counters->low, (__mmask32)behind, counters->low, one);
-    counters->high = _mm512_mask_sub_epi16(counters->high, (__mmask32)(behind >> 32), counters->high, one);
+    const __m512i number = _mm512_set1_epi16((short)counter_number[word]);
+    const __m512i found = _mm512_permutex2var_epi16(counters->low, number, counters->high);
+    const __mmask32 behind_low = counters_behind[word][0], behind_high = counters_behind[word][1];
+    counters->low = _mm512_mask_sub_epi16(counters->low, behind_low, counters->low, one);
+    counters->high = _mm512_mask_sub_epi16(counters->high, behind_high, counters->high, one);
     return (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(found)) & 0xFFFF;
 #else
     static const uint16_t behind[PART_ROW][PART_ROW] __attribute__((aligned(16))) = {
@@ -443,19 +444,18 @@ ALWAYS_INLINE uint32_t part_counters_clear(part_counters *counters, uint32_t wor
  * At an apart reference, the blocks touched since the one before to its block are all that the part touched
  * so far, but for those whose latest reference lies no later than that. Whatever is touched again closely is
  * not among these by then: so a bitmap of the other references is enough, in which apart ones clear what they
- * leave.
+ * leave. wide: a counter is of two words.
  */
-static void kernel_part_apart(size_t count, fm_part *restrict part)
+ALWAYS_INLINE void part_apart_body(size_t count, fm_part *restrict part, const bool wide)
 {
     const size_t aparts = part->apart_count;
-    if (aparts == 0) return;
     uint64_t latest[FM_PART_WORDS];
-    uint16_t before[FM_PART_WORDS], touched[FM_PART_WORDS];
+    uint16_t before[PART_COUNTERS] = {0}, touched[FM_PART_WORDS];
     for (size_t a = 0; a < aparts; a++) part->latest[part->before[part->apart[a]] - 1] = FM_LEFT_LATER;
     part_bits(part, count, FM_LEFT_LATER, latest);
     uint32_t live = 0, firsts = 0;
-    for (size_t word = 0; word < FM_PART_WORDS; word++) {
-        before[word] = (uint16_t)live;
+    for (size_t word = 0; 64 * word < count; word++) {
+        if (!wide || word % 2 == 0) before[word >> wide] = (uint16_t)live;
         touched[word] = (uint16_t)firsts;
         live += (uint32_t)__builtin_popcountll(latest[word]);
         firsts += (uint32_t)__builtin_popcountll(part->first_bits[word]);
@@ -466,11 +466,24 @@ static void kernel_part_apart(size_t count, fm_part *restrict part)
         const uint32_t reference = part->apart[a], left = part->before[reference] - 1U;
         const uint64_t word = latest[left / 64], bit = UINT64_C(1) << (left % 64);
         const uint64_t earlier = part->first_bits[reference / 64] & ((UINT64_C(1) << (reference % 64)) - 1);
+        uint32_t rank = (uint32_t)__builtin_popcountll(word & (bit | (bit - 1)));
+        if (wide) { /* the word before, if there is one that the counter is of */
+            const uint64_t second = left / 64 % 2;
+            rank += (uint32_t)__builtin_popcountll(latest[left / 128 * 2] & (0 - second));
+        }
         latest[left / 64] = word & ~bit;
-        const uint32_t rank = part_counters_clear(&counters, left / 64) +
-                              (uint32_t)__builtin_popcountll(word & (bit | (bit - 1)));
+        rank += part_counters_clear(&counters, (left / 64) >> wide);
         part->apart_distance[a] = touched[reference / 64] + (uint32_t)__builtin_popcountll(earlier) - rank;
     }
+}
+
+static void kernel_part_apart(size_t count, fm_part *restrict part)
+{
+    if (part->apart_count == 0) return;
+    if (count > 64 * PART_COUNTERS)
+        part_apart_body(count, part, true);
+    else
+        part_apart_body(count, part, false);
 }
 
 static void kernel_part_pairs(size_t count, const uint32_t *restrict now, const uint32_t *restrict leave,
@@ -566,12 +579,18 @@ static void kernel_part_first(const uint64_t *restrict keys, size_t count, uint6
         earlier[word] = lasts;
         lasts += (uint32_t)__builtin_popcountll(last_bits[word]);
     }
+    /* The positions in order, from the first line's beginning on: without a division for each reference. */
+    uint16_t places[FM_PART_MOST];
+    for (uint32_t k = 0; k < lasts; k++) {
+        const uint32_t at = offset + k;
+        places[k] = (uint16_t)((at / FM_LINE_BITS) << FM_LINE_SHIFT | at % FM_LINE_BITS);
+    }
     for (size_t f = 0; f < part->first_count; f++) {
         const size_t first = part->first[f], last = part->last[f];
         const uint64_t before = last_bits[last / 64] & ((UINT64_C(1) << (last % 64)) - 1);
-        const uint32_t at = offset + earlier[last / 64] + (uint32_t)__builtin_popcountll(before);
         part->key[f] = keys[first];
-        part->position[f] = (line + at / FM_LINE_BITS) << FM_LINE_SHIFT | at % FM_LINE_BITS;
+        part->position[f] =
+            (line << FM_LINE_SHIFT) + places[earlier[last / 64] + (uint32_t)__builtin_popcountll(before)];
         if (now) {
             part->position[f] |= (uint64_t)leave[last] << FM_TAG_SHIFT;
             part->now[f] = now[first];

@@ -42,7 +42,7 @@ typedef struct fm_exact {
     fm_bucket *homes[2][FM_CHUNK];
     uint64_t unrepeated[FM_PART_ROOM];
     fm_part part;
-    fm_bucket *part_homes[FM_PART + FM_CHUNK];
+    fm_bucket *part_homes[FM_PART_MOST + FM_CHUNK];
 } fm_exact;
 
 /* Where the distances of a run go, and with tags where the tags come from. */
@@ -143,7 +143,8 @@ static inline bool fm_exact_try_part(fm_exact *self, size_t count)
     return false;
 }
 
-/* done: it could be worked off by itself; whole: it was FM_PART references before repeats were removed. */
+/* done: it could be worked off by itself; whole: it was over half of FM_PART references before repeats were
+ * removed. */
 static inline void fm_exact_judge_part(fm_exact *self, bool done, size_t count, bool whole)
 {
     if (!done || (whole && self->part.first_count > count / 2)) self->chunkwise = FM_PARTS_SKIPPED;
@@ -151,7 +152,7 @@ static inline void fm_exact_judge_part(fm_exact *self, bool done, size_t count, 
 
 static inline bool fm_repeats_are_few(size_t part, size_t left)
 {
-    return part == FM_PART && part - left < part / 16;
+    return part >= FM_PART && part - left < part / 16;
 }
 
 static inline void fm_exact_judge_repeats(fm_exact *self, size_t part, size_t left)

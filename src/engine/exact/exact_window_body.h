@@ -15,6 +15,21 @@ ALWAYS_INLINE uint32_t line_clear(uint64_t *words, uint64_t position)
 
 #if defined(__AVX512F__)
 
+/* The number of each of 64 counters, and which ones are behind it: read from memory, where they cost less
+ * than moves from general registers. */
+static uint16_t counter_number[64];
+static uint32_t counters_behind[64][2];
+
+__attribute__((constructor)) static void fill_counters_behind(void)
+{
+    for (unsigned counter = 0; counter < 64; counter++) {
+        const uint64_t behind = (UINT64_MAX - 1) << counter;
+        counter_number[counter] = (uint16_t)counter;
+        counters_behind[counter][0] = (uint32_t)behind;
+        counters_behind[counter][1] = (uint32_t)(behind >> 32);
+    }
+}
+
 typedef struct top_counters {
     __m512i low, high;
 } top_counters;
@@ -73,8 +88,9 @@ ALWAYS_INLINE void near_body(uint64_t *words, uint16_t *node, const uint32_t *po
         uint32_t position = positions[i];
         uint32_t rank = line_clear(words, position);
         uint32_t line = position >> FM_LINE_SHIFT;
-        __m512i found = _mm512_permutexvar_epi16(_mm512_set1_epi16((short)line), counters);
-        counters = _mm512_mask_sub_epi16(counters, (UINT32_MAX - 1) << (line & 31), counters, one);
+        const __m512i number = _mm512_set1_epi16((short)counter_number[line]);
+        const __m512i found = _mm512_permutexvar_epi16(number, counters);
+        counters = _mm512_mask_sub_epi16(counters, counters_behind[line][0], counters, one);
         rank += (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(found)) & 0xFFFF;
         distances[i] -= rank;
     }
@@ -287,6 +303,38 @@ static size_t kernel_keep_small(const uint64_t *restrict distances, size_t count
         *beyond += distances[i] == FM_BEYOND;
     }
     return kept;
+}
+
+static size_t kernel_list_late(const uint32_t *restrict distances, size_t count, uint32_t from,
+                               uint16_t *restrict late)
+{
+    size_t found = 0, i = 0;
+#if defined(__AVX512F__)
+    const __m512i edge = _mm512_set1_epi32((int)from);
+    __m512i number = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    for (; i + 16 <= count; i += 16) {
+        const __mmask16 these = _mm512_cmpge_epu32_mask(_mm512_loadu_si512(distances + i), edge);
+        _mm256_storeu_si256((__m256i *)(late + found),
+                            _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(these, number)));
+        found += (unsigned)__builtin_popcount(mask_bits(these));
+        number = _mm512_add_epi32(number, _mm512_set1_epi32(16));
+    }
+#elif defined(__AVX2__)
+    const __m256i edge = _mm256_set1_epi32((int)from);
+    for (; i + 8 <= count; i += 8) {
+        const __m256i some = _mm256_loadu_si256((const __m256i *)(distances + i));
+        const __m256i is_late = _mm256_cmpeq_epi32(_mm256_max_epu32(some, edge), some);
+        const unsigned these = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(is_late));
+        _mm_storeu_si128((__m128i *)(late + found),
+                         _mm_add_epi16(_mm_set1_epi16((short)i), _mm_cvtepu8_epi16(lane_bytes(these))));
+        found += (unsigned)__builtin_popcount(these);
+    }
+#endif
+    for (; i < count; i++) { /* which these are is hard to predict: all numbers are written */
+        late[found] = (uint16_t)i;
+        found += distances[i] >= from;
+    }
+    return found;
 }
 
 /*
