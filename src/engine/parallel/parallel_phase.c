@@ -626,7 +626,8 @@ order_bundle(const fm_parallel *self, const fm_piece *piece, const fm_bundle *bu
     memcpy(next, bundle->begin, sizeof next);
     for (size_t i = 0; i < bundle->count; i++) {
         const uint64_t old = positions[next[group[i]]++], place = old & FM_POSITION_BITS;
-        const uint8_t range = place ? self->range_of[place >> FM_REGION_SHIFT] : COLD;
+        /* Which are held is hard to predict: no jump. Region 0 is in range 0. */
+        const uint8_t range = (uint8_t)(self->range_of[place >> FM_REGION_SHIFT] | (place == 0) * COLD);
         ordered->position[i] = old;
         ordered->range[i] = range;
         counts[range]++;
