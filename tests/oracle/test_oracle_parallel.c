@@ -218,7 +218,8 @@ static void test_drawn_accesses(void **state)
 /*
  * Keys of which few are new after a while: each thread tries a piece, then all that is left is dealt out, a
  * piece for each. And the table has room for the blocks there are, not for the events of a phase. Where most
- * are new to the end, nothing is dealt out: parts, in pieces of the least size.
+ * are new to the end, nothing is dealt out: parts, in pieces of the least size. Under a bound, engines keep
+ * all blocks where these are not too many; where there are more than can be remembered, they drop blocks.
  */
 static void test_shares(void **state)
 {
@@ -227,8 +228,19 @@ static void test_shares(void **state)
     enum { MOST_KEYS = 1 << 15, LEAST_TABLES = 2 << 20, BYTES_A_BLOCK = 64 };
     static const struct {
         unsigned threads;
-        bool dealt_out;
-    } cases[] = {{4, true}, {2, true}, {3, false}, {8, false}};
+        bool few_new, dealt_out;
+        uint64_t bound, seen_limit;
+        bool drops;
+    } cases[] = {
+        {.threads = 4, .few_new = true, .dealt_out = true},
+        {.threads = 2, .few_new = true, .dealt_out = true},
+        {.threads = 3},
+        {.threads = 8},
+        {.threads = 2, .few_new = true, .dealt_out = true, .bound = 100},
+        {.threads = 3, .few_new = true, .dealt_out = true, .bound = 1000, .seen_limit = 2 * MOST_KEYS},
+        {.threads = 2, .dealt_out = true, .bound = MOST_KEYS / 2, .seen_limit = MOST_KEYS, .drops = true},
+        {.threads = 3, .few_new = true, .bound = 100, .seen_limit = MOST_KEYS / 8, .drops = true},
+    };
     const size_t length = 3000000;
     if (large_length(length) < length) return; /* with fewer, too many are new */
     uint64_t *trace = malloc(length * sizeof *trace);
@@ -238,14 +250,15 @@ static void test_shares(void **state)
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         recipe_random random = {5};
         for (size_t i = 0; i < length; i++) /* as often below 2^k as above, for each k; or mostly new */
-            trace[i] = cases[c].dealt_out
+            trace[i] = cases[c].few_new
                            ? recipe_below(&random, 1 + ((uint64_t)MOST_KEYS >> recipe_below(&random, 15)))
                            : recipe_below(&random, 4 * length);
         fm_tally tallies[2];
+        fm_seen_limit = cases[c].seen_limit ? cases[c].seen_limit : FM_SEEN_LIMIT;
         const fm_references references = {.count = length, .blocks = trace};
         for (int several = 0; several < 2; several++) {
             const unsigned threads = several ? cases[c].threads : 1;
-            const fm_engine_options options = {.threads = threads};
+            const fm_engine_options options = {.threads = threads, .bound = cases[c].bound};
             const fm_engine_ops *const ops = several ? &fm_engine_parallel : &fm_engine_exact;
             const fm_engine_results results = {.distances = &tallies[several]};
             fm_engine *engine;
@@ -258,21 +271,29 @@ static void test_shares(void **state)
                 const fm_parallel *self = (const fm_parallel *)engine;
                 assert_int_equal(ops->catch_up(engine, &results, NULL), FM_OK);
                 assert_int_equal(self->shared_out, cases[c].dealt_out);
-                if (cases[c].dealt_out)
+                assert_int_equal(self->drops_freely, cases[c].drops);
+                assert_int_equal(self->drops, cases[c].drops);
+                assert_int_equal(ops->cold_known(engine), !cases[c].drops);
+                if (cases[c].drops)
+                    assert_true(self->filled < 50 * threads);
+                else if (cases[c].dealt_out)
                     assert_true(self->filled <= 2 * threads);
                 else
                     assert_true(self->filled >= length / fm_parallel_drawn_least / 2);
-                assert_true(self->table_bytes <= LEAST_TABLES + BYTES_A_BLOCK * ops->distinct(engine));
+                assert_true(cases[c].bound ||
+                            self->table_bytes <= LEAST_TABLES + BYTES_A_BLOCK * ops->distinct(engine));
                 assert_true(self->partitions > 1); /* they draw: two threads divide, too */
             }
             ops->destroy(engine);
         }
         assert_int_equal(tallies[0].cold, tallies[1].cold);
+        assert_int_equal(tallies[0].beyond, tallies[1].beyond);
         const uint64_t bins = fm_tally_end(&tallies[0]);
         assert_int_equal(bins, fm_tally_end(&tallies[1]));
         assert_memory_equal(tallies[0].counts, tallies[1].counts, bins * sizeof *tallies[0].counts);
         for (int several = 0; several < 2; several++) fm_tally_clear(&tallies[several]);
     }
+    fm_seen_limit = FM_SEEN_LIMIT;
     fm_parallel_drawn_least = usual_least;
     free(trace);
 }

@@ -153,6 +153,12 @@ static void list_fresh(fm_exact *self, const uint64_t *keys, fm_tally *tally)
     fm_first_touches *firsts = self->firsts;
     const fm_chunk *chunk = &self->chunk;
     firsts->unheld += chunk->fresh_count;
+    /* When nobody can know whether they are new, it is enough to count them. */
+    if (self->seen && firsts->count >= self->held && fm_seen_set_given_up(self->seen)) {
+        firsts->given_up = true;
+        tally->beyond += chunk->fresh_count;
+        return;
+    }
     for (size_t i = 0; i < chunk->fresh_count; i++) {
         const uint64_t key = keys[chunk->fresh_index[i]];
         bool listed = true;
@@ -177,7 +183,8 @@ static void tally_list(const fm_exact *self, fm_tally *tally, uint32_t *distance
 static void deliver_fresh(fm_exact *self, const uint64_t *keys, const fm_outlet *out)
 {
     fm_chunk *chunk = &self->chunk;
-    prefetch_fresh(self, keys);
+    const bool unknown = self->seen && fm_seen_set_given_up(self->seen);
+    if (!unknown) prefetch_fresh(self, keys);
     if (self->firsts) {
         list_fresh(self, keys, out->tally);
         if (self->dropping) fm_exact_note_seen(self);
@@ -185,6 +192,10 @@ static void deliver_fresh(fm_exact *self, const uint64_t *keys, const fm_outlet 
     }
     const size_t count = chunk->fresh_count;
     uint64_t beyond = 0;
+    if (unknown && !out->pairs) {
+        out->tally->beyond += count;
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
         bool forgotten =
             self->seen && fresh_distance(self, keys[chunk->fresh_index[i]], 0, NULL) == FM_BEYOND;

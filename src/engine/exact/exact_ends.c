@@ -58,6 +58,11 @@ uint64_t fm_exact_live(const fm_engine *engine)
     return ((const fm_exact *)engine)->table.used;
 }
 
+bool fm_exact_drops(const fm_engine *engine)
+{
+    return ((const fm_exact *)engine)->held > 0;
+}
+
 static uint64_t depth_of(const fm_exact *self, uint64_t position)
 {
     const uint32_t rank = fm_recency_window_rank(&self->window, position & FM_POSITION_BITS);

@@ -52,6 +52,9 @@ void fm_exact_empty(fm_engine *engine);
 
 /* Blocks that the engine holds. */
 uint64_t fm_exact_live(const fm_engine *engine);
+/* Whether it drops blocks; and how many it holds at most, about. */
+bool fm_exact_drops(const fm_engine *engine);
+uint64_t fm_exact_most_held(const fm_engine *engine);
 
 /* Of blocks that the engine holds: how many others were touched later, the last time; and if it keeps tags,
  * from bit FM_TAG_SHIFT on, under which that was. */

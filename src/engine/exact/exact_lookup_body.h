@@ -124,8 +124,16 @@ ALWAYS_INLINE uint64_t *place(fm_block_table *table, fm_bucket *bucket, uint64_t
     const __m256i wanted = _mm256_set1_epi64x((long long)key);
     uint64_t *slot = find(bucket, wanted);
     if (__builtin_expect(slot != NULL, 1)) return slot;
+    if (bucket->position[FM_BUCKET_SLOTS - 1] == 0) { /* it has spilled nothing: the key is new */
+        const __m256i empty =
+            _mm256_cmpeq_epi64(_mm256_load_si256((const __m256i *)bucket->position), _mm256_setzero_si256());
+        const int taken = __builtin_ctz((unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(empty)));
+        bucket->key[taken] = key;
+        table->used++;
+        return &bucket->position[taken];
+    }
     /* A full bucket spills into the next: most others are there. */
-    if (bucket->position[FM_BUCKET_SLOTS - 1] != 0 && bucket + 1 < table->buckets + table->bucket_count) {
+    if (bucket + 1 < table->buckets + table->bucket_count) {
         slot = find(bucket + 1, wanted);
         if (slot) return slot;
     }
@@ -134,6 +142,16 @@ ALWAYS_INLINE uint64_t *place(fm_block_table *table, fm_bucket *bucket, uint64_t
         if (bucket->key[slot] == key && bucket->position[slot] != 0) return &bucket->position[slot];
 #endif
     return fm_block_table_place_slow(table, bucket, key);
+}
+
+/* Of a key that is looked up soon, whose bucket is in a cache: where that is full, the next one may be
+ * needed, too. */
+ALWAYS_INLINE void fetch_spill(fm_bucket *const *homes, size_t i, size_t count)
+{
+    enum { AHEAD = 12 };
+    if (i + AHEAD >= count) return;
+    const fm_bucket *const soon = homes[i + AHEAD];
+    __builtin_prefetch(soon + (soon->position[FM_BUCKET_SLOTS - 1] != 0), 1, 3);
 }
 
 static void kernel_partition(const uint64_t *restrict keys, size_t count, const uint64_t seed[3],
@@ -151,6 +169,7 @@ ALWAYS_INLINE void exchange_body(fm_block_table *table, fm_bucket *const *restri
 {
     for (size_t i = 0; i < count; i++) {
         __builtin_prefetch(soon[i], 1, 3);
+        fetch_spill(homes, i, count);
         uint64_t *slot = place(table, homes[i], keys[i]);
         keys[i] = *slot;
         // cppcheck-suppress nullPointer
@@ -179,6 +198,7 @@ static void kernel_exchange_timed(fm_block_table *table, fm_bucket *const *restr
     for (size_t i = 0; i < count; i++) {
         __builtin_prefetch(soon[i], 1, 3);
         fm_block_table_prefetch_times(table, soon[i]);
+        fetch_spill(homes, i, count);
         uint64_t *const slot = place(table, homes[i], keys[i]);
         uint64_t *const time = fm_block_table_time(table, slot);
         keys[i] = *slot;
@@ -297,6 +317,7 @@ ALWAYS_INLINE void lookup_body(fm_block_table *table, const fm_recency_window *w
     const size_t count = chunk->count;
     uint64_t old[FM_CHUNK];
     for (size_t i = 0; i < count; i++) {
+        fetch_spill(homes, i, count);
         uint64_t *slot = place(table, homes[i], keys[i]);
         old[i] = *slot;
         // cppcheck-suppress nullPointer

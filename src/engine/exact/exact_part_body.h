@@ -607,6 +607,7 @@ ALWAYS_INLINE void lookup_first_body(fm_block_table *table, const fm_recency_win
     const size_t count = chunk->count;
     uint64_t old[FM_CHUNK];
     for (size_t i = 0; i < count; i++) {
+        fetch_spill(homes, i, count);
         uint64_t *slot = place(table, homes[i], part->key[first + i]);
         old[i] = *slot;
         *slot = part->position[first + i];

@@ -3,6 +3,7 @@
  * exact_restart.c - when the window of `exact` is full: live blocks are renumbered by their ranks; under a
  * bound, those beyond it are dropped. Tags stay with their blocks.
  */
+#include "engine/exact/exact_ends.h"
 #include "engine/exact/exact_state.h"
 
 /* Blocks that may be held beyond twice the bound: dropping them costs a sweep of the table, so that it should
@@ -53,6 +54,14 @@ static void remember_all(fm_exact *self)
     if (!fm_seen_set_keep_table(self->seen, &self->table, fm_exact_seen_budget(self)))
         fm_seen_set_give_up(self->seen, fm_seen_set_count(self->seen));
     fm_exact_note_seen(self);
+}
+
+/* A bound may be as large as 2^64 - 1. */
+uint64_t fm_exact_most_held(const fm_engine *engine)
+{
+    const uint64_t held = ((const fm_exact *)engine)->held;
+    if (held == 0 || held > (UINT64_MAX - slack_of(held)) / 2) return UINT64_MAX;
+    return 2 * held + slack_of(held);
 }
 
 bool fm_exact_too_many(const fm_exact *self)

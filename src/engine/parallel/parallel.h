@@ -132,6 +132,7 @@ typedef struct fm_piece {
     uint64_t forgot; /* so many that are beyond the bound, of a piece whose others are not known: else 0 */
     /* Drawn: fetched by the thread that has the piece. */
     bool drawn, by_parts;
+    bool drops; /* its engine drops blocks beyond the bound */
     fm_stretch stretch;
     uint64_t wanted, fetched;            /* references */
     fm_piece_growth_point quarter, half; /* when so much of it, at most, had been fetched */
@@ -289,7 +290,9 @@ typedef struct fm_parallel {
     fm_piece_growth drawn_growth;  /* of pieces of that size, so far */
     uint64_t drawn_events;         /* first touches that one may have */
     uint64_t drawn_expected;       /* blocks of the next one, about */
-    bool bounded;                  /* pieces as a whole drop blocks beyond the bound, too */
+    bool may_drop;                 /* pieces as a whole may drop blocks beyond the bound, */
+    bool drops;                    /* and the next ones do */
+    bool drops_freely;             /* it is known that nobody need know what was dropped */
     bool shared_out;               /* all that is left is dealt out in pieces of this size */
     uint64_t by_parts;             /* so many of the next ones are worked off part by part */
     uint64_t memory_peak;
@@ -392,6 +395,8 @@ void fm_piece_note_growth(fm_piece *piece, uint64_t events);
 double fm_piece_growth_foretell(const fm_piece_growth *seen, uint64_t size);
 /* Under the lock: the next pieces are those that are tried first. */
 void fm_parallel_try_first_size(fm_parallel *self);
+/* Under the lock: first touches cannot be told from returns any more, so that pieces need not know them. */
+void fm_parallel_drop_freely(fm_parallel *self);
 /* Under the lock: from how it went, what the next ones should be like. */
 void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece);
 

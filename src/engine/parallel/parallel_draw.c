@@ -38,13 +38,14 @@ enum { BOUND_MOST = 1 << 27 }; /* that pieces drop blocks by: distances stay bel
 
 /* ---- in the thread that has the piece ---- */
 
-static fm_status start_whole(const fm_parallel *self, fm_parallel_worker *worker, fm_error *error)
+static fm_status start_whole(const fm_parallel *self, fm_parallel_worker *worker, bool drops, fm_error *error)
 {
+    if (worker->whole && fm_exact_drops((fm_engine *)worker->whole) != drops) fm_parallel_end_whole(worker);
     if (worker->whole) return FM_OK;
     fm_engine_options options = self->options;
     if (options.max_memory) options.max_memory = ENGINE_BASE + self->drawn_events * ENGINE_BYTES_A_BLOCK;
     /* What is beyond the bound here, is so in the trace. Where nothing is dropped, all blocks count. */
-    options.keep_all = !self->bounded;
+    options.keep_all = !drops;
     fm_status status = fm_engine_exact.create((fm_engine **)&worker->whole, &options, error);
     if (status == FM_OK) fm_exact_list_firsts((fm_engine *)worker->whole, &worker->firsts);
     return status;
@@ -55,6 +56,8 @@ static fm_status start_whole(const fm_parallel *self, fm_parallel_worker *worker
  * again and again, and each time all of the table, which may have been large before, is gone through. */
 static fm_status make_room(fm_exact *whole, uint64_t blocks, fm_error *error)
 {
+    const uint64_t most = fm_exact_most_held((fm_engine *)whole);
+    if (blocks > most) blocks = most;
     fm_status status = fm_exact_make_room(whole, blocks, error);
     if (status == FM_OK) status = fm_recency_window_reserve(&whole->window, blocks, error);
     if (status == FM_OK) fm_recency_window_restart_for(&whole->window, 0, blocks);
@@ -201,11 +204,11 @@ static fm_status put_bounded(fm_parallel *self, fm_piece *piece, fm_parallel_wor
 }
 
 /* Whether it pays, or some of its first touches are not known, or some of its blocks not held. */
-static bool is_beyond_bound(const fm_parallel *self, const fm_parallel_worker *worker)
+static bool is_beyond_bound(const fm_parallel *self, const fm_piece *piece, const fm_parallel_worker *worker)
 {
     const fm_first_touches *firsts = &worker->firsts;
-    return self->bounded && (firsts->given_up || firsts->count > 2 * self->options.bound ||
-                             firsts->count != fm_exact_live((fm_engine *)worker->whole));
+    return piece->drops && (firsts->given_up || firsts->count > 2 * self->options.bound ||
+                            firsts->count != fm_exact_live((fm_engine *)worker->whole));
 }
 
 fm_status fm_piece_fetch(const fm_parallel *self, fm_piece *piece, unsigned number, fm_references *references,
@@ -232,14 +235,14 @@ static fm_status draw_whole(fm_parallel *self, fm_piece *piece, unsigned number,
 {
     fm_parallel_worker *worker = &self->workers[number];
     fm_references fetched = {.count = 1};
-    fm_status status = start_whole(self, worker, error);
+    fm_status status = start_whole(self, worker, piece->drops, error);
     if (status == FM_OK && fm_exact_live((fm_engine *)worker->whole) > 0)
         fm_exact_empty((fm_engine *)worker->whole); /* of the piece before */
     if (status == FM_OK) status = make_room(worker->whole, piece->expected, error);
     piece->distinct = true;
     if (status == FM_OK && self->ordered) fm_exact_number_from_here((fm_engine *)worker->whole);
     while (status == FM_OK && fetched.count > 0) {
-        if (self->bounded && __atomic_load_n(&self->given_up, __ATOMIC_RELAXED))
+        if (piece->drops && __atomic_load_n(&self->given_up, __ATOMIC_RELAXED))
             fm_seen_set_give_up(worker->whole->seen, 0); /* nobody wants to know any more */
         status = fm_piece_fetch(self, piece, number, &fetched, error);
         if (status == FM_OK && fetched.count > 0)
@@ -247,7 +250,7 @@ static fm_status draw_whole(fm_parallel *self, fm_piece *piece, unsigned number,
                                    : count_whole(worker, &fetched, error);
         if (status == FM_OK) status = fm_parallel_pour_pairs(self, worker, error);
         fm_piece_note_growth(piece, piece->events + worker->held.count + worker->firsts.count);
-        if (status == FM_OK && !self->bounded && worker->firsts.count > self->drawn_events) {
+        if (status == FM_OK && !piece->drops && worker->firsts.count > self->drawn_events) {
             piece->distinct = false;
             status = put_first_touches(self, piece, worker, error);
             fm_exact_empty((fm_engine *)worker->whole);
@@ -256,8 +259,9 @@ static fm_status draw_whole(fm_parallel *self, fm_piece *piece, unsigned number,
     if (status != FM_OK) return status;
     piece->firsts = piece->events + worker->held.count + worker->firsts.count;
     piece->unheld = worker->firsts.unheld;
-    status = is_beyond_bound(self, worker) ? put_bounded(self, piece, worker, error)
-                                           : put_first_touches(self, piece, worker, error);
+    status = is_beyond_bound(self, piece, worker) ? put_bounded(self, piece, worker, error)
+                                                  : put_first_touches(self, piece, worker, error);
+    if (piece->forgot > 0) piece->firsts = piece->events; /* they are not known */
     return status;
 }
 
@@ -317,9 +321,10 @@ static uint64_t size_of_next(const fm_parallel *self)
 
 bool fm_parallel_claim_drawn(fm_parallel *self)
 {
-    if (!self->supply || self->dry || self->status != FM_OK ||
-        self->filled - self->retired >= drawn_limit(self))
-        return false;
+    if (!self->supply || self->dry || self->status != FM_OK) return false;
+    if (self->may_drop && !self->drops_freely && __atomic_load_n(&self->given_up, __ATOMIC_RELAXED))
+        fm_parallel_drop_freely(self);
+    if (self->filled - self->retired >= drawn_limit(self)) return false;
     fm_piece *piece = &self->pieces[self->filled % self->piece_count];
     if (piece->room == 0 && self->spare_count > 0)
         fm_piece_move_arrays(self, piece, &self->spare[--self->spare_count]);
@@ -332,6 +337,7 @@ bool fm_parallel_claim_drawn(fm_parallel *self)
     }
     piece->drawn = true;
     piece->by_parts = parts;
+    piece->drops = self->drops;
     piece->wanted = wanted;
     piece->fetched = 0;
     piece->quarter = piece->half = (fm_piece_growth_point){0};
@@ -361,8 +367,6 @@ static uint64_t events_with_room(const fm_parallel *self)
     if (limit && limit / 2 < bytes) bytes = limit / 2;
     const uint64_t fixed = limit ? self->threads * FM_THREAD_BYTES : 0;
     uint64_t events = bytes > fixed ? (bytes - fixed) / self->threads / FM_DRAWN_BLOCK_BYTES : 0;
-    const uint64_t bound = self->options.bound; /* whoever sets one wants little memory used */
-    if (bound && events / 2 > bound) events = 2 * bound;
     if (events < EVENTS_LEAST) return EVENTS_LEAST;
     return events < EVENTS_MOST ? events : EVENTS_MOST;
 }
@@ -376,14 +380,13 @@ static uint64_t first_size(const fm_parallel *self, uint64_t references)
     return first > fm_parallel_drawn_least ? first : fm_parallel_drawn_least;
 }
 
-/* Under a bound: whether pieces are to drop blocks. Each thread remembers those that it dropped, in memory
- * that has to be cleared: for that, its share must be long. With tags, and in order, all are kept: what is
- * known of each reference to blocks that were dropped would have to be remembered, too. */
-static bool drops_pay(const fm_parallel *self, uint64_t share)
+/* Under a bound: whether pieces may drop blocks. With tags, and in order, all are kept: what is known of each
+ * reference to blocks that were dropped would have to be remembered, too. */
+static bool may_drop(const fm_parallel *self)
 {
     const uint64_t bound = self->options.bound;
     return !self->options.tags && !self->ordered && self->partitions > 1 && bound > 0 &&
-           bound <= BOUND_MOST && self->drawn_events / 2 >= bound && share >= fm_parallel_long_share;
+           bound <= BOUND_MOST && self->drawn_events / 2 >= bound;
 }
 
 fm_status fm_parallel_draw(fm_parallel *self, const fm_block_supply *supply, const fm_engine_results *results,
@@ -395,7 +398,7 @@ fm_status fm_parallel_draw(fm_parallel *self, const fm_block_supply *supply, con
     self->order_most = fm_parallel_order_room(self);
     if (self->drawn_events == 0) {
         self->drawn_events = events_with_room(self);
-        self->bounded = drops_pay(self, supply->left(supply->context) / self->threads);
+        self->may_drop = may_drop(self);
     }
     self->drawn_first = first_size(self, supply->left(supply->context));
     fm_parallel_try_first_size(self);

@@ -17,15 +17,16 @@ enum {
     /* First touches of a piece that is analysed as a whole: one in so many references, at least. With more,
      * parts take less time, and far less memory (bench/RESULTS.md). */
     FEW = 10,
-    FEW_IN_ORDER = 5,   /* the same in order, where all references of a part are events: they cost more */
-    SOME = 2,           /* unheld references under a bound: one in so many, at least */
-    ENOUGH = 64,        /* with one in so many, larger pieces would not bring much */
-    GROWTH = 4,         /* from one size to the next, where nothing can be foretold */
-    MORE = 2,           /* blocks that a piece of the next size has, about */
-    LESS = 4,           /* and of one that is a share, less than is foretold by one in so many */
-    EXPECTED_FIRST = 4, /* references for each block of the first piece, about */
-    WAIT = 32,          /* after so many times as many references part by part, it is tried again */
-    EVENT_BYTES = 16,   /* of a piece, for an event */
+    FEW_UNDER_BOUND = 20, /* under a bound the same of shares, where parts take little time */
+    FEW_IN_ORDER = 5,     /* the same in order, where all references of a part are events: they cost more */
+    SOME = 2,             /* unheld references under a bound: one in so many, at least */
+    ENOUGH = 64,          /* with one in so many, larger pieces would not bring much */
+    GROWTH = 4,           /* from one size to the next, where nothing can be foretold */
+    MORE = 2,             /* blocks that a piece of the next size has, about */
+    LESS = 4,             /* and of one that is a share, less than is foretold by one in so many */
+    EXPECTED_FIRST = 4,   /* references for each block of the first piece, about */
+    WAIT = 32,            /* after so many times as many references part by part, it is tried again */
+    EVENT_BYTES = 16,     /* of a piece, for an event */
 };
 
 /* References of all pieces of a phase at most: each might be an event, and be counted in 32 bits. */
@@ -49,6 +50,15 @@ void fm_parallel_try_first_size(fm_parallel *self)
     self->drawn_expected = self->drawn_first / EXPECTED_FIRST;
     self->drawn_growth = (fm_piece_growth){0};
     self->shared_out = false;
+    self->drops = self->may_drop;
+}
+
+void fm_parallel_drop_freely(fm_parallel *self)
+{
+    self->drops_freely = true;
+    if (self->shared_out || self->by_parts == 0) return;
+    self->by_parts = 0;
+    fm_parallel_try_first_size(self);
 }
 
 static void add_point(fm_piece_growth_point *sum, fm_piece_growth_point point)
@@ -116,21 +126,45 @@ double fm_piece_growth_foretell(const fm_piece_growth *seen, uint64_t size)
     return (double)end.events / pieces * exp2(grown);
 }
 
-/*
- * Whether a piece as a whole pays under a bound. Where many references are to blocks that its engine did not
- * hold, each of them is remembered or looked up by every thread for itself: then parts take less time.
- */
-static bool drops_few(const fm_parallel *self, const fm_piece *piece)
+static uint64_t share_of_rest(const fm_parallel *self)
 {
-    return !self->bounded || piece->unheld <= piece->fetched / SOME;
+    return self->supply->left(self->supply->context) / self->threads + 1;
 }
 
-/* Events of a piece with so many first touches: under a bound no more than its blocks and as many last ones.
+/*
+ * Whether pieces that drop blocks pay. Each thread remembers for itself, as far as one would, which blocks
+ * there were, in memory that has to be cleared: for that, its share must be long. Where many references are
+ * to blocks that its engine did not hold, each of them is remembered or looked up: then parts take less time.
  */
-static double events_for(const fm_parallel *self, double firsts)
+static bool dropping_pays(const fm_parallel *self, const fm_piece *piece)
+{
+    return self->drops_freely ||
+           (piece->unheld <= piece->fetched / SOME && share_of_rest(self) >= fm_parallel_long_share);
+}
+
+/* Events of a piece with so many first touches: where it drops blocks no more than those within the bound and
+ * as many last ones. */
+static double events_for(const fm_parallel *self, double firsts, bool drops)
 {
     const double most = 2 * (double)self->options.bound;
-    return self->bounded && firsts > most ? most : firsts;
+    return drops && firsts > most ? most : firsts;
+}
+
+/* Blocks that a piece may hold: where they have a bound, twice as many, or as many as one thread would
+ * remember. */
+static double most_blocks(const fm_parallel *self)
+{
+    const uint64_t most = self->drawn_events, bound = self->options.bound;
+    const uint64_t wanted = bound > fm_seen_limit / 2 ? 2 * bound : fm_seen_limit;
+    return (double)(bound && bound <= most / 2 && wanted < most ? wanted : most);
+}
+
+/* Under a bound parts take little time where most references are new to them, and shares that drop blocks
+ * have as many events more as blocks that they leave. */
+static uint64_t few_of_share(const fm_parallel *self, const fm_piece *piece, bool drops)
+{
+    const bool mostly_new = self->may_drop && piece->firsts > piece->fetched / SOME;
+    return drops || mostly_new ? FEW_UNDER_BOUND : few(self);
 }
 
 /*
@@ -138,23 +172,23 @@ static double events_for(const fm_parallel *self, double firsts)
  * phase has numbers for, or than there is room for, are cut into equal parts. Should the guess be wrong, the
  * arrays of a piece take no more than an engine was allowed to.
  */
-static bool share_out(fm_parallel *self, const fm_piece *piece)
+static bool deal_out(fm_parallel *self, const fm_piece *piece, bool drops)
 {
-    const uint64_t share = self->supply->left(self->supply->context) / self->threads + 1;
-    const uint64_t numbers = (self->bounded ? EVENTS_A_PHASE / 8 : EVENTS_A_PHASE) / self->pieces_a_phase;
+    const uint64_t share = share_of_rest(self);
+    const uint64_t numbers = (drops ? EVENTS_A_PHASE / 8 : EVENTS_A_PHASE) / self->pieces_a_phase;
     const uint64_t room = FM_DRAWN_BLOCK_BYTES / EVENT_BYTES;
-    uint64_t most =
-        !self->bounded && self->drawn_events < numbers / room ? room * self->drawn_events : numbers;
+    uint64_t most = !drops && self->drawn_events < numbers / room ? room * self->drawn_events : numbers;
     if (self->order_most < most) most = self->order_most;
     const fm_piece_growth *seen = &self->drawn_growth;
     uint64_t parts = share / most + 1;
-    while (events_for(self, fm_piece_growth_foretell(seen, share / parts + 1)) > (double)self->drawn_events &&
+    while (events_for(self, fm_piece_growth_foretell(seen, share / parts + 1), drops) > most_blocks(self) &&
            share / parts > piece->wanted)
         parts *= 2;
     const uint64_t size = share / parts + 1;
-    const double events = events_for(self, fm_piece_growth_foretell(seen, size));
-    if (size <= piece->wanted || events > (double)size / (double)few(self) || !drops_few(self, piece))
+    const double events = events_for(self, fm_piece_growth_foretell(seen, size), drops);
+    if (size <= piece->wanted || events > (double)size / (double)few_of_share(self, piece, drops))
         return false;
+    self->drops = drops;
     self->drawn_size = size;
     /* A table with room for too many is slow, and its pages must be cleared; one that has too little grows.
      */
@@ -164,10 +198,25 @@ static bool share_out(fm_parallel *self, const fm_piece *piece)
     return true;
 }
 
+/*
+ * Under a bound, an engine that keeps all blocks takes less time than one that drops some and has to remember
+ * which, as long as there are not too many. Once first touches cannot be told from returns, nothing has to be
+ * remembered, and how many blocks a piece would have is not known.
+ */
+static bool share_out(fm_parallel *self, const fm_piece *piece)
+{
+    if (!self->drops_freely && piece->forgot == 0 && deal_out(self, piece, false)) return true;
+    return piece->drops && dropping_pays(self, piece) && deal_out(self, piece, true);
+}
+
 /* Pieces of the first size that are under way may still say otherwise. */
 static void go_by_parts(fm_parallel *self, const fm_piece *piece)
 {
     if (self->by_parts > 0) return;
+    if (self->drops_freely && !piece->drops) { /* what was not known when it began */
+        fm_parallel_try_first_size(self);
+        return;
+    }
     self->by_parts = WAIT * self->threads * (piece->wanted / fm_parallel_drawn_least);
     if (piece->wanted != self->drawn_first) fm_parallel_try_first_size(self);
 }
@@ -176,8 +225,8 @@ static void go_by_parts(fm_parallel *self, const fm_piece *piece)
 static bool usual_size_will_do(const fm_parallel *self, const fm_piece_growth *seen, const fm_piece *piece)
 {
     const uint64_t usual = piece->wanted < fm_parallel_drawn_most ? fm_parallel_drawn_most : piece->wanted;
-    return drops_few(self, piece) &&
-           events_for(self, fm_piece_growth_foretell(seen, usual)) <= (double)usual / ENOUGH;
+    const double firsts = fm_piece_growth_foretell(seen, usual);
+    return events_for(self, firsts, self->drops_freely) <= (double)usual / ENOUGH;
 }
 
 static void note_memory(fm_parallel *self)
@@ -191,7 +240,8 @@ void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece)
     self->drawing--;
     if (piece->by_parts) return;
     note_memory(self);
-    const bool are_few = piece->events <= piece->fetched / few(self) && drops_few(self, piece);
+    const bool are_few =
+        piece->events <= piece->fetched / few(self) && (!piece->drops || dropping_pays(self, piece));
     const bool enough =
         are_few && piece->events <= piece->fetched / ENOUGH && piece->wanted >= fm_parallel_drawn_most;
     if (piece->events > self->drawn_events) {
@@ -205,11 +255,12 @@ void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece)
     } else if (!enough && !self->shared_out) {
         fm_piece_growth *seen = &self->drawn_growth;
         note_growth(seen, piece);
-        const bool larger = !can_foretell(seen) || usual_size_will_do(self, seen, piece);
+        const bool known = can_foretell(seen), larger = !known || usual_size_will_do(self, seen, piece);
         if (!larger && share_out(self, piece)) return; /* no other size will be tried */
         if (larger && piece->events <= self->drawn_events / GROWTH) {
             self->drawn_size = GROWTH * piece->wanted;
             self->drawn_growth = (fm_piece_growth){0};
+            if (known && !self->drops_freely) self->drops = false;
             self->drawn_expected = MORE * piece->events;
         } else if (!are_few) {
             go_by_parts(self, piece);

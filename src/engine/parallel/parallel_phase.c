@@ -315,7 +315,10 @@ static fm_status exchange(const fm_parallel *self, fm_partition *partition, fm_t
     for (size_t i = next->count; i < now->count; i++) next->home[i] = table->buckets;
     for (size_t i = now->count; i < next->count; i++) __builtin_prefetch(next->home[i], 1, 3);
     const uint64_t held = table->used;
-    if (partition->seen && !now->tail) memcpy(worker->looked_for, now->keys, now->count * sizeof *now->keys);
+    /* When nobody can know whether they are new, it is enough to count them, where they need no mark. */
+    const bool unknown = self->given_up && !self->options.tags && !self->ordered;
+    const bool asked = partition->seen && !now->tail && !unknown;
+    if (asked) memcpy(worker->looked_for, now->keys, now->count * sizeof *now->keys);
     if (now->old_times)
         self->kernels->exchange_timed(table, now->home, now->count, now->offsets, now->leave, now->position,
                                       now->time, now->keys, now->old_times, next->home);
@@ -327,9 +330,8 @@ static fm_status exchange(const fm_parallel *self, fm_partition *partition, fm_t
                                 next->home);
     if (now->tail) partition->moved += now->count - (table->used - held);
     if (table->used == held || now->tail) return FM_OK;
-    if (partition->seen)
-        return count_unheld(self, partition, worker->looked_for, now->keys, now->count, error);
-    partition->fresh += table->used - held;
+    if (asked) return count_unheld(self, partition, worker->looked_for, now->keys, now->count, error);
+    *(unknown ? &partition->forgotten : &partition->fresh) += table->used - held;
     return FM_OK;
 }
 
@@ -624,7 +626,8 @@ order_bundle(const fm_parallel *self, const fm_piece *piece, const fm_bundle *bu
     memcpy(next, bundle->begin, sizeof next);
     for (size_t i = 0; i < bundle->count; i++) {
         const uint64_t old = positions[next[group[i]]++], place = old & FM_POSITION_BITS;
-        const uint8_t range = place ? self->range_of[place >> FM_REGION_SHIFT] : COLD;
+        /* Which are held is hard to predict: no jump. Region 0 is in range 0. */
+        const uint8_t range = (uint8_t)(self->range_of[place >> FM_REGION_SHIFT] | (place == 0) * COLD);
         ordered->position[i] = old;
         ordered->range[i] = range;
         counts[range]++;
