@@ -231,7 +231,7 @@ static void test_list_late(void **state)
             uint16_t late[MOST + 16];
             const size_t count = random64() % MOST;
             const uint32_t from =
-                (uint32_t)(random64() >> (32 + random64() % 33)); /* with the highest bit, too */
+                (uint32_t)(random64() >> (32 + random64() % 32)); /* with the highest bit, too */
             size_t found = 0;
             for (size_t i = 0; i < count; i++)
                 distances[i] = random64() % 3 ? (uint32_t)random64()
