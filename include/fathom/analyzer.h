@@ -53,6 +53,7 @@ typedef struct fm_analyzer_options {
     const char *engine_options;
     /* A sink (below) does not look at blocks and may be given none: several threads take less memory then. */
     bool distances_only;
+    bool unused[7]; /* false: so that there is no padding at the end */
 } fm_analyzer_options;
 
 typedef struct fm_analyzer fm_analyzer;

@@ -26,11 +26,11 @@ def the_lines_are_found():
     shutil.copytree(os.path.join(ROOT, "examples", "tutorial"), where)
     path = os.path.dirname(FATHOM) + ":" + os.environ["PATH"]
     # Fewer frames than the page has, as they take their time, and more samples of each: forty bursts are too few.
-    typed = " && ".join(commands).replace("blur_stream 12", "blur_stream 3").replace("--rate 100", "--rate 400")
+    typed = " && ".join(commands).replace("blur_stream 12", "blur_stream 10").replace("--rate 100", "--rate 400")
     done = subprocess.run(["bash", "-c", typed], cwd=where, env={**os.environ, "PATH": path}, capture_output=True,
                           text=True, timeout=120)
     expect(done.returncode, 0, f"exit code: {done.stderr}")
-    expect_in("3 frames\n", done.stdout, "the program's own output")
+    expect_in("10 frames\n", done.stdout, "the program's own output")
     found = done.stdout.split("most of them at")[1]
     for line in ("blur_stream.c:22", "blur_stream.c:23"):
         expect_in(line, text, "the page")

@@ -17,18 +17,23 @@ ALWAYS_INLINE uint32_t line_clear(uint64_t *words, uint64_t position)
 
 /* The number of each of 64 counters, and which ones are behind it: read from memory, where they cost less
  * than moves from general registers. */
-static uint16_t counter_number[64];
-static uint32_t counters_behind[64][2];
-
-__attribute__((constructor)) static void fill_counters_behind(void)
-{
-    for (unsigned counter = 0; counter < 64; counter++) {
-        const uint64_t behind = (UINT64_MAX - 1) << counter;
-        counter_number[counter] = (uint16_t)counter;
-        counters_behind[counter][0] = (uint32_t)behind;
-        counters_behind[counter][1] = (uint32_t)(behind >> 32);
+#define EIGHT(of, first)                                                                                     \
+    of((first) + 0), of((first) + 1), of((first) + 2), of((first) + 3), of((first) + 4), of((first) + 5),    \
+        of((first) + 6), of((first) + 7)
+#define ALL_COUNTERS(of)                                                                                     \
+    EIGHT(of, 0), EIGHT(of, 8), EIGHT(of, 16), EIGHT(of, 24), EIGHT(of, 32), EIGHT(of, 40), EIGHT(of, 48),   \
+        EIGHT(of, 56)
+#define ITSELF(counter) (counter)
+#define BEHIND(counter)                                                                                      \
+    {                                                                                                        \
+        (uint32_t)((UINT64_MAX - 1) << (counter)), (uint32_t)(((UINT64_MAX - 1) << (counter)) >> 32)         \
     }
-}
+static const uint16_t counter_number[64] = {ALL_COUNTERS(ITSELF)};
+static const uint32_t counters_behind[64][2] = {ALL_COUNTERS(BEHIND)};
+#undef EIGHT
+#undef ALL_COUNTERS
+#undef ITSELF
+#undef BEHIND
 
 typedef struct top_counters {
     __m512i low, high;
