@@ -7,36 +7,27 @@
  *
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY   as in test_oracle_engines.c
  */
-#include "engine/parallel/parallel.h"
 #include "oracle/access_supply.h"
 #include "oracle/counting_run.h"
+#include "oracle/parallel_sizes.h"
 
 enum { TRACES = 500, TRACES_PER_LONG_ONE = 250 };
 
 /* How a recipe goes through the engine; follows from its seed. */
 typedef struct way {
     counting_way counting;
-    size_t piece, least;
-    uint64_t drawn_least, drawn_most, drawn_events, long_share;
+    parallel_sizes sizes;
 } way;
 
 static way way_of(const recipe *made)
 {
     recipe_random random = {made->seed ^ 4};
     way chosen = {.counting.threads = 1 + (unsigned)recipe_below(&random, 8),
-                  .counting.bins = (fm_bins)recipe_below(&random, 3)};
+                  .counting.bins = (fm_bins)recipe_below(&random, 3),
+                  .sizes = parallel_sizes_at_random(&random, made->length)};
     static const size_t pieces[] = {1, 2, 3, 7, 64, 447, 448, 449, 1000, 4095, 4096, 4097, 20000};
-    chosen.piece = pieces[recipe_below(&random, sizeof pieces / sizeof pieces[0])];
-    if (made->length > 100000) chosen.piece = 2000 + (size_t)recipe_below(&random, 100000);
-    chosen.least = recipe_chance(&random, 8) ? (size_t)recipe_below(&random, made->length + 2) : 0;
-    /* Drawn pieces: of a few references up, growing and shrinking; or never. */
-    static const uint64_t drawn[] = {1, 2, 5, 64, 500, 3000, 1 << 16};
-    chosen.drawn_least = drawn[recipe_below(&random, sizeof drawn / sizeof drawn[0])];
-    if (made->length > 100000 && chosen.drawn_least < 500)
-        chosen.drawn_least = 500; /* or threads only wait */
-    chosen.drawn_most = chosen.drawn_least << recipe_below(&random, 6);
-    chosen.drawn_events = 1 + recipe_below(&random, 2 * chosen.drawn_most);
-    chosen.long_share = recipe_chance(&random, 3) ? recipe_below(&random, made->length + 2) : 0;
+    chosen.sizes.piece = pieces[recipe_below(&random, sizeof pieces / sizeof pieces[0])];
+    if (made->length > 100000) chosen.sizes.piece = 2000 + (size_t)recipe_below(&random, 100000);
     chosen.counting.catch_up_one_in = recipe_chance(&random, 3) ? 4 : 1000000;
     chosen.counting.ordered_from =
         recipe_chance(&random, 4) ? (size_t)recipe_below(&random, made->length + 1) : made->length;
@@ -51,32 +42,17 @@ static bool check_recipe(const recipe *made)
     uint64_t *trace = recipe_trace(made);
     engine_answers expected = engine_answers_make(made->length);
     const way chosen = way_of(made);
-    const size_t usual_piece = fm_parallel_piece, usual_least = fm_parallel_least;
-    const uint64_t usual_drawn[] = {fm_parallel_drawn_least, fm_parallel_drawn_most, fm_parallel_drawn_events,
-                                    fm_parallel_long_share};
+    const parallel_sizes usual = parallel_sizes_now();
     fm_seen_limit = made->seen_limit;
     const char *wrong = engine_expect(made, trace, &expected);
-    fm_parallel_piece = chosen.piece;
-    fm_parallel_least = chosen.least;
-    fm_parallel_drawn_least = chosen.drawn_least;
-    fm_parallel_drawn_most = chosen.drawn_most;
-    fm_parallel_drawn_events = chosen.drawn_events;
-    fm_parallel_long_share = chosen.long_share;
+    parallel_sizes_set(&chosen.sizes);
     if (!wrong) wrong = counting_run(&fm_engine_parallel, made, &chosen.counting, trace, &expected);
     fm_seen_limit = FM_SEEN_LIMIT;
-    fm_parallel_piece = usual_piece;
-    fm_parallel_least = usual_least;
-    fm_parallel_drawn_least = usual_drawn[0];
-    fm_parallel_drawn_most = usual_drawn[1];
-    fm_parallel_drawn_events = usual_drawn[2];
-    fm_parallel_long_share = usual_drawn[3];
+    parallel_sizes_set(&usual);
     if (wrong) {
-        fprintf(stderr,
-                "%s: %u threads, pieces of %zu, from %zu on, drawn ones of %" PRIu64 " to %" PRIu64
-                " with %" PRIu64 " events, bins %d, in order from %zu, %s\n",
-                wrong, chosen.counting.threads, chosen.piece, chosen.least, chosen.drawn_least,
-                chosen.drawn_most, chosen.drawn_events, (int)chosen.counting.bins,
-                chosen.counting.ordered_from, chosen.counting.isa);
+        fprintf(stderr, "%s: %u threads, bins %d, in order from %zu, %s\n", wrong, chosen.counting.threads,
+                (int)chosen.counting.bins, chosen.counting.ordered_from, chosen.counting.isa);
+        parallel_sizes_print(&chosen.sizes);
         recipe_print(made);
     }
     engine_answers_free(&expected);

@@ -8,9 +8,9 @@
  *
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY: as in test_oracle_engines.c
  */
-#include "engine/parallel/parallel.h"
 #include "oracle/access_supply.h"
 #include "oracle/attribution_case.h"
+#include "oracle/parallel_sizes.h"
 
 enum { TRACES = 700, TRACES_PER_LONG_ONE = 350, LONG = 100000 };
 
@@ -24,8 +24,7 @@ typedef struct way {
     size_t steps;   /* so many times something is drawn, or fed */
     unsigned fed;   /* one step in so many is fed; 0: none */
     bool snapshots; /* results are asked for after each step */
-    size_t least;   /* references that are worth threads */
-    uint64_t drawn_least, drawn_most, drawn_events, long_share;
+    parallel_sizes sizes;
     size_t most_in_batch;
 } way;
 
@@ -33,7 +32,6 @@ static way way_of(const tagged_case *wanted)
 {
     recipe_random random = {wanted->made.seed ^ 9};
     const bool is_long = wanted->references > LONG;
-    static const uint64_t drawn[] = {1, 2, 5, 64, 500, 3000, 1 << 16};
     static const size_t batches[] = {1, 3, 100, 1000, MOST_IN_BATCH};
     size_t isas = 0;
     while (fm_isa_at(isas)) isas++;
@@ -46,15 +44,10 @@ static way way_of(const tagged_case *wanted)
                   .steps = 1 + recipe_chance(&random, 2) * recipe_below(&random, 4),
                   .fed = recipe_chance(&random, 3) ? 3 : 0,
                   .snapshots = recipe_chance(&random, 3),
-                  .least = recipe_chance(&random, 8) ? recipe_below(&random, wanted->references + 2) : 0,
-                  .drawn_least = drawn[recipe_below(&random, 7)],
+                  .sizes = parallel_sizes_at_random(&random, wanted->references),
                   .most_in_batch = batches[recipe_below(&random, 5)]};
     if (!chosen.times) chosen.single = true;
-    if (is_long && chosen.drawn_least < 500) chosen.drawn_least = 500; /* or threads only wait */
     if (is_long) chosen.most_in_batch = MOST_IN_BATCH;
-    chosen.drawn_most = chosen.drawn_least << recipe_below(&random, 6);
-    chosen.drawn_events = 1 + recipe_below(&random, 2 * chosen.drawn_most);
-    chosen.long_share = recipe_chance(&random, 3) ? recipe_below(&random, wanted->references + 2) : 0;
     return chosen;
 }
 
@@ -194,33 +187,22 @@ static const char *count_case(const tagged_case *wanted, const way *chosen)
 
 static bool check_recipe(const recipe *made)
 {
-    const size_t usual_least = fm_parallel_least;
-    const uint64_t usual_drawn[] = {fm_parallel_drawn_least, fm_parallel_drawn_most, fm_parallel_drawn_events,
-                                    fm_parallel_long_share};
+    const parallel_sizes usual = parallel_sizes_now();
     tagged_case wanted;
     fm_seen_limit = made->seen_limit;
     const char *wrong = tagged_case_make(&wanted, *made, made->index % 3 == 0);
     const way chosen = way_of(&wanted);
-    fm_parallel_least = chosen.least;
-    fm_parallel_drawn_least = chosen.drawn_least;
-    fm_parallel_drawn_most = chosen.drawn_most;
-    fm_parallel_drawn_events = chosen.drawn_events;
-    fm_parallel_long_share = chosen.long_share;
+    parallel_sizes_set(&chosen.sizes);
     if (!wrong) wrong = count_case(&wanted, &chosen);
     fm_seen_limit = FM_SEEN_LIMIT;
-    fm_parallel_least = usual_least;
-    fm_parallel_drawn_least = usual_drawn[0];
-    fm_parallel_drawn_most = usual_drawn[1];
-    fm_parallel_drawn_events = usual_drawn[2];
-    fm_parallel_long_share = usual_drawn[3];
+    parallel_sizes_set(&usual);
     if (wrong) {
         fprintf(stderr,
-                "%s: %u threads, %s, single %d, blocks %d, times %d, from %zu on, drawn pieces of %" PRIu64
-                " to %" PRIu64 " with %" PRIu64
-                " events, batches of %zu, %zu steps, fed %d %u, snapshots %d\n",
-                wrong, chosen.threads, chosen.isa, chosen.single, chosen.blocks, chosen.times, chosen.least,
-                chosen.drawn_least, chosen.drawn_most, chosen.drawn_events, chosen.most_in_batch,
-                chosen.steps, chosen.fed_first, chosen.fed, chosen.snapshots);
+                "%s: %u threads, %s, single %d, blocks %d, times %d, batches of %zu, %zu steps, fed %d %u, "
+                "snapshots %d\n",
+                wrong, chosen.threads, chosen.isa, chosen.single, chosen.blocks, chosen.times,
+                chosen.most_in_batch, chosen.steps, chosen.fed_first, chosen.fed, chosen.snapshots);
+        parallel_sizes_print(&chosen.sizes);
         recipe_print(made);
     }
     tagged_case_free(&wanted);
