@@ -2,9 +2,10 @@
 /*
  * parallel.h - what the files of `exact` with several threads share: parallel.c (the engine),
  * parallel_piece.c (what follows from a piece of the trace alone), parallel_draw.c (from larger ones, which
- * threads fetch for themselves), parallel_judge.c (how large those should be), parallel_phase.c (what does
- * not follow), parallel_plan.c (who does what next), parallel_pairs.c (pairs of tags), parallel_order.c
- * (single distances in order, and times). docs/PARALLEL.md says why it is right and what it costs.
+ * threads fetch for themselves), parallel_judge.c (how large those should be), parallel_phase.c,
+ * parallel_table.c and parallel_ranges.c (what does not follow), parallel_plan.c (who does what next),
+ * parallel_pairs.c (pairs of tags), parallel_order.c (single distances in order, and times).
+ * docs/PARALLEL.md says why it is right and what it costs.
  *
  * The trace goes through in *pieces*. A thread takes a piece and finds all distances that follow from its
  * parts (exact_part.c) alone, or where it pays, from all of it. What is left are the piece's *events*: first
@@ -400,7 +401,7 @@ void fm_parallel_drop_freely(fm_parallel *self);
 /* Under the lock: from how it went, what the next ones should be like. */
 void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece);
 
-/* parallel_phase.c: the steps, in this order. */
+/* parallel_phase.c: the steps, in this order (parallel_steps.h). */
 typedef struct fm_phase_step {
     size_t (*tasks)(const fm_parallel *self, const fm_parallel_phase *phase);
     void (*run)(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker);
