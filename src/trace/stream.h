@@ -55,6 +55,12 @@ fm_status fm_stream_use_threads(fm_stream *stream, unsigned threads, fm_error *e
 /* The first bytes, without taking them: fewer than FM_STREAM_PEEK only when there are no more. Failures
  * are left for fm_stream_read. Only before the first read. */
 void fm_stream_peek(fm_stream *stream, const uint8_t **bytes, size_t *count);
+/* Whether threads may read it at any place (fm_input_read_at): a regular file, not standard input, and not
+ * compressed. */
+static inline bool fm_stream_at_any_place(const fm_stream *stream)
+{
+    return stream->compression == FM_COMPRESSION_NONE && stream->input.seekable && stream->input.owned;
+}
 /* From now on the content is the bytes [from, to) of the file, and offset counts on from there. Only where
  * the file is a regular one, not standard input, and not compressed. */
 fm_status fm_stream_restrict(fm_stream *stream, uint64_t from, uint64_t to, fm_error *error);

@@ -126,7 +126,7 @@ fm_status fm_record_import_share(fm_import *import, unsigned workers, fm_fetches
     const size_t bytes = sizeof(record_share) + workers * sizeof(record_worker);
     (void)fetches; /* records are data, without code sites */
     (void)sites;
-    if (stream->compression != FM_COMPRESSION_NONE || !input->seekable || !input->owned)
+    if (!fm_stream_at_any_place(stream))
         return fm_fail(error, FM_E_UNSUPPORTED, import->name, "can be read in order only");
     record_share *share = self->share = fm_calloc(1, bytes);
     if (!share) return fm_fail_memory(error, bytes, "reading by several threads");

@@ -174,8 +174,7 @@ fm_status fm_line_ahead_start(fm_line_ahead **made, const fm_lines *lines, const
     ahead->name = lines->name;
     ahead->parser = parser;
     ahead->slot_count = (size_t)SLOTS_A_THREAD * threads;
-    ahead->plain =
-        stream->compression == FM_COMPRESSION_NONE && stream->input.seekable && stream->input.owned;
+    ahead->plain = fm_stream_at_any_place(stream);
     ahead->first = ahead->next = ahead->end = stream->offset - left;
     ahead->line = lines->line;
     fm_status status = allocate(ahead, columns, error);

@@ -31,14 +31,9 @@ static uint64_t look_at_footer(fm_import *import)
 }
 
 /* Threads take whole blocks, from any place of the file. Standard input may be read by others too. */
-static bool at_any_place(const fm_stream *stream)
-{
-    return stream->compression == FM_COMPRESSION_NONE && stream->input.seekable && stream->input.owned;
-}
-
 static unsigned threads_for(const fm_import *import, unsigned wanted, uint64_t blocks)
 {
-    if (!at_any_place(import->stream)) return 1;
+    if (!fm_stream_at_any_place(import->stream)) return 1;
     return wanted < blocks ? wanted : (unsigned)blocks;
 }
 
@@ -66,7 +61,7 @@ static fm_status fathom_divide(fm_import *import, uint32_t part, uint32_t parts,
 static fm_status fathom_share(fm_import *import, unsigned workers, fm_fetches fetches, bool sites,
                               fm_supply *supply, fm_error *error)
 {
-    if (!at_any_place(import->stream))
+    if (!fm_stream_at_any_place(import->stream))
         return fm_fail(error, FM_E_UNSUPPORTED, import->name, "can be read in order only");
     return fm_native_blocks_share(import->state, workers, import->info.references_total, fetches, sites,
                                   supply, error);
