@@ -130,12 +130,12 @@ uint64_t fm_block_table_exchange_slow(fm_block_table *table, fm_bucket *home, ui
     return old;
 }
 
-uint64_t *fm_block_table_find_time(const fm_block_table *table, uint64_t key)
+uint64_t fm_block_table_find_time(const fm_block_table *table, uint64_t key)
 {
     bool found;
     size_t index;
     (void)locate(table, fm_block_home(table, key), key, &found, &index);
-    return table->times + index;
+    return table->times[index];
 }
 
 size_t fm_block_table_exchange_slot(fm_block_table *table, uint64_t key, uint64_t position, uint64_t *old)

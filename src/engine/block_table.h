@@ -94,7 +94,7 @@ uint64_t fm_block_table_find(const fm_block_table *table, uint64_t key);
 size_t fm_block_table_exchange_slot(fm_block_table *table, uint64_t key, uint64_t position, uint64_t *old);
 
 /* The time of a key that is held. */
-uint64_t *fm_block_table_find_time(const fm_block_table *table, uint64_t key);
+uint64_t fm_block_table_find_time(const fm_block_table *table, uint64_t key);
 
 /* The time of the slot that a position stands in. */
 static inline uint64_t *fm_block_table_time(const fm_block_table *table, const uint64_t *position)

@@ -36,7 +36,7 @@ void fm_exact_last_numbers(const fm_engine *engine, const uint64_t *blocks, size
             fm_block_table_prefetch_times(table, homes[i]);
         }
         for (size_t i = 0; i < some; i++)
-            numbers[first + i] = (uint32_t)*fm_block_table_find_time(table, blocks[first + i]);
+            numbers[first + i] = (uint32_t)fm_block_table_find_time(table, blocks[first + i]);
     }
 }
 

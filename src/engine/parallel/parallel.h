@@ -376,9 +376,6 @@ void fm_parallel_end_whole(fm_parallel_worker *worker);
 void fm_piece_draw(fm_parallel *self, fm_piece *piece, unsigned number);
 /* Under the lock: claims the next piece to be drawn; false where there is none, or no room for it. */
 bool fm_parallel_claim_drawn(fm_parallel *self);
-/* The next references of a piece; count 0: its end. */
-fm_status fm_piece_fetch(const fm_parallel *self, fm_piece *piece, unsigned number, fm_references *references,
-                         fm_error *error);
 /* Takes all of a supply; nothing is being filled. What is ordered goes to the sink of the results, if there
  * is one. */
 fm_status fm_parallel_draw(fm_parallel *self, const fm_block_supply *supply, const fm_engine_results *results,
@@ -438,7 +435,7 @@ void fm_parallel_apply_names(fm_parallel *self);
 bool fm_parallel_can_order(const fm_engine_options *options, fm_bins bins);
 /* References of a piece at most, as far as memory goes that is free now. */
 uint64_t fm_parallel_order_room(const fm_parallel *self);
-fm_status fm_parallel_start_order(const fm_parallel *self, fm_parallel_worker *worker, fm_error *error);
+fm_status fm_parallel_start_order(fm_parallel_worker *worker, fm_error *error);
 void fm_parallel_end_order(fm_parallel_worker *worker);
 void fm_piece_order_release(fm_parallel *self, fm_piece_order *order);
 /* The next references of a piece: through the engine for pieces as a whole; or as events, all of them. */

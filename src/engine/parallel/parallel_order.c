@@ -48,9 +48,8 @@ uint64_t fm_parallel_order_room(const fm_parallel *self)
     return room < MOST ? room : MOST;
 }
 
-fm_status fm_parallel_start_order(const fm_parallel *self, fm_parallel_worker *worker, fm_error *error)
+fm_status fm_parallel_start_order(fm_parallel_worker *worker, fm_error *error)
 {
-    (void)self;
     if (worker->run) return FM_OK;
     worker->run = fm_malloc_array(1, sizeof *worker->run);
     return worker->run ? FM_OK : fm_fail_memory(error, sizeof *worker->run, "the threads");
@@ -234,7 +233,7 @@ static fm_status deliver_piece(const fm_parallel *self, const fm_piece *piece, u
 fm_status fm_parallel_deliver(fm_parallel *self, const fm_engine_results *results, fm_error *error)
 {
     fm_parallel_worker *const own = &self->workers[0]; /* works at no piece while one is delivered */
-    fm_status started = fm_parallel_start_order(self, own, error);
+    fm_status started = fm_parallel_start_order(own, error);
     if (!own->run) return started;
     for (;;) {
         fm_crew_help(self->crew, is_settled);
