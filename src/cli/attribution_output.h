@@ -39,11 +39,11 @@ typedef struct cli_attribution_options {
 #define CLI_ATTRIBUTION_OPTIONS(a)                                                                           \
     {"callgrind",                                                                                            \
      0,                                                                                                      \
-     CLI_STRING,                                                                                             \
+     CLI_OUTPUT,                                                                                             \
      &(a)->callgrind,                                                                                        \
      "FILE",                                                                                                 \
      "write misses by source line for callgrind_annotate and\nKCachegrind; - is standard output"},           \
-        {"csv",     0,      CLI_STRING,                                                                      \
+        {"csv",     0,      CLI_OUTPUT,                                                                      \
          &(a)->csv, "FILE", "write every pair of code sites as CSV; - is standard output"},                  \
         {"size",      0,      CLI_STRING,                                                                    \
          &(a)->sizes, "LIST", "caches to judge by, in bytes: 32K,1M\n(default: this machine's)"},            \

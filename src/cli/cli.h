@@ -43,12 +43,15 @@ int cli_verb_fc(int argc, char **argv);
 /* ---- options ---- */
 
 typedef enum cli_kind {
-    CLI_FLAG,       /* bool *: set to true */
-    CLI_STRING,     /* const char ** */
-    CLI_COUNT,      /* uint64_t *: a whole number; suffixes K, M, G, T = 2^10, 2^20, … */
-    CLI_REAL,       /* double * */
-    CLI_JOIN,       /* cli_joined *: what is given, by every mention, separated by commas */
-    CLI_JOIN_NAMED, /* the same with the option's name: "name=value" */
+    CLI_FLAG,          /* bool *: set to true */
+    CLI_STRING,        /* const char ** */
+    CLI_OUTPUT,        /* const char **: a file that is written; "-" is standard output */
+    CLI_INPUT_TRACE,   /* const char **: a trace that is read */
+    CLI_INPUT_MACHINE, /* the same: a description of a machine */
+    CLI_COUNT,         /* uint64_t *: a whole number; suffixes K, M, G, T = 2^10, 2^20, … */
+    CLI_REAL,          /* double * */
+    CLI_JOIN,          /* cli_joined *: what is given, by every mention, separated by commas */
+    CLI_JOIN_NAMED,    /* the same with the option's name: "name=value" */
 } cli_kind;
 
 typedef struct cli_joined {
@@ -64,12 +67,24 @@ typedef struct cli_option {
     const char *help;     /* one or more lines, split at '\n'; NULL: an older spelling, which is not shown */
 } cli_option;
 
+/* What positional arguments name; other kinds of files that are known are refused. */
+typedef enum cli_reads {
+    CLI_READS_NOTHING, /* or any file */
+    CLI_READS_PROFILES,
+    CLI_READS_TRACE,
+    CLI_READS_MODEL,
+    CLI_READS_SOURCE,
+    CLI_READS_MACHINE,
+    CLI_READS_PROGRAM,
+} cli_reads;
+
 typedef struct cli_command {
     const char *usage;         /* "fathom analyze [options] TRACE" */
     const char *about;         /* a few lines */
     const cli_option *options; /* ends with a NULL name */
     const char *notes;         /* printed after the options; examples. May be NULL */
     size_t least, most;        /* positional arguments */
+    cli_reads reads;
     bool command_follows; /* the first positional argument ends the options: the rest is another program's */
 } cli_command;
 
@@ -78,8 +93,13 @@ typedef struct cli_command {
  * ends the options; a lone `-` is positional. Positional arguments end up in argv[1…*count].
  * Returns -1 to go on, or an exit code: 0 after --help (printed on standard output), 2 after a
  * message about wrong usage. A flag's or option's last mention wins.
+ *
+ * Where an option is an output, there is --force, too, and files are looked at (file_checks.h).
  */
 int cli_parse(const cli_command *command, int argc, char **argv, size_t *count);
+
+/* --force: profiles, traces and models may be overwritten. */
+extern bool cli_force;
 
 /* Is it "-"? NULL is fine. */
 bool cli_is_stdout(const char *path);

@@ -7,6 +7,7 @@
  * never abbreviated, because an abbreviation that works today is an ambiguity tomorrow.
  */
 #include "cli.h"
+#include "file_checks.h"
 #include "nearest.h"
 
 #include <errno.h>
@@ -71,6 +72,9 @@ static int store(const cli_option *option, const char *text)
         *(bool *)option->target = true;
         return -1;
     case CLI_STRING:
+    case CLI_OUTPUT:
+    case CLI_INPUT_TRACE:
+    case CLI_INPUT_MACHINE:
         *(const char **)option->target = text;
         return -1;
     case CLI_COUNT:
@@ -125,6 +129,16 @@ static void print_option(const cli_option *option, int column)
 }
 
 static const cli_option help_option = {"help", 'h', CLI_FLAG, NULL, NULL, "show this help"};
+/* Of every verb that writes files. */
+static const cli_option force_option = {
+    "force", 0, CLI_FLAG, &cli_force, NULL, "overwrite a file although it is a profile, a trace or a model"};
+
+static bool writes_files(const cli_command *command)
+{
+    for (const cli_option *option = command->options; option->name; option++)
+        if (option->kind == CLI_OUTPUT) return true;
+    return false;
+}
 
 static int print_help(const cli_command *command)
 {
@@ -139,6 +153,7 @@ static int print_help(const cli_command *command)
     if (column < 16) column = 16;
     for (const cli_option *option = command->options; option->name; option++)
         if (option->help) print_option(option, column);
+    if (writes_files(command)) print_option(&force_option, column);
     print_option(&help_option, column);
     if (command->notes) {
         size_t length = strlen(command->notes);
@@ -161,6 +176,9 @@ static const cli_option *find_name(const cli_command *command, const char *name,
 {
     for (const cli_option *option = command->options; option->name; option++)
         if (strlen(option->name) == length && memcmp(option->name, name, length) == 0) return option;
+    if (length == strlen(force_option.name) && memcmp(name, force_option.name, length) == 0 &&
+        writes_files(command))
+        return &force_option;
     return NULL;
 }
 
@@ -181,6 +199,7 @@ static int unknown_name(const cli_command *command, const char *name, size_t len
         word[length] = '\0';
         for (const cli_option *option = command->options; option->name; option++)
             if (option->help) cli_nearest_consider(word, option->name, &best, &best_distance);
+        if (writes_files(command)) cli_nearest_consider(word, force_option.name, &best, &best_distance);
         cli_nearest_consider(word, help_option.name, &best, &best_distance);
     }
     if (best) return cli_misuse("unknown option '--%.*s'; did you mean '--%s'?", (int)length, name, best);
@@ -262,5 +281,6 @@ int cli_parse(const cli_command *command, int argc, char **argv, size_t *count)
             code = parse_letters(&state, argument);
         if (code >= 0) return code;
     }
-    return check_count(command, *count, argv);
+    const int code = check_count(command, *count, argv);
+    return code < 0 ? cli_check_files(command, argv + 1, *count) : code;
 }

@@ -399,14 +399,14 @@ int cli_verb_analyze(int argc, char **argv)
     analyze_options options = {
         .threads = UINT64_MAX, .analysis.max_memory = UINT64_MAX, .attribution.top = CLI_TOP};
     const cli_option table[] = {
-        {"json", 'j', CLI_STRING, &options.json, "FILE", "write the profile as JSON; - for standard output"},
+        {"json", 'j', CLI_OUTPUT, &options.json, "FILE", "write the profile as JSON; - for standard output"},
         CLI_ANALYSIS_OPTIONS(&options.analysis),
         {"threads", 0, CLI_COUNT, &options.threads, "N",
          "threads that analyse, at most 1024 (default: one for each\n"
          "processor). Each reads what it analyses, of a file that is not\n"
          "compressed; otherwise one more reads ahead of them. Results\n"
          "never depend on it; short traces take one thread"},
-        {"distances", 0, CLI_STRING, &options.distances, "FILE",
+        {"distances", 0, CLI_OUTPUT, &options.distances, "FILE",
          "write every reference's distance: little-endian u64 in trace\n"
          "order, first touch = 2^64-1, beyond the bound = 2^64-2"},
         {"sites", 0, CLI_FLAG, &options.sites, NULL,
@@ -436,6 +436,7 @@ int cli_verb_analyze(int argc, char **argv)
                  "  fathom analyze --format csv --key lbn requests.csv\n"
                  "  zstdcat keys.txt.zst | fathom analyze --format text -\n",
         .least = 0,
+        .reads = CLI_READS_TRACE,
         .most = 1,
     };
     size_t count;

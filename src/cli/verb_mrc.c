@@ -236,8 +236,8 @@ int cli_verb_mrc(int argc, char **argv)
 {
     mrc_options options = {.hit_ratio = -2};
     const cli_option table[] = {
-        {"csv", 0, CLI_STRING, &options.csv, "FILE", "write the curve as CSV; - is standard output"},
-        {"json", 'j', CLI_STRING, &options.json, "FILE",
+        {"csv", 0, CLI_OUTPUT, &options.csv, "FILE", "write the curve as CSV; - is standard output"},
+        {"json", 'j', CLI_OUTPUT, &options.json, "FILE",
          "write the curve and the caches as JSON; - is standard output"},
         {"size", 0, CLI_STRING, &options.sizes, "LIST",
          "miss ratios at these sizes in bytes: 32K,1M,512M\n(in keys, where the granularity is 1)"},
@@ -267,6 +267,7 @@ int cli_verb_mrc(int argc, char **argv)
                  "Example:\n"
                  "  fathom mrc profile.json --size 32K,1M --cache 48K:12:64 --csv curve.csv\n",
         .least = 1,
+        .reads = CLI_READS_PROFILES,
         .most = MOST_PROFILES,
     };
     size_t count;

@@ -35,6 +35,16 @@ typedef struct recording {
 
 enum { COLUMNS = FM_COLUMN_SIZE | FM_COLUMN_KIND | FM_COLUMN_THREAD | FM_COLUMN_SITE };
 
+/* same: how many processes had that number, with this one. */
+static char *process_path(const char *named, uint32_t pid, unsigned same)
+{
+    const char *slash = strrchr(named, '/'), *dot = strchr(slash ? slash : named, '.');
+    const int stem = dot ? (int)(dot - named) : (int)strlen(named);
+    char *path, which[16] = "";
+    if (same > 1) snprintf(which, sizeof which, "-%u", same);
+    return asprintf(&path, "%.*s.%" PRIu32 "%s%s", stem, named, pid, which, dot ? dot : "") < 0 ? NULL : path;
+}
+
 /* "run.fathom" for the first process, "run.1234.fathom" for process 1234; a process after exec has the same
  * number as before: "run.1234-2.fathom". */
 static char *path_of(const recording *self, size_t index)
@@ -48,13 +58,12 @@ static char *path_of(const recording *self, size_t index)
         fm_collection_process(self->collection, i, &other);
         same += other.pid == process.pid;
     }
-    const char *slash = strrchr(named, '/'), *dot = strchr(slash ? slash : named, '.');
-    int stem = dot ? (int)(dot - named) : (int)strlen(named);
-    char *path;
-    int length = same > 0 ? asprintf(&path, "%.*s.%" PRIu32 "-%u%s", stem, named, process.pid, same + 1,
-                                     dot ? dot : "")
-                          : asprintf(&path, "%.*s.%" PRIu32 "%s", stem, named, process.pid, dot ? dot : "");
-    return length < 0 ? NULL : path;
+    char *path = NULL;
+    do {
+        free(path);
+        path = process_path(named, process.pid, ++same);
+    } while (path && !cli_force && access(path, F_OK) == 0); /* a trace of a process of long ago */
+    return path;
 }
 
 static int open_writer(recording *self)
@@ -164,7 +173,7 @@ int cli_verb_record(int argc, char **argv)
 {
     record_options options = {.level = UINT64_MAX, .collect.limit = UINT64_MAX, .collect.limit_time = -1};
     const cli_option table[] = {
-        {"output", 'o', CLI_STRING, &options.output, "TRACE", "the file to write, in the native format"},
+        {"output", 'o', CLI_OUTPUT, &options.output, "TRACE", "the file to write, in the native format"},
         CLI_COLLECT_OPTIONS(&options.collect),
         CLI_LEVEL_OPTION(&options.level),
         {"store", 0, CLI_FLAG, &options.store, NULL, "do not compress"},
@@ -185,6 +194,7 @@ int cli_verb_record(int argc, char **argv)
         "  fathom record -o sort.fathom -- sort -n numbers.txt\n"
         "  fathom record --limit 100M --at-limit stop -o start.fathom -- ./server\n",
         .least = 1,
+        .reads = CLI_READS_PROGRAM,
         .most = SIZE_MAX,
         .command_follows = true,
     };

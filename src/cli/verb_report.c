@@ -164,7 +164,7 @@ int cli_verb_report(int argc, char **argv)
 {
     report_options options = {.attribution.top = CLI_TOP};
     const cli_option table[] = {
-        {"output", 'o', CLI_STRING, &options.path, "FILE", "where the page goes; - is standard output"},
+        {"output", 'o', CLI_OUTPUT, &options.path, "FILE", "where the page goes; - is standard output"},
         {"title", 0, CLI_STRING, &options.title, "TEXT", "the page's title"},
         {"size", 0, CLI_STRING, &options.attribution.sizes, "LIST",
          "caches to judge by, in bytes: 32K,1M\n(default: those of the run, else this machine's)"},
@@ -174,9 +174,9 @@ int cli_verb_report(int argc, char **argv)
          "by "
          "colons"},
         {"no-source", 0, CLI_FLAG, &options.no_source, NULL, "no text of source files on the page"},
-        {"callgrind", 0, CLI_STRING, &options.attribution.callgrind, "FILE",
+        {"callgrind", 0, CLI_OUTPUT, &options.attribution.callgrind, "FILE",
          "write misses by source line for callgrind_annotate and\nKCachegrind; - is standard output"},
-        {"csv", 0, CLI_STRING, &options.attribution.csv, "FILE",
+        {"csv", 0, CLI_OUTPUT, &options.attribution.csv, "FILE",
          "write every pair of code sites as CSV; - is standard output"},
         CLI_SCREEN_OPTIONS(&options.attribution),
         {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
@@ -201,6 +201,7 @@ int cli_verb_report(int argc, char **argv)
             "  fathom report before.json after.json -o report.html --title 'Loop tiling'\n"
             "  fathom report run.json --callgrind callgrind.out.run --size 32K,1M,32M\n",
         .least = 1,
+        .reads = CLI_READS_PROFILES,
         .most = 64,
     };
     size_t count;

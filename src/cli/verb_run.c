@@ -288,10 +288,10 @@ int cli_verb_run(int argc, char **argv)
                            .collect.limit_time = -1,
                            .attribution.top = CLI_TOP};
     const cli_option table[] = {
-        {"json", 'j', CLI_STRING, &options.json, "FILE", "write the profile as JSON; - for standard output"},
-        {"report", 0, CLI_STRING, &options.report, "FILE", "write a page to look at, as fathom report does"},
+        {"json", 'j', CLI_OUTPUT, &options.json, "FILE", "write the profile as JSON; - for standard output"},
+        {"report", 0, CLI_OUTPUT, &options.report, "FILE", "write a page to look at, as fathom report does"},
         {"no-source", 0, CLI_FLAG, &options.no_source, NULL, "no text of source files on that page"},
-        {"output", 'o', CLI_STRING, &options.output, "FILE",
+        {"output", 'o', CLI_OUTPUT, &options.output, "FILE",
          "where the text goes that is shown at the end\n(default: standard output, after the program's own)"},
         CLI_COLLECT_OPTIONS(&options.collect),
         {"threads-private", 0, CLI_FLAG, &options.threads_private, NULL,
@@ -305,7 +305,7 @@ int cli_verb_run(int argc, char **argv)
          "threads that analyse, at most 16, beside the one that receives\n"
          "(default: as many as there are processors for them, 6 at most).\n"
          "Results never depend on it"},
-        {"distances", 0, CLI_STRING, &options.distances, "FILE",
+        {"distances", 0, CLI_OUTPUT, &options.distances, "FILE",
          "write every reference's distance: little-endian u64 in trace\n"
          "order, first touch = 2^64-1, beyond the bound = 2^64-2"},
         {"reproducible", 0, CLI_FLAG, &options.reproducible, NULL,
@@ -333,6 +333,7 @@ int cli_verb_run(int argc, char **argv)
                                   "  fathom run --report report.html -o summary.txt -- sort -n numbers.txt\n"
                                   "  fathom run --function solve --no-stack --json solve.json -- ./solver\n",
         .least = 1,
+        .reads = CLI_READS_PROGRAM,
         .most = SIZE_MAX,
         .command_follows = true,
     };

@@ -103,7 +103,7 @@ def control_c_in_a_terminal(how):
     path = os.path.join(work, "profile.json")
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execv(FATHOM, [FATHOM, "run", "--json", path, *WATCH, "--", program])
+        os.execv(FATHOM, [FATHOM, "run", "--json", path, "--force", *WATCH, "--", program])
     seen = b""
     while b"ready" not in seen:
         seen += os.read(terminal, 1000)
@@ -172,7 +172,7 @@ def limited(limit, options, command):
     path = os.path.join(work, "profile.json")
     if os.path.exists(path):
         os.unlink(path)
-    done = subprocess.run(["bash", "-c", f'ulimit {limit}; exec "$@"', "bash", FATHOM, "run", "--json", path, *options, "--",
+    done = subprocess.run(["bash", "-c", f'ulimit {limit}; exec "$@"', "bash", FATHOM, "run", "--json", path, "--force", *options, "--",
                            *command], capture_output=True, text=True, errors="replace", timeout=60)
     profile = None
     if os.path.exists(path):
@@ -301,7 +301,7 @@ def disk_full_under_record():
         os.rmdir(directory)
         return "mounting a small file system needs root"
     try:
-        done = subprocess.run([FATHOM, "record", "-o", os.path.join(directory, "t.fathom"), "--", "ls", "-lR", "/usr/lib/gcc"],
+        done = subprocess.run([FATHOM, "record", "-o", os.path.join(directory, "t.fathom"), "--force", "--", "ls", "-lR", "/usr/lib/gcc"],
                               capture_output=True, text=True, timeout=60)
         expect(done.returncode, 1, f"exit code: {done.stderr}")
         expect_in("No space left", done.stderr, "message")
@@ -407,7 +407,7 @@ def passed(verb, *words, outputs=(), options=()):
 @once
 def the_program_s_status_is_handed_on():
     trace = os.path.join(work, "passed.fathom")
-    for verb, outputs in (("run", ()), ("record", ("-o", trace))):
+    for verb, outputs in (("run", ()), ("record", ("-o", trace, "--force"))):
         for script, status in (("exit 0", 0), ("exit 7", 7), ("exit 3", 3), ("exec false", 1), ("kill -SEGV $$", 139),
                                ("kill -KILL $$", 137), ("kill -TERM $$", 143)):
             if verb == "record" and status not in (7, 137):
