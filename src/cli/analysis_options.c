@@ -22,7 +22,7 @@ static int parse_granularities(const char *list, cli_analysis *analysis)
     while (rest) {
         char *part = strsep(&rest, ",");
         uint64_t value;
-        if (!cli_parse_count(part, &value) || value == 0 || (value & (value - 1)))
+        if (!cli_parse_bytes(part, &value) || value == 0 || (value & (value - 1)))
             return cli_misuse("--granularity: expected a power of two such as 64 or 4K, found '%s'", part);
         for (size_t i = 0; i < analysis->count; i++)
             if (analysis->granularity[i] == value)
@@ -32,6 +32,14 @@ static int parse_granularities(const char *list, cli_analysis *analysis)
         analysis->granularity[analysis->count++] = value;
     }
     return -1;
+}
+
+uint64_t cli_analysis_least_granularity(const cli_analysis *analysis)
+{
+    uint64_t least = analysis->count ? analysis->granularity[0] : 1;
+    for (size_t i = 1; i < analysis->count; i++)
+        if (analysis->granularity[i] < least) least = analysis->granularity[i];
+    return least;
 }
 
 static int parse_bins(const char *name, fm_bins *bins)

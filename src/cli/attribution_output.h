@@ -92,8 +92,6 @@ typedef struct cli_attribution_caches {
 } cli_attribution_caches;
 int cli_attribution_find_caches(const cli_attribution_options *options, cli_attribution_caches *found);
 
-/* Where sizes were given (NULL: not) for a profile of keys, which have none: what they mean there. */
-void cli_attribution_note_keys(const char *sizes, const fm_profile *profile);
 /* For fm_analyzer_options: where ranges of distances are cut. Returns how many. */
 size_t cli_attribution_edges(const cli_attribution_caches *found, uint64_t granularity,
                              uint64_t edges[CLI_MOST_EDGES]);

@@ -48,10 +48,11 @@ typedef enum cli_kind {
     CLI_OUTPUT,        /* const char **: a file that is written; "-" is standard output */
     CLI_INPUT_TRACE,   /* const char **: a trace that is read */
     CLI_INPUT_MACHINE, /* the same: a description of a machine */
-    CLI_COUNT,         /* uint64_t *: a whole number; suffixes K, M, G, T = 2^10, 2^20, … */
-    CLI_REAL,          /* double * */
-    CLI_JOIN,          /* cli_joined *: what is given, by every mention, separated by commas */
-    CLI_JOIN_NAMED,    /* the same with the option's name: "name=value" */
+    CLI_COUNT, /* uint64_t *: a whole number; suffixes K, M, G, T = 2^10, 2^20, …; of BYTES: also KiB, MB, …
+                */
+    CLI_REAL,       /* double * */
+    CLI_JOIN,       /* cli_joined *: what is given, by every mention, separated by commas */
+    CLI_JOIN_NAMED, /* the same with the option's name: "name=value" */
 } cli_kind;
 
 typedef struct cli_joined {
@@ -105,6 +106,19 @@ extern bool cli_force;
 bool cli_is_stdout(const char *path);
 /* "64", "0x40", "4K", "1M": false when text is not wholly that, or overflows. */
 bool cli_parse_count(const char *text, uint64_t *value);
+/* The same of bytes, as they are printed, too: "4 KiB", "4KB", "64B". */
+bool cli_parse_bytes(const char *text, uint64_t *value);
+/* The same, or a number of keys: "30Mkeys". Which of both it may be is asked by cli_check_size. */
+bool cli_parse_size(const char *text, uint64_t *value);
+/* Whether blocks are keys of a cache, which have no bytes. */
+bool cli_counts_keys(const fm_profile *profile);
+/* A size of a cache of blocks or of keys: in the right unit, and not below one block. -1, or an exit code
+ * after a message; -1 also where it cannot be read. */
+int cli_check_size(const char *option, const char *text, uint64_t granularity, bool keys);
+/* The same of the list of --size (NULL: none); a note where plain numbers are taken for keys. */
+int cli_check_sizes(const char *list, uint64_t granularity, bool keys);
+/* The same for the smallest blocks of several profiles. */
+int cli_check_profile_sizes(const char *list, const fm_profile *const *profiles, size_t count);
 
 /* A cache with sets, "32K:8" or "32K:8:64"; without its line, that is the granularity. -1, or an exit code
  * after a message about --cache. */

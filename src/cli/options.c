@@ -78,7 +78,9 @@ static int store(const cli_option *option, const char *text)
         *(const char **)option->target = text;
         return -1;
     case CLI_COUNT:
-        if (cli_parse_count(text, option->target)) return -1;
+        if (strcmp(option->argument, "BYTES") == 0 ? cli_parse_bytes(text, option->target)
+                                                   : cli_parse_count(text, option->target))
+            return -1;
         return cli_misuse("--%s: expected a whole number below 2^64 (suffixes K, M, G, T), found '%s'",
                           option->name, text);
     case CLI_REAL:
@@ -140,6 +142,13 @@ static bool writes_files(const cli_command *command)
     return false;
 }
 
+static bool takes_numbers(const cli_command *command)
+{
+    for (const cli_option *option = command->options; option->name; option++)
+        if (option->kind == CLI_COUNT && option->help) return true;
+    return false;
+}
+
 static int print_help(const cli_command *command)
 {
     printf("Usage: %s\n\n%s\n\nOptions:\n", command->usage, command->about);
@@ -155,6 +164,9 @@ static int print_help(const cli_command *command)
         if (option->help) print_option(option, column);
     if (writes_files(command)) print_option(&force_option, column);
     print_option(&help_option, column);
+    if (takes_numbers(command))
+        puts("\nNumbers take the suffixes K, M, G, T: 1K is 1024, 1M is 1024 K, of counts, too. Sizes in bytes may\n"
+             "be written as they are printed: 48K, 48KB, '48 KiB'.");
     if (command->notes) {
         size_t length = strlen(command->notes);
         printf("\n%s%s", command->notes, length && command->notes[length - 1] == '\n' ? "" : "\n");

@@ -238,8 +238,6 @@ static int deliver(analysis *run, const analyze_options *options)
         run->distances = NULL;
         if (fm_output_commit(distances, &error)) return cli_fail(&error);
     }
-    for (size_t i = 0; i < run->what.count && !run->memory_addresses; i++)
-        cli_attribution_note_keys(options->attribution.sizes, run->profile[i]);
     code = cli_attribution_keep_caches(&run->caches, run->profile, run->what.count);
     if (code >= 0) return code;
     if (options->json &&
@@ -267,6 +265,12 @@ static uint64_t references_expected(const fm_trace_info *info)
     return raw ? info->bytes_total / sizeof(uint64_t) : 0;
 }
 
+static int check_sizes(const analysis *run, const analyze_options *options)
+{
+    const uint64_t least = cli_analysis_least_granularity(&run->what);
+    return cli_check_sizes(options->attribution.sizes, least, least == 1 && !run->memory_addresses);
+}
+
 /* Everything that is known once the trace is open. */
 static int prepare(analysis *run, const analyze_options *options, const char *path, const fm_reader *reader)
 {
@@ -276,8 +280,9 @@ static int prepare(analysis *run, const analyze_options *options, const char *pa
     run->memory_addresses = info.memory_addresses;
     cli_analysis_choose_engine(&run->what, needs_exact(run, options, &info) ? 0 : references_expected(&info));
     if (run->what.count == 0) run->what.granularity[run->what.count++] = info.memory_addresses ? 64 : 1;
+    code = check_sizes(run, options);
     /* Keys of a storage trace do not live in this machine's caches. */
-    if (info.memory_addresses || options->attribution.sizes)
+    if (code < 0 && (info.memory_addresses || options->attribution.sizes))
         code = cli_attribution_find_caches(&options->attribution, &run->caches);
     if (code < 0) code = prepare_sites(run, options, path, &info);
     return code < 0 ? create_analyzers(run, options, &info) : code;
@@ -312,7 +317,8 @@ static int analyze_together(const char *path, const analyze_options *options,
                                                         : "standard input";
     for (size_t i = 0; i < run->what.count && code < 0; i++) code = label(run, run->profile[i], name);
     if (code >= 0) return code;
-    if (run->memory_addresses || options->attribution.sizes)
+    code = check_sizes(run, options);
+    if (code < 0 && (run->memory_addresses || options->attribution.sizes))
         code = cli_attribution_find_caches(&options->attribution, &run->caches);
     return code < 0 ? deliver(run, options) : code;
 }

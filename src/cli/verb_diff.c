@@ -126,6 +126,8 @@ static int diff_profiles(const fm_profile *before, const fm_profile *after, char
                            .allowed = options->allowed.text};
     int code = cli_split_folders(text, folders, MOST_FOLDERS, &how.source_folder_count);
     if (code < 0) code = cli_parse_by(options->attribution.by, &by);
+    const fm_profile *const both[] = {before, after};
+    if (code < 0) code = cli_check_profile_sizes(options->attribution.sizes, both, 2);
     if (code < 0) code = find_caches(options, before, after, found);
     how.caches = found->caches;
     how.cache_count = found->count;

@@ -269,7 +269,7 @@ int cli_verb_phases(int argc, char **argv)
     search self = {.stream = {.path = argv[1], .progress = options.progress}};
     uint64_t *granularity = &self.stream.granularity;
     if (strcmp(argv[1], "-") == 0) return cli_misuse("TRACE must be a file: it is read more than once");
-    if (options.granularity && (!cli_parse_count(options.granularity, granularity) || *granularity == 0 ||
+    if (options.granularity && (!cli_parse_bytes(options.granularity, granularity) || *granularity == 0 ||
                                 (*granularity & (*granularity - 1))))
         return cli_misuse("--granularity: expected a power of two such as 64 or 4K, found '%s'",
                           options.granularity);

@@ -144,13 +144,9 @@ static int report(char **paths, size_t count, const report_options *options)
     int code = -1, completeness = CLI_COMPLETE;
     gathered all = {0};
     code = gather(&all, paths, count, &completeness);
+    if (code < 0) code = cli_check_profile_sizes(options->attribution.sizes, all.profiles, all.count);
     if (code < 0 && (options->attribution.sizes || !options->no_machine))
         code = cli_attribution_stored_caches(&options->attribution, all.profiles, all.count, found);
-    for (size_t i = 0; code < 0 && i < all.count; i++)
-        if (all.profiles[i]->granularity == 1) {
-            cli_attribution_note_keys(options->attribution.sizes, all.profiles[i]);
-            break;
-        }
     if (code < 0) code = write_files(&all, options, paths[0], found);
     if (code < 0) code = make_page(&all, options, found);
     if (code < 0 && !options->path && !options->attribution.callgrind && !options->attribution.csv)

@@ -234,6 +234,9 @@ static int check(const run_options *options, char **command, job *work)
     if (code < 0) code = cli_attribution_check(&options->attribution, options->json);
     if (code >= 0) return code;
     if (work->analysis.count == 0) work->analysis.granularity[work->analysis.count++] = 64;
+    code =
+        cli_check_sizes(options->attribution.sizes, cli_analysis_least_granularity(&work->analysis), false);
+    if (code >= 0) return code;
     if (options->distances && work->analysis.count > 1)
         return cli_misuse("--distances: takes one granularity, not %zu", work->analysis.count);
     if (options->distances && options->collect.follow_children)

@@ -69,7 +69,9 @@ static int count(cli_static_run *run)
 
 static int find_caches(cli_static_run *run)
 {
-    int code = run->machine ? -1 : cli_attribution_find_caches(&run->options->attribution, &run->caches);
+    int code = cli_check_sizes(run->options->attribution.sizes, run->options->granularity, false);
+    if (code < 0 && !run->machine)
+        code = cli_attribution_find_caches(&run->options->attribution, &run->caches);
     run->edge_count = cli_attribution_edges(&run->caches, run->options->granularity, run->edges);
     return code;
 }
