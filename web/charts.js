@@ -163,7 +163,7 @@ const curveExtent = (() => {
   }
   return {least, most};
 })();
-const markers = keysOnly && ofMachine ? [] : data.caches; /* a machine's caches hold no keys */
+const markers = data.caches;
 
 const drawMarkers = (u) => {
   const context = u.ctx, ratio = devicePixelRatio;
@@ -232,7 +232,7 @@ const buildCurve = (state) => {
       },
       axes: [
         axis({splits: (logX ? powersOfTwo : evenly)(76), values: (u, splits) => splits.map((at) => (keysOnly ? binary(at) : bytes(at))),
-              label: keysOnly ? 'cache size, blocks' : 'cache size, bytes', filter: (u, splits) => splits}),
+              label: keysOnly ? 'cache size, keys' : 'cache size, bytes', filter: (u, splits) => splits}),
         Object.assign(y.axis, {label: 'miss ratio'}),
       ],
       series: [
