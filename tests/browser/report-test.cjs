@@ -40,8 +40,8 @@ const choose = async (page, name, value) => {
 };
 
 const legend = (page, id) => page.evaluate((chart) =>
-  [...document.querySelectorAll('#' + chart + ' .u-legend .u-series')].map((row) => [
-    row.querySelector('.u-label').textContent, row.querySelector('.u-value').textContent]), id);
+  [...document.querySelectorAll('#' + chart + ' .plot-entry')].map((row) => [
+    row.querySelector('.plot-label').textContent, row.querySelector('.plot-value').textContent]), id);
 
 const numbers = (page) => page.evaluate(() => Object.fromEntries(
   [...document.querySelectorAll('#numbers tbody tr')].map((row) => [
@@ -101,7 +101,7 @@ const cases = {
   async 'cursor-reads-out-by-mouse'(open) {
     // Anywhere over a bar its own numbers are read, also where the next bar's point is nearer.
     const page = await open('several');
-    const over = page.locator('#histogram .u-over');
+    const over = page.locator('#histogram .plot-area');
     const box = await over.boundingBox();
     // Distances up to 16383: bins 0 to 14, a gap, cold: 17 places from -0.6 to 16.6.
     for (const offset of [-0.4, 0, 0.4]) {
@@ -135,7 +135,7 @@ const cases = {
     equal(await page.locator('#profiles tbody tr').count(), 4, 'rows of the table of profiles');
     equal((await legend(page, 'times')).length, 2, 'only the profile that has time distances is in their chart');
     const before = await pixels(page, 'curve');
-    await page.locator('#curve .u-legend .u-series th').nth(1).press('Enter');
+    await page.locator('#curve .plot-entry button').first().press('Enter');
     await settle(page);
     expect((await pixels(page, 'curve')).sum !== before.sum, 'a name in the legend does not hide its curve');
   },
@@ -146,7 +146,7 @@ const cases = {
     equal(cell, shown(profile.name), 'the name in the table');
     equal(await page.locator('img').count(), 0, 'images');
     equal(await page.locator('#profiles b').count(), 0, 'markup out of the engine\'s name');
-    equal(await page.locator('script').count(), 3, 'scripts');
+    equal(await page.locator('script').count(), 2, 'scripts');
     const warning = await page.locator('#warnings').textContent();
     expect(warning.includes('INCOMPLETE') && warning.includes(profile.what_missing), 'the warning: ' + warning);
   },

@@ -8,7 +8,7 @@
 #
 # Prints a line `ok NAME`, `not ok NAME` or `skip NAME reason` per case. Exits 0 when none failed, 1 when one
 # did, 77 when nothing could be tested here (and says why). Fetches nothing but playwright-core, pinned in
-# web/package-lock.json, into the build directory; the browser is Debian's chromium.
+# package-lock.json, into the build directory; the browser is Debian's chromium.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -31,17 +31,17 @@ node "$here/make-profiles.cjs" "$work" || exit 1
 node "$here/make-attributions.cjs" "$work" || exit 1
 "$fathom" report --quiet "$work/plain.json" -o "$work/probe.html" 2> "$work/said"
 if grep -q 'no report page' "$work/said"; then
-  skip_all "this build has no report page (made without npm)"
+  skip_all "this build has no report page (FATHOM_REPORT=OFF)"
 fi
 
 # Only a new lockfile asks npm again.
 modules=$build/browser
-if ! cmp -s "$root/web/package-lock.json" "$modules/fetched"; then
+if ! cmp -s "$here/package-lock.json" "$modules/fetched"; then
   mkdir -p "$modules" || exit 1
-  cp "$root/web/package.json" "$root/web/package-lock.json" "$root/web/.npmrc" "$modules/" || exit 1
+  cp "$here/package.json" "$here/package-lock.json" "$here/.npmrc" "$modules/" || exit 1
   (cd "$modules" && npm ci --ignore-scripts --no-progress --prefer-offline --fetch-retries=1 --fetch-timeout=30000) \
     > "$modules/npm.log" 2>&1 || skip_all "npm ci could not fetch playwright-core (see $modules/npm.log)"
-  cp "$root/web/package-lock.json" "$modules/fetched" || exit 1
+  cp "$here/package-lock.json" "$modules/fetched" || exit 1
 fi
 
 export HWLOC_SYNTHETIC='pack:1 l3:1(size=33554432) core:2 l2:1(size=1048576) l1d:1(size=49152) pu:1'
