@@ -38,8 +38,6 @@ test command:zstd zstd
 test command:gzip gzip
 test command:setpriv util-linux
 test any:chromium|chromium-browser|google-chrome chromium
-test command:node nodejs
-test command:npm npm
 lint command:clang clang
 lint command:clang-format clang-format
 lint command:clang-tidy clang-tidy
