@@ -23,8 +23,7 @@ export JOBS
 .PHONY: all help dependencies soak check test test-gpu demo bench bench-gpu lint format install uninstall asan tsan fuzz clean
 
 all: $(BUILD)/build.ninja  ## build the program at build/fathom (release)
-	@[ ! -e $(BUILD)/web/left-out ] && scripts/optional-parts.sh | cmp -s - $(BUILD)/optional-parts || \
-	    $(CMAKE) --preset release
+	@scripts/optional-parts.sh | cmp -s - $(BUILD)/optional-parts || $(CMAKE) --preset release
 	@$(CMAKE) --build $(BUILD) --parallel $(JOBS)
 	@scripts/left-out.sh $(BUILD)/left-out
 

@@ -4,8 +4,8 @@
 #
 #   scripts/install-dependencies.sh build|parts|test|lint|fuzz|demo|bench…
 #
-# What is there is found out by asking for commands and pkg-config modules, not for packages: a compiler or
-# npm that came from elsewhere is as good. Only when something is missing is apt-get called, as root or
+# What is there is found out by asking for commands and pkg-config modules, not for packages: a compiler
+# that came from elsewhere is as good. Only when something is missing is apt-get called, as root or
 # through sudo. FATHOM_NO_INSTALL=1: never install, only say what is missing.
 set -euo pipefail
 
@@ -32,9 +32,7 @@ test module:cmocka libcmocka-dev
 parts header:Zydis/Zydis.h libzydis-dev
 parts header:perfmon/pfmlib_perf_event.h libpfm4-dev
 parts command:scdoc scdoc
-parts command:node nodejs
-parts command:npm npm
-parts file:/etc/ssl/certs/ca-certificates.crt ca-certificates
+parts header:clang-c/Index.h libclang-dev
 test command:python3 python3
 test command:zstd zstd
 test command:gzip gzip
@@ -57,7 +55,6 @@ test module:ompi-c libopenmpi-dev
 test command:mpirun.openmpi openmpi-bin
 test module:mpich libmpich-dev
 test command:mpirun.mpich mpich
-test header:clang-c/Index.h libclang-dev
 demo command:gcc gcc
 bench command:python3 python3
 '

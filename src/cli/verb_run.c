@@ -259,7 +259,7 @@ static int check(const run_options *options, char **command, job *work)
     if (options->no_source && !options->report)
         return cli_misuse("--no-source is about the page that --report writes");
     if (options->report && !fm_report_available())
-        return cli_misuse("--report: this build has no report page (it was built without npm)");
+        return cli_misuse("--report: this build has no report page (it was built with FATHOM_REPORT=OFF)");
     if ((code = cli_check_threads(options->threads, FM_PIPELINE_THREADS)) >= 0) return code;
     work->threads =
         options->threads == UINT64_MAX ? spare_processors(options, work) : (unsigned)options->threads;

@@ -28,7 +28,7 @@ module.exports = (helpers) => {
       await page.setViewportSize({width: 1280, height: 800});
       await settle(page);
       await page.evaluate(() => scrollTo(0, 0));
-      for (const what of ['#verdict .lead', '.levels tbody tr', '.worst tbody tr:first-child', '#curve .u-over'])
+      for (const what of ['#verdict .lead', '.levels tbody tr', '.worst tbody tr:first-child', '#curve .plot-area'])
         for (const box of await boxes(page, what))
           expect(box.bottom <= 800 && box.right <= 1280, `${what} is not on the first screen: ${JSON.stringify(box)}`);
       const found = await rows(page, '.levels tbody tr');

@@ -234,7 +234,7 @@ module.exports = (helpers) => {
         'its text'
       );
       equal(await page.locator('img').count(), 0, 'images');
-      equal(await page.locator('script').count(), 3, 'scripts');
+      equal(await page.locator('script').count(), 2, 'scripts');
       await open('no-sums');
       expect((await stale()).includes('the profile has no checksums of source files'), await stale());
     },

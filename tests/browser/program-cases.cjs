@@ -180,7 +180,7 @@ module.exports = (helpers) => {
       await page.locator('#source-files button').first().click();
       await settle(page);
       equal(await page.locator('img').count(), 0, 'images');
-      equal(await page.locator('script').count(), 3, 'scripts');
+      equal(await page.locator('script').count(), 2, 'scripts');
       equal(await page.locator('main b').count(), 0, 'markup');
       const nasty = shown(profile.name);
       const file = fs.readFileSync(path.join(folder, '<img src=x onerror=alert(4)>.c'), 'utf8').split('\n');

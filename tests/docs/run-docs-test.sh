@@ -83,7 +83,7 @@ fi
 # ---- links ----
 
 # Every page of the tree, but for what was fetched or built.
-mapfile -t pages < <(find . -name '*.md' -not -path './build*' -not -path '*/node_modules/*' -not -path './bench/work/*' |
+mapfile -t pages < <(find . -name '*.md' -not -path './build*' -not -path './bench/work/*' |
     sed 's,^\./,,' | LC_ALL=C sort)
 links_lead_somewhere() {
     local file link bad=0

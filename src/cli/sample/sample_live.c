@@ -144,7 +144,7 @@ static int check(live_run *self, char **command, uint64_t seed)
     if (how->no_source && !how->report)
         return cli_misuse("--no-source is about the page that --report writes");
     if (how->report && !fm_report_available())
-        return cli_misuse("--report: this build has no report page (it was built without npm)");
+        return cli_misuse("--report: this build has no report page (it was built with FATHOM_REPORT=OFF)");
     code = check_program(self, command);
     if (code >= 0) return code;
     self->options.granularities = self->analysis.granularity;

@@ -84,6 +84,7 @@ static fm_status write_part(FILE *out, const char *name, size_t length, const pa
         {"style-late", fm_asset_style_late, fm_asset_style_late_size},
         {"script-numbers", fm_asset_numbers, fm_asset_numbers_size},
         {"script-sampled", fm_asset_sampled, fm_asset_sampled_size},
+        {"script-plot", fm_asset_plot, fm_asset_plot_size},
         {"script-charts", fm_asset_charts, fm_asset_charts_size},
         {"script-late", fm_asset_late, fm_asset_late_size},
         {"script-choice", fm_asset_choice, fm_asset_choice_size},
@@ -97,9 +98,6 @@ static fm_status write_part(FILE *out, const char *name, size_t length, const pa
         {"script-phases", fm_asset_phases, fm_asset_phases_size},
         {"script-verdict", fm_asset_verdict, fm_asset_verdict_size},
         {"script-report", fm_asset_report, fm_asset_report_size},
-        {"uplot-style", fm_asset_uplot_style, fm_asset_uplot_style_size},
-        {"uplot-script", fm_asset_uplot_script, fm_asset_uplot_script_size},
-        {"uplot-license", fm_asset_uplot_license, fm_asset_uplot_license_size},
     };
     for (size_t i = 0; i < sizeof assets / sizeof *assets; i++)
         if (strlen(assets[i].name) == length && memcmp(assets[i].name, name, length) == 0) {
@@ -153,9 +151,7 @@ fm_status fm_report_write_page_sized(FILE *out, const fm_report_options *options
     (void)out, (void)options, (void)options_size, (void)profiles, (void)count, (void)caches,
         (void)cache_count;
     return fm_fail(error, FM_E_UNSUPPORTED, NULL,
-                   "this build has no report page, which needs a plotting library from npm: %s; build again "
-                   "where npm can fetch it",
-                   FATHOM_NO_REPORT);
+                   "this build has no report page: it was built with FATHOM_REPORT=OFF");
 #endif
 }
 
