@@ -70,7 +70,7 @@ static fm_status function_name(resolver *r, fm_scope *scope, uint64_t address, c
     *text = NULL;
     if (linker_name) return known_name(r, linker_name, linker_name, name ? name : linker_name, text);
     if (!name) return FM_OK;
-    const fm_elf_symbol *symbol = scope->inlined ? NULL : fm_symbols_nearest_code(r->symbols, address);
+    const fm_elf_symbol *symbol = scope->inlined ? NULL : fm_symbols_code_at(r->symbols, address);
     if (!symbol || strncmp(symbol->name, "_Z", 2) != 0) return known_name(r, name, NULL, name, text);
     size_t length = fm_name_stem(symbol->name);
     if (fm_array_reserve((void **)&r->path, &r->path_capacity, length + 1, 1) != 0) return FM_E_NOMEM;
@@ -312,6 +312,7 @@ fm_status fm_resolve_frames(fm_symbols *symbols, fm_attribution *attribution, fm
     r->count = count;
     r->result = result;
     fm_status status = fm_symbols_read_table(symbols, error);
+    if (status == FM_OK) status = fm_symbols_read_frames(symbols, error);
     if (status == FM_OK) status = fm_symbols_guard(resolve, r, error);
     fm_units_clear(&r->units);
     fm_scopes_clear(&r->scopes);
