@@ -463,6 +463,79 @@ static void stripped_programs(void **state)
     assert_true(shell("rm -f whole all mini*"));
 }
 
+/* ---- names of source files ---- */
+
+/* Every frame with a file has this one. Returns how many have. */
+static size_t expect_files(fm_attribution *attribution, const char *expected)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < attribution->site_count; i++)
+        for (size_t f = 0; f < attribution->sites[i].frame_count; f++) {
+            const char *file = attribution->sites[i].frames[f].file;
+            if (file) assert_string_equal(file, expected);
+            found += file != NULL;
+        }
+    return found;
+}
+
+static fm_attribution *attribution_of(const char *command)
+{
+    build(command);
+    uint64_t *addresses;
+    size_t count = read_addresses("t", &addresses);
+    fm_attribution *attribution = sites_of(in_symbol_directory("t"), addresses, count);
+    free(resolve(attribution));
+    free(addresses);
+    return attribution;
+}
+
+static void source_names(void **state)
+{
+    (void)state;
+    need("gcc");
+    char expected[4096], here[4096];
+    assert_non_null(getcwd(here, sizeof here));
+    assert_true(shell("mkdir -p sub/below && cp c.c sub/below/x.c && ln -sfn sub/below link"));
+    /* One file, whatever it is called. */
+    static const char *const commands[] = {
+        "gcc -O2 -g ./sub/../c.c -o t",
+        "gcc -O2 -g sub/below/.././../sub//../c.c -o t",
+        "gcc -gdwarf-4 -O2 sub/../c.c -o t",
+        "cd sub && gcc -O2 -g ../c.c -o ../t",
+        "cd sub && gcc -O2 -gdwarf-4 ../c.c -o ../t",
+    };
+    snprintf(expected, sizeof expected, "%s", in_symbol_directory("c.c"));
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        fm_attribution *attribution = attribution_of(commands[i]);
+        assert_in_range(expect_files(attribution, expected), 20, 100000);
+        assert_int_equal(fm_attribution_record_sources(attribution, false, NULL, NULL), FM_OK);
+        assert_int_equal(attribution->source_count, 1);
+        fm_attribution_destroy(attribution);
+    }
+    /* Through a link, ".." is not what it looks like. */
+    assert_true(shell("cp c.c sub/other.c && echo decoy > other.c"));
+    fm_attribution *attribution = attribution_of("gcc -O2 -g link/../other.c -o t");
+    snprintf(expected, sizeof expected, "%s", in_symbol_directory("link/../other.c"));
+    assert_in_range(expect_files(attribution, expected), 20, 100000);
+    fm_attribution_destroy(attribution);
+    /* A folder of the compilation that is relative (reproducible builds): the file of that name here is another. */
+    static const char *const mapped[] = {
+        "gcc -O2 -g -fdebug-prefix-map=$(pwd)=. c.c -o t",
+        "gcc -O2 -gdwarf-4 -fdebug-prefix-map=$(pwd)=./built c.c -o t",
+    };
+    for (size_t i = 0; i < 2; i++) {
+        attribution = attribution_of(mapped[i]);
+        assert_in_range(expect_files(attribution, i ? "built/c.c" : "c.c"), 20, 100000);
+        assert_int_equal(chdir(in_symbol_directory(".")), 0);
+        assert_true(shell("mkdir -p built && cp c.c built/c.c"));
+        assert_int_equal(fm_attribution_record_sources(attribution, true, NULL, NULL), FM_OK);
+        assert_int_equal(chdir(here), 0);
+        assert_int_equal(attribution->source_count, 0);
+        fm_attribution_destroy(attribution);
+    }
+    assert_true(shell("rm -rf sub link built other.c"));
+}
+
 /* ---- files that are not what they were ---- */
 
 static void changed_and_lost_files(void **state)
@@ -887,6 +960,7 @@ int main(void)
         cmocka_unit_test(separate_debug_files),
         cmocka_unit_test(split_debug_files),
         cmocka_unit_test(stripped_programs),
+        cmocka_unit_test(source_names),
         cmocka_unit_test(changed_and_lost_files),
         cmocka_unit_test(damaged_files),
         cmocka_unit_test(variables),
