@@ -47,6 +47,7 @@ int cli_distance_stream_run(cli_distance_stream *stream)
     if (stream->granularity == 0) stream->granularity = info.memory_addresses ? 64 : 1;
     const int code = read_all(stream, reader, &error) ? cli_fail(&error) : -1;
     if (code < 0 && !again) cli_trace_notes(reader);
+    if (code < 0 && !again) cli_trace_note_new_keys(reader);
     fm_reader_close(reader);
     return code;
 }

@@ -11,6 +11,7 @@
 #include "cli.h"
 #include "memory_choice.h"
 #include "mpi_analysis.h"
+#include "new_keys.h"
 #include "reading.h"
 
 #include <inttypes.h>
@@ -48,6 +49,7 @@ typedef struct analysis {
     cli_analysis what;
     unsigned threads; /* of all analyzers together */
     bool memory_addresses;
+    cli_new_keys keys;
     bool chooses; /* the engine by itself, within --max-memory */
     fm_analyzer *analyzer[CLI_MOST_GRANULARITIES];
     cli_memory_choice choice[CLI_MOST_GRANULARITIES]; /* instead of analyzer, where it chooses */
@@ -233,6 +235,7 @@ static int deliver(analysis *run, const analyze_options *options)
 {
     fm_error error;
     int code = -1;
+    cli_new_keys_note(&run->keys, run->profile[0]->references, run->profile[0]->cold);
     if (run->distances) {
         fm_output *distances = run->distances;
         run->distances = NULL;
@@ -285,7 +288,10 @@ static int prepare(analysis *run, const analyze_options *options, const char *pa
 
 static void hear_opened(void *context, const fm_reader *reader)
 {
-    const analysis *run = context;
+    analysis *run = context;
+    fm_trace_info info;
+    fm_reader_info(reader, &info);
+    cli_new_keys_look(&run->keys, &info);
     cli_trace_key_notes(reader, run->what.count > 0 ? run->what.granularity[0] : 0);
 }
 
@@ -323,7 +329,7 @@ static int analyze(const char *path, const analyze_options *options, fm_reader_o
     fm_reader *reader = NULL;
     fm_error error;
     if (fm_reader_open(&reader, path, reading, &error)) return cli_fail(&error);
-    cli_trace_key_notes(reader, run->what.count > 0 ? run->what.granularity[0] : 0);
+    hear_opened(run, reader);
     const char *name = strcmp(path, "-") ? path : "standard input";
     int code = prepare(run, options, name, reader);
     if (code < 0) code = read_trace(reader, run, options->progress);

@@ -359,7 +359,6 @@ fm_status fm_cluster_analyze_sized(fm_cluster *cluster, const fm_cluster_work *g
         status = fm_sized_read(&listener, sizeof listener, work.listener, listener_size,
                                "fm_cluster_listener", error);
     if (status != FM_OK) return status;
-    if (!work.reading) reading.csv_header = -1; /* as of a reader without options */
     work.reading = &reading;
     if (work.listener) work.listener = &listener;
     return analyze(cluster, &work, profiles, memory_addresses, error);

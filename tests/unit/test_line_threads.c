@@ -33,7 +33,7 @@ typedef struct written {
 static fm_reader_options options_of(const written *trace, unsigned threads)
 {
     fm_reader_options options = {
-        .format = trace->format, .fetches = FM_FETCHES_ALL, .csv_header = -1, .threads = threads};
+        .format = trace->format, .fetches = FM_FETCHES_ALL, .threads = threads};
     if (strcmp(trace->format, "csv") == 0) {
         options.csv_key = "offset";
         options.csv_size = trace->length ? "size" : NULL;

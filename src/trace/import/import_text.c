@@ -5,11 +5,18 @@
  * key, a '\r' and empty lines do not count. There is no comment syntax: every character may be in a key.
  */
 #include "base/error.h"
+#include "trace/import/csv_choice.h"
 #include "trace/import/text_kernels.h"
 #include "trace/lines/line_import.h"
 #include "trace/numbers.h"
 
 #include <string.h>
+
+typedef struct text_state {
+    fm_line_import import;
+    /* What a line looks like, for people. */
+    char line[FM_CSV_QUOTED], columns[2 * FM_CSV_QUOTED];
+} text_state;
 
 static bool blank(char c)
 {
@@ -64,10 +71,55 @@ static fm_status text_parse(const void *settings, fm_line_window *window, fm_col
     return FM_OK;
 }
 
+/* By what the line could be parted into columns; 0: nothing usual is in it. */
+static char find_delimiter(const char *line, const char *end)
+{
+    static const char candidates[] = {'\t', ',', ';', '|', ' '};
+    size_t most = 0;
+    char best = 0;
+    for (size_t i = 0; i < sizeof candidates; i++) {
+        size_t count = 0;
+        for (const char *c = line; c < end; c++) count += *c == candidates[i];
+        if (count > most) best = candidates[i];
+        if (count > most) most = count;
+    }
+    return best;
+}
+
+/* What the second line holds (the first one may be a title), if it is there. */
+static void look_at_lines(fm_import *import)
+{
+    enum { ROWS = 3 };
+    text_state *state = import->state;
+    fm_lines *lines = &state->import.lines;
+    char *const first = lines->buffer + lines->at, *from = first, *end = lines->buffer + lines->whole;
+    if (from == end) return;
+    char *second = (char *)memchr(from, '\n', (size_t)(end - from)) + 1;
+    if (second < end) from = second;
+    char *stop = memchr(from, '\n', (size_t)(end - from)), *behind = stop + 1;
+    for (size_t row = 1; row < ROWS && behind < end; row++)
+        behind = (char *)memchr(behind, '\n', (size_t)(end - behind)) + 1;
+    fm_line_quote(from, state->line, sizeof state->line);
+    import->info.key_values = state->line;
+    import->info.columns_seen = state->columns;
+    import->info.columns_delimiter = find_delimiter(from, stop);
+    const fm_csv_rows rows = {.from = from, .end = behind, .delimiter = import->info.columns_delimiter};
+    const fm_csv_rows all = {.from = first, .end = behind, .delimiter = rows.delimiter};
+    uint64_t columns = 0, of_first = 0;
+    bool ignored;
+    if (!rows.delimiter) return;
+    fm_csv_look_at_row(&rows, from, &columns, &ignored);
+    fm_csv_look_at_row(&all, first, &of_first, &ignored);
+    import->info.columns_from_second = columns != of_first;
+    fm_csv_list_columns(&rows, false, state->columns, sizeof state->columns);
+}
+
 static fm_status text_open(fm_import *import, const fm_reader_options *options, fm_error *error)
 {
     const fm_line_parser parser = {.parse = text_parse, .settings = fm_text_kernels_at(0)};
-    return fm_line_import_open(import, sizeof(fm_line_import), parser, options, error);
+    const fm_status status = fm_line_import_open(import, sizeof(text_state), parser, options, error);
+    if (status == FM_OK) look_at_lines(import);
+    return status;
 }
 
 static fm_status text_write(fm_export *export, const fm_batch *batch, fm_error *error)

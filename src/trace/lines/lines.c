@@ -47,6 +47,7 @@ static fm_status too_long(fm_lines *lines, size_t record, fm_error *error)
          (c = memchr(c, '\n', (size_t)(end - c))); c++)
         line++;
     lines->too_long = true;
+    lines->whole = record; /* what is before it can be read */
     fm_fail_at(&lines->error, FM_E_FORMAT, lines->name, FM_PLACE_LINE, line,
                "longer than %u bytes; is this really a text format?", FM_LINE_MAX);
     if (error) *error = lines->error;
