@@ -157,6 +157,93 @@ static void text_many_lines(void **state)
     free(text);
 }
 
+#define MARK "\xef\xbb\xbf"
+
+/* Byte order marks at the beginning, and of files that were put together, are no part of a key. */
+static void byte_order_marks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *format, *text;
+    } cases[] = {
+        {"text", MARK MARK "10\n" MARK "20\n" MARK MARK "30\n"},
+        {"text", MARK "10\r" MARK "20\r30\r"},
+        {"csv", MARK MARK "key,x\n" MARK "10,1\n20,2\n" MARK "\"30\",2\n"},
+        {"csv", "x,key\n" MARK "1,10\n" MARK "2,20\n3,30\n"},
+        {"din", MARK MARK "0 a\n" MARK "1 14\n" MARK "0 1e\n"},
+        {"lackey", MARK " L a,4\n" MARK " S 14,4\n" MARK "==1== a message\n" MARK " M 1e,4\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gathered all;
+        gather_text(&all, cases[i].format, cases[i].text, NULL);
+        if (all.status != FM_OK) fail_msg("%s: %s", cases[i].text, all.message);
+        ASSERT_KEYS(all, 10, 20, 30);
+        assert_int_equal(all.info.string_keys, 0);
+        gathered_free(&all);
+    }
+    gathered all;
+    gather_text(&all, "text", MARK "key\n" MARK "key\nkey\n", NULL);
+    assert_int_equal(all.info.string_keys, 1);
+    gathered_free(&all);
+    gather_text(&all, "text",
+                MARK "\xff\xfe"
+                     "1",
+                NULL);
+    assert_int_equal(all.opened, FM_E_FORMAT);
+    assert_non_null(
+        strstr(all.message, "byte 3: expected UTF-8 or ASCII, found the byte order mark of UTF-16"));
+}
+
+/* Carriage returns that end lines, or nothing: in every format, where kernels read and where they do not. */
+static void carriage_returns(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *format, *text;
+        uint64_t wrong; /* the line that is refused; 0: read as 10 20 30 */
+    } cases[] = {
+        {"text", "10\r20\r30\r", 0},
+        {"text", "10\r20\r\r30", 0},
+        {"text", "\r\r10\r20\r30", 0},
+        {"text", "10\r\n20\r\r\n\r\n30\r", 0},
+        {"text", "10\n20\n \r30\n", 0},
+        {"text", "10\n20\r30\n", 2},
+        {"text", "10\r20\n30\r", 2},
+        {"text", "10\n20\r30\r40\r", 2},
+        {"csv", "key,x\r10,1\r20,\"a\rb\"\r30,3\r", 0},
+        {"csv", "x,key\r\n1,10\r\n\"a\rb\",20\r\n3,30\r\n", 0},
+        {"csv", "\"a\rb\",key\n1,10\n2,20\n3,30\n", 0},
+        {"csv", "key,x\n10,1\r20,2\n30,3\n", 2},
+        {"csv", "x,key\n1,10\na\r2,20\n3,30\n", 3},
+        {"csv", "key,x\n10,1\n20,1\r\"30\",2\n40,4\n", 3},
+        {"csv", "key,x\r10,1\r20,2\n30,3\r", 3},
+        {"din", "0 a\r1 14\r0 1e\r", 0},
+        {"din", "0 a comment\r1 14 other\r0 1e\r", 0},
+        {"din", "0 a\n1 14\r0 1e\n", 2},
+        {"din", "0 a\n1 14 comment\r0 1e\n", 2},
+        {"din", "0 a\n1\r14\n", 2},
+        {"lackey", "==1== a message\r L a,4\r S 14,4\r M 1e,4\r", 0},
+        {"lackey", " L a,4\n S 14,4\r M 1e,4\n", 2},
+        {"lackey", " L a,4\n==1== a message\r M 1e,4\n", 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (unsigned threads = 0; threads <= 2; threads += 2) {
+            gathered all;
+            gather_text(&all, cases[i].format, cases[i].text, &(fm_reader_options){.threads = threads});
+            if (cases[i].wrong) {
+                char wanted[64];
+                snprintf(wanted, sizeof wanted, "line %u: lines end in different ways",
+                         (unsigned)cases[i].wrong);
+                if (all.status != FM_E_FORMAT || !strstr(all.message, wanted))
+                    fail_msg("%s: %s", cases[i].text, all.message);
+            } else {
+                if (all.status != FM_OK) fail_msg("%s: %s", cases[i].text, all.message);
+                ASSERT_KEYS(all, 10, 20, 30);
+            }
+            gathered_free(&all);
+        }
+}
+
 static void csv_columns(void **state)
 {
     (void)state;
@@ -875,6 +962,8 @@ int main(void)
         cmocka_unit_test(text_long_lines),
         cmocka_unit_test(text_zero_byte),
         cmocka_unit_test(text_many_lines),
+        cmocka_unit_test(byte_order_marks),
+        cmocka_unit_test(carriage_returns),
         cmocka_unit_test(csv_columns),
         cmocka_unit_test(csv_key_not_said),
         cmocka_unit_test(csv_units_not_said),

@@ -293,6 +293,22 @@ static fm_status parse_size(const csv_state *state, const fm_line_window *window
     return FM_OK;
 }
 
+/* Whether a field that is not quoted has a '\r' in it, which is not at the end of its line. */
+static bool has_return_within(const csv_state *state, char *row, char *end)
+{
+    fm_csv_step step = FM_CSV_FIELD;
+    while (step == FM_CSV_FIELD) {
+        fm_csv_field field;
+        uint64_t lines = 0;
+        char *from = row;
+        step = fm_csv_next(&row, end, state->delimiter, &field, &lines);
+        char *stop = row - 1; /* the delimiter, or '\n' */
+        while (step == FM_CSV_LAST && stop > from && (stop[-1] == '\r' || stop[-1] == ' ')) stop--;
+        if (!field.quoted && memchr(from, '\r', (size_t)(stop - from))) return true;
+    }
+    return false;
+}
+
 /* One row. FM_OK with *got false: a row without content, or (window->unfinished) a row that is not whole. */
 static fm_status parse_row(const csv_state *state, fm_line_window *window, uint64_t *key, uint32_t *size,
                            bool *got, fm_error *error)
@@ -302,7 +318,7 @@ static fm_status parse_row(const csv_state *state, fm_line_window *window, uint6
     key_parts parts;
     if (several) memset(&parts, 0, sizeof parts);
     fm_status status = FM_OK;
-    char *next = window->at;
+    char *next = fm_line_pass_mark(window->at);
     uint64_t lines = 0, number = 1;
     fm_csv_step step = FM_CSV_FIELD;
     bool content = false;
@@ -321,6 +337,11 @@ static fm_status parse_row(const csv_state *state, fm_line_window *window, uint6
         if (watched && status == FM_OK) status = check_beside(state, window, number, &field, error);
     }
     if (content && status != FM_OK) return status;
+    char *stop = next - 1;
+    while (stop > window->at && stop[-1] == '\r') stop--;
+    if (content && memchr(window->at, '\r', (size_t)(stop - window->at)) &&
+        has_return_within(state, window->at, window->end))
+        return fm_line_mixed(window->name, window->line, error);
     if (content && state->choice.only && number > (state->choice.size_column ? 3 : 2))
         return fm_fail_at(
             error, FM_E_FORMAT, window->name, FM_PLACE_LINE, window->line,

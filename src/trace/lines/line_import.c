@@ -28,8 +28,12 @@ fm_status fm_line_import_open(fm_import *import, size_t size, fm_line_parser par
     self->threads = options->threads < FM_LINE_THREADS_MOST ? options->threads : FM_LINE_THREADS_MOST;
     import->threaded = self->threads > 1;
     self->alone = !import->threaded;
-    const fm_status status = fm_lines_open(&self->lines, import->stream, import->name, error);
+    const fm_status status = fm_lines_open(&self->lines, import->stream, import->name, parser.quotes, error);
     if (status == FM_OK) look_at_beginning(&self->lines);
+    if (self->lines.ends == FM_LINE_ENDS_RETURN) { /* pieces know line feeds only */
+        self->alone = true;
+        import->threaded = false;
+    }
     return status;
 }
 
