@@ -241,8 +241,9 @@ static int deliver(analysis *run, const analyze_options *options)
         run->distances = NULL;
         if (fm_output_commit(distances, &error)) return cli_fail(&error);
     }
-    for (size_t i = 0; i < run->what.count && !run->memory_addresses; i++)
-        cli_attribution_note_keys(options->attribution.sizes, run->profile[i]);
+    for (size_t i = 0; i < run->what.count; i++)
+        if (!run->memory_addresses || run->what.analyzer.elements)
+            cli_attribution_note_keys(options->attribution.sizes, run->profile[i]);
     code = cli_attribution_keep_caches(&run->caches, run->profile, run->what.count);
     if (code >= 0) return code;
     if (options->json &&
@@ -279,8 +280,9 @@ static int prepare(analysis *run, const analyze_options *options, const char *pa
     run->memory_addresses = info.memory_addresses;
     cli_analysis_choose_engine(&run->what, needs_exact(run, options, &info) ? 0 : references_expected(&info));
     if (run->what.count == 0) run->what.granularity[run->what.count++] = info.memory_addresses ? 64 : 1;
-    /* Keys of a storage trace do not live in this machine's caches. */
-    if (info.memory_addresses || options->attribution.sizes)
+    if (info.memory_addresses && info.columns & FM_COLUMN_SIZE) cli_analysis_note_bytes(&run->what);
+    /* Keys of a storage trace do not live in this machine's caches, nor do elements. */
+    if ((info.memory_addresses && !run->what.analyzer.elements) || options->attribution.sizes)
         code = cli_attribution_find_caches(&options->attribution, &run->caches);
     if (code < 0) code = prepare_sites(run, options, path, &info);
     return code < 0 ? create_analyzers(run, options, &info) : code;
@@ -318,7 +320,7 @@ static int analyze_together(const char *path, const analyze_options *options,
                                                         : "standard input";
     for (size_t i = 0; i < run->what.count && code < 0; i++) code = label(run, run->profile[i], name);
     if (code >= 0) return code;
-    if (run->memory_addresses || options->attribution.sizes)
+    if ((run->memory_addresses && !run->what.analyzer.elements) || options->attribution.sizes)
         code = cli_attribution_find_caches(&options->attribution, &run->caches);
     return code < 0 ? deliver(run, options) : code;
 }
