@@ -131,6 +131,9 @@ fm_status fm_analyzer_create_sized(fm_analyzer **analyzer, const fm_analyzer_opt
     if (granularity & (granularity - 1))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "a granularity of %" PRIu64 " is not a power of two",
                        granularity);
+    if (options->elements && granularity != 1)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "elements have no granularity but 1, not %" PRIu64,
+                       granularity);
 
     fm_analyzer *self = fm_calloc(1, sizeof *self);
     if (!self) return fm_fail_memory(error, sizeof *self, "the analyzer");
@@ -257,6 +260,7 @@ fm_status fm_analyzer_profile(fm_analyzer *analyzer, fm_profile **result, fm_err
     fm_profile *profile;
     status = fm_tally_profile(&analyzer->distances, &origin, &profile, error);
     if (status != FM_OK) return status;
+    profile->elements = analyzer->options.elements;
     if (analyzer->with_times) {
         profile->has_times = true;
         status = fm_tally_histogram(&analyzer->times, 0, &profile->times, error);

@@ -120,7 +120,7 @@ static int start(job *work, const run_options *options)
         if (code >= 0) return code;
     }
     if (fm_collection_start(&work->collection, &work->collecting, &error)) return cli_fail(&error);
-    if (!options->attribution.sizes) {
+    if (!options->attribution.sizes && !work->analysis.analyzer.elements) {
         int code = cli_attribution_find_caches(&options->attribution, &work->caches);
         if (code >= 0) return code;
     }
@@ -233,6 +233,11 @@ static int check(const run_options *options, char **command, job *work)
     if (code < 0) code = cli_attribution_check(&options->attribution, options->json);
     if (code >= 0) return code;
     if (work->analysis.count == 0) work->analysis.granularity[work->analysis.count++] = 64;
+    cli_analysis_note_bytes(&work->analysis);
+    if (work->analysis.analyzer.elements && !options->attribution.sizes)
+        cli_note("--granularity element: this machine's caches hold bytes and are left out; --size N,M names "
+                 "sizes "
+                 "in elements");
     if (options->distances && work->analysis.count > 1)
         return cli_misuse("--distances: takes one granularity, not %zu", work->analysis.count);
     if (options->distances && options->collect.follow_children)

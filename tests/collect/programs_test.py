@@ -638,7 +638,16 @@ def record_counts_accesses(collector, how):
     options = ["--function", "unaligned", "--no-stack"]
     done = subprocess.run([FATHOM, "record", *options, "-o", trace, "--", *program], capture_output=True, text=True)
     expect_in(": 1000 accesses of process", done.stdout, "what record says")
+    stored = os.path.join(work, "elements.json")
+    done = subprocess.run([FATHOM, "analyze", trace, "-g", "element", "--json", stored], capture_output=True, text=True)
+    expect(done.returncode, 0, f"exit code of analyze: {done.stderr}")
     os.unlink(trace)
+    # As elements, each is one reference, while it runs and as it was stored.
+    result = run([*options, "-g", "element"], program)
+    with open(stored) as file:
+        for profile in (result.profile, json.load(file)):
+            expect([profile[field] for field in ("references", "granularity", "elements")], [1000, 1, True], "elements")
+    os.unlink(stored)
     result = run([*options, "--no-sites", "--limit", "10"], program)
     expect(result.profile["references"], 20, "references of ten accesses")
     expect_in("the first 10 accesses", result.profile["run"]["what"], "what was watched")

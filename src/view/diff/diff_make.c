@@ -115,6 +115,9 @@ fm_status fm_diff_create_sized(fm_diff **diff, const fm_profile *before, const f
         return fm_fail(error, FM_E_ARGUMENT, NULL,
                        "the two profiles have different granularities, %" PRIu64 " and %" PRIu64,
                        before->granularity, after->granularity);
+    if (before->elements != after->elements)
+        return fm_fail(error, FM_E_ARGUMENT, NULL,
+                       "one of the two profiles counts elements, the other one blocks");
     if (options.cache_count == 0 || options.cache_count > FM_DIFF_LEVELS)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "expected 1 to %d caches, found %zu", (int)FM_DIFF_LEVELS,
                        options.cache_count);

@@ -83,7 +83,7 @@ static void write_levels(FILE *out, const fm_diff *diff)
         fprintf(out, "<tr class=\"%s\"><td>", classes[diff->change[i]]);
         fm_html_write_text(out, name);
         fputs("</td>", out);
-        write_number(out, fm_text_bytes(diff->caches[i].bytes, 1).text);
+        write_number(out, fm_text_cache_size(diff->profile[0], diff->caches[i].bytes).text);
         write_number(out, fm_text_short(was->misses.expected).text);
         write_number(out, fm_text_short(is->misses.expected).text);
         write_number(out, percent);

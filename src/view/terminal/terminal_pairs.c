@@ -108,7 +108,7 @@ static void write_cache(const list_view *view)
     else
         fputs("a cache", view->out);
     ink(view, FM_INK_NONE);
-    fprintf(view->out, ": %s, %s blocks", fm_text_bytes(view->cache->bytes, 1).text,
+    fprintf(view->out, ": %s, %s blocks", fm_text_cache_size(view->profile, view->cache->bytes).text,
             fm_text_count(view->late.blocks).text);
     if (view->profile->granularity > 1)
         fprintf(view->out, " of %s bytes", fm_text_count(view->profile->granularity).text);
