@@ -52,7 +52,7 @@ static int check(cli_static_run *run)
     if ((code = cli_static_read_machine(run)) >= 0) return code;
     if ((code = cli_static_check_caches(run)) >= 0) return code;
     if ((code = cli_check_threads(options->threads, MOST_THREADS)) >= 0) return code;
-    run->threads = options->threads == UINT64_MAX ? cli_processors() : (unsigned)options->threads;
+    run->threads = options->threads == UINT64_MAX ? fm_analyzer_processors() : (unsigned)options->threads;
     if (run->threads == 0) run->threads = 1;
     const char *const results[] = {options->json, options->report, options->attribution.callgrind,
                                    options->attribution.csv};
