@@ -8,11 +8,17 @@
 #include "base/memory.h"
 #include "base/random_seed.h"
 #include "base/sized.h"
+#include "base/thread.h"
 #include "engine/tally_profile.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+unsigned fm_analyzer_processors(void)
+{
+    return fm_processors_usable();
+}
 
 static uint64_t memory_beside_engine(const fm_analyzer *analyzer)
 {

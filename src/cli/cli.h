@@ -124,8 +124,6 @@ static inline int cli_worse(int first, int second)
     return first >= 0 ? first : second;
 }
 
-/* Processors that this process may run on, at least 1. */
-unsigned cli_processors(void);
 /* --threads, of which there may be so many. UINT64_MAX: not given. -1, or an exit code after a message. */
 int cli_check_threads(uint64_t given, unsigned most);
 

@@ -192,7 +192,13 @@ static int read_trace(fm_reader *reader, analysis *run, bool progress)
     cli_progress_start(&run->reading.progress, "references", progress);
     const fm_status status = fm_analyze(reader, analyzers, count, &options, &error);
     cli_progress_end(&run->reading.progress);
-    return status ? cli_fail(&error) : -1;
+    if (!status) return -1;
+    const int code = cli_fail(&error);
+    if (status == FM_E_NOMEM && !run->what.max_memory)
+        cli_note(
+            "--max-memory BYTES keeps to what there is: it takes samples where exact distances need more; "
+            "--bound BLOCKS forgets what no cache of interest would keep");
+    return code;
 }
 
 /* Where a profile comes from, and what is missing in it. */
@@ -392,7 +398,7 @@ static int check(const analyze_options *options, size_t traces, analysis *run, f
     if ((code = cli_reader_options(&options->trace, reading)) >= 0) return code;
     if ((code = cli_check_threads(options->threads, CLI_MOST_THREADS)) >= 0) return code;
     if ((code = check_mpi(options, run, traces)) >= 0) return code;
-    uint64_t threads = options->threads == UINT64_MAX ? cli_processors() : options->threads;
+    uint64_t threads = options->threads == UINT64_MAX ? fm_analyzer_processors() : options->threads;
     reading->read_ahead = threads > 1;
     run->threads = threads < CLI_MOST_THREADS ? (unsigned)threads : CLI_MOST_THREADS;
     /* Ranks read parts; and memory that was promised not to be used is not taken for batches. */

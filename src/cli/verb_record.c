@@ -68,7 +68,7 @@ static int open_writer(recording *self)
     self->writers[self->count] = NULL;
     self->paths[self->count++] = path;
     enum { MOST_WRITING = 8 };
-    const unsigned processors = cli_processors();
+    const unsigned processors = fm_analyzer_processors();
     fm_writer_options options = {.format = fm_format_of_name(path) ? NULL : "fathom",
                                  .columns = COLUMNS,
                                  .memory_addresses = true,

@@ -219,7 +219,7 @@ static int run(job *work, const run_options *options)
 static unsigned spare_processors(const run_options *options, const job *work)
 {
     enum { TAKEN = 2, USEFUL = 6 };
-    const unsigned processors = cli_processors();
+    const unsigned processors = fm_analyzer_processors();
     if (processors == 1) return 0;
     if (work->analysis.max_memory || options->collect.follow_children || processors <= TAKEN + 1) return 1;
     return processors - TAKEN < USEFUL ? processors - TAKEN : USEFUL;
