@@ -247,6 +247,21 @@ def the_ci_example_keeps_its_gate():
     with open(os.path.join(folder, "locality", "comment.md"), encoding="utf-8") as file:
         expect_in("| worse | `walk.c:6` | 32.8 k | 524 k |", file.read(), "comment")
     expect(ci_gate(folder, "--build", "false").returncode, 1, "what cannot be built")
+    # A program that fails at its start misses nothing: it stops the gate, unless that is its status in both; then the
+    # runs are compared.
+    with open(os.path.join(folder, "walk.c"), "w", encoding="utf-8") as source:
+        source.write(CI_SOURCE.replace("{\n", "{\n    return 2;\n", 1) % ("a][b", "a][b"))
+    done = ci_gate(folder, "--size", "32K", "--fail-if", "misses@32K > +5%")
+    expect(done.returncode, 1, f"a program that fails: {done.stdout}{done.stderr}")
+    expect_in("after: ./walk ended with status 2, not 0", done.stderr, "why")
+    profiles = [os.path.join(folder, "locality", name) for name in ("before.json", "after.json")]
+    done = subprocess.run([FATHOM, "diff", *profiles, "--fail-if", "misses@32K > +5%"], capture_output=True, text=True, check=False)
+    expect(done.returncode, 4, f"the gate: {done.stdout}{done.stderr}")
+    expect_in("not comparable: the program exited with 0 before, exited with 2", done.stdout, "verdict")
+    expect_in("--allow end", done.stderr, "how to compare them")
+    done = subprocess.run([FATHOM, "diff", *profiles, "--fail-if", "misses@32K > +5%", "--allow", "end"], capture_output=True,
+                          text=True, check=False)
+    expect(done.returncode, 0, f"allowed: {done.stdout}{done.stderr}")
 
 
 @case
