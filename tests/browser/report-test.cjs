@@ -196,20 +196,20 @@ const cases = {
     const warning = await page.locator('#warnings').textContent();
     expect(warning.includes('INCOMPLETE') && warning.includes(profile.what_missing), 'the warning: ' + warning);
   },
-  async 'keys-are-counted-in-blocks'(open) {
+  async 'keys-are-counted-in-keys'(open) {
     const page = await open('keys');
     const table = await numbers(page);
-    equal(table['512 blocks'], [((6000 / 6010) * 100).toFixed(2) + ' %'], '512 blocks');
+    equal(table['512 keys'], [((6000 / 6010) * 100).toFixed(2) + ' %'], '512 keys');
     expect(!Object.keys(table).some((row) => row.startsWith('L')), 'caches in bytes beside keys');
   },
   /* 10 at distance 0, 5000 at 999, 1000 first touches. */
   async 'sizes-asked-for-are-keys-where-profiles-are'(open) {
     const page = await open('keys-sized');
     const table = await numbers(page);
-    equal(table['600 blocks'], [((6000 / 6010) * 100).toFixed(2) + ' %'], '600 keys');
-    equal(table['1000 blocks'], [((1000 / 6010) * 100).toFixed(2) + ' %'], '1000 keys');
+    equal(table['600 keys'], [((6000 / 6010) * 100).toFixed(2) + ' %'], '600 keys');
+    equal(table['1000 keys'], [((1000 / 6010) * 100).toFixed(2) + ' %'], '1000 keys');
     const text = await page.locator('body').textContent();
-    expect(text.includes('cache sizes: 600 blocks, 1000 blocks'), 'sizes in another unit: ' + text.slice(0, 400));
+    expect(text.includes('cache sizes: 600 keys, 1000 keys'), 'sizes in another unit: ' + text.slice(0, 400));
   },
   async 'large-histogram-is-coarsened-and-says-so'(open) {
     const size = fs.statSync(path.join(folder, 'large.html')).size;
