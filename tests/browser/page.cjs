@@ -4,7 +4,7 @@
 'use strict';
 const {callBrowser, listeners, tellHost} = require('browser');
 
-const PATIENCE = 60000;
+const LOOKS = 3000; // for what does not come: a minute, and longer on a machine that has other work
 const KEYS = {Enter: ['Enter', 13, '\r'], ' ': ['Space', 32, ' '], Tab: ['Tab', 9], Escape: ['Escape', 27], Home: ['Home', 36],
   End: ['End', 35], ArrowLeft: ['ArrowLeft', 37], ArrowUp: ['ArrowUp', 38], ArrowRight: ['ArrowRight', 39],
   ArrowDown: ['ArrowDown', 40]};
@@ -130,7 +130,7 @@ class Locator {
 
 class Page {
   constructor(target, session) {
-    Object.assign(this, {target, session, handlers: {}, loads: 0, closed: false});
+    Object.assign(this, {target, session, handlers: {}, closed: false});
     listeners.set(session, (method, params) => this.heard(method, params));
     this.keyboard = {press: (key) => this.press(key)};
     const mouse = (type, x, y, more) => this.call('Input.dispatchMouseEvent', Object.assign({type, x, y}, more));
@@ -159,7 +159,7 @@ class Page {
   }
   heard(method, params) {
     const tell = (what, value) => this.handlers[what] && this.handlers[what](value);
-    if (method === 'Page.loadEventFired') this.loads++;
+    if (method === 'Page.loadEventFired' && this.loaded) this.loaded();
     if (method === 'Inspector.targetCrashed' || method === 'Inspector.detached') this.closed = true;
     if (method === 'Runtime.exceptionThrown') {
       const {text, exception} = params.exceptionDetails;
@@ -186,11 +186,11 @@ class Page {
   // Looks again and again, in the page, whose clock is not slowed down.
   async waitFor(condition, what) {
     const met = await this.evaluate(`new Promise((done) => {
-      const until = performance.now() + ${PATIENCE};
-      const look = () => ((${condition}) ? done(true) : performance.now() > until ? done(false) : setTimeout(look, 20));
+      let looks = ${LOOKS};
+      const look = () => ((${condition}) ? done(true) : looks-- ? setTimeout(look, 20) : done(false));
       look();
     })`);
-    if (!met) throw new Error(`waited ${PATIENCE / 1000} s for ${what}`);
+    if (!met) throw new Error(`looked ${LOOKS} times for ${what}`);
   }
   waitForFunction(what) {
     return this.waitFor(`(${what})()`, 'a condition');
@@ -199,8 +199,12 @@ class Page {
     return this.waitFor(`document.querySelector(${JSON.stringify(css)})`, css);
   }
   async goto(url) {
+    const loaded = new Promise((done) => {
+      this.loaded = done;
+    });
     const {errorText} = await this.call('Page.navigate', {url});
     if (errorText) throw new Error(url + ': ' + errorText);
+    await loaded;
   }
   locator(css, more) {
     return new Locator(this, []).locator(css, more);

@@ -13,7 +13,7 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${1:?usage: run-report-test.sh BUILD_DIR}" && pwd) || exit 1
 fathom=${FATHOM:-$build/fathom}
-chromium=${CHROMIUM:-$(command -v chromium || true)}
+chromium=${CHROMIUM:-$(command -v chromium-headless-shell chromium chromium-browser google-chrome | head -n 1)}
 
 skip_all() {
   echo "skip report-in-browser $1"
@@ -62,4 +62,4 @@ pages huge "$work/huge.json"
 pages other-sizes --size 100000,3M "$work/program.json"
 pages no-source --no-source "$work/program.json"
 
-timeout 300 "$here/browser.py" "$work" report-test.cjs "${SHOTS:-}" "${ONLY:-}"
+"$here/browser.py" "$work" report-test.cjs "${SHOTS:-}" "${ONLY:-}"
