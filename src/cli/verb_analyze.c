@@ -194,7 +194,7 @@ static int read_trace(fm_reader *reader, analysis *run, bool progress)
     cli_progress_end(&run->reading.progress);
     if (!status) return -1;
     const int code = cli_fail(&error);
-    if (status == FM_E_NOMEM && !run->what.max_memory)
+    if (status == FM_E_NOMEM && !run->what.max_memory && !cli_analysis_engine(&run->what)->on_card)
         cli_note(
             "--max-memory BYTES keeps to what there is: it takes samples where exact distances need more; "
             "--bound BLOCKS forgets what no cache of interest would keep");
