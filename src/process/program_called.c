@@ -31,7 +31,8 @@ static char *link_to(const char *candidate, const char *program)
         if (snprintf(folder, sizeof folder, "%.*s", length, base == candidate ? "." : candidate) <
             (int)sizeof folder)
             whole = realpath(folder, NULL);
-        if (whole && asprintf(&called, "%s/%s", strcmp(whole, "/") == 0 ? "" : whole, base) < 0) called = NULL;
+        if (whole && asprintf(&called, "%s/%s", strcmp(whole, "/") == 0 ? "" : whole, base) < 0)
+            called = NULL;
         free(whole);
     }
     free(leads);

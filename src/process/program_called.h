@@ -7,9 +7,10 @@
 #include <stdint.h>
 
 /*
- * "/usr/bin/redis-server" for a program that was started as `typed` ("redis-server", the first word of its command
- * line, perhaps with what it wrote behind it) and whose file is `program`, "/usr/bin/redis-check-rdb". NULL: the name
- * is that of the file, does not lead to it, or memory is short. The caller frees it.
+ * "/usr/bin/redis-server" for a program that was started as `typed` ("redis-server", the first word of its
+ * command line, perhaps with what it wrote behind it) and whose file is `program`,
+ * "/usr/bin/redis-check-rdb". NULL: the name is that of the file, does not lead to it, or memory is short.
+ * The caller frees it.
  */
 char *fm_program_called(const char *typed, const char *program);
 /* The same for a process that runs. */
