@@ -92,6 +92,11 @@ static const char *missing_of(const fm_sampled_run *run, const fm_sampled_run_pr
     return NULL;
 }
 
+static const char *shown_program(const fm_sampled_process *process)
+{
+    return process->called ? process->called : process->program;
+}
+
 /* The program that a process became. */
 static const char *became(const fm_sampled_run *run, const fm_sampled_process *process)
 {
@@ -102,7 +107,7 @@ static const char *became(const fm_sampled_run *run, const fm_sampled_process *p
             (!next || other->serial < next->serial))
             next = other;
     }
-    return next && process->watched.replaced ? next->program : NULL;
+    return next && process->watched.replaced ? shown_program(next) : NULL;
 }
 
 /* Bursts whose logs could be read; accesses that counters sampled. */
@@ -123,7 +128,7 @@ void fm_sampled_run_process_get_sized(const fm_sampled_run *run, size_t index,
         const fm_sampled_process *seen = run->processes[index];
         known = (fm_sampled_run_process){.pid = seen->watched.pid,
                                          .parent_pid = seen->parent_pid,
-                                         .program = seen->program,
+                                         .program = shown_program(seen),
                                          .by_exec = seen->by_exec,
                                          .became = became(run, seen),
                                          .attached = true,

@@ -84,8 +84,7 @@ static fm_status name_by_symbols(const module_work *work, fm_symbols *symbols, n
             continue;
         }
         fm_elf_symbol *symbol = fm_symbols_code_at(symbols, site->address);
-        const fm_frame_range *frame =
-            symbol ? NULL : fm_frame_table_find(&symbols->frames, site->address);
+        const fm_frame_range *frame = symbol ? NULL : fm_frame_table_find(&symbols->frames, site->address);
         if (!symbol) {
             frame ? counts->framed++ : counts->unnamed++;
             if (frame) status = name_by_frame(work, site, frame);
