@@ -117,6 +117,7 @@ static void write_misses(FILE *out, double misses)
 fm_status fm_view_pairs_csv(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
                             fm_error *error)
 {
+    FM_REQUIRE(profile, error);
     const fm_attribution *of = profile->attribution;
     char why[300];
     if (!of)
