@@ -197,6 +197,7 @@ if wanted tsan; then
 fi
 wanted install && add install tests/install/run-install-test.sh
 wanted install && add install/abi tests/install/abi-test.py
+wanted install && add install/null-handles tests/install/null-handles.py
 wanted docs && add docs tests/docs/run-docs-test.sh
 wanted docs && add docs/headers tests/docs/header-examples.py
 if wanted unit; then

@@ -285,6 +285,7 @@ static fm_status next(fm_collection *collection, fm_collected *collected, fm_err
 fm_status fm_collection_next_sized(fm_collection *collection, fm_collected *collected, size_t collected_size,
                                    fm_error *error)
 {
+    FM_REQUIRE(collection, error);
     fm_collected found;
     fm_status status = next(collection, &found, error);
     fm_sized_copy(collected, collected_size, &found, sizeof found);

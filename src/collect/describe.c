@@ -188,6 +188,7 @@ fm_status fm_collection_count_late_sized(fm_collection *collection, const fm_col
                                          size_t given_size, const fm_late *late, size_t count,
                                          fm_error *error)
 {
+    FM_REQUIRE(collection, error);
     fm_collected collected;
     fm_sized_copy(&collected, sizeof collected, given, given_size);
     if (collected.process >= collection->process_count)
@@ -300,6 +301,8 @@ static fm_status describe_sites(places *at, const fm_code *code, bool paths, siz
 fm_status fm_collection_describe(fm_collection *collection, size_t process, fm_attribution *attribution,
                                  const uint32_t **map, size_t *map_count, fm_error *error)
 {
+    FM_REQUIRE(collection, error);
+    FM_REQUIRE(attribution, error);
     *map = NULL;
     *map_count = 0;
     if (process >= collection->process_count)

@@ -168,6 +168,7 @@ static double mean_rate(const fm_sampled_run *run)
 fm_status fm_sampled_run_take(fm_sampled_run *run, size_t granularity, size_t process, fm_samples **samples,
                               fm_error *error)
 {
+    FM_REQUIRE(run, error);
     *samples = NULL;
     if (!run->ended || granularity >= run->context.granularity_count)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the run has not ended, or has no such granularity");
@@ -214,6 +215,7 @@ fm_status fm_sampled_run_estimate_sized(fm_sampled_run *run, size_t granularity,
                                         const fm_estimate_options *given, size_t given_size,
                                         fm_estimate **estimate, fm_error *error)
 {
+    FM_REQUIRE(run, error);
     /* Accesses: what a watch that is timed by a clock tells is no use below. */
     enum { BELIEVED_FROM = 100000 };
     fm_estimate_options options;
@@ -233,6 +235,9 @@ fm_status fm_sampled_run_describe(const fm_sampled_run *run, const fm_estimate *
                                   fm_attribution *attribution, const uint32_t **map, size_t *map_count,
                                   fm_sampled_run_known *known, fm_error *error)
 {
+    FM_REQUIRE(run, error);
+    FM_REQUIRE(estimate, error);
+    FM_REQUIRE(attribution, error);
     fm_sampled_run_known found = {.share = 0, .one_in = 1};
     for (size_t i = 0; i < run->process_count; i++)
         found.one_in = fmax(found.one_in, ldexp(1, (int)run->processes[i]->memory.level));

@@ -434,6 +434,7 @@ static fm_status check_region(const fm_sampled_run *run, fm_error *error)
 
 fm_status fm_sampled_run_wait(fm_sampled_run *run, double seconds, bool *ended, fm_error *error)
 {
+    FM_REQUIRE(run, error);
     const double until = fm_now() + seconds;
     *ended = run->ended;
     while (!run->ended) {

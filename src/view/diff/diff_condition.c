@@ -214,6 +214,7 @@ static fm_status judge_functions(fm_diff *diff, const char *text, const conditio
 
 fm_status fm_diff_condition(fm_diff *diff, const char *text, bool *holds, fm_error *error)
 {
+    FM_REQUIRE(diff, error);
     condition of = {0};
     size_t at = skip(text, 0);
     fm_diff_condition_result result = {0};
