@@ -138,7 +138,7 @@ add_programs() { # group, directory of sources, where the programs are, what to 
 parts=$PWD/build/lib/fathom
 ordinary="approximate-real independent-reader progress naive-model help"
 ordinary+=" threads memory-choice approximate parda hp-rda inputs old-spellings byte-order-mark contract-examples closed-forms"
-ordinary+=" predict static-what-if"
+ordinary+=" predict static-what-if numbers"
 if wanted asan; then
     # shellcheck disable=SC2086 # a list of names
     add asan/cli "env FATHOM=build-asan/fathom FATHOM_PARTS=$parts FATHOM_TEST_STRIDE=19 tests/cli/run.sh $(printf ' --but %s' $ordinary)"

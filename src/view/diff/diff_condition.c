@@ -116,6 +116,7 @@ static fm_status read_value(const char *text, size_t at, condition *to, fm_error
         to->value *= pow(1024, (double)(unit - units) + 1);
         end++;
     }
+    if (!isfinite(to->value)) return refuse(error, text, "expected a smaller number than ", text + at);
     while (*end == ' ') end++;
     to->percent = *end == '%';
     if (to->percent) end++;
