@@ -233,8 +233,8 @@ void fm_store_other(uintptr_t address, uint64_t length)
 }
 
 /*
- * Vectors of `count` elements of which only those in the mask are loaded or stored (collect/gcc). The mask is a
- * row of elements whose signs count (AVX2), each of them an access as for the other collectors; or of bits
+ * Vectors of `count` elements of which only those in the mask are loaded or stored (collect/gcc). The mask is
+ * a row of elements whose signs count (AVX2), each of them an access as for the other collectors; or of bits
  * (AVX-512), and those side by side are one access.
  */
 static void tell_masked(uintptr_t address, const unsigned char *mask, uint32_t count, uint32_t size,

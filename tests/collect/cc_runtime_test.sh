@@ -107,10 +107,25 @@ optimised() { # compiler
         kernel "$program" local 192 '^sum .*load-bytes=964 store-bytes=1024 ' ' load1=192 load4=193 ' &&
         kernel "$program" unaligned 192 '^sum loads=192 stores=192 ' ' load8=192 store8=192 '
 }
+# The same without the plug-in: what gcc begins with is told, and the profile says so.
+bare() {
+    mkdir -p bare/lib/fathom && cp "$fathom" bare/fathom && cp -r "$parts" bare/lib/fathom/ && rm -f bare/lib/fathom/cc/gcc-*.so &&
+        bare/fathom cc -w -I"$include" -O2 "$here/cc_kernels.c" -o kernels-bare && kernels ./kernels-bare gcc -O2 &&
+        bare/fathom cc -w -I"$include" -O3 -mavx2 "$here/cc_optimised.c" -o optimised-bare &&
+        kernel ./optimised-bare scale 192 '^sum loads=384 stores=192 ' || return 1
+    for program in ./optimised-bare "./optimised-$1"; do
+        "$fathom" run -q --no-sites --json run.json -o run.txt -- "$program" scale 192 >/dev/null || return 1
+        grep -c 'loops are not vectorised' run.json run.txt
+    done >said
+    [ "$(tr '\n' ' ' <said)" = 'run.json:1 run.txt:1 run.json:0 run.txt:0 ' ] && return
+    cat said
+    return 1
+}
 if ! grep -q avx2 /proc/cpuinfo; then
     skip "what the optimiser made, gcc" "this processor has no AVX2"
 elif [ -f "$parts/gcc-$(gcc -dumpfullversion).so" ]; then
     case_ "what the optimiser made, gcc" optimised gcc
+    case_ "without the plug-in, gcc" bare gcc
 else
     skip "what the optimiser made, gcc" "no plug-in was built for this gcc"
 fi
