@@ -259,12 +259,14 @@ enum {
     FM_ACCESS_LOAD_4,
     FM_ACCESS_LOAD_8,
     FM_ACCESS_LOAD_16,
+    FM_ACCESS_LOAD_32,
     FM_ACCESS_LOAD_RANGE,
     FM_ACCESS_STORE_1,
     FM_ACCESS_STORE_2,
     FM_ACCESS_STORE_4,
     FM_ACCESS_STORE_8,
     FM_ACCESS_STORE_16,
+    FM_ACCESS_STORE_32,
     FM_ACCESS_STORE_RANGE,
 };
 #define FM_ACCESS_WORD(address, code, pc)                                                                    \

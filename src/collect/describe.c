@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/notes.h"
 #include "base/sized.h"
+#include "process/program_file.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -126,20 +127,28 @@ static void note_static(fm_collection *collection, const fm_code *code)
                            name_of(program));
 }
 
+static bool is_hooked_early(const fm_code_file *file)
+{
+    if (!file->instrumented) return false;
+    fm_program_file program = {0};
+    snprintf(program.path, sizeof program.path, "%s", file->path);
+    return fm_program_look(&program, NULL) == FM_OK && program.hooked_early;
+}
+
 /* Files whose code was not compiled by fathom cc: their own references are not seen. */
 void fm_collection_note_unseen(fm_collection *collection)
 {
     if (collection->collector != FM_COLLECTOR_COMPILER) return;
     char names[600] = "";
     size_t used = 0;
-    bool instrumented = false;
+    char early[128] = "";
     for (size_t i = 0; i < collection->process_count; i++) {
         const fm_code *code = &collection->processes[i]->code;
         note_static(collection, code);
         for (size_t f = 0; f < code->file_count; f++) {
             const fm_code_file *file = &code->files[f];
             const char *name = name_of(file);
-            instrumented |= file->instrumented;
+            if (!early[0] && is_hooked_early(file)) snprintf(early, sizeof early, "%s", name);
             if (file->instrumented || !file->executable || name[0] == '[' || name[0] == '\0') continue;
             char entry[256];
             snprintf(entry, sizeof entry, "%s%s", used ? ", " : "", name);
@@ -148,10 +157,12 @@ void fm_collection_note_unseen(fm_collection *collection)
         }
     }
     if (used) fm_collection_note(collection, "not seen, because not built by `fathom cc`: %s", names);
-    if (instrumented)
+    if (early[0])
         fm_collection_note(collection,
-                           "what gcc built does not show constant tables, nor local arrays of which it "
-                           "knows every index");
+                           "%s: built by `fathom cc` without its plug-in for this gcc: loops are not "
+                           "vectorised and have more references than in an ordinary build; constant tables, "
+                           "and local arrays of which gcc knows every index, are not seen",
+                           early);
 }
 
 /* ---- modules ---- */

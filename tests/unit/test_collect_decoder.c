@@ -305,7 +305,7 @@ static void random_accesses(const char *isa, unsigned columns, bool no_stack)
     gotten expected;
     gotten_create(&expected);
     uint64_t seed = 11, left_out = 0, page = 0x400;
-    static const unsigned sizes[] = {0, 1, 2, 4, 8, 16, 0, 1, 2, 4, 8, 16, 0};
+    static const unsigned sizes[] = {0, 1, 2, 4, 8, 16, 32, 0, 1, 2, 4, 8, 16, 32, 0};
     put_module(chunk, 1, FM_MODULE_INSTRUMENTED, 0x400000, 0x400000, 0x440000, "/nowhere/program");
     put_stack(chunk, 2);
     put(chunk, FM_RECORD(FM_RECORD_PAGE, page, 0));
@@ -334,7 +334,7 @@ static void random_accesses(const char *isa, unsigned columns, bool no_stack)
             size_t row = expected.count++;
             expected.address[row] = address;
             expected.size[row] = (uint32_t)size;
-            expected.kind[row] = code < 7 ? FM_KIND_LOAD : FM_KIND_STORE;
+            expected.kind[row] = code <= FM_ACCESS_LOAD_RANGE ? FM_KIND_LOAD : FM_KIND_STORE;
             expected.site[row] = page * 4096 + place - 1;
         }
         assert_int_equal(bench_compiler(self, 2), FM_OK);
