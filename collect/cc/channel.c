@@ -9,7 +9,14 @@
 #include "runtime.h"
 #include "system.h"
 
-enum { WAIT_MILLISECONDS = 100, CLAIM_TRIES = 10 };
+enum {
+    WAIT_MILLISECONDS = 100,
+    CLAIM_TRIES = 10,
+    /* Where a filter forbids to ask whether the receiver is there: so long it may stand still, in waits or,
+     * where these are forbidden, too, in looks of some 50 nanoseconds. Half a minute, about. */
+    STILL_WAITS = 300,
+    STILL_LOOKS = 1 << 29,
+};
 
 /* ---- the file ---- */
 
@@ -93,6 +100,27 @@ void fm_session_leave(fm_cc_process *process)
     process->fd = -1;
 }
 
+/* The receiver works as long as its count rises: all that can be known without a system call. */
+typedef struct standstill {
+    uint64_t beats;
+    uint32_t since; /* so many waits or looks ago */
+} standstill;
+
+static bool stands_still(const fm_cc_process *process, standstill *still, bool waited)
+{
+    uint64_t beats = __atomic_load_n(&process->session->beats, __ATOMIC_RELAXED);
+    if (beats != still->beats) still->since = 0;
+    still->beats = beats;
+    if (++still->since < (waited ? STILL_WAITS : STILL_LOOKS)) return false;
+    __atomic_fetch_add(&process->session->refused, 1, __ATOMIC_RELAXED); /* should it be there after all */
+    return true;
+}
+
+static bool may_ask_for_receiver(void)
+{
+    return !fm_call_denied(__NR_fstat) && !fm_call_denied(__NR_flock);
+}
+
 /* The receiver holds a lock on the file as long as it lives. */
 static bool receiver_is_gone(const fm_cc_process *process)
 {
@@ -174,6 +202,7 @@ bool fm_channel_claim(fm_cc_process *process, fm_thread *thread)
     for (int tries = 0;; tries++) { /* as long as there is somebody who will make room */
         if (__atomic_load_n(&session->order, __ATOMIC_RELAXED) != FM_ORDER_TRACE) return false;
         index = claim_free(session);
+        if (fm_call_denied(__NR_nanosleep) && index == -2) break;
         if (index != -2 || (tries % CLAIM_TRIES == CLAIM_TRIES - 1 && receiver_is_gone(process))) break;
         struct timespec moment = {0, 20 * 1000000};
         fm_syscall(__NR_nanosleep, (long)&moment, 0, 0, 0, 0, 0);
@@ -258,6 +287,7 @@ static fm_thread *own_thread(void)
 
 FM_COLD void fm_make_room(void)
 {
+    standstill still = {0, 0};
     uint64_t signals = fm_signals_block();
     fm_thread *asked = own_thread();
     if (asked && asked->local_pending && !asked->chunk_pending) { /* by fm_channel_ask */
@@ -281,18 +311,29 @@ FM_COLD void fm_make_room(void)
             enter_chunk(thread, true);
             break;
         }
-        __atomic_store_n(&channel->producer_waits, 1, __ATOMIC_SEQ_CST);
+        const bool sleeps = !fm_call_denied(__NR_futex);
+        if (sleeps) __atomic_store_n(&channel->producer_waits, 1, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&channel->taken, __ATOMIC_SEQ_CST) == taken) {
             fm_signals_restore(signals);
+            if (!sleeps) {
+                __builtin_ia32_pause();
+                fm_syscall(__NR_sched_yield, 0, 0, 0, 0, 0, 0);
+            }
             fm_futex_wait(&channel->taken, taken, WAIT_MILLISECONDS);
             signals = fm_signals_block();
         }
         if (fm_my.thread != thread || thread->channel != channel) continue;
         __atomic_store_n(&channel->producer_waits, 0, __ATOMIC_RELAXED);
-        if (__atomic_load_n(&channel->taken, __ATOMIC_ACQUIRE) == taken && receiver_is_gone(process))
+        if (__atomic_load_n(&channel->taken, __ATOMIC_ACQUIRE) == taken &&
+            (may_ask_for_receiver() ? receiver_is_gone(process) : stands_still(process, &still, sleeps)))
             __atomic_store_n(&process->state, FM_STATE_STOPPED, __ATOMIC_RELEASE);
     }
-    asked = own_thread(); /* modules that others have loaded */
+    asked = own_thread();
+    if (asked && asked->unseen && !asked->chunk_pending) {
+        asked->unseen = false;
+        fm_append1(FM_RECORD(FM_RECORD_LOST, 1, 0)); /* at least */
+    }
+    /* Modules that others have loaded. */
     if (asked && !asked->chunk_pending &&
         asked->local_modules != __atomic_load_n(&fm_process_here->module_count, __ATOMIC_ACQUIRE))
         fm_locals_report(fm_process_here, asked);

@@ -39,6 +39,7 @@ fm_status fm_receive_admit(fm_collection *collection, fm_error *error)
 
 static void release(fm_collection *collection, fm_reception *channel)
 {
+    if (channel->calling && channel->dead) channel->process->died_calling = channel->calling;
     channel->process->channels--;
     fm_receiver_release(collection->receiver, channel);
 }

@@ -41,10 +41,11 @@ typedef struct fm_process {
     fm_watched_process watched; /* its pid, and how it ended */
     bool end_reported;          /* END came, with this code */
     int end_code;
-    int fatal_signal; /* that it reported before it died; 0: none */
-    bool valgrind;    /* runs under it: an end that was not reported is Valgrind's own */
-    bool gave_up;     /* Valgrind said that it cannot go on */
-    bool executes;    /* EXEC came, when so many references had been received */
+    int fatal_signal;      /* that it reported before it died; 0: none */
+    bool valgrind;         /* runs under it: an end that was not reported is Valgrind's own */
+    uint32_t died_calling; /* 1 + a system call that the runtime made for itself when it ended; 0: none */
+    bool gave_up;          /* Valgrind said that it cannot go on */
+    bool executes;         /* EXEC came, when so many references had been received */
     uint64_t executes_after;
     char *executed;       /* that program */
     bool execution_known; /* and it was to be traced, too */

@@ -3,6 +3,7 @@
 """Programs that change what they may do, or which file they are, and go on: executing /proc/self/exe, code in files that
 changes, rights given up, other root directories, filters of system calls. Each does under fathom what it does alone, and
 its profile is complete only where everything was seen."""
+import json
 import os
 import shutil
 import subprocess
@@ -186,6 +187,85 @@ def set_user_id_of_oneself(collector, how):
     expect(processes(result.profile), [300, 300], f"own: references of both programs: {result.err}")
     result = as_alone(FOLLOW, [starter, others, "6"], code=3)
     expect(result.profile["complete"], False, "another's: complete")
+
+
+# ---- filters of system calls ----
+
+@case("compiler")
+def system_calls_forbidden(collector, how):
+    """The runtime makes none that the program has forbidden itself, and all is seen."""
+    for flags in ([], ["-static"]):
+        program = build("filtered.c", how, "-pthread", *flags)
+        for way in ("strict", "few", "call", "refused", "trapped", "threads"):
+            result = as_alone(WATCH, [program, way])
+            expect(result.out, "done\n", f"{way}, {flags}")
+            cyclic(result.profile, 1000, 1000, f"{way}, {flags}")
+            expect(result.profile["complete"], True, f"{way}, {flags}: complete")
+
+
+@case("compiler")
+def forbidden_by_libseccomp(collector, how):
+    """openssh, file and others leave it to this library, which is not built by fathom cc."""
+    source = os.path.join(work, "library.c")
+    with open(source, "w") as file:
+        file.write(f"""
+#include <seccomp.h>
+#include <stdio.h>
+#include <unistd.h>
+#include "{PROGRAMS}/touch.h"
+static char data[1000 * BLOCK] __attribute__((aligned(BLOCK)));
+int main(void)
+{{
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
+    if (!filter || seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(write), 0) ||
+        seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(exit_group), 0) || seccomp_load(filter))
+        return 1;
+    touch(data, 1000, 1000);
+    (void)!write(1, "done\\n", 5);
+    _exit(0);
+}}
+""")
+    program = os.path.join(work, "library")
+    made = subprocess.run([BUILDER, "cc", "-g", "-O2", source, "-o", program, "-lseccomp"], capture_output=True, text=True)
+    if made.returncode:
+        return "libseccomp is not installed (package libseccomp-dev)"
+    result = as_alone(WATCH, [program])
+    cyclic(result.profile, 1000, 1000)
+    expect(result.profile["complete"], True, "complete")
+
+
+@case("compiler")
+def forbidden_while_signals_come(collector, how):
+    """Signals cannot be blocked: a handler that comes at a wrong moment is not seen, which the profile says then."""
+    program = build("filtered.c", how, "-pthread")
+    for _ in range(3):
+        path = os.path.join(work, "profile.json")
+        done = subprocess.run([FATHOM, "run", "--json", path, "--output", "/dev/null", *WATCH, "--", program, "signals", "2000"],
+                              capture_output=True, text=True, timeout=120)
+        with open(path) as file:
+            profile = json.load(file)
+        expect(done.stdout, "done\n", f"output: {done.stderr}")
+        loops, rest = divmod(profile["references"], 100 * 1000)
+        if profile["complete"]:
+            expect((done.returncode, rest), (0, 20000), f"handlers that were seen, {loops} turns")
+        else:
+            expect(done.returncode, 3, "exit status")
+            expect_in("lost", profile["what_missing"], "what is missing")
+
+
+@case("compiler")
+def forbidden_behind_our_back(collector, how):
+    """A filter that libc knows nothing of: the program is killed for a call of ours, and the profile does not hide it."""
+    result = run(["--output", "/dev/null", *WATCH], [build("filtered.c", how, "-pthread"), "hidden"], code=3)
+    expect(result.profile["complete"], False, "complete")
+    expect_in("system call of fathom's own", result.profile["what_missing"], "what is missing")
+
+
+@case("compiler")
+def killed_for_its_own_call(collector, how):
+    result = as_alone(WATCH, [build("filtered.c", how, "-pthread"), "guilty"])
+    cyclic(result.profile, 1000, 1000)
+    expect(result.profile["complete"], True, "complete")
 
 
 main(cases)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * a program that executes its own file, by a name that only it has. argv[1] says which; SELF is its path.
- * Touches 100 blocks three times, then as the new program 50 blocks twice. What it was given and what it
- * finds is printed. self, pid, thread, task    /proc/self/exe and other names of the same open, place fexecve
- * of /proc/self/exe, opened to be read, or with O_PATH descriptor                 /proc/self/fd/N, closed by
- * exec memory                     fexecve of a copy in a memfd, closed by exec beside                     its
- * name in its directory, without a slash
+ * Touches 100 blocks three times, then as the new program 50 blocks twice. That one prints what it finds.
+ *     self, pid, thread, task    /proc/self/exe and other names of the same
+ *     open, place                fexecve of /proc/self/exe, opened to be read, or with O_PATH
+ *     descriptor                 /proc/self/fd/N, closed by exec
+ *     memory                     fexecve of a copy in a memfd, closed by exec
+ *     beside                     its name in its directory, without a slash
  */
 #define _GNU_SOURCE
 #include "touch.h"

@@ -3,9 +3,9 @@
  * gives up its rights, and goes on. argv[1]:
  *     stay       this process: 100 blocks three times before, 50 blocks twice afterwards
  *     fork       a child gives them up, and touches 50 blocks twice
- *     exec       this process executes argv[2]… afterwards
+ *     exec       this process executes argv[2]... afterwards
  *     spawn      a child does
- *     root       its root directory is argv[2] from then on, and it executes argv[3]…
+ *     root       its root directory is argv[2] from then on, and it executes argv[3]...
  * 77: it has no rights to give up.
  */
 #define _GNU_SOURCE
