@@ -78,6 +78,14 @@ enum {
     FM_RANGE_MOST = 64 << 10, /* bytes of one access */
 };
 
+/* Where a process keeps its descriptor of the session (compiler): high, where it changes none that the program
+ * gets. With FM_WANT_CHILDREN it is inherited there. limit: RLIMIT_NOFILE. */
+static inline int fm_stream_descriptor(uint64_t limit)
+{
+    if (limit >= 1064) return 1000;
+    return limit > 128 ? (int)limit - 64 : (int)(limit / 2);
+}
+
 /* ---- the descriptor of a channel ---- */
 
 enum { FM_CHANNEL_FREE = 0, FM_CHANNEL_CLAIMED = 1, FM_CHANNEL_OPEN = 2, FM_CHANNEL_CLOSED = 3 };

@@ -46,13 +46,9 @@ static int session_file(const fm_cc_process *process, bool *mine)
     return fd;
 }
 
-bool fm_session_open(fm_cc_process *process, const char *path)
+/* Maps the session that a file is; false: it is none of this version. */
+static bool session_map(fm_cc_process *process, int fd)
 {
-    size_t length = fm_text_length(path);
-    if (length == 0 || length >= sizeof process->path) return false;
-    for (size_t i = 0; i <= length; i++) process->path[i] = path[i];
-    int fd = fm_open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0) return false;
     struct stat status;
     fm_session *session = NULL;
     status.st_size = 0;
@@ -60,27 +56,48 @@ bool fm_session_open(fm_cc_process *process, const char *path)
     if (fm_fstat(fd, &status) == 0 &&
         status.st_size >= (off_t)FM_STREAM_RINGS_OFFSET + (off_t)FM_RING_BYTES * FM_STREAM_CHANNELS)
         session = fm_map(FM_STREAM_RINGS_OFFSET, fd, 0);
-    if (!session) {
-        fm_close(fd);
-        return false;
-    }
+    if (!session) return false;
     if (session->magic != FM_STREAM_MAGIC || session->version != FM_STREAM_VERSION) {
         fm_unmap(session, FM_STREAM_RINGS_OFFSET);
-        fm_close(fd);
         return false;
     }
-    struct rlimit files = {0, 0};
-    int above = 1000;
-    if (fm_syscall(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&files, 0, 0) == 0 && files.rlim_cur < 1064)
-        above = files.rlim_cur > 128 ? (int)files.rlim_cur - 64 : (int)(files.rlim_cur / 2);
-    int high = fm_dup_above(fd, above);
-    fm_close(fd);
-    process->fd = high >= 0 ? high : -1;
+    process->fd = fd;
     process->device = status.st_dev;
     process->inode = status.st_ino;
     process->session = session;
     process->wants = session->wants;
     return true;
+}
+
+static int inherited_place(void)
+{
+    struct rlimit files = {0, 0};
+    fm_syscall(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&files, 0, 0);
+    return fm_stream_descriptor(files.rlim_cur);
+}
+
+bool fm_session_may_be(const char *path)
+{
+    struct stat status;
+    status.st_size = 0;
+    return path ||
+           (fm_fstat(inherited_place(), &status) == 0 && status.st_size > (off_t)FM_STREAM_RINGS_OFFSET);
+}
+
+bool fm_session_open(fm_cc_process *process, const char *path)
+{
+    const int place = inherited_place();
+    size_t length = path ? fm_text_length(path) : 0;
+    if (length >= sizeof process->path) return false;
+    for (size_t i = 0; i < length; i++) process->path[i] = path[i];
+    process->path[length] = 0;
+    int fd = length > 0 ? fm_open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (fd < 0) return session_map(process, place);
+    bool mapped = session_map(process, fd);
+    process->fd = mapped ? fm_dup_above(fd, place) : -1;
+    if (process->fd < 0) process->fd = -1;
+    fm_close(fd);
+    return mapped;
 }
 
 void fm_session_leave_rings(fm_cc_process *process)

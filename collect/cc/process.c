@@ -182,7 +182,8 @@ static void start_copy(void)
         process = &fm_process_own;
         const char *path = session_path();
         process->state = FM_STATE_STARTING;
-        bool traced = path && !getauxval(AT_SECURE) && !RUNNING_ON_VALGRIND;
+        /* Without a path it may have inherited the session. */
+        bool traced = !getauxval(AT_SECURE) && !RUNNING_ON_VALGRIND && fm_session_may_be(path);
         if (traced) fm_process_here = process; /* in this state no other thread gets a channel yet */
         traced = traced && start(process, path);
         __atomic_store_n(&process->state, traced ? FM_STATE_ACTIVE : FM_STATE_PASSIVE, __ATOMIC_RELEASE);

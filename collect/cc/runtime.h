@@ -182,7 +182,10 @@ extern const char fm_hooks_begin[], fm_hooks_end[];
 
 /* ---- channel.c ---- */
 
-/* Opens the session that path names, into process. False: not there, or not ours. */
+/* Is there a session, as far as one can tell without opening it? */
+bool fm_session_may_be(const char *path);
+/* Opens the session that path names, or else the one that was inherited, into process. path NULL: the
+ * environment names none, perhaps as somebody has cleared it. False: not there, or not ours. */
 bool fm_session_open(fm_cc_process *process, const char *path);
 /* In a child that is not traced: lets go of the session's memory, so that its end does not wait for the
  * child. */

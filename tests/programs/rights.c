@@ -5,6 +5,7 @@
  *     fork       a child gives them up, and touches 50 blocks twice
  *     exec       this process executes argv[2]... afterwards
  *     spawn      a child does
+ *     close      as exec, with all descriptors but the first three closed
  *     root       its root directory is argv[2] from then on, and it executes argv[3]...
  * 77: it has no rights to give up.
  */
@@ -35,6 +36,7 @@ int main(int argc, char **argv)
         return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
     }
     if (give_up(to_root ? argv[2] : NULL) != 0) return 77;
+    if (strcmp(how, "close") == 0) closefrom(3);
     char **rest = argv + 2 + to_root;
     if (argc > 2 + to_root) execv(rest[0], rest);
     touch(data, 50, 2);
