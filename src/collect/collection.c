@@ -145,7 +145,7 @@ static fm_status finish(fm_collection *collection, fm_collected *collected, fm_e
         for (size_t i = 0; i < collection->process_count; i++) {
             found |= collection->processes[i]->code.function_found;
             region |= collection->processes[i]->region_found;
-            several |= collection->processes[i]->thread_count > 1;
+            several |= collection->processes[i]->threads.seen > 1;
         }
         if (!found)
             return fm_fail(

@@ -42,7 +42,7 @@ static fm_collected_process describe_process(const fm_process *process)
         .more_arguments = process->more_arguments,
         .by_exec = process->predecessor,
         .became = became(process),
-        .threads = (uint32_t)process->thread_count,
+        .threads = (uint32_t)process->threads.seen,
         .references = process->references,
         .left_out = process->left_out,
         .ended = process->watched.ended,
