@@ -199,6 +199,7 @@ wanted install && add install tests/install/run-install-test.sh
 wanted install && add install/abi tests/install/abi-test.py
 wanted install && add install/null-handles tests/install/null-handles.py
 wanted docs && add docs tests/docs/run-docs-test.sh
+wanted docs && add docs/commands tests/docs/commands_test.py
 wanted docs && add docs/headers tests/docs/header-examples.py
 if wanted unit; then
     for name in $(units); do

@@ -447,7 +447,7 @@ int cli_verb_analyze(int argc, char **argv)
         .notes = "Examples:\n"
                  "  fathom analyze trace.fathom --json profile.json\n"
                  "  fathom analyze trace.fathom --size 32K,1M --callgrind callgrind.out.trace\n"
-                 "  fathom analyze --format csv --key lbn requests.csv\n"
+                 "  fathom analyze --format csv --key lbn disk.csv\n"
                  "  zstdcat keys.txt.zst | fathom analyze --format text -\n",
         .least = 0,
         .most = 1,

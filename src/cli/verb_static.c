@@ -276,9 +276,9 @@ int cli_verb_static(int argc, char **argv)
                  "  fathom static gemm.c --function gemm --param n=1000\n"
                  "  fathom static --counts stencil.f90\n"
                  "  fathom static gemm.c --symbolic --size 32K,1M --json formulas.json\n"
-                 "  fathom static formulas.json --param ni=1000,nj=1104,nk=1200\n"
-                 "  fathom static blur.c --param width=2000 -- -Iinclude -O2\n"
-                 "  fathom static gemm.c --param n=1000 --what-if 'tile:i,k,j=32,32,32'\n",
+                 "  fathom static formulas.json --param n=1000\n"
+                 "  fathom static blur.c --function blur_columns -- -Iinclude -O2\n"
+                 "  fathom static gemm.c --param n=1000 --what-if 'tile:i,j,k=32,32,32'\n",
         .least = 0,
         .most = 1,
     };
