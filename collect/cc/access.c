@@ -93,9 +93,7 @@ FM_COLD void fm_append_many_slow(const uint64_t *words, size_t count)
 
 static fm_channel *wanted(unsigned code)
 {
-    if (code <= FM_ACCESS_LOAD_RANGE) return fm_my.load;
-    if (code <= FM_ACCESS_STORE_RANGE) return fm_my.store;
-    return fm_my.load ? fm_my.load : fm_my.store;
+    return code <= FM_ACCESS_LOAD_RANGE ? fm_my.load : fm_my.store;
 }
 
 void fm_access(uintptr_t address, unsigned code, uint64_t length, uintptr_t pc)
@@ -116,9 +114,7 @@ void fm_access(uintptr_t address, unsigned code, uint64_t length, uintptr_t pc)
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         fm_append1(FM_RECORD(FM_RECORD_PAGE, page >> 12, 0));
     }
-    bool range =
-        code == FM_ACCESS_LOAD_RANGE || code == FM_ACCESS_STORE_RANGE || code == FM_ACCESS_MODIFY_RANGE;
-    if (range)
+    if (code == FM_ACCESS_LOAD_RANGE || code == FM_ACCESS_STORE_RANGE)
         fm_append2(access_word(address, code, low), length);
     else
         fm_append1(access_word(address, code, low));
@@ -150,6 +146,12 @@ void fm_load_range(uintptr_t address, uint64_t length, uintptr_t pc)
 void fm_store_range(uintptr_t address, uint64_t length, uintptr_t pc)
 {
     if (fm_my.store) access_range(address, length, FM_ACCESS_STORE_1, pc);
+}
+
+void fm_load_and_store(uintptr_t address, uint64_t length, uintptr_t pc)
+{
+    fm_load_range(address, length, pc);
+    fm_store_range(address, length, pc);
 }
 
 static fm_thread *traced_thread(void)
@@ -237,22 +239,22 @@ FM_EXPORT void __tsan_vptr_update(uintptr_t address, void *value)
 }
 
 /* What is read and then written by one hook (clang's --tsan-compound-read-before-write). */
-#define READ_WRITE(name, code, length)                                                                       \
+#define READ_WRITE(name, length)                                                                             \
     FM_EXPORT void name(uintptr_t address);                                                                  \
     FM_EXPORT void name(uintptr_t address)                                                                   \
     {                                                                                                        \
-        fm_access(address, code, length, FM_SITE);                                                           \
+        fm_load_and_store(address, length, FM_SITE);                                                         \
     }
-READ_WRITE(__tsan_read_write1, FM_ACCESS_MODIFY_RANGE, 1)
-READ_WRITE(__tsan_read_write2, FM_ACCESS_MODIFY_RANGE, 2)
-READ_WRITE(__tsan_read_write4, FM_ACCESS_MODIFY_4, 0)
-READ_WRITE(__tsan_read_write8, FM_ACCESS_MODIFY_8, 0)
-READ_WRITE(__tsan_read_write16, FM_ACCESS_MODIFY_RANGE, 16)
-READ_WRITE(__tsan_unaligned_read_write1, FM_ACCESS_MODIFY_RANGE, 1)
-READ_WRITE(__tsan_unaligned_read_write2, FM_ACCESS_MODIFY_RANGE, 2)
-READ_WRITE(__tsan_unaligned_read_write4, FM_ACCESS_MODIFY_4, 0)
-READ_WRITE(__tsan_unaligned_read_write8, FM_ACCESS_MODIFY_8, 0)
-READ_WRITE(__tsan_unaligned_read_write16, FM_ACCESS_MODIFY_RANGE, 16)
+READ_WRITE(__tsan_read_write1, 1)
+READ_WRITE(__tsan_read_write2, 2)
+READ_WRITE(__tsan_read_write4, 4)
+READ_WRITE(__tsan_read_write8, 8)
+READ_WRITE(__tsan_read_write16, 16)
+READ_WRITE(__tsan_unaligned_read_write1, 1)
+READ_WRITE(__tsan_unaligned_read_write2, 2)
+READ_WRITE(__tsan_unaligned_read_write4, 4)
+READ_WRITE(__tsan_unaligned_read_write8, 8)
+READ_WRITE(__tsan_unaligned_read_write16, 16)
 
 /* ---- calls ---- */
 

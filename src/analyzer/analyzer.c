@@ -8,12 +8,18 @@
 #include "base/memory.h"
 #include "base/random_seed.h"
 #include "base/sized.h"
+#include "base/thread.h"
 #include "engine/tally_profile.h"
 #include "profile/laws.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+unsigned fm_analyzer_processors(void)
+{
+    return fm_processors_usable();
+}
 
 static uint64_t memory_beside_engine(const fm_analyzer *analyzer)
 {
@@ -131,6 +137,9 @@ fm_status fm_analyzer_create_sized(fm_analyzer **analyzer, const fm_analyzer_opt
     uint64_t granularity = options->granularity ? options->granularity : 1;
     if (granularity & (granularity - 1))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "a granularity of %" PRIu64 " is not a power of two",
+                       granularity);
+    if (options->elements && granularity != 1)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "elements have no granularity but 1, not %" PRIu64,
                        granularity);
 
     fm_analyzer *self = fm_calloc(1, sizeof *self);
@@ -258,6 +267,7 @@ fm_status fm_analyzer_profile(fm_analyzer *analyzer, fm_profile **result, fm_err
     fm_profile *profile;
     status = fm_tally_profile(&analyzer->distances, &origin, &profile, error);
     if (status != FM_OK) return status;
+    profile->elements = analyzer->options.elements;
     if (analyzer->with_times) {
         profile->has_times = true;
         status = fm_tally_histogram(&analyzer->times, 0, &profile->times, error);

@@ -124,8 +124,6 @@ static inline int cli_worse(int first, int second)
     return first >= 0 ? first : second;
 }
 
-/* Processors that this process may run on, at least 1. */
-unsigned cli_processors(void);
 /* --threads, of which there may be so many. UINT64_MAX: not given. -1, or an exit code after a message. */
 int cli_check_threads(uint64_t given, unsigned most);
 
@@ -178,8 +176,8 @@ typedef struct cli_trace_options {
          CLI_STRING,                                                                                         \
          &(t)->key,                                                                                          \
          "COLUMN",                                                                                           \
-         "csv: column of the key, by name or number (default: the one\nthat its name tells, or the only "    \
-         "one)"},                                                                                            \
+         "csv: column of the key, by name or number, or several as a,b,c\n(default: the one that its name "  \
+         "tells, or the only one)"},                                                                         \
         {"size-column",                                                                                      \
          0,                                                                                                  \
          CLI_STRING,                                                                                         \
@@ -216,5 +214,7 @@ int cli_reader_options(const cli_trace_options *trace, fm_reader_options *option
 void cli_trace_key_notes(const fm_reader *reader, uint64_t granularity);
 /* What the reader has to say besides references: skipped fetches, hashed strings, collisions. */
 void cli_trace_notes(const fm_reader *reader);
+/* That nearly every key was new, as far as keys are text; a profile knows it of all (new_keys.h). */
+void cli_trace_note_new_keys(const fm_reader *reader);
 
 #endif

@@ -52,7 +52,7 @@ static int check(cli_static_run *run)
     if ((code = cli_static_read_machine(run)) >= 0) return code;
     if ((code = cli_static_check_caches(run)) >= 0) return code;
     if ((code = cli_check_threads(options->threads, MOST_THREADS)) >= 0) return code;
-    run->threads = options->threads == UINT64_MAX ? cli_processors() : (unsigned)options->threads;
+    run->threads = options->threads == UINT64_MAX ? fm_analyzer_processors() : (unsigned)options->threads;
     if (run->threads == 0) run->threads = 1;
     const char *const results[] = {options->json, options->report, options->attribution.callgrind,
                                    options->attribution.csv};
@@ -254,7 +254,7 @@ int cli_verb_static(int argc, char **argv)
         {"draws", 0, CLI_COUNT, &options.samples, "N",
          "accesses that are drawn where it is sampled (default 10000)"},
         {"verify", 0, CLI_FLAG, &options.verify, NULL, "compare the result with a walk over all accesses"},
-        {"limit-time", 0, CLI_REAL, &options.limit, "SECONDS", "for the exact analysis (default 60)"},
+        {"limit-time", 0, CLI_REAL, &options.limit, "SECONDS", "for the exact analysis, and for reading C or C++ (default 60)"},
         {"threads", 0, CLI_COUNT, &options.threads, "N",
          "threads that analyse (default: one for each processor)"},
         {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no progress, no notes"},

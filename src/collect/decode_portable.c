@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-const uint32_t fm_access_sizes[16] = {0, 1, 2, 4, 8, 16, 0, 1, 2, 4, 8, 16, 0, 4, 8, 0};
+const uint32_t fm_access_sizes[16] = {0, 1, 2, 4, 8, 16, 0, 1, 2, 4, 8, 16};
 const uint8_t fm_access_kinds[16] = {
     0,
     FM_KIND_LOAD,
@@ -19,9 +19,6 @@ const uint8_t fm_access_kinds[16] = {
     FM_KIND_STORE,
     FM_KIND_STORE,
     FM_KIND_STORE,
-    FM_KIND_MODIFY,
-    FM_KIND_MODIFY,
-    FM_KIND_MODIFY,
 };
 
 static bool always(void)

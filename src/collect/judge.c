@@ -56,9 +56,18 @@ static void judge_execution(fm_collection *collection, fm_process *process)
 {
     const char *program = process->executed ? process->executed : "another program";
     bool followed = collection->options.follow_children;
-    if (process->execution_known)
+    if (process->execution_known && process->valgrind)
         fm_process_miss(process, "it executed %s, which Valgrind could not run: its message says why",
                         program);
+    else if (process->execution_known)
+        fm_process_miss(
+            process, "it executed %s, which did not come to the memory that it shares with fathom", program);
+    else if (followed && process->valgrind)
+        fm_process_miss(
+            process,
+            "it executed %s, which could not be traced (set-user-ID, not readable, not x86-64, or "
+            "without /proc)",
+            program);
     else
         fm_collection_note(collection, "%s executed %s, which was not traced%s",
                            process->program ? process->program : "the program", program,

@@ -122,6 +122,7 @@ fm_status fm_model_predict(const fm_model *model, double size, fm_bins bins, fm_
     if (!made->engine) status = fm_fail_memory(error, sizeof "predicted", "the predicted profile");
     made->exact = false;
     made->granularity = model->granularity;
+    made->elements = model->elements;
     made->bins = bins;
     made->distinct = made->cold = (uint64_t)llround(fm_model_distinct(model, size));
     made->references = (uint64_t)llround(fmax(references, (double)made->cold));

@@ -83,6 +83,8 @@ fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *e
         return fm_fail(error, FM_E_ARGUMENT, NULL,
                        "cannot merge profiles of different granularities, %" PRIu64 " and %" PRIu64,
                        into->granularity, from->granularity);
+    if (into->elements != from->elements)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "cannot merge a profile of elements and one of blocks");
     if (into->bound != from->bound)
         return fm_fail(error, FM_E_ARGUMENT, NULL,
                        "cannot merge profiles of different bounds, %" PRIu64 " and %" PRIu64 " (0: none)",

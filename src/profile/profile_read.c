@@ -57,6 +57,7 @@ typedef enum field {
     PARTS,
     PROFILES,
     CACHES,
+    ELEMENTS,
     FIELDS,
 } field;
 
@@ -91,6 +92,7 @@ static const struct {
     [PARTS] = {"parts", false},
     [PROFILES] = {"profiles", false},
     [CACHES] = {"caches", false},
+    [ELEMENTS] = {"elements", false},
 };
 
 /* One object on its way to a profile: `where` says which, for messages ("" or "profiles[2]."). */
@@ -239,6 +241,8 @@ static fm_status read_field(source *from, field which)
         return fm_accuracy_read(scan, from->where, &profile->accuracy);
     case GRANULARITY:
         return fm_json_whole(scan, what, &profile->granularity);
+    case ELEMENTS:
+        return fm_json_truth(scan, what, &profile->elements);
     case REFERENCES:
         return fm_json_whole(scan, what, &profile->references);
     case DISTINCT:
@@ -333,6 +337,9 @@ static fm_status check_profile(const source *from)
             return REFUSE(from, "expected the field \"%s%s\", found none", from->where, fields[i].name);
     if (profile->granularity == 0 || (profile->granularity & (profile->granularity - 1)))
         return REFUSE(from, "\"%sgranularity\": expected a power of two, found %" PRIu64, from->where,
+                      profile->granularity);
+    if (profile->elements && profile->granularity != 1)
+        return REFUSE(from, "\"%selements\" is true, but \"granularity\" is %" PRIu64 ", not 1", from->where,
                       profile->granularity);
     if (profile->beyond && !profile->bound)
         return REFUSE(from, "\"%sbeyond\" is %" PRIu64 ", but there is no \"bound\"", from->where,

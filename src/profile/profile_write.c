@@ -92,6 +92,7 @@ static void write_counts(FILE *out, const fm_profile *profile, const char *inden
         fputs(",\n", out);
     }
     fprintf(out, "%s\"granularity\": %" PRIu64 ",\n", indent, profile->granularity);
+    if (profile->elements) fprintf(out, "%s\"elements\": true,\n", indent);
     fprintf(out, "%s\"references\": %" PRIu64 ",\n", indent, profile->references);
     fprintf(out, "%s\"distinct\": %" PRIu64 ",\n", indent, profile->distinct);
     fprintf(out, "%s\"cold\": %" PRIu64 ",\n", indent, profile->cold);

@@ -2,19 +2,15 @@
 /* site_text.c - sites and objects in one line of text each, from what is resolved. Reads no files. */
 #include <fathom/attribution.h>
 
+#include "profile/attribution/module_name.h"
+
 #include <inttypes.h>
 #include <string.h>
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
 
 static const char *module_name(const fm_attribution *attribution, uint32_t module)
 {
     if (module >= attribution->module_count || !attribution->modules[module].path) return NULL;
-    return base_name(attribution->modules[module].path);
+    return fm_module_name(attribution->modules[module].path);
 }
 
 /* "function (file.c:12)" as far as it is known; false: neither the function nor a line is. */
@@ -23,11 +19,11 @@ static bool frame_text(const fm_frame *frame, const char *function, char *buffer
     if (!function) function = frame->function;
     if (!function && !(frame->file && frame->line)) return false;
     if (!function)
-        snprintf(buffer, size, "%s:%" PRIu32, base_name(frame->file), frame->line);
+        snprintf(buffer, size, "%s:%" PRIu32, fm_module_name(frame->file), frame->line);
     else if (frame->file && frame->line)
-        snprintf(buffer, size, "%s (%s:%" PRIu32 ")", function, base_name(frame->file), frame->line);
+        snprintf(buffer, size, "%s (%s:%" PRIu32 ")", function, fm_module_name(frame->file), frame->line);
     else if (frame->file)
-        snprintf(buffer, size, "%s (%s)", function, base_name(frame->file));
+        snprintf(buffer, size, "%s (%s)", function, fm_module_name(frame->file));
     else
         snprintf(buffer, size, "%s", function);
     return true;
@@ -43,6 +39,7 @@ char *fm_site_text(const fm_attribution *attribution, uint32_t site, char *buffe
     const fm_site *at = &attribution->sites[site];
     const char *module = module_name(attribution, at->module);
     if (at->frame_count > 0 && frame_text(&at->frames[0], at->symbol, buffer, size)) return buffer;
+    if (at->symbol && module && fm_function_names_module(at->symbol, module)) module = NULL;
     if (at->symbol && at->symbol_offset)
         snprintf(buffer, size, "%s+0x%" PRIx64 "%s%s", at->symbol, at->symbol_offset, module ? " in " : "",
                  module ? module : "");

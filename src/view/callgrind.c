@@ -102,7 +102,7 @@ static void write_header(callgrind_writer *to, const fm_profile *profile, const 
         memcpy(name, cache->name, sizeof cache->name);
         fprintf(to->out, "desc: %s: misses at ", events[i]);
         fm_text_write_name(to->out, name, true);
-        fprintf(to->out, " (%s, fully associative, LRU)\n", fm_text_bytes(cache->bytes, 1).text);
+        fprintf(to->out, " (%s, fully associative, LRU)\n", fm_text_cache_size(profile, cache->bytes).text);
     }
     if (!profile->complete)
         write_line(to->out, "desc: Incomplete",

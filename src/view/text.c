@@ -47,6 +47,11 @@ fm_text fm_text_bytes(uint64_t blocks, uint64_t unit)
     return made;
 }
 
+fm_text fm_text_cache_size(const fm_profile *profile, uint64_t size)
+{
+    return profile->elements ? fm_text_scaled(size) : fm_text_bytes(size, 1);
+}
+
 fm_text fm_text_scaled(uint64_t value)
 {
     static const char *const units[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};

@@ -15,7 +15,9 @@ typedef struct fm_text {
 fm_text fm_text_count(uint64_t value); /* 1,234,567 */
 /* 512 B, 4 KiB, 4.53 MiB: of blocks * unit bytes, which may exceed 64 bits. */
 fm_text fm_text_bytes(uint64_t blocks, uint64_t unit);
-fm_text fm_text_scaled(uint64_t value);                      /* 1023, 64Ki, 1.5Mi */
+fm_text fm_text_scaled(uint64_t value); /* 1023, 64Ki, 1.5Mi */
+/* Of a cache: in bytes, or in elements where that is what the profile counts. */
+fm_text fm_text_cache_size(const fm_profile *profile, uint64_t size);
 fm_text fm_text_exact_bytes(uint64_t blocks, uint64_t unit); /* blocks * unit in digits */
 fm_text fm_text_percent(double share); /* "12.3 %", "0.0012 %", "0 %", never a rounded 100 or 0 */
 

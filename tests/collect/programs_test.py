@@ -563,7 +563,7 @@ KERNELS = {  # references at 64 bytes, distinct blocks
     "rep_movsb": (2000, 32),
     "rep_stosq": (1000, 125),
     "gather": (3000 + 3, 4 + 3),
-    "atomics": (4000, 1),
+    "atomics": (8000, 1),
     "vectors": (2000, 1001),
     "matmul": (2 * 64**3 + 64**2, 3 * 512),
 }
@@ -584,6 +584,31 @@ def kernel(name):
 for name in KERNELS:
     cases.append((f"valgrind: kernel {name}", lambda n=name: kernel(n)("valgrind", "gcc")))
 cases.append(("compiler: kernel matmul", lambda: kernel("matmul")("compiler", "fathom")))
+
+
+MODIFYING = {  # loads and stores of 1000 rounds, and of what comes before them
+    "arithmetic": (10000, 10000),
+    "exchanges": (9000, 9000),
+    "bits": (5000, 4000),
+    "neighbours": (3000, 4001),
+    "vectors": (7001, 6000),
+    "straddling": (4000, 4000),
+}
+CHASES = {"chase": (2000, 1000), "chase_atomic": (2000, 1000)}
+
+
+def modifying(name, loads, stores, how):
+    for options, wanted in (([], loads + stores), (["--loads"], loads), (["--stores"], stores)):
+        options += ["--function", name, "--no-stack", "--no-sites"]
+        result = run(options, [build("modifying.c", how), name])
+        expect(result.profile["references"], wanted, " ".join(["references,", *options]))
+
+
+# What reads and writes the same place is a load and a store, for every collector.
+for name, (loads, stores) in {**MODIFYING, **CHASES}.items():
+    cases.append((f"valgrind: modifying {name}", lambda n=name, l=loads, s=stores: modifying(n, l, s, "gcc")))
+for name, (loads, stores) in CHASES.items():
+    cases.append((f"compiler: modifying {name}", lambda n=name, l=loads, s=stores: modifying(n, l, s, "fathom")))
 
 
 @case("compiler")
@@ -638,7 +663,16 @@ def record_counts_accesses(collector, how):
     options = ["--function", "unaligned", "--no-stack"]
     done = subprocess.run([FATHOM, "record", *options, "-o", trace, "--", *program], capture_output=True, text=True)
     expect_in(": 1000 accesses of process", done.stdout, "what record says")
+    stored = os.path.join(work, "elements.json")
+    done = subprocess.run([FATHOM, "analyze", trace, "-g", "element", "--json", stored], capture_output=True, text=True)
+    expect(done.returncode, 0, f"exit code of analyze: {done.stderr}")
     os.unlink(trace)
+    # As elements, each is one reference, while it runs and as it was stored.
+    result = run([*options, "-g", "element"], program)
+    with open(stored) as file:
+        for profile in (result.profile, json.load(file)):
+            expect([profile[field] for field in ("references", "granularity", "elements")], [1000, 1, True], "elements")
+    os.unlink(stored)
     result = run([*options, "--no-sites", "--limit", "10"], program)
     expect(result.profile["references"], 20, "references of ten accesses")
     expect_in("the first 10 accesses", result.profile["run"]["what"], "what was watched")

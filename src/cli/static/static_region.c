@@ -50,12 +50,15 @@ int cli_static_split(cli_static_run *run)
 
 static fm_status open_as(cli_static_run *run, bool scalars, fm_region **region, fm_error *error)
 {
+    enum { READING_LEAST = 5 }; /* seconds: a small --limit-time is about the analysis */
+    const double limit = run->options->limit;
     const fm_region_options options = {
         .language = run->options->language,
         .function = run->options->function,
         .flags = run->flags,
         .scalars = scalars,
         .assumptions = run->assumptions,
+        .most_seconds = limit > READING_LEAST ? limit : READING_LEAST,
     };
     return fm_region_open(region, run->path, &options, error);
 }

@@ -140,7 +140,8 @@ static fm_status write_level(const verdict *of, size_t level, fm_error *error)
     const double misses = fit->misses.expected;
     unsigned used =
         fm_text_write_short(of->out, cache_name(cache, name), 8, FM_CUT_END, of->options->unicode);
-    fprintf(of->out, "%*s %8s", used < 8 ? (int)(8 - used) : 0, "", fm_text_bytes(cache->bytes, 1).text);
+    fprintf(of->out, "%*s %8s", used < 8 ? (int)(8 - used) : 0, "",
+            fm_text_cache_size(of->profile, cache->bytes).text);
     if (!fit->misses.known) {
         fprintf(of->out, "  unknown: larger than the profile's bound\n");
         return FM_OK;
@@ -181,8 +182,11 @@ static fm_status write_levels(const verdict *of, fm_error *error)
     fm_status status = FM_OK;
     for (size_t i = 0; i < of->count && !status; i++) status = write_level(of, i, error);
     ink(of, FM_INK_DIM);
-    fprintf(of->out, "fully associative LRU, %s-byte blocks; late: used before, and lost since\n",
-            fm_text_count(of->profile->granularity).text);
+    if (of->profile->elements)
+        fputs("fully associative LRU, sizes in elements; late: used before, and lost since\n", of->out);
+    else
+        fprintf(of->out, "fully associative LRU, %s-byte blocks; late: used before, and lost since\n",
+                fm_text_count(of->profile->granularity).text);
     ink(of, FM_INK_NONE);
     return status;
 }
@@ -424,12 +428,14 @@ static void write_distance(const verdict *of)
     char text[400];
     if (!median(of, &lo, &hi)) return;
     const fm_misses there = fm_profile_misses(of->profile, hi);
-    int length = snprintf(text, sizeof text, "used again after %s to %s other blocks (%s to %s)",
-                          fm_text_count(lo).text, fm_text_count(hi).text, fm_text_bytes(lo, unit).text,
-                          fm_text_bytes(hi, unit).text);
+    int length = snprintf(text, sizeof text, "used again after %s to %s other %s", fm_text_count(lo).text,
+                          fm_text_count(hi).text, of->profile->elements ? "elements" : "blocks");
+    if (!of->profile->elements)
+        length += snprintf(text + length, sizeof text - (size_t)length, " (%s to %s)",
+                           fm_text_bytes(lo, unit).text, fm_text_bytes(hi, unit).text);
     if (there.known && there.expected < total(of) * 0.9)
         snprintf(text + length, sizeof text - (size_t)length, ": a cache of %s would miss %s instead of %s",
-                 fm_text_bytes(hi, unit).text,
+                 of->profile->elements ? fm_text_scaled(hi).text : fm_text_bytes(hi, unit).text,
                  fm_text_short_percent(there.expected / (double)of->profile->references).text,
                  fm_text_short_percent(of->fits[of->judged].ratio).text);
     fputs("  ", of->out);

@@ -66,7 +66,8 @@ static void say_counts(sentence *to, const fm_profile *profile)
     else if (profile->granularity > 1)
         say(to, " to %s", fm_text_bytes(profile->distinct, profile->granularity).text);
     else
-        say(to, " to %s blocks", fm_text_short((double)profile->distinct).text);
+        say(to, " to %s %s", fm_text_short((double)profile->distinct).text,
+            profile->elements ? "elements" : "blocks");
     const bool all =
         !profile->run || !profile->run->what || strcmp(profile->run->what, "all references") == 0;
     if (!all)
