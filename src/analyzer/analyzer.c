@@ -10,6 +10,7 @@
 #include "base/sized.h"
 #include "base/thread.h"
 #include "engine/tally_profile.h"
+#include "profile/laws.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -276,6 +277,7 @@ fm_status fm_analyzer_profile(fm_analyzer *analyzer, fm_profile **result, fm_err
         status = fm_tally_histogram(&analyzer->times, 0, &profile->times, error);
     }
     if (status == FM_OK && ops->describe) status = ops->describe(analyzer->engine, profile, error);
+    if (status == FM_OK) status = fm_profile_made(profile, FM_LAWS_WHOLE, NULL, error);
     if (status != FM_OK) {
         fm_profile_destroy(profile);
         return status;

@@ -30,6 +30,8 @@ const char *fm_status_name(fm_status status)
         return "unsupported";
     case FM_E_ARGUMENT:
         return "wrong argument";
+    case FM_E_INTERNAL:
+        return "internal error";
     }
     return "unknown status";
 }

@@ -250,7 +250,8 @@ static int deliver(analysis *run, const analyze_options *options)
     for (size_t i = 0; i < run->what.count; i++)
         if (!run->memory_addresses || run->what.analyzer.elements)
             cli_attribution_note_keys(options->attribution.sizes, run->profile[i]);
-    code = cli_attribution_keep_caches(&run->caches, run->profile, run->what.count);
+    code = cli_profiles_check(run->profile, run->what.count);
+    if (code < 0) code = cli_attribution_keep_caches(&run->caches, run->profile, run->what.count);
     if (code >= 0) return code;
     if (options->json &&
         fm_profile_write(options->json, (const fm_profile *const *)run->profile, run->what.count, &error))

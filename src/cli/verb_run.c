@@ -207,6 +207,7 @@ static int run(job *work, const run_options *options)
     code = cli_run_profiles_take(work->profiles, &work->collecting, work->profile);
     if (code < 0 && tells_sites(options, work))
         code = cli_attribution_record_sources(&options->attribution, work->profile[0]);
+    if (code < 0) code = cli_profiles_check(work->profile, work->analysis.count);
     if (code < 0) code = cli_attribution_keep_caches(&work->caches, work->profile, work->analysis.count);
     if (code < 0) code = deliver(work, options);
     return code < 0 ? completeness : code;

@@ -97,8 +97,8 @@ static int deliver(const cli_static_run *run)
     const cli_static_options *options = run->options;
     const fm_profile *profile = run->profile;
     fm_error error;
-    int code = -1;
-    code = cli_attribution_keep_caches(&run->caches, &run->profile, 1);
+    int code = cli_profiles_check(&run->profile, 1);
+    if (code < 0) code = cli_attribution_keep_caches(&run->caches, &run->profile, 1);
     if (code >= 0) return code;
     if (options->json && fm_profile_write(options->json, &profile, 1, &error)) return cli_fail(&error);
     if (profile->attribution) code = cli_attribution_write(&options->attribution, profile, &run->caches);

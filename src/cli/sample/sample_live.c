@@ -463,7 +463,8 @@ static int deliver(const live_run *self)
     fm_error error;
     const cli_live_options *how = self->how;
     const fm_profile *const *profiles = (const fm_profile *const *)self->profile;
-    int code = cli_attribution_keep_caches(&self->caches, self->profile, self->analysis.count);
+    int code = cli_profiles_check(self->profile, self->analysis.count);
+    if (code < 0) code = cli_attribution_keep_caches(&self->caches, self->profile, self->analysis.count);
     if (code >= 0) return code;
     if (how->json && fm_profile_write(how->json, profiles, self->analysis.count, &error))
         code = cli_fail(&error);
