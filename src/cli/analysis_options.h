@@ -30,7 +30,8 @@ typedef struct cli_analysis_options {
      &(a)->granularity,                                                                                      \
      "BYTES",                                                                                                \
      "block size, a power of two; several as 8,64,4096 in one pass\n"                                        \
-     "(default 64 for memory addresses, 1 for keys)"},                                                       \
+     "(default 64 for memory addresses, 1 for keys); element: an\n"                                          \
+     "access is one reference to its address, whatever its size"},                                           \
         {"engine",                                                                                           \
          'e',                                                                                                \
          CLI_STRING,                                                                                         \
@@ -100,6 +101,8 @@ const fm_engine_info *cli_analysis_engine(const cli_analysis *analysis);
 int cli_analysis_check(const cli_analysis_options *options, cli_analysis *analysis);
 /* The smallest block size; 1 where there is none yet. */
 uint64_t cli_analysis_least_granularity(const cli_analysis *analysis);
+/* Of memory, whose accesses have sizes: that single bytes are counted, where that was asked for. */
+void cli_analysis_note_bytes(const cli_analysis *analysis);
 /* What each of `count` analyzers may use so that the program keeps --max-memory; 0: no limit. -1, or an exit
  * code. */
 int cli_analysis_share_memory(const cli_analysis *analysis, size_t count, uint64_t *share);

@@ -217,6 +217,12 @@ int cli_write_page(const char *path, const fm_report_options *page, const fm_pro
 
 /* ---- the first screen ---- */
 
+int cli_profiles_check(fm_profile *const *profiles, size_t count)
+{
+    fm_error error;
+    return fm_profile_check((const fm_profile *const *)profiles, count, &error) ? cli_fail(&error) : -1;
+}
+
 int cli_attribution_keep_caches(const cli_attribution_caches *found, fm_profile *const *profiles,
                                 size_t count)
 {
@@ -242,6 +248,8 @@ int cli_attribution_stored_caches(const cli_attribution_options *options, const 
             for (size_t k = 0; k < found->count; k++) known |= found->caches[k].bytes == cache->bytes;
             if (!known) found->caches[found->count++] = *cache;
         }
+    for (size_t i = 0; i < count && !options->sizes; i++)
+        if (profiles[i]->elements) return -1; /* no bytes, and so none of this machine's */
     return found->count ? -1 : cli_attribution_find_caches(options, found);
 }
 

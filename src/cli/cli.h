@@ -110,15 +110,17 @@ bool cli_parse_count(const char *text, uint64_t *value);
 bool cli_parse_bytes(const char *text, uint64_t *value);
 /* The same, or a number of keys: "30Mkeys". Which of both it may be is asked by cli_check_size. */
 bool cli_parse_size(const char *text, uint64_t *value);
-/* Whether blocks are keys of a cache, which have no bytes. */
-bool cli_counts_keys(const fm_profile *profile);
-/* A size of a cache of blocks or of keys: in the right unit, and not below one block. -1, or an exit code
- * after a message; -1 also where it cannot be read. */
-int cli_check_size(const char *option, const char *text, uint64_t granularity, bool keys);
-/* The same of the list of --size (NULL: none); a note where plain numbers are taken for keys. */
-int cli_check_sizes(const char *list, uint64_t granularity, bool keys);
+/* "keys" or "elements" where blocks have no bytes; NULL: memory. */
+const char *cli_block_noun(const fm_profile *profile);
+/* A size of a cache of such blocks: in the right unit, and not below one block. -1, or an exit code after a
+ * message; -1 also where it cannot be read. */
+int cli_check_size(const char *option, const char *text, uint64_t granularity, const char *noun);
+/* The same of the list of --size (NULL: none); a note where plain numbers are no bytes. */
+int cli_check_sizes(const char *list, uint64_t granularity, const char *noun);
 /* The same for the smallest blocks of several profiles. */
 int cli_check_profile_sizes(const char *list, const fm_profile *const *profiles, size_t count);
+/* A number that is not below 0, and nothing behind it. */
+bool cli_parse_real(const char *text, double *value);
 
 /* A cache with sets, "32K:8" or "32K:8:64"; without its line, that is the granularity. -1, or an exit code
  * after a message about --cache. */
@@ -158,8 +160,6 @@ static inline int cli_worse(int first, int second)
     return first >= 0 ? first : second;
 }
 
-/* Processors that this process may run on, at least 1. */
-unsigned cli_processors(void);
 /* --threads, of which there may be so many. UINT64_MAX: not given. -1, or an exit code after a message. */
 int cli_check_threads(uint64_t given, unsigned most);
 
@@ -175,12 +175,15 @@ double cli_now(void);
 typedef struct cli_progress {
     bool enabled, shown;
     bool beside; /* a program writes to the same terminal */
+    bool rare;   /* nobody asked for it: a line now and then */
     double started, last;
     const char *noun; /* "references" */
 } cli_progress;
 void cli_progress_start(cli_progress *progress, const char *noun, bool always);
 /* The same while a program runs that has our standard error: a line that is drawn over itself would run into
- * what the program writes. So only where asked for, and then in lines of their own, from a new line on. */
+ * what the program writes. So it is in lines of their own, from a new line on: once a second where that was
+ * asked for, else on a terminal, after 2, 4, 8 … seconds and then once a minute. The first says why it takes
+ * so long. */
 void cli_progress_start_beside(cli_progress *progress, const char *noun, bool asked);
 /* fraction < 0: unknown. */
 void cli_progress_update(cli_progress *progress, uint64_t done, double fraction);
@@ -212,8 +215,8 @@ typedef struct cli_trace_options {
          CLI_STRING,                                                                                         \
          &(t)->key,                                                                                          \
          "COLUMN",                                                                                           \
-         "csv: column of the key, by name or number (default: the one\nthat its name tells, or the only "    \
-         "one)"},                                                                                            \
+         "csv: column of the key, by name or number, or several as a,b,c\n(default: the one that its name "  \
+         "tells, or the only one)"},                                                                         \
         {"size-column",                                                                                      \
          0,                                                                                                  \
          CLI_STRING,                                                                                         \
@@ -250,5 +253,7 @@ int cli_reader_options(const cli_trace_options *trace, fm_reader_options *option
 void cli_trace_key_notes(const fm_reader *reader, uint64_t granularity);
 /* What the reader has to say besides references: skipped fetches, hashed strings, collisions. */
 void cli_trace_notes(const fm_reader *reader);
+/* That nearly every key was new, as far as keys are text; a profile knows it of all (new_keys.h). */
+void cli_trace_note_new_keys(const fm_reader *reader);
 
 #endif

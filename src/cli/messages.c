@@ -8,11 +8,13 @@
  * standard error has no buffer, and ranks of an MPI job speak at the same time.
  */
 #include "cli.h"
+#include "option_words.h"
 #include "pipe_end.h"
 #include "progress_line.h"
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,10 +54,29 @@ void cli_complain(const char *format, ...)
     va_end(arguments);
 }
 
+/* Whether it was said before: what is true of two processes or two granularities need be said once. */
+static bool is_known(const char *text)
+{
+    enum { MOST_NOTES = 256 };
+    static uint64_t said[MOST_NOTES];
+    static size_t count;
+    uint64_t sum = UINT64_C(14695981039346656037); /* FNV-1a */
+    for (; *text; text++) sum = (sum ^ (unsigned char)*text) * UINT64_C(1099511628211);
+    for (size_t i = 0; i < count; i++)
+        if (said[i] == sum) return true;
+    if (count < MOST_NOTES) said[count++] = sum;
+    return false;
+}
+
 void cli_note(const char *format, ...)
 {
     if (cli_quiet) return;
+    char text[MOST];
     va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (is_known(text)) return;
     va_start(arguments, format);
     say(format, arguments);
     va_end(arguments);
@@ -97,10 +118,12 @@ int cli_fail(const fm_error *error)
 {
     /* Whoever read our output is gone, and knows. */
     if (error->status == FM_E_IO && cli_pipe_broken()) return CLI_FAILED;
-    char text[sizeof error->path + sizeof error->reason + 64], line[VISIBLE * sizeof text + 1];
+    char text[sizeof error->path + sizeof error->reason + 256], line[VISIBLE * sizeof text + 1];
+    fm_error said = *error;
+    cli_option_words(error->reason, said.reason, sizeof said.reason);
     const bool explained = error->status == FM_E_LIMIT && limit[0] != '\0';
     /* An error is one line, whatever the name of a file is. */
-    fm_visible_text(fm_error_message(error, text, sizeof text), false, line, sizeof line);
+    fm_visible_text(fm_error_message(&said, text, sizeof text), false, line, sizeof line);
     cli_complain("%s%s%s", explained ? limit : "", explained ? ": " : "", line);
     return error->status == FM_E_ARGUMENT ? CLI_USAGE : CLI_FAILED;
 }

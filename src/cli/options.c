@@ -41,13 +41,25 @@ bool cli_parse_count(const char *text, uint64_t *value)
     return true;
 }
 
-static bool parse_real(const char *text, double *value)
+/* No option's number is below 0: many have a value there that stands for "not given". */
+bool cli_parse_real(const char *text, double *value)
 {
-    if (text[0] == '\0' || strchr(" \t\n\v\f\r", text[0])) return false;
+    if (text[0] == '\0' || strchr("- \t\n\v\f\r", text[0])) return false;
     char *end;
     double number = strtod(text, &end);
     if (*end != '\0' || !isfinite(number)) return false;
     *value = number;
+    return true;
+}
+
+/* 2^64-1 stands for "not given" where that is what a count begins as. */
+static bool parse_count_option(const char *text, bool bytes, uint64_t *target)
+{
+    const bool has_none = *target == UINT64_MAX;
+    uint64_t value;
+    if (!(bytes ? cli_parse_bytes : cli_parse_count)(text, &value) || (has_none && value == UINT64_MAX))
+        return false;
+    *target = value;
     return true;
 }
 
@@ -78,14 +90,12 @@ static int store(const cli_option *option, const char *text)
         *(const char **)option->target = text;
         return -1;
     case CLI_COUNT:
-        if (strcmp(option->argument, "BYTES") == 0 ? cli_parse_bytes(text, option->target)
-                                                   : cli_parse_count(text, option->target))
-            return -1;
+        if (parse_count_option(text, strcmp(option->argument, "BYTES") == 0, option->target)) return -1;
         return cli_misuse("--%s: expected a whole number below 2^64 (suffixes K, M, G, T), found '%s'",
                           option->name, text);
     case CLI_REAL:
-        if (parse_real(text, option->target)) return -1;
-        return cli_misuse("--%s: expected a number, found '%s'", option->name, text);
+        if (cli_parse_real(text, option->target)) return -1;
+        return cli_misuse("--%s: expected a number, 0 or more, found '%s'", option->name, text);
     case CLI_JOIN:
         return join(option, NULL, text);
     case CLI_JOIN_NAMED:
@@ -165,7 +175,8 @@ static int print_help(const cli_command *command)
     if (writes_files(command)) print_option(&force_option, column);
     print_option(&help_option, column);
     if (takes_numbers(command))
-        puts("\nNumbers take the suffixes K, M, G, T: 1K is 1024, 1M is 1024 K, of counts, too. Sizes in bytes may\n"
+        puts("\nNumbers take the suffixes K, M, G, T: 1K is 1024, 1M is 1024 K, of counts, too. Sizes in "
+             "bytes may\n"
              "be written as they are printed: 48K, 48KB, '48 KiB'.");
     if (command->notes) {
         size_t length = strlen(command->notes);
@@ -274,10 +285,35 @@ static int check_count(const cli_command *command, size_t found, char **argv)
     return -1;
 }
 
+/* An option of ours among the program's arguments, with no -- before the program that tells whose they are.
+ */
+static void hint_at_options(const cli_command *command, char *const *arguments, size_t count)
+{
+    static const char *const common[] = {"help", "quiet", "output", "progress", "force", "size"};
+    const cli_option *quiet = find_name(command, "quiet", 5);
+    if (quiet && *(const bool *)quiet->target) return;
+    for (size_t i = 1; i < count; i++) {
+        const char *name = arguments[i] + 2;
+        if (strncmp(arguments[i], "--", 2) != 0) continue;
+        if (*name == '\0') return;
+        const cli_option *option = find_name(command, name, strcspn(name, "="));
+        if (!option || !option->help) continue;
+        bool is_common = false;
+        for (size_t j = 0; j < sizeof common / sizeof *common; j++)
+            is_common |= strcmp(option->name, common[j]) == 0;
+        if (is_common) continue;
+        cli_note("--%s stands after %s and goes to it; fathom's options stand before the program (-- before "
+                 "it says "
+                 "that this is meant)",
+                 option->name, arguments[0]);
+        return;
+    }
+}
+
 int cli_parse(const cli_command *command, int argc, char **argv, size_t *count)
 {
     parse state = {.command = command, .argc = argc, .argv = argv};
-    bool options_ended = false;
+    bool options_ended = false, told = false; /* by -- */
     *count = 0;
     for (state.at = 1; state.at < argc; state.at++) {
         char *argument = argv[state.at];
@@ -286,7 +322,7 @@ int cli_parse(const cli_command *command, int argc, char **argv, size_t *count)
             argv[1 + (*count)++] = argument; /* never overtakes state.at */
             if (command->command_follows) options_ended = true;
         } else if (strcmp(argument, "--") == 0)
-            options_ended = true;
+            options_ended = told = true;
         else if (argument[1] == '-')
             code = parse_long(&state, argument);
         else
@@ -294,5 +330,6 @@ int cli_parse(const cli_command *command, int argc, char **argv, size_t *count)
         if (code >= 0) return code;
     }
     const int code = check_count(command, *count, argv);
+    if (code < 0 && command->command_follows && !told) hint_at_options(command, argv + 1, *count);
     return code < 0 ? cli_check_files(command, argv + 1, *count) : code;
 }

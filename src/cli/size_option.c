@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum size_unit { PLAIN, BYTES, KEYS } size_unit;
+typedef enum size_unit { PLAIN, BYTES, KEYS, ELEMENTS } size_unit;
 
 enum { SIZE_TEXT = 40 };
 
@@ -38,8 +38,10 @@ static bool parse_size(const char *text, uint64_t *value, size_unit *unit)
     if ((size_t)snprintf(copy, sizeof copy, "%s", text) >= sizeof copy) return false;
     *unit = PLAIN;
     const bool hexadecimal = strncmp(copy, "0x", 2) == 0 || strncmp(copy, "0X", 2) == 0;
-    if (cut_ending(copy, "keys") || cut_ending(copy, "key"))
+    if (cut_ending(copy, "keys"))
         *unit = KEYS;
+    else if (cut_ending(copy, "elements"))
+        *unit = ELEMENTS;
     else if (!hexadecimal && (cut_ending(copy, "iB") || cut_ending(copy, "ib"))) {
         if (!ends_in_letter(copy)) return false;
         *unit = BYTES;
@@ -54,7 +56,7 @@ static bool parse_size(const char *text, uint64_t *value, size_unit *unit)
 bool cli_parse_bytes(const char *text, uint64_t *value)
 {
     size_unit unit;
-    return parse_size(text, value, &unit) && unit != KEYS;
+    return parse_size(text, value, &unit) && unit != KEYS && unit != ELEMENTS;
 }
 
 bool cli_parse_size(const char *text, uint64_t *value)
@@ -63,33 +65,35 @@ bool cli_parse_size(const char *text, uint64_t *value)
     return parse_size(text, value, &unit);
 }
 
-bool cli_counts_keys(const fm_profile *profile)
+const char *cli_block_noun(const fm_profile *profile)
 {
+    if (profile->elements) return "elements";
     /* What comes from a program is memory, cut into single bytes. */
-    return profile->granularity == 1 && !profile->run && !profile->attribution && !profile->kernel;
+    const bool memory = profile->granularity != 1 || profile->run || profile->attribution || profile->kernel;
+    return memory ? NULL : "keys";
 }
 
-int cli_check_size(const char *option, const char *text, uint64_t granularity, bool keys)
+int cli_check_size(const char *option, const char *text, uint64_t granularity, const char *noun)
 {
     uint64_t value;
     size_unit unit;
     if (!parse_size(text, &value, &unit)) return -1; /* whoever uses it says so */
-    if (keys && unit == BYTES) {
+    if (noun && unit == BYTES) {
         const size_t digits = strspn(text, "0123456789"), letter = digits + strspn(text + digits, " ");
         const char suffix[2] = {strchr("kKmMgGtT", text[letter]) ? text[letter] : '\0'};
-        return cli_misuse("--%s %s: the blocks are keys, which have no bytes; for a cache of %" PRIu64
-                          " keys say --%s %.*s%skeys or --%s %" PRIu64,
-                          option, text, value, option, (int)digits, text, suffix, option, value);
+        return cli_misuse("--%s %s: the blocks are %s, which have no bytes; for a cache of %" PRIu64
+                          " say --%s %.*s%s%s or --%s %" PRIu64,
+                          option, text, noun, value, option, (int)digits, text, suffix, noun, option, value);
     }
-    if (!keys && unit == KEYS)
-        return cli_misuse("--%s %s: these are blocks of %" PRIu64 " bytes, not keys: give bytes", option,
-                          text, granularity);
-    if (!keys && value < granularity)
+    if (noun ? unit == (strcmp(noun, "keys") == 0 ? ELEMENTS : KEYS) : unit == KEYS || unit == ELEMENTS)
+        return cli_misuse("--%s %s: the blocks are %s: give these", option, text,
+                          noun ? noun : "bytes of memory");
+    if (!noun && value < granularity)
         return cli_misuse("--%s %s: is below one block of %" PRIu64 " bytes", option, text, granularity);
     return -1;
 }
 
-int cli_check_sizes(const char *list, uint64_t granularity, bool keys)
+int cli_check_sizes(const char *list, uint64_t granularity, const char *noun)
 {
     if (!list) return -1;
     char *copy = strdup(list), *rest = copy;
@@ -100,11 +104,13 @@ int cli_check_sizes(const char *list, uint64_t granularity, bool keys)
         const char *part = strsep(&rest, ",");
         uint64_t value;
         size_unit unit;
-        code = cli_check_size("size", part, granularity, keys);
-        plain |= keys && parse_size(part, &value, &unit) && unit == PLAIN;
+        code = cli_check_size("size", part, granularity, noun);
+        plain |= noun && parse_size(part, &value, &unit) && unit == PLAIN;
     }
     free(copy);
-    if (code < 0 && plain)
+    if (code < 0 && plain && strcmp(noun, "elements") == 0)
+        cli_note("--size %s: numbers of elements, not bytes", list);
+    else if (code < 0 && plain)
         cli_note("--size %s: numbers of keys, not bytes: the granularity is 1, so that each block is one key",
                  list);
     return code;
@@ -115,5 +121,5 @@ int cli_check_profile_sizes(const char *list, const fm_profile *const *profiles,
     const fm_profile *least = NULL;
     for (size_t i = 0; i < count; i++)
         if (!least || profiles[i]->granularity < least->granularity) least = profiles[i];
-    return least ? cli_check_sizes(list, least->granularity, cli_counts_keys(least)) : -1;
+    return least ? cli_check_sizes(list, least->granularity, cli_block_noun(least)) : -1;
 }

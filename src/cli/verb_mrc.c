@@ -88,19 +88,24 @@ static int add_what_if(cache_table *table, const char *part, uint64_t granularit
     return code;
 }
 
-/* The same of a profile of keys, whose caches have no bytes. */
-static int add_what_if_of_keys(cache_table *table, const char *part, uint64_t granularity)
+/* Sizes of --cache of keys or elements, which have no bytes. */
+static int check_what_if(const char *list, uint64_t granularity, const char *noun)
 {
-    char size[40];
-    snprintf(size, sizeof size, "%.*s", (int)strcspn(part, ":"), part);
-    const int code = cli_check_size("cache", size, granularity, true);
-    return code < 0 ? add_what_if(table, part, granularity) : code;
+    int code = -1;
+    for (const char *part = list; part && code < 0;) {
+        char size[40];
+        snprintf(size, sizeof size, "%.*s", (int)strcspn(part, ":,"), part);
+        code = cli_check_size("cache", size, granularity, noun);
+        part = strchr(part, ',');
+        if (part) part++;
+    }
+    return code;
 }
 
 /* -1, or an exit code after a message. Not finding the machine's caches only matters when asked for. */
 static int add_machine(cache_table *table, const mrc_options *options, const fm_profile *profile)
 {
-    if (cli_counts_keys(profile) && !options->machine) {
+    if (cli_block_noun(profile) && !options->machine) {
         cli_note(
             "the profile counts keys, not bytes: this machine's caches are left out (--machine shows them)");
         return -1;
@@ -115,6 +120,19 @@ static int add_machine(cache_table *table, const mrc_options *options, const fm_
     else if (count == 0)
         cli_note("hwloc finds no caches on this machine");
     for (size_t i = 0; i < count && table->count < MOST_CACHES; i++) table->caches[table->count++] = found[i];
+    return -1;
+}
+
+/* Elements have no bytes: nothing of this machine, which has, is put beside them. */
+static int leave_machine_out(mrc_options *options, const fm_profile *profile)
+{
+    if (!profile->elements) return -1;
+    if (options->machine)
+        return cli_misuse("--machine: the profile counts elements, and this machine's caches hold bytes");
+    if (profile->cache_count) return -1; /* its own are shown */
+    if (!options->sizes && !options->blocks && !options->caches)
+        cli_note("the profile counts elements, not bytes: this machine's caches are left out");
+    options->no_machine = true;
     return -1;
 }
 
@@ -145,9 +163,8 @@ static int fill(cache_table *table, const mrc_options *options, const chosen *al
     int code = add_default(table, options, all);
     if (code < 0) code = each_part(options->sizes, "size", table, granularity, add_size);
     if (code < 0) code = each_part(options->blocks, "blocks", table, granularity, add_blocks);
-    if (code < 0)
-        code = each_part(options->caches, "cache", table, granularity,
-                         cli_counts_keys(all->profiles[0]) ? add_what_if_of_keys : add_what_if);
+    if (code < 0) code = check_what_if(options->caches, granularity, cli_block_noun(all->profiles[0]));
+    if (code < 0) code = each_part(options->caches, "cache", table, granularity, add_what_if);
     return code;
 }
 
@@ -220,8 +237,10 @@ static int answer(const chosen *all, char **paths, const mrc_options *options)
 {
     cache_table *table = calloc(1, sizeof *table);
     if (!table) return cli_out_of_memory();
-    int code = cli_check_profile_sizes(options->sizes, all->profiles, all->count);
-    if (code < 0) code = fill(table, options, all);
+    mrc_options used = *options;
+    int code = leave_machine_out(&used, all->profiles[0]);
+    if (code < 0) code = cli_check_profile_sizes(options->sizes, all->profiles, all->count);
+    if (code < 0) code = fill(table, &used, all);
     if (code < 0 && !cli_is_stdout(options->csv) && !cli_is_stdout(options->json))
         code = show(all, table, options->hit_ratio);
     if (code < 0) code = write_file(options->csv, false, all, table);
@@ -278,7 +297,8 @@ int cli_verb_mrc(int argc, char **argv)
          "block)"},
         {"hit-ratio", 0, CLI_REAL, &options.hit_ratio, "SHARE",
          "the smallest cache with this hit ratio, 0.9 for 90 %, or that\nnone has it"},
-        {"machine", 0, CLI_FLAG, &options.machine, NULL, "this machine's caches, too, instead of the profile's"},
+        {"machine", 0, CLI_FLAG, &options.machine, NULL,
+         "this machine's caches, too, instead of the profile's"},
         {"no-machine", 0, CLI_FLAG, &options.no_machine, NULL, "no caches but those that are named"},
         CLI_SELECT_OPTION(&options.granularity),
         {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},

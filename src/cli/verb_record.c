@@ -78,7 +78,7 @@ static int open_writer(recording *self)
     self->writers[self->count] = NULL;
     self->paths[self->count++] = path;
     enum { MOST_WRITING = 8 };
-    const unsigned processors = cli_processors();
+    const unsigned processors = fm_analyzer_processors();
     fm_writer_options options = {.format = fm_format_of_name(path) ? NULL : "fathom",
                                  .columns = COLUMNS,
                                  .memory_addresses = true,
@@ -180,7 +180,7 @@ int cli_verb_record(int argc, char **argv)
         CLI_PASS_STATUS_OPTION(&options.pass_status),
         {"quiet", 'q', CLI_FLAG, &options.quiet, NULL, "no progress, no notes"},
         {"progress", 0, CLI_FLAG, &options.progress, NULL,
-         "progress on standard error, in lines of their own (never by\nitself: the program may write there)"},
+         "progress on standard error, a line a second (by itself: on a\nterminal, after 2, 4, 8 … seconds)"},
         {0},
     };
     const cli_command command = {

@@ -121,7 +121,7 @@ static int start(job *work, const run_options *options)
         if (code >= 0) return code;
     }
     if (fm_collection_start(&work->collection, &work->collecting, &error)) return cli_fail(&error);
-    if (!options->attribution.sizes) {
+    if (!options->attribution.sizes && !work->analysis.analyzer.elements) {
         int code = cli_attribution_find_caches(&options->attribution, &work->caches);
         if (code >= 0) return code;
     }
@@ -207,6 +207,7 @@ static int run(job *work, const run_options *options)
     code = cli_run_profiles_take(work->profiles, &work->collecting, work->profile);
     if (code < 0 && tells_sites(options, work))
         code = cli_attribution_record_sources(&options->attribution, work->profile[0]);
+    if (code < 0) code = cli_profiles_check(work->profile, work->analysis.count);
     if (code < 0) code = cli_attribution_keep_caches(&work->caches, work->profile, work->analysis.count);
     if (code < 0) code = deliver(work, options);
     return code < 0 ? completeness : code;
@@ -220,7 +221,7 @@ static int run(job *work, const run_options *options)
 static unsigned spare_processors(const run_options *options, const job *work)
 {
     enum { TAKEN = 2, USEFUL = 6 };
-    const unsigned processors = cli_processors();
+    const unsigned processors = fm_analyzer_processors();
     if (processors == 1) return 0;
     if (work->analysis.max_memory || options->collect.follow_children || processors <= TAKEN + 1) return 1;
     return processors - TAKEN < USEFUL ? processors - TAKEN : USEFUL;
@@ -234,9 +235,14 @@ static int check(const run_options *options, char **command, job *work)
     if (code < 0) code = cli_attribution_check(&options->attribution, options->json);
     if (code >= 0) return code;
     if (work->analysis.count == 0) work->analysis.granularity[work->analysis.count++] = 64;
-    code =
-        cli_check_sizes(options->attribution.sizes, cli_analysis_least_granularity(&work->analysis), false);
+    code = cli_check_sizes(options->attribution.sizes, cli_analysis_least_granularity(&work->analysis),
+                           work->analysis.analyzer.elements ? "elements" : NULL);
     if (code >= 0) return code;
+    cli_analysis_note_bytes(&work->analysis);
+    if (work->analysis.analyzer.elements && !options->attribution.sizes)
+        cli_note("--granularity element: this machine's caches hold bytes and are left out; --size N,M names "
+                 "sizes "
+                 "in elements");
     if (options->distances && work->analysis.count > 1)
         return cli_misuse("--distances: takes one granularity, not %zu", work->analysis.count);
     if (options->distances && options->collect.follow_children)
@@ -265,7 +271,7 @@ static int check(const run_options *options, char **command, job *work)
     if (options->no_source && !options->report)
         return cli_misuse("--no-source is about the page that --report writes");
     if (options->report && !fm_report_available())
-        return cli_misuse("--report: this build has no report page (it was built without npm)");
+        return cli_misuse("--report: this build has no report page (it was built with FATHOM_REPORT=OFF)");
     if ((code = cli_check_threads(options->threads, FM_PIPELINE_THREADS)) >= 0) return code;
     work->threads =
         options->threads == UINT64_MAX ? spare_processors(options, work) : (unsigned)options->threads;
@@ -318,7 +324,7 @@ int cli_verb_run(int argc, char **argv)
         CLI_PASS_STATUS_OPTION(&options.pass_status),
         {"quiet", 'q', CLI_FLAG, &options.quiet, NULL, "no progress, no notes"},
         {"progress", 0, CLI_FLAG, &options.progress, NULL,
-         "progress on standard error, in lines of their own (never by\nitself: the program may write there)"},
+         "progress on standard error, a line a second (by itself: on a\nterminal, after 2, 4, 8 … seconds)"},
         {0},
     };
     const cli_command command = {

@@ -45,11 +45,11 @@ static int check_overhead(live_run *self)
 {
     const char *text = self->how->overhead;
     if (!text) return -1;
-    char *end;
-    errno = 0;
-    const double value = strtod(text, &end);
-    if (end != text && *end == '%') end++;
-    if (end == text || *end || errno || !(value > 0 && value <= 100))
+    char number[32];
+    double value;
+    const size_t length = strlen(text), digits = length && text[length - 1] == '%' ? length - 1 : length;
+    snprintf(number, sizeof number, "%.*s", (int)digits, text);
+    if (digits >= sizeof number || !cli_parse_real(number, &value) || !(value > 0 && value <= 100))
         return cli_misuse("--overhead: expected a percentage above 0 such as 2%%, found '%s'", text);
     self->options.overhead = value / 100;
     return -1;
@@ -135,7 +135,7 @@ static int check(live_run *self, char **command, uint64_t seed)
     if (code < 0) code = cli_attribution_check(self->attribution, how->json);
     if (code >= 0) return code;
     if (self->analysis.count == 0) self->analysis.granularity[self->analysis.count++] = 64;
-    code = cli_check_sizes(self->attribution->sizes, cli_analysis_least_granularity(&self->analysis), false);
+    code = cli_check_sizes(self->attribution->sizes, cli_analysis_least_granularity(&self->analysis), NULL);
     if (code >= 0) return code;
     if (how->call_paths && self->attribution->no_sites)
         return cli_misuse("--call-paths and --no-sites contradict each other");
@@ -146,7 +146,7 @@ static int check(live_run *self, char **command, uint64_t seed)
     if (how->no_source && !how->report)
         return cli_misuse("--no-source is about the page that --report writes");
     if (how->report && !fm_report_available())
-        return cli_misuse("--report: this build has no report page (it was built without npm)");
+        return cli_misuse("--report: this build has no report page (it was built with FATHOM_REPORT=OFF)");
     code = check_program(self, command);
     if (code >= 0) return code;
     self->options.granularities = self->analysis.granularity;
@@ -465,7 +465,8 @@ static int deliver(const live_run *self)
     fm_error error;
     const cli_live_options *how = self->how;
     const fm_profile *const *profiles = (const fm_profile *const *)self->profile;
-    int code = cli_attribution_keep_caches(&self->caches, self->profile, self->analysis.count);
+    int code = cli_profiles_check(self->profile, self->analysis.count);
+    if (code < 0) code = cli_attribution_keep_caches(&self->caches, self->profile, self->analysis.count);
     if (code >= 0) return code;
     if (how->json && fm_profile_write(how->json, profiles, self->analysis.count, &error))
         code = cli_fail(&error);

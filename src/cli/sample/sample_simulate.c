@@ -110,14 +110,14 @@ static int open_trace(simulation *self)
     fm_reader_options reading = {0};
     int code = cli_reader_options(&self->how->reading, &reading);
     if (code >= 0) return code;
-    reading.read_ahead = cli_processors() > 1;
+    reading.read_ahead = fm_analyzer_processors() > 1;
     if (fm_reader_open(&self->reader, self->how->trace, &reading, &error)) return cli_fail(&error);
     cli_trace_key_notes(self->reader, self->options.granularity);
     fm_reader_info(self->reader, &info);
     self->memory_addresses = info.memory_addresses;
     if (self->options.granularity == 0) self->options.granularity = info.memory_addresses ? 64 : 1;
     code = cli_check_sizes(self->attribution->sizes, self->options.granularity,
-                           self->options.granularity == 1 && !info.memory_addresses);
+                           self->options.granularity == 1 && !info.memory_addresses ? "keys" : NULL);
     if (code < 0 && (info.memory_addresses || self->attribution->sizes))
         code = cli_attribution_find_caches(self->attribution, &self->caches);
     if (code >= 0) return code;
@@ -172,6 +172,7 @@ static int read_trace(simulation *self, bool progress)
     }
     cli_progress_end(&self->heard.progress);
     if (code < 0) cli_trace_notes(self->reader);
+    if (code < 0) cli_trace_note_new_keys(self->reader);
     return code;
 }
 

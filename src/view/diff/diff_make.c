@@ -110,6 +110,8 @@ static fm_status fill(fm_diff *diff, const fm_diff_options *options, fm_error *e
 fm_status fm_diff_create_sized(fm_diff **diff, const fm_profile *before, const fm_profile *after,
                                const fm_diff_options *given, size_t given_size, fm_error *error)
 {
+    FM_REQUIRE(before, error);
+    FM_REQUIRE(after, error);
     fm_diff_options options;
     *diff = NULL;
     fm_status status = fm_sized_read(&options, sizeof options, given, given_size, "fm_diff_options", error);
@@ -118,6 +120,9 @@ fm_status fm_diff_create_sized(fm_diff **diff, const fm_profile *before, const f
         return fm_fail(error, FM_E_ARGUMENT, NULL,
                        "the two profiles have different granularities, %" PRIu64 " and %" PRIu64,
                        before->granularity, after->granularity);
+    if (before->elements != after->elements)
+        return fm_fail(error, FM_E_ARGUMENT, NULL,
+                       "one of the two profiles counts elements, the other one blocks");
     if (options.cache_count == 0 || options.cache_count > FM_DIFF_LEVELS)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "expected 1 to %d caches, found %zu", (int)FM_DIFF_LEVELS,
                        options.cache_count);

@@ -83,7 +83,7 @@ static void write_levels(FILE *out, const fm_diff *diff)
         fprintf(out, "<tr class=\"%s\"><td>", classes[diff->change[i]]);
         fm_html_write_text(out, name);
         fputs("</td>", out);
-        write_number(out, fm_text_bytes(diff->caches[i].bytes, 1).text);
+        write_number(out, fm_text_cache_size(diff->profile[0], diff->caches[i].bytes).text);
         write_number(out, fm_text_short(was->misses.expected).text);
         write_number(out, fm_text_short(is->misses.expected).text);
         write_number(out, percent);
@@ -300,6 +300,7 @@ static fm_status write_files(FILE *out, const fm_diff *diff, fm_error *error)
 
 fm_status fm_view_diff_page(FILE *out, const fm_diff *diff, const char *title, fm_error *error)
 {
+    FM_REQUIRE(diff, error);
     char text[4000];
     fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"

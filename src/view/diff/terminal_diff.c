@@ -57,7 +57,8 @@ static void write_levels(const diff_screen *to)
         const fm_cache_fit *was = &diff->fits[0][i], *is = &diff->fits[1][i];
         unsigned used =
             fm_text_write_short(to->out, cache_name(diff, i, name), 8, FM_CUT_END, to->options->unicode);
-        fprintf(to->out, "%*s %8s", (int)(8 - used), "", fm_text_bytes(diff->caches[i].bytes, 1).text);
+        fprintf(to->out, "%*s %8s", (int)(8 - used), "",
+                fm_text_cache_size(diff->profile[0], diff->caches[i].bytes).text);
         if (!was->misses.known || !is->misses.known) {
             fputs("  unknown: larger than a bound\n", to->out);
             continue;
