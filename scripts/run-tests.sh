@@ -36,12 +36,24 @@ wanted() { [[ " $groups " == *" $1 "* ]]; }
 
 # ---- build what is needed ----
 
+# What ninja says goes to a log; how far it is, to whoever waits, every few seconds.
+show_progress() { # directory, log
+    local line said=$SECONDS
+    while IFS= read -r line; do
+        printf '%s\n' "$line" >>"$2"
+        if [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] && [ $((SECONDS - said)) -ge 5 ]; then
+            echo "building $1: ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}"
+            said=$SECONDS
+        fi
+    done
+}
 build() { # directory, preset, commands at a time, targets…
     local directory=$1 preset=$2 parallel=$3 log
     shift 3
     log=$logs/build-$preset.log
-    echo "building $directory ($*)"
-    if ! { cmake --preset "$preset" && cmake --build "$directory" --parallel "$parallel" --target "$@"; } >"$log" 2>&1; then
+    echo "building $directory: programs under test, and tests"
+    if ! { cmake --preset "$preset" && cmake --build "$directory" --parallel "$parallel" --target "$@"; } 2>&1 |
+        show_progress "$directory" "$log"; then
         tail -n 60 "$log"
         echo "the $preset build failed"
         return 1
@@ -126,7 +138,7 @@ add_programs() { # group, directory of sources, where the programs are, what to 
 parts=$PWD/build/lib/fathom
 ordinary="approximate-real independent-reader progress naive-model help"
 ordinary+=" threads memory-choice approximate parda hp-rda inputs old-spellings byte-order-mark contract-examples closed-forms"
-ordinary+=" predict static-what-if"
+ordinary+=" predict static-what-if numbers"
 if wanted asan; then
     # shellcheck disable=SC2086 # a list of names
     add asan/cli "env FATHOM=build-asan/fathom FATHOM_PARTS=$parts FATHOM_TEST_STRIDE=19 tests/cli/run.sh $(printf ' --but %s' $ordinary)"
@@ -185,7 +197,9 @@ if wanted tsan; then
 fi
 wanted install && add install tests/install/run-install-test.sh
 wanted install && add install/abi tests/install/abi-test.py
+wanted install && add install/null-handles tests/install/null-handles.py
 wanted docs && add docs tests/docs/run-docs-test.sh
+wanted docs && add docs/commands tests/docs/commands_test.py
 wanted docs && add docs/headers tests/docs/header-examples.py
 if wanted unit; then
     for name in $(units); do
@@ -213,15 +227,20 @@ unset CDPATH COLUMNS NO_COLOR
 export LC_ALL=C
 
 log_of() { echo "$logs/${1//\//-}"; }
+# A slow machine, or one with other work, is no reason for a test to fail: limits are of processor time.
+limited=scripts/run-limited.py
+command -v python3 >/dev/null || limited="timeout --kill-after=10 400"
 
 run_one() { # label, command
     local log begin status
     log=$(log_of "$1")
     begin=$EPOCHREALTIME
+    echo "$1" >"$log.runs"
     # The commands are ours and hold no quotes: splitting at blanks is meant.
     # shellcheck disable=SC2086
-    timeout --kill-after=10 400 $2 >"$log.out" 2>"$log.err" </dev/null
+    $limited $2 >"$log.out" 2>"$log.err" </dev/null
     status=$?
+    rm -f "$log.runs"
     echo $status >"$log.status"
     # The second line of times: what the children, all of this test, have used of the processors.
     times >"$log.seconds"
@@ -256,12 +275,27 @@ next_test() { # its number in $next
 }
 
 is_there release
+# Where nothing has ended for a while: what is at work.
+while sleep 20 >/dev/null 2>&1; do
+    [ -z "$(find "$logs/ended" -newermt '20 seconds ago' 2>/dev/null)" ] || continue
+    at_work=$(cat "$logs"/*.runs 2>/dev/null | tr '\n' ' ')
+    [ -z "$at_work" ] || echo "at work, $((SECONDS - started)) s after the start: $at_work"
+done &
+watcher=$!
+trap 'kill $watcher 2>/dev/null' EXIT
+wait_for_tests() {
+    local running
+    mapfile -t running < <(jobs -rp | grep -vx $watcher)
+    [ ${#running[@]} -eq 0 ] || wait "${running[@]}"
+    return 0
+}
+echo "running ${#labels[@]} groups of tests, $at_once at a time"
 building=
 while [ ${#left[@]} -gt 0 ]; do
     # shellcheck disable=SC2207 # numbers
-    running=($(jobs -rp))
+    running=($(jobs -rp | grep -vx $watcher))
     if [ -n "$building" ] && [[ " ${running[*]} " != *" $builder "* ]]; then
-        [ -e "$logs/built-$building" ] || { wait && not_built; }
+        [ -e "$logs/built-$building" ] || { wait_for_tests && not_built; }
         is_there "$building"
         building=
     fi
@@ -280,7 +314,7 @@ while [ ${#left[@]} -gt 0 ]; do
         wait -n
     fi
 done
-wait
+wait_for_tests
 
 # ---- count ----
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/notes.h"
 #include "base/sized.h"
+#include "process/program_file.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ static fm_collected_process describe_process(const fm_process *process)
         .more_arguments = process->more_arguments,
         .by_exec = process->predecessor,
         .became = became(process),
-        .threads = (uint32_t)process->thread_count,
+        .threads = (uint32_t)process->threads.seen,
         .references = process->references,
         .left_out = process->left_out,
         .ended = process->watched.ended,
@@ -126,20 +127,28 @@ static void note_static(fm_collection *collection, const fm_code *code)
                            name_of(program));
 }
 
+static bool is_hooked_early(const fm_code_file *file)
+{
+    if (!file->instrumented) return false;
+    fm_program_file program = {0};
+    snprintf(program.path, sizeof program.path, "%s", file->path);
+    return fm_program_look(&program, NULL) == FM_OK && program.hooked_early;
+}
+
 /* Files whose code was not compiled by fathom cc: their own references are not seen. */
 void fm_collection_note_unseen(fm_collection *collection)
 {
     if (collection->collector != FM_COLLECTOR_COMPILER) return;
     char names[600] = "";
     size_t used = 0;
-    bool instrumented = false;
+    char early[128] = "";
     for (size_t i = 0; i < collection->process_count; i++) {
         const fm_code *code = &collection->processes[i]->code;
         note_static(collection, code);
         for (size_t f = 0; f < code->file_count; f++) {
             const fm_code_file *file = &code->files[f];
             const char *name = name_of(file);
-            instrumented |= file->instrumented;
+            if (!early[0] && is_hooked_early(file)) snprintf(early, sizeof early, "%s", name);
             if (file->instrumented || !file->executable || name[0] == '[' || name[0] == '\0') continue;
             char entry[256];
             snprintf(entry, sizeof entry, "%s%s", used ? ", " : "", name);
@@ -148,10 +157,12 @@ void fm_collection_note_unseen(fm_collection *collection)
         }
     }
     if (used) fm_collection_note(collection, "not seen, because not built by `fathom cc`: %s", names);
-    if (instrumented)
+    if (early[0])
         fm_collection_note(collection,
-                           "what gcc built does not show constant tables, nor local arrays of which it "
-                           "knows every index");
+                           "%s: built by `fathom cc` without its plug-in for this gcc: loops are not "
+                           "vectorised and have more references than in an ordinary build; constant tables, "
+                           "and local arrays of which gcc knows every index, are not seen",
+                           early);
 }
 
 /* ---- modules ---- */
@@ -188,6 +199,7 @@ fm_status fm_collection_count_late_sized(fm_collection *collection, const fm_col
                                          size_t given_size, const fm_late *late, size_t count,
                                          fm_error *error)
 {
+    FM_REQUIRE(collection, error);
     fm_collected collected;
     fm_sized_copy(&collected, sizeof collected, given, given_size);
     if (collected.process >= collection->process_count)
@@ -300,6 +312,8 @@ static fm_status describe_sites(places *at, const fm_code *code, bool paths, siz
 fm_status fm_collection_describe(fm_collection *collection, size_t process, fm_attribution *attribution,
                                  const uint32_t **map, size_t *map_count, fm_error *error)
 {
+    FM_REQUIRE(collection, error);
+    FM_REQUIRE(attribution, error);
     *map = NULL;
     *map_count = 0;
     if (process >= collection->process_count)

@@ -15,6 +15,7 @@
 #include "process/proc_files.h"
 #include "process/program_called.h"
 #include "process/program_file.h"
+#include "sample/access_ceiling.h"
 #include "sample/sample_clock.h"
 
 #include <errno.h>
@@ -157,6 +158,7 @@ static fm_status set_up(fm_sampled_run *run, fm_error *error)
     run->function.name = options->function;
     if (options->function) run->context.function = &run->function;
     run->context.nanoseconds = 1e9 / (double)session->frequency;
+    run->context.ceiling = fm_access_ceiling();
     run->context.granularity_count = options->granularity_count;
     for (size_t i = 0; i < options->granularity_count; i++)
         run->context.shifts[i] = (unsigned)__builtin_ctzll(options->granularities[i]);
@@ -434,6 +436,7 @@ static fm_status check_region(const fm_sampled_run *run, fm_error *error)
 
 fm_status fm_sampled_run_wait(fm_sampled_run *run, double seconds, bool *ended, fm_error *error)
 {
+    FM_REQUIRE(run, error);
     const double until = fm_now() + seconds;
     *ended = run->ended;
     while (!run->ended) {

@@ -200,6 +200,7 @@ static bool has_open_variable(const fm_attribution *attribution, uint32_t module
 
 fm_status fm_symbols_resolve(fm_attribution *attribution, FILE *notes, fm_error *error)
 {
+    FM_REQUIRE(attribution, error);
     size_t modules = attribution->module_count, sites = attribution->site_count;
     /* Sites by module: first[m] is where those of module m begin. */
     size_t *first = fm_calloc(modules + 2, sizeof *first);

@@ -142,7 +142,10 @@ char *fm_object_text(const fm_attribution *attribution, uint32_t object, char *b
         heap_text(attribution, at, buffer, size);
         break;
     case FM_OBJECT_STACK:
-        snprintf(buffer, size, "stack of thread %" PRIu32, at->thread);
+        if (at->thread)
+            snprintf(buffer, size, "stack of thread %" PRIu32, at->thread);
+        else
+            snprintf(buffer, size, "stacks of other threads");
         break;
     case FM_OBJECT_MODULE:
         snprintf(buffer, size, "data of %s", module ? module : "?");

@@ -179,6 +179,7 @@ static fm_status store_sources(recorder *r, fm_error *error)
 fm_status fm_attribution_record_sources(fm_attribution *attribution, bool with_text, FILE *notes,
                                         fm_error *error)
 {
+    FM_REQUIRE(attribution, error);
     recorder r = {.attribution = attribution, .with_text = with_text, .text_left = TEXT_OF_ALL};
     attribution->line_sum_count = 0; /* recorded anew */
     attribution->line_sums = NULL;

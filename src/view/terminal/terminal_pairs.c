@@ -108,7 +108,7 @@ static void write_cache(const list_view *view)
     else
         fputs("a cache", view->out);
     ink(view, FM_INK_NONE);
-    fprintf(view->out, ": %s, %s blocks", fm_text_bytes(view->cache->bytes, 1).text,
+    fprintf(view->out, ": %s, %s blocks", fm_text_cache_size(view->profile, view->cache->bytes).text,
             fm_text_count(view->late.blocks).text);
     if (view->profile->granularity > 1)
         fprintf(view->out, " of %s bytes", fm_text_count(view->profile->granularity).text);
@@ -300,6 +300,7 @@ static fm_status write_list(const list_view *view, fm_error *error)
 fm_status fm_view_pairs_sized(FILE *out, const fm_profile *profile, const fm_cache *cache, size_t most,
                               const fm_view_options *given, size_t given_size, fm_error *error)
 {
+    FM_REQUIRE(profile, error);
     fm_view_options known;
     fm_status status = fm_sized_read(&known, sizeof known, given, given_size, "fm_view_options", error);
     if (status != FM_OK) return status;
