@@ -60,6 +60,10 @@ typedef struct fm_analyzer_options {
     bool unused[6]; /* false: so that there is no padding at the end */
 } fm_analyzer_options;
 
+/* Processors that this process can use, at least 1: fewer than the machine has under taskset, in a cpuset, or
+ * where its control group has a quota of processor time. More threads than that make nothing faster. */
+FM_API unsigned fm_analyzer_processors(void);
+
 typedef struct fm_analyzer fm_analyzer;
 
 FM_API fm_status fm_analyzer_create_sized(fm_analyzer **analyzer, const fm_analyzer_options *options,

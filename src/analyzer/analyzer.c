@@ -8,11 +8,18 @@
 #include "base/memory.h"
 #include "base/random_seed.h"
 #include "base/sized.h"
+#include "base/thread.h"
 #include "engine/tally_profile.h"
+#include "profile/laws.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+unsigned fm_analyzer_processors(void)
+{
+    return fm_processors_usable();
+}
 
 static uint64_t memory_beside_engine(const fm_analyzer *analyzer)
 {
@@ -279,6 +286,7 @@ fm_status fm_analyzer_profile(fm_analyzer *analyzer, fm_profile **result, fm_err
         status = fm_tally_histogram(&analyzer->times, 0, &profile->times, error);
     }
     if (status == FM_OK && ops->describe) status = ops->describe(analyzer->engine, profile, error);
+    if (status == FM_OK) status = fm_profile_made(profile, FM_LAWS_WHOLE, NULL, error);
     if (status != FM_OK) {
         fm_profile_destroy(profile);
         return status;

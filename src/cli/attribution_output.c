@@ -230,6 +230,12 @@ int cli_write_page(const char *path, const fm_report_options *page, const fm_pro
 
 /* ---- the first screen ---- */
 
+int cli_profiles_check(fm_profile *const *profiles, size_t count)
+{
+    fm_error error;
+    return fm_profile_check((const fm_profile *const *)profiles, count, &error) ? cli_fail(&error) : -1;
+}
+
 int cli_attribution_keep_caches(const cli_attribution_caches *found, fm_profile *const *profiles,
                                 size_t count)
 {

@@ -40,7 +40,7 @@ int cli_distance_stream_run(cli_distance_stream *stream)
     fm_trace_info info;
     const bool again = stream->heard.silent;
     stream->references = stream->heard.damages = stream->heard.lost = 0;
-    stream->reading.read_ahead = cli_processors() > 1;
+    stream->reading.read_ahead = fm_analyzer_processors() > 1;
     if (fm_reader_open(&reader, stream->path, &stream->reading, &error)) return cli_fail(&error);
     if (!again) cli_trace_key_notes(reader, stream->granularity);
     fm_reader_info(reader, &info);

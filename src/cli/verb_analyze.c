@@ -192,7 +192,13 @@ static int read_trace(fm_reader *reader, analysis *run, bool progress)
     cli_progress_start(&run->reading.progress, "references", progress);
     const fm_status status = fm_analyze(reader, analyzers, count, &options, &error);
     cli_progress_end(&run->reading.progress);
-    return status ? cli_fail(&error) : -1;
+    if (!status) return -1;
+    const int code = cli_fail(&error);
+    if (status == FM_E_NOMEM && !run->what.max_memory && !cli_analysis_engine(&run->what)->on_card)
+        cli_note(
+            "--max-memory BYTES keeps to what there is: it takes samples where exact distances need more; "
+            "--bound BLOCKS forgets what no cache of interest would keep");
+    return code;
 }
 
 /* Where a profile comes from, and what is missing in it. */
@@ -244,7 +250,8 @@ static int deliver(analysis *run, const analyze_options *options)
     for (size_t i = 0; i < run->what.count; i++)
         if (!run->memory_addresses || run->what.analyzer.elements)
             cli_attribution_note_keys(options->attribution.sizes, run->profile[i]);
-    code = cli_attribution_keep_caches(&run->caches, run->profile, run->what.count);
+    code = cli_profiles_check(run->profile, run->what.count);
+    if (code < 0) code = cli_attribution_keep_caches(&run->caches, run->profile, run->what.count);
     if (code >= 0) return code;
     if (options->json &&
         fm_profile_write(options->json, (const fm_profile *const *)run->profile, run->what.count, &error))
@@ -392,7 +399,7 @@ static int check(const analyze_options *options, size_t traces, analysis *run, f
     if ((code = cli_reader_options(&options->trace, reading)) >= 0) return code;
     if ((code = cli_check_threads(options->threads, CLI_MOST_THREADS)) >= 0) return code;
     if ((code = check_mpi(options, run, traces)) >= 0) return code;
-    uint64_t threads = options->threads == UINT64_MAX ? cli_processors() : options->threads;
+    uint64_t threads = options->threads == UINT64_MAX ? fm_analyzer_processors() : options->threads;
     reading->read_ahead = threads > 1;
     run->threads = threads < CLI_MOST_THREADS ? (unsigned)threads : CLI_MOST_THREADS;
     /* Ranks read parts; and memory that was promised not to be used is not taken for batches. */
@@ -441,7 +448,7 @@ int cli_verb_analyze(int argc, char **argv)
         .notes = "Examples:\n"
                  "  fathom analyze trace.fathom --json profile.json\n"
                  "  fathom analyze trace.fathom --size 32K,1M --callgrind callgrind.out.trace\n"
-                 "  fathom analyze --format csv --key lbn requests.csv\n"
+                 "  fathom analyze --format csv --key lbn disk.csv\n"
                  "  zstdcat keys.txt.zst | fathom analyze --format text -\n",
         .least = 0,
         .most = 1,

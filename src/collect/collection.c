@@ -126,6 +126,10 @@ static fm_status nothing_seen(const fm_collection *collection, fm_error *error)
     if (WIFSIGNALED(status))
         return fm_fail(error, FM_E_IO, NULL, "%s was killed by signal %d before it made a reference", who,
                        WTERMSIG(status));
+    if (collection->collector == FM_COLLECTOR_COMPILER && !collection->instrumented)
+        return fm_fail(error, FM_E_UNSUPPORTED, NULL,
+                       "the program ran, and nothing of it was seen: neither it nor a library that it loaded "
+                       "was built by `fathom cc`; build it so, or trace it with Valgrind");
     return fm_fail(error, FM_E_IO, NULL, "%s ended with exit code %d before it made a reference%s", who,
                    WEXITSTATUS(status),
                    collection->collector == FM_COLLECTOR_VALGRIND ? "; its own message says why" : "");
@@ -151,7 +155,7 @@ static fm_status finish(fm_collection *collection, fm_collected *collected, fm_e
         for (size_t i = 0; i < collection->process_count; i++) {
             found |= collection->processes[i]->code.function_found;
             region |= collection->processes[i]->region_found;
-            several |= collection->processes[i]->thread_count > 1;
+            several |= collection->processes[i]->threads.seen > 1;
         }
         if (!found)
             return fm_fail(

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "profile/laws.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -196,6 +197,8 @@ static fm_status finish_level(const fm_phase_counter *counter, level *one, size_
                  phase->begin, phase->end - (phase->end > phase->begin));
         one->profiles[i]->name = strdup(name);
         if (!one->profiles[i]->name) return fm_fail_memory(error, sizeof name, "a phase's profile");
+        fm_status status = fm_profile_made(one->profiles[i], FM_LAWS_ANY, NULL, error);
+        if (status != FM_OK) return status;
     }
     find_kinds(one, alike);
     return FM_OK;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "model/growth_fit.h"
+#include "profile/laws.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -131,6 +132,7 @@ fm_status fm_model_predict(const fm_model *model, double size, fm_bins bins, fm_
     if (status == FM_OK) status = fill(made, model, size, error);
     if (status == FM_OK) status = state_accuracy(made, model, size, error);
     if (status == FM_OK) status = state_incompleteness(made, model, error);
+    if (status == FM_OK) status = fm_profile_made(made, FM_LAWS_WHOLE, NULL, error);
     if (status != FM_OK) {
         fm_profile_destroy(made);
         return status;

@@ -9,7 +9,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "model/sample_limits.h"
 #include "profile/histogram.h"
+#include "profile/laws.h"
 #include "profile/sampling.h"
 
 #include <inttypes.h>
@@ -320,6 +322,8 @@ static fm_status make_profile(making *self, fm_error *error)
     profile->has_times = true;
     if (status == FM_OK) status = set_sampling(self, profile, error);
     if (status == FM_OK) status = set_accuracy(self, profile, error);
+    if (status == FM_OK) status = fm_sample_limit(profile, &self->options, error);
+    if (status == FM_OK) status = fm_profile_made(profile, FM_LAWS_ANY, NULL, error);
     return status;
 }
 

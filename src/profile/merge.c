@@ -15,6 +15,7 @@
 #include "profile/attribution/attribution_check.h"
 #include "profile/attribution/attribution_merge.h"
 #include "profile/histogram.h"
+#include "profile/laws.h"
 #include "profile/sampling.h"
 
 #include <inttypes.h>
@@ -120,7 +121,9 @@ fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *e
     if (!status) status = fm_accuracy_weaker(&sum.accuracy, into, from, error);
     if (!status) status = fm_sampling_sum(&sum.sampling, into, from, error);
     if (!status) status = add_attributions(&sum.attribution, into, from, error);
+    if (!status) status = fm_profile_made(&sum, FM_LAWS_ANY, NULL, error);
     if (status) {
+        if (sum.attribution != into->attribution) fm_attribution_destroy(sum.attribution);
         fm_accuracy_destroy(sum.accuracy);
         fm_sampling_destroy(sum.sampling);
         free(sum.times.bins);

@@ -16,6 +16,7 @@
 #include "profile/caches_json.h"
 #include "profile/histogram.h"
 #include "profile/json_scan.h"
+#include "profile/laws.h"
 #include "profile/phases_json.h"
 #include "profile/sampling.h"
 
@@ -365,6 +366,10 @@ static fm_status check_profile(const source *from)
     char why[300];
     if (!status && profile->attribution && !fm_attribution_sound(profile, why, sizeof why))
         return REFUSE(from, "\"%sattribution\": %s", from->where, why);
+    const fm_law *law = status ? NULL : fm_law_broken(profile, FM_LAWS_ANY, why, sizeof why);
+    if (law)
+        return REFUSE(from, "%s%sthe profile breaks the law \"%s\" (%s): %s", from->where,
+                      *from->where ? " " : "", law->name, law->says, why);
     return status;
 }
 

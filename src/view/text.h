@@ -26,6 +26,14 @@ fm_text fm_text_short_percent(double share); /* 16.7 %, 0.16 %; never a rounded 
 fm_text fm_text_whole_percent(double share); /* 91 %, <1 %, >99 % */
 /* What cold references are: first touches; of samples, what was never used again. */
 const char *fm_text_cold(const fm_profile *profile);
+/*
+ * Of a profile that was sampled: observations that its late references and those never used again rest on; of
+ * others UINT64_MAX. With fewer than FM_FEWEST_SAMPLES, one more would move the first digit of a share:
+ * nothing is said of whose they are, nor how many blocks there are.
+ */
+enum { FM_FEWEST_SAMPLES = 10 };
+uint64_t fm_text_samples_of_misses(const fm_profile *profile);
+uint64_t fm_text_samples_of_footprint(const fm_profile *profile);
 /* ± 12 %, from 41 samples: how sure an estimate is. Empty where samples is 0 or there is nothing. */
 fm_text fm_text_sure(double estimate, double error, uint64_t samples, const fm_view_options *options);
 

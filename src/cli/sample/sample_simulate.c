@@ -111,7 +111,7 @@ static int open_trace(simulation *self)
     fm_reader_options reading = {0};
     int code = cli_reader_options(&self->how->reading, &reading);
     if (code >= 0) return code;
-    reading.read_ahead = cli_processors() > 1;
+    reading.read_ahead = fm_analyzer_processors() > 1;
     if (fm_reader_open(&self->reader, self->how->trace, &reading, &error)) return cli_fail(&error);
     cli_trace_key_notes(self->reader, self->options.granularity);
     fm_reader_info(self->reader, &info);

@@ -100,6 +100,9 @@ static fm_status fill(fm_diff *diff, const fm_diff_options *options, fm_error *e
     diff->source_folders = (const char **)options->source_folders;
     diff->source_folder_count = options->source_folder_count;
     if (!diff->names[0] || !diff->names[1]) return fm_fail_memory(error, sizeof *diff, "a difference");
+    fm_status status = fm_diff_read_allowed(diff, options->allowed, error);
+    if (status) return status;
+    fm_diff_find_reasons(diff);
     compare_levels(diff);
     return make_tables(diff, error);
 }

@@ -102,7 +102,7 @@ void fm_view_diff_markdown(FILE *out, const fm_diff *diff, fm_by by, size_t most
         putc('\n', out);
     }
     write_levels(out, diff);
-    if (diff->coded && most) write_rows(out, diff, by, most);
+    if (diff->coded && most && fm_diff_is_comparable(diff)) write_rows(out, diff, by, most);
     for (size_t i = 0; i < diff->condition_count; i++) {
         fprintf(out, "%s- %s: ", i ? "" : "\n", diff->conditions[i].holds ? "**FAILED**" : "kept");
         write_code(out, diff->conditions[i].text);

@@ -311,7 +311,7 @@ fm_status fm_view_diff_page(FILE *out, const fm_diff *diff, const char *title, f
     fm_html_write_text(out, title ? title : "Before and after");
     fprintf(out, "</title>\n<style>\n%s</style></head><body>\n", style);
     fm_diff_sentence(diff, text, sizeof text);
-    fprintf(out, "<h1 class=\"%s\">", fm_diff_verdict(diff));
+    fprintf(out, "<h1 class=\"%s\">", fm_diff_is_comparable(diff) ? fm_diff_verdict(diff) : "worse");
     fm_html_write_text(out, text);
     fputs("</h1>\n<p>", out);
     fm_diff_references(diff, text, sizeof text);
@@ -332,7 +332,7 @@ fm_status fm_view_diff_page(FILE *out, const fm_diff *diff, const char *title, f
     }
     write_levels(out, diff);
     fm_status status = FM_OK;
-    if (diff->coded) {
+    if (diff->coded && fm_diff_is_comparable(diff)) {
         write_rows(out, diff, FM_BY_LINE);
         status = write_files(out, diff, error);
         if (!status) write_rows(out, diff, FM_BY_FUNCTION);

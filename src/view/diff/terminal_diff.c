@@ -190,7 +190,7 @@ void fm_view_diff_sized(FILE *out, const fm_diff *diff, fm_by by, size_t most, c
     write_sentence(&to, text, FM_INK_NONE);
     for (size_t i = 0; fm_diff_note(diff, i, text, sizeof text); i++) write_sentence(&to, text, FM_INK_DIM);
     write_levels(&to);
-    if (diff->coded && most) write_rows(&to, most);
+    if (diff->coded && most && fm_diff_is_comparable(diff)) write_rows(&to, most);
     if (diff->condition_count) putc('\n', out);
     for (size_t i = 0; i < diff->condition_count; i++) {
         const fm_diff_condition_result *condition = &diff->conditions[i];

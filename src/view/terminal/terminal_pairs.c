@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/sized.h"
 #include "profile/attribution/attribution_check.h"
+#include "profile/attribution/module_name.h"
 #include "view/late_pairs.h"
 #include "view/place_chain.h"
 #include "view/place_text.h"
@@ -81,8 +82,10 @@ static void write_own(const list_view *view, uint32_t number, unsigned columns)
     size_t own = fm_place_own_frame(site);
     if (function) {
         char text[1200];
-        const char *slash = strrchr(module, '/');
-        snprintf(text, sizeof text, "%s in %s", function, slash && slash[1] ? slash + 1 : module);
+        if (fm_function_names_module(function, module))
+            snprintf(text, sizeof text, "%s", function);
+        else
+            snprintf(text, sizeof text, "%s in %s", function, fm_module_name(module));
         fm_text_write_short(view->out, text, columns, FM_CUT_MIDDLE, view->options->unicode);
     } else if (own > 0)
         fm_place_write_frame(view->out, &view->style, &site->frames[own], columns);

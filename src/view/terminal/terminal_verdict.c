@@ -22,6 +22,7 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "profile/attribution/attribution_check.h"
+#include "profile/laws.h"
 #include "view/cache_fit.h"
 #include "view/code_groups.h"
 #include "view/source_text.h"
@@ -55,6 +56,7 @@ typedef struct verdict {
     fm_code_groups groups;
     uint32_t *order; /* by the misses at the judged level */
     size_t listed;   /* rows of the list */
+    bool few;        /* too few samples to say whose the misses are */
 } verdict;
 
 static void ink(const verdict *of, fm_ink which)
@@ -157,7 +159,7 @@ static fm_status write_level(const verdict *of, size_t level, fm_error *error)
                 fm_text_whole_percent(misses > 0 ? 1 - late / misses : 0).text);
     }
     fm_status status = FM_OK;
-    if (of->order)
+    if (of->order && !of->few)
         status =
             write_places(of, level, of->width > BEFORE_PLACES + 12 ? of->width - BEFORE_PLACES : 12, error);
     putc('\n', of->out);
@@ -175,7 +177,7 @@ static fm_status write_levels(const verdict *of, fm_error *error)
     } else {
         fprintf(of->out, " %7s %7s", "late", "first");
     }
-    fprintf(of->out, "%s\n", of->order ? "   most of them at" : "");
+    fprintf(of->out, "%s\n", of->order && !of->few ? "   most of them at" : "");
     ink(of, FM_INK_NONE);
     fm_status status = FM_OK;
     for (size_t i = 0; i < of->count && !status; i++) status = write_level(of, i, error);
@@ -450,8 +452,13 @@ static fm_status write_list(verdict *of, size_t most, fm_error *error)
         fputs("\nno misses at all: every re-use comes in time for these caches\n", of->out);
         return FM_OK;
     }
-    of->listed = rows_that_matter(of, most);
     putc('\n', of->out);
+    if (of->few) {
+        fprintf(of->out, "too few samples for a verdict: %" PRIu64 " of misses (%d are the least)\n",
+                fm_text_samples_of_misses(of->profile), (int)FM_FEWEST_SAMPLES);
+        return FM_OK;
+    }
+    of->listed = rows_that_matter(of, most);
     if (of->listed == 0) {
         fputs("the profile does not tell which data its references are to\n", of->out);
         return FM_OK;
@@ -491,11 +498,16 @@ fm_status fm_view_verdict_sized(FILE *out, const fm_profile *profile, const fm_c
     if (status != FM_OK) return status;
     if (profile->attribution && !fm_attribution_sound(profile, why, sizeof why))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the profile's attribution is unsound: %s", why);
+    const fm_law *law = fm_law_broken(profile, FM_LAWS_ANY, why, sizeof why);
+    if (law)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "the profile breaks the law \"%s\" (%s): %s", law->name,
+                       law->says, why);
     verdict of = {.out = out, .profile = profile, .caches = caches, .by = by, .options = &known};
     of.count = count < MOST_LEVELS ? count : MOST_LEVELS;
     of.width = known.width ? known.width : 80;
     of.judged = fm_verdict_level(profile, caches, of.count);
     for (size_t i = 0; i < of.count; i++) of.fits[i] = fm_cache_fit_make(profile, &caches[i]);
+    of.few = fm_text_samples_of_misses(profile) < FM_FEWEST_SAMPLES;
     fm_verdict_sentence(out, profile, &known);
     if (profile->references == 0) {
         fputs("no references: nothing to show\n", out);
