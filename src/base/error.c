@@ -30,6 +30,8 @@ const char *fm_status_name(fm_status status)
         return "unsupported";
     case FM_E_ARGUMENT:
         return "wrong argument";
+    case FM_E_INTERNAL:
+        return "internal error";
     }
     return "unknown status";
 }
@@ -109,4 +111,13 @@ fm_status fm_fail_memory(fm_error *error, uint64_t bytes, const char *purpose)
 fm_status fm_fail_io(fm_error *error, const char *path, const char *verb, int errno_value)
 {
     return fm_fail(error, FM_E_IO, path, "cannot %s: %s", verb, strerror(errno_value));
+}
+
+fm_status fm_fail_null(fm_error *error, const char *function, const char *argument)
+{
+    static const char behind[] = "_sized"; /* callers do not see that */
+    const size_t length = strlen(function), extra = sizeof behind - 1;
+    const bool sized = length > extra && strcmp(function + length - extra, behind) == 0;
+    return fm_fail(error, FM_E_ARGUMENT, NULL, "%.*s: `%s` is NULL", (int)(length - (sized ? extra : 0)), function,
+                   argument);
 }

@@ -178,8 +178,8 @@ typedef struct cli_trace_options {
          CLI_STRING,                                                                                         \
          &(t)->key,                                                                                          \
          "COLUMN",                                                                                           \
-         "csv: column of the key, by name or number (default: the one\nthat its name tells, or the only "    \
-         "one)"},                                                                                            \
+         "csv: column of the key, by name or number, or several as a,b,c\n(default: the one that its name "  \
+         "tells, or the only one)"},                                                                         \
         {"size-column",                                                                                      \
          0,                                                                                                  \
          CLI_STRING,                                                                                         \
@@ -216,5 +216,7 @@ int cli_reader_options(const cli_trace_options *trace, fm_reader_options *option
 void cli_trace_key_notes(const fm_reader *reader, uint64_t granularity);
 /* What the reader has to say besides references: skipped fetches, hashed strings, collisions. */
 void cli_trace_notes(const fm_reader *reader);
+/* That nearly every key was new, as far as keys are text; a profile knows it of all (new_keys.h). */
+void cli_trace_note_new_keys(const fm_reader *reader);
 
 #endif

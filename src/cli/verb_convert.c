@@ -112,6 +112,7 @@ static int convert(const char *input, const convert_options *options, fm_reader_
     int code = status == FM_OK ? CLI_COMPLETE : cli_fail(&error);
     if (status == FM_OK && target) {
         cli_trace_notes(reader);
+        cli_trace_note_new_keys(reader);
         fm_reader_info(reader, &info);
         cli_note("%" PRIu64 " references of format %s were written as %s", info.references, info.format,
                  target->name);

@@ -97,8 +97,8 @@ static int deliver(const cli_static_run *run)
     const cli_static_options *options = run->options;
     const fm_profile *profile = run->profile;
     fm_error error;
-    int code = -1;
-    code = cli_attribution_keep_caches(&run->caches, &run->profile, 1);
+    int code = cli_profiles_check(&run->profile, 1);
+    if (code < 0) code = cli_attribution_keep_caches(&run->caches, &run->profile, 1);
     if (code >= 0) return code;
     if (options->json && fm_profile_write(options->json, &profile, 1, &error)) return cli_fail(&error);
     if (profile->attribution) code = cli_attribution_write(&options->attribution, profile, &run->caches);
@@ -276,9 +276,9 @@ int cli_verb_static(int argc, char **argv)
                  "  fathom static gemm.c --function gemm --param n=1000\n"
                  "  fathom static --counts stencil.f90\n"
                  "  fathom static gemm.c --symbolic --size 32K,1M --json formulas.json\n"
-                 "  fathom static formulas.json --param ni=1000,nj=1104,nk=1200\n"
-                 "  fathom static blur.c --param width=2000 -- -Iinclude -O2\n"
-                 "  fathom static gemm.c --param n=1000 --what-if 'tile:i,k,j=32,32,32'\n",
+                 "  fathom static formulas.json --param n=1000\n"
+                 "  fathom static blur.c --function blur_columns -- -Iinclude -O2\n"
+                 "  fathom static gemm.c --param n=1000 --what-if 'tile:i,j,k=32,32,32'\n",
         .least = 0,
         .most = 1,
     };

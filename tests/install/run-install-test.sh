@@ -193,6 +193,6 @@ END
     make_ours && configured 1 "nvcc was installed" || return 1
     make_ours && configured 0 "nothing changed since"
 }
-case_ "make configures anew after MPI, npm or nvcc were installed" make_notices
+case_ "make configures anew after MPI or nvcc were installed" make_notices
 echo "1..$number"
 [ $failed -eq 0 ]

@@ -6,6 +6,7 @@
 #include "static/front/front_child.h"
 #include "static/front/front_clang.h"
 #include "static/region/region_text.h"
+#include "unit/build_parts.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -90,20 +91,10 @@ static void test_region(void **state)
     size_t size;
     fm_region *region;
     (void)state;
-    unsetenv("FATHOM_PARTS");
-    /* Tests are in build/tests/unit, modules in build/lib/fathom. */
-    char self[4096], parts[4200];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    assert_true(length > 0);
-    self[length] = '\0';
-    for (int i = 0; i < 3; i++) *strrchr(self, '/') = '\0';
-    snprintf(parts, sizeof parts, "%s/lib/fathom/" FM_CLANG_FILE, self);
-    if (access(parts, R_OK) != 0) {
+    if (!use_build_parts(FM_CLANG_FILE)) {
         printf("SKIP: this build has no front end for C and C++ (libclang)\n");
         skip();
     }
-    *strrchr(parts, '/') = '\0';
-    setenv("FATHOM_PARTS", parts, 1);
     assert_int_equal(read_source(&error, &text, &size), FM_OK);
     assert_int_equal(strlen(text), size);
     assert_int_equal(fm_region_parse(&region, text, size, "a.fir", &error), FM_OK);

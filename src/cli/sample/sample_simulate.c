@@ -170,6 +170,7 @@ static int read_trace(simulation *self, bool progress)
     }
     cli_progress_end(&self->heard.progress);
     if (code < 0) cli_trace_notes(self->reader);
+    if (code < 0) cli_trace_note_new_keys(self->reader);
     return code;
 }
 
