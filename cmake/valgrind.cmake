@@ -44,13 +44,15 @@ target_include_directories(fathom_valgrind SYSTEM PRIVATE ${FATHOM_VALGRIND_INCL
 target_compile_definitions(fathom_valgrind PRIVATE VGA_amd64=1 VGO_linux=1 VGP_amd64_linux=1 VGPV_amd64_linux_vanilla=1)
 target_compile_options(fathom_valgrind PRIVATE
   -m64 -O2 -fno-stack-protector -fno-strict-aliasing -fno-builtin -fomit-frame-pointer -fno-pie -U_FORTIFY_SOURCE)
-# The core's own calls of these functions come to collect/valgrind/vg_process.c, vg_own_files.c and
-# vg_allocators.c.
+# The core's own calls of these functions come to collect/valgrind/vg_process.c, vg_execute.c, vg_changing_code.c,
+# vg_own_files.c and vg_allocators.c.
 target_link_options(fathom_valgrind PRIVATE
   -no-pie -static -nodefaultlibs -nostartfiles -u _start
   -Wl,-Ttext-segment=${FATHOM_VALGRIND_ADDRESS} -Wl,--build-id=none -Wl,-z,noexecstack
   -Wl,--wrap=vgPlain_getenv -Wl,--wrap=vgPlain_di_notify_mmap -Wl,--wrap=vgPlain_kill_self
   -Wl,--wrap=vgPlain_exit -Wl,--wrap=vgPlain_exit_now
+  -Wl,--wrap=vgPlain_client_syscall -Wl,--wrap=vgPlain_check_executable
+  -Wl,--wrap=vgPlain_do_exec -Wl,--wrap=vgPlain_do_syscall -Wl,--wrap=vgPlain_translate
   -Wl,--wrap=vgPlain_mkstemp -Wl,--wrap=vgPlain_unlink
   -Wl,--wrap=vgModuleLocal_read_debuginfo_dwarf3 -Wl,--wrap=sanityCheckIRSB
   -Wl,--wrap=vgPlain_redir_notify_new_DebugInfo -Wl,--wrap=vgPlain_redir_notify_delete_DebugInfo)

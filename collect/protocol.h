@@ -36,7 +36,9 @@
  *     63   62..56   55..16     15..0
  *     1    kind     argument   words that follow (0 for those of one word; not used by BLOCK)
  *
- * Everything else is data of the record before. What a reference looks like depends on the producer:
+ * Everything else is data of the record before. What reads and writes the same place (add to memory, lock
+ * xadd, atomic operations) is two accesses, a load and then a store, from every producer. What a reference
+ * looks like depends on the producer:
  *
  * Valgrind: FM_RECORD_BLOCK with the number of a translated block (32 bits in the argument), then, if the
  * block was defined with FM_BLOCK_HAS_SP, one word with the stack pointer at the block's beginning, then one
@@ -63,7 +65,7 @@
 #include <stdint.h>
 
 #define FM_STREAM_MAGIC UINT64_C(0x4D4F4854414653FE)
-#define FM_STREAM_VERSION 2
+#define FM_STREAM_VERSION 3
 #define FM_STREAM_ENVIRONMENT "FATHOM_SESSION"
 
 enum {
@@ -77,6 +79,14 @@ enum {
     FM_RECORD_MOST_BYTES = 16 << 10,
     FM_RANGE_MOST = 64 << 10, /* bytes of one access */
 };
+
+/* Where a process keeps its descriptor of the session (compiler): high, where it changes none that the program
+ * gets. With FM_WANT_CHILDREN it is inherited there. limit: RLIMIT_NOFILE. */
+static inline int fm_stream_descriptor(uint64_t limit)
+{
+    if (limit >= 1064) return 1000;
+    return limit > 128 ? (int)limit - 64 : (int)(limit / 2);
+}
 
 /* ---- the descriptor of a channel ---- */
 
@@ -103,9 +113,10 @@ typedef struct fm_channel {
     uint32_t tid;      /* kernel's thread number of the thread (compiler) or of the main thread (Valgrind) */
     uint32_t
         process; /* serial number of the process: fm_session.processes before it was raised; see PROCESS */
-    uint32_t thread; /* small number of the thread in its process, from 1 (compiler); 1 (Valgrind) */
-    uint64_t born;   /* fm_session.sequence when the channel was claimed */
-    uint32_t spare3[8];
+    uint32_t thread;  /* small number of the thread in its process, from 1 (compiler); 1 (Valgrind) */
+    uint64_t born;    /* fm_session.sequence when the channel was claimed */
+    uint32_t calling; /* compiler: 1 + the number of a system call that the runtime makes now; 0: none */
+    uint32_t spare3[7];
     uint64_t chunk_sequence[FM_RING_CHUNKS]; /* fm_session.sequence, taken when the chunk was sealed: the
                                                 order in which chunks of a process's threads are merged */
     uint32_t chunk_words[FM_RING_CHUNKS];    /* words in each sealed chunk */
@@ -118,10 +129,10 @@ enum { FM_ORDER_TRACE = 0, FM_ORDER_DETACH = 1 };
 /* What the receiver wants reported (fm_session.wants). */
 enum {
     FM_WANT_LOADS = 1 << 0,
-    FM_WANT_STORES = 1 << 1, /* accesses that read and write count as both: reported when either is wanted */
-    FM_WANT_SITES = 1 << 2,  /* code addresses (Valgrind always reports them) */
-    FM_WANT_CALLS = 1 << 3,  /* stack pointers with blocks (Valgrind), ENTER and LEAVE (compiler) */
-    FM_WANT_HEAP = 1 << 4,   /* HEAP_… and CONTEXT */
+    FM_WANT_STORES = 1 << 1,
+    FM_WANT_SITES = 1 << 2, /* code addresses (Valgrind always reports them) */
+    FM_WANT_CALLS = 1 << 3, /* stack pointers with blocks (Valgrind), ENTER and LEAVE (compiler) */
+    FM_WANT_HEAP = 1 << 4,  /* HEAP_… and CONTEXT */
     FM_WANT_CHILDREN =
         1 << 5,              /* children of fork are traced too (and of exec: Valgrind's --trace-children) */
     FM_WANT_SHARED = 1 << 6, /* accesses may share words (Valgrind) */
@@ -133,14 +144,17 @@ typedef struct fm_session {
     uint32_t wants;
     uint32_t order; /* FM_ORDER_…, changed by the receiver */
     uint32_t receiver_pid;
-    uint64_t spare0[5];
+    uint64_t beats; /* raised as long as the receiver works */
+    uint64_t spare0[4];
     /* Changed by producers. */
     uint32_t wake;           /* futex of the receiver: raised by one after sealing or closing */
     uint32_t receiver_waits; /* 1 while the receiver waits on `wake` */
     uint64_t sequence;       /* next sequence number of a chunk */
     uint32_t processes;      /* next serial number of a process, from 1 */
     uint32_t refused;        /* producers that found no free channel */
-    uint64_t spare1[5];
+    uint32_t quiet;          /* 1: one of them must not wake the receiver, which looks by itself then */
+    uint32_t unused;
+    uint64_t spare1[4];
     fm_channel channels[FM_STREAM_CHANNELS];
 } fm_session;
 
@@ -157,7 +171,7 @@ enum {
      *        [1] number of the module its code is in (MODULE), 0: none (made at run time)
      *        [2] code address of the block's first instruction
      *        [3] address behind the call instruction that ends it (FM_BLOCK_CALLS), else 0
-     *        then one word for each access: code address | size << 48 | fm_kind << 60 (load, store, modify),
+     *        then one word for each access: code address | size << 48 | fm_kind << 60 (load, store),
      *        and FM_DEFINE_SHARED where it has no word of its own; then one word for each of those:
      *        difference (16 bits, signed) | which word of its eight accesses it shares << 16
      */
@@ -257,16 +271,15 @@ enum {
     FM_ACCESS_LOAD_4,
     FM_ACCESS_LOAD_8,
     FM_ACCESS_LOAD_16,
+    FM_ACCESS_LOAD_32,
     FM_ACCESS_LOAD_RANGE,
     FM_ACCESS_STORE_1,
     FM_ACCESS_STORE_2,
     FM_ACCESS_STORE_4,
     FM_ACCESS_STORE_8,
     FM_ACCESS_STORE_16,
+    FM_ACCESS_STORE_32,
     FM_ACCESS_STORE_RANGE,
-    FM_ACCESS_MODIFY_4, /* atomics that read and write; 1, 2 and 16 bytes: MODIFY_RANGE */
-    FM_ACCESS_MODIFY_8,
-    FM_ACCESS_MODIFY_RANGE,
 };
 #define FM_ACCESS_WORD(address, code, pc)                                                                    \
     ((uint64_t)(address) << 16 | (uint64_t)(code) << 12 | ((uint64_t)(pc)&0xFFF))

@@ -133,15 +133,16 @@ add_programs() { # group, directory of sources, where the programs are, what to 
 # In this order they are started, those of a build that is not there yet after it. The longest first, so that they do
 # not stand alone at the end.
 # Transcripts run under AddressSanitizer where that is wanted; those whose time goes to the judge (what they run, others
-# run on other input), constant texts (help), the one that runs a program (the tool for that is in the release build),
-# and those that try engines and readers in many ways, which oracles and fuzz targets do under the sanitizer, with the
-# ordinary program. Without the sanitizer all run with that.
+# run on other input), constant texts (help), and those that try engines and readers in many ways, which oracles and fuzz
+# targets do under the sanitizer, with the ordinary program. Without the sanitizer all run with that. Parts that are
+# loaded or started (the Valgrind tool, front ends, events) are those of the ordinary build, for sanitized tests too.
+parts=$PWD/build/lib/fathom
 ordinary="approximate-real independent-reader progress naive-model help"
 ordinary+=" threads memory-choice approximate parda hp-rda inputs old-spellings byte-order-mark contract-examples closed-forms"
-ordinary+=" predict static-what-if"
+ordinary+=" predict static-what-if numbers"
 if wanted asan; then
     # shellcheck disable=SC2086 # a list of names
-    add asan/cli "env FATHOM=build-asan/fathom FATHOM_TEST_STRIDE=19 tests/cli/run.sh $(printf ' --but %s' $ordinary)"
+    add asan/cli "env FATHOM=build-asan/fathom FATHOM_PARTS=$parts FATHOM_TEST_STRIDE=19 tests/cli/run.sh $(printf ' --but %s' $ordinary)"
     wanted cli && add cli "tests/cli/run.sh $ordinary"
 else
     wanted cli && add cli tests/cli/run.sh
@@ -172,7 +173,7 @@ wanted soak && add soak tests/soak/soak_test.py
 # Those of the programs that take a way of their own through the receiver or the analysis: built by fathom cc where
 # what is sent is the same, since programs under Valgrind start slowly.
 collect_with() { # build, words of cases
-    local with="env FATHOM=$1/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$PWD/build/lib/fathom"
+    local with="env FATHOM=$1/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$parts"
     shift
     echo "$with tests/collect/programs_test.py $*"
 }
@@ -185,7 +186,7 @@ wanted tsan && add tsan/collect "$(collect_with build-tsan \
 wanted oracle && add_programs oracle tests/oracle build/tests/oracle "$([ $quick = yes ] && echo env FATHOM_TEST_TRACES=100)"
 # A sanitizer makes tests some ten times slower: the same ones on fewer random traces, and with damage at fewer places.
 wanted asan && add_programs asan/oracle tests/oracle build-asan/tests/oracle "env FATHOM_TEST_TRACES=60 FATHOM_TEST_REFERENCES=130000"
-wanted asan && add_programs asan tests/unit build-asan/tests/unit "env FATHOM_TEST_STRIDE=19"
+wanted asan && add_programs asan tests/unit build-asan/tests/unit "env FATHOM_TEST_STRIDE=19 FATHOM_TEST_PARTS=$parts"
 if wanted tsan; then
     for name in $threaded_oracles; do
         add "tsan/$name" "env FATHOM_TEST_TRACES=6 build-tsan/tests/oracle/$name"
@@ -197,6 +198,7 @@ if wanted tsan; then
 fi
 wanted install && add install tests/install/run-install-test.sh
 wanted install && add install/abi tests/install/abi-test.py
+wanted install && add install/null-handles tests/install/null-handles.py
 wanted docs && add docs tests/docs/run-docs-test.sh
 wanted docs && add docs/commands tests/docs/commands_test.py
 wanted docs && add docs/headers tests/docs/header-examples.py

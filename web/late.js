@@ -137,7 +137,10 @@ const bareText = (of, place) => {
   if (place.module < 0 && place.name >= 0 && of.names[place.name] === 'unknown' && !place.offset) return 'unknown code';
   const where = place.module >= 0 ? ' in ' + lastPart(of.modules[place.module].path) : ', made at run time';
   if (place.name < 0) return '0x' + place.address + where;
-  return of.names[place.name] + (place.offset == null ? ' 0x' + place.address : '+0x' + place.offset.toString(16)) + where;
+  /* A function without a name is called by its module: gawk+0x6dd58. */
+  const named = place.module >= 0 && of.names[place.name].startsWith(lastPart(of.modules[place.module].path) + '+0x');
+  const offset = place.offset == null ? ' 0x' + place.address : '+0x' + place.offset.toString(16);
+  return of.names[place.name] + offset + (named ? '' : where);
 };
 
 /* Short names of functions to the whole ones, for those that have parameters and template arguments. */
@@ -282,7 +285,7 @@ const objectText = (model, object) => {
   const of = model.of;
   const inModule = object.module >= 0 ? lastPart(of.modules[object.module].path) : '';
   if (object.kind === 'global') return object.name || 'data at 0x' + object.address + (inModule ? ' in ' + inModule : '');
-  if (object.kind === 'stack') return object.thread ? 'stack of thread ' + object.thread : 'stack';
+  if (object.kind === 'stack') return object.thread ? 'stack of thread ' + object.thread : 'stacks of other threads';
   if (object.kind === 'thread-local')
     return object.name ? 'thread-local ' + object.name : 'thread-local storage of ' + (inModule || 'an unknown file');
   if (object.kind === 'array') return 'array ' + (object.name || '?');

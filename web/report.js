@@ -50,7 +50,7 @@ const fillProfiles = () => {
     return element('tr', {},
       element('th', {scope: 'row'}, chip(i), profile.name || '(unnamed)'),
       element('td', {}, count(profile.references)),
-      element('td', {}, profile.granularity > 1 ? bytes(profile.granularity) : 'one key'),
+      element('td', {}, profile.granularity > 1 ? bytes(profile.granularity) : profile.elements ? 'one element' : 'one key'),
       element('td', {}, least + count(profile.distinct)),
       element('td', {}, profile.granularity > 1 ? least + bytes(profile.distinct * profile.granularity) : '–'),
       element('td', {}, least + (profile.references ? percent(profile.cold / profile.references) : '–')),

@@ -25,7 +25,7 @@ const wholePercent = (share) => {
 const verdictSentence = (profile, name) => {
   const {run} = profile, parts = [name + (run && run.ending ? ' ' + run.ending : '') + ': '];
   parts.push(shortCount(profile.references) + (profile.references === 1 ? ' reference' : ' references'));
-  parts.push(profile.granularity > 1 ? ' to ' + bytes(profile.distinct * profile.granularity) : ' to ' + shortCount(profile.distinct) + ' blocks');
+  parts.push(profile.granularity > 1 ? ' to ' + bytes(profile.distinct * profile.granularity) : ' to ' + shortCount(profile.distinct) + (profile.elements ? ' elements' : ' blocks'));
   if (run && run.what && run.what !== 'all references') parts.push(', ' + run.what);
   else if (run && profile.complete) parts.push(', every one seen');
   parts.push(profile.exact ? ', exact' : ', estimated', profile.bound ? ' below ' + count(profile.bound) + ' blocks' : '');

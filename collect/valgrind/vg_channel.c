@@ -36,28 +36,38 @@ static Addr chunk; /* where the chunk in use begins; 0: none */
 /* What instrumented code writes to between the order to stop and the scheduler's next stop. */
 static ULong thrown_away[2 * FM_RECORD_MOST_BYTES / sizeof(ULong)];
 
-static void session_refuse(const HChar *path, const HChar *why)
+/* NULL: it is one, and mapped; else what is wrong. */
+static const HChar *session_map(Int file)
 {
-    VG_(fmsg)("the session %s %s\n", path, why);
+    struct vg_stat status;
+    if (file < 0 || VG_(fstat)(file, &status) != 0 ||
+        status.size < (Long)FM_STREAM_RINGS_OFFSET + FM_RING_BYTES)
+        return "is too small to be one";
+    SysRes mapped = VG_(am_shared_mmap_file_float_valgrind)(FM_STREAM_RINGS_OFFSET,
+                                                            VKI_PROT_READ | VKI_PROT_WRITE, file, 0);
+    if (sr_isError(mapped)) return "cannot be mapped";
+    fm_session *session = (fm_session *)sr_Res(mapped);
+    if (session->magic != FM_STREAM_MAGIC || session->version != FM_STREAM_VERSION)
+        return "is not one of this version of fathom";
+    fm_vg.session = session;
+    session_file = file;
+    return NULL;
+}
+
+Bool fm_session_open(const HChar *path, Int inherited)
+{
+    if (inherited >= 0) return session_map(VG_(safe_fd)(inherited)) == NULL;
+    SysRes opened = VG_(open)(path, VKI_O_RDWR, 0);
+    const HChar *wrong = sr_isError(opened) ? "cannot be opened (is the receiver still there?)"
+                                            : session_map(VG_(safe_fd)((Int)sr_Res(opened)));
+    if (!wrong) return True;
+    VG_(fmsg)("the session %s %s\n", path, wrong);
     VG_(exit)(1);
 }
 
-void fm_session_open(const HChar *path)
+Int fm_session_file(void)
 {
-    SysRes opened = VG_(open)(path, VKI_O_RDWR, 0);
-    if (sr_isError(opened)) session_refuse(path, "cannot be opened (is the receiver still there?)");
-    session_file = VG_(safe_fd)((Int)sr_Res(opened));
-    struct vg_stat status;
-    if (session_file < 0 || VG_(fstat)(session_file, &status) != 0 ||
-        status.size < (Long)FM_STREAM_RINGS_OFFSET + FM_RING_BYTES)
-        session_refuse(path, "is too small to be one");
-    SysRes mapped = VG_(am_shared_mmap_file_float_valgrind)(FM_STREAM_RINGS_OFFSET,
-                                                            VKI_PROT_READ | VKI_PROT_WRITE, session_file, 0);
-    if (sr_isError(mapped)) session_refuse(path, "cannot be mapped");
-    fm_session *session = (fm_session *)sr_Res(mapped);
-    if (session->magic != FM_STREAM_MAGIC || session->version != FM_STREAM_VERSION)
-        session_refuse(path, "is not one of this version of fathom");
-    fm_vg.session = session;
+    return session_file;
 }
 
 Bool fm_channel_order_is_detach(void)

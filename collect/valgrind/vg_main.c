@@ -15,7 +15,7 @@ static const HChar *session_path;
 
 static Bool option(const HChar *argument)
 {
-    return VG_STR_CLO(argument, "--session", session_path);
+    return VG_STR_CLO(argument, "--session", session_path) || fm_execute_option(argument);
 }
 
 static void usage(void)
@@ -34,10 +34,13 @@ static void begin(void)
         VG_(fmsg)("--session is missing: this tool is started by `fathom run`\n");
         VG_(exit)(1);
     }
-    fm_session_open(session_path);
-    UInt wants = fm_vg.session->wants;
-    fm_children_trace((wants & FM_WANT_CHILDREN) != 0);
     fm_preload_clean();
+    fm_execute_begin();
+    if (!fm_session_open(session_path, fm_execute_session_file())) {
+        fm_execute_untraced();
+        return;
+    }
+    fm_children_trace((fm_vg.session->wants & FM_WANT_CHILDREN) != 0);
     fm_process_begin(0);
 }
 

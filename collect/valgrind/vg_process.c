@@ -28,8 +28,6 @@
 
 #include "vg_core.h"
 
-#include <elf.h>
-
 enum { PATH_MOST = 4096 };
 
 /* What the core calls, and what is behind it. */
@@ -193,24 +191,7 @@ static void forked_child(ThreadId thread)
 
 /* ---- execve ---- */
 
-/* A program that this tool can run: x86-64, or a script (Valgrind looks at its interpreter); not set-user-ID.
- */
-static Bool is_traceable(const HChar *path)
-{
-    struct vg_stat status;
-    if (sr_isError(VG_(stat)(path, &status))) return True; /* execve will fail and say why */
-    if (status.mode & (VKI_S_ISUID | VKI_S_ISGID)) return False;
-    SysRes opened = VG_(open)(path, VKI_O_RDONLY, 0);
-    if (sr_isError(opened)) return False; /* may be executed but not read */
-    Elf64_Ehdr elf;
-    Int got = VG_(read)((Int)sr_Res(opened), &elf, sizeof elf);
-    VG_(close)((Int)sr_Res(opened));
-    if (got >= 2 && elf.e_ident[0] == '#' && elf.e_ident[1] == '!') return True;
-    return got == (Int)sizeof elf && VG_(memcmp)(elf.e_ident, ELFMAG, SELFMAG) == 0 &&
-           elf.e_ident[EI_CLASS] == ELFCLASS64 && elf.e_machine == EM_X86_64;
-}
-
-static void about_to_execute(const HChar *path)
+static void about_to_execute(ThreadId thread, const HChar *path)
 {
     Bool readable = VG_(am_is_valid_for_client)((Addr)path, 1, VKI_PROT_READ);
     if (!fm_tracing() || !readable) return;
@@ -220,7 +201,8 @@ static void about_to_execute(const HChar *path)
         fm_children_trace(False);
         return;
     }
-    Bool traced = (fm_vg.session->wants & FM_WANT_CHILDREN) && is_traceable(path);
+    Bool traced =
+        (fm_vg.session->wants & FM_WANT_CHILDREN) && fm_execute_traceable(path) && fm_execute_prepare(thread);
     fm_children_trace(traced);
     executing = True;
     fm_record_put(FM_RECORD_EXEC, traced ? FM_EXEC_TRACED : 0, NULL, 0, path);
@@ -229,13 +211,13 @@ static void about_to_execute(const HChar *path)
 
 static void syscall_begins(ThreadId thread, UInt number, UWord *arguments, UInt count)
 {
-    (void)thread, (void)count;
+    (void)count;
     switch (number) {
     case __NR_execve:
-        about_to_execute((const HChar *)arguments[0]);
+        about_to_execute(thread, (const HChar *)arguments[0]);
         break;
     case __NR_execveat:
-        about_to_execute((const HChar *)arguments[1]);
+        about_to_execute(thread, (const HChar *)arguments[1]);
         break;
     case __NR_exit:
     case __NR_exit_group:
@@ -271,6 +253,7 @@ static void syscall_ends(ThreadId thread, UInt number, UWord *arguments, UInt co
 {
     (void)thread, (void)count;
     if (number == __NR_mmap && sr_isError(result) && sr_Err(result) == VKI_EINVAL) map_refused(arguments[1]);
+    if (!sr_isError(result)) fm_changing_code_look(number, arguments, sr_Res(result));
     if (!executing || (number != __NR_execve && number != __NR_execveat)) return;
     executing = False;
     fm_record_put(FM_RECORD_EXEC, FM_EXEC_FAILED, NULL, 0, "");

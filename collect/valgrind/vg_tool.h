@@ -30,8 +30,11 @@ static inline Bool fm_tracing(void)
     return fm_vg.mine != NULL && !fm_vg.stopping;
 }
 
-/* Opens the session; ends the process with a message where that is not possible. */
-void fm_session_open(const HChar *path);
+/* Opens the session; inherited: a descriptor of it from the process that executed this program, or -1. False:
+ * with one, that was not possible; without, the process ends with a message. */
+Bool fm_session_open(const HChar *path, Int inherited);
+/* Its descriptor. */
+Int fm_session_file(void);
 /* Claims a channel for this process; False when none is free (counted in the session) or tracing is over. */
 Bool fm_channel_open(void);
 /* After fork, in the child: forgets the parent's channel without touching it. */
@@ -156,6 +159,27 @@ void fm_heap_thread_ends(ThreadId thread);
 void fm_heap_restart(void);
 /* Says so where heap blocks could not be seen. */
 void fm_heap_end(void);
+
+/* ---- other programs that it executes (vg_execute.c) ---- */
+
+/* Can this tool run it? x86-64, or a script (Valgrind looks at its interpreter); nothing that would get
+ * rights that this process does not have. */
+Bool fm_execute_traceable(const HChar *path);
+/* In an execve of a program that is to be traced: what it needs is handed on. False: it cannot be traced. */
+Bool fm_execute_prepare(ThreadId thread);
+/* Is this an option that one instance of the tool gives the next? */
+Bool fm_execute_option(const HChar *argument);
+/* The session's descriptor that this program was given, or -1. */
+Int fm_execute_session_file(void);
+/* The program begins: what the core has set up otherwise than the kernel would is put right. */
+void fm_execute_begin(void);
+/* The program is executed anew without Valgrind. Returns where that fails. */
+void fm_execute_untraced(void);
+
+/* ---- code that changes (vg_changing_code.c) ---- */
+
+/* A system call has succeeded: is there memory whose code may change from now on? */
+void fm_changing_code_look(UInt number, const UWord *arguments, Addr result);
 
 /* ---- the life of the process (vg_process.c) ---- */
 

@@ -57,9 +57,10 @@ typedef struct fm_site {
      * itself. Without any: nothing is known but module and address. */
     size_t frame_count;
     const fm_frame *frames;
-    const char
-        *symbol; /* nearest symbol of the ELF file, where there are no frames with function names; or NULL */
-    uint64_t symbol_offset; /* address - that of the symbol */
+    /* Where there are no frames with function names: the symbol of the ELF file whose code this is; of a
+     * function without one "gawk+0x6dd58", its file and where it begins there; or NULL. */
+    const char *symbol;
+    uint64_t symbol_offset; /* address - that of the symbol, or of the beginning */
 } fm_site;
 
 /* A node in the tree of calls: `call` (index of a site: the call instruction) within `parent`. */
@@ -81,7 +82,7 @@ typedef struct fm_pair {
 typedef enum fm_object_kind {
     FM_OBJECT_GLOBAL = 0,       /* a variable in a module */
     FM_OBJECT_HEAP = 1,         /* all blocks that were allocated at one place */
-    FM_OBJECT_STACK = 2,        /* of one thread */
+    FM_OBJECT_STACK = 2,        /* of one thread, or of all that came late (thread 0) */
     FM_OBJECT_MODULE = 3,       /* data of a module that no variable's name covers */
     FM_OBJECT_OTHER = 4,        /* mapped memory, and what is not known */
     FM_OBJECT_THREAD_LOCAL = 5, /* a thread-local variable of a module, in all threads; without a name: what

@@ -56,9 +56,18 @@ static void judge_execution(fm_collection *collection, fm_process *process)
 {
     const char *program = process->executed ? process->executed : "another program";
     bool followed = collection->options.follow_children;
-    if (process->execution_known)
+    if (process->execution_known && process->valgrind)
         fm_process_miss(process, "it executed %s, which Valgrind could not run: its message says why",
                         program);
+    else if (process->execution_known)
+        fm_process_miss(
+            process, "it executed %s, which did not come to the memory that it shares with fathom", program);
+    else if (followed && process->valgrind)
+        fm_process_miss(
+            process,
+            "it executed %s, which could not be traced (set-user-ID, not readable, not x86-64, or "
+            "without /proc)",
+            program);
     else
         fm_collection_note(collection, "%s executed %s, which was not traced%s",
                            process->program ? process->program : "the program", program,
@@ -105,6 +114,15 @@ void fm_judge_process(fm_collection *collection, fm_process *process)
     if (collection->limit_reached || process->watched.replaced) return;
     if (executed_another(process)) {
         judge_execution(collection, process);
+        return;
+    }
+    if (process->died_calling && process->watched.ended && WIFSIGNALED(process->watched.wait_status) &&
+        WTERMSIG(process->watched.wait_status) == SIGSYS) {
+        fm_process_miss(
+            process,
+            "killed by SIGSYS in a system call of fathom's own (number %u): its filter (seccomp) was not "
+            "installed through libc",
+            process->died_calling - 1);
         return;
     }
     bool own_end = process->end_reported || process->fatal_signal;
